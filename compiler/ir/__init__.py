@@ -1,0 +1,33 @@
+"""Tile IR: structured control flow, block-level instructions, tiles and scalars.
+
+Instructions live in `dslc.compiler.ir.instructions` and scalar expressions in
+`dslc.compiler.ir.expr`: import the modules, since both have a `Unary` and a `Binary`.
+"""
+
+from dslc.compiler.ir.program import (
+    Call,
+    GridAxis,
+    Kernel,
+    Param,
+    Program,
+    Requirement,
+    TileProgram,
+)
+from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
+
+__all__ = [
+    "AxisSlice",
+    "Call",
+    "GridAxis",
+    "Kernel",
+    "Memory",
+    "Param",
+    "Place",
+    "Program",
+    "Region",
+    "Requirement",
+    "Role",
+    "TileProgram",
+    "TileType",
+    "Value",
+]

@@ -1,0 +1,85 @@
+"""Kernels and programs of Tile IR."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from dslc.compiler.diagnostics import Loc
+from dslc.compiler.ir.expr import Expr, Var
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.values import Memory
+
+Param: TypeAlias = Memory | Var
+
+
+@dataclass(frozen=True, slots=True)
+class GridAxis:
+    """One axis of the parallel nest: `var` from start up to stop (exclusive) by step."""
+
+    var: Var
+    start: Expr
+    stop: Expr
+    step: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition over dims and scalars, checked at the call; passes may rely on it."""
+
+    condition: Expr
+    text: str
+    loc: Loc | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kernel:
+    """One kernel, its dims bound by the shapes of its arguments.
+
+    `params` are in the caller's order. `dims` are the free dims (index variables); those that were
+    fixed are constants in the shapes, kept in `fixed`. `config` is the choice of every `tune`. A turn
+    of the grid runs `body`; no axis means one turn. `workspaces` are given by the runtime.
+    """
+
+    name: str
+    params: tuple[Param, ...]
+    dims: tuple[Var, ...]
+    grid: tuple[GridAxis, ...]
+    body: tuple[Stmt, ...]
+    requires: tuple[Requirement, ...] = ()
+    workspaces: tuple[Memory, ...] = ()
+    fixed: tuple[tuple[str, int], ...] = ()
+    config: tuple[tuple[str, int], ...] = ()
+    doc: str | None = None
+    loc: Loc | None = None
+
+    @property
+    def tensors(self) -> tuple[Memory, ...]:
+        """The parameters that are tensors."""
+        return tuple(p for p in self.params if isinstance(p, Memory))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A kernel over the program's memories and scalars, in the order of the kernel's parameters."""
+
+    kernel: Kernel
+    args: tuple[Memory | Expr, ...]
+    loc: Loc | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """Several kernels, one dispatch: calls in order, buffers that only pass between them."""
+
+    name: str
+    params: tuple[Param, ...]
+    dims: tuple[Var, ...]
+    buffers: tuple[Memory, ...]
+    calls: tuple[Call, ...]
+    fixed: tuple[tuple[str, int], ...] = ()
+    doc: str | None = None
+    loc: Loc | None = None
+
+
+TileProgram: TypeAlias = Kernel | Program

@@ -1,0 +1,111 @@
+"""Tiles and the memories they are read from.
+
+Values and memories are compared by identity: two loads of the same region are two values.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dslc.compiler.diagnostics import Loc
+from dslc.compiler.dtypes import DType
+from dslc.compiler.ir.expr import Expr
+
+if TYPE_CHECKING:
+    from dslc.compiler.layout import Layout
+
+
+class Place(enum.Enum):
+    """Where a tile lives: the words of every machine are in docs/architecture.md."""
+
+    GLOBAL = "global"
+    SHARED = "shared"
+    REGISTER = "register"
+
+
+@dataclass(frozen=True, slots=True)
+class TileType:
+    """Dtype, shape and, once decided, the layout that spreads the tile over threads."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+    layout: Layout | None = None
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A tile: the result of one instruction. The name is a hint for reading."""
+
+    type: TileType
+    name: str = ""
+
+
+class Role(enum.Enum):
+    """What a memory is to the kernel."""
+
+    IN = "in"
+    OUT = "out"
+    INOUT = "inout"
+    BUFFER = "buffer"  # on-chip, private to a parallel turn
+    WORKSPACE = "workspace"  # global, owned by the runtime, zero when a launch begins
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """A tensor in some memory: a parameter, an on-chip buffer or a workspace.
+
+    `shape` is in elements; `strides` too, row-major and dense where None. `layout` is the explicit
+    on-chip layout (one thread: address to logical index). `packed` is `row` where the parameter's
+    low-bit storage is fixed. `offset` is the byte offset in its place, once planned.
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[Expr, ...]
+    role: Role
+    place: Place | None = None
+    strides: tuple[Expr, ...] | None = None
+    layout: Layout | None = None
+    packed: str | None = None
+    offset: int | None = None
+    loc: Loc | None = None
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class AxisSlice:
+    """What an access takes of one axis: `size` elements from `start`, `step` apart.
+
+    `checked` says that the slice may reach out of bounds: the bounds pass clears it where it is
+    proved not to. A `dropped` axis (an integer index) has size 1 and is not in the tile's shape.
+    """
+
+    start: Expr
+    size: int
+    step: int = 1
+    dropped: bool = False
+    checked: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A rectangular part of a memory, one AxisSlice an axis."""
+
+    memory: Memory
+    axes: tuple[AxisSlice, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tile that it holds."""
+        return tuple(a.size for a in self.axes if not a.dropped)

@@ -1,0 +1,5 @@
+"""The layout algebra."""
+
+from typing import Any
+
+Layout = Any

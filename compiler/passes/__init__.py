@@ -1,0 +1,1 @@
+"""Passes over Tile IR, one file each."""

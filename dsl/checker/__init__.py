@@ -1,0 +1,1 @@
+"""The checker: from the syntax tree to Tile IR."""

@@ -1,0 +1,1 @@
+"""The two front-ends: `.tile` text and decorated Python, both giving one syntax tree."""
