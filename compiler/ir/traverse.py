@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import functools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias, get_args
@@ -73,9 +72,7 @@ class Field:
     default: object = None
 
 
-@functools.cache
-def fields(kind: type) -> tuple[Field, ...]:
-    """The fields of an instruction class, in order."""
+def _fields(kind: type[Instruction]) -> tuple[Field, ...]:
     found = []
     for f in dataclasses.fields(kind):
         annotation = str(f.type)
@@ -85,9 +82,19 @@ def fields(kind: type) -> tuple[Field, ...]:
     return tuple(found)
 
 
-@functools.cache
-def _named(kind: type, part: Part) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.part is part)
+_FIELDS: dict[type, tuple[Field, ...]] = {kind: _fields(kind) for kind in INSTRUCTIONS}
+_DEFINING: dict[type, tuple[str, ...]] = {
+    kind: tuple(f.name for f in found if f.part in (Part.RESULT, Part.SCALAR))
+    for kind, found in _FIELDS.items()
+}
+_REGIONS: dict[type, tuple[str, ...]] = {
+    kind: tuple(f.name for f in found if f.part is Part.REGION) for kind, found in _FIELDS.items()
+}
+
+
+def fields(kind: type[Instruction]) -> tuple[Field, ...]:
+    """The fields of an instruction class, in order."""
+    return _FIELDS[kind]
 
 
 def bodies(stmt: Stmt) -> tuple[Body, ...]:
@@ -118,8 +125,7 @@ def results(stmt: Stmt) -> tuple[Name, ...]:
     """The tiles and scalars that may be read after the statement."""
     if isinstance(stmt, ins.For | ins.While | ins.If):
         return tuple(h.result for h in handed(stmt))
-    kind = type(stmt)
-    found = [getattr(stmt, n) for n in _named(kind, Part.RESULT) + _named(kind, Part.SCALAR)]
+    found = [getattr(stmt, n) for n in _DEFINING[type(stmt)]]
     return tuple(r for r in found if r is not None)
 
 
@@ -180,7 +186,7 @@ def regions(stmt: Stmt) -> tuple[Region, ...]:
     """The regions of memory that the statement touches itself."""
     if isinstance(stmt, ins.For | ins.While | ins.If):
         return ()
-    return tuple(getattr(stmt, n) for n in _named(type(stmt), Part.REGION))
+    return tuple(getattr(stmt, n) for n in _REGIONS[type(stmt)])
 
 
 def memories(stmt: Stmt) -> tuple[Memory, ...]:
