@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import expr as ex
@@ -50,7 +51,7 @@ class Lost:
     """
 
     reason: str
-    loc: tree.Loc | None = None
+    loc: Loc | None = None
 
 
 Number: TypeAlias = int | float | bool
