@@ -19,7 +19,8 @@ from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel, Program
 from dslc.frontend import tree
 from dslc.frontend.printer import print_expression
-from dslc.frontend.tile_parser import parse_tile, read_source
+from dslc.frontend.source import read_source
+from dslc.frontend.tile_parser import parse_tile
 
 
 @dataclass(frozen=True, slots=True)
