@@ -86,5 +86,7 @@ def _with_samples(
 
 def _note(template: Template, fixed: Mapping[str, int]) -> Diagnostic:
     values = ", ".join(f"{n} = {v}" for n, v in sorted(fixed.items()))
-    message = f"{template.name} is made for each {' and '.join(sorted(fixed))}; checked with {values}"
+    message = (
+        f"{template.name} is made for each {' and '.join(sorted(fixed))}; checked with {values}"
+    )
     return Diagnostic("DSL0230", message, template.loc, severity=Severity.NOTE)
