@@ -1,11 +1,11 @@
 """Dtypes and shapes of operators."""
 
 import pytest
-from support.kernels import every, statements
-
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+
+from support.kernels import every, statements
 
 HEAD = "x: f16[M, N], u: u4[N], i: i32[N], b: bf16[N], p: bool[N], s: f32, n: i32, y: out f16[M, N]"
 

@@ -1,12 +1,12 @@
 """The functions of the language: shapes and dtypes of what they give."""
 
 import pytest
-from support.kernels import every, one, statements
-
 from dslc.checker.calls import FUNCTIONS
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+
+from support.kernels import every, one, statements
 
 HEAD = "x: f16[M, N], t: f32[A, B, C], i: i32[N], c: i32[4], y: out f32[M, N]"
 

@@ -1,11 +1,11 @@
 """What loops and branches carry."""
 
 import pytest
-from support.kernels import every, statements
-
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+
+from support.kernels import every, statements
 
 
 def codes(body):

@@ -1,14 +1,14 @@
 """Constants, choices, dims, functions and imports."""
 
 import pytest
-from support.kernels import check, every, one
-
 from dslc.checker import NeedsDims, check_module
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.frontend.tile_parser import parse_tile
+
+from support.kernels import check, every, one
 
 NORM = """
 const T = f16

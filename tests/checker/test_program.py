@@ -1,11 +1,11 @@
 """Programs: calls, buffers, and what their kernels are specialised to."""
 
 import pytest
-from support.kernels import check
-
 from dslc.checker import NeedsDims
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Program
+
+from support.kernels import check
 
 TEXT = """
 kernel scale(x: f16[S, H], g: f16[H], by: f32, y: out f16[S, H]):
