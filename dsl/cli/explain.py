@@ -1,0 +1,48 @@
+"""`dslc explain`: what an error code means, with a wrong and a right example."""
+
+from __future__ import annotations
+
+import click
+
+from dslc.cli.session import session_options
+
+
+@click.command("explain")
+@click.argument("code", required=False)
+@click.option("--list", "every", is_flag=True, help="List every code with its title.")
+@session_options
+def command(code: str | None, every: bool) -> None:
+    """Say more about the error CODE.
+
+    \b
+    dslc explain DSL0201
+    dslc explain 201          the zeros and the letters may be left out
+    dslc explain --list
+    """
+    if every == bool(code):
+        raise click.UsageError("Give one code, or --list.")
+    if code is None:
+        from dslc.cli.tables import print_table
+        from dslc.compiler.diagnostics.catalogue import ENTRIES
+
+        rows = [(name, title) for name, (title, _) in sorted(ENTRIES.items())]
+        print_table(("code", "title"), rows)
+        return
+    click.echo(_explanation(_canonical(code)))
+
+
+def _canonical(code: str) -> str:
+    digits = code.upper().removeprefix("DSL")
+    return f"DSL{int(digits):04}" if digits.isascii() and digits.isdigit() else code.upper()
+
+
+def _explanation(code: str) -> str:
+    from dslc.compiler.diagnostics import catalogue
+    from dslc.compiler.diagnostics.render import suggest
+
+    text = catalogue.explain(code)
+    if text is None:
+        close = suggest(code, catalogue.ENTRIES)
+        hint = f" Did you mean {close}?" if close else " `dslc explain --list` shows them all."
+        raise click.UsageError(f"There is no error code {code}.{hint}")
+    return text.rstrip()
