@@ -89,7 +89,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out.mkdir()
     build = (
         "import sys; from setuptools import build_meta as b\n"
-        "print(b.build_wheel(sys.argv[1])); print(b.build_sdist(sys.argv[1]))"
+        "out = sys.argv[1]  # setuptools writes its own arguments there\n"
+        "b.build_wheel(out); b.build_sdist(out)"
     )
     done = subprocess.run(
         [sys.executable, "-c", build, str(out)],
