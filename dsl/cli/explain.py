@@ -23,9 +23,9 @@ def command(code: str | None, every: bool) -> None:
         raise click.UsageError("Give one code, or --list.")
     if code is None:
         from dslc.cli.tables import print_table
-        from dslc.compiler.diagnostics.catalogue import ENTRIES
+        from dslc.compiler.diagnostics.catalogue import entries
 
-        rows = [(name, title) for name, (title, _) in sorted(ENTRIES.items())]
+        rows = [(name, title) for name, (title, _) in entries().items()]
         print_table(("code", "title"), rows)
         return
     click.echo(_explanation(_canonical(code)))
@@ -38,11 +38,10 @@ def _canonical(code: str) -> str:
 
 def _explanation(code: str) -> str:
     from dslc.compiler.diagnostics import catalogue
-    from dslc.compiler.diagnostics.render import suggest
 
     text = catalogue.explain(code)
     if text is None:
-        close = suggest(code, catalogue.ENTRIES)
+        close = catalogue.similar_code(code)
         hint = f" Did you mean {close}?" if close else " `dslc explain --list` shows them all."
         raise click.UsageError(f"There is no error code {code}.{hint}")
     return text.rstrip()
