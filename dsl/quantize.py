@@ -46,7 +46,9 @@ def quantize(
     """
     target, scale_type = _dtype(dtype), _float(scale_dtype)
     if not (target.is_integer or target.kind is Kind.FLOAT) or target.bits > 8:
-        raise error("DSL0790", f"weights cannot be quantised to {target}", hint="u1..u8, i1..i8, fNeXmY")
+        raise error(
+            "DSL0790", f"weights cannot be quantised to {target}", hint="u1..u8, i1..i8, fNeXmY"
+        )
     groups = _in_groups(weights, group)
     least, greatest = float(limits(target).least), float(limits(target).greatest)
     if target.kind is Kind.UINT:

@@ -98,7 +98,9 @@ def test_the_runtime_loads_no_compiler() -> None:
     loaded = loaded_by("import " + ", ".join(names))
     assert not loaded & HEAVY
     rest = {
-        n for n in loaded if n.startswith("dslc.compiler.") and not within(n, ALLOWED["dslc.runtime"])
+        n
+        for n in loaded
+        if n.startswith("dslc.compiler.") and not within(n, ALLOWED["dslc.runtime"])
     }
     assert not rest
 

@@ -28,9 +28,7 @@ def test_no_source_is_longer_than_the_limit() -> None:
 
 def test_names_say_what_is_inside() -> None:
     assert not [
-        name_of(p)
-        for p in WRITTEN
-        if FORBIDDEN & {p.stem, *p.relative_to(ROOT).parent.parts}
+        name_of(p) for p in WRITTEN if FORBIDDEN & {p.stem, *p.relative_to(ROOT).parent.parts}
     ]
 
 

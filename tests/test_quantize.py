@@ -43,7 +43,9 @@ def test_every_code_is_the_nearest_to_its_weight(dtype: DType) -> None:
 @pytest.mark.parametrize("dtype", ["i4", "u4", "i8", "u8", "f6e3m2", "f8e4m3", "f4e2m1"])
 def test_more_groups_lose_less(dtype: str) -> None:
     weights = random_weights(1)
-    coarse, fine = (np.square(dequantize(quantize(weights, dtype, g)) - weights).mean() for g in (256, 16))
+    coarse, fine = (
+        np.square(dequantize(quantize(weights, dtype, g)) - weights).mean() for g in (256, 16)
+    )
     assert fine < coarse
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import click
+from dslc.cli.pages import Documented
 
-_INSTALL = """\
-\b
+_EXAMPLES = """
 bash   eval "$(dslc completion bash)"                        in ~/.bashrc
 zsh    eval "$(dslc completion zsh)"                         in ~/.zshrc
-fish   dslc completion fish > ~/.config/fish/completions/dslc.fish"""
+fish   dslc completion fish > ~/.config/fish/completions/dslc.fish
+"""
 
 
-@click.command("completion", epilog=_INSTALL)
+@click.command("completion", cls=Documented, examples=_EXAMPLES)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
     """Print the completion script of SHELL (bash, zsh or fish).
@@ -19,7 +20,6 @@ def command(shell: str) -> None:
     The script asks dslc itself for what may follow, so it stays right when dslc changes.
     """
     from click.shell_completion import get_completion_class
-
     from dslc.cli.main import cli
 
     kind = get_completion_class(shell)

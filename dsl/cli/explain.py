@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import click
-
+from dslc.cli.pages import Documented
 from dslc.cli.session import session_options
 
+_EXAMPLES = """
+dslc explain DSL0201
+dslc explain 201
+dslc explain --list
+"""
 
-@click.command("explain")
+
+@click.command("explain", cls=Documented, examples=_EXAMPLES)
 @click.argument("code", required=False)
 @click.option("--list", "every", is_flag=True, help="List every code with its title.")
 @session_options
 def command(code: str | None, every: bool) -> None:
-    """Say more about the error CODE.
-
-    \b
-    dslc explain DSL0201
-    dslc explain 201          the zeros and the letters may be left out
-    dslc explain --list
-    """
+    """Say more about the error CODE; the letters and zeros in front may be left out."""
     if every == bool(code):
         raise click.UsageError("Give one code, or --list.")
     if code is None:
@@ -44,4 +44,7 @@ def _explanation(code: str) -> str:
         close = catalogue.similar_code(code)
         hint = f" Did you mean {close}?" if close else " `dslc explain --list` shows them all."
         raise click.UsageError(f"There is no error code {code}.{hint}")
-    return text.rstrip()
+    import textwrap
+
+    lines = text.rstrip().splitlines()
+    return "\n".join(line if len(line) < 100 else textwrap.fill(line, 96) for line in lines)

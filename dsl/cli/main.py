@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import click
-
 import dslc
+from dslc.cli.pages import write_examples
 from dslc.cli.session import ExitCode, Session, session_options
 
 # name -> what it does, in the order of the help page; the command is `command` in dslc.cli.<name>
@@ -28,6 +28,12 @@ COMMANDS = {
     "doctor": "Check the installation and say how to mend it.",
     "completion": "Print the completion script of a shell.",
 }
+
+_EXAMPLES = """
+dslc check softmax.tile
+dslc run softmax.tile --dim M=64 --dim N=1000 --verify
+dslc build softmax.tile --target interp -o build/softmax
+"""
 
 
 class LazyGroup(click.Group):
@@ -48,6 +54,11 @@ class LazyGroup(click.Group):
         """The list in the help page, from the table, so that nothing is imported for it."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Examples, then the exit codes."""
+        write_examples(formatter, _EXAMPLES)
+        super().format_epilog(ctx, formatter)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -71,13 +82,7 @@ class LazyGroup(click.Group):
 @click.version_option(dslc.__version__, "-V", "--version", message="dslc %(version)s")
 @session_options
 def cli() -> None:
-    """Compile tile programs: one source, five kinds of machine.
-
-    \b
-    dslc check softmax.tile
-    dslc run softmax.tile --dim M=64 --dim N=1000 --verify
-    dslc build softmax.tile --target interp -o build/softmax
-    """
+    """Compile tile programs: one source, five kinds of machine."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
@@ -113,7 +118,7 @@ def run(argv: list[str]) -> int:
         _close_stdout()
         return ExitCode.OK
     except Exception as defect:
-        from dslc.cli.report import report_crash
+        from dslc.cli.crash import report_crash
 
         return report_crash(defect, argv)
 

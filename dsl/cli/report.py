@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import platform
 import sys
-import tempfile
-import traceback
 from collections.abc import Iterable, Sequence
 
 import click
-
-import dslc
 from dslc.cli.session import ExitCode, Session
 from dslc.compiler.diagnostics import Diagnostic, Severity
 from dslc.compiler.diagnostics.render import render
@@ -53,24 +48,3 @@ def report(diagnostics: Sequence[Diagnostic], session: Session) -> ExitCode:
     """Show what stopped the work and give the exit code."""
     show(diagnostics, session)
     return exit_code(diagnostics)
-
-
-def report_crash(defect: BaseException, argv: Sequence[str]) -> ExitCode:
-    """Write the traceback of a defect to a file of its own and say so in one line."""
-    about = (
-        f"dslc {dslc.__version__}, Python {platform.python_version()}, {platform.platform()}\n"
-        f"command: dslc {' '.join(argv)}\n\n"
-    )
-    text = about + "".join(traceback.format_exception(defect))
-    with tempfile.NamedTemporaryFile(
-        "w", prefix="dslc-crash-", suffix=".txt", delete=False, encoding="utf-8"
-    ) as file:
-        file.write(text)
-    first = str(defect).splitlines()[0] if str(defect) else ""
-    kind = type(defect).__name__
-    click.echo(
-        f"dslc {dslc.__version__}: internal error: {kind}{': ' if first else ''}{first}; "
-        f"the traceback is in {file.name}",
-        err=True,
-    )
-    return ExitCode.INTERNAL

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 
 import click
-
 from dslc.cli.session import current, stdout_color
 
 

@@ -32,9 +32,9 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0914": (
         "No such stage or pass",
-        "`--emit` names what is written: tile (the source in canonical form), ir (Tile IR as the checker "
-        "gives it), the name of a pass (the IR after it) or final (after the last). `--print-after` takes "
-        "the name of a pass, or all.\n\n"
+        "`--emit` names what is written: tile (the source in canonical form), ir (Tile IR as the "
+        "checker gives it), the name of a pass (the IR after it) or final (after the last). "
+        "`--print-after` takes the name of a pass, or all.\n\n"
         "Wrong:  dslc build f.tile --emit simplfy\n"
         "Right:  dslc build f.tile --emit simplify",
     ),
