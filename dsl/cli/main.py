@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
 import click
 import dslc
-from dslc.cli.pages import write_examples
+from dslc.cli.pages import DocumentedGroup
 from dslc.cli.session import ExitCode, Session, session_options
 
 # name -> what it does, in the order of the help page; the command is `command` in dslc.cli.<name>
@@ -36,7 +37,7 @@ dslc build softmax.tile --target interp -o build/softmax
 """
 
 
-class LazyGroup(click.Group):
+class LazyGroup(DocumentedGroup):
     """A group that lists its commands from a table and imports one when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -55,11 +56,6 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Examples, then the exit codes."""
-        write_examples(formatter, _EXAMPLES)
-        super().format_epilog(ctx, formatter)
-
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -75,6 +71,7 @@ class LazyGroup(click.Group):
 
 @click.group(
     cls=LazyGroup,
+    examples=_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 ok, 1 error in the source, 2 usage, 3 toolchain missing, "
     "4 check or verification failed, 70 internal error.",
@@ -100,7 +97,9 @@ def run(argv: list[str]) -> int:
 
     session = Session()
     try:
-        result = cli.main(argv, prog_name="dslc", standalone_mode=False, obj=session)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            result = cli.main(argv, prog_name="dslc", standalone_mode=False, obj=session)
         return result if isinstance(result, int) else ExitCode.OK
     except click.exceptions.Exit as leave:
         return leave.exit_code
@@ -121,6 +120,11 @@ def run(argv: list[str]) -> int:
         from dslc.cli.crash import report_crash
 
         return report_crash(defect, argv)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning as a line for the user, without the line of Python that gave it."""
+    click.echo(f"warning: {message}", err=True)
 
 
 def _close_stdout() -> None:

@@ -1,4 +1,4 @@
-"""A command whose help page closes with examples."""
+"""Commands and groups whose help page closes with examples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 
-class Documented(click.Command):
+class _Examples(click.Command):
     """A command with `examples`: lines shown as they are under the options."""
 
     def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:
@@ -16,13 +16,16 @@ class Documented(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The examples, then what a click command has here."""
-        write_examples(formatter, self.examples)
+        lines = self.examples.strip().splitlines()
+        if lines:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {line}\n" for line in lines))
         super().format_epilog(ctx, formatter)
 
 
-def write_examples(formatter: click.HelpFormatter, examples: str) -> None:
-    """A section of the help page whose lines are not wrapped."""
-    lines = examples.strip().splitlines()
-    if lines:
-        with formatter.section("Examples"):
-            formatter.write("".join(f"  {line}\n" for line in lines))
+class Documented(_Examples):
+    """A command with examples."""
+
+
+class DocumentedGroup(_Examples, click.Group):
+    """A group of commands with examples."""
