@@ -53,15 +53,13 @@ def execute(c: Context, statement: tree.Statement) -> None:
         case tree.Pass():
             pass
         case tree.Return():
-            fail("DSL0220", "return stands only at the end of a function", statement.loc,
-                 hint="a kernel gives its results through out parameters")  # fmt: skip
+            raise AssertionError("the front-ends let return stand only last in a function")
         case tree.Const() | tree.Tune() | tree.Require():
             fail("DSL0216", "declarations come first in a kernel", statement.loc)
 
 
 def _effect(c: Context, value: tree.Expr) -> None:
-    if not isinstance(value, tree.Call):
-        fail("DSL0219", "this expression has no effect", value.loc, hint="assign it to a name")
+    assert isinstance(value, tree.Call), "the front-ends refuse expressions without an effect"
     result = evaluate(c, value)
     if isinstance(result, Value | Memory) and _is_pure(value):
         fail("DSL0219", "the result of this call is not used", value.loc,
