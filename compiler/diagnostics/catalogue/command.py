@@ -1,6 +1,13 @@
 """DSL09xx: the command line, targets and toolchains."""
 
 ENTRIES: dict[str, tuple[str, str]] = {
+    "DSL0901": (
+        "No such target",
+        "A target is a machine family and a model with a colon between, or `interp`. `dslc targets` "
+        "lists them.\n\n"
+        "Wrong:  --target cuda:sm90\n"
+        "Right:  --target cuda:sm_90a    --target interp",
+    ),
     "DSL0910": (
         "A definition on the command line cannot be read",
         "`-D NAME=VALUE` fixes a dim or a const. The name is a plain name and the value a number, "
