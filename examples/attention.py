@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 import dslc
+import numpy as np
 from dslc.lang import *
 
 T = f16
 
+
 @dslc.kernel(LOWEST=-3.4028235e38, LOG2_E=1.4426950408889634, BS=[64, 16, 128], BL=[64, 32, 128])
-def attention(q: T[B, S, HQ, D], k: T[B, L, HK, D], v: T[B, L, HK, D], past: i32[B], scale: f32, o: out[T[B, S, HQ, D]]):
+def attention(
+    q: T[B, S, HQ, D],
+    k: T[B, L, HK, D],
+    v: T[B, L, HK, D],
+    past: i32[B],
+    scale: f32,
+    o: out[T[B, S, HQ, D]],
+):
     """o = softmax(scale * q @ k^T, masked to key <= past + query) @ v, for each sequence and head."""
     require(HQ % HK == 0)
 

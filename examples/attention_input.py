@@ -7,18 +7,28 @@ from __future__ import annotations
 
 import time
 
+import dslc
 import numpy as np
+from dslc.lang import *
 from gemm import gemm
 from rmsnorm import rmsnorm
 from rope import rope
 
-import dslc
-from dslc.lang import *
-
 T = f16
 
+
 @dslc.program
-def attention_input(x: T[S, H], g: T[H], wq: T[H, Q], wk: T[H, KV], wv: T[H, KV], cos_sin: f32[S, D], q: out[T[S, Q]], k: out[T[S, KV]], v: out[T[S, KV]]):
+def attention_input(
+    x: T[S, H],
+    g: T[H],
+    wq: T[H, Q],
+    wk: T[H, KV],
+    wv: T[H, KV],
+    cos_sin: f32[S, D],
+    q: out[T[S, Q]],
+    k: out[T[S, KV]],
+    v: out[T[S, KV]],
+):
     """q, k, v = x normalised times wq, wk, wv; q and k rotated by their positions."""
     normed = buffer(T, [S, H])
     rmsnorm(x, g, normed)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 import dslc
+import numpy as np
 from dslc.lang import *
 
 T = f16
 W = u4
+
 
 @dslc.kernel(G=128, BM=[16, 64, 128], BN=[128, 64, 256], BK=[128, 64, 32])
 def gemm_quantized(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 import dslc
+import numpy as np
 from dslc.lang import *
 
 T = f16
+
 
 @dslc.kernel(EPS=1e-5, BM=[4, 1, 16])
 def layernorm(x: T[M, H], g: T[H], b: T[H], y: out[T[M, H]]):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 import dslc
+import numpy as np
 from dslc.lang import *
 
 T = f16
+
 
 @dslc.kernel(BM=[64, 16, 128], BN=[128, 64, 256], BK=[64, 32, 128])
 def lowrank(x: T[M, K], u: T[K, R], v: T[R, N], y: out[T[M, N]]):

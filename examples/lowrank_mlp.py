@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-from swiglu import silu
-
 import dslc
+import numpy as np
 from dslc.lang import *
+from swiglu import silu
 
 T = f16
 
+
 @dslc.kernel(BM=[64, 16], BF=[128, 64, 256], BH=[64, 32, 128])
-def lowrank_mlp(x: T[M, H], gate_u: T[H, P], gate_v: T[P, F], up_u: T[H, Q], up_v: T[Q, F], down_u: T[F, R], down_v: T[R, H], y: out[T[M, H]]):
+def lowrank_mlp(
+    x: T[M, H],
+    gate_u: T[H, P],
+    gate_v: T[P, F],
+    up_u: T[H, Q],
+    up_v: T[Q, F],
+    down_u: T[F, R],
+    down_v: T[R, H],
+    y: out[T[M, H]],
+):
     """y = (silu(x gate_u gate_v) * (x up_u up_v)) down_u down_v."""
     for m in parallel(range(0, M, BM)):
         gate = zeros(f32, [BM, P])

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import time
 
+import dslc
 import numpy as np
+from dslc.lang import *
 from gemm import gemm
 from rmsnorm import rmsnorm
 from swiglu import swiglu
 
-import dslc
-from dslc.lang import *
-
 T = f16
+
 
 @dslc.kernel(BM=[64, 16, 128], BN=[128, 64, 256], BK=[64, 32, 128])
 def gemm_residual(a: T[M, K], b: T[K, N], r: T[M, N], c: out[T[M, N]]):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 import dslc
+import numpy as np
 from dslc.lang import *
 
 T = f16
+
 
 @dslc.kernel(BS=[16, 64, 4])
 def rope(x: inout[T[S, Q]], cos_sin: f32[S, D]):

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 import dslc
+import numpy as np
 from dslc.lang import *
 
 T = f32
+
 
 @dslc.kernel(LOWEST=-3.4028235e38, BM=[4, 1, 16], BN=[1024, 256, 4096])
 def softmax(x: T[M, N], y: out[T[M, N]]):

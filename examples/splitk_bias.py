@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 import dslc
+import numpy as np
 from dslc.lang import *
 
 T = f16
+
 
 @dslc.kernel(BM=[16, 64], BN=[64, 128], BK=[64, 128], SPLIT=[4, 1, 2, 8])
 def splitk_bias(a: T[M, K], b: T[K, N], bias: T[N], c: out[T[M, N]]):

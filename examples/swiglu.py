@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 import dslc
+import numpy as np
 from dslc.lang import *
 
 T = f16
+
 
 def silu(x):
     """x * sigmoid(x); a function is inlined where it is called."""

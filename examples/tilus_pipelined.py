@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import time
 
+import dslc
 import numpy as np
+from dslc.lang import *
 from tilus_rearrange import tilus_rearrange_words
 
-import dslc
-from dslc.lang import *
 
 @dslc.kernel(BM=16, BN=32, BK=256, UK=64, STAGES=3)
 def tilus_pipelined(a: f16[M, K], b: u32[K // BK, N // BN, BK * BN * 6 // 32], c: out[f16[M, N]]):

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 
+import dslc
 import numpy as np
+from dslc.lang import *
 from tilus_rearrange import tilus_rearrange
 
-import dslc
-from dslc.lang import *
 
 @dslc.kernel(BM=16, BN=8, BK=16)
 def tilus_plain(a: f16[M, K], b: u8[K // BK, N // BN, BK * BN * 6 // 8], c: out[f16[M, N]]):

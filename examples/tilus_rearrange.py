@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 import dslc
+import numpy as np
 from dslc.lang import *
+
 
 @dslc.kernel(BK=16, BN=8)
 def tilus_rearrange(b: packed(i6[K, N], "row"), t: out[u8[K // BK, N // BN, BK * BN * 6 // 8]]):
@@ -31,7 +31,9 @@ def tilus_rearrange(b: packed(i6[K, N], "row"), t: out[u8[K // BK, N // BN, BK *
 
 
 @dslc.kernel(BK=256, BN=32, UK=64)
-def tilus_rearrange_words(b: packed(i6[K, N], "row"), t: out[u32[K // BK, N // BN, BK * BN * 6 // 32]]):
+def tilus_rearrange_words(
+    b: packed(i6[K, N], "row"), t: out[u32[K // BK, N // BN, BK * BN * 6 // 32]]
+):
     """What tilus_pipelined takes: tiles of 256 x 32 weights, four times 3 words a thread."""
     require(K % BK == 0)
     require(N % BN == 0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 import dslc
+import numpy as np
 from dslc.lang import *
+
 
 @dslc.kernel(BN=[1024, 256, 4096])
 def vector_add(x: f32[N], y: f32[N], z: out[f32[N]]):

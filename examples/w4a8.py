@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 
-import numpy as np
-
 import dslc
+import numpy as np
 from dslc.lang import *
 
 T = f16
 G = 128
+
 
 @dslc.kernel(BM=[4, 1, 16], BK=[1024, 256, 4096])
 def quantize_rows(x: T[M, K], q: out[i8[M, K]], t: out[f32[M]]):
