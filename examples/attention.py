@@ -1,4 +1,4 @@
-"""Causal attention with grouped query heads, block by block over the keys (FlashAttention-2, Dao 2023).
+"""Causal attention with grouped query heads, block by block over the keys (Dao, 2023).
 
 One kernel for prefill (past is 0), chunked prefill and decode (S is 1): past[b] keys of sequence b
 stand before its first query. Sequences padded on the right need no lengths: what a query sees ends
