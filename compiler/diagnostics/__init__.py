@@ -8,5 +8,15 @@ from dslc.compiler.diagnostics.diagnostic import (
     Severity,
     error,
 )
+from dslc.compiler.diagnostics.suggest import did_you_mean, suggest
 
-__all__ = ["Diagnostic", "DiagnosticError", "Label", "Loc", "Severity", "error"]
+__all__ = [
+    "Diagnostic",
+    "DiagnosticError",
+    "Label",
+    "Loc",
+    "Severity",
+    "did_you_mean",
+    "error",
+    "suggest",
+]

@@ -1,0 +1,3 @@
+"""DSL08xx: cache, artifacts and packages."""
+
+ENTRIES: dict[str, tuple[str, str]] = {}

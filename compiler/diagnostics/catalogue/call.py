@@ -1,0 +1,3 @@
+"""DSL07xx: arguments at the call, buffers, files and packs."""
+
+ENTRIES: dict[str, tuple[str, str]] = {}

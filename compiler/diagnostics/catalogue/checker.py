@@ -1,0 +1,3 @@
+"""DSL02xx: names, types and shapes."""
+
+ENTRIES: dict[str, tuple[str, str]] = {}

@@ -1,0 +1,3 @@
+"""DSL06xx: running in the interpreter."""
+
+ENTRIES: dict[str, tuple[str, str]] = {}

@@ -1,0 +1,3 @@
+"""DSL03xx: layouts."""
+
+ENTRIES: dict[str, tuple[str, str]] = {}

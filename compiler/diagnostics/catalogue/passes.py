@@ -1,0 +1,3 @@
+"""DSL05xx: passes."""
+
+ENTRIES: dict[str, tuple[str, str]] = {}
