@@ -87,9 +87,7 @@ class Argument:
             return item
         fail("DSL0206", f"{self.name} must be a layout, not {describe(item)}", self.loc)
 
-    def region(
-        self, layout: Layout | None = None, gathered: int | None = None
-    ) -> subscript.Access:
+    def region(self, layout: Layout | None = None, gathered: int | None = None) -> subscript.Access:
         """A region of a tensor or buffer: `t[...]`, or `t` for all of it."""
         node = self.node
         target = node.value if isinstance(node, tree.Subscript) else node
@@ -135,9 +133,7 @@ def call(c: Context, node: tree.Call) -> Item:
     fail("DSL0219", f"{describe(target)} is not a function", node.loc)
 
 
-def bind(
-    node: tree.Call, name: str, params: list[str], required: set[str]
-) -> dict[str, tree.Expr]:
+def bind(node: tree.Call, name: str, params: list[str], required: set[str]) -> dict[str, tree.Expr]:
     """Match arguments to parameters as Python does."""
     if len(node.args) > len(params):
         fail("DSL0205", f"{name} takes {len(params)} arguments, not {len(node.args)}", node.loc,

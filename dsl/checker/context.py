@@ -23,8 +23,9 @@ class Context:
     """The state of an elaboration.
 
     `names` are the local names, `outer` those of the module; `dims` the free dims by name.
-    `block_index` are the variables of `grid(...)`; `calls` are the functions being inlined. Before the parallel
-    nest scalars are repeated where they are read (`inline_scalars`), since its ranges may use them.
+    `block_index` are the variables of `grid(...)`; `calls` are the functions being inlined. Before
+    the parallel nest scalars are repeated where they are read (`inline_scalars`), since its ranges
+    may use them.
     """
 
     outer: dict[str, Item]

@@ -115,7 +115,7 @@ class Emitter:
         last = self.block[-1] if self.block else None
         if x.type.layout is None and last is not None and getattr(last, "out", None) is x:
             out = Value(dataclasses.replace(x.type, layout=layout), x.name)
-            self.block[-1] = dataclasses.replace(last, out=out)  # type: ignore[call-arg]
+            self.block[-1] = dataclasses.replace(last, out=out)  # type: ignore[arg-type]
             return out
         return self.convert_layout(x, layout)
 

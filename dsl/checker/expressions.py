@@ -95,7 +95,9 @@ def _binary(c: Context, op: str, left: tree.Expr, right: tree.Expr, loc: Loc) ->
 
 def _logical(c: Context, op: str, node: tree.Binary) -> Item:
     left = condition(c, evaluate(c, node.left), node.left.loc)
-    if isinstance(left, bool):  # what is decided at compile time need not be well-formed on the right
+    if isinstance(
+        left, bool
+    ):  # what is decided at compile time need not be well-formed on the right
         if left == (op == "or"):
             return left
         return condition(c, evaluate(c, node.right), node.right.loc)
@@ -111,7 +113,7 @@ def condition(c: Context, item: Item, loc: Loc) -> bool | ex.Expr:
         return bool(item)
     if isinstance(item, Value):
         fail("DSL0210", f"{describe(item)} has no single truth value", loc,
-             hint="choose per element with where(cond, a, b) and & | ~, or reduce with any or all")  # fmt: skip
+             hint="choose per element with where(cond, a, b), or reduce with any or all")  # fmt: skip
     found = as_expr(item, loc)
     known = c.known(found)
     if known is not None:

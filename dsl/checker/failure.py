@@ -8,7 +8,7 @@ from typing import NoReturn
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc, suggest
 
 
-class Poisoned(Exception):  # noqa: N818 - not an error of its own: one was reported already
+class Poisoned(Exception):
     """Something depends on a name whose statement failed."""
 
 

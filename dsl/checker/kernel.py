@@ -131,7 +131,9 @@ def _grid(c: Context, statement: tree.Statement) -> tuple[GridAxis, ...]:
     assert isinstance(statement.value, tree.Call)
     call = statement.value
     if not call.args or call.keywords:
-        fail("DSL0205", "grid takes the extents of its axes", call.loc, hint="grid(M // BM, N // BN)")
+        fail(
+            "DSL0205", "grid takes the extents of its axes", call.loc, hint="grid(M // BM, N // BN)"
+        )
     axes = []
     for k, node in enumerate(call.args):
         extent = index(evaluate(c, node), node.loc)

@@ -10,7 +10,7 @@ from dslc.checker.calls import bind
 from dslc.checker.context import Context
 from dslc.checker.expressions import condition, evaluate
 from dslc.checker.failure import did_you_mean, fail
-from dslc.checker.items import EXPRESSIONS, Item, Lost, describe, is_number, is_scalar
+from dslc.checker.items import EXPRESSIONS, Guess, Item, Lost, describe, is_number, is_scalar
 from dslc.checker.subscript import index
 from dslc.compiler.diagnostics import Label
 from dslc.compiler.dtypes import INDEX, DType
@@ -41,7 +41,11 @@ def parse_range(c: Context, node: tree.Expr) -> Range:
         and node.function.id == "range"
     ):
         written = node.function if isinstance(node, tree.Call) else node
-        near = did_you_mean(written.id, ("range", "parallel")) if isinstance(written, tree.Name) else None
+        near = (
+            did_you_mean(written.id, ("range", "parallel"))
+            if isinstance(written, tree.Name)
+            else None
+        )
         fail("DSL0215", "a for loop goes over range(...) or parallel(...)", node.loc, hint=near)
     if not 1 <= len(node.args) <= 3:
         fail("DSL0205", f"range takes 1 to 3 arguments, not {len(node.args)}", node.loc)
@@ -65,7 +69,12 @@ def _bound(c: Context, node: tree.Expr) -> ex.Expr:
     item = evaluate(c, node)
     if isinstance(item, float) or not is_scalar(item):
         hint = "use // to divide integers" if isinstance(item, float) else None
-        fail("DSL0215", f"the bounds of range are integers, not {describe(item)}", node.loc, hint=hint)
+        fail(
+            "DSL0215",
+            f"the bounds of range are integers, not {describe(item)}",
+            node.loc,
+            hint=hint,
+        )
     return index(item, node.loc)
 
 
@@ -73,7 +82,7 @@ def for_loop(c: Context, node: tree.For) -> None:
     """A sequential loop."""
     if is_parallel(node.iterator):
         fail("DSL0215", "parallel stands once in a kernel, outermost", node.loc,
-             hint="write one nest over all axes: for m, n in parallel(range(..), range(..))")  # fmt: skip
+             hint="write one nest: for m, n in parallel(range(..), range(..))")  # fmt: skip
     if len(node.targets) != 1:
         fail("DSL0215", f"range gives one number, not {len(node.targets)}", node.loc)
     name = node.targets[0].id
@@ -136,7 +145,7 @@ def _carry_while(
     return body, carried, before, truth
 
 
-class _Retry(Exception):  # noqa: N818 - control flow inside carry()
+class _Retry(Exception):
     """A number before the loop turned out to have another dtype inside it."""
 
     def __init__(self, name: str, dtype: DType) -> None:
@@ -235,7 +244,9 @@ def _initial(
             init = arithmetic.as_dtype(item, dtypes[name], node.loc)
         else:
             init = arithmetic.as_expr(item, node.loc)
-        return init, c.emit.fresh_var(name, init.dtype)
+        var = c.emit.fresh_var(name, init.dtype)
+        guessed = isinstance(item, float) and name not in dtypes
+        return init, Guess(var.name, var.dtype) if guessed else var
     return None
 
 
@@ -265,11 +276,15 @@ def _yielded(
             return ins.Carried(result, inner, init, item)
     elif is_scalar(item):
         found = arithmetic.as_expr(item, node.loc)
+        if isinstance(inner, Guess):
+            raise _Retry(name, found.dtype if found.dtype.is_float else inner.dtype)
         if found.dtype == inner.dtype or (is_number(item) and not isinstance(item, float)):
             value = arithmetic.as_dtype(item, inner.dtype, node.loc)
             return ins.Carried(c.emit.fresh_var(name, inner.dtype), inner, init, value)
-        if is_number(before) and name not in dtypes and not (
-            isinstance(before, float) and found.dtype.is_integer
+        if (
+            is_number(before)
+            and name not in dtypes
+            and not (isinstance(before, float) and found.dtype.is_integer)
         ):
             raise _Retry(name, found.dtype)
     reason = f"is {describe(before)} before this loop and {describe(item)} after one turn"

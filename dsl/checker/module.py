@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dslc.checker import signature
+from dslc.checker.context import Context, expect_dtype
 from dslc.checker.expressions import evaluate
 from dslc.checker.failure import did_you_mean, fail
 from dslc.checker.items import Item, KernelName, UserFunction
@@ -18,7 +19,8 @@ from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel, Program
 from dslc.frontend import tree
 from dslc.frontend.printer import print_expression
-from dslc.frontend.tile_parser import parse_tile, read_source
+from dslc.frontend.source import read_source
+from dslc.frontend.tile_parser import parse_tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,9 @@ class Template:
         signature.unknown_defines(dims, self.dims, self.loc)
         signature.unknown_defines(tunes, self.tunes, self.loc)
         if isinstance(self.node, tree.Kernel):
-            return elaborate_kernel(self.node, self.head, self.scope.names, self.define, dims, tunes)
+            return elaborate_kernel(
+                self.node, self.head, self.scope.names, self.define, dims, tunes
+            )
         return elaborate_program(self.node, self.head, self.scope.names, self.define, dims, tunes)
 
 
@@ -107,7 +111,7 @@ class _Loader:
         finish(c)
         return scope
 
-    def _item(self, c: signature.Context, scope: Scope, item: tree.TopLevel, folder: Path | None) -> None:
+    def _item(self, c: Context, scope: Scope, item: tree.TopLevel, folder: Path | None) -> None:
         for name in _bound(item):
             if name in scope.names:
                 fail("DSL0216", f"{name} is defined twice", item.loc)
@@ -126,8 +130,10 @@ class _Loader:
     def _template(self, scope: Scope, node: tree.Kernel | tree.Program) -> Template:
         c = new_context(scope.names)
         head = signature.split(node, [*scope.names, *c.known_functions])
-        self.known.update(head.dims, (d.name for d in (*head.consts, *head.tunes)))
-        signature.declare_dims(c, head, {n: v for n, v in self.define.items() if isinstance(v, int)})
+        self.known.update(head.dims, (d.name for d in head.consts), (d.name for d in head.tunes))
+        signature.declare_dims(
+            c, head, {n: v for n, v in self.define.items() if isinstance(v, int)}
+        )
         consts = {}
         for const in head.consts:
             with c.recover((const.name,)):
@@ -145,8 +151,8 @@ class _Loader:
             self.define,
         )  # fmt: skip
 
-    def _param(self, c: signature.Context, p: tree.Param) -> ParamInfo:
-        dtype = signature.expect_dtype(evaluate(c, p.dtype), p.dtype.loc)
+    def _param(self, c: Context, p: tree.Param) -> ParamInfo:
+        dtype = expect_dtype(evaluate(c, p.dtype), p.dtype.loc)
         dims = None if p.dims is None else tuple(print_expression(d) for d in p.dims)
         return ParamInfo(p.name, dtype, dims, p.mode, p.packed, p.loc)
 
@@ -169,7 +175,9 @@ class _Loader:
         names = self.loaded[path].names
         for name in item.names:
             if name not in names:
-                fail("DSL0221", f"{relative} has no {name}", item.loc, hint=did_you_mean(name, names))
+                fail(
+                    "DSL0221", f"{relative} has no {name}", item.loc, hint=did_you_mean(name, names)
+                )
             scope.names[name] = names[name]
 
 

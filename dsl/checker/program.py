@@ -106,7 +106,11 @@ def _call(c: Context, node: tree.Call, written: set[str]) -> Call:
             args.append(signature.scalar_argument(item, parsed.dtype, expr.loc))
             continue
         if not isinstance(item, Memory):
-            fail("DSL0228", f"{param.name} of {template.name} is a tensor, not {describe(item)}", expr.loc)
+            fail(
+                "DSL0228",
+                f"{param.name} of {template.name} is a tensor, not {describe(item)}",
+                expr.loc,
+            )
         _check_tensor(item, param, parsed.dtype.name, expr.loc, written, template.name)
         args.append(item)
         for dim, extent in zip(param.dims or (), item.shape, strict=True):
@@ -121,7 +125,9 @@ def _check_tensor(
     memory: Memory, param: tree.Param, dtype: str, loc: Loc, written: set[str], callee: str
 ) -> None:
     if memory.dtype.name != dtype:
-        fail("DSL0202", f"{param.name} of {callee} is {dtype}, {memory.name} is {memory.dtype}", loc)
+        fail(
+            "DSL0202", f"{param.name} of {callee} is {dtype}, {memory.name} is {memory.dtype}", loc
+        )
     if memory.rank != len(param.dims or ()):
         fail("DSL0203", f"{param.name} of {callee} has {len(param.dims or ())} axes, "
              f"{memory.name} {memory.rank}", loc)  # fmt: skip

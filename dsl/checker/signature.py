@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from dslc.checker import names
 from dslc.checker.arithmetic import as_dtype, as_expr
@@ -20,7 +21,7 @@ from dslc.compiler.ir.affine import constant as constant_of
 from dslc.compiler.layout import Layout
 from dslc.frontend import tree
 
-Declaration = tree.Const | tree.Tune | tree.Require
+Declaration: TypeAlias = tree.Const | tree.Tune | tree.Require
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +39,17 @@ class Head:
 def split(node: tree.Kernel | tree.Program, known: Iterable[str]) -> Head:
     """The parts of a kernel; names in its dims that nothing defines are its dims."""
     declared = [s for s in node.body if isinstance(s, Declaration)]
-    count = next((k for k, s in enumerate(node.body) if not isinstance(s, Declaration)), len(node.body))
+    count = next(
+        (k for k, s in enumerate(node.body) if not isinstance(s, Declaration)), len(node.body)
+    )
     for late in node.body[count:]:
-        if isinstance(late, Declaration):
+        if isinstance(late, tree.Const | tree.Tune | tree.Require):
             fail("DSL0216", "declarations come first in a kernel", late.loc)
     consts = tuple(s for s in declared if isinstance(s, tree.Const))
     tunes = tuple(s for s in declared if isinstance(s, tree.Tune))
     requires = tuple(s for s in declared if isinstance(s, tree.Require))
     scalars = {p.name for p in node.params if p.dims is None}
-    taken = {*known, *scalars, *(d.name for d in (*consts, *tunes))}
+    taken = {*known, *scalars, *(d.name for d in consts), *(d.name for d in tunes)}
     found: dict[str, None] = {}
     for param in node.params:
         for dim in (*(param.dims or ()), *(param.strides or ())):
@@ -62,7 +65,8 @@ def _check_names(
     dims: tuple[str, ...],
 ) -> None:
     seen: dict[str, Loc] = {}
-    for item in (*node.params, *consts, *tunes):
+    declared: tuple[tree.Param | tree.Const | tree.Tune, ...] = (*node.params, *consts, *tunes)
+    for item in declared:
         if item.name in seen or item.name in dims:
             labels = (Label(seen[item.name], "first here"),) if item.name in seen else ()
             what = "is declared twice" if item.name in seen else "is a dim as well"
@@ -77,14 +81,20 @@ def parse_value(value: object) -> Item:
     if isinstance(value, str):
         if value in ("True", "False"):
             return value == "True"
-        for convert in (lambda v: int(v, 0), float):
-            try:
-                return convert(value)  # type: ignore[no-any-return, operator]
-            except ValueError:
-                continue
-        return parse_dtype(value) or value
+        return _parse_text(value)
     name = getattr(value, "name", None)
     return parse_dtype(name) if isinstance(name, str) and parse_dtype(name) else str(value)
+
+
+def _parse_text(text: str) -> Item:
+    try:
+        return int(text, 0)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        return parse_dtype(text) or text
 
 
 def declare_dims(c: Context, head: Head, fixed: Mapping[str, int]) -> None:

@@ -53,15 +53,13 @@ def execute(c: Context, statement: tree.Statement) -> None:
         case tree.Pass():
             pass
         case tree.Return():
-            fail("DSL0220", "return stands only at the end of a function", statement.loc,
-                 hint="a kernel gives its results through out parameters")  # fmt: skip
+            raise AssertionError("the front-ends let return stand only last in a function")
         case tree.Const() | tree.Tune() | tree.Require():
             fail("DSL0216", "declarations come first in a kernel", statement.loc)
 
 
 def _effect(c: Context, value: tree.Expr) -> None:
-    if not isinstance(value, tree.Call):
-        fail("DSL0219", "this expression has no effect", value.loc, hint="assign it to a name")
+    assert isinstance(value, tree.Call), "the front-ends refuse expressions without an effect"
     result = evaluate(c, value)
     if isinstance(result, Value | Memory) and _is_pure(value):
         fail("DSL0219", "the result of this call is not used", value.loc,
@@ -114,7 +112,9 @@ def bind(c: Context, name: str, item: Item, loc: Loc) -> None:
 
 def _named(c: Context, name: str, item: ex.Expr) -> ex.Expr:
     nodes = list(ex.walk(item))
-    if c.inline_scalars or len(nodes) <= _INLINE_NODES and not any(isinstance(n, ex.Read) for n in nodes):
+    if c.inline_scalars or (
+        len(nodes) <= _INLINE_NODES and not any(isinstance(n, ex.Read) for n in nodes)
+    ):
         return item
     var = c.emit.fresh_var(name, item.dtype)
     c.emit.emit(ins.Let(var, item, loc=c.emit.loc))
@@ -169,9 +169,7 @@ def _accumulated(c: Context, op: str, old: Item, new: Item, loc: Loc) -> Item:
     return out
 
 
-def _update_region(
-    c: Context, target: tree.Subscript, op: str, value: tree.Expr, loc: Loc
-) -> None:
+def _update_region(c: Context, target: tree.Subscript, op: str, value: tree.Expr, loc: Loc) -> None:
     memory = expect_memory(evaluate(c, target.value), target.loc)
     check_writable(memory, target.loc)
     check_readable(memory, target.loc)
@@ -183,7 +181,7 @@ def _update_region(
         return
     if op not in ("+", "-"):
         fail("DSL0214", f"{op}= on a tensor is not atomic", loc,
-             hint="only += and -= are; use a buffer, or t[...] = t[...] * x on an inout tensor")  # fmt: skip
+             hint="only += and -= are; write t[...] = t[...] * x on an inout tensor")  # fmt: skip
     item = x.item()
     add_atomic(c, found, arithmetic.unary(c.emit, "neg", item, loc) if op == "-" else item, x)
 
@@ -217,9 +215,7 @@ def _if(c: Context, node: tree.If) -> None:
     c.emit.emit(ins.If(truth, tuple(then), tuple(otherwise), tuple(joined), loc=node.loc))
 
 
-def _join(
-    c: Context, name: str, x: Item, y: Item, node: tree.If, joined: list[ins.Joined]
-) -> Item:
+def _join(c: Context, name: str, x: Item, y: Item, node: tree.If, joined: list[ins.Joined]) -> Item:
     """The item of a name after an if whose branches gave x and y."""
     c.emit.hint = name
     if isinstance(x, Lost) or isinstance(y, Lost):

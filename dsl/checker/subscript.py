@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from dslc.checker.arithmetic import as_dtype
 from dslc.checker.context import Context
 from dslc.checker.failure import fail, needs_dims
 from dslc.checker.items import Item, describe, is_scalar, shape_text
-from dslc.checker.arithmetic import as_dtype
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role, Value
@@ -42,7 +42,9 @@ class Access:
         return tuple(sizes)
 
 
-def expand(items: tuple[tree.Expr | tree.Slice, ...], rank: int, loc: Loc) -> list[tree.Expr | tree.Slice]:
+def expand(
+    items: tuple[tree.Expr | tree.Slice, ...], rank: int, loc: Loc
+) -> list[tree.Expr | tree.Slice]:
     """One item an axis (and None for new axes): `...` and what is missing become `:`."""
     used = sum(not _is_new_axis(i) and not _is_ellipsis(i) for i in items)
     if used > rank:
@@ -199,7 +201,10 @@ def extract(c: Context, x: Value, node: tree.Subscript, evaluate: Evaluate) -> I
         extent = x.type.shape[len(starts)]
         if isinstance(item, tree.Slice):
             parts = (item.start, item.stop, item.step)
-            known = [None if p is None else c.integer(evaluate(p), p.loc, "a slice of a tile") for p in parts]
+            known = [
+                None if p is None else c.integer(evaluate(p), p.loc, "a slice of a tile")
+                for p in parts
+            ]
             if known[2] is not None and known[2] < 1:
                 fail("DSL0212", "the step of a slice is at least 1", item.loc)
             chosen = range(*slice(*known).indices(extent))
@@ -233,4 +238,6 @@ def check_same_shape(found: tuple[int, ...], wanted: tuple[int, ...], loc: Loc) 
     """A tile that is written must broadcast to the region."""
     wide = (1,) * (len(wanted) - len(found)) + found
     if len(found) > len(wanted) or any(a not in (1, b) for a, b in zip(wide, wanted, strict=True)):
-        fail("DSL0223", f"a tile {shape_text(found)} does not fit a region {shape_text(wanted)}", loc)
+        fail(
+            "DSL0223", f"a tile {shape_text(found)} does not fit a region {shape_text(wanted)}", loc
+        )

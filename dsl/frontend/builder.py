@@ -136,10 +136,9 @@ class TreeBuilder:
                 self._error("DSL0111", f"unknown storage `{rest[0].text}`", loc, hint=hint)
             return "packed", rest[0].text, loc
         wanted = {"strides": "`strides (a, b)`", "packed": "`packed row`"}.get(word.text)
-        hint = f"write {wanted}" if wanted else did_you_mean(word.text, ("strides", "packed"))
+        near = f"write {wanted}" if wanted else did_you_mean(word.text, ("strides", "packed"))
         message = f"`{word.text}` does not describe a parameter"
-        if hint is None:
-            hint = "after the type come `strides (a, b)` and `packed row`, nothing else"
+        hint = near or "after the type come `strides (a, b)` and `packed row`, nothing else"
         self._error("DSL0111", message, loc, hint=hint)
         return word.text, None, loc
 
@@ -294,9 +293,9 @@ class TreeBuilder:
 
     def subscript(self, loc: Loc, value: tree.Expr, *items: Any) -> tree.Subscript:
         """`value[items]`; `value[(a, b)]` is `value[a, b]`, as in Python."""
-        if len(items) == 1 and isinstance(items[0], tree.Sequence):
-            if self.text(items[0].loc).startswith("("):
-                items = items[0].items
+        only = items[0] if len(items) == 1 else None
+        if isinstance(only, tree.Sequence) and self.text(only.loc).startswith("("):
+            items = only.items
         return tree.Subscript(value, items, loc=loc)
 
     def no_items(self, loc: Loc, value: tree.Expr) -> tree.Expr:
@@ -314,7 +313,7 @@ class TreeBuilder:
                 position += 1
             else:
                 found[position] = part
-        return tree.Slice(*found, loc=loc)
+        return tree.Slice(found[0], found[1], found[2], loc=loc)
 
     def ellipsis(self, loc: Loc) -> tree.Name:
         """`...` in a subscript."""

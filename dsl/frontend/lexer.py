@@ -17,18 +17,22 @@ from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc
 MAX_NESTING = 100  # brackets in brackets, blocks in blocks, nodes in nodes
 MAX_LINE = 1 << 16  # characters
 
-PYTHON_KEYWORDS = frozenset(
-    ["False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with", "yield"]
-)
+PYTHON_KEYWORDS = frozenset({
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in",
+    "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with",
+    "yield",
+})  # fmt: skip
 OWN_KEYWORDS = frozenset(
     {"kernel", "program", "const", "tune", "require", "parallel", "out", "inout"}
 )
 KEYWORDS = PYTHON_KEYWORDS | OWN_KEYWORDS
 
 # A line that begins with one of these cannot continue an open bracket of the line before.
-_STARTS = frozenset(
-    ["kernel", "program", "const", "tune", "require", "def", "from", "for", "while", "return", "assert", "pass", "elif"]
-)
+_STARTS = frozenset({
+    "kernel", "program", "const", "tune", "require", "def", "from", "for", "while", "return", "assert",
+    "pass", "elif",
+})  # fmt: skip
 
 _DIGITS = "[0-9](?:_?[0-9])*"
 _TOKEN = re.compile(

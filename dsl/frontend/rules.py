@@ -98,9 +98,8 @@ class _Check:
             hint = "write a comment with `#`; a docstring comes first in its kernel or function"
             self._error("DSL0108", "a string alone does nothing here", value.loc, hint)
             return
-        hint = None
-        if isinstance(value, tree.Compare) and value.ops == ("==",):
-            hint = "write `=` to assign"
+        compared = isinstance(value, tree.Compare) and value.ops == ("==",)
+        hint = "write `=` to assign" if compared else None
         self._error(
             "DSL0108", "this expression does nothing: its value is not used", value.loc, hint
         )

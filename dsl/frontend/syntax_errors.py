@@ -117,10 +117,10 @@ _AUGMENTED = ("+=", "-=", "*=", "/=", "//=", "%=")
 
 
 def _comma(m: Mistake) -> Diagnostic | None:
-    if "," in m.expected and m.token.kind in _VALUES and m.previous.kind in (*_VALUES, ")", "]"):
-        if {")", "]"} & m.expected:
-            message = f"`,` is missing between {_shown(m.previous)} and {_shown(m.token)}"
-            return m.error("DSL0112", message)
+    in_brackets = "," in m.expected and m.expected & {")", "]"}
+    if in_brackets and m.token.kind in _VALUES and m.previous.kind in (*_VALUES, ")", "]"):
+        message = f"`,` is missing between {_shown(m.previous)} and {_shown(m.token)}"
+        return m.error("DSL0112", message)
     return None
 
 
@@ -137,10 +137,11 @@ def _parameter(m: Mistake) -> Diagnostic | None:
 
 
 def _assignment(m: Mistake) -> Diagnostic | None:
+    if "NEWLINE" not in m.expected:
+        return None
     if m.token.kind == "=" and any(t.kind == "=" for t in m.line[:-1]):
-        if "NEWLINE" in m.expected:
-            return m.error("DSL0101", "one assignment to a line", "write two lines")
-    if m.token.kind == ":" and m.first.kind == "NAME" and "NEWLINE" in m.expected:
+        return m.error("DSL0101", "one assignment to a line", "write two lines")
+    if m.token.kind == ":" and m.first.kind == "NAME":
         return m.error("DSL0101", "names have no type annotations", "write the assignment alone")
     return None
 

@@ -17,9 +17,10 @@ from dslc.frontend.tables import END, tables
 MAX_ERRORS = 20
 
 # Only these make a tree higher; the other productions hand their parts on.
-_NODES = frozenset(
-    ["for_", "while_", "if_", "elif_", "conditional", "binary", "unary", "compare", "attribute", "call", "subscript", "sequence"]
-)
+_NODES = frozenset({
+    "for_", "while_", "if_", "elif_", "conditional", "binary", "unary", "compare", "attribute", "call",
+    "subscript", "sequence",
+})  # fmt: skip
 _ITEM_STARTS = frozenset({"from", "const", "def", "kernel", "program", "STRING"})
 
 
@@ -32,7 +33,7 @@ def parse_tile(source: str, file: str) -> tree.Module:
     return _Parser(source, file).parse()
 
 
-class _TooMany(Exception):
+class _LimitError(Exception):
     """There were MAX_ERRORS errors."""
 
 
@@ -60,10 +61,10 @@ class _Parser:
         self.last = Token("", "", 1, 1, 1, 1)  # the last token that was shifted
 
     def report(self, diagnostic: Diagnostic) -> None:
-        """Keep a diagnostic; _TooMany at the limit."""
+        """Keep a diagnostic; _LimitError at the limit."""
         self.found.append(diagnostic)
         if len(self.found) >= MAX_ERRORS:
-            raise _TooMany
+            raise _LimitError
 
     def parse(self) -> tree.Module:
         """Run to the end; DiagnosticError where there was any error."""
@@ -72,7 +73,7 @@ class _Parser:
             module = self._run(self.lexer.tokens())
             if not self.found:
                 check_module(module, self.report)
-        except _TooMany:
+        except _LimitError:
             pass
         except DiagnosticError as fatal:
             self.found.extend(fatal.diagnostics)

@@ -14,7 +14,11 @@ from dslc.compiler.ir import instructions as ins
 
 
 def _allocate(
-    c: Context, dtype: Argument, shape: Argument | None, layout: Argument | None, place: Place | None
+    c: Context,
+    dtype: Argument,
+    shape: Argument | None,
+    layout: Argument | None,
+    place: Place | None,
 ) -> Memory:
     wanted = layout.layout() if layout else None
     if shape is None and wanted is None:
@@ -156,6 +160,8 @@ def print_(c: Context, *args: Argument) -> Item:
         elif is_scalar(item):
             values.append(as_expr(item, argument.loc))
         else:
-            fail("DSL0227", f"print takes a text and then values, not {describe(item)}", argument.loc)
+            fail(
+                "DSL0227", f"print takes a text and then values, not {describe(item)}", argument.loc
+            )
     c.emit.emit(ins.Print(text, tuple(values), loc=c.emit.loc))
     return None

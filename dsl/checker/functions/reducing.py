@@ -23,10 +23,15 @@ def _scalar(x: Value) -> Item:
 def _check(op: str, dtype: DType, x: Argument) -> None:
     if op in ("any", "all"):
         if dtype.kind is not Kind.BOOL:
-            fail("DSL0214", f"{op} needs bools, not {dtype}", x.loc, hint="write a comparison: x != 0")
+            fail(
+                "DSL0214",
+                f"{op} needs bools, not {dtype}",
+                x.loc,
+                hint="write a comparison: x != 0",
+            )
     elif dtype.kind is Kind.BOOL or (dtype.is_float and dtype.name not in _ARITHMETIC):
         fail("DSL0214", f"{op} does not work on {dtype}", x.loc,
-             hint="write cast(x, i32) to count" if dtype is BOOL else "write cast(x, f32) first")  # fmt: skip
+             hint=f"write cast(x, {'i32' if dtype is BOOL else 'f32'}) first")  # fmt: skip
 
 
 def reduce(
@@ -66,7 +71,9 @@ for _name in ("sum", "any", "all", "argmax", "argmin"):
     _reduction(_name)
 
 
-def _extreme(c: Context, op: str, x: Argument, y: Argument | None, rest: dict[str, Argument | None]) -> Item:
+def _extreme(
+    c: Context, op: str, x: Argument, y: Argument | None, rest: dict[str, Argument | None]
+) -> Item:
     """max and min: of two scalars, or over an axis of a tile."""
     axis = rest.get("axis") or y
     first = x.item() if axis is y and y is not None else None
@@ -139,7 +146,12 @@ def dot_dtype(a: DType, b: DType, x: Argument) -> DType:
         return I32
     small = a.is_float and b.is_float and a.bits <= 8 and b.bits <= 8
     if not (a.is_float and a == b) and not small:
-        fail("DSL0202", f"dot of {a} and {b}", x.loc, hint=f"write cast(..., {a if a.is_float else b})")
+        fail(
+            "DSL0202",
+            f"dot of {a} and {b}",
+            x.loc,
+            hint=f"write cast(..., {a if a.is_float else b})",
+        )
     return a if a.bits == 64 else F32
 
 

@@ -44,9 +44,11 @@ def cdiv(c: Context, a: Argument, b: Argument) -> Item:
     if isinstance(x, int) and isinstance(y, int):
         return -arithmetic.fold("floordiv", -x, y, a.loc)
     above = arithmetic.scalar_binary("add", x, arithmetic.binary(c.emit, "sub", y, 1, b.loc), a.loc)
-    return simplify(ex.Binary("floordiv", above, arithmetic.as_dtype(y, INDEX, b.loc), INDEX)) if (
-        above.dtype == INDEX
-    ) else arithmetic.scalar_binary("floordiv", above, y, a.loc)
+    return (
+        simplify(ex.Binary("floordiv", above, arithmetic.as_dtype(y, INDEX, b.loc), INDEX))
+        if (above.dtype == INDEX)
+        else arithmetic.scalar_binary("floordiv", above, y, a.loc)
+    )
 
 
 @function

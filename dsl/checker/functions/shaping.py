@@ -88,7 +88,9 @@ def concat(c: Context, xs: Argument, axis: Argument) -> Item:
             fail("DSL0202", f"concat of {first.dtype} and {tile.type.dtype}", xs.loc,
                  hint=f"write cast(..., {first.dtype})")  # fmt: skip
         others = [s for k, s in enumerate(tile.type.shape) if k != at]
-        if tile.type.rank != first.rank or others != [s for k, s in enumerate(first.shape) if k != at]:
+        if tile.type.rank != first.rank or others != [
+            s for k, s in enumerate(first.shape) if k != at
+        ]:
             fail("DSL0203", f"concat of {shape_text(first.shape)} and {shape_text(tile.type.shape)} "
                  f"along axis {at}", xs.loc)  # fmt: skip
         total += tile.type.shape[at]
