@@ -47,11 +47,7 @@ def attention_input(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
     normed = normalised(x, g).rounded(dtype)
     q, k, v = ((normed @ exact(w)).rounded(dtype) for w in weights.values())
     outs = {n: blank((d["S"], c), dtype) for n, c in zip("qkv", columns.values(), strict=True)}
-    expected = {
-        "q": rotated(q, cos_sin).rounded(dtype),
-        "k": rotated(k, cos_sin).rounded(dtype),
-        "v": v,
-    }
+    q, k = (rotated(y, cos_sin).rounded(dtype) for y in (q, k))
     return Problem(
         {"x": x, "g": g, **weights, "cos_sin": cos_sin, **outs}, {"q": q, "k": k, "v": v}
     )
