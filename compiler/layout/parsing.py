@@ -14,7 +14,17 @@ from typing import Any, TypeAlias
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.layout import primitives
 from dslc.compiler.layout.composition import broadcast, concat, product
+from dslc.compiler.layout.division import complement, divide, left_divide
+from dslc.compiler.layout.inversion import inverse
 from dslc.compiler.layout.layout import Layout
+from dslc.compiler.layout.reshaping import (
+    permute,
+    reduce,
+    reshape,
+    slice_tile,
+    squeeze,
+    unsqueeze,
+)
 from dslc.compiler.layout.swizzling import swizzle
 
 MAX_TEXT = 10_000
@@ -35,6 +45,16 @@ LAYOUT_FUNCTIONS: Mapping[str, Callable[..., Layout]] = MappingProxyType(
         "broadcast": broadcast,
         "product": product,
         "concat": concat,
+        "reduce": reduce,
+        "permute": permute,
+        "reshape": reshape,
+        "squeeze": squeeze,
+        "unsqueeze": unsqueeze,
+        "slice": slice_tile,
+        "divide": divide,
+        "left_divide": left_divide,
+        "complement": complement,
+        "inverse": inverse,
     }
 )
 
@@ -81,15 +101,8 @@ def call_layout_function(name: str, args: Sequence[Any], keywords: Mapping[str, 
 def chain_layout(
     layout: Layout, name: str, args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Layout:
-    """`layout.name(*args, **keywords)`, which is `layout * name(*args, **keywords)`.
-
-    An operator on layouts without a layout among its arguments is meant for this one:
-    `f.reduce(dims=[2])` is `reduce(f, dims=[2])`.
-    """
-    makes = name in ("local", "spatial", "column_local", "column_spatial", "replicate", "modes")
-    if makes or any(isinstance(a, Layout | list) for a in args[:1]):
-        return layout * call_layout_function(name, args, keywords)
-    return call_layout_function(name, (layout, *args), keywords)
+    """`layout.name(*args, **keywords)`, which is `layout * name(*args, **keywords)`."""
+    return layout * call_layout_function(name, args, keywords)
 
 
 def _value(node: ast.expr, depth: int) -> Any:
