@@ -76,7 +76,9 @@ def test_what_no_chain_gives_prints_as_modes():
 def test_operators_are_functions_of_the_text():
     assert parse_layout("local(2, 4) / local(1, 2)") == local(2, 2)
     assert parse_layout("local(2) * spatial(2 * 8 // 4)") == local(2).spatial(4)
-    assert parse_layout("reduce(spatial(1, 1, 4), dims=[2]).local(1, 4)") == replicate(4).local(1, 4)
+    assert parse_layout("reduce(spatial(1, 1, 4), dims=[2]).local(1, 4)") == replicate(4).local(
+        1, 4
+    )
     assert parse_layout("local(3, 1).swizzle(local(4, 4), dim=-1)") == local(3, 1) * swizzle(
         local(4, 4)
     )
