@@ -109,7 +109,7 @@ def as_dtype(item: Item, dtype: DType, loc: Loc, what: str = "value") -> ex.Expr
     if found.dtype == dtype:
         return found
     both_integers = found.dtype.is_integer and dtype.kind is Kind.INDEX
-    if both_integers or (found.dtype.kind is Kind.INDEX and dtype.kind is not Kind.BOOL):
+    if both_integers or (is_weak(found) and dtype.kind is not Kind.BOOL):
         return ex.Convert(found, dtype)
     fail("DSL0202", f"the {what} has dtype {found.dtype}, {dtype} is needed", loc,
          hint=f"write cast(..., {dtype})")  # fmt: skip
@@ -172,7 +172,10 @@ def common_dtype(items: tuple[Item, ...], loc: Loc) -> DType:
         strong = dtype
     if strong is not None:
         return strong
-    dtypes = [number_dtype(i) if isinstance(i, bool | int | float) else INDEX for i in items]
+    dtypes = [
+        number_dtype(i) if isinstance(i, bool | int | float) else as_expr(i, loc).dtype
+        for i in items
+    ]
     if all(d is BOOL for d in dtypes):
         return BOOL
     return F32 if F32 in dtypes else INDEX

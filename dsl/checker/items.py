@@ -54,6 +54,14 @@ class Lost:
     loc: Loc | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Guess(ex.Var):
+    """A float that a loop carries from a plain number: weak until the body says what it becomes.
+
+    It never reaches the IR: once its dtype is known, the body is elaborated again.
+    """
+
+
 Number: TypeAlias = int | float | bool
 Item: TypeAlias = (
     Number
@@ -84,8 +92,10 @@ def is_scalar(item: Item) -> bool:
 
 
 def is_weak(item: Item) -> bool:
-    """Whether an item takes the dtype of what it meets: a known number or an index."""
-    return is_number(item) or (isinstance(item, EXPRESSIONS) and item.dtype.kind is Kind.INDEX)
+    """Whether an item takes the dtype of what it meets: a known number, an index or a guess."""
+    if isinstance(item, EXPRESSIONS):
+        return item.dtype.kind is Kind.INDEX or isinstance(item, Guess)
+    return is_number(item)
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

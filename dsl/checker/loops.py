@@ -10,7 +10,7 @@ from dslc.checker.calls import bind
 from dslc.checker.context import Context
 from dslc.checker.expressions import condition, evaluate
 from dslc.checker.failure import did_you_mean, fail
-from dslc.checker.items import EXPRESSIONS, Item, Lost, describe, is_number, is_scalar
+from dslc.checker.items import EXPRESSIONS, Guess, Item, Lost, describe, is_number, is_scalar
 from dslc.checker.subscript import index
 from dslc.compiler.diagnostics import Label
 from dslc.compiler.dtypes import INDEX, DType
@@ -244,7 +244,9 @@ def _initial(
             init = arithmetic.as_dtype(item, dtypes[name], node.loc)
         else:
             init = arithmetic.as_expr(item, node.loc)
-        return init, c.emit.fresh_var(name, init.dtype)
+        var = c.emit.fresh_var(name, init.dtype)
+        guessed = isinstance(item, float) and name not in dtypes
+        return init, Guess(var.name, var.dtype) if guessed else var
     return None
 
 
@@ -274,6 +276,8 @@ def _yielded(
             return ins.Carried(result, inner, init, item)
     elif is_scalar(item):
         found = arithmetic.as_expr(item, node.loc)
+        if isinstance(inner, Guess):
+            raise _Retry(name, found.dtype if found.dtype.is_float else inner.dtype)
         if found.dtype == inner.dtype or (is_number(item) and not isinstance(item, float)):
             value = arithmetic.as_dtype(item, inner.dtype, node.loc)
             return ins.Carried(c.emit.fresh_var(name, inner.dtype), inner, init, value)

@@ -48,14 +48,14 @@ def check_template(template: Template) -> list[Diagnostic]:
     return found
 
 
-def _configurations(template: Template) -> Iterator[dict[str, object]]:
+def _configurations(template: Template) -> Iterator[Mapping[str, object]]:
     yield {}
     for name, choices in template.tunes.items():
         if name not in template.define:
             yield from ({name: choice} for choice in choices[1:])
 
 
-def _check(template: Template, config: dict[str, object]) -> list[Diagnostic]:
+def _check(template: Template, config: Mapping[str, object]) -> list[Diagnostic]:
     needed: set[str] = set()
     while True:
         try:
@@ -71,7 +71,7 @@ def _check(template: Template, config: dict[str, object]) -> list[Diagnostic]:
 
 
 def _with_samples(
-    template: Template, config: dict[str, object], needed: set[str], error: DiagnosticError
+    template: Template, config: Mapping[str, object], needed: set[str], error: DiagnosticError
 ) -> list[Diagnostic]:
     """Other samples, since the first may break what the kernel rightly requires of its dims."""
     for sample in _SAMPLES[1:]:
@@ -86,5 +86,7 @@ def _with_samples(
 
 def _note(template: Template, fixed: Mapping[str, int]) -> Diagnostic:
     values = ", ".join(f"{n} = {v}" for n, v in sorted(fixed.items()))
-    message = f"{template.name} is made for each {' and '.join(sorted(fixed))}; checked with {values}"
+    message = (
+        f"{template.name} is made for each {' and '.join(sorted(fixed))}; checked with {values}"
+    )
     return Diagnostic("DSL0230", message, template.loc, severity=Severity.NOTE)
