@@ -12,13 +12,12 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from hypothesis import strategies as st
-
 from dslc.compiler.dtypes import BOOL, F16, F32, I32, INDEX, DType, parse_dtype, storage_dtype
 from dslc.compiler.ir import GridAxis, Kernel, Memory, Place, Requirement, Role, TileType, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Select, Unary, Var, index
 from dslc.compiler.ir.values import AxisSlice, Region
+from hypothesis import strategies as st
 
 U4 = parse_dtype("u4")
 SIZES = (1, 2, 3, 4, 8)
@@ -157,10 +156,7 @@ class Builder:
     # Statements
 
     def statement(self) -> None:
-        simple = (
-            "unary binary compare fma where cast reduce scan transpose reshape broadcast repeat "
-            "concat extract dot load gather let full arange buffer read atomic"
-        ).split()
+        simple = ["unary", "binary", "compare", "fma", "where", "cast", "reduce", "scan", "transpose", "reshape", "broadcast", "repeat", "concat", "extract", "dot", "load", "gather", "let", "full", "arange", "buffer", "read", "atomic"]
         deep = ["loop", "loop", "branch", "turns"] if self.depth < 2 else []
         getattr(self, f"make_{self.choose(*simple, *deep)}")()
 

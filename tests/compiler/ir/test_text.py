@@ -2,12 +2,11 @@
 
 import pytest
 import random_ir
-from hypothesis import given, settings
-
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir.parser import parse_program
 from dslc.compiler.ir.printer import print_program
 from dslc.compiler.ir.traverse import INSTRUCTIONS, walk
+from hypothesis import given, settings
 
 EVERY = """\
 kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, @s: inout f32[M, n] strides (sm, 1), @y: out f32[M, N], @lock: inout i32[8], n: i32) {

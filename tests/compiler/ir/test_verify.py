@@ -2,8 +2,6 @@
 
 import pytest
 import random_ir
-from hypothesis import given, settings
-
 from dslc.compiler.diagnostics import DiagnosticError, Loc
 from dslc.compiler.dtypes import F32, INDEX
 from dslc.compiler.ir import AxisSlice, Kernel, Memory, Region, Role, TileType, Value
@@ -11,6 +9,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Const, Var, index
 from dslc.compiler.ir.parser import parse_program
 from dslc.compiler.ir.verify import verify
+from hypothesis import given, settings
 
 HEAD = """\
 kernel k[M](@x: in f32[M, 8], @y: out f32[M, 8], @z: inout i32[M], n: i32) {
