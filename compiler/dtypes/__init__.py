@@ -22,6 +22,8 @@ from dslc.compiler.dtypes.formats import Limits, has_infinity, has_nan, limits
 from dslc.compiler.dtypes.packing import pack_bits, packed_bytes, unpack_bits
 from dslc.compiler.dtypes.rounding import decode, encode, round_to, wrap
 from dslc.compiler.dtypes.storage import (
+    as_storage,
+    first_invalid,
     from_ml_dtypes,
     storage_dtype,
     to_ml_dtypes,
@@ -44,9 +46,11 @@ __all__ = [
     "Kind",
     "Limits",
     "all_dtypes",
+    "as_storage",
     "cast",
     "decode",
     "encode",
+    "first_invalid",
     "from_ml_dtypes",
     "has_infinity",
     "has_nan",

@@ -6,7 +6,7 @@ import functools
 
 import numpy as np
 from dslc.compiler.dtypes.dtype import DType, Kind
-from dslc.compiler.dtypes.formats import limits
+from dslc.compiler.dtypes.formats import has_infinity, limits
 from dslc.compiler.dtypes.rounding import clamp, round_to, wrap
 from dslc.compiler.dtypes.storage import Array, value_dtype
 
@@ -22,7 +22,7 @@ def cast(values: Array, src: DType, dst: DType, saturate: bool = False) -> Array
     if dst.kind is Kind.BOOL:
         return np.asarray(values != 0)
     if dst.is_float:
-        if _is_exact(src, dst):
+        if _is_exact(src, dst) and not (saturate and has_infinity(src)):
             return values.astype(value_dtype(dst), copy=False)
         return round_to(values, dst, saturate)
     if src.is_float:
@@ -35,11 +35,13 @@ def _is_exact(src: DType, dst: DType) -> bool:
     """Whether every value of `src` is one of the float `dst`, asked of wide floats only."""
     if dst.bits <= 8:
         return False
+    if limits(src).greatest > limits(dst).greatest:
+        return False
     if src.is_float:
         return src.exponent <= dst.exponent and src.mantissa <= dst.mantissa
     least, greatest = src.integer_range
     digits = max(-least, greatest).bit_length()
-    return digits <= dst.mantissa + 1 and -least <= limits(dst).greatest
+    return digits <= dst.mantissa + 1
 
 
 def _truncate(values: Array, dst: DType) -> Array:

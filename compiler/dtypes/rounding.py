@@ -22,7 +22,7 @@ def decode(codes: Array, dtype: DType) -> Array:
     Integers are their values (the array itself serves); bits above a small float's width are ignored.
     """
     if dtype.is_float and dtype.bits <= 8:
-        return np.asarray(decoded(dtype)[codes])
+        return _look_up(decoded(dtype), codes)
     return codes.astype(value_dtype(dtype), copy=False)
 
 
@@ -38,9 +38,8 @@ def encode(values: Array, dtype: DType, saturate: bool = False) -> Array:
         return _small_codes(values, dtype, saturate)
     rounded = round_to(values, dtype, saturate)
     if dtype.name == "bf16":
-        return (
-            (rounded.view(np.uint32) >> np.uint32(16)).astype(np.uint16).view(storage_dtype(dtype))
-        )
+        high = np.asarray(rounded.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+        return high.view(storage_dtype(dtype))
     return rounded.astype(storage_dtype(dtype), copy=False)
 
 
@@ -50,7 +49,7 @@ def round_to(values: Array, dtype: DType, saturate: bool = False) -> Array:
     if not dtype.is_float:
         return wrap(clamp(values, dtype) if saturate else values, dtype)
     if dtype.bits <= 8:
-        return np.asarray(decoded(dtype)[_small_codes(values, dtype, saturate)])
+        return _look_up(decoded(dtype), _small_codes(values, dtype, saturate))
     if saturate:
         values = _bounded(values, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -124,9 +123,11 @@ def _to_odd_float64(values: Array) -> Array:
 def _bounded(values: Array, dtype: DType) -> Array:
     """Infinities and what is past the finite range moved to its ends; NaN stays."""
     greatest = limits(dtype).greatest
-    if values.dtype.kind in "iub":
-        values = values.astype(np.float32) if dtype.bits >= 32 else _to_odd_float64(values)
-    if values.dtype == np.float32 and greatest > np.finfo(np.float32).max:
+    if values.dtype.kind not in "f":
+        if greatest > 2.0**64:
+            return values
+        values = _to_odd_float64(values)
+    if values.dtype == np.float32 and greatest > float(np.finfo(np.float32).max):
         values = values.astype(np.float64)
     kind = values.dtype.type
     return np.asarray(np.clip(values, kind(-greatest), kind(greatest)))
@@ -146,6 +147,11 @@ def _round_bits(values: Array, drop: int) -> Array:
     return np.copysign(np.where(nan, np.float32(np.nan), result), values) if nan.any() else result
 
 
+def _look_up(table: Array, keys: Array) -> Array:
+    # Every key is in the table; `wrap` only spares NumPy's slower check.
+    return np.asarray(table.take(keys, mode="wrap"))
+
+
 def _kept_bits(dtype: DType) -> int:
     """Leading fraction bits of a float32 that decide the code: the mantissa, a half and a sticky bit.
 
@@ -157,10 +163,10 @@ def _kept_bits(dtype: DType) -> int:
 def _small_codes(values: Array, dtype: DType, saturate: bool) -> Array:
     bits = to_odd_float32(np.asarray(values)).view(np.uint32)
     shift = 23 - _kept_bits(dtype)
-    key = bits & np.uint32((1 << shift) - 1)
-    key = np.asarray(key != 0).astype(np.uint32)
+    below = bits & np.uint32((1 << shift) - 1)
+    key = np.asarray(below != 0).astype(np.uint32)
     key |= bits >> np.uint32(shift)
-    return np.asarray(_code_table(dtype, saturate)[key])
+    return _look_up(_code_table(dtype, saturate), key)
 
 
 @functools.cache
@@ -170,36 +176,39 @@ def _code_table(dtype: DType, saturate: bool) -> Array:
     numbers = np.arange(1 << (9 + kept), dtype=np.uint32) << np.uint32(23 - kept)
     with np.errstate(invalid="ignore"):  # signalling NaNs are among them
         values = numbers.view(np.float32).astype(np.float64)
+    codes = _scale_codes if dtype.kind is Kind.SCALE else _nearest_codes
+    return codes(values, dtype, saturate).astype(np.uint8)
+
+
+def _nearest_codes(values: Array, dtype: DType, saturate: bool) -> Array:
+    """Codes by search among the values of the format; an even code is an even significand."""
     grid = magnitudes(dtype)
-    middles = np.append((grid[:-1] + grid[1:]) / 2, _overflow_threshold(dtype))
+    middles = (grid[:-1] + grid[1:]) / 2
+    middles = np.append(middles, 2 * grid[-1] - middles[-1])  # from there on it overflows
     magnitude = np.abs(values)
     codes = np.searchsorted(middles, magnitude)
     tie = middles[np.minimum(codes, len(middles) - 1)] == magnitude
-    # ml_dtypes rounds the ties of e8m0 up; elsewhere an even code is an even significand.
-    codes += tie if dtype.kind is Kind.SCALE else tie & (codes % 2 == 1)
+    codes += tie & (codes % 2 == 1)
     last = len(grid) - 1
     if saturate or not has_nan(dtype):
         codes = np.minimum(codes, last)
-    elif not has_infinity(dtype):
-        codes = np.where(codes > last, _nan_code(dtype), codes)
-    codes = np.where(np.isnan(values), _nan_code(dtype) if has_nan(dtype) else last, codes)
-    if dtype.kind is Kind.SCALE:
-        bad = np.signbit(values) & (magnitude > 0) if saturate else values <= 0
-        return np.where(bad, _nan_code(dtype), codes).astype(np.uint8)
+    quiet = ((1 << dtype.exponent) - 1) << dtype.mantissa | 1 << max(dtype.mantissa - 1, 0)
+    nan = (quiet if has_infinity(dtype) else last + 1) if has_nan(dtype) else last
+    codes = np.where(np.isnan(values), nan, codes)
     negative = np.signbit(values) & (~np.isnan(values) | has_nan(dtype))
-    return (codes | negative.astype(np.int64) << (dtype.bits - 1)).astype(np.uint8)
+    return np.asarray(codes | negative.astype(np.int64) << (dtype.bits - 1))
 
 
-def _overflow_threshold(dtype: DType) -> float:
-    """Half a step above the greatest finite value."""
-    grid = magnitudes(dtype)
-    if dtype.mantissa == 0:
-        return float(grid[-1]) * 1.5
-    return float(grid[-1] + (grid[-1] - grid[-2]) / 2)
+def _scale_codes(values: Array, dtype: DType, saturate: bool) -> Array:
+    """Codes of e8m0, as ml_dtypes rounds: ties go up, as does all between the least two values.
 
-
-def _nan_code(dtype: DType) -> int:
-    """The quiet NaN without sign."""
-    if not has_infinity(dtype):
-        return 0xFF if dtype.kind is Kind.SCALE else 0x7F
-    return (((1 << dtype.exponent) - 1) << dtype.mantissa) | 1 << (dtype.mantissa - 1)
+    0, what is negative and what is past the range have none and become NaN; if `saturate`, 0 becomes
+    the least scale and what is past the range the greatest.
+    """
+    nan, last = 255, 254
+    fraction, exponent = np.frexp(values)  # values = fraction * 2^exponent, fraction in [0.5, 1)
+    codes = exponent + 126 + (fraction >= 0.75)
+    codes = np.where(values < 2.0**-126, values > 2.0**-127, np.where(np.isinf(values), nan, codes))
+    if saturate:
+        return np.where((values < 0) | np.isnan(values), nan, np.minimum(codes, last))
+    return np.where(values > 0, np.minimum(codes, nan), nan)

@@ -76,3 +76,35 @@ def value_dtype(dtype: DType) -> np.dtype[Any]:
         return np.dtype(np.bool_)
     letter = "u" if dtype.kind is Kind.UINT else "i"
     return np.dtype(f"{letter}{max(1, dtype.bits // 8)}")
+
+
+def as_storage(array: Array, dtype: DType, *, writable: bool = False) -> Array | None:
+    """A caller's array in storage_dtype(dtype), or None where its element type does not serve.
+
+    The array itself or a view of it; integers of an ml_dtypes type are copied, so they do not serve
+    where the array must be `writable`. Codes of integers below 8 bits may be int8 or uint8.
+    """
+    wanted = storage_dtype(dtype)
+    if array.dtype == wanted:
+        return array
+    if from_ml_dtypes(array.dtype) == dtype:
+        if dtype.is_float:
+            return array.view(wanted)
+        return None if writable else array.astype(wanted)
+    if dtype.is_integer and dtype.is_low_bit and array.dtype in (np.int8, np.uint8):
+        return array.view(wanted)
+    return None
+
+
+def first_invalid(codes: Array, dtype: DType) -> tuple[int, ...] | None:
+    """The index of the first element of a storage array that is not of the dtype, or None.
+
+    Only types of fewer than 8 bits can have one: their storage has room for more.
+    """
+    if not dtype.is_low_bit or codes.size == 0:
+        return None
+    least, greatest = (0, (1 << dtype.bits) - 1) if dtype.is_float else dtype.integer_range
+    if least <= codes.min() and codes.max() <= greatest:
+        return None
+    invalid = (codes < least) | (codes > greatest)
+    return tuple(int(i) for i in np.unravel_index(int(invalid.argmax()), codes.shape))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 class Layout:
     """A function from (thread t, local element i) to the logical index of an element of a tile.
 
-    `shape` is the tile's. `spatial_modes` and `local_modes` are the digits of t and of i, the most significant
-    first; together they count every element of the tile, and a replicated spatial mode gives each
-    element to several threads. `swizzles` then permute the logical index, in order.
+    `shape` is the tile's. `spatial_modes` and `local_modes` are the digits of t and of i, the most
+    significant first; together they count every element of the tile, and a replicated spatial mode
+    gives each element to several threads. `swizzles` then permute the logical index, in order.
 
     A Layout holds its canonical form. Without swizzles that form is unique: reading t upwards, the
     first number that breaks the linear run of the lowest digit is that digit's size, and the rest
@@ -117,7 +118,8 @@ class Layout:
             rest = number
             for mode in reversed(modes):
                 if not mode.is_replicated:
-                    coordinates[mode.axis] += rest % mode.size * mode.stride
+                    step = rest % mode.size * mode.stride
+                    coordinates[mode.axis] = coordinates[mode.axis] + step
                 rest = rest // mode.size
         for swizzle in self.swizzles:
             swizzle.apply(coordinates)
@@ -186,37 +188,43 @@ class Layout:
     # Chains: local(2, 1).spatial(8, 4) is local(2, 1) * spatial(8, 4)
 
     def local(self, *shape: int) -> Layout:
-        """Self * local(*shape)."""
+        """Compose with the local layout of that shape."""
         from dslc.compiler.layout import primitives
 
         return self * primitives.local(*shape)
 
     def spatial(self, *shape: int) -> Layout:
-        """Self * spatial(*shape)."""
+        """Compose with the spatial layout of that shape."""
         from dslc.compiler.layout import primitives
 
         return self * primitives.spatial(*shape)
 
     def column_local(self, *shape: int) -> Layout:
-        """Self * column_local(*shape)."""
+        """Compose with the column local layout of that shape."""
         from dslc.compiler.layout import primitives
 
         return self * primitives.column_local(*shape)
 
     def column_spatial(self, *shape: int) -> Layout:
-        """Self * column_spatial(*shape)."""
+        """Compose with the column spatial layout of that shape."""
         from dslc.compiler.layout import primitives
 
         return self * primitives.column_spatial(*shape)
 
     def replicate(self, count: int) -> Layout:
-        """Self * replicate(count)."""
+        """Compose with as many threads that hold copies."""
         from dslc.compiler.layout import primitives
 
         return self * primitives.replicate(count)
 
+    def reduce(self, layout: Layout, dims: Sequence[int], keepdims: bool = False) -> Layout:
+        """Compose with the layout reduced over the axes `dims`."""
+        from dslc.compiler.layout.reshaping import reduce
+
+        return self * reduce(layout, dims, keepdims)
+
     def swizzle(self, layout: Layout, dim: int = 1, log_step: int = 0) -> Layout:
-        """Self * swizzle(layout, dim, log_step)."""
+        """Compose with the layout swizzled along `dim`."""
         from dslc.compiler.layout.swizzling import swizzle
 
         return self * swizzle(layout, dim, log_step)

@@ -12,9 +12,20 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.diagnostics.suggest import did_you_mean
 from dslc.compiler.layout import primitives
 from dslc.compiler.layout.composition import broadcast, concat, product
+from dslc.compiler.layout.division import complement, divide, left_divide
+from dslc.compiler.layout.inversion import inverse
 from dslc.compiler.layout.layout import Layout
+from dslc.compiler.layout.reshaping import (
+    permute,
+    reduce,
+    reshape,
+    slice_tile,
+    squeeze,
+    unsqueeze,
+)
 from dslc.compiler.layout.swizzling import swizzle
 
 MAX_TEXT = 10_000
@@ -35,6 +46,16 @@ LAYOUT_FUNCTIONS: Mapping[str, Callable[..., Layout]] = MappingProxyType(
         "broadcast": broadcast,
         "product": product,
         "concat": concat,
+        "reduce": reduce,
+        "permute": permute,
+        "reshape": reshape,
+        "squeeze": squeeze,
+        "unsqueeze": unsqueeze,
+        "slice": slice_tile,
+        "divide": divide,
+        "left_divide": left_divide,
+        "complement": complement,
+        "inverse": inverse,
     }
 )
 
@@ -68,8 +89,9 @@ def call_layout_function(name: str, args: Sequence[Any], keywords: Mapping[str, 
     """`name(*args, **keywords)`; DSL0311 for an unknown name or arguments that do not fit."""
     function = LAYOUT_FUNCTIONS.get(name)
     if function is None:
-        known = ", ".join(LAYOUT_FUNCTIONS)
-        raise error("DSL0311", f"there is no layout function {name!r}", hint=f"there are {known}")
+        near = did_you_mean(name, LAYOUT_FUNCTIONS)
+        hint = near or f"there are {', '.join(LAYOUT_FUNCTIONS)}"
+        raise error("DSL0311", f"there is no layout function {name!r}", hint=hint)
     try:
         return function(*args, **keywords)
     except DiagnosticError:
@@ -81,15 +103,8 @@ def call_layout_function(name: str, args: Sequence[Any], keywords: Mapping[str, 
 def chain_layout(
     layout: Layout, name: str, args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Layout:
-    """`layout.name(*args, **keywords)`, which is `layout * name(*args, **keywords)`.
-
-    An operator on layouts without a layout among its arguments is meant for this one:
-    `f.reduce(dims=[2])` is `reduce(f, dims=[2])`.
-    """
-    makes = name in ("local", "spatial", "column_local", "column_spatial", "replicate", "modes")
-    if makes or any(isinstance(a, Layout | list) for a in args[:1]):
-        return layout * call_layout_function(name, args, keywords)
-    return call_layout_function(name, (layout, *args), keywords)
+    """`layout.name(*args, **keywords)`, which is `layout * name(*args, **keywords)`."""
+    return layout * call_layout_function(name, args, keywords)
 
 
 def _value(node: ast.expr, depth: int) -> Any:

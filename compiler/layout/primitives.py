@@ -58,7 +58,7 @@ def modes(
     source_unit, source_size]. Every layout can be written so.
     """
     return Layout(
-        checked_shape("modes", shape),
+        checked_shape("modes", shape) if shape else (),
         tuple(_mode(m) for m in spatial),
         tuple(_mode(m) for m in local),
         tuple(_swizzle(s) for s in swizzles),

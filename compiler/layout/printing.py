@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
+from dslc.compiler.layout.division import split_tile
 from dslc.compiler.layout.layout import Layout
-from dslc.compiler.layout.modes import Mode, Modes, split_mode, split_modes
+from dslc.compiler.layout.modes import Mode
 from dslc.compiler.layout.swizzles import Swizzle
 
 
@@ -141,45 +142,3 @@ def _means(text: str, layout: Layout) -> bool:
 
     parsed = parse_layout(text)
     return parsed == layout
-
-
-def split_tile(layout: Layout, shape: tuple[int, ...]) -> tuple[Layout, Layout] | None:
-    """(f, g) with layout == f * g and g of that shape, or None where there are none.
-
-    For layouts without swizzles; replicated digits go to f where both are possible.
-    """
-    sides: list[tuple[Modes, Modes]] = []
-    for side in (layout.spatial_modes, layout.local_modes):
-        pieces = _pieces(side, shape)
-        if pieces is None:
-            return None
-        weight = 1
-        for mode in reversed(pieces):
-            if mode.is_replicated or mode.stride >= shape[mode.axis]:
-                break
-            weight *= mode.size
-        parts = split_modes(pieces, weight)
-        if parts is None:
-            return None
-        sides.append(parts)
-    high, low = zip(*sides, strict=True)
-    if any(m.is_replicated is False and m.stride < shape[m.axis] for s in high for m in s):
-        return None
-    outer = tuple(n // d for n, d in zip(layout.shape, shape, strict=True))
-    f = [tuple(m if m.is_replicated else Mode(m.size, m.axis, m.stride // shape[m.axis])
-               for m in side) for side in high]  # fmt: skip
-    return Layout(outer, f[0], f[1]), Layout(shape, low[0], low[1])
-
-
-def _pieces(side: Modes, shape: tuple[int, ...]) -> Modes | None:
-    """The side with every mode split where the tile of that shape ends."""
-    out: list[Mode] = []
-    for mode in side:
-        if not mode.is_replicated and mode.stride < shape[mode.axis] < mode.stride * mode.size:
-            low, left_over = divmod(shape[mode.axis], mode.stride)
-            if left_over or mode.size % low:
-                return None
-            out.extend(split_mode(mode, low))
-        else:
-            out.append(mode)
-    return tuple(out)

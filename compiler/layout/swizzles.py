@@ -43,6 +43,14 @@ class Swizzle:
             source_unit=self.source_unit * shape[self.source],
         )
 
+    def shrunk(self, shape: Sequence[int]) -> Swizzle:
+        """The inverse of `scaled`."""
+        return replace(
+            self,
+            unit=self.unit // shape[self.dim],
+            source_unit=self.source_unit // shape[self.source],
+        )
+
     def moved(self, axes: Sequence[int]) -> Swizzle:
         """The swizzle where axis d is now axis axes[d]."""
         return replace(self, dim=axes[self.dim], source=axes[self.source])

@@ -1,0 +1,220 @@
+"""The artifact: what a compilation gives and a runtime loads. Pure data, standard library only.
+
+An artifact is a manifest (strict JSON) and files (source text, a binary). Whatever depends on dims is
+an expression in the closed grammar of `dslc.runtime.expression`, as text: nothing of it is code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from dslc.compiler.diagnostics import error
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+
+Json: TypeAlias = Any
+"""What JSON can hold: None, bool, int, float, str, and lists and dicts of these."""
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One parameter: a tensor, or a scalar where `dims` is None.
+
+    `dims` and `strides` (in elements; row-major and dense where None) are expressions over the dims'
+    names. `packed` describes the packed storage of a low-bit tensor for `dslc.runtime.packing`:
+    None for plain codes, `{"scheme": "row"}` for compact row-major bits.
+    """
+
+    name: str
+    dtype: str
+    mode: Literal["in", "out", "inout"]
+    dims: tuple[str, ...] | None = None
+    strides: tuple[str, ...] | None = None
+    packed: dict[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A condition on dims and scalars that holds at every call; `text` is the user's own words."""
+
+    condition: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """Device memory that the runtime gives, zero when a launch begins; `bytes` is an expression."""
+
+    name: str
+    dtype: str
+    bytes: str
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How a kernel or program is called: parameters in order, and what binds and limits them.
+
+    `dims` are the free dims, bound by the shapes of the arguments; `fixed` those that the compilation
+    fixed; `config` the choice of every `tune`.
+    """
+
+    params: tuple[Param, ...]
+    dims: tuple[str, ...] = ()
+    fixed: dict[str, int] = field(default_factory=dict)
+    config: dict[str, int | str] = field(default_factory=dict)
+    requires: tuple[Requirement, ...] = ()
+    doc: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hashes:
+    """What the artifact was made of, each a SHA-256 in hex: a cache key covers all four."""
+
+    source: str
+    options: str
+    compiler: str
+    toolchain: str
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A compiled kernel or program for one target.
+
+    `entry` is the symbol to launch, `grid` an expression of the number of turns for each grid axis,
+    `shared_bytes` what a turn needs of on-chip memory. `launch` is what only the target's own launcher
+    reads (threads of a block, descriptors, ...).
+    """
+
+    name: str
+    kind: Literal["kernel", "program"]
+    target: str
+    entry: str
+    signature: Signature
+    hashes: Hashes
+    grid: tuple[str, ...] = ()
+    shared_bytes: int = 0
+    workspaces: tuple[Workspace, ...] = ()
+    launch: dict[str, Json] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.files:
+            check_file_name(name)
+
+    def to_manifest(self) -> dict[str, Json]:
+        """The artifact as JSON data; of the files their sizes and SHA-256."""
+        data = {f.name: _encode(getattr(self, f.name)) for f in _fields(Artifact)}
+        files = {name: file_record(content) for name, content in sorted(self.files.items())}
+        return {"format": FORMAT, **data, "files": files}
+
+    @staticmethod
+    def from_manifest(manifest: Mapping[str, Json], files: Mapping[str, bytes]) -> Artifact:
+        """The artifact of a manifest and its files; DSL0801 to DSL0803 where they are not right."""
+        data = dict(manifest)
+        if (found := data.pop("format", None)) != FORMAT or type(found) is not int:
+            raise error(
+                "DSL0801",
+                f"the artifact's format is {found!r}; this version reads format {FORMAT}",
+                hint="build it again with this version",
+            )
+        _check_files(data.pop("files", None), files)
+        decoded: dict[str, Any] = _decode_fields(Artifact, data, "manifest")
+        return Artifact(**decoded, files=dict(files))
+
+
+def file_record(content: bytes) -> dict[str, Json]:
+    """What a manifest says of a file."""
+    return {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+
+def check_file_name(name: str) -> None:
+    """Refuse (DSL0803) what is not a plain file name: no folders, no leading dot."""
+    if not _FILE_NAME.match(name) or name == MANIFEST:
+        raise error("DSL0803", f"{name!r} cannot be the name of an artifact's file")
+
+
+def _check_files(records: Json, files: Mapping[str, bytes]) -> None:
+    if not isinstance(records, dict):
+        raise error("DSL0802", "manifest.files: expected an object")
+    for name in sorted({*records, *files}):
+        check_file_name(name)
+        if name not in files:
+            raise error("DSL0803", f"the artifact's file {name!r} is missing")
+        if name not in records:
+            raise error("DSL0803", f"the file {name!r} is not in the artifact's manifest")
+        if records[name] != file_record(files[name]):
+            raise error("DSL0803", f"the artifact's file {name!r} is not the one that was written")
+
+
+# The manifest follows from the dataclasses: one way out, one strict way in.
+
+
+def _fields(cls: Any) -> list[dataclasses.Field[Any]]:
+    return [f for f in dataclasses.fields(cls) if f.name != "files"]
+
+
+def _encode(value: Any) -> Json:
+    if dataclasses.is_dataclass(value):
+        return {f.name: _encode(getattr(value, f.name)) for f in _fields(value)}
+    if isinstance(value, tuple | list):
+        return [_encode(v) for v in value]
+    if isinstance(value, dict):
+        return {k: _encode(v) for k, v in value.items()}
+    return value
+
+
+def _wrong(where: str, expected: str) -> Exception:
+    return error("DSL0802", f"{where}: expected {expected}")
+
+
+def _decode_fields(cls: Any, data: Json, where: str) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise _wrong(where, "an object")
+    hints, names = typing.get_type_hints(cls), {f.name for f in _fields(cls)}
+    for key in sorted(names ^ set(map(str, data))):
+        problem = "is missing" if key in names else "is not a known key"
+        raise error("DSL0802", f"{where}: {key!r} {problem}")
+    return {n: _decode(hints[n], data[n], f"{where}.{n}") for n in data}
+
+
+def _decode(hint: Any, data: Json, where: str) -> Any:
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return data
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return hint(**_decode_fields(hint, data, where))
+    if origin is types.UnionType:
+        return _decode_union(args, data, where)
+    if origin is Literal:
+        if data not in args:
+            raise _wrong(where, "one of " + ", ".join(map(repr, args)))
+        return data
+    if origin is tuple:
+        if not isinstance(data, list):
+            raise _wrong(where, "a list")
+        return tuple(_decode(args[0], v, f"{where}[{i}]") for i, v in enumerate(data))
+    if origin is dict:
+        if not isinstance(data, dict):
+            raise _wrong(where, "an object")
+        return {k: _decode(args[1], v, f"{where}.{k}") for k, v in data.items()}
+    if type(data) is not hint:
+        raise _wrong(where, {int: "an integer", str: "a string"}[hint])
+    return data
+
+
+def _decode_union(options: tuple[Any, ...], data: Json, where: str) -> Any:
+    if data is None and types.NoneType in options:
+        return None
+    kinds = [o for o in options if o is not types.NoneType]
+    plain = [o for o in kinds if o is type(data)]
+    return _decode((plain or kinds)[0], data, where)
