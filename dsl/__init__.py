@@ -1,3 +1,90 @@
-"""dslc: one tile program, five kinds of machine."""
+"""dslc: one tile program, five kinds of machine.
+
+`import dslc` is light: the compiler is loaded by the first kernel that is compiled. A kernel comes
+from a file or from a decorated function:
+
+    lib = dslc.compile("softmax.tile")
+    lib.softmax(x, y)
+
+    @dslc.kernel(BM=[16, 64])
+    def softmax(x: f32[M, N], y: out[f32[M, N]]): ...
+
+The names of a decorated body are in `dslc.lang`; the dtypes are here too (`dslc.f16`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dslc.compiler.diagnostics import DiagnosticError as DiagnosticError
+    from dslc.decorator import kernel as kernel
+    from dslc.decorator import program as program
+    from dslc.kernels import Kernel as Kernel
+    from dslc.lang import dims as dims
+    from dslc.lang import inout as inout
+    from dslc.lang import out as out
+    from dslc.lang.elements import *  # noqa: F403 - the dtypes by name
+    from dslc.library import Library as Library
+    from dslc.library import compile as compile  # noqa: A004 - the module's own
+    from dslc.package import load as load
+    from dslc.settings import options as options
+    from dslc.specialization import Specialization as Specialization
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "DiagnosticError": "dslc.compiler.diagnostics",
+    "Kernel": "dslc.kernels",
+    "Library": "dslc.library",
+    "Specialization": "dslc.specialization",
+    "compile": "dslc.library",
+    "dims": "dslc.lang",
+    "inout": "dslc.lang",
+    "kernel": "dslc.decorator",
+    "load": "dslc.package",
+    "options": "dslc.settings",
+    "out": "dslc.lang",
+    "program": "dslc.decorator",
+}
+_MODULES = frozenset({"codegen", "compiler", "lang", "runtime"})
+
+__all__ = [
+    "DiagnosticError",
+    "Kernel",
+    "Library",
+    "Specialization",
+    "__version__",
+    "compile",
+    "dims",
+    "inout",
+    "kernel",
+    "load",
+    "options",
+    "out",
+    "program",
+]
+
+
+def __getattr__(name: str) -> object:
+    """A public name, imported when it is first asked for."""
+    import importlib
+
+    if name in _MODULES:
+        return importlib.import_module(f"dslc.{name}")
+    if name in _HOME:
+        value = getattr(importlib.import_module(_HOME[name]), name)
+    elif name.startswith("_"):
+        raise AttributeError(f"module 'dslc' has no attribute {name!r}")
+    else:
+        value = getattr(importlib.import_module("dslc.lang.elements"), name, None)
+        if not hasattr(value, "bits"):
+            raise AttributeError(f"module 'dslc' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    from dslc.lang import elements
+
+    return sorted([*__all__, *elements.__all__, *_MODULES])

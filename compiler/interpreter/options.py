@@ -1,0 +1,21 @@
+"""How the interpreter runs a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TextIO
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`shuffle` is the seed of a random order of parallel turns; None runs them in row-major order.
+
+    `check` reports races, uninitialised reads, missing waits and barriers. `stdout` takes what kernels
+    print (sys.stdout where None). `progress` is called with the turns done and the turns in all.
+    """
+
+    shuffle: int | None = None
+    check: bool = True
+    stdout: TextIO | None = None
+    progress: Callable[[int, int], None] | None = None

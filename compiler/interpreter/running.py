@@ -1,0 +1,125 @@
+"""`run`: a kernel or a program over arguments by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from dslc.compiler.dtypes import pack_bits
+from dslc.compiler.dtypes.storage import Array
+from dslc.compiler.interpreter import arguments
+from dslc.compiler.interpreter.arguments import Argument, Scalars
+from dslc.compiler.interpreter.dims import evaluate
+from dslc.compiler.interpreter.initialised import Initialised
+from dslc.compiler.interpreter.launch import launch, prepare
+from dslc.compiler.interpreter.options import Options
+from dslc.compiler.interpreter.scalars import compile_scalar
+from dslc.compiler.interpreter.scope import Scope
+from dslc.compiler.interpreter.tensors import Tensor, garbage
+from dslc.compiler.ir import Kernel, Memory, Param, Program, Role
+from dslc.compiler.ir.expr import Expr, Var
+
+_WRITTEN = (Role.OUT, Role.INOUT)
+
+
+def run(
+    program: Kernel | Program, args: Mapping[str, Argument], options: Options | None = None
+) -> None:
+    """Run a kernel or a program; arrays of `out` and `inout` parameters are written in place.
+
+    Arrays follow the storage convention (`dslc.compiler.dtypes.storage_dtype`), a `packed row`
+    parameter takes codes or its flat bytes, a scalar a Python number. Raises DiagnosticError: DSL07xx
+    for arguments, DSL06xx for what goes wrong while running.
+    """
+    options = options or Options()
+    tensors, scalars = _receive(program.params, program.dims, args)
+    if isinstance(program, Kernel):
+        if options.check:
+            _watch_undefined(*(t for t in tensors.values() if t.memory.role is Role.OUT))
+        _launch(program, tensors, scalars, options)
+    else:
+        _run_program(program, tensors, scalars, options)
+    for memory, tensor in tensors.items():
+        _give_back(memory, tensor, args[memory.name])
+
+
+def _run_program(
+    program: Program, tensors: dict[Memory, Tensor], scalars: Scalars, options: Options
+) -> None:
+    names = {v.name: x for v, x in scalars.items()}
+    everything = dict(tensors)
+    for memory in program.buffers:
+        shape = tuple(evaluate(e, names) for e in memory.shape)
+        everything[memory] = Tensor(memory, garbage(memory.dtype, shape))
+    if options.check:
+        undefined = (Role.OUT, Role.BUFFER)
+        _watch_undefined(*(t for m, t in everything.items() if m.role in undefined))
+    for call in program.calls:
+        given: dict[Memory, Tensor] = {}
+        values: Scalars = {}
+        for p, arg in zip(call.kernel.params, call.args, strict=True):
+            if isinstance(p, Memory):
+                assert isinstance(arg, Memory)
+                given[p] = everything[arg]
+            else:
+                assert not isinstance(arg, Memory)
+                values[p] = _scalar(arg, scalars)
+        arrays = {p.name: t.codes for p, t in given.items()}
+        shapes = {n: a.shape for n, a in arrays.items()}
+        values = arguments.bind(call.kernel.params, call.kernel.dims, shapes, arrays, values)
+        _launch(call.kernel, given, values, options)
+
+
+def _watch_undefined(*tensors: Tensor) -> None:
+    """Reads of these tensors' elements are errors until they are written."""
+    for tensor in tensors:
+        tensor.observers = (Initialised.nowhere(tensor.memory, tensor.shape),)
+
+
+def _launch(
+    kernel: Kernel, tensors: Mapping[Memory, Tensor], scalars: Scalars, options: Options
+) -> None:
+    names = {v.name: x for v, x in scalars.items()} | dict(kernel.fixed)
+    arguments.check_requirements(kernel.requires, names, f"kernel {kernel.name}")
+    launch(prepare(kernel, options.check), tensors, scalars, options)
+
+
+def _receive(
+    params: Sequence[Param], dims: Sequence[Var], args: Mapping[str, Argument]
+) -> tuple[dict[Memory, Tensor], Scalars]:
+    arguments.check_names(params, args)
+    arrays: dict[str, Array] = {}
+    scalars: Scalars = {}
+    for p in params:
+        if isinstance(p, Memory):
+            arrays[p.name] = arguments.as_codes(p, args[p.name])
+        else:
+            scalars[p] = arguments.as_scalar(p, args[p.name])
+    shapes = arguments.shapes_of(params, arrays, scalars)
+    scalars = arguments.bind(params, dims, shapes, arrays, scalars)
+    names = {v.name: x for v, x in scalars.items()}
+    tensors: dict[Memory, Tensor] = {}
+    for p in params:
+        if isinstance(p, Memory):
+            shape = tuple(evaluate(e, names) for e in p.shape)
+            codes = arguments.unpacked(p, arrays[p.name], shape)
+            tensors[p] = Tensor(p, arrays[p.name] if codes is None else codes)
+    return tensors, scalars
+
+
+def _give_back(memory: Memory, tensor: Tensor, given: Argument) -> None:
+    """Written codes of a `packed row` parameter go back into the caller's bytes."""
+    assert isinstance(given, np.ndarray)
+    if memory.role in _WRITTEN and not np.may_share_memory(tensor.codes, given):
+        given[...] = pack_bits(tensor.codes, memory.dtype.bits)
+
+
+def _scalar(expr: Expr, scalars: Scalars) -> Any:
+    scope = Scope(check=False)
+    value = compile_scalar(scope, expr)
+    frame: list[Any] = [None] * scope.size
+    for var, slot in scope.slots.items():
+        if isinstance(var, Var):
+            frame[slot] = scalars[var]
+    return value(frame)

@@ -1,0 +1,79 @@
+"""The frame of a running turn and the names that are known while a kernel is prepared.
+
+A kernel is turned once into closures over a *frame*, a list with one slot for each tile, scalar and
+memory; slot 0 holds the turn. A tile in a frame is never modified in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from dslc.compiler.diagnostics import Loc
+from dslc.compiler.interpreter.uses import Uses
+from dslc.compiler.ir import Memory, Value
+from dslc.compiler.ir.expr import Var
+
+Frame: TypeAlias = list[Any]
+Step: TypeAlias = Callable[[Frame], None]
+Name: TypeAlias = Value | Var | Memory
+
+TURN = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Why a turn cannot go on: the element that it waits for, and whether it may go on by now."""
+
+    memory: Memory
+    element: tuple[int, ...] | None
+    is_ready: Callable[[], bool]
+
+
+Flow: TypeAlias = Callable[[Frame], Generator[Blocked, None, None]]  # a step that may have to wait
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A statement as diagnostics speak of it: its number in the kernel, its place and what it does."""
+
+    number: int
+    verb: str
+    loc: Loc | None
+
+
+@dataclass(slots=True)
+class Scope:
+    """The slots of one kernel's frame. `poisoned` are the tiles that may hold undefined elements."""
+
+    check: bool
+    uses: Uses = field(default_factory=Uses)
+    poisoned: frozenset[Value] = frozenset()
+    slots: dict[Name, int] = field(default_factory=dict)
+    masks: dict[Value, int] = field(default_factory=dict)
+    size: int = 1
+    sites: list[Site] = field(default_factory=list)
+
+    def slot(self, name: Name) -> int:
+        """The slot of a tile, a scalar or a memory."""
+        if name not in self.slots:
+            self.slots[name] = self._new()
+        return self.slots[name]
+
+    def mask(self, value: Value) -> int | None:
+        """The slot of a tile's mask of undefined elements (None or bool), where it may have one."""
+        if value not in self.poisoned:
+            return None
+        if value not in self.masks:
+            self.masks[value] = self._new()
+        return self.masks[value]
+
+    def site(self, verb: str, loc: Loc | None) -> Site:
+        """A new statement."""
+        self.sites.append(Site(len(self.sites) + 1, verb, loc))
+        return self.sites[-1]
+
+    def _new(self) -> int:
+        self.size += 1
+        return self.size - 1

@@ -1,0 +1,140 @@
+"""Memories at run time: codes in storage, with observers that check each access."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from dslc.compiler.dtypes import (
+    BOOL,
+    DType,
+    Kind,
+    decode,
+    encode,
+    pack_bits,
+    storage_dtype,
+    unpack_bits,
+)
+from dslc.compiler.dtypes.storage import Array
+from dslc.compiler.interpreter.observers import Observer
+from dslc.compiler.interpreter.scope import Site
+from dslc.compiler.interpreter.windows import Index, Window
+from dslc.compiler.ir import Memory
+
+if TYPE_CHECKING:
+    from dslc.compiler.interpreter.turn import Turn
+
+
+@dataclass(slots=True)
+class Tensor:
+    """A memory's elements: `codes` in storage form, of the memory's shape.
+
+    `frozen` says that nothing writes the array during the launch, so that tiles may share it.
+    `published` is what turns have released at elements (see `clocks`).
+    """
+
+    memory: Memory
+    codes: Array
+    frozen: bool = False
+    observers: tuple[Observer, ...] = ()
+    published: dict[tuple[int, ...], dict[int, int]] = field(default_factory=dict)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents of the axes."""
+        return tuple(self.codes.shape)
+
+    def get(self, index: Index) -> Array:
+        """The codes at an index; a copy unless the tensor is frozen."""
+        found = self.codes[index]
+        if self.frozen or not isinstance(found, np.ndarray) or found.base is None:
+            return np.asarray(found)
+        return found.copy()
+
+    def put(self, index: Index, codes: Array) -> None:
+        """Set the codes at an index."""
+        self.codes[index] = codes
+
+    def read(self, turn: Turn, window: Window, site: Site) -> Array:
+        """The codes in the window; not for an empty one."""
+        for observer in self.observers:
+            observer.read(turn, window, site)
+        return self.get(window.index)
+
+    def write(self, turn: Turn, window: Window, codes: Array, site: Site) -> None:
+        """Codes in the shape of the window's part in bounds."""
+        for observer in self.observers:
+            observer.write(turn, window, site)
+        self.put(window.index, codes)
+
+    def update(
+        self, turn: Turn, window: Window, change: Callable[[Array], Array], site: Site
+    ) -> Array:
+        """Replace the codes by `change` of them, atomically; gives what stood there before."""
+        for observer in self.observers:
+            observer.update(turn, window, site)
+        before = self.get(window.index)
+        self.put(window.index, change(before))
+        return before
+
+    def synchronise(self, turn: Turn, window: Window, acquire: bool, release: bool) -> None:
+        """Order turns through the window's element; a window of several orders nothing."""
+        element = window.only
+        if element is None:
+            return
+        published = self.published.setdefault(element, {})
+        if acquire:
+            turn.clock.acquire(published)
+        if release:
+            turn.clock.release(published)
+
+
+@dataclass(slots=True)
+class PackedTensor(Tensor):
+    """Codes of fewer than 8 bits kept as compact bits in `data`; `codes` only gives the shape."""
+
+    data: Array = field(kw_only=True)
+
+    def get(self, index: Index) -> Array:
+        """The codes at an index, a copy."""
+        return np.asarray(self._unpacked()[index])
+
+    def put(self, index: Index, codes: Array) -> None:
+        """Set the codes at an index; everything is unpacked and packed for it."""
+        everything = self._unpacked()
+        everything[index] = codes
+        self.data[:] = pack_bits(everything, self.memory.dtype.bits)
+
+    def _unpacked(self) -> Array:
+        dtype = self.memory.dtype
+        return unpack_codes(self.data, dtype, self.codes.shape)
+
+
+def unpack_codes(data: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
+    """The storage array of compact bits."""
+    count = int(np.prod(shape, dtype=np.int64))
+    return unpack_bits(data, dtype.bits, count, dtype.kind is Kind.INT).reshape(shape)
+
+
+def garbage(dtype: DType, shape: tuple[int, ...]) -> Array:
+    """Codes of all ones, what undefined elements hold: NaN, -1 or the greatest number."""
+    if dtype == BOOL:
+        return np.ones(shape, np.bool_)
+    if dtype.bits < 8:
+        return np.full(shape, (1 << dtype.bits) - 1 if not dtype.is_signed or dtype.is_float else -1,
+                       storage_dtype(dtype))  # fmt: skip
+    storage = storage_dtype(dtype)
+    count = int(np.prod(shape, dtype=np.int64))
+    return np.full(count * storage.itemsize, 0xFF, np.uint8).view(storage).reshape(shape)
+
+
+def undefined_values(dtype: DType, shape: tuple[int, ...]) -> Array:
+    """A tile of undefined elements."""
+    return decode(garbage(dtype, shape), dtype)
+
+
+def add_codes(dtype: DType, add: Callable[..., Any], x: Array) -> Callable[[Array], Array]:
+    """What an atomic addition of the values x does to codes."""
+    return lambda codes: encode(add(decode(codes, dtype), x), dtype)

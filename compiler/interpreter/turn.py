@@ -1,0 +1,45 @@
+"""One turn of the parallel nest while it runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TextIO
+
+from dslc.compiler.interpreter.clocks import Clock
+from dslc.compiler.interpreter.copies import Copies
+from dslc.compiler.interpreter.scope import Site
+
+if TYPE_CHECKING:
+    from dslc.compiler.interpreter.arena import Arenas
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn's own state: its number and indices, copies under way, barriers passed, what it knows."""
+
+    number: int
+    names: tuple[str, ...]
+    indices: tuple[int, ...]
+    stdout: TextIO
+    arenas: Arenas
+    clock: Clock
+    copies: Copies = field(default_factory=Copies)
+    barriers: int = 0
+    waiting: Site | None = None
+
+    def end(self) -> None:
+        """The turn is over: nothing may still be under way."""
+        if self.arenas.plan.check:
+            self.copies.check_over(self.title)
+
+    @property
+    def title(self) -> str:
+        """How diagnostics name the turn."""
+        return turn_title(self.names, self.indices)
+
+
+def turn_title(names: tuple[str, ...], indices: tuple[int, ...]) -> str:
+    """A turn by the indices of its grid: `turn m=0, n=128`."""
+    if not names:
+        return "the only turn"
+    return "turn " + ", ".join(f"{n}={i}" for n, i in zip(names, indices, strict=True))

@@ -1,0 +1,165 @@
+"""Regions at run time: which elements of a memory an access touches, clipped to its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from dslc.compiler.diagnostics import error
+from dslc.compiler.dtypes.storage import Array
+from dslc.compiler.interpreter.scalars import compile_scalars
+from dslc.compiler.interpreter.scope import Frame, Scope, Site
+from dslc.compiler.ir import AxisSlice, Region, Value
+
+Index: TypeAlias = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of a memory that an access touches: `index` serves on any array of its shape.
+
+    `inner` is where that part lies in the tile, None where it is the whole tile. `shape` is the tile's.
+    Nothing is touched where `empty`.
+    """
+
+    index: Index
+    inner: Index | None
+    shape: tuple[int, ...]
+    empty: bool = False
+
+    def part(self, tile: Array) -> Array:
+        """The elements of a tile that lie in bounds, in the shape of memory[index]."""
+        return tile if self.inner is None else tile[self.inner]
+
+    def fill(self, part: Array, other: Any) -> Array:
+        """A tile around what was read, `other` out of bounds."""
+        if self.inner is None:
+            return part
+        tile = np.full(self.shape, other, part.dtype)
+        tile[self.inner] = part
+        return tile
+
+    @property
+    def only(self) -> tuple[int, ...] | None:
+        """The index of the one element that is touched, None where there are several."""
+        found: list[int] = []
+        for i in self.index:
+            if isinstance(i, slice) and i.stop - i.start > i.step:
+                return None
+            if isinstance(i, np.ndarray) and i.size != 1:
+                return None
+            found.append(i.start if isinstance(i, slice) else int(i))
+        return None if self.empty else tuple(found)
+
+    def element(self, bad: Array) -> tuple[int, ...]:
+        """The index in the memory of the first element that `bad` (bool, as memory[index]) marks."""
+        at = np.unravel_index(int(np.argmax(bad)), bad.shape) if bad.ndim else ()
+        if any(isinstance(i, np.ndarray) for i in self.index):
+            return tuple(int(np.broadcast_to(i, bad.shape)[at]) for i in self.index)
+        rest = iter(at)
+        return tuple(
+            i if isinstance(i, int) else i.start + i.step * int(next(rest)) for i in self.index
+        )
+
+
+Windows: TypeAlias = Callable[[Frame, tuple[int, ...]], Window]
+
+
+def compile_window(scope: Scope, region: Region, site: Site) -> Windows:
+    """The window of a region as a function of the frame and of the memory's shape."""
+    starts_of = compile_scalars(scope, [a.start for a in region.axes])
+    axes, shape = region.axes, region.shape
+    spans = tuple((a.size - 1) * a.step + 1 if a.size else 0 for a in axes)
+    plain = tuple(zip(spans, (a.step for a in axes), (a.dropped for a in axes), strict=True))
+
+    def window(f: Frame, extents: tuple[int, ...]) -> Window:
+        starts = starts_of(f)
+        index: list[Any] = []
+        for start, extent, (span, step, dropped) in zip(starts, extents, plain, strict=True):
+            stop = start + span
+            if start < 0 or stop > extent:
+                return _clipped(region, starts, extents, site)
+            index.append(start if dropped else slice(start, stop, step))
+        return Window(tuple(index), None, shape)
+
+    return window
+
+
+def clip(axis: AxisSlice, start: int, extent: int) -> tuple[int, int]:
+    """The first and one past the last element of a slice that lie in bounds."""
+    first = max(0, -(start // axis.step))
+    last = min(axis.size, -((start - extent) // axis.step))
+    return (first, last) if first < last else (0, 0)
+
+
+def _clipped(
+    region: Region, starts: tuple[int, ...], extents: tuple[int, ...], site: Site
+) -> Window:
+    index: list[Any] = []
+    inner: list[slice] = []
+    empty = False
+    for number, (axis, start, extent) in enumerate(zip(region.axes, starts, extents, strict=True)):
+        first, last = clip(axis, start, extent)
+        if last - first < axis.size and not axis.checked:
+            raise _unchecked(region, number, start, extent, site)
+        empty |= first == last
+        if axis.dropped:
+            index.append(start if not empty else 0)
+            continue
+        at = start + first * axis.step
+        index.append(slice(at, at + (last - first - 1) * axis.step + 1, axis.step))
+        inner.append(slice(first, last))
+    return Window(tuple(index), tuple(inner), region.shape, empty)
+
+
+def _unchecked(region: Region, number: int, start: int, extent: int, site: Site) -> Exception:
+    axis = region.axes[number]
+    end = start + (axis.size - 1) * axis.step
+    return error(
+        "DSL0601",
+        f"{site.verb} reaches out of bounds: axis {number} of {region.memory.name} has "
+        f"{extent} elements, the access takes {start} to {end}",
+        site.loc,
+        hint="the access was marked as always in bounds: a `require` does not hold, or a pass is wrong",
+    )
+
+
+def compile_indexed(scope: Scope, region: Region, ids: Value, axis: int, site: Site) -> Windows:
+    """As `compile_window`, with `ids` (plus the slice's start) for one axis.
+
+    The index is of arrays that broadcast to the tile; elements out of bounds anywhere are clipped to a
+    list: `inner` then is a mask over the tile and the index holds one array of 1 axis for each axis.
+    """
+    starts_of = compile_scalars(scope, [a.start for a in region.axes])
+    slot, rank = scope.slot(ids), len(ids.type.shape)
+    kept = [n for n, a in enumerate(region.axes) if n == axis or not a.dropped]
+    total = sum(rank if n == axis else 1 for n in kept)
+    ranges = [np.arange(a.size) * a.step for a in region.axes]
+    shape = tuple(
+        size for n in kept for size in (ids.type.shape if n == axis else (region.axes[n].size,))
+    )
+
+    def placed(values: Array, number: int) -> Array:
+        before = sum(rank if n == axis else 1 for n in kept if n < number)
+        return values.reshape((1,) * before + values.shape + (1,) * (total - before - values.ndim))
+
+    def window(f: Frame, extents: tuple[int, ...]) -> Window:
+        index: list[Any] = []
+        mask = np.ones((1,) * total, np.bool_)
+        for n, (start, extent) in enumerate(zip(starts_of(f), extents, strict=True)):
+            wanted = np.asarray(f[slot], np.int64) + start if n == axis else ranges[n] + start
+            at = placed(wanted, n) if n in kept else wanted.reshape((1,) * total)
+            legal = (at >= 0) & (at < extent)
+            if n != axis and not region.axes[n].checked and not legal.all():
+                raise _unchecked(region, n, start, extent, site)
+            mask = mask & legal
+            index.append(at)
+        if mask.all():
+            return Window(tuple(index), None, shape)
+        mask = np.broadcast_to(mask, shape)
+        parts = tuple(np.broadcast_to(i, shape)[mask] for i in index)
+        return Window(parts, (mask,), shape, not mask.any())
+
+    return window

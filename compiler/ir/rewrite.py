@@ -1,0 +1,324 @@
+"""One rewriter for every pass: override what changes, the rest is rebuilt around it.
+
+A node of which nothing changed stays the same object, so a pass that finds nothing to do gives back
+the kernel that it was given.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
+
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import Expr, Read, Var, map_children
+from dslc.compiler.ir.instructions import Carried, Instruction, Joined, Stmt
+from dslc.compiler.ir.program import Call, GridAxis, Kernel, Param, Program, TileProgram
+from dslc.compiler.ir.traverse import Body, Name, Part, Use, fields, inner_names, results, walk
+from dslc.compiler.ir.values import Memory, Region, Value
+
+T = TypeVar("T")
+
+
+class Rewriter:
+    """Rebuilds bodies and kernels. Override `statement`, `value`, `expr`, `memory`, `define`.
+
+    `statement` may give any number of statements in place of one; `rebuild` maps its parts.
+    """
+
+    def __init__(self) -> None:
+        self._memories: dict[Memory, Memory] = {}
+
+    def value(self, value: Value) -> Value:
+        """A tile where it is read."""
+        return value
+
+    def var(self, var: Var) -> Expr:
+        """A scalar where it is read."""
+        return var
+
+    def define(self, name: Name) -> Name:
+        """A tile or scalar where it is defined."""
+        return name
+
+    def expr(self, expr: Expr) -> Expr:
+        """An expression of a statement, as a whole."""
+        if isinstance(expr, Var):
+            return self.var(expr)
+        if isinstance(expr, Read):
+            value = self.value(expr.value)
+            return expr if value is expr.value else Read(value)
+        return map_children(expr, self._child)
+
+    def memory(self, memory: Memory) -> Memory:
+        """A memory, wherever it is named; by default the same over rewritten shape and strides."""
+        if memory not in self._memories:
+            shape = _each(memory.shape, self.expr)
+            strides = memory.strides and _each(memory.strides, self.expr)
+            self._memories[memory] = _replace(memory, shape=shape, strides=strides)
+        return self._memories[memory]
+
+    def region(self, region: Region) -> Region:
+        """A region where it is accessed."""
+        axes = _each(region.axes, lambda a: _replace(a, start=self.expr(a.start)))
+        return _replace(region, memory=self.memory(region.memory), axes=axes)
+
+    def statement(self, stmt: Stmt) -> Iterable[Stmt]:
+        """What stands in place of a statement."""
+        return (self.rebuild(stmt),)
+
+    def body(self, body: Body) -> Body:
+        """A body, statement by statement."""
+        out: list[Stmt] = []
+        for stmt in body:
+            out.extend(self.statement(stmt))
+        return _kept(body, out)
+
+    def rebuild(self, stmt: Stmt) -> Stmt:
+        """The statement over its rewritten parts; definitions before the bodies that see them."""
+        match stmt:
+            case ins.For():
+                bounds = [self.expr(e) for e in (stmt.start, stmt.stop, stmt.step)]
+                var = self._variable(stmt.var)
+                carried, (body,) = self._loop(stmt.carried, lambda: (self.body(stmt.body),))
+                start, stop, step = bounds
+                return _replace(
+                    stmt, var=var, start=start, stop=stop, step=step, body=body, carried=carried
+                )
+            case ins.While():
+
+                def parts() -> tuple[Body, Expr, Body]:
+                    return self.body(stmt.before), self.expr(stmt.condition), self.body(stmt.body)
+
+                carried, (before, condition, body) = self._loop(stmt.carried, parts)
+                return _replace(
+                    stmt, before=before, condition=condition, body=body, carried=carried
+                )
+            case ins.If():
+                return self._branches(stmt)
+            case _:
+                return self._instruction(stmt)
+
+    def kernel(self, kernel: Kernel) -> Kernel:
+        """A kernel with everything in it rewritten."""
+        return _replace(
+            kernel,
+            params=_each(kernel.params, self._param),
+            grid=_each(kernel.grid, self._grid_axis),
+            requires=_each(
+                kernel.requires, lambda r: _replace(r, condition=self.expr(r.condition))
+            ),
+            workspaces=_each(kernel.workspaces, self.memory),
+            body=self.body(kernel.body),
+        )
+
+    def use(self, use: Use) -> Use:
+        """A tile or an expression, where either may stand."""
+        return self.value(use) if isinstance(use, Value) else self.expr(use)
+
+    def _child(self, expr: Expr) -> Expr:
+        return Rewriter.expr(self, expr)
+
+    def _variable(self, var: Var) -> Var:
+        defined = self.define(var)
+        assert isinstance(defined, Var)
+        return defined
+
+    def _param(self, param: Param) -> Param:
+        return self.memory(param) if isinstance(param, Memory) else self._variable(param)
+
+    def _grid_axis(self, axis: GridAxis) -> GridAxis:
+        bounds = [self.expr(e) for e in (axis.start, axis.stop, axis.step)]
+        start, stop, step = bounds
+        return _replace(axis, var=self._variable(axis.var), start=start, stop=stop, step=step)
+
+    def _loop(
+        self, carried: tuple[Carried, ...], parts: Callable[[], T]
+    ) -> tuple[tuple[Carried, ...], T]:
+        inits = [self.use(c.init) for c in carried]
+        inners = [self.define(c.inner) for c in carried]
+        rebuilt = parts()
+        yields = [self.use(c.yielded) for c in carried]
+        out = [
+            _replace(c, result=self.define(c.result), inner=inner, init=init, yielded=yielded)
+            for c, inner, init, yielded in zip(carried, inners, inits, yields, strict=True)
+        ]
+        return _kept(carried, out), rebuilt
+
+    def _branches(self, stmt: ins.If) -> ins.If:
+        condition = self.expr(stmt.condition)
+        then = self.body(stmt.then)
+        thens = [self.use(j.then) for j in stmt.joined]
+        otherwise = self.body(stmt.otherwise)
+        joined: list[Joined] = []
+        for j, value in zip(stmt.joined, thens, strict=True):
+            other = self.use(j.otherwise)
+            joined.append(_replace(j, result=self.define(j.result), then=value, otherwise=other))
+        return _replace(
+            stmt,
+            condition=condition,
+            then=then,
+            otherwise=otherwise,
+            joined=_kept(stmt.joined, joined),
+        )
+
+    def _instruction(self, stmt: Instruction) -> Instruction:
+        changes: dict[str, object] = {}
+        results: dict[str, object] = {}
+        for f in fields(type(stmt)):
+            value = getattr(stmt, f.name)
+            if value is None:
+                continue
+            match f.part:
+                case Part.VALUE:
+                    changes[f.name] = self.value(value)
+                case Part.VALUES:
+                    changes[f.name] = _each(value, self.value)
+                case Part.EXPR:
+                    changes[f.name] = self.expr(value)
+                case Part.MIXED:
+                    changes[f.name] = _each(value, self.use)
+                case Part.REGION:
+                    changes[f.name] = self.region(value)
+                case Part.MEMORY:
+                    changes[f.name] = self.memory(value)
+                case Part.RESULT | Part.SCALAR:
+                    results[f.name] = value
+        for name, value in results.items():
+            assert isinstance(value, Value | Var)
+            changes[name] = self.define(value)
+        return _replace(stmt, **changes)
+
+
+class Substitution(Rewriter):
+    """Replaces tiles, scalars and memories where they are read."""
+
+    def __init__(
+        self,
+        values: Mapping[Value, Value] | None = None,
+        scalars: Mapping[Var, Expr] | None = None,
+        memories: Mapping[Memory, Memory] | None = None,
+    ) -> None:
+        super().__init__()
+        self.values: dict[Value, Value] = dict(values or {})
+        self.scalars: dict[Var, Expr] = dict(scalars or {})
+        self._memories.update(memories or {})
+
+    def bind(self, name: Name, use: Use) -> None:
+        """From here on read `use` for the name."""
+        if isinstance(name, Value):
+            assert isinstance(use, Value)
+            self.values[name] = use
+        else:
+            assert not isinstance(use, Value)
+            self.scalars[name] = use
+
+    def value(self, value: Value) -> Value:
+        """The tile that stands for this one."""
+        return self.values.get(value, value)
+
+    def var(self, var: Var) -> Expr:
+        """The expression that stands for this scalar."""
+        return self.scalars.get(var, var)
+
+
+class _Clone(Substitution):
+    """A copy that defines nothing which the original defines."""
+
+    def __init__(
+        self, taken: set[str], values: Mapping[Value, Value], scalars: Mapping[Var, Expr]
+    ) -> None:
+        super().__init__(values, scalars)
+        self.taken = taken
+
+    def define(self, name: Name) -> Name:
+        fresh = (
+            dataclasses.replace(name)
+            if isinstance(name, Value)
+            else Var(fresh_name(name.name, self.taken), name.dtype)
+        )
+        self.bind(name, fresh)
+        return fresh
+
+    def statement(self, stmt: Stmt) -> Iterable[Stmt]:
+        if isinstance(stmt, ins.Alloc):
+            copy = dataclasses.replace(self.memory(stmt.memory))
+            self._memories[stmt.memory] = copy
+            return (dataclasses.replace(stmt, memory=copy),)
+        return super().statement(stmt)
+
+
+def clone_body(
+    body: Body,
+    taken: set[str],
+    *,
+    values: Mapping[Value, Value] | None = None,
+    scalars: Mapping[Var, Expr] | None = None,
+    outputs: Iterable[Use] = (),
+) -> tuple[Body, tuple[Use, ...]]:
+    """A copy of a body with fresh tiles, scalars and memories, and what its `outputs` are there.
+
+    `values` and `scalars` say what the copy reads in place of names from outside. `taken` holds the
+    scalar names in use and learns the new ones.
+    """
+    clone = _Clone(taken, values or {}, scalars or {})
+    copy = clone.body(body)
+    return copy, tuple(clone.use(u) for u in outputs)
+
+
+def fresh_name(hint: str, taken: set[str]) -> str:
+    """`hint`, or `hint_1`, `hint_2`, ...: the first that is not taken; now it is."""
+    name, count = hint, 0
+    stem = re.sub(r"_\d+\Z", "", hint) or hint
+    while name in taken:
+        count += 1
+        name = f"{stem}_{count}"
+    taken.add(name)
+    return name
+
+
+def scalar_names(kernel: Kernel) -> set[str]:
+    """The names of every scalar and dim of a kernel."""
+    found = {d.name for d in kernel.dims} | {name for name, _ in kernel.fixed}
+    found |= {p.name for p in kernel.params if isinstance(p, Var)}
+    found |= {a.var.name for a in kernel.grid}
+    for stmt in walk(kernel.body):
+        found |= {n.name for n in (*results(stmt), *inner_names(stmt)) if isinstance(n, Var)}
+    return found
+
+
+def map_kernels(program: TileProgram, f: Callable[[Kernel], Kernel]) -> TileProgram:
+    """The program with `f` applied to its kernels, once to each; the program itself if none changed."""
+    if isinstance(program, Kernel):
+        return f(program)
+    done: dict[Kernel, Kernel] = {}
+    calls: list[Call] = []
+    for call in program.calls:
+        if call.kernel not in done:
+            done[call.kernel] = f(call.kernel)
+        calls.append(_replace(call, kernel=done[call.kernel]))
+    return _replace(program, calls=_kept(program.calls, calls))
+
+
+def kernels(program: TileProgram) -> tuple[Kernel, ...]:
+    """The kernels of a program, each once, in the order of their first call."""
+    if isinstance(program, Program):
+        return tuple(dict.fromkeys(c.kernel for c in program.calls))
+    return (program,)
+
+
+def _each(items: tuple[T, ...], f: Callable[[T], T]) -> tuple[T, ...]:
+    return _kept(items, [f(x) for x in items])
+
+
+def _kept(old: tuple[T, ...], new: list[T]) -> tuple[T, ...]:
+    same = len(old) == len(new) and all(a is b for a, b in zip(old, new, strict=True))
+    return old if same else tuple(new)
+
+
+def _replace(node: T, **changes: object) -> T:
+    if all(getattr(node, name) is value for name, value in changes.items()):
+        return node
+    replaced: T = dataclasses.replace(node, **changes)  # type: ignore[type-var]
+    return replaced

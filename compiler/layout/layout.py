@@ -1,0 +1,230 @@
+"""The `Layout`: its canonical form, its function, and the operators as methods."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from dslc.compiler.diagnostics import error
+from dslc.compiler.layout.mode import Modes, coalesce_modes, factors_axis, size_of
+from dslc.compiler.layout.swizzles import Swizzle, normal_swizzles
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Layout:
+    """A function from (thread t, local element i) to the logical index of an element of a tile.
+
+    `shape` is the tile's. `spatial_modes` and `local_modes` are the digits of t and of i, the most
+    significant first; together they count every element of the tile, and a replicated spatial mode
+    gives each element to several threads. `swizzles` then permute the logical index, in order.
+
+    A Layout holds its canonical form. Without swizzles that form is unique: reading t upwards, the
+    first number that breaks the linear run of the lowest digit is that digit's size, and the rest
+    follows by induction on t divided by it; so equal functions have equal fields. Layouts with
+    swizzles may differ in fields and be one function: they are compared element by element.
+    Equality is therefore exact for all layouts, and equal layouts have equal hashes.
+    """
+
+    shape: tuple[int, ...]
+    spatial_modes: Modes
+    local_modes: Modes
+    swizzles: tuple[Swizzle, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._check()
+        object.__setattr__(self, "spatial_modes", coalesce_modes(self.spatial_modes))
+        object.__setattr__(self, "local_modes", coalesce_modes(self.local_modes))
+        object.__setattr__(self, "swizzles", normal_swizzles(self.swizzles))
+
+    def _check(self) -> None:
+        modes = (*self.spatial_modes, *self.local_modes)
+        for mode in modes:
+            if mode.size < 1 or not -1 <= mode.axis < self.rank:
+                raise error("DSL0301", f"a mode has size {mode.size} and axis {mode.axis}")
+        if any(m.is_replicated and m.size > 1 for m in self.local_modes):
+            raise error("DSL0301", "a thread holds one copy of an element: local modes move it")
+        for axis, extent in enumerate(self.shape):
+            if extent < 1 or not factors_axis((m for m in modes if m.size > 1), axis, extent):
+                raise error(
+                    "DSL0301",
+                    f"the modes do not count the {extent} elements of axis {axis} exactly once",
+                )
+        for swizzle in self.swizzles:
+            if not swizzle.is_valid(self.shape):
+                raise error("DSL0306", f"{swizzle} does not permute a tile of shape {self.shape}")
+
+    # The function
+
+    @property
+    def rank(self) -> int:
+        """The number of axes of the tile."""
+        return len(self.shape)
+
+    @property
+    def elements(self) -> int:
+        """The number of elements of the tile."""
+        return prod(self.shape)
+
+    @property
+    def threads(self) -> int:
+        """The number of threads T."""
+        return size_of(self.spatial_modes)
+
+    @property
+    def locals(self) -> int:
+        """The number of elements that each thread holds, m."""
+        return size_of(self.local_modes)
+
+    @property
+    def replication(self) -> int:
+        """How many threads hold each element."""
+        return size_of(m for m in self.spatial_modes if m.is_replicated)
+
+    @property
+    def is_injective(self) -> bool:
+        """Whether no element is held twice."""
+        return self.replication == 1
+
+    @property
+    def is_bijective(self) -> bool:
+        """Whether each element is held exactly once (every layout covers its tile)."""
+        return self.is_injective
+
+    def index(self, t: int, i: int) -> tuple[int, ...]:
+        """The logical index of element i of thread t."""
+        if not (0 <= t < self.threads and 0 <= i < self.locals):
+            raise IndexError(f"({t}, {i}) of {self.threads} threads with {self.locals} elements")
+        return tuple(self._coordinates(t, i))
+
+    def table(self) -> NDArray[np.int64]:
+        """The whole function, int64 of shape [threads, locals, rank]."""
+        import numpy as np
+
+        t = np.arange(self.threads, dtype=np.int64)[:, None]
+        i = np.arange(self.locals, dtype=np.int64)[None, :]
+        zero = np.zeros((self.threads, self.locals), dtype=np.int64)
+        axes = [zero + c for c in self._coordinates(t, i)]
+        return np.stack(axes, axis=-1) if axes else zero.reshape(*zero.shape, 1)[..., :0]
+
+    def _coordinates(self, t: Any, i: Any) -> list[Any]:
+        coordinates: list[Any] = [0] * self.rank
+        for number, modes in ((t, self.spatial_modes), (i, self.local_modes)):
+            rest = number
+            for mode in reversed(modes):
+                if not mode.is_replicated:
+                    step = rest % mode.size * mode.stride
+                    coordinates[mode.axis] = coordinates[mode.axis] + step
+                rest = rest // mode.size
+        for swizzle in self.swizzles:
+            swizzle.apply(coordinates)
+        return coordinates
+
+    # Equality, hash and text
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        if self._measures() != other._measures():
+            return False
+        same = self.spatial_modes == other.spatial_modes and self.local_modes == other.local_modes
+        if same and self.swizzles == other.swizzles:
+            return True
+        if not self.swizzles and not other.swizzles:
+            return False
+        return self._probes() == other._probes() and bool((self.table() == other.table()).all())
+
+    def __hash__(self) -> int:
+        # The modes of two equal swizzled layouts may differ: only the function may be hashed.
+        return hash((self._measures(), self._probes()))
+
+    def _measures(self) -> tuple[tuple[int, ...], int, int]:
+        return self.shape, self.threads, self.locals
+
+    def _probes(self) -> tuple[tuple[int, ...], ...]:
+        threads, elements = self.threads, self.locals
+        points = (
+            (min(1, threads - 1), 0),
+            (0, min(1, elements - 1)),
+            (threads // 2, 0),
+            (threads // 3, elements // 3),
+            (0, elements // 2),
+        )
+        return tuple(tuple(self._coordinates(t, i)) for t, i in points)
+
+    def __str__(self) -> str:
+        from dslc.compiler.layout.printing import format_layout
+
+        return format_layout(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    # Composition and division (Tilus paper, Definitions 4 and 6)
+
+    def compose(self, *others: Layout) -> Layout:
+        """Self * others[0] * ...: each element of this tile becomes a tile of the next layout."""
+        from dslc.compiler.layout.composition import compose
+
+        return compose(self, *others)
+
+    def __mul__(self, other: Layout) -> Layout:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        return self.compose(other)
+
+    def __truediv__(self, other: Layout) -> Layout:
+        if not isinstance(other, Layout):
+            return NotImplemented
+        from dslc.compiler.layout.division import divide
+
+        return divide(self, other)
+
+    # Chains: local(2, 1).spatial(8, 4) is local(2, 1) * spatial(8, 4)
+
+    def local(self, *shape: int) -> Layout:
+        """Compose with the local layout of that shape."""
+        from dslc.compiler.layout import primitives
+
+        return self * primitives.local(*shape)
+
+    def spatial(self, *shape: int) -> Layout:
+        """Compose with the spatial layout of that shape."""
+        from dslc.compiler.layout import primitives
+
+        return self * primitives.spatial(*shape)
+
+    def column_local(self, *shape: int) -> Layout:
+        """Compose with the column local layout of that shape."""
+        from dslc.compiler.layout import primitives
+
+        return self * primitives.column_local(*shape)
+
+    def column_spatial(self, *shape: int) -> Layout:
+        """Compose with the column spatial layout of that shape."""
+        from dslc.compiler.layout import primitives
+
+        return self * primitives.column_spatial(*shape)
+
+    def replicate(self, count: int) -> Layout:
+        """Compose with as many threads that hold copies."""
+        from dslc.compiler.layout import primitives
+
+        return self * primitives.replicate(count)
+
+    def reduce(self, layout: Layout, dims: Sequence[int], keepdims: bool = False) -> Layout:
+        """Compose with the layout reduced over the axes `dims`."""
+        from dslc.compiler.layout.reshaping import reduce
+
+        return self * reduce(layout, dims, keepdims)
+
+    def swizzle(self, layout: Layout, dim: int = 1, log_step: int = 0) -> Layout:
+        """Compose with the layout swizzled along `dim`."""
+        from dslc.compiler.layout.swizzling import swizzle
+
+        return self * swizzle(layout, dim, log_step)

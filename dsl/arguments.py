@@ -1,0 +1,139 @@
+"""A call's arguments as the machine takes them: arrays in the storage convention, typed scalars.
+
+Nothing is copied: an array of another library is seen through DLPack, and what the kernel writes lands
+in the caller's memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.dtypes import DType, Kind
+from dslc.runtime.buffers import as_array
+from dslc.signature import Parameter, plain_number
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Argument: TypeAlias = "Array | int | float | bool"
+_OVERLAP_WORK = 10_000  # candidates that NumPy's exact overlap test may try before it gives up
+
+
+def prepare(
+    parameters: Sequence[Parameter], arguments: Mapping[str, object]
+) -> dict[str, Argument]:
+    """Every argument as an array or a number, by parameter in order.
+
+    DSL0758 to DSL0772 for a scalar, dtype or rank that does not fit, and for outputs that share
+    memory with another argument.
+    """
+    ready: dict[str, Argument] = {}
+    for parameter in parameters:
+        value = arguments[parameter.name]
+        if parameter.dims is None:
+            ready[parameter.name] = scalar(parameter, value)
+        else:
+            ready[parameter.name] = tensor(parameter, value)
+    _refuse_overlaps(parameters, ready)
+    return ready
+
+
+def tensor(parameter: Parameter, value: object) -> Array:
+    """The argument of a tensor parameter as an array in its storage dtype, without a copy."""
+    array = as_array(value, parameter.dtype.name, name=parameter.name, writable=parameter.is_written)
+    assert parameter.dims is not None
+    if array.ndim != len(parameter.dims) and not is_packed(parameter, array):
+        raise error(
+            "DSL0751",
+            f"the argument {parameter.name} has {array.ndim} axes (shape {shape_text(array)}), "
+            f"expected {len(parameter.dims)}: {parameter}",
+        )
+    return array
+
+
+def is_packed(parameter: Parameter, array: Array) -> bool:
+    """Whether the argument of a low-bit parameter is packed bytes, not codes: by its rank."""
+    assert parameter.dims is not None
+    low_bit = parameter.dtype.is_low_bit and array.dtype == np.uint8
+    return low_bit and array.ndim != len(parameter.dims)
+
+
+def shape_text(array: Array) -> str:
+    """A shape as the language writes it."""
+    return "[" + ", ".join(map(str, array.shape)) + "]"
+
+
+def scalar(parameter: Parameter, value: object) -> int | float | bool:
+    """The argument of a scalar parameter as a Python number of its dtype's range."""
+    dtype = parameter.dtype
+    number = plain_number(value)
+    if dtype.kind is Kind.BOOL:
+        if isinstance(number, bool):
+            return number
+    elif dtype.is_integer:
+        if isinstance(number, int) and not isinstance(number, bool):
+            return _in_range(parameter, number)
+    elif isinstance(number, int | float) and not isinstance(number, bool):
+        return float(number)
+    raise error(
+        "DSL0758",
+        f"the argument {parameter.name} is a {_type_name(value)}, expected a number of {dtype}",
+        hint=_scalar_hint(dtype),
+    )
+
+
+def _in_range(parameter: Parameter, number: int) -> int:
+    low, high = parameter.dtype.integer_range
+    if low <= number <= high:
+        return number
+    raise error(
+        "DSL0758",
+        f"the argument {parameter.name} = {number} is outside {parameter.dtype}: {low} to {high}",
+    )
+
+
+def _scalar_hint(dtype: DType) -> str:
+    if dtype.kind is Kind.BOOL:
+        return "pass True or False"
+    return "pass an int" if dtype.is_integer else "pass a float or an int"
+
+
+def _type_name(value: object) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _refuse_overlaps(parameters: Sequence[Parameter], ready: Mapping[str, Argument]) -> None:
+    arrays = [(p, a) for p in parameters if isinstance(a := ready[p.name], np.ndarray)]
+    for i, (written, out) in enumerate(arrays):
+        if not written.is_written:
+            continue
+        for j, (other, array) in enumerate(arrays):
+            if i == j or (other.is_written and j < i):
+                continue
+            if np.may_share_memory(out, array) and np.may_share_memory(
+                out, array, max_work=_OVERLAP_WORK
+            ):
+                raise _overlap(written, other)
+
+
+def _overlap(written: Parameter, other: Parameter) -> DiagnosticError:
+    return error(
+        "DSL0772",
+        f"the arguments {written.name} ({written.mode}) and {other.name} share memory",
+        hint="give the output memory of its own, or make it one `inout` parameter",
+    )
+
+
+def dim_size(
+    parameters: Sequence[Parameter], ready: Mapping[str, Argument], dim: str
+) -> int | None:
+    """The value of a dim by the first argument that has it as a bare axis, or None."""
+    for parameter in parameters:
+        array = ready[parameter.name]
+        if parameter.dims is None or not isinstance(array, np.ndarray):
+            continue
+        if dim in parameter.dims and not is_packed(parameter, array):
+            return int(array.shape[parameter.dims.index(dim)])
+    return None

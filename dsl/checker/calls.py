@@ -1,0 +1,295 @@
+"""Calls: functions of the language, layouts, and functions of the user, which are inlined."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dslc.checker import expressions, subscript
+from dslc.checker.context import Context, expect_dtype, expect_memory
+from dslc.checker.failure import did_you_mean, fail
+from dslc.checker.items import Builtin, Item, KernelName, UserFunction, describe
+from dslc.compiler.diagnostics import DiagnosticError, Label, Loc
+from dslc.compiler.dtypes import DType
+from dslc.compiler.ir import Value
+from dslc.compiler.layout import LAYOUT_FUNCTIONS, Layout
+from dslc.frontend import tree
+
+MAX_CALLS = 64
+
+
+@dataclass(slots=True)
+class Argument:
+    """One argument of a call, evaluated when the function asks for it."""
+
+    c: Context
+    node: tree.Expr
+    name: str
+
+    @property
+    def loc(self) -> Loc:
+        """Where it was written."""
+        return self.node.loc
+
+    def item(self) -> Item:
+        """Whatever it is."""
+        return expressions.evaluate(self.c, self.node)
+
+    def tile(self) -> Value:
+        """A tile; scalars are refused."""
+        item = self.item()
+        if isinstance(item, Value):
+            return item
+        fail("DSL0219", f"{self.name} must be a tile, not {describe(item)}", self.loc)
+
+    def integer(self) -> int:
+        """A compile-time integer."""
+        return self.c.integer(self.item(), self.loc, self.name)
+
+    def boolean(self) -> bool:
+        """A compile-time truth value."""
+        item = self.item()
+        if isinstance(item, bool):
+            return item
+        fail("DSL0206", f"{self.name} must be True or False, not {describe(item)}", self.loc)
+
+    def integers(self) -> tuple[int, ...]:
+        """A list of compile-time integers; one integer counts as a list of one."""
+        item = self.item()
+        items = item if isinstance(item, tuple) else (item,)
+        return tuple(self.c.integer(i, self.loc, self.name) for i in items)
+
+    def shape(self) -> tuple[int, ...]:
+        """A shape: compile-time integers of at least 1."""
+        sizes = self.integers()
+        for size in sizes:
+            if size < 1:
+                fail("DSL0204", f"a tile's extent is at least 1, not {size}", self.loc)
+        return sizes
+
+    def text(self) -> str:
+        """A string."""
+        item = self.item()
+        if isinstance(item, str):
+            return item
+        fail("DSL0206", f"{self.name} must be a string, not {describe(item)}", self.loc)
+
+    def dtype(self) -> DType:
+        """A dtype."""
+        return expect_dtype(self.item(), self.loc)
+
+    def layout(self) -> Layout:
+        """A layout."""
+        item = self.item()
+        if isinstance(item, Layout):
+            return item
+        fail("DSL0206", f"{self.name} must be a layout, not {describe(item)}", self.loc)
+
+    def region(self, layout: Layout | None = None, gathered: int | None = None) -> subscript.Access:
+        """A region of a tensor or buffer: `t[...]`, or `t` for all of it."""
+        node = self.node
+        target = node.value if isinstance(node, tree.Subscript) else node
+        item = expressions.evaluate(self.c, target)
+        memory = expect_memory(item, self.loc)
+        if not isinstance(node, tree.Subscript | tree.Name):
+            fail("DSL0212", f"{self.name} must be a region such as t[i : i + B]", self.loc)
+        return subscript.access(
+            self.c, memory, node, lambda e: expressions.evaluate(self.c, e), layout, gathered
+        )
+
+
+Handler = Callable[..., Item]
+FUNCTIONS: dict[str, Handler] = {}
+
+
+def function(handler: Handler) -> Handler:
+    """Register a function of the language: its parameters are those of the handler after `c`."""
+    FUNCTIONS[handler.__name__.rstrip("_")] = handler
+    return handler
+
+
+def call(c: Context, node: tree.Call) -> Item:
+    """The result of any call."""
+    if isinstance(node.function, tree.Attribute):
+        return _compose(c, node)
+    if isinstance(node.function, tree.Name) and node.function.id in ("range", "parallel"):
+        fail("DSL0215", f"{node.function.id} stands only after `for ... in`", node.loc)
+    if isinstance(node.function, tree.Name) and node.function.id == "grid":
+        fail("DSL0215", "grid(...) stands once in a kernel, before its turns do anything", node.loc)
+    target = expressions.evaluate(c, node.function)
+    match target:
+        case Builtin(name) if name in FUNCTIONS and not _is_layout_call(c, name, node):
+            return _call_builtin(c, name, node)
+        case Builtin(name):
+            return _call_layout(c, name, node)
+        case UserFunction():
+            return _inline(c, target, node)
+        case KernelName():
+            fail("DSL0228", f"the kernel {target.template.name} can be called only in a program",
+                 node.loc)  # fmt: skip
+        case DType():
+            fail("DSL0219", f"{target} is a dtype, not a function", node.loc,
+                 hint=f"write cast(x, {target})")  # fmt: skip
+    fail("DSL0219", f"{describe(target)} is not a function", node.loc)
+
+
+def bind(node: tree.Call, name: str, params: list[str], required: set[str]) -> dict[str, tree.Expr]:
+    """Match arguments to parameters as Python does."""
+    if len(node.args) > len(params):
+        fail("DSL0205", f"{name} takes {len(params)} arguments, not {len(node.args)}", node.loc,
+             hint=f"{name}({', '.join(params)})")  # fmt: skip
+    found = dict(zip(params, node.args, strict=False))
+    for keyword in node.keywords:
+        if keyword.name not in params:
+            fail("DSL0205", f"{name} has no parameter {keyword.name}", keyword.loc,
+                 hint=did_you_mean(keyword.name, params) or f"{name}({', '.join(params)})")  # fmt: skip
+        if keyword.name in found:
+            fail("DSL0205", f"{name} is given {keyword.name} twice", keyword.loc)
+        found[keyword.name] = keyword.value
+    missing = [p for p in params if p in required and p not in found]
+    if missing:
+        fail("DSL0205", f"{name} needs {', '.join(missing)}", node.loc,
+             hint=f"{name}({', '.join(params)})")  # fmt: skip
+    return found
+
+
+def _call_builtin(c: Context, name: str, node: tree.Call) -> Item:
+    handler = FUNCTIONS[name]
+    params = list(inspect.signature(handler).parameters.values())[1:]
+    variadic = next((p for p in params if p.kind is p.VAR_POSITIONAL), None)
+    if variadic is not None:
+        for keyword in node.keywords:
+            fail("DSL0205", f"{name} has no parameter {keyword.name}", keyword.loc)
+        return handler(c, *(Argument(c, a, variadic.name) for a in node.args))
+    names = [p.name for p in params]
+    layout = None
+    if "layout" not in names:
+        layout = next((k for k in node.keywords if k.name == "layout"), None)
+        rest = tuple(k for k in node.keywords if k is not layout)
+        node = tree.Call(node.function, node.args, rest, loc=node.loc)
+    required = {p.name for p in params if p.default is p.empty}
+    found = bind(node, name, names, required)
+    result = handler(c, **{n: Argument(c, e, n) for n, e in found.items()})
+    if layout is None:
+        return result
+    return request_layout(c, result, Argument(c, layout.value, "layout").layout(), layout.loc)
+
+
+def request_layout(c: Context, result: Item, layout: Layout, loc: Loc) -> Value:
+    """Give a tile the layout that was asked for."""
+    if not isinstance(result, Value):
+        fail("DSL0222", f"{describe(result)} takes no layout", loc)
+    if layout.shape != result.type.shape:
+        fail("DSL0222", f"the layout has shape {list(layout.shape)}, "
+             f"the tile {list(result.type.shape)}", loc)  # fmt: skip
+    return c.emit.with_layout(result, layout)
+
+
+# Layouts
+
+
+def _is_layout_call(c: Context, name: str, node: tree.Call) -> bool:
+    """Tell `broadcast(layout, rank)` from `broadcast(tile, shape)` by what the argument looks like."""
+    if name not in LAYOUT_FUNCTIONS:
+        return False
+    first = node.args[0] if node.args else next((k.value for k in node.keywords), None)
+    return first is not None and _is_layout(c, first)
+
+
+def _is_layout(c: Context, node: tree.Expr) -> bool:
+    match node:
+        case tree.Name(id=name):
+            return isinstance(c.names.get(name, c.outer.get(name)), Layout)
+        case tree.Binary(op="*" | "/", left=left):
+            return _is_layout(c, left)
+        case tree.Call(function=tree.Attribute()):
+            return True
+        case tree.Call(function=tree.Name(id=name)) if name in LAYOUT_FUNCTIONS:
+            return name not in FUNCTIONS or _is_layout_call(c, name, node)
+    return False
+
+
+def _layout_value(c: Context, node: tree.Expr) -> Any:
+    item = expressions.evaluate(c, node)
+    return _plain(c, item, node.loc)
+
+
+def _plain(c: Context, item: Item, loc: Loc) -> Any:
+    if isinstance(item, tuple):
+        return tuple(_plain(c, i, loc) for i in item)
+    if isinstance(item, Layout | bool):
+        return item
+    return c.integer(item, loc, "the argument of a layout")
+
+
+def _call_layout(c: Context, name: str, node: tree.Call) -> Layout:
+    args = [_layout_value(c, a) for a in node.args]
+    keywords = {k.name: _layout_value(c, k.value) for k in node.keywords}
+    build = LAYOUT_FUNCTIONS[name]
+    try:
+        inspect.signature(build).bind(*args, **keywords)
+    except TypeError as e:
+        fail("DSL0205", f"{name}: {e}", node.loc)
+    return _placed(lambda: build(*args, **keywords), node.loc)
+
+
+def _placed(make: Callable[[], Layout], loc: Loc) -> Layout:
+    """A layout operation, whose errors get the place of the expression."""
+    try:
+        return make()
+    except DiagnosticError as e:
+        first = e.diagnostics[0]
+        fail(first.code, first.message, first.loc or loc, hint=first.hint)
+
+
+def _compose(c: Context, node: tree.Call) -> Layout:
+    assert isinstance(node.function, tree.Attribute)
+    left = expressions.evaluate(c, node.function.value)
+    if not isinstance(left, Layout):
+        fail("DSL0219", f"{describe(left)} has no method {node.function.name}", node.loc,
+             hint=f"write {node.function.name}(x, ...)")  # fmt: skip
+    if node.function.name not in LAYOUT_FUNCTIONS:
+        fail("DSL0201", f"there is no layout function {node.function.name}", node.loc,
+             hint=did_you_mean(node.function.name, LAYOUT_FUNCTIONS))  # fmt: skip
+    right = _call_layout(c, node.function.name, node)
+    return _placed(lambda: left * right, node.loc)
+
+
+def layout_operator(c: Context, op: str, x: Item, y: Item, loc: Loc) -> Layout | None:
+    """`f * g` and `f / g` of layouts; None where neither operand is one."""
+    if not isinstance(x, Layout) and not isinstance(y, Layout):
+        return None
+    if not isinstance(x, Layout) or not isinstance(y, Layout) or op not in ("*", "/"):
+        fail("DSL0214", f"{op} does not work on {describe(x)} and {describe(y)}", loc)
+    return _placed(lambda: x * y if op == "*" else x / y, loc)
+
+
+# Functions of the user
+
+
+def _inline(c: Context, target: UserFunction, node: tree.Call) -> Item:
+    f = target.function
+    if f.name in c.calls or len(c.calls) > MAX_CALLS:
+        fail("DSL0229", f"{f.name} calls itself", node.loc,
+             hint="functions are inlined and cannot be recursive")  # fmt: skip
+    defaulted = f.params[len(f.params) - len(f.defaults) :]
+    found = bind(node, f.name, list(f.params), set(f.params) - set(defaulted))
+    values = {p: expressions.evaluate(c, e) for p, e in found.items()}
+    outer = (c.names, c.outer, c.calls)
+    c.outer = target.scope.names
+    c.names = {}
+    for name, default in zip(defaulted, f.defaults, strict=True):
+        if name not in values:
+            values[name] = expressions.evaluate(c, default)
+    c.names = values
+    c.calls = (*c.calls, f.name)
+    try:
+        from dslc.checker.statements import run_function
+
+        return run_function(c, f)
+    except DiagnosticError as e:
+        raise e.within(Label(node.loc, f"in the call of {f.name}")) from None
+    finally:
+        c.names, c.outer, c.calls = outer

@@ -1,0 +1,123 @@
+"""What the elaboration of one kernel knows: names, the block being built, findings so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from dslc.checker.emit import Emitter
+from dslc.checker.failure import Poisoned, did_you_mean, fail, needs_dims
+from dslc.checker.items import Builtin, Item, Lost, describe
+from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc
+from dslc.compiler.dtypes import DType, parse_dtype
+from dslc.compiler.ir import Memory
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir.affine import constant as constant_of
+from dslc.compiler.layout import LAYOUT_FUNCTIONS
+from dslc.frontend import tree
+
+
+@dataclass(slots=True)
+class Context:
+    """The state of an elaboration.
+
+    `names` are the local names, `outer` those of the module; `dims` the free dims by name.
+    `block_index` are the variables of `grid(...)`; `calls` are the functions being inlined. Before
+    the parallel nest scalars are repeated where they are read (`inline_scalars`), since its ranges
+    may use them.
+    """
+
+    outer: dict[str, Item]
+    emit: Emitter = field(default_factory=Emitter)
+    names: dict[str, Item] = field(default_factory=dict)
+    dims: dict[str, ex.Var] = field(default_factory=dict)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    needed: set[str] = field(default_factory=set)
+    calls: tuple[str, ...] = ()
+    depth: int = 0
+    block_index: tuple[ex.Var, ...] = ()
+    inline_scalars: bool = False
+    known_functions: frozenset[str] = frozenset()
+
+    def lookup(self, name: tree.Name) -> Item:
+        """What a name stands for; an error with the nearest name if nothing."""
+        for scope in (self.names, self.outer):
+            if name.id in scope:
+                return self._present(name, scope[name.id])
+        dtype = parse_dtype(name.id)
+        if dtype is not None and name.id != "index":
+            return dtype
+        if name.id in self.known_functions or name.id in LAYOUT_FUNCTIONS:
+            return Builtin(name.id)
+        candidates = {*self.names, *self.outer, *self.known_functions, *LAYOUT_FUNCTIONS}
+        fail("DSL0201", f"the name {name.id} is not known here", name.loc,
+             hint=did_you_mean(name.id, candidates))  # fmt: skip
+
+    def _present(self, name: tree.Name, item: Item) -> Item:
+        if not isinstance(item, Lost):
+            return item
+        if not item.reason:
+            raise Poisoned
+        labels = (Label(item.loc, "here"),) if item.loc else ()
+        fail("DSL0209", f"{name.id} {item.reason}", name.loc, labels=labels,
+             hint=f"give {name.id} a value before")  # fmt: skip
+
+    def integer(self, item: Item, loc: Loc, what: str) -> int:
+        """A compile-time integer; an error that says what it is needed for otherwise."""
+        if isinstance(item, bool | float | str):
+            fail("DSL0206", f"{what} must be an integer, not {item!r}", loc,
+                 hint="use // to divide integers" if isinstance(item, float) else None)  # fmt: skip
+        if isinstance(item, int):
+            return item
+        value = self.known(item)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        self.not_constant(item, loc, what)
+        raise AssertionError
+
+    def known(self, item: Item) -> int | float | bool | None:
+        """The value of a scalar expression that simplifies to a constant."""
+        if isinstance(item, bool | int | float):
+            return item
+        if isinstance(item, ex.Const | ex.Var | ex.Unary | ex.Binary | ex.Select | ex.Convert):
+            return constant_of(item)
+        return None
+
+    def not_constant(self, item: Item, loc: Loc, what: str) -> None:
+        """Fail because something is not known at compile time, naming the dims to fix."""
+        if isinstance(item, ex.Var | ex.Unary | ex.Binary | ex.Select | ex.Convert):
+            free = ex.free_vars(item)
+            if free and free <= set(self.dims.values()):
+                names = sorted(v.name for v in free)
+                needs_dims(f"{what} depends on {', '.join(names)}", loc, names)
+        fail("DSL0206", f"{what} must be known at compile time, not {describe(item)}", loc)
+
+    @contextmanager
+    def recover(self, assigned: tuple[str, ...]) -> Iterator[None]:
+        """Note a statement's errors and go on; names that it assigns are lost."""
+        try:
+            yield
+        except Poisoned:
+            pass
+        except DiagnosticError as e:
+            self.needed.update(getattr(e, "dims", ()))
+            self.diagnostics.extend(e.diagnostics)
+        else:
+            return
+        for name in assigned:
+            self.names[name] = Lost("")
+
+
+def expect_dtype(item: Item, loc: Loc) -> DType:
+    """An item that must be a dtype."""
+    if isinstance(item, DType):
+        return item
+    fail("DSL0206", f"a dtype is needed here, not {describe(item)}", loc, hint="such as f16 or u4")
+
+
+def expect_memory(item: Item, loc: Loc) -> Memory:
+    """An item that must be a tensor or a buffer."""
+    if isinstance(item, Memory):
+        return item
+    fail("DSL0212", f"a tensor or a buffer is needed here, not {describe(item)}", loc)

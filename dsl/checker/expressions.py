@@ -1,0 +1,177 @@
+"""Expressions: from the tree to items, emitting instructions on the way."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from dslc.checker import arithmetic, calls, subscript
+from dslc.checker.arithmetic import OPERATORS, as_expr
+from dslc.checker.context import Context
+from dslc.checker.failure import fail
+from dslc.checker.items import Item, describe, is_number
+from dslc.compiler.diagnostics import Loc
+from dslc.compiler.dtypes import BOOL, Kind
+from dslc.compiler.ir import Memory, Value
+from dslc.compiler.ir import expr as ex
+from dslc.frontend import tree
+
+MAX_DEPTH = 200
+
+
+def evaluate(c: Context, node: tree.Expr) -> Item:
+    """The item that an expression stands for."""
+    outer_loc, c.emit.loc = c.emit.loc, node.loc
+    c.depth += 1
+    if c.depth > MAX_DEPTH:
+        c.depth -= 1
+        fail("DSL0229", "this expression is nested too deeply", node.loc)
+    try:
+        return _evaluate(c, node)
+    finally:
+        c.depth -= 1
+        c.emit.loc = outer_loc
+
+
+def _evaluate(c: Context, node: tree.Expr) -> Item:
+    match node:
+        case tree.Name():
+            return c.lookup(node)
+        case tree.Literal(value=value):
+            return value
+        case tree.Sequence(items=items):
+            return tuple(evaluate(c, i) for i in items)
+        case tree.Unary(op=op, operand=operand):
+            return _unary(c, op, operand, node.loc)
+        case tree.Binary(op="and" | "or" as op):
+            return _logical(c, op, node)
+        case tree.Binary(op=op, left=left, right=right):
+            return _binary(c, op, left, right, node.loc)
+        case tree.Compare():
+            return _compare(c, node)
+        case tree.Conditional():
+            return _conditional(c, node)
+        case tree.Call():
+            return calls.call(c, node)
+        case tree.Attribute(name=name):
+            fail("DSL0219", f".{name} is not part of the language", node.loc,
+                 hint="a dot composes layouts: spatial(8, 4).local(1, 2)")  # fmt: skip
+        case tree.Subscript():
+            return _subscript(c, node)
+    assert_never(node)
+
+
+def _unary(c: Context, op: str, operand: tree.Expr, loc: Loc) -> Item:
+    item = evaluate(c, operand)
+    match op:
+        case "-":
+            return arithmetic.unary(c.emit, "neg", item, loc)
+        case "~":
+            return arithmetic.unary(c.emit, "invert", item, loc)
+        case "not":
+            return _negate(c, item, loc)
+        case _:
+            if not is_number(item):
+                arithmetic.binary(c.emit, "add", 0, item, loc)  # refuses what + does not work on
+            return item
+
+
+def _negate(c: Context, item: Item, loc: Loc) -> Item:
+    truth = condition(c, item, loc)
+    if isinstance(truth, bool):
+        return not truth
+    return ex.Unary("not", truth, BOOL)
+
+
+def _binary(c: Context, op: str, left: tree.Expr, right: tree.Expr, loc: Loc) -> Item:
+    if op not in OPERATORS:
+        fail("DSL0214", f"the operator {op} is not part of the language", loc,
+             hint="write dot(a, b)" if op == "@" else None)  # fmt: skip
+    x, y = evaluate(c, left), evaluate(c, right)
+    layout = calls.layout_operator(c, op, x, y, loc)
+    if layout is not None:
+        return layout
+    return arithmetic.binary(c.emit, OPERATORS[op], x, y, loc)
+
+
+def _logical(c: Context, op: str, node: tree.Binary) -> Item:
+    left = condition(c, evaluate(c, node.left), node.left.loc)
+    if isinstance(
+        left, bool
+    ):  # what is decided at compile time need not be well-formed on the right
+        if left == (op == "or"):
+            return left
+        return condition(c, evaluate(c, node.right), node.right.loc)
+    right = condition(c, evaluate(c, node.right), node.right.loc)
+    if isinstance(right, bool):
+        return left if right == (op == "and") else right
+    return ex.Binary(op, left, right, BOOL)
+
+
+def condition(c: Context, item: Item, loc: Loc) -> bool | ex.Expr:
+    """A scalar as a truth value: known, or an expression of dtype bool."""
+    if isinstance(item, bool | int | float):
+        return bool(item)
+    if isinstance(item, Value):
+        fail("DSL0210", f"{describe(item)} has no single truth value", loc,
+             hint="choose per element with where(cond, a, b), or reduce with any or all")  # fmt: skip
+    found = as_expr(item, loc)
+    known = c.known(found)
+    if known is not None:
+        return bool(known)
+    if found.dtype.kind is Kind.BOOL:
+        return found
+    zero = ex.Const(0.0 if found.dtype.is_float else 0, found.dtype)
+    return ex.Binary("ne", found, zero, BOOL)
+
+
+def _compare(c: Context, node: tree.Compare) -> Item:
+    items = [evaluate(c, o) for o in node.operands]
+    found: list[Item] = []
+    for op, x, y in zip(node.ops, items, items[1:], strict=False):
+        if op not in OPERATORS:
+            fail("DSL0214", f"the operator {op} is not part of the language", node.loc)
+        found.append(arithmetic.binary(c.emit, OPERATORS[op], x, y, node.loc))
+    result = found[0]
+    for item in found[1:]:
+        result = arithmetic.binary(c.emit, "and", result, item, node.loc)
+    return result
+
+
+def _conditional(c: Context, node: tree.Conditional) -> Item:
+    truth = condition(c, evaluate(c, node.condition), node.condition.loc)
+    if isinstance(truth, bool):
+        return evaluate(c, node.then if truth else node.otherwise)
+    x, y = evaluate(c, node.then), evaluate(c, node.otherwise)
+    return select(truth, x, y, node.loc)
+
+
+def select(truth: ex.Expr, x: Item, y: Item, loc: Loc) -> Item:
+    """One of two scalars."""
+    if isinstance(x, Value) or isinstance(y, Value):
+        fail("DSL0210", "`a if c else b` chooses between scalars", loc,
+             hint="write where(c, a, b), or an if statement")  # fmt: skip
+    dtype = arithmetic.common_dtype((as_expr(x, loc), as_expr(y, loc)), loc)
+    return ex.Select(
+        truth, arithmetic.as_dtype(x, dtype, loc), arithmetic.as_dtype(y, dtype, loc), dtype
+    )
+
+
+def _subscript(c: Context, node: tree.Subscript) -> Item:
+    item = evaluate(c, node.value)
+    if isinstance(item, Memory):
+        subscript.check_readable(item, node.loc)
+        return subscript.read(c, subscript.access(c, item, node, lambda e: evaluate(c, e)))
+    if isinstance(item, Value):
+        return subscript.extract(c, item, node, lambda e: evaluate(c, e))
+    if isinstance(item, tuple):
+        return _element(c, item, node)
+    fail("DSL0212", f"{describe(item)} cannot be subscripted", node.loc)
+
+
+def _element(c: Context, items: tuple[Item, ...], node: tree.Subscript) -> Item:
+    if len(node.items) != 1 or isinstance(node.items[0], tree.Slice):
+        fail("DSL0212", "a list takes one integer subscript", node.loc)
+    at = c.integer(evaluate(c, node.items[0]), node.loc, "the subscript of a list")
+    if not -len(items) <= at < len(items):
+        fail("DSL0212", f"subscript {at} is outside a list of {len(items)}", node.loc)
+    return items[at]

@@ -1,0 +1,213 @@
+"""Modules: imports, constants, and the templates of kernels and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+
+from dslc.checker import signature
+from dslc.checker.context import Context, expect_dtype
+from dslc.checker.expressions import evaluate
+from dslc.checker.failure import did_you_mean, fail
+from dslc.checker.items import Item, KernelName, UserFunction
+from dslc.checker.kernel import elaborate as elaborate_kernel
+from dslc.checker.kernel import finish, new_context
+from dslc.compiler.diagnostics import Loc
+from dslc.compiler.dtypes import DType
+from dslc.compiler.ir import Kernel, Program
+from dslc.frontend import tree
+from dslc.frontend.printer import print_expr
+from dslc.frontend.source import read_source
+from dslc.frontend.tile_parser import parse_tile
+
+
+@dataclass(frozen=True, slots=True)
+class ParamInfo:
+    """A parameter as its kernel declares it; `dims` are the texts of its extents."""
+
+    name: str
+    dtype: DType
+    dims: tuple[str, ...] | None
+    mode: str
+    packed: str | None
+    loc: Loc
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names of one module."""
+
+    names: dict[str, Item] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Template:
+    """A kernel or program before its dims and choices are known."""
+
+    name: str
+    kind: str  # kernel or program
+    doc: str | None
+    loc: Loc
+    params: tuple[ParamInfo, ...]
+    dims: tuple[str, ...]
+    tunes: Mapping[str, tuple[Item, ...]]
+    consts: Mapping[str, Item]
+    head: signature.Head
+    node: tree.Kernel | tree.Program
+    scope: Scope
+    define: Mapping[str, Item]
+
+    def elaborate(
+        self, fixed: Mapping[str, int] | None = None, config: Mapping[str, object] | None = None
+    ) -> Kernel | Program:
+        """Tile IR for fixed dims and tune choices (those not given: free, and the first choice).
+
+        Raises NeedsDims where dims must be fixed, DiagnosticError for errors of the source.
+        """
+        from dslc.checker.program import elaborate as elaborate_program
+
+        dims = {n: int(v) for n, v in self.define.items() if n in self.dims and isinstance(v, int)}
+        dims |= dict(fixed or {})
+        tunes: dict[str, object] = {n: v for n, v in self.define.items() if n in self.tunes}
+        tunes |= dict(config or {})
+        signature.unknown_defines(dims, self.dims, self.loc)
+        signature.unknown_defines(tunes, self.tunes, self.loc)
+        if isinstance(self.node, tree.Kernel):
+            return elaborate_kernel(
+                self.node, self.head, self.scope.names, self.define, dims, tunes
+            )
+        return elaborate_program(self.node, self.head, self.scope.names, self.define, dims, tunes)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedModule:
+    """The templates of a source, by name; `sources` are the texts that it was made of."""
+
+    templates: Mapping[str, Template]
+    sources: Mapping[str, str]
+
+
+@dataclass(slots=True)
+class _Loader:
+    search: tuple[Path, ...]
+    define: dict[str, Item]
+    sources: dict[str, str]
+    loaded: dict[Path, Scope] = field(default_factory=dict)
+    loading: list[Path] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)
+
+    def load(self, module: tree.Module, folder: Path | None) -> Scope:
+        """Elaborate a module's items in order."""
+        scope = Scope()
+        c = new_context(scope.names)
+        for item in module.items:
+            with c.recover(_bound(item)):
+                self._item(c, scope, item, folder)
+            for name in _bound(item):
+                if name in c.names:  # lost by an error: say no more about it
+                    scope.names[name] = c.names[name]
+        finish(c)
+        return scope
+
+    def _item(self, c: Context, scope: Scope, item: tree.TopLevel, folder: Path | None) -> None:
+        for name in _bound(item):
+            if name in scope.names:
+                fail("DSL0216", f"{name} is defined twice", item.loc)
+        match item:
+            case tree.Import():
+                self._import(scope, item, folder)
+            case tree.Const(name=name, value=value):
+                self.known.add(name)
+                given = self.define[name] if name in self.define else evaluate(c, value)
+                scope.names[name] = signature.settled(c, given, item)
+            case tree.Function(name=name):
+                scope.names[name] = UserFunction(item, scope)
+            case tree.Kernel() | tree.Program():
+                scope.names[item.name] = KernelName(self._template(scope, item))
+
+    def _template(self, scope: Scope, node: tree.Kernel | tree.Program) -> Template:
+        c = new_context(scope.names)
+        head = signature.split(node, [*scope.names, *c.known_functions])
+        self.known.update(head.dims, (d.name for d in head.consts), (d.name for d in head.tunes))
+        signature.declare_dims(
+            c, head, {n: v for n, v in self.define.items() if isinstance(v, int)}
+        )
+        consts = {}
+        for const in head.consts:
+            with c.recover((const.name,)):
+                value = self.define.get(const.name)
+                consts[const.name] = c.names[const.name] = (
+                    evaluate(c, const.value) if value is None else value
+                )
+        tunes = {t.name: tuple(evaluate(c, e) for e in t.choices) for t in head.tunes}
+        c.names.update({n: choices[0] for n, choices in tunes.items()})
+        params = tuple(self._param(c, p) for p in head.params)
+        c.diagnostics.clear()  # elaboration reports them
+        return Template(
+            node.name, "kernel" if isinstance(node, tree.Kernel) else "program", node.doc, node.loc,
+            params, head.dims, MappingProxyType(tunes), MappingProxyType(consts), head, node, scope,
+            self.define,
+        )  # fmt: skip
+
+    def _param(self, c: Context, p: tree.Param) -> ParamInfo:
+        dtype = expect_dtype(evaluate(c, p.dtype), p.dtype.loc)
+        dims = None if p.dims is None else tuple(print_expr(d) for d in p.dims)
+        return ParamInfo(p.name, dtype, dims, p.mode, p.packed, p.loc)
+
+    def _import(self, scope: Scope, item: tree.Import, folder: Path | None) -> None:
+        relative = Path(*item.path.split(".")).with_suffix(".tile")
+        places = ([folder] if folder is not None else []) + list(self.search)
+        found = next((p / relative for p in places if (p / relative).is_file()), None)
+        if found is None:
+            looked = ", ".join(str(p) for p in places) or "nowhere: this source has no folder"
+            fail("DSL0221", f"there is no file {relative}", item.loc, hint=f"looked in {looked}")
+        path = found.resolve()
+        if path in self.loading:
+            fail("DSL0221", f"{relative} imports itself", item.loc)
+        if path not in self.loaded:
+            self.loading.append(path)
+            text = read_source(str(found))
+            self.sources[str(found)] = text
+            self.loaded[path] = self.load(parse_tile(text, str(found)), found.parent)
+            self.loading.pop()
+        names = self.loaded[path].names
+        for name in item.names:
+            if name not in names:
+                fail(
+                    "DSL0221", f"{relative} has no {name}", item.loc, hint=did_you_mean(name, names)
+                )
+            scope.names[name] = names[name]
+
+
+def _bound(item: tree.TopLevel) -> tuple[str, ...]:
+    return item.names if isinstance(item, tree.Import) else (item.name,)
+
+
+def check_module(
+    module: tree.Module,
+    *,
+    search: tuple[Path, ...] = (),
+    define: Mapping[str, object] | None = None,
+    folder: Path | None = None,
+) -> CheckedModule:
+    """The templates of a module.
+
+    `define` fixes dims and tunes and overrides consts by name; `folder` is where its imports are
+    looked for before `search` (by default that of the file which the module names).
+    """
+    values = {name: signature.parse_value(v) for name, v in (define or {}).items()}
+    if folder is None and Path(module.loc.file).is_file():
+        folder = Path(module.loc.file).parent
+    loader = _Loader(search, values, {})
+    scope = loader.load(module, folder)
+    signature.unknown_defines(values, loader.known, module.loc)
+    own = {item.name for item in module.items if isinstance(item, tree.Kernel | tree.Program)}
+    imported = {n for item in module.items if isinstance(item, tree.Import) for n in item.names}
+    templates = {
+        name: item.template
+        for name, item in scope.names.items()
+        if isinstance(item, KernelName) and name in own | imported
+    }
+    return CheckedModule(MappingProxyType(templates), MappingProxyType(loader.sources))

@@ -1,0 +1,283 @@
+"""Statements: assignments, branches and effects; loops are in loops.py."""
+
+from __future__ import annotations
+
+from dslc.checker import arithmetic, loops, names
+from dslc.checker.arithmetic import OPERATORS, as_expr
+from dslc.checker.calls import Argument
+from dslc.checker.context import Context, expect_memory
+from dslc.checker.expressions import condition, evaluate
+from dslc.checker.failure import fail
+from dslc.checker.functions.memory import add_atomic, value_for
+from dslc.checker.items import EXPRESSIONS, Builtin, Item, Lost, describe, is_number
+from dslc.checker.subscript import access, check_readable, check_writable, read
+from dslc.compiler.diagnostics import Loc
+from dslc.compiler.ir import Memory, Role, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.frontend import tree
+
+_INLINE_NODES = 8  # scalars up to this size are repeated where they are read
+
+
+def run(c: Context, body: tuple[tree.Statement, ...]) -> None:
+    """Elaborate statements into the current block, noting errors and going on."""
+    for statement in body:
+        with c.recover(names.assigned((statement,))):
+            outer = c.emit.loc
+            c.emit.loc = statement.loc
+            try:
+                execute(c, statement)
+            finally:
+                c.emit.loc = outer
+                c.emit.hint = ""
+
+
+def execute(c: Context, statement: tree.Statement) -> None:
+    """Elaborate one statement."""
+    match statement:
+        case tree.Assign(target=target, value=value):
+            _assign(c, target, value, statement.loc)
+        case tree.AugAssign(target=target, op=op, value=value):
+            _update(c, target, op, value, statement.loc)
+        case tree.For():
+            loops.for_loop(c, statement)
+        case tree.While():
+            loops.while_loop(c, statement)
+        case tree.If():
+            _if(c, statement)
+        case tree.ExprStatement(value=value):
+            _effect(c, value)
+        case tree.Assert():
+            _assert(c, statement)
+        case tree.Pass():
+            pass
+        case tree.Return():
+            raise AssertionError("the front-ends let return stand only last in a function")
+        case tree.Const() | tree.Tune() | tree.Require():
+            fail("DSL0216", "declarations come first in a kernel", statement.loc)
+
+
+def _effect(c: Context, value: tree.Expr) -> None:
+    assert isinstance(value, tree.Call), "the front-ends refuse expressions without an effect"
+    result = evaluate(c, value)
+    if isinstance(result, Value | Memory) and _is_pure(c, value):
+        fail("DSL0219", "the result of this call is not used", value.loc,
+             hint="assign it to a name")  # fmt: skip
+
+
+def _is_pure(c: Context, node: tree.Call) -> bool:
+    """Whether a call only computes: a function of the user may store before it returns."""
+    function = node.function
+    return (
+        isinstance(function, tree.Name)
+        and function.id != "atomic_add"
+        and isinstance(c.lookup(function), Builtin)
+    )
+
+
+# Assignments
+
+
+def _assign(c: Context, target: tree.Expr, value: tree.Expr, loc: Loc) -> None:
+    match target:
+        case tree.Name(id=name):
+            c.emit.hint = name
+            bind(c, name, evaluate(c, value), loc)
+        case tree.Sequence(items=items):
+            _unpack(c, items, evaluate(c, value), loc)
+        case tree.Subscript():
+            _store(c, target, value)
+        case _:
+            fail("DSL0216", "this cannot be assigned to", target.loc,
+                 hint="assign to a name or to a region t[i : i + B]")  # fmt: skip
+
+
+def _unpack(c: Context, items: tuple[tree.Expr, ...], value: Item, loc: Loc) -> None:
+    found = value if isinstance(value, tuple) else None
+    if found is None or len(found) != len(items):
+        fail("DSL0216", f"{len(items)} names are assigned from {describe(value)}", loc)
+    for item, part in zip(items, found, strict=True):
+        if not isinstance(item, tree.Name):
+            fail("DSL0216", "only names can be unpacked into", item.loc)
+        bind(c, item.id, part, loc)
+
+
+def bind(c: Context, name: str, item: Item, loc: Loc) -> None:
+    """Give a name its item; a scalar that is more than index arithmetic is computed once."""
+    if item is None:
+        fail("DSL0219", "this call gives no value", loc)
+    if name in c.dims or isinstance(c.names.get(name), Memory):
+        what = "a dim" if name in c.dims else "a tensor"
+        fail("DSL0216", f"{name} is {what} and cannot be assigned", loc, hint="choose another name")
+    if isinstance(item, EXPRESSIONS):
+        known = c.known(item)
+        item = known if known is not None else _named(c, name, item)
+    c.names[name] = item
+
+
+def _named(c: Context, name: str, item: ex.Expr) -> ex.Expr:
+    nodes = list(ex.walk(item))
+    if c.inline_scalars or (
+        len(nodes) <= _INLINE_NODES and not any(isinstance(n, ex.Read) for n in nodes)
+    ):
+        return item
+    var = c.emit.fresh_var(name, item.dtype)
+    c.emit.emit(ins.Let(var, item, loc=c.emit.loc))
+    return var
+
+
+def _store(c: Context, target: tree.Subscript, value: tree.Expr) -> None:
+    item = evaluate(c, target.value)
+    if isinstance(item, Value):
+        fail("DSL0216", "a tile cannot be written in part", target.loc,
+             hint="choose elements with where(...), or use buffer(dtype, shape)")  # fmt: skip
+    memory = expect_memory(item, target.loc)
+    check_writable(memory, target.loc)
+    c.emit.hint = memory.name
+    x = Argument(c, value, "the value")
+    found = access(c, memory, target, lambda e: evaluate(c, e))
+    tile = value_for(c, x.item(), found, x)
+    c.emit.emit(ins.Store(found.region, tile, loc=target.loc))
+
+
+def _update(c: Context, target: tree.Expr, op: str, value: tree.Expr, loc: Loc) -> None:
+    if op not in OPERATORS or op in ("and", "or"):
+        fail("DSL0214", f"the operator {op}= is not part of the language", loc)
+    if isinstance(target, tree.Subscript):
+        _update_region(c, target, op, value, loc)
+        return
+    if not isinstance(target, tree.Name):
+        fail("DSL0216", "this cannot be updated", target.loc)
+    c.emit.hint = target.id
+    old, new = c.lookup(target), evaluate(c, value)
+    bind(c, target.id, _accumulated(c, op, old, new, loc), loc)
+
+
+def _accumulated(c: Context, op: str, old: Item, new: Item, loc: Loc) -> Item:
+    """`acc += dot(a, b)` accumulates in place: the product takes acc as its start."""
+    last = c.emit.block[-1] if c.emit.block else None
+    fits = (
+        op == "+"
+        and isinstance(old, Value)
+        and isinstance(new, Value)
+        and isinstance(last, ins.Dot)
+        and last.out is new
+        and last.acc is None
+        and (old.type.dtype, old.type.shape) == (new.type.dtype, new.type.shape)
+    )
+    if not fits:
+        return arithmetic.binary(c.emit, OPERATORS[op], old, new, loc)
+    assert isinstance(old, Value)
+    assert isinstance(last, ins.Dot)
+    out = c.emit.value(old.type.dtype, old.type.shape, old.type.layout)
+    c.emit.block[-1] = ins.Dot(out, last.a, last.b, old, last.atom, loc=last.loc)
+    return out
+
+
+def _update_region(c: Context, target: tree.Subscript, op: str, value: tree.Expr, loc: Loc) -> None:
+    memory = expect_memory(evaluate(c, target.value), target.loc)
+    check_writable(memory, target.loc)
+    check_readable(memory, target.loc)
+    x = Argument(c, value, "the value")
+    found = access(c, memory, target, lambda e: evaluate(c, e))
+    if memory.role is Role.BUFFER:
+        updated = arithmetic.binary(c.emit, OPERATORS[op], read(c, found), x.item(), loc)
+        c.emit.emit(ins.Store(found.region, value_for(c, updated, found, x), loc=loc))
+        return
+    if op not in ("+", "-"):
+        fail("DSL0214", f"{op}= on a tensor is not atomic", loc,
+             hint="only += and -= are; write t[...] = t[...] * x on an inout tensor")  # fmt: skip
+    item = x.item()
+    add_atomic(c, found, arithmetic.unary(c.emit, "neg", item, loc) if op == "-" else item, x)
+
+
+# Branches
+
+
+def _if(c: Context, node: tree.If) -> None:
+    truth = condition(c, evaluate(c, node.condition), node.condition.loc)
+    if isinstance(truth, bool):
+        run(c, node.then if truth else node.otherwise)
+        return
+    before = dict(c.names)
+    branches: list[tuple[list[ins.Stmt], dict[str, Item]]] = []
+    for body in (node.then, node.otherwise):
+        c.names = dict(before)
+        with c.emit.nested() as block:
+            run(c, body)
+        branches.append((block, c.names))
+    (then, in_then), (otherwise, in_otherwise) = branches
+    c.names = dict(before)
+    joined: list[ins.Joined] = []
+    for name in names.assigned((node,)):
+        x, y = in_then.get(name), in_otherwise.get(name)
+        if x is y and x is not None:
+            c.names[name] = x
+        elif x is None or y is None:
+            c.names[name] = Lost("has a value in one branch of this if only", node.loc)
+        else:
+            c.names[name] = _join(c, name, x, y, node, joined)
+    c.emit.emit(ins.If(truth, tuple(then), tuple(otherwise), tuple(joined), loc=node.loc))
+
+
+def _join(c: Context, name: str, x: Item, y: Item, node: tree.If, joined: list[ins.Joined]) -> Item:
+    """The item of a name after an if whose branches gave x and y."""
+    c.emit.hint = name
+    if isinstance(x, Lost) or isinstance(y, Lost):
+        return x if isinstance(x, Lost) else y
+    if isinstance(x, Value) and isinstance(y, Value):
+        a, b = x.type, y.type
+        if (a.dtype, a.shape) == (b.dtype, b.shape):
+            out = c.emit.value(a.dtype, a.shape, a.layout if a.layout == b.layout else None)
+            joined.append(ins.Joined(out, x, y))
+            return out
+    elif (is_number(x) or isinstance(x, EXPRESSIONS)) and (
+        is_number(y) or isinstance(y, EXPRESSIONS)
+    ):
+        if type(x) is type(y) and x == y:
+            return x
+        dtype = arithmetic.common_dtype((x, y), node.loc)
+        a_expr = arithmetic.as_dtype(x, dtype, node.loc)
+        b_expr = arithmetic.as_dtype(y, dtype, node.loc)
+        var = c.emit.fresh_var(name, dtype)
+        joined.append(ins.Joined(var, a_expr, b_expr))
+        return var
+    elif x == y:
+        return x
+    reason = f"is {describe(x)} after one branch of this if and {describe(y)} after the other"
+    return Lost(reason, node.loc)
+
+
+def _assert(c: Context, node: tree.Assert) -> None:
+    text = evaluate(c, node.text) if node.text is not None else "assertion failed"
+    if not isinstance(text, str):
+        fail("DSL0227", f"the text of an assert is a string, not {describe(text)}", node.loc)
+    item = evaluate(c, node.condition)
+    if isinstance(item, Value):
+        fail("DSL0210", "assert takes a scalar", node.condition.loc, hint="write all(...)")
+    truth = condition(c, item, node.condition.loc)
+    if truth is False:
+        fail("DSL0217", f"this assertion never holds: {text}", node.loc)
+    if truth is not True:
+        c.emit.emit(ins.Assert(as_expr(truth, node.loc), text, loc=node.loc))
+
+
+def run_function(c: Context, f: tree.Function) -> Item:
+    """The body of an inlined function: its return value, or None."""
+    *body, last = f.body
+    if not isinstance(last, tree.Return):
+        run_strict(c, f.body)
+        return None
+    run_strict(c, tuple(body))
+    return evaluate(c, last.value)
+
+
+def run_strict(c: Context, body: tuple[tree.Statement, ...]) -> None:
+    """Elaborate statements, stopping at the first error (inside an inlined function)."""
+    for statement in body:
+        outer, c.emit.loc = c.emit.loc, statement.loc
+        try:
+            execute(c, statement)
+        finally:
+            c.emit.loc = outer

@@ -1,0 +1,243 @@
+"""Subscripts: regions of tensors and buffers, constant slices of tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dslc.checker.arithmetic import as_dtype
+from dslc.checker.context import Context
+from dslc.checker.failure import fail, needs_dims
+from dslc.checker.items import Item, describe, is_scalar, shape_text
+from dslc.compiler.diagnostics import Loc
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import AxisSlice, Memory, Region, Role, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import linear, simplify, to_expr
+from dslc.compiler.layout import Layout
+from dslc.frontend import tree
+
+Evaluate = Callable[[tree.Expr], Item]
+_WHOLE = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A region with the places of the new axes of size 1 in the tile that is read from it.
+
+    `whole` are the axes written `:`.
+    """
+
+    region: Region
+    new_axes: tuple[int, ...]
+    whole: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the tile, new axes included."""
+        sizes = list(self.region.shape)
+        for place in self.new_axes:
+            sizes.insert(place, 1)
+        return tuple(sizes)
+
+
+def expand(
+    items: tuple[tree.Expr | tree.Slice, ...], rank: int, loc: Loc
+) -> list[tree.Expr | tree.Slice]:
+    """One item an axis (and None for new axes): `...` and what is missing become `:`."""
+    used = sum(not _is_new_axis(i) and not _is_ellipsis(i) for i in items)
+    if used > rank:
+        fail("DSL0212", f"{used} subscripts for {rank} axes", loc)
+    dots = [i for i in items if _is_ellipsis(i)]
+    if len(dots) > 1:
+        fail("DSL0212", "only one ... may stand in a subscript", loc)
+    rest: list[tree.Expr | tree.Slice] = [tree.Slice(None, None, None, loc=loc)] * (rank - used)
+    if not dots:
+        return [*items, *rest]
+    at = next(k for k, i in enumerate(items) if _is_ellipsis(i))
+    return [*items[:at], *rest, *items[at + 1 :]]
+
+
+def _is_new_axis(item: tree.Expr | tree.Slice) -> bool:
+    return isinstance(item, tree.Literal) and item.value is None
+
+
+def _is_ellipsis(item: tree.Expr | tree.Slice) -> bool:
+    return isinstance(item, tree.Name) and item.id == _WHOLE
+
+
+def access(
+    c: Context,
+    memory: Memory,
+    node: tree.Subscript | tree.Name,
+    evaluate: Evaluate,
+    layout: Layout | None = None,
+    gathered: int | None = None,
+) -> Access:
+    """The region that a subscript of a tensor names.
+
+    An open slice takes its length from `layout`. The axis `gathered`, which must be written `:`,
+    becomes a placeholder of size 1.
+    """
+    items = expand(getattr(node, "items", ()), memory.rank, node.loc)
+    layout_shape = list(layout.shape) if layout is not None else []
+    axes: list[AxisSlice] = []
+    new_axes: list[int] = []
+    whole: list[int] = []
+    place = 0
+    for item in items:
+        if _is_new_axis(item):
+            new_axes.append(place)
+            place += 1
+            continue
+        axis = len(axes)
+        if isinstance(item, tree.Slice):
+            if item.start is None and item.stop is None:
+                whole.append(axis)
+            open_size = layout_shape[place] if place < len(layout_shape) else None
+            if axis == gathered:
+                axes.append(AxisSlice(ex.index(0), 1))
+            else:
+                axes.append(_slice(c, memory, axis, item, evaluate, open_size))
+            place += 1
+        else:
+            axes.append(_integer(c, item, evaluate))
+    if gathered is not None and gathered not in whole:
+        fail("DSL0212", f"axis {gathered}, along which ids choose, is written `:`", node.loc)
+    return Access(Region(memory, tuple(axes)), tuple(new_axes), tuple(whole))
+
+
+def _integer(c: Context, item: tree.Expr, evaluate: Evaluate) -> AxisSlice:
+    start = evaluate(item)
+    if isinstance(start, Value):
+        fail("DSL0212", "a tile cannot be a subscript", item.loc,
+             hint="read rows by a tile of ids with gather(t[:, a : b], ids, 0)")  # fmt: skip
+    if not is_scalar(start):
+        fail("DSL0212", f"a subscript is an integer, not {describe(start)}", item.loc)
+    return AxisSlice(index(start, item.loc), 1, dropped=True)
+
+
+def index(item: Item, loc: Loc) -> ex.Expr:
+    """An integer scalar as a simplified index expression."""
+    if isinstance(item, float):
+        fail("DSL0212", f"a subscript is an integer, not {item}", loc, hint="use // to divide")
+    return simplify(as_dtype(item, INDEX, loc, "subscript"))
+
+
+def _slice(
+    c: Context,
+    memory: Memory,
+    axis: int,
+    node: tree.Slice,
+    evaluate: Evaluate,
+    open_size: int | None,
+) -> AxisSlice:
+    step = 1
+    if node.step is not None:
+        step = c.integer(evaluate(node.step), node.step.loc, "the step of a slice")
+        if step < 1:
+            fail("DSL0212", f"the step of a slice is at least 1, not {step}", node.step.loc)
+    start = ex.index(0) if node.start is None else index(evaluate(node.start), node.start.loc)
+    if node.stop is None and open_size is not None:
+        return AxisSlice(start, open_size, step)
+    stop = memory.shape[axis] if node.stop is None else index(evaluate(node.stop), node.stop.loc)
+    length = _length(c, start, stop, node.loc)
+    size = -(-length // step)
+    if size < 1:
+        fail("DSL0204", f"this slice has {size} elements", node.loc,
+             hint="a slice a : b needs b greater than a")  # fmt: skip
+    return AxisSlice(start, size, step)
+
+
+def _length(c: Context, start: ex.Expr, stop: ex.Expr, loc: Loc) -> int:
+    """stop - start, which must be a constant."""
+    length = to_expr(linear(ex.Binary("sub", stop, start, INDEX)))
+    known = c.known(length)
+    if isinstance(known, int):
+        return known
+    free = ex.free_vars(length)
+    if free and free <= set(c.dims.values()):
+        names = sorted(v.name for v in free)
+        needs_dims(f"the length of this slice depends on {', '.join(names)}", loc, names)
+    fail("DSL0204", "the length of this slice is not known at compile time", loc,
+         hint="slice a tile of constant size: t[i : i + BM]")  # fmt: skip
+
+
+def check_readable(memory: Memory, loc: Loc) -> None:
+    """An `out` parameter may not be read."""
+    if memory.role is Role.OUT:
+        fail("DSL0211", f"{memory.name} is an out parameter and cannot be read", loc,
+             hint=f"declare it {memory.name}: inout {memory.dtype}[...]")  # fmt: skip
+
+
+def check_writable(memory: Memory, loc: Loc) -> None:
+    """An input may not be written."""
+    if memory.role is Role.IN:
+        fail("DSL0211", f"{memory.name} is an input and cannot be written", loc,
+             hint=f"declare it {memory.name}: out {memory.dtype}[...] (or inout)")  # fmt: skip
+
+
+def read(c: Context, found: Access, other: ex.Expr | None = None) -> Item:
+    """Load a region; a rank-0 result is a scalar."""
+    tile = c.emit.load(found.region, other)
+    tile = c.emit.reshape(tile, found.shape)
+    return ex.Read(tile) if not tile.type.shape else tile
+
+
+def extract(c: Context, x: Value, node: tree.Subscript, evaluate: Evaluate) -> Item:
+    """A constant slice of a tile, by NumPy's rules."""
+    starts: list[int] = []
+    steps: list[int] = []
+    sizes: list[int] = []
+    dropped: list[int] = []
+    new_axes: list[int] = []
+    kept = 0
+    for item in expand(node.items, x.type.rank, node.loc):
+        if _is_new_axis(item):
+            new_axes.append(kept)
+            kept += 1
+            continue
+        extent = x.type.shape[len(starts)]
+        if isinstance(item, tree.Slice):
+            parts = (item.start, item.stop, item.step)
+            known = [
+                None if p is None else c.integer(evaluate(p), p.loc, "a slice of a tile")
+                for p in parts
+            ]
+            if known[2] is not None and known[2] < 1:
+                fail("DSL0212", "the step of a slice is at least 1", item.loc)
+            chosen = range(*slice(*known).indices(extent))
+            if not chosen:
+                fail("DSL0204", f"this slice of {extent} elements is empty", item.loc)
+            starts.append(chosen.start)
+            steps.append(chosen.step)
+            sizes.append(len(chosen))
+            kept += 1
+        else:
+            at = c.integer(evaluate(item), item.loc, "a subscript of a tile")
+            if not -extent <= at < extent:
+                fail("DSL0212", f"subscript {at} is outside an axis of {extent} elements", item.loc)
+            dropped.append(len(starts))
+            starts.append(at % extent)
+            steps.append(1)
+            sizes.append(1)
+    shape = tuple(s for k, s in enumerate(sizes) if k not in dropped)
+    out = x
+    if shape != x.type.shape or any(s != 1 for s in steps):
+        out = c.emit.value(x.type.dtype, shape)
+        c.emit.emit(ins.Extract(out, x, tuple(starts), tuple(steps), tuple(dropped), loc=node.loc))
+    final = list(shape)
+    for place in new_axes:
+        final.insert(place, 1)
+    out = c.emit.reshape(out, tuple(final))
+    return ex.Read(out) if not out.type.shape else out
+
+
+def check_same_shape(found: tuple[int, ...], wanted: tuple[int, ...], loc: Loc) -> None:
+    """A tile that is written must broadcast to the region."""
+    wide = (1,) * (len(wanted) - len(found)) + found
+    if len(found) > len(wanted) or any(a not in (1, b) for a, b in zip(wide, wanted, strict=True)):
+        fail(
+            "DSL0223", f"a tile {shape_text(found)} does not fit a region {shape_text(wanted)}", loc
+        )

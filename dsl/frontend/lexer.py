@@ -1,0 +1,386 @@
+"""Text -> tokens, by Python's lexical rules (The Python Language Reference, chapter 2).
+
+The kind of a token is NAME, INT, FLOAT, STRING, NEWLINE, INDENT, DEDENT or END; of a keyword or a
+mark it is the text itself. Tokens are made one at a time, so that a parser which gives up early has
+not paid for the rest of a huge file.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc
+
+MAX_NESTING = 100  # brackets in brackets, blocks in blocks, nodes in nodes
+MAX_LINE = 1 << 16  # characters
+
+PYTHON_KEYWORDS = frozenset({
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in",
+    "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with",
+    "yield",
+})  # fmt: skip
+OWN_KEYWORDS = frozenset(
+    {"kernel", "program", "const", "tune", "require", "parallel", "out", "inout"}
+)
+KEYWORDS = PYTHON_KEYWORDS | OWN_KEYWORDS
+
+# A line that begins with one of these cannot continue an open bracket of the line before.
+_STARTS = frozenset({
+    "kernel", "program", "const", "tune", "require", "def", "from", "for", "while", "return", "assert",
+    "pass", "elif",
+})  # fmt: skip
+
+_DIGITS = "[0-9](?:_?[0-9])*"
+_TOKEN = re.compile(
+    rf"""[ \t\f]*(?:
+      (?P<STRING>(?i:[rubft]|rb|br|fr|rf|tr|rt)?(?:'''|\"""|'|"))
+    | (?P<NAME>[^\W\d]\w*)
+    | (?P<FLOAT>(?:{_DIGITS}\.(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?(?!\w)
+        | {_DIGITS}[eE][+-]?{_DIGITS}(?!\w))
+    | (?P<INT>(?:0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|0(?:_?0)*
+        | [1-9](?:_?[0-9])*)(?![\w]))
+    | (?P<number>[0-9][\w.]*)
+    | (?P<mark>\.\.\.|\*\*=|//=|<<=|>>=|\*\*|//|<<|>>|<=|>=|==|!=|->|:=|[-+*/%&|^@]=
+        | [-+*/%&|^~<>=()\[\]{{}},:.;@])
+    | (?P<newline>\n)
+    | (?P<comment>\#[^\n]*)
+    | (?P<join>\\\n)
+    | (?P<end>\Z)
+    | (?P<unknown>.))""",
+    re.VERBOSE,
+)
+_INDENT = re.compile(r"[ \t\f]*")
+_STRING_END = {
+    quote: re.compile(
+        rf"(?:[^\\{quote[0]}\n]|\\.)*+{quote}"
+        if len(quote) == 1
+        else rf"(?:[^\\{quote[0]}]|\\.|{quote[0]}(?!{quote[0] * 2}))*+{quote}",
+        re.DOTALL,
+    )
+    for quote in ("'", '"', "'''", '"""')
+}
+_BRACKETS = re.compile(
+    r"""\#[^\n]* | '[^'\n]*' | "[^"\n]*" | (?P<open>[(\[{]) | (?P<close>[)\]}])
+    | ^(?P<item>kernel|program|def|const|from)\b""",
+    re.VERBOSE | re.MULTILINE,
+)
+_CLOSES = {")": "(", "]": "[", "}": "{"}
+
+
+class Token(NamedTuple):
+    """A piece of the source; lines and columns count from 1, the end is exclusive."""
+
+    kind: str
+    text: str
+    line: int
+    col: int
+    end_line: int
+    end_col: int
+
+
+class Lexer:
+    """The tokens of one source.
+
+    Errors go to `report` and the tokens go on; `damaged` says that the current line had one, so that
+    what the parser finds strange there is not worth a word.
+    """
+
+    def __init__(self, source: str, file: str, report: Callable[[Diagnostic], None]) -> None:
+        self.source = source.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        self.file = file
+        self.report = report
+        self.damaged = False
+        self.line = 1
+        self.line_start = 0
+        self.starts = [0]
+        self.brackets: list[Token] = []
+        self.indents = [(0, 0)]
+        self.last = Token("", "", 1, 1, 1, 1)
+        self.line_tokens: list[Token] = []  # of the logical line so far
+
+    def text(self, loc: Loc) -> str:
+        """The source at a place that was lexed already, on one line."""
+        start = self.starts[loc.line - 1] + loc.col - 1
+        return " ".join(
+            self.source[start : self.starts[loc.end_line - 1] + loc.end_col - 1].split()
+        )
+
+    def never_closed(self, token: Token) -> Token | None:
+        """The bracket of an earlier line that is open at a token and that no later line closes.
+
+        Then it is the bracket that is wrong, and not the token.
+        """
+        if not self.brackets or self.brackets[-1].line == token.line:
+            return None
+        depth = 0
+        for found in _BRACKETS.finditer(self.source, self.starts[token.line - 1] + token.col - 1):
+            if found.lastgroup == "item":
+                break
+            depth += {"open": 1, "close": -1}.get(found.lastgroup or "", 0)
+            if depth < 0:
+                return None
+        return self.brackets[-1]
+
+    def tokens(self) -> Iterator[Token]:
+        """Every token, END last; DiagnosticError where there is no use in going on."""
+        pos = 0
+        fresh = True  # at the start of a logical line
+        match = _TOKEN.match
+        source = self.source
+        while True:
+            if fresh:
+                self.damaged = False
+                self.line_tokens.clear()
+                self._check_line(pos)
+                yield from self._indentation(pos)
+                fresh = False
+            found = match(source, pos)
+            assert found is not None  # `unknown` and `newline` take any character
+            kind = found.lastgroup
+            start, end = found.span(kind)  # type: ignore[arg-type]
+            if kind == "NAME" or kind == "mark":  # noqa: PLR1714 - the hot path
+                yield self._word(found[kind], start, kind)
+            elif kind in ("INT", "FLOAT"):
+                yield self._token(kind, found[kind], start)
+            elif kind == "newline":
+                self._next_line(end)
+                fresh = not self.brackets or self._ends_brackets(end)
+                if fresh and self.last.kind not in _EDGES:
+                    yield self._edge("NEWLINE")
+            elif kind == "STRING":
+                end, token = self._string(found[kind], start, end)
+                if token is not None:
+                    yield token
+            elif kind == "join":
+                self._next_line(end)
+            elif kind == "end":
+                break
+            elif kind != "comment":
+                end = self._strange(start, end)
+            pos = end
+        yield from self._finish()
+
+    def _token(self, kind: str, text: str, start: int) -> Token:
+        col = start - self.line_start + 1
+        self.last = token = Token(kind, text, self.line, col, self.line, col + len(text))
+        self.line_tokens.append(token)
+        return token
+
+    def _place(self, text: str, start: int) -> Token:
+        col = start - self.line_start + 1
+        return Token("", text, self.line, col, self.line, col + len(text))
+
+    def _edge(self, kind: str) -> Token:
+        """A token of no width after the last one: a block ends where its last statement does."""
+        line, col = self.last.end_line, self.last.end_col
+        token = Token(kind, "", line, col, line, col)
+        if kind == "NEWLINE":
+            self.last = token
+        return token
+
+    def _word(self, text: str, start: int, kind: str) -> Token:
+        if kind == "NAME":
+            if text in KEYWORDS:
+                return self._token(text, text, start)
+            token = self._token("NAME", text, start)
+            return token if text.isascii() else self._foreign(token)
+        token = self._token(text, text, start)
+        if text in "([{":
+            self.brackets.append(token)
+            if len(self.brackets) > MAX_NESTING:
+                raise self._fatal("DSL0012", "brackets are nested too deeply", token)
+        elif text in _CLOSES:
+            self._close(token)
+        return token
+
+    def _foreign(self, token: Token) -> Token:
+        """A name beyond ASCII: Python compares names by their compatibility form, and so does this."""
+        name = unicodedata.normalize("NFKC", token.text)
+        if not name.isidentifier():
+            self._error("DSL0004", f"`{token.text}` has a character that no name can have", token)
+        return token._replace(text=name)
+
+    def _close(self, token: Token) -> None:
+        if self.brackets and self.brackets[-1].text == _CLOSES[token.text]:
+            self.brackets.pop()
+            return
+        if self.brackets:
+            opened = self.brackets.pop()
+            label = Label(self._loc(opened), "the bracket that is open here")
+            self._error(
+                "DSL0011", f"`{token.text}` does not close `{opened.text}`", token, (label,)
+            )
+        else:
+            self._error("DSL0011", f"`{token.text}` closes a bracket that was never opened", token)
+
+    def _next_line(self, pos: int) -> None:
+        self.line += 1
+        self.line_start = pos
+        self.starts.append(pos)
+
+    def _check_line(self, pos: int) -> None:
+        if self.source.find("\n", pos, pos + MAX_LINE) < 0 and len(self.source) - pos > MAX_LINE:
+            place = Token("", "", self.line, 1, self.line, 1)
+            raise self._fatal(
+                "DSL0001",
+                f"this line has more than {MAX_LINE} characters",
+                place,
+                "is this a program?",
+            )
+
+    def _ends_brackets(self, pos: int) -> bool:
+        """Whether the line that begins at `pos` is a new statement, whatever is still open."""
+        self._check_line(pos)
+        found = _TOKEN.match(self.source, pos)
+        if found is None or found.lastgroup != "NAME" or found["NAME"] not in _STARTS:
+            return False
+        self._unclosed()
+        return True
+
+    def _unclosed(self) -> None:
+        opened = self.brackets[-1]
+        self._error("DSL0010", f"`{opened.text}` is never closed", opened)
+        self.brackets.clear()
+
+    def _indentation(self, pos: int) -> Iterator[Token]:
+        found = _INDENT.match(self.source, pos)
+        assert found is not None
+        if found.end() == len(self.source) or self.source[found.end()] in "\n#":
+            return  # nothing on this line counts
+        white = found[0].rpartition("\f")[2]
+        width, narrow = len(white.expandtabs(8)), len(white.expandtabs(1))
+        place = Token("", "", self.line, 1, self.line, found.end() - pos + 1)
+        if width > self.indents[-1][0]:
+            if narrow <= self.indents[-1][1]:
+                self._tabs(place)
+            self.indents.append((width, narrow))
+            if len(self.indents) > MAX_NESTING:
+                raise self._fatal("DSL0012", "blocks are nested too deeply", place)
+            yield Token("INDENT", "", self.line, 1, self.line, place.end_col)
+            return
+        while width < self.indents[-1][0]:
+            self.indents.pop()
+            yield self._edge("DEDENT")
+        if width != self.indents[-1][0]:
+            self._error(
+                "DSL0009",
+                "this line is indented less than its block and more than the one around",
+                place,
+            )
+        elif narrow != self.indents[-1][1]:
+            self._tabs(place)
+
+    def _tabs(self, place: Token) -> None:
+        self._error("DSL0008", "tabs and spaces are mixed in the indentation", place)
+
+    def _string(self, opening: str, start: int, end: int) -> tuple[int, Token | None]:
+        quote = opening.lstrip("rubftRUBFT")
+        prefix = opening[: -len(quote)].lower()
+        found = _STRING_END[quote].match(self.source, end)
+        if found is None:
+            token = self._token("STRING", opening, start)
+            self._error("DSL0005", "this string does not end", token, hint=f"close it with {quote}")
+            if len(quote) == 3:
+                raise DiagnosticError([])
+            stop = self.source.find("\n", end)
+            return (len(self.source) if stop < 0 else stop), token
+        col = start - self.line_start + 1
+        line = self.line
+        for newline in re.finditer("\n", self.source[start : found.end()]):
+            self._next_line(start + newline.end())
+        text = self.source[start : found.end()]
+        end_col = found.end() - self.line_start + 1
+        self.last = token = Token("STRING", text, line, col, self.line, end_col)
+        self.line_tokens.append(token)
+        if not set(prefix) <= set("ru"):
+            self._error(
+                "DSL0007",
+                f"there are no strings with the prefix `{prefix}`",
+                token,
+                hint="write a plain string; `print` takes several arguments",
+            )
+        return found.end(), token
+
+    def _strange(self, start: int, end: int) -> int:
+        text = self.source[start:end]
+        place = self._place(text, start)
+        if len(text) > 1 or text.isdigit():
+            self._error("DSL0006", f"`{text[:40]}` is not a number", place, hint=_number_hint(text))
+            return end
+        name = unicodedata.name(text, f"U+{ord(text):04X}")
+        shown = f"`{text}` ({name})" if text.isprintable() else name
+        self._error("DSL0004", f"unknown character {shown}", place, hint=_MEANT.get(text))
+        while end < len(self.source) and self.source[end] == text:
+            end += 1
+        return end
+
+    def _finish(self) -> Iterator[Token]:
+        if self.brackets:
+            self._unclosed()
+        if self.last.kind not in _EDGES:
+            yield self._edge("NEWLINE")
+        while len(self.indents) > 1:
+            self.indents.pop()
+            yield self._edge("DEDENT")
+        yield self._edge("END")
+
+    def _loc(self, token: Token) -> Loc:
+        return Loc(self.file, token.line, token.col, token.end_line, token.end_col)
+
+    def _error(
+        self,
+        code: str,
+        message: str,
+        token: Token,
+        labels: tuple[Label, ...] = (),
+        hint: str | None = None,
+    ) -> None:
+        self.damaged = True
+        self.report(Diagnostic(code, message, self._loc(token), hint or _HINTS.get(code), labels))
+
+    def _fatal(
+        self, code: str, message: str, token: Token, hint: str | None = None
+    ) -> DiagnosticError:
+        return DiagnosticError(
+            [Diagnostic(code, message, self._loc(token), hint or _HINTS.get(code))]
+        )
+
+
+_EDGES = ("", "NEWLINE")  # the kinds of `last` where a line has no token yet
+_MEANT = {
+    "!": "write `not x`, or `!=` to compare",
+    "?": "write `a if condition else b`, or `where(condition, a, b)` on tiles",
+    "\0": "is this a text file?",
+    "\\": "a backslash joins lines only as the last character of its line",
+    "\u2018": "write a straight quote: '",
+    "\u2019": "write a straight quote: '",
+    "\u201c": 'write a straight quote: "',
+    "\u201d": 'write a straight quote: "',
+    "\u00a0": "write a plain space",
+    "\u00d7": "write `*`",
+    "\u2212": "write `-`",
+    "\u2264": "write `<=`",
+    "\u2265": "write `>=`",
+    "\u2260": "write `!=`",
+}
+_HINTS = {
+    "DSL0008": "indent with spaces only",
+    "DSL0009": "indent it as the other lines of one of the two blocks",
+    "DSL0012": f"the limit is {MAX_NESTING}",
+}
+
+
+def _number_hint(text: str) -> str | None:
+    if re.fullmatch("0[0-9_]+", text):
+        return f"a number has no leading zeros: write {text.lstrip('0_') or '0'}, or 0o for octal"
+    if re.fullmatch(r"[0-9_.]+[jJ]", text):
+        return "there are no complex numbers"
+    if match := re.fullmatch(r"([0-9][0-9_.]*)(if|else|and|or|in|for)", text):
+        return f"put a space between `{match[1]}` and `{match[2]}`"
+    if re.fullmatch(r"[0-9_.]+[fFuUlL]+", text):
+        return "a number has no suffix: the dtype comes from the other operand, or from `cast`"
+    return None

@@ -1,0 +1,118 @@
+"""A kernel or program as the caller holds it: call it, specialise it, look into it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from dslc.arguments import Array, dim_size, prepare
+from dslc.signature import Parameter, Signature
+
+if TYPE_CHECKING:
+    from dslc.specialization import Specialization
+
+Sizes = Callable[[str], "int | None"]
+
+
+class Origin(Protocol):
+    """Where specialisations come from: the compiler, or a package of compiled kernels."""
+
+    signature: Signature
+    target: str
+
+    def specialization(
+        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+    ) -> Specialization:
+        """The one for these dims and choices; `sizes` gives dims that it needs beyond `fixed`."""
+
+    def tile(self) -> str:
+        """The kernel as `.tile` text."""
+
+
+class Kernel:
+    """A kernel or program of a library.
+
+    Calling it with arrays compiles it for what it needs to know of them, once, and runs it:
+    `lib.gemm(a, b, c, BM=64)`. Arguments by position or by name; tune choices by name; dims by name
+    are checked against the arguments. Outputs are written in place; nothing is returned.
+    """
+
+    def __init__(self, origin: Callable[[], Origin]) -> None:
+        self._find_origin = origin
+
+    @property
+    def _origin(self) -> Origin:
+        return self._find_origin()
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self._origin.signature.name
+
+    @property
+    def target(self) -> str:
+        """The target that it is compiled for."""
+        return self._origin.target
+
+    @property
+    def doc(self) -> str | None:
+        """The kernel's docstring."""
+        return self._origin.signature.doc
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters in the caller's order."""
+        return self._origin.signature.parameters
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """The free dims by name."""
+        return self._origin.signature.dims
+
+    @property
+    def tunes(self) -> Mapping[str, tuple[object, ...]]:
+        """The choices of every tune, the default first."""
+        return self._origin.signature.tunes
+
+    @property
+    def tile(self) -> str:
+        """The kernel as `.tile` text."""
+        return self._origin.tile()
+
+    def __repr__(self) -> str:
+        return f"<dslc kernel {self._origin.signature} for {self.target}>"
+
+    def __call__(self, *args: object, **kwargs: object) -> None:
+        """Run the kernel over arrays of NumPy, torch, JAX or CuPy."""
+        origin = self._origin
+        signature = origin.signature
+        matched = signature.match(args, kwargs)
+        ready = prepare(signature.parameters, matched.arguments)
+
+        def size(dim: str) -> int | None:
+            return dim_size(signature.parameters, ready, dim)
+
+        origin.specialization({}, matched.config, size).launch(ready, matched.dims)
+
+    def specialize(self, **dims_and_tunes: object) -> Specialization:
+        """The kernel compiled for these dims and choices: `lib.gemm.specialize(K=4096, BM=64)`.
+
+        DSL0230 names the dims that must be given.
+        """
+        origin = self._origin
+        config, dims = origin.signature.choices(dims_and_tunes)
+        return origin.specialization(dims, config, lambda dim: None)
+
+    def source(self, stage: str = "final", **dims_and_tunes: object) -> str:
+        """The program's text at a stage: `tile`, `ir`, after each pass by its name, or `final`."""
+        if stage == "tile":
+            return self.tile
+        return self.specialize(**dims_and_tunes).source(stage)
+
+    def pack(self, param: str, codes: object, **dims_and_tunes: object) -> Array:
+        """Codes of a low-bit parameter in the storage that the kernel loads."""
+        return self._specialization_of(param, codes, dims_and_tunes).pack(param, codes)
+
+    def unpack(self, param: str, packed: object, **dims_and_tunes: object) -> Array:
+        """The inverse of `pack`, for the same dims and choices."""
+        return self.specialize(**dims_and_tunes).unpack(param, packed)

@@ -1,0 +1,45 @@
+"""Reading and writing memory; a region is a subscripted tensor such as `t[i : i + B, j]`.
+
+Reads out of bounds give 0 or `other`, writes out of bounds are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dslc.lang.stub import in_kernel
+
+
+@in_kernel
+def load(region: Any, other: Any = 0, *, layout: Any = None) -> Any:
+    """The tile of a region, with `other` where the region is out of bounds."""
+
+
+@in_kernel
+def gather(region: Any, ids: Any, axis: int) -> Any:
+    """Rows by index: `gather(t[:, h : h + B], ids, 0)` is t[ids, h : h + B].
+
+    The gathered axis is written `:`. `ids` is a tile of integers; ids out of range read 0.
+    """
+
+
+@in_kernel
+def scatter(region: Any, ids: Any, x: Any, axis: int) -> None:
+    """Write rows by index, the inverse of `gather`; ids out of range are dropped.
+
+    Equal ids in one scatter are a race.
+    """
+
+
+@in_kernel
+def atomic_add(region: Any, x: Any) -> Any:
+    """Add to a region, each element atomically; gives what stood there before."""
+
+
+@in_kernel
+def buffer(dtype: Any, shape: Sequence[Any]) -> Any:
+    """Mutable storage on the chip, private to a parallel turn, read and written by slices.
+
+    In a program: a tensor that passes between its kernels.
+    """

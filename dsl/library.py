@@ -1,0 +1,113 @@
+"""A module of kernels, and `dslc.compile`, which makes one of a `.tile` file or source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from dslc.compiler.diagnostics import DiagnosticError, did_you_mean, error
+from dslc.kernels import Kernel
+
+if TYPE_CHECKING:
+    from dslc.building import CacheChoice
+    from dslc.frontend.tree import Module
+    from dslc.specialization import Specialization
+
+
+class UnknownKernelError(DiagnosticError, AttributeError, KeyError):
+    """A library has no kernel of that name."""
+
+    __str__ = Exception.__str__  # KeyError would quote it
+
+
+class Library(Mapping[str, Kernel]):
+    """Kernels and programs by name: `lib.softmax` or `lib["softmax"]`.
+
+    A kernel that has the name of a method here is reached by its item alone.
+    """
+
+    def __init__(
+        self, kernels: Mapping[str, Kernel], *, name: str, target: str, doc: str | None = None
+    ) -> None:
+        self._kernels = MappingProxyType(dict(kernels))
+        self.name = name
+        self.target = target
+        self.doc = doc
+
+    def __getitem__(self, name: str) -> Kernel:
+        if name in self._kernels:
+            return self._kernels[name]
+        known = ", ".join(self._kernels) or "none"
+        hint = did_you_mean(name, self._kernels) or f"its kernels are {known}"
+        found = error("DSL0774", f"{self.name} has no kernel {name}", hint=hint)
+        raise UnknownKernelError(found.diagnostics)
+
+    def __getattr__(self, name: str) -> Kernel:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kernels)
+
+    def __len__(self) -> int:
+        return len(self._kernels)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._kernels})
+
+    def __repr__(self) -> str:
+        return f"<dslc library {self.name} for {self.target}: {', '.join(self._kernels) or 'empty'}>"
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        specializations: Iterable[Specialization] | None = None,
+    ) -> None:
+        """Write a package that `dslc.load` runs without the front-end.
+
+        It holds the given specialisations, or each kernel's default one. `path` becomes a folder; an
+        older package there is replaced. DSL0230 names dims that must be fixed first.
+        """
+        from dslc.package import save
+
+        if specializations is None:
+            specializations = [kernel.specialize() for kernel in self.values()]
+        save(Path(path), self.name, specializations)
+
+
+def compile(  # noqa: A001 - the module's own
+    source: str | os.PathLike[str],
+    target: str | None = None,
+    *,
+    define: Mapping[str, object] | None = None,
+    include: Iterable[str | os.PathLike[str]] = (),
+    cache: CacheChoice = None,
+    print_after: Iterable[str] = (),
+    dump_dir: str | os.PathLike[str] | None = None,
+) -> Library:
+    """Check a `.tile` file, or source given as text, and give its kernels.
+
+    `source` is a path, or the text itself if it has a line break. `target` is a machine such as
+    `interp` or `cuda:sm_90a`; without it `DSLC_TARGET` counts, else `interp`. `define` fixes dims and
+    overrides consts (`{"K": 4096, "W": dslc.i6}`). `include` are folders for imports, after the
+    file's own. `cache`: True, False, a folder, or None for `DSLC_CACHE` and the user's cache.
+    `print_after` names passes whose result is printed on the standard error (`all` for each), and
+    `dump_dir` gets one file a pass.
+
+    Raises DiagnosticError with all that is wrong in the source.
+    """
+    from dslc.frontend import parse_tile, read_source
+
+    search = [Path(folder) for folder in include]
+    if isinstance(source, str) and "\n" in source:
+        text, file = source, "<source>"
+    else:
+        path = Path(source)
+        text, file = read_source(path), os.fspath(source)
+        search.insert(0, path.parent)
+    options = build_options(target, define, cache, print_after, dump_dir)
+    return library_of(parse_tile(text, file), search, options)

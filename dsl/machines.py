@@ -1,0 +1,83 @@
+"""The machines that dslc compiles for: how each one builds an artifact and runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from dslc.arguments import Argument
+from dslc.compiler.artifact import Artifact
+from dslc.compiler.diagnostics import error
+from dslc.compiler.ir import TileProgram
+from dslc.settings import current_settings
+
+
+class Executable(Protocol):
+    """A kernel that is ready to run."""
+
+    def launch(self, args: Mapping[str, Argument]) -> None:
+        """Run it once over arguments by parameter name; outputs are written in place."""
+
+
+class Machine(Protocol):
+    """One kind of machine."""
+
+    def emit(self, program: TileProgram) -> tuple[str, dict[str, bytes]]:
+        """The entry and the files of an artifact, from Tile IR after the passes."""
+
+    def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
+        """The artifact ready to run; `program` is what it was made of, where that is at hand."""
+
+
+class Interpreter:
+    """The machine that every computer has: its artifact is Tile IR as text."""
+
+    FILE = "program.ir"
+
+    def emit(self, program: TileProgram) -> tuple[str, dict[str, bytes]]:
+        """The text with source locations, so that a loaded kernel's errors name the source line."""
+        from dslc.compiler.ir.printer import print_program
+
+        return program.name, {self.FILE: print_program(program, locations=True).encode()}
+
+    def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
+        """DSL0803 where the artifact has no program text."""
+        from dslc.compiler.ir.parser import parse_program
+
+        if program is None:
+            text = artifact.files.get(self.FILE)
+            if text is None:
+                raise error("DSL0803", f"the artifact {artifact.name} has no file {self.FILE}")
+            program = parse_program(text.decode(), f"{artifact.name}/{self.FILE}")
+        return InterpretedProgram(program)
+
+
+class InterpretedProgram:
+    """Tile IR on the interpreter, by the options of `dslc.options`."""
+
+    def __init__(self, program: TileProgram) -> None:
+        self._program = program
+
+    def launch(self, args: Mapping[str, Argument]) -> None:
+        """Run every turn of the grid."""
+        from dslc.compiler.interpreter import Options, run
+
+        s = current_settings()
+        run(self._program, args, Options(s.shuffle, s.check, s.stdout, s.progress))
+
+
+def find_machine(target: str) -> Machine:
+    """The machine of a target.
+
+    DSL09xx for an unknown target, DSL0950 for a target that this version cannot generate code for.
+    """
+    if target == "interp":
+        return Interpreter()
+    from dslc.compiler.targets import find_target
+
+    name = find_target(target).name
+    raise error(
+        "DSL0950",
+        f"there is no code generator for the target {name} here",
+        hint="--target interp runs every kernel",
+    )

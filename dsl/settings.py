@@ -1,0 +1,59 @@
+"""How kernels run on the interpreter: `with dslc.options(shuffle=7): lib.softmax(x, y)`.
+
+The options hold for the launches of the same thread inside the block. They bear on the interpreter
+alone; other machines pay no heed to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import TextIO, TypedDict, Unpack
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The interpreter's options.
+
+    `shuffle`: a seed, by which parallel turns run in a random order. `check`: report races,
+    uninitialised reads and missing waits. `stdout`: where `print` in a kernel writes. `progress`:
+    called with the turns done and the turns in all.
+    """
+
+    shuffle: int | None = None
+    check: bool = True
+    stdout: TextIO | None = None
+    progress: Callable[[int, int], None] | None = None
+
+
+class Changes(TypedDict, total=False):
+    """The options that a block changes; the others stay."""
+
+    shuffle: int | None
+    check: bool
+    stdout: TextIO | None
+    progress: Callable[[int, int], None] | None
+
+
+_current: ContextVar[Settings] = ContextVar("dslc.options", default=Settings())
+
+
+def current_settings() -> Settings:
+    """The options that hold here."""
+    return _current.get()
+
+
+@contextmanager
+def options(**changes: Unpack[Changes]) -> Iterator[Settings]:
+    """Run kernels with other options inside a `with` block; blocks nest.
+
+    TypeError for an option that there is not.
+    """
+    settings = replace(_current.get(), **changes)
+    token = _current.set(settings)
+    try:
+        yield settings
+    finally:
+        _current.reset(token)

@@ -1,0 +1,129 @@
+"""What a kernel is to its caller: parameters, dims and tunes, and how a call's arguments match them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from dslc.compiler.diagnostics import DiagnosticError, Loc, did_you_mean, error
+from dslc.compiler.dtypes import DType
+
+_EMPTY: Mapping[str, object] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter: `dims` is the text of each axis, None for a scalar.
+
+    `mode` is in, out or inout. `packed` is `row` where the storage of a low-bit tensor is fixed.
+    """
+
+    name: str
+    dtype: DType
+    dims: tuple[str, ...] | None = None
+    mode: str = "in"
+    packed: str | None = None
+
+    def __str__(self) -> str:
+        mode = "" if self.mode == "in" else f"{self.mode} "
+        dims = "" if self.dims is None else f"[{', '.join(self.dims)}]"
+        packed = f" packed {self.packed}" if self.packed else ""
+        return f"{self.name}: {mode}{self.dtype}{dims}{packed}"
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the kernel writes it."""
+        return self.mode != "in"
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """A call's arguments by parameter, its tune choices, and the dims that the caller states."""
+
+    arguments: dict[str, object]
+    config: dict[str, object] = field(default_factory=dict)
+    dims: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The caller's side of a kernel or program; `tunes` are the choices, the default first."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    dims: tuple[str, ...] = ()
+    tunes: Mapping[str, tuple[object, ...]] = _EMPTY
+    doc: str | None = None
+    loc: Loc | None = None
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.parameters))})"
+
+    def parameter(self, name: str) -> Parameter:
+        """The parameter of that name; DSL0755 where there is none."""
+        for parameter in self.parameters:
+            if parameter.name == name:
+                return parameter
+        raise self._unknown(name, [p.name for p in self.parameters], "parameter")
+
+    def match(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Matched:
+        """Arguments to parameters; DSL0755 to DSL0771 where they do not fit."""
+        names = [p.name for p in self.parameters]
+        if len(args) > len(names):
+            raise self._count(len(args))
+        arguments = dict(zip(names, args, strict=False))
+        options: dict[str, object] = {}
+        for name, value in kwargs.items():
+            if name not in names:
+                options[name] = value
+            elif name in arguments:
+                raise error("DSL0771", f"{self.name} got the argument {name} twice", self.loc)
+            else:
+                arguments[name] = value
+        if len(arguments) < len(names):
+            self.choices(options)  # a misspelt name says more than a missing argument
+            raise self._missing([n for n in names if n not in arguments])
+        return Matched(arguments, *self.choices(options)) if options else Matched(arguments)
+
+    def choices(self, options: Mapping[str, object]) -> tuple[dict[str, object], dict[str, int]]:
+        """Keywords divided into tune choices and dims; DSL0755 for any other name."""
+        config: dict[str, object] = {}
+        dims: dict[str, int] = {}
+        for name, value in options.items():
+            if name in self.tunes:
+                config[name] = plain_number(value)
+            elif name in self.dims:
+                dims[name] = self._dim(name, value)
+            else:
+                known = [*(p.name for p in self.parameters), *self.tunes, *self.dims]
+                raise self._unknown(name, known, "parameter, tune or dim")
+        return config, dims
+
+    def _dim(self, name: str, value: object) -> int:
+        value = plain_number(value)
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        raise error("DSL0758", f"the dim {name} is a whole number >= 0, not {value!r}", self.loc)
+
+    def _count(self, given: int) -> DiagnosticError:
+        count = len(self.parameters)
+        takes = f"{count} argument{'' if count == 1 else 's'}"
+        text = f"{self.name} takes {takes}, got {given}"
+        return error("DSL0755", text, self.loc, hint=f"the signature is {self}")
+
+    def _missing(self, names: Sequence[str]) -> DiagnosticError:
+        text = f"{self.name} needs {'an argument' if len(names) == 1 else 'arguments'} for "
+        text += ", ".join(names)
+        return error("DSL0755", text, self.loc, hint=f"the signature is {self}")
+
+    def _unknown(self, name: str, known: Iterable[str], what: str) -> DiagnosticError:
+        known = list(known)
+        hint = did_you_mean(name, known) or (f"there are {', '.join(known)}" if known else None)
+        return error("DSL0755", f"{self.name} has no {what} {name}", self.loc, hint=hint)
+
+
+def plain_number(value: object) -> object:
+    """A NumPy scalar as Python's number; anything else as it is."""
+    item = getattr(value, "item", None)
+    return item() if item is not None and getattr(value, "ndim", None) == 0 else value

@@ -1,0 +1,116 @@
+"""Specialisations of a checked kernel: elaborated for known dims and tune choices when asked for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dslc.building import BuildOptions, build
+from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
+from dslc.machines import find_machine
+from dslc.signature import Parameter, Signature
+
+if TYPE_CHECKING:
+    from dslc.checker import NeedsDims, Template
+    from dslc.kernels import Sizes
+    from dslc.specialization import Specialization
+
+_MOST_SPECIALIZATIONS = 1024  # kept in memory per kernel; the oldest go first
+
+
+class TemplateOrigin:
+    """The origin of a kernel's specialisations, safe to be used by several threads.
+
+    A dim that a tile's extent needs is fixed by the call's arguments, one specialisation a value;
+    which dims these are is learnt from the checker and remembered.
+    """
+
+    def __init__(self, template: Template, options: BuildOptions, tile: Callable[[], str]) -> None:
+        self.signature = _signature(template)
+        self.target = options.target
+        self._template = template
+        self._options = options
+        self._tile = tile
+        self._machine = find_machine(options.target)
+        self._defaults = {name: choices[0] for name, choices in template.tunes.items()}
+        self._fixed = {d: options.fixed[d] for d in template.dims if d in options.fixed}
+        self._static: tuple[str, ...] = ()
+        self._made: dict[tuple[object, ...], Specialization] = {}
+        self._lock = threading.Lock()
+
+    def tile(self) -> str:
+        """The kernel as `.tile` text."""
+        return self._tile()
+
+    def specialization(
+        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+    ) -> Specialization:
+        """The one for these dims and choices, from memory where it was made before."""
+        dims = {**self._fixed, **fixed}
+        choices = {**self._defaults, **config}
+        self._fix(dims, self._static, sizes)
+        found = self._made.get(_key(dims, choices))
+        return found if found is not None else self._make(dims, choices, sizes)
+
+    def _make(
+        self, dims: dict[str, int], choices: dict[str, object], sizes: Sizes
+    ) -> Specialization:
+        with self._lock:
+            program = None
+            while program is None:
+                key = _key(dims, choices)
+                if key in self._made:
+                    return self._made[key]
+                program = self._elaborate(dims, choices, sizes)
+            made = build(program, self.signature, self._machine, self._options)
+            if len(self._made) >= _MOST_SPECIALIZATIONS:
+                del self._made[next(iter(self._made))]
+            self._made[key] = made
+            return made
+
+    def _elaborate(
+        self, dims: dict[str, int], choices: dict[str, object], sizes: Sizes
+    ) -> Any:
+        """The Tile IR, or None after fixing more dims that it was found to need."""
+        from dslc.checker import NeedsDims
+
+        try:
+            return self._template.elaborate(dims, choices)
+        except NeedsDims as needs:
+            self._static = tuple(dict.fromkeys((*self._static, *needs.dims)))
+            if not self._fix(dims, needs.dims, sizes):
+                raise self._unfixed(needs) from None
+            return None
+
+    def _fix(self, dims: dict[str, int], names: Sequence[str], sizes: Sizes) -> bool:
+        """Fix dims by the arguments' shapes; whether any was."""
+        before = len(dims)
+        for name in names:
+            if name not in dims and (size := sizes(name)) is not None:
+                dims[name] = size
+        return len(dims) > before
+
+    def _unfixed(self, needs: NeedsDims) -> DiagnosticError:
+        """The checker's finding, with what to write in Python."""
+        given = ", ".join(f"{name}=..." for name in needs.dims)
+        hint = f"in Python: {self.signature.name}.specialize({given}), or define={{...}} in compile"
+        first, *rest = needs.diagnostics
+        said = f"{first.hint}; {hint}" if first.hint else hint
+        named = Diagnostic(
+            first.code, first.message, first.loc, said, first.labels, first.severity
+        )
+        return DiagnosticError([named, *rest])
+
+
+def _key(dims: Mapping[str, int], choices: Mapping[str, object]) -> tuple[object, ...]:
+    return (*sorted(dims.items()), *sorted(choices.items()))
+
+
+def _signature(template: Template) -> Signature:
+    parameters = tuple(
+        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed) for p in template.params
+    )
+    return Signature(
+        template.name, parameters, template.dims, template.tunes, template.doc, template.loc
+    )

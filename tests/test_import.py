@@ -1,0 +1,46 @@
+"""`import dslc` is light, and its public names are there."""
+
+import json
+import subprocess
+import sys
+
+import dslc
+import pytest
+
+HEAVY = ("lark", "rich", "click", "msgspec", "numpy", "ml_dtypes", "dslc.compiler", "dslc.lang")
+
+
+def run_python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+
+def test_import_loads_nothing_heavy():
+    code = "import sys, json, dslc; print(json.dumps(sorted(sys.modules)))"
+    loaded = set(json.loads(run_python(code).stdout))
+    assert loaded & set(HEAVY) == set()
+
+
+def test_import_takes_under_30_ms():
+    code = (
+        "import time; t = time.process_time(); import dslc; print(time.process_time() - t)"
+    )
+    assert min(float(run_python(code).stdout) for _ in range(3)) < 0.030
+
+
+@pytest.mark.parametrize("name", dslc.__all__)
+def test_every_public_name_is_there(name):
+    assert getattr(dslc, name) is not None
+    assert name in dir(dslc)
+
+
+def test_dtypes_and_rooms_are_attributes():
+    assert str(dslc.u4) == "u4"
+    assert "u4" in dir(dslc)
+    assert dslc.lang.f16 is dslc.f16
+    assert dslc.compiler.__name__ == "dslc.compiler"
+
+
+@pytest.mark.parametrize("name", ["kernal", "f99", "astuple", "_private"])
+def test_an_unknown_name_is_an_attribute_error(name):
+    with pytest.raises(AttributeError, match=name):
+        getattr(dslc, name)
