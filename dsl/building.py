@@ -85,3 +85,33 @@ def open_cache(choice: CacheChoice = None) -> Cache | None:
     from dslc.runtime.cache import Cache
 
     return Cache(cache_folder() if choice is True else choice)
+
+
+def build(
+    program: TileProgram,
+    config: Mapping[str, object],
+    signature: Signature,
+    machine: Machine,
+    options: BuildOptions,
+    tile: Callable[[], str],
+) -> Specialization:
+    """Compile an elaborated program, or take it from the cache."""
+    text = print_program(program, locations=True)
+    passes = shared_passes(options.target)
+    hashes = Hashes(
+        source=digest({"ir": text}),
+        options=digest({"target": options.target, "passes": repr(passes)}),
+        compiler=compiler_fingerprint(),
+        toolchain=machine.toolchain(),
+    )
+    compiled: list[TileProgram] = []
+
+    def compile_now() -> Artifact:
+        final = run_passes(program, passes, print_after=options.print_after, dump=options.dump_dir)
+        compiled.append(final)
+        return _artifact(program, final, config, machine, options.target, hashes)
+
+    artifact = _through_cache(options, hashes, compile_now)
+    executable = machine.load(artifact, compiled[0] if compiled else None)
+    stages = {"tile": tile, **_stages(program, passes), "final": partial(_final, artifact)}
+    return Specialization(signature, artifact, executable, stages)
