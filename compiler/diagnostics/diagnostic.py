@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -55,6 +56,12 @@ class DiagnosticError(Exception):
     def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
         super().__init__("\n".join(_line(d) for d in self.diagnostics))
+
+    def within(self, frame: Label) -> DiagnosticError:
+        """The same diagnostics with one more label: the call that they happened in."""
+        return DiagnosticError(
+            dataclasses.replace(d, labels=(*d.labels, frame)) for d in self.diagnostics
+        )
 
 
 def _line(diagnostic: Diagnostic) -> str:

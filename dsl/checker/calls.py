@@ -116,6 +116,8 @@ def call(c: Context, node: tree.Call) -> Item:
         return _compose(c, node)
     if isinstance(node.function, tree.Name) and node.function.id in ("range", "parallel"):
         fail("DSL0215", f"{node.function.id} stands only after `for ... in`", node.loc)
+    if isinstance(node.function, tree.Name) and node.function.id == "grid":
+        fail("DSL0215", "grid(...) stands once in a kernel, before its turns do anything", node.loc)
     target = expressions.evaluate(c, node.function)
     match target:
         case Builtin(name) if name in FUNCTIONS and not _is_layout_call(c, name, node):
@@ -275,7 +277,7 @@ def _inline(c: Context, target: UserFunction, node: tree.Call) -> Item:
     defaulted = f.params[len(f.params) - len(f.defaults) :]
     found = bind(node, f.name, list(f.params), set(f.params) - set(defaulted))
     values = {p: expressions.evaluate(c, e) for p, e in found.items()}
-    outer = (c.names, c.outer, c.calls, c.frames)
+    outer = (c.names, c.outer, c.calls)
     c.outer = target.scope.names
     c.names = {}
     for name, default in zip(defaulted, f.defaults, strict=True):
@@ -283,10 +285,11 @@ def _inline(c: Context, target: UserFunction, node: tree.Call) -> Item:
             values[name] = expressions.evaluate(c, default)
     c.names = values
     c.calls = (*c.calls, f.name)
-    c.frames = (*c.frames, Label(node.loc, f"in the call of {f.name}"))
     try:
         from dslc.checker.statements import run_function
 
         return run_function(c, f)
+    except DiagnosticError as e:
+        raise e.within(Label(node.loc, f"in the call of {f.name}")) from None
     finally:
-        c.names, c.outer, c.calls, c.frames = outer
+        c.names, c.outer, c.calls = outer

@@ -35,7 +35,6 @@ class Context:
     diagnostics: list[Diagnostic] = field(default_factory=list)
     needed: set[str] = field(default_factory=set)
     calls: tuple[str, ...] = ()
-    frames: tuple[Label, ...] = ()
     depth: int = 0
     block_index: tuple[ex.Var, ...] = ()
     inline_scalars: bool = False
@@ -103,24 +102,11 @@ class Context:
             pass
         except DiagnosticError as e:
             self.needed.update(getattr(e, "dims", ()))
-            self.diagnostics.extend(self._framed(d) for d in e.diagnostics)
+            self.diagnostics.extend(e.diagnostics)
         else:
             return
         for name in assigned:
             self.names[name] = Lost("")
-
-    def _framed(self, diagnostic: Diagnostic) -> Diagnostic:
-        """Add the calls that led here to a diagnostic inside an inlined function."""
-        if not self.frames:
-            return diagnostic
-        return Diagnostic(
-            diagnostic.code,
-            diagnostic.message,
-            diagnostic.loc,
-            diagnostic.hint,
-            diagnostic.labels + self.frames,
-            diagnostic.severity,
-        )
 
 
 def expect_dtype(item: Item, loc: Loc) -> DType:

@@ -22,6 +22,10 @@ class NeedsDims(DiagnosticError):
         super().__init__(diagnostics)
         self.dims = tuple(dims)
 
+    def within(self, frame: Label) -> NeedsDims:
+        """The same, seen from a call."""
+        return NeedsDims(super().within(frame).diagnostics, self.dims)
+
 
 def fail(
     code: str,

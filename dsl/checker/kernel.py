@@ -66,15 +66,28 @@ def finish(c: Context) -> None:
 
 
 def _body(c: Context, body: tuple[tree.Statement, ...]) -> tuple[GridAxis, ...]:
-    nests = [k for k, s in enumerate(body) if _is_nest(s)]
-    if nests:
-        return _parallel(c, body, nests[0])
-    if body and _is_grid(body[0]):
-        grid = _grid(c, body[0])
-        statements.run(c, body[1:])
-        return grid
+    at = next((k for k, s in enumerate(body) if _is_nest(s) or _is_grid(s)), None)
+    if at is None:
+        statements.run(c, body)
+        return ()
+    _prelude(c, body[:at])
+    head, rest = body[at], body[at + 1 :]
+    if isinstance(head, tree.For):
+        return _parallel(c, head, rest)
+    grid = _grid(c, head)
+    statements.run(c, rest)
+    return grid
+
+
+def _prelude(c: Context, body: tuple[tree.Statement, ...]) -> None:
+    """Scalars and layouts before the turns begin, which the extents of the grid may use."""
+    c.inline_scalars = True
+    before = len(c.emit.block)
     statements.run(c, body)
-    return ()
+    c.inline_scalars = False
+    if len(c.emit.block) != before:
+        fail("DSL0215", "only scalars may be computed before the parallel nest", body[0].loc,
+             hint="move the statement into the nest")  # fmt: skip
 
 
 def _is_nest(statement: tree.Statement) -> bool:
@@ -88,22 +101,12 @@ def _is_grid(statement: tree.Statement) -> bool:
     return False
 
 
-def _parallel(c: Context, body: tuple[tree.Statement, ...], at: int) -> tuple[GridAxis, ...]:
-    """`for m, n in parallel(range(..), range(..))`, after scalars that its ranges may use."""
-    nest = body[at]
-    assert isinstance(nest, tree.For)
-    for late in body[at + 1 :]:
+def _parallel(c: Context, nest: tree.For, rest: tuple[tree.Statement, ...]) -> tuple[GridAxis, ...]:
+    """`for m, n in parallel(range(..), range(..))`."""
+    for late in rest:
         if not isinstance(late, tree.Pass):
             fail("DSL0215", "nothing may follow the parallel nest", late.loc,
                  hint="its turns end the kernel: write a second kernel and a program")  # fmt: skip
-    c.inline_scalars = True
-    before = len(c.emit.block)
-    statements.run(c, body[:at])
-    c.inline_scalars = False
-    if len(c.emit.block) != before:
-        first = body[0]
-        fail("DSL0215", "only scalars may be computed before the parallel nest", first.loc,
-             hint="move the statement into the nest")  # fmt: skip
     assert isinstance(nest.iterator, tree.Call)
     ranges = nest.iterator.args
     for keyword in nest.iterator.keywords:

@@ -48,14 +48,14 @@ def check_template(template: Template) -> list[Diagnostic]:
     return found
 
 
-def _configurations(template: Template) -> Iterator[dict[str, object]]:
+def _configurations(template: Template) -> Iterator[Mapping[str, object]]:
     yield {}
     for name, choices in template.tunes.items():
         if name not in template.define:
             yield from ({name: choice} for choice in choices[1:])
 
 
-def _check(template: Template, config: dict[str, object]) -> list[Diagnostic]:
+def _check(template: Template, config: Mapping[str, object]) -> list[Diagnostic]:
     needed: set[str] = set()
     while True:
         try:
@@ -71,7 +71,7 @@ def _check(template: Template, config: dict[str, object]) -> list[Diagnostic]:
 
 
 def _with_samples(
-    template: Template, config: dict[str, object], needed: set[str], error: DiagnosticError
+    template: Template, config: Mapping[str, object], needed: set[str], error: DiagnosticError
 ) -> list[Diagnostic]:
     """Other samples, since the first may break what the kernel rightly requires of its dims."""
     for sample in _SAMPLES[1:]:

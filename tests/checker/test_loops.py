@@ -1,0 +1,132 @@
+"""What loops and branches carry."""
+
+import pytest
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+
+from support.kernels import every, statements
+
+
+def codes(body):
+    with pytest.raises(DiagnosticError) as e:
+        statements(body)
+    return [d.code for d in e.value.diagnostics]
+
+
+def test_an_accumulator_is_carried_and_the_product_starts_from_it():
+    kernel = statements("""
+acc = zeros(f32, [16, 16])
+for k in range(0, N, 16):
+    acc += dot(x[0:16, k : k + 16], x[k : k + 16, 0:16])
+y[0:16, 0:16] = cast(acc, f16)""")
+    (loop,) = every(kernel, ins.For)
+    (dot,) = every(kernel, ins.Dot)
+    (entry,) = loop.carried
+    assert dot.acc is entry.inner
+    assert entry.yielded is dot.out
+
+
+def test_names_that_a_turn_makes_anew_are_not_carried():
+    kernel = statements("""
+t = x[0:4, 0:8]
+for k in range(0, N, 16):
+    t = x[0:8, k : k + 16]
+    y[0:8, k : k + 16] = t""")
+    assert every(kernel, ins.For)[0].carried == ()
+
+
+def test_reading_such_a_name_after_the_loop_is_an_error():
+    assert codes("""
+t = x[0:4, 0:8]
+for k in range(0, N, 16):
+    t = x[0:8, k : k + 16]
+    y[0:8, k : k + 16] = t
+y[0:4, 0:8] = t""") == ["DSL0209"]
+
+
+def test_a_name_first_assigned_in_a_loop_has_no_value_after_it():
+    assert codes("""
+for k in range(0, N):
+    t = x[0:4, 0:8]
+y[0:4, 0:8] = t""") == ["DSL0209"]
+
+
+def test_the_loop_variable_has_no_value_after_the_loop():
+    assert codes("""
+for k in range(0, N):
+    pass
+y[k, 0:8] = 0.0""") == ["DSL0209"]
+
+
+def test_scalars_are_carried():
+    kernel = statements("""
+stage = 0
+for k in range(0, N):
+    y[stage, 0:8] = 0.0
+    stage = (stage + 1) % 3""")
+    (entry,) = every(kernel, ins.For)[0].carried
+    assert isinstance(entry.inner, ex.Var)
+    assert entry.init == ex.index(0)
+
+
+def test_counting_down_visits_the_same_numbers_as_python():
+    kernel = statements("for k in range(9, -1, -3):\n    y[k, 0:8] = 0.0")
+    (loop,) = every(kernel, ins.For)
+    assert (loop.start, loop.step) == (ex.index(0), ex.index(1))
+    assert loop.stop == ex.index(len(range(9, -1, -3)))
+
+
+def test_options_of_range():
+    kernel = statements("for k in range(0, N, 16, stages=3, split=4, unroll=2):\n    pass")
+    (loop,) = every(kernel, ins.For)
+    assert (loop.stages, loop.split, loop.unroll) == (3, 4, 2)
+
+
+def test_a_while_loop_computes_its_condition_each_turn():
+    kernel = statements("""
+i = 0
+while x[i, 0] > 0 and i < N:
+    i += 1
+y[0, 0:8] = i""")
+    (loop,) = every(kernel, ins.While)
+    assert any(isinstance(s, ins.Load) for s in loop.before)
+    assert loop.carried[0].inner in ex.free_vars(loop.condition)
+
+
+def test_branches_join():
+    kernel = statements("""
+t = x[0:4, 0:8]
+i = 1
+if N > 7:
+    t = t * 2
+    i = 5
+y[i, 0:8] = t[0]""")
+    (branch,) = every(kernel, ins.If)
+    assert len(branch.joined) == 2
+
+
+def test_a_known_condition_leaves_one_branch():
+    kernel = statements("if 3 > 2:\n    y[0, 0:8] = 1.0\nelse:\n    unknown(1)")
+    assert not every(kernel, ins.If)
+
+
+def test_branches_that_differ_in_type_lose_the_name():
+    assert codes("""
+t = x[0:4, 0:8]
+if N > 7:
+    t = x[0:8, 0:8]
+y[0:4, 0:8] = t""") == ["DSL0209"]
+
+
+def test_several_errors_in_one_run():
+    assert (
+        codes("""
+a = unknown1
+for k in range(0, N):
+    b = unknown2 + a
+if M > 2:
+    d = unknown3
+y[0, 0:8] = a""")
+        == ["DSL0201"] * 3
+    )

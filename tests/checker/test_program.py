@@ -1,0 +1,59 @@
+"""Programs: calls, buffers, and what their kernels are specialised to."""
+
+import pytest
+from dslc.checker import NeedsDims
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.ir import Program
+
+from support.kernels import check
+
+TEXT = """
+kernel scale(x: f16[S, H], g: f16[H], by: f32, y: out f16[S, H]):
+    tune BS = 1 | 2
+    for s in parallel(range(0, S, BS)):
+        y[s : s + BS, 0:H] = cast(cast(x[s : s + BS, 0:H] * g[0:H], f32) * by, f16)
+
+program twice(x: f16[S, H], g: f16[H], y: out f16[S, H]):
+    t = buffer(f16, [S, H])
+    scale(x, g, 2, t)
+    scale(t, g, by=3.0, y=y, BS=2)
+"""
+
+
+def test_a_program_calls_its_kernels_in_order():
+    program = check(TEXT).templates["twice"].elaborate({"H": 16})
+    assert isinstance(program, Program)
+    first, second = program.calls
+    assert first.kernel.fixed == (("H", 16),)
+    assert first.args[3] is second.args[0] is program.buffers[0]
+    assert dict(second.kernel.config) == {"BS": 2}
+
+
+def test_dims_that_a_kernel_needs_are_asked_of_the_program():
+    with pytest.raises(NeedsDims) as e:
+        check(
+            TEXT.replace("H", "W")
+            .replace("[S, W], g: f16[W], y", "[S, D], g: f16[D], y")
+            .replace("buffer(f16, [S, W])", "buffer(f16, [S, D])")
+        ).templates["twice"].elaborate()
+    assert e.value.dims == ("D",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("scale(x, g, 2, t)", "scale(t, g, 2, t)", "DSL0228"),
+        ("scale(x, g, 2, t)", "scale(g, g, 2, t)", "DSL0203"),
+        ("scale(x, g, 2, t)", "scale(x, g, 2, x)", "DSL0211"),
+        ("scale(x, g, 2, t)", "scale(x, g, t)", "DSL0205"),
+        ("t = buffer(f16, [S, H])", "t = buffer(f32, [S, H])", "DSL0202"),
+        ("t = buffer(f16, [S, H])", "t = buffer(f16, [S + 1, H])", "DSL0203"),
+        ("t = buffer(f16, [S, H])", "t = buffer(f16, [S, H + 1])", "DSL0203"),
+        ("scale(x, g, 2, t)", "exp(x)", "DSL0228"),
+    ],
+)
+def test_calls_that_do_not_fit(old, new, code):
+    template = check(TEXT.replace(old, new)).templates["twice"]
+    with pytest.raises(DiagnosticError) as e:
+        template.elaborate({"H": 16})
+    assert e.value.diagnostics[0].code == code
