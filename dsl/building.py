@@ -7,7 +7,6 @@ imports), the dims, the tune choices, the target, and the compiler's own sources
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,9 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
-from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.printer import print_program
-from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.machines import Machine
 from dslc.signature import Signature
 from dslc.specialization import Specialization

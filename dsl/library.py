@@ -61,7 +61,9 @@ class Library(Mapping[str, Kernel]):
         return sorted({*super().__dir__(), *self._kernels})
 
     def __repr__(self) -> str:
-        return f"<dslc library {self.name} for {self.target}: {', '.join(self._kernels) or 'empty'}>"
+        return (
+            f"<dslc library {self.name} for {self.target}: {', '.join(self._kernels) or 'empty'}>"
+        )
 
     def save(
         self,

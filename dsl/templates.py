@@ -66,17 +66,13 @@ class TemplateOrigin:
                 if key in self._made:
                     return self._made[key]
                 program = self._elaborate(dims, choices, sizes)
-            made = build(
-                program, choices, self.signature, self._machine, self._options, self._tile
-            )
+            made = build(program, choices, self.signature, self._machine, self._options, self._tile)
             if len(self._made) >= _MOST_SPECIALIZATIONS:
                 del self._made[next(iter(self._made))]
             self._made[key] = made
             return made
 
-    def _elaborate(
-        self, dims: dict[str, int], choices: dict[str, object], sizes: Sizes
-    ) -> Any:
+    def _elaborate(self, dims: dict[str, int], choices: dict[str, object], sizes: Sizes) -> Any:
         """The Tile IR, or None after fixing more dims that it was found to need."""
         from dslc.checker import NeedsDims
 
@@ -102,9 +98,7 @@ class TemplateOrigin:
         hint = f"in Python: {self.signature.name}.specialize({given}), or define={{...}} in compile"
         first, *rest = needs.diagnostics
         said = f"{first.hint}; {hint}" if first.hint else hint
-        named = Diagnostic(
-            first.code, first.message, first.loc, said, first.labels, first.severity
-        )
+        named = Diagnostic(first.code, first.message, first.loc, said, first.labels, first.severity)
         return DiagnosticError([named, *rest])
 
 
