@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-
 from dslc.cli.compiling import (
     CompileOptions,
     compile_options,
@@ -134,7 +132,6 @@ def _work(kernel: KernelIR, sizes: Mapping[str, int]) -> None:
     from dslc.cli.tables import plain_table, size_text
     from dslc.compiler.ir.workload import workload
     from dslc.compiler.passes.memory_plan import describe_plan
-    from dslc.runtime.expression import evaluate
 
     work = workload(kernel, sizes)
     rows = []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-
 from dslc.cli.pages import Documented
 from dslc.cli.session import session_options
 
