@@ -34,12 +34,17 @@ def parse_function(
     return _Reader(fn).module(tree.Kernel, const or {}, tune or {})
 
 
-def parse_program_function(fn: object) -> tree.Module:
+def parse_program_function(
+    fn: object,
+    *,
+    const: Mapping[str, object] | None = None,
+    tune: Mapping[str, Sequence[object]] | None = None,
+) -> tree.Module:
     """The tree of a function under `@dslc.program`: its program last, before it what it captured.
 
     A decorated kernel that it calls is known by its method `__dslc_tree__`.
     """
-    return _Reader(fn).module(tree.Program, {}, {})
+    return _Reader(fn).module(tree.Program, const or {}, tune or {})
 
 
 class _Reader:
