@@ -197,7 +197,7 @@ def test_every_weight_type(kernel: str, weight: str) -> None:
 
 def within_f16(weight: str) -> bool:
     """Whether f16 holds every finite value of a type: 2^16 and more it does not."""
-    every, values = inputs.values_of(weight)
+    _, values = inputs.values_of(weight)
     return bool(np.abs(values[np.isfinite(values)]).max() < 65520)
 
 
