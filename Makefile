@@ -1,31 +1,55 @@
-# `make demo` runs the main job and `make test` the tests, on a fresh machine with Python 3.11+.
-PYTHON ?= python3
+# Two commands do all the set-up on a fresh machine with Python 3.11+ and make:
+# `make demo` runs the main job, `make test` every test that needs no accelerator.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null \
+	&& echo $$p && break; done)
 VENV ?= .venv
 BIN = $(VENV)/bin
+PYTEST = $(BIN)/python -m pytest
 
-.PHONY: demo test check format typing-view clean
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-gpu bench check format typing-view system-packages clean
 
-$(VENV)/.ready: pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	touch $@
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
 
-test: $(VENV)/.ready
-	$(BIN)/python -m pytest -n auto
+demo: $(VENV)/.ready ## quantise the layers of a small real model, run them, print a table
+	@$(BIN)/python examples/demo.py
 
-# An editable install hides the package from type checkers: a folder of links shows it to them.
-typing-view:
-	rm -rf build/typing && mkdir -p build/typing/dslc
-	ln -s $(addprefix $(CURDIR)/,$(wildcard dsl/*) compiler codegen runtime) build/typing/dslc/
+test: system-packages $(VENV)/.ready ## every test that needs no accelerator
+	@$(PYTEST) -n auto -m "not gpu"
 
-check: $(VENV)/.ready typing-view
+test-gpu: $(VENV)/.ready ## the tests that need an NVIDIA GPU
+	@$(PYTEST) -m gpu
+
+bench: $(VENV)/.ready ## print the figures of docs/performance.md
+	@for f in tests/benchmarks/*.py; do $(BIN)/python $$f || exit 1; done
+
+check: $(VENV)/.ready typing-view ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy -p dslc
 
-format: $(VENV)/.ready
+format: $(VENV)/.ready ## rewrite the sources in the project's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-clean:
-	rm -rf build .venv dist *.egg-info
+# An editable install hides the package from type checkers: a folder of links shows it to them.
+typing-view:
+	@rm -rf build/typing && mkdir -p build/typing/dslc
+	@ln -s $(addprefix $(CURDIR)/,$(wildcard dsl/*) compiler codegen runtime) build/typing/dslc/
+
+system-packages:
+	@bash .ci/system-packages
+
+$(VENV)/.ready: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "dslc needs Python 3.11, 3.12 or 3.13; none is in PATH"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "$(PYTHON) has no venv module: on Debian and Ubuntu, apt install python3-venv"; exit 1; }
+	@echo "setting up $(VENV) with $(PYTHON) (once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+clean: ## remove everything that was built
+	rm -rf build $(VENV) dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

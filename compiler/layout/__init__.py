@@ -34,6 +34,7 @@ slice), `swizzling`. Questions: `access` (contiguity, vector width), `banks` (ba
 """
 
 from dslc.compiler.layout.access import addresses, bits_per_thread, contiguity, vector_width
+from dslc.compiler.layout.banks import BankAccess, BankModel, Conflicts, bank_conflicts
 from dslc.compiler.layout.composition import broadcast, compose, concat, product
 from dslc.compiler.layout.conversions import Conversion, conversion
 from dslc.compiler.layout.division import complement, divide, divisible, left_divide
@@ -67,11 +68,15 @@ from dslc.compiler.layout.swizzling import swizzle
 
 __all__ = [
     "LAYOUT_FUNCTIONS",
+    "BankAccess",
+    "BankModel",
+    "Conflicts",
     "Conversion",
     "Layout",
     "Mode",
     "Swizzle",
     "addresses",
+    "bank_conflicts",
     "bits_per_thread",
     "broadcast",
     "call_layout_function",

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.diagnostics.suggest import did_you_mean
 from dslc.compiler.layout import primitives
 from dslc.compiler.layout.composition import broadcast, concat, product
 from dslc.compiler.layout.division import complement, divide, left_divide
@@ -88,8 +89,9 @@ def call_layout_function(name: str, args: Sequence[Any], keywords: Mapping[str, 
     """`name(*args, **keywords)`; DSL0311 for an unknown name or arguments that do not fit."""
     function = LAYOUT_FUNCTIONS.get(name)
     if function is None:
-        known = ", ".join(LAYOUT_FUNCTIONS)
-        raise error("DSL0311", f"there is no layout function {name!r}", hint=f"there are {known}")
+        near = did_you_mean(name, LAYOUT_FUNCTIONS)
+        hint = near or f"there are {', '.join(LAYOUT_FUNCTIONS)}"
+        raise error("DSL0311", f"there is no layout function {name!r}", hint=hint)
     try:
         return function(*args, **keywords)
     except DiagnosticError:

@@ -9,7 +9,7 @@ from dslc.checker.context import Context, expect_memory
 from dslc.checker.expressions import condition, evaluate
 from dslc.checker.failure import fail
 from dslc.checker.functions.memory import add_atomic, value_for
-from dslc.checker.items import EXPRESSIONS, Item, Lost, describe, is_number
+from dslc.checker.items import EXPRESSIONS, Builtin, Item, Lost, describe, is_number
 from dslc.checker.subscript import access, check_readable, check_writable, read
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.ir import Memory, Role, Value
@@ -61,13 +61,19 @@ def execute(c: Context, statement: tree.Statement) -> None:
 def _effect(c: Context, value: tree.Expr) -> None:
     assert isinstance(value, tree.Call), "the front-ends refuse expressions without an effect"
     result = evaluate(c, value)
-    if isinstance(result, Value | Memory) and _is_pure(value):
+    if isinstance(result, Value | Memory) and _is_pure(c, value):
         fail("DSL0219", "the result of this call is not used", value.loc,
              hint="assign it to a name")  # fmt: skip
 
 
-def _is_pure(node: tree.Call) -> bool:
-    return isinstance(node.function, tree.Name) and node.function.id != "atomic_add"
+def _is_pure(c: Context, node: tree.Call) -> bool:
+    """Whether a call only computes: a function of the user may store before it returns."""
+    function = node.function
+    return (
+        isinstance(function, tree.Name)
+        and function.id != "atomic_add"
+        and isinstance(c.lookup(function), Builtin)
+    )
 
 
 # Assignments

@@ -1,1 +1,1 @@
-"""The `dslc` command."""
+"""The `dslc` command: one file a command, each loaded only when it is named."""

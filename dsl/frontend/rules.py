@@ -95,8 +95,8 @@ class _Check:
         if isinstance(value, tree.Call):
             return
         if isinstance(value, tree.Literal) and isinstance(value.value, str):
-            hint = "write a comment with `#`; a docstring comes first in its kernel or function"
-            self._error("DSL0108", "a string alone does nothing here", value.loc, hint)
+            where = "write a comment with `#`; a docstring comes first in its kernel or function"
+            self._error("DSL0108", "a string alone does nothing here", value.loc, where)
             return
         compared = isinstance(value, tree.Compare) and value.ops == ("==",)
         hint = "write `=` to assign" if compared else None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc
+from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
 from dslc.frontend import tree
 from dslc.frontend.builder import TreeBuilder
 from dslc.frontend.lexer import MAX_NESTING, Lexer, Token
@@ -31,6 +33,18 @@ def parse_tile(source: str, file: str) -> tree.Module:
     """
     check_size(len(source), file)
     return _Parser(source, file).parse()
+
+
+def parse_expression(text: str, file: str = "<expression>", *, at: Loc | None = None) -> tree.Expr:
+    """The tree of one expression; `at` places every error there, where the text is no source."""
+    check_size(len(text), file)
+    try:
+        return _Parser(text.strip(), file).parse_expression()
+    except DiagnosticError as failure:
+        if at is None:
+            raise
+        found = [dataclasses.replace(d, loc=at, labels=()) for d in failure.diagnostics]
+        raise DiagnosticError(found) from None
 
 
 class _LimitError(Exception):
@@ -67,10 +81,13 @@ class _Parser:
             raise _LimitError
 
     def parse(self) -> tree.Module:
-        """Run to the end; DiagnosticError where there was any error."""
+        """The whole source; DiagnosticError where there was any error."""
+        return self._parse(self.lexer.tokens())
+
+    def _parse(self, tokens: Iterator[Token]) -> tree.Module:
         module = None
         try:
-            module = self._run(self.lexer.tokens())
+            module = self._run(tokens)
             if not self.found:
                 check_module(module, self.report)
         except _LimitError:
@@ -81,6 +98,16 @@ class _Parser:
             self.found.sort(key=lambda d: (d.loc.line, d.loc.col) if d.loc else (0, 0))
             raise DiagnosticError(self.found)
         return module
+
+    def parse_expression(self) -> tree.Expr:
+        """The one expression of the text: it is read as the value of a constant."""
+        begin = [Token(kind, kind, 1, 1, 1, 1) for kind in ("const", "NAME", "=")]
+        self._parse(itertools.chain(begin, self.lexer.tokens()))
+        item, *others = self.values[-1].items
+        if others:
+            raise error("DSL0101", "one expression is wanted, not several lines", others[0].loc)
+        assert isinstance(item, tree.Const)
+        return item.value
 
     def _run(self, tokens: Iterator[Token]) -> tree.Module:
         actions, states = self.tables.actions, self.states

@@ -1,3 +1,65 @@
 """DSL09xx: the command line, targets and toolchains."""
 
-ENTRIES: dict[str, tuple[str, str]] = {}
+ENTRIES: dict[str, tuple[str, str]] = {
+    "DSL0901": (
+        "No such target",
+        "A target is a machine family and a model with a colon between, or `interp`. `dslc targets` "
+        "lists them.\n\n"
+        "Wrong:  --target cuda:sm90\n"
+        "Right:  --target cuda:sm_90a    --target interp",
+    ),
+    "DSL0910": (
+        "A definition on the command line cannot be read",
+        "`-D NAME=VALUE` fixes a dim or a const. The name is a plain name and the value a number, "
+        "True, False or a dtype.\n\n"
+        "Wrong:  -D K=4k\n"
+        "Right:  -D K=4096    -D W=i6",
+    ),
+    "DSL0911": (
+        "An input on the command line cannot be read",
+        "`--input NAME=VALUE` gives a parameter its value: a .npy file, one array of an .npz file, "
+        "one tensor of a .safetensors file, or for a scalar a number.\n\n"
+        "Wrong:  --input w=model.safetensors\n"
+        "Right:  --input w=model.safetensors:layer.weight\n"
+        "        --input a=a.npy    --input b=arrays.npz:b    --input eps=1e-6",
+    ),
+    "DSL0912": (
+        "The file has no such kernel, or more than one",
+        "`--kernel NAME` picks one kernel or program of a file. It may be left out where the file "
+        "has one only.\n\n"
+        "Wrong:  dslc run gemm.tile --kernel gem\n"
+        "Right:  dslc run gemm.tile --kernel gemm",
+    ),
+    "DSL0913": (
+        "A dim has no value",
+        "A dim gets its value from the shape of an input. Where every tensor that has the dim is to be "
+        "random, say it with --dim.\n\n"
+        "Wrong:  dslc run softmax.tile\n"
+        "Right:  dslc run softmax.tile --dim M=64 --dim N=1000",
+    ),
+    "DSL0914": (
+        "No such stage or pass",
+        "`--emit` names what is written: tile (the source in canonical form), ir (Tile IR as the "
+        "checker gives it), the name of a pass (the IR after it) or final (after the last). "
+        "`--print-after` takes the name of a pass, or all.\n\n"
+        "Wrong:  dslc build f.tile --emit simplfy\n"
+        "Right:  dslc build f.tile --emit simplify",
+    ),
+    "DSL0915": (
+        "A scalar has no value",
+        "Tensors that are not given are random; a scalar must be given.\n\n"
+        "Wrong:  dslc run rmsnorm.tile --dim M=4 --dim H=256\n"
+        "Right:  dslc run rmsnorm.tile --dim M=4 --dim H=256 --input eps=1e-6",
+    ),
+    "DSL0950": (
+        "This machine has no code generator here",
+        "The target is known but this version of dslc cannot generate code for it. `dslc targets` "
+        "says which it can. Every program runs on the interpreter.\n\n"
+        "Right:  dslc build f.tile --target interp -o build/f",
+    ),
+    "DSL0951": (
+        "A tool that this target needs is missing",
+        "Building for this target calls a program or library that is not installed. `dslc doctor` "
+        "lists what was looked for, what was found and how to get the rest.",
+    ),
+}

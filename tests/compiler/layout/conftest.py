@@ -2,9 +2,6 @@
 
 from functools import reduce
 
-from hypothesis import settings
-from hypothesis import strategies as st
-
 from dslc.compiler.layout import (
     Layout,
     column_local,
@@ -15,6 +12,8 @@ from dslc.compiler.layout import (
     spatial,
     swizzle,
 )
+from hypothesis import settings
+from hypothesis import strategies as st
 
 settings.register_profile("layout", deadline=None, max_examples=60)
 settings.load_profile("layout")

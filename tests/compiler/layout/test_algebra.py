@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.layout import (
     Layout,
@@ -25,6 +22,8 @@ from dslc.compiler.layout import (
     spatial,
     swizzle,
 )
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 LAYOUT = st.from_type(Layout)
 
@@ -230,7 +229,7 @@ def test_swizzles_with_different_modes_may_be_one_function():
 @pytest.mark.parametrize(
     "bad",
     [
-        lambda: local(),
+        local,
         lambda: local(0),
         lambda: spatial(2, -1),
         lambda: local(True),

@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.layout import (
     Layout,
@@ -21,8 +18,18 @@ from dslc.compiler.layout import (
     swizzle,
     unsqueeze,
 )
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 LAYOUT = st.from_type(Layout)
+
+
+def attempt(make):
+    """What `make` gives, or the code of the diagnostic that it ends with."""
+    try:
+        return make()
+    except DiagnosticError as found:
+        return found.diagnostics[0].code
 
 
 def code(raised) -> str:
@@ -60,10 +67,9 @@ def test_reshape_keeps_the_row_major_number(f, data):
     rest = f.elements // first
     second = data.draw(st.sampled_from([d for d in divisors if rest % d == 0]))
     shape = (first, second, rest // second)
-    try:
-        g = reshape(f, shape)
-    except DiagnosticError as found:
-        assert found.diagnostics[0].code == "DSL0304"
+    g = attempt(lambda: reshape(f, shape))
+    if not isinstance(g, Layout):
+        assert g == "DSL0304"
         return
     assert g.shape == shape
     numbers = np.ravel_multi_index(np.moveaxis(g.table(), -1, 0), shape)
@@ -113,10 +119,9 @@ def test_squeeze_and_unsqueeze_name_what_they_cannot_do():
 @given(LAYOUT, st.data())
 def test_reduce_keeps_one_copy_in_each_thread(f, data):
     dims = data.draw(st.sets(st.integers(0, f.rank - 1), max_size=f.rank))
-    try:
-        g = reduce(f, sorted(dims), keepdims=True)
-    except DiagnosticError as found:
-        assert found.diagnostics[0].code == "DSL0306"
+    g = attempt(lambda: reduce(f, sorted(dims), keepdims=True))
+    if not isinstance(g, Layout):
+        assert g == "DSL0306"
         assert any(s.source in dims and s.dim not in dims for s in f.swizzles)
         return
     assert g.shape == tuple(1 if d in dims else n for d, n in enumerate(f.shape))
@@ -145,10 +150,9 @@ def test_slice_is_a_tile_of_what_each_thread_holds(f, data):
     size = data.draw(st.integers(1, f.shape[axis] - start))
     inside = f.table()[..., axis]
     inside = (inside >= start) & (inside < start + size)
-    try:
-        g = slice_tile(f, axis, start, size)
-    except DiagnosticError as found:
-        assert found.diagnostics[0].code == "DSL0305"
+    g = attempt(lambda: slice_tile(f, axis, start, size))
+    if not isinstance(g, Layout):
+        assert g == "DSL0305"
         return
     assert g.shape[axis] == size
     table = f.table()

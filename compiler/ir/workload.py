@@ -1,0 +1,175 @@
+"""How much work a kernel is for known dims: turns, bytes to and from memory, operations.
+
+The counts follow the program as it stands, tile by tile: what a load asks for counts whole, out of
+bounds or not, and each time it is asked for. Loops and branches whose course depends on the turn are
+counted over a sample of turns; where the course is known only by running (a `while`, a branch on
+data), one turn of the loop and the longer branch count, and the result is not `exact`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.expr import Const, Expr, Var, substitute
+from dslc.compiler.ir.program import Kernel
+from dslc.compiler.ir.traverse import reads, regions, walk, writes
+from dslc.compiler.ir.values import Region, Role, Value
+
+_SAMPLES = 32
+_ELEMENTWISE = (ins.Unary, ins.Binary, ins.Where, ins.Cast)
+
+
+@dataclass
+class Workload:
+    """Counts of one launch; bytes are by memory name, and sampled counts may be fractions."""
+
+    turns: int = 0
+    loaded: dict[str, float] = field(default_factory=dict)  # bytes asked of global memory
+    stored: dict[str, float] = field(default_factory=dict)  # bytes sent to global memory
+    dot_operations: float = 0  # 2 m n k a product
+    other_operations: float = 0  # one an element of elementwise, reductions and scans
+    exact: bool = True
+
+    def add(self, other: Workload, times: float = 1) -> None:
+        """Count another's work as often as said (its turns excepted)."""
+        for mine, theirs in ((self.loaded, other.loaded), (self.stored, other.stored)):
+            for name, count in theirs.items():
+                mine[name] = mine.get(name, 0) + count * times
+        self.dot_operations += other.dot_operations * times
+        self.other_operations += other.other_operations * times
+        self.exact = self.exact and other.exact
+
+
+Known = dict[Var, Expr]
+
+
+def workload(kernel: Kernel, dims: Mapping[str, int]) -> Workload:
+    """The work of one launch of a kernel; `dims` gives every free dim (and scalars that matter)."""
+    known: Known = {
+        var: Const(dims[var.name], var.dtype)
+        for var in (*kernel.dims, *(p for p in kernel.params if isinstance(p, Var)))
+        if var.name in dims
+    }
+    axes = [_turns(axis.start, axis.stop, axis.step, known) for axis in kernel.grid]
+    total = Workload(turns=math.prod(len(a) if a is not None else 1 for a in axes))
+    total.exact = None not in axes
+    sample = list(_sample([a or range(1) for a in axes]))
+    for point in sample:
+        turn = known | {
+            axis.var: Const(at, INDEX) for axis, at in zip(kernel.grid, point, strict=True)
+        }
+        total.add(_body(kernel.body, turn), total.turns / len(sample))
+    return total
+
+
+def checked_axes(kernel: Kernel) -> tuple[int, int]:
+    """How many axes of accesses still check their bounds, and how many axes there are."""
+    axes = [a for stmt in walk(kernel.body) for r in regions(stmt) for a in r.axes]
+    return sum(a.checked for a in axes), len(axes)
+
+
+def _sample(axes: Sequence[range]) -> Iterator[tuple[int, ...]]:
+    """Turns evenly spaced in the grid's order: all of them where they are few."""
+    total = math.prod(len(a) for a in axes)
+    count = min(total, _SAMPLES)
+    for i in range(count):
+        rest, point = (2 * i + 1) * total // (2 * count), []
+        for axis in reversed(axes):
+            rest, at = divmod(rest, len(axis))
+            point.append(axis[at])
+        yield tuple(reversed(point))
+
+
+def _value(expr: Expr, known: Known) -> int | None:
+    found = constant(substitute(expr, known))
+    return None if found is None else int(found)
+
+
+def _turns(start: Expr, stop: Expr, step: Expr, known: Known) -> range | None:
+    numbers = [_value(e, known) for e in (start, stop, step)]
+    if None in numbers or not numbers[2]:
+        return None
+    return range(*(n for n in numbers if n is not None))
+
+
+def _body(body: Iterable[ins.Stmt], known: Known) -> Workload:
+    total = Workload()
+    known = dict(known)
+    for stmt in body:
+        match stmt:
+            case ins.Let(var=var, value=value):
+                number = constant(substitute(value, known))
+                if number is not None:
+                    known[var] = Const(number, var.dtype)
+            case ins.For():
+                _loop(stmt, known, total)
+            case ins.While():
+                total.exact = False
+                total.add(_body(itertools.chain(stmt.before, stmt.body), known))
+            case ins.If():
+                _branch(stmt, known, total)
+            case _:
+                _instruction(stmt, total)
+    return total
+
+
+def _loop(loop: ins.For, known: Known, total: Workload) -> None:
+    turns = _turns(loop.start, loop.stop, loop.step, known)
+    if turns is None:
+        total.exact = False
+        total.add(_body(loop.body, known))
+        return
+    # A body without control flow is the same work in every turn.
+    varies = any(isinstance(s, ins.For | ins.While | ins.If) for s in loop.body)
+    sample = list(_sample([turns]))[: None if varies else 1]
+    for (at,) in sample:
+        one = _body(loop.body, known | {loop.var: Const(at, loop.var.dtype)})
+        total.add(one, len(turns) / len(sample))
+
+
+def _branch(branch: ins.If, known: Known, total: Workload) -> None:
+    chosen = _value(branch.condition, known)
+    then, otherwise = _body(branch.then, known), _body(branch.otherwise, known)
+    if chosen is None:
+        total.exact = False
+        chosen = _size(then) >= _size(otherwise)
+    total.add(then if chosen else otherwise)
+
+
+def _size(work: Workload) -> float:
+    return work.dot_operations + work.other_operations + sum([*work.loaded.values(), *work.stored.values()])
+
+
+def _instruction(stmt: ins.Instruction, total: Workload) -> None:
+    for region in reads(stmt):
+        _count(total.loaded, region, stmt)
+    for region in writes(stmt):
+        _count(total.stored, region, stmt)
+    if isinstance(stmt, ins.Dot):
+        total.dot_operations += 2 * _elements(stmt.out) * stmt.a.type.shape[-1]
+    elif isinstance(stmt, ins.Fma):
+        total.other_operations += 2 * _elements(stmt.out)
+    elif isinstance(stmt, ins.Reduce | ins.Scan):
+        total.other_operations += _elements(stmt.x)
+    elif isinstance(stmt, _ELEMENTWISE):
+        total.other_operations += _elements(stmt.out)
+
+
+def _count(counter: dict[str, float], region: Region, stmt: ins.Instruction) -> None:
+    memory = region.memory
+    if memory.role is Role.BUFFER:
+        return
+    count = math.prod(a.size for a in region.axes)
+    if isinstance(stmt, ins.Gather | ins.Scatter):
+        count *= _elements(stmt.ids)
+    counter[memory.name] = counter.get(memory.name, 0) + count * memory.dtype.bits / 8
+
+
+def _elements(value: Value) -> int:
+    return math.prod(value.type.shape)

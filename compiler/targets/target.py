@@ -1,0 +1,72 @@
+"""What a machine is to the compiler: data, not behaviour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dslc.compiler.layout import BankModel, Layout
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySpace:
+    """A memory of the machine: `bytes` per `unit` (a block's share, a partition, a core)."""
+
+    name: str
+    bytes: int
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """One instruction of a matrix unit: d[m, n] = a[m, k] b[k, n] + c[m, n].
+
+    `types` lists the dtype names (a, b, accumulator) that it takes. The layouts spread each operand
+    over the unit's threads; an operand that the unit reads from memory has none.
+    """
+
+    name: str
+    m: int
+    n: int
+    k: int
+    types: tuple[tuple[str, str, str], ...]
+    a: Layout | None
+    b: Layout | None
+    c: Layout
+
+    @property
+    def threads(self) -> int:
+        """How many threads issue it together."""
+        return self.c.threads
+
+    def takes(self, a: str, b: str) -> bool:
+        """Whether it multiplies elements of these dtype names."""
+        return any((a, b) == pair[:2] for pair in self.types)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A machine by its name, such as `cuda:sm_90a`.
+
+    `warp_size` is the number of threads that can exchange registers (1 where none can), `threads` the
+    most threads of a turn. `memories` are listed from the smallest to the largest unit; `banks` are
+    those of the memory that plays `shared`. `units` is how many turns run at once (multiprocessors,
+    cores).
+    """
+
+    name: str
+    family: str
+    title: str
+    warp_size: int
+    threads: int
+    memories: tuple[MemorySpace, ...]
+    atoms: tuple[Atom, ...] = ()
+    banks: BankModel | None = None
+    units: int = 1
+
+    def memory(self, name: str) -> MemorySpace | None:
+        """The memory of that name."""
+        return next((m for m in self.memories if m.name == name), None)
+
+    def atom(self, name: str) -> Atom | None:
+        """The atom of that name."""
+        return next((a for a in self.atoms if a.name == name), None)

@@ -1,0 +1,101 @@
+"""`dslc build`: an artifact for a target, or the text of one of its stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from dslc.cli.compiling import (
+    CompileOptions,
+    compile_options,
+    file_argument,
+    kernel_option,
+    pick_kernel,
+    set_option,
+)
+from dslc.cli.pages import Documented
+from dslc.cli.session import ExitCode, current
+
+if TYPE_CHECKING:
+    from dslc.kernels import Kernel
+
+_EXAMPLES = """
+dslc build softmax.tile -D N=1024 -o build/softmax
+dslc build gemm.tile --emit ir
+dslc build gemm.tile --emit simplify -D K=4096 --set BM=64 -o gemm.ir
+dslc build gemm.tile --emit tile                    the source in canonical form
+dslc build gemm.tile --print-after all --time-passes
+"""
+
+
+@click.command("build", cls=Documented, examples=_EXAMPLES)
+@file_argument
+@kernel_option
+@set_option
+@click.option(
+    "--emit", metavar="STAGE", help="Print a stage instead: tile, ir, the name of a pass, or final."
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="The folder of the package (default: the file's name with .dslc), or the file of --emit.",
+)
+@compile_options
+def command(
+    file: Path,
+    name: str | None,
+    choices: tuple[str, ...],
+    emit: str | None,
+    output: Path | None,
+    options: CompileOptions,
+) -> int:
+    """Compile FILE for a target into a package that `dslc.load` runs.
+
+    A dim that is the extent of a tile must be known: the error names the -D to write. Without
+    --kernel all kernels and programs of the file are built.
+    """
+    if emit == "tile":
+        _write(_canonical(file), output)
+        return ExitCode.OK
+    from dslc.cli.inputs import parse_definitions
+
+    library = options.library(file)
+    kernels = [pick_kernel(library, name, file)] if name else list(library.values())
+    config = parse_definitions(choices, "--set")
+    made = [k.specialize(**_own(k, config, kernels)) for k in kernels]
+    if emit:
+        _write("\n".join(m.source(emit).rstrip("\n") + "\n" for m in made), output)
+        return ExitCode.OK
+    folder = output or Path(file.with_suffix(".dslc").name)
+    library.save(folder, made)
+    current().say(f"{folder}: {', '.join(m.name for m in made)} for {library.target}")
+    return ExitCode.OK
+
+
+def _own(
+    kernel: Kernel, config: dict[str, int | float | bool | str], kernels: Iterable[Kernel]
+) -> dict[str, int | float | bool | str]:
+    """The choices that this kernel has; one that none of them has is left for its error."""
+    elsewhere = {name for k in kernels for name in k.tunes} - set(kernel.tunes)
+    return {name: value for name, value in config.items() if name not in elsewhere}
+
+
+def _canonical(file: Path) -> str:
+    from dslc.frontend.printer import print_module
+    from dslc.frontend.source import read_source
+    from dslc.frontend.tile_parser import parse_tile
+
+    return print_module(parse_tile(read_source(file), str(file)))
+
+
+def _write(text: str, output: Path | None) -> None:
+    if output is None:
+        click.echo(text, nl=not text.endswith("\n"))
+        return
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text(text, encoding="utf-8")
+    current().say(f"wrote {output}")

@@ -1,0 +1,119 @@
+"""The options of every command that compiles, and the library that they ask for."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from dslc.cli.session import session_options
+
+if TYPE_CHECKING:
+    from dslc.kernels import Kernel
+    from dslc.library import Library
+
+
+@dataclass(frozen=True, slots=True)
+class CompileOptions:
+    """What `--target -D -I --print-after --dump-dir --time-passes --no-cache` said, as given."""
+
+    target: str
+    define: tuple[str, ...]
+    include: tuple[Path, ...]
+    print_after: tuple[str, ...]
+    dump_dir: Path | None
+    time_passes: bool
+    cache: bool
+
+    def definitions(self) -> dict[str, Any]:
+        """The values of `-D` by name; DSL0910 for one that cannot be read."""
+        from dslc.cli.inputs import parse_definitions
+
+        return parse_definitions(self.define)
+
+    def library(self, file: Path) -> Library:
+        """The file's kernels, compiled as asked."""
+        import dslc
+
+        return dslc.compile(
+            file,
+            self.target,
+            define=self.definitions(),
+            include=self.include,
+            cache=None if self.cache else False,
+            print_after=self.print_after,
+            dump_dir=self.dump_dir,
+        )
+
+
+def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of compiling and the session's; the command takes them as `options`."""
+
+    @functools.wraps(command)
+    def gathered(**given: Any) -> Any:
+        fields = CompileOptions.__dataclass_fields__
+        options = CompileOptions(**{name: given.pop(name) for name in fields})
+        return command(options=options, **given)
+
+    decorators = (
+        click.option(
+            "-t", "--target", default="interp", show_default=True, envvar="DSLC_TARGET",
+            help="The machine (`dslc targets` lists them).",
+        ),
+        click.option(
+            "-D", "define", multiple=True, metavar="NAME=VALUE",
+            help="Fix a dim or override a const: -D K=4096, -D W=i6. Repeatable.",
+        ),
+        click.option(
+            "-I", "include", multiple=True, metavar="DIR",
+            type=click.Path(exists=True, file_okay=False, path_type=Path),
+            help="Look for imported .tile files here as well. Repeatable.",
+        ),
+        click.option(
+            "--print-after", multiple=True, metavar="PASS",
+            help="Print the Tile IR after this pass (or all) on the standard error.",
+        ),
+        click.option(
+            "--dump-dir", metavar="DIR", type=click.Path(file_okay=False, path_type=Path),
+            help="Write the Tile IR after every pass into numbered files.",
+        ),
+        click.option("--time-passes", is_flag=True, help="Print how long every pass took."),
+        click.option("--cache/--no-cache", default=True, help="Use the compile cache."),
+    )  # fmt: skip
+    wrapped: Callable[..., Any] = gathered
+    for decorator in reversed(decorators):
+        wrapped = decorator(wrapped)
+    return session_options(wrapped)
+
+
+file_argument = click.argument(
+    "file", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path)
+)
+kernel_option = click.option(
+    "-k", "--kernel", "name", metavar="NAME", help="The kernel or program of the file."
+)
+set_option = click.option(
+    "--set", "choices", multiple=True, metavar="NAME=VALUE",
+    help="A tune choice: --set BM=64. Repeatable.",
+)  # fmt: skip
+
+
+def pick_kernel(library: Library, name: str | None, file: Path) -> Kernel:
+    """The named kernel, or the only one; DSL0912 where that is not clear."""
+    from dslc.compiler.diagnostics import did_you_mean, error
+
+    names = list(library)
+    shown = ", ".join(names) or "none"
+    if name is None and len(names) == 1:
+        return library[names[0]]
+    if name is None:
+        raise error(
+            "DSL0912", f"{file} has several kernels", hint=f"say --kernel with one of {shown}"
+        )
+    if name not in library:
+        hint = did_you_mean(name, names) or f"its kernels are {shown}"
+        raise error("DSL0912", f"{file} has no kernel {name}", hint=hint)
+    return library[name]

@@ -1,0 +1,156 @@
+"""`dslc inspect`: what the compiler knows about a kernel, before and after its passes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dslc.cli.compiling import (
+    CompileOptions,
+    compile_options,
+    file_argument,
+    kernel_option,
+    pick_kernel,
+    set_option,
+)
+from dslc.cli.pages import Documented
+
+if TYPE_CHECKING:
+    from dslc.compiler.ir import Kernel as KernelIR
+    from dslc.kernels import Kernel
+    from dslc.specialization import Specialization
+
+_EXAMPLES = """
+dslc inspect softmax.tile --dim M=1024 --dim N=4096
+dslc inspect gemm_quantized.tile -k gemm_quantized --dim M=16 --dim N=4096 --dim K=4096 --set BN=64
+dslc inspect gemm.tile --emit simplify
+"""
+
+
+@click.command("inspect", cls=Documented, examples=_EXAMPLES)
+@file_argument
+@kernel_option
+@set_option
+@click.option(
+    "--dim",
+    "dims",
+    multiple=True,
+    metavar="NAME=SIZE",
+    help="The size of a dim for the counts (default 1024). Repeatable.",
+)
+@click.option("--emit", metavar="STAGE", help="Print a stage instead: tile, ir, a pass, or final.")
+@compile_options
+def command(
+    file: Path,
+    name: str | None,
+    choices: tuple[str, ...],
+    dims: tuple[str, ...],
+    emit: str | None,
+    options: CompileOptions,
+) -> None:
+    """Show a kernel's signature and choices, its IR's size after every pass, memory and work.
+
+    Bytes are those that the loads and stores ask for in one launch, against those of each tensor taken
+    once. Without --kernel every kernel of the file is shown.
+    """
+    from dslc.cli.inputs import parse_definitions, parse_integers
+
+    library = options.library(file)
+    kernels = [pick_kernel(library, name, file)] if name else list(library.values())
+    config = parse_definitions(choices, "--set")
+    sizes = parse_integers(dims, "--dim")
+    for i, kernel in enumerate(kernels):
+        own = {n: v for n, v in config.items() if len(kernels) == 1 or n in kernel.tunes}
+        if emit:
+            click.echo(_specialized(kernel, sizes, own)[0].source(emit).rstrip("\n"))
+            continue
+        if i:
+            click.echo()
+        _show(kernel, sizes, own)
+
+
+DEFAULT_SIZE = 1024
+
+
+def _specialized(
+    kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]
+) -> tuple[Specialization, dict[str, int]]:
+    every = dict.fromkeys(kernel.dims, DEFAULT_SIZE) | dict(sizes)
+    made = kernel.specialize_for(every, config)
+    return made, every | dict(made.fixed)
+
+
+def _show(kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]) -> None:
+    from dslc.compiler.ir import Kernel as KernelIR
+    from dslc.compiler.ir.parser import parse_program
+
+    click.echo(f"{kernel.name}({', '.join(map(str, kernel.parameters))})")
+    if kernel.doc:
+        click.echo(f"  {kernel.doc.splitlines()[0]}")
+    made, every = _specialized(kernel, sizes, config)
+    _line("dims", " ".join(f"{d}={every[d]}" for d in kernel.dims))
+    _line("fixed", " ".join(f"{d}={n}" for d, n in made.fixed.items()))
+    for tune, values in kernel.tunes.items():
+        _line(f"tune {tune}", f"{' | '.join(map(str, values))}   now {made.config.get(tune)}")
+    _stages(made)
+    program = parse_program(made.source("final"), "<final>")
+    if isinstance(program, KernelIR):
+        _work(program, every)
+        return
+    click.echo("\n  a program of " + ", ".join(call.kernel.name for call in program.calls))
+
+
+def _line(label: str, text: str) -> None:
+    if text:
+        click.echo(f"  {label + ':':<14}{text}")
+
+
+def _stages(made: Specialization) -> None:
+    """The size of the IR after every pass: statements, and axes of accesses that are checked."""
+    from dslc.cli.tables import plain_table
+    from dslc.compiler.ir.parser import parse_program
+    from dslc.compiler.ir.rewrite import kernels
+    from dslc.compiler.ir.traverse import walk
+    from dslc.compiler.ir.workload import checked_axes
+
+    rows = []
+    for stage in made.stages:
+        if stage in ("tile", "final"):
+            continue
+        parts = kernels(parse_program(made.source(stage), f"<{stage}>"))
+        statements = sum(1 for k in parts for _ in walk(k.body))
+        counts = [checked_axes(k) for k in parts]
+        rows.append(
+            (stage, str(statements), f"{sum(c for c, _ in counts)} of {sum(n for _, n in counts)}")
+        )
+    _indented(plain_table(("stage", "statements", "checked axes"), rows, (1,)))
+
+
+def _work(kernel: KernelIR, sizes: Mapping[str, int]) -> None:
+    from dslc.cli.tables import plain_table, size_text
+    from dslc.compiler.ir.workload import workload
+    from dslc.compiler.passes.memory_plan import describe_plan
+    from dslc.runtime.expression import evaluate
+
+    work = workload(kernel, sizes)
+    rows = []
+    for memory in (*kernel.tensors, *kernel.workspaces):
+        once = _bytes_once(memory, sizes)
+        moved = [size_text(t.get(memory.name, 0)) for t in (work.loaded, work.stored)]
+        rows.append((memory.name, str(memory.dtype), size_text(once), *moved))
+    _indented(plain_table(("tensor", "dtype", "once", "loaded", "stored"), rows, (2, 3, 4)))
+    about = "" if work.exact else "about "
+    operations = work.dot_operations + work.other_operations
+    moved_bytes = sum(work.loaded.values()) + sum(work.stored.values())
+    _line("turns", f"{about}{work.turns}")
+    _line("dot", f"{about}{work.dot_operations:.4g} operations")
+    _line("other", f"{about}{work.other_operations:.4g} operations")
+    if moved_bytes:
+        _line("intensity", f"{about}{operations / moved_bytes:.4g} operations a byte moved")
+    plan = describe_plan(kernel)
+    if plan:
+        _indented(plan)

@@ -1,0 +1,66 @@
+"""Python values -> syntax tree: the constants that a decorated kernel uses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from dslc.compiler.diagnostics import Loc
+from dslc.compiler.dtypes import parse_dtype
+from dslc.frontend import tree
+
+
+def constant(value: object, loc: Loc) -> tree.Expr | None:
+    """The expression for a number, a bool, a string, None, a dtype, a layout, or a list of these.
+
+    None for any other value. A NumPy scalar counts as its Python number.
+    """
+    kind = type(value)
+    if kind.__module__ == "numpy" and hasattr(value, "item") and not hasattr(value, "__len__"):
+        value = value.item()
+    if isinstance(value, tuple | list):
+        items = [constant(v, loc) for v in value]
+        kept = tuple(i for i in items if i is not None)
+        return tree.Sequence(kept, loc=loc) if len(kept) == len(items) else None
+    if value is None or isinstance(value, bool | str):
+        return tree.Literal(value, loc=loc)
+    if isinstance(value, int | float):
+        return _number(int(value) if isinstance(value, int) else float(value), loc)
+    if kind.__module__.startswith("dslc."):
+        if parse_dtype(str(value)) is not None:
+            return tree.Name(str(value), loc=loc)
+        if kind.__module__.startswith("dslc.compiler.layout"):
+            from dslc.frontend.tile_parser import parse_expression
+
+            return parse_expression(str(value), loc.file, at=loc)
+    return None
+
+
+def declarations(
+    const: Mapping[str, object], tune: Mapping[str, list[object]], loc: Loc
+) -> tuple[list[tree.Const | tree.Tune], list[str]]:
+    """The declarations of a decorator's keywords, and the names whose values are no constants."""
+    made: list[tree.Const | tree.Tune] = []
+    strange = []
+    for name, value in const.items():
+        expr = constant(value, loc)
+        if expr is None:
+            strange.append(name)
+        else:
+            made.append(tree.Const(name, expr, loc=loc))
+    for name, values in tune.items():
+        choices = [constant(v, loc) for v in values]
+        kept = tuple(c for c in choices if c is not None)
+        if not kept or len(kept) < len(choices):
+            strange.append(name)
+        else:
+            made.append(tree.Tune(name, kept, loc=loc))
+    return made, strange
+
+
+def _number(value: int | float, loc: Loc) -> tree.Expr | None:
+    if isinstance(value, float) and math.isnan(value):
+        return None  # no expression of the language is a NaN without an operation
+    if value < 0 or (value == 0 and math.copysign(1, value) < 0):
+        return tree.Unary("-", tree.Literal(-value, loc=loc), loc=loc)
+    return tree.Literal(value, loc=loc)

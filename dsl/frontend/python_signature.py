@@ -1,0 +1,125 @@
+"""The parameters of a decorated function, read from the syntax of their annotations."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from dslc.compiler.diagnostics import DiagnosticError, Loc, error
+from dslc.frontend import tree
+from dslc.frontend.python_body import BodyReader
+
+_FORMS = "write `f16[M, K]`, `out[f16[M, K]]`, `strides(f16[M, K], sm, 1)` or a scalar as `i32`"
+
+
+@dataclass
+class _Type:
+    """What has been read of an annotation."""
+
+    node: ast.expr  # dtype or dtype[dims]
+    mode: str = "in"
+    strides: list[ast.expr] | None = None
+    packed: str | None = None
+
+
+def param_types(node: ast.FunctionDef, at: dict[str, Loc]) -> dict[str, ast.expr]:
+    """Each parameter's annotation, string annotations parsed; `at` has the parameters' places."""
+    refused = node.args.vararg or node.args.kwarg or next(iter(node.args.kwonlyargs), None)
+    if refused:
+        message = f"`{refused.arg}`: a kernel's parameters are plain"
+        raise error("DSL0122", message, at[refused.arg], hint="write each parameter out")
+    if node.args.defaults:
+        last = [*node.args.posonlyargs, *node.args.args][-1].arg
+        raise error("DSL0122", "a kernel's parameters have no defaults", at[last])
+    found = {}
+    for arg in (*node.args.posonlyargs, *node.args.args):
+        if arg.annotation is None:
+            message = f"the parameter `{arg.arg}` has no type"
+            raise error("DSL0122", message, at[arg.arg], hint=_FORMS)
+        found[arg.arg] = _Unquote(at[arg.arg]).visit(arg.annotation)
+    return found
+
+
+def dim_names(annotation: ast.expr) -> Iterator[str]:
+    """The names that stand alone as dims or strides: they are bound at the call, never captured."""
+    for inner in ast.walk(annotation):
+        if isinstance(inner, ast.Subscript):
+            yield from (d.id for d in _items(inner.slice) if isinstance(d, ast.Name))
+        elif isinstance(inner, ast.Call):
+            yield from (d.id for d in inner.args[1:] if isinstance(d, ast.Name))
+
+
+def read_param(name: str, annotation: ast.expr, loc: Loc, reader: BodyReader) -> tree.Param:
+    """The parameter that an annotation describes; DSL0122 where it describes none."""
+    found = _read(annotation, reader)
+    dims = None
+    dtype = found.node
+    if isinstance(dtype, ast.Subscript):
+        dims = reader.exprs(_items(dtype.slice))
+        dtype = dtype.value
+    strides = None if found.strides is None else reader.exprs(found.strides)
+    if dims is None and (found.strides is not None or found.packed is not None):
+        raise _refused(annotation, reader, "a scalar has no storage")
+    if dims is not None and strides is not None and len(strides) != len(dims):
+        raise _refused(annotation, reader, f"{len(strides)} strides for {len(dims)} dims")
+    expr = reader.expr(dtype)
+    if not isinstance(expr, tree.Name):
+        raise _refused(annotation, reader, "this is no type")
+    return tree.Param(name, expr, dims, found.mode, strides, found.packed, loc=loc)
+
+
+def _read(node: ast.expr, reader: BodyReader) -> _Type:
+    match node:
+        case ast.Subscript(ast.Name(mode) | ast.Attribute(attr=mode), inner) if mode in _MODES:
+            found = _read(inner, reader)
+            if found.mode != "in":
+                raise _refused(node, reader, f"`{mode}` around `{found.mode}`")
+            found.mode = mode
+            return found
+        case ast.Call(ast.Name("strides") | ast.Attribute(attr="strides"), [inner, *strides], []):
+            found = _read(inner, reader)
+            found.strides = strides
+            return found
+        case ast.Call(ast.Name("packed") | ast.Attribute(attr="packed"), [inner, order], []):
+            found = _read(inner, reader)
+            word = {ast.Name: "id", ast.Constant: "value"}.get(type(order), "")
+            found.packed = str(getattr(order, word, ""))
+            if found.packed != "row":
+                raise _refused(order, reader, 'the one fixed storage is `packed(..., "row")`')
+            return found
+        case ast.Subscript() | ast.Name() | ast.Attribute():
+            return _Type(node)
+        case _:
+            raise _refused(node, reader, "this is no type")
+
+
+_MODES = ("out", "inout")
+
+
+def _refused(node: ast.expr, reader: BodyReader, message: str) -> DiagnosticError:
+    return error("DSL0122", message, reader.loc(node), hint=_FORMS)
+
+
+def _items(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
+class _Unquote(ast.NodeTransformer):
+    """Parses the strings in an annotation; what was in a string has the string's place."""
+
+    def __init__(self, loc: Loc) -> None:
+        self.param = loc
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        """The expression in a string."""
+        if not isinstance(node.value, str):
+            return node
+        try:
+            inner = ast.parse(node.value.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            message = f"{node.value[:60]!r} is no type"
+            raise error("DSL0122", message, self.param, hint=_FORMS) from None
+        for part in ast.walk(inner):
+            ast.copy_location(part, node)
+        return inner

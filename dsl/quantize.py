@@ -1,0 +1,120 @@
+"""Weights to codes with group scales, and back: what the quantised products take.
+
+A group is `group` rows of one column, as in `s: f16[K // G, N]`. Integers with a sign and floats are
+quantised symmetrically: w ~ code * scale. Unsigned integers get a zero point of the weights' own type:
+w ~ (code - zero) * scale (Jacob et al., "Quantization and Training of Neural Networks for Efficient
+Integer-Arithmetic-Only Inference", CVPR 2018, section 2.1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from dslc.compiler.diagnostics import error
+from dslc.compiler.dtypes import DType, Kind, decode, encode, limits, parse_dtype, storage_dtype
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Quantized:
+    """A quantised matrix: `codes` [K, N], `scales` [K // group, N] and, unsigned, `zero_points`.
+
+    Arrays follow the storage convention of a call: integers are their values, floats of 8 bits and
+    fewer their bit patterns. `zero_points` has the shape of `scales` and the type of the codes; it is
+    None for symmetric types.
+    """
+
+    dtype: DType
+    scale_dtype: DType
+    group: int
+    codes: Array
+    scales: Array
+    zero_points: Array | None
+
+
+def quantize(
+    weights: Array, dtype: DType | str, group: int = 128, scale_dtype: DType | str = "f16"
+) -> Quantized:
+    """Quantise a float matrix [K, N] in groups of `group` rows of a column, rounding to nearest.
+
+    The scale is rounded to `scale_dtype` first, so that the codes make up for its rounding. A group
+    of zeros has codes of zero. Errors (DSL0790): not a matrix of finite numbers, rows that the group
+    does not divide, a dtype that has no codes to choose from, scales out of their dtype's range.
+    """
+    target, scale_type = _dtype(dtype), _float(scale_dtype)
+    if not (target.is_integer or target.kind is Kind.FLOAT) or target.bits > 8:
+        raise error(
+            "DSL0790", f"weights cannot be quantised to {target}", hint="u1..u8, i1..i8, fNeXmY"
+        )
+    groups = _in_groups(weights, group)
+    least, greatest = float(limits(target).least), float(limits(target).greatest)
+    if target.kind is Kind.UINT:
+        low = np.minimum(groups.min(axis=1), 0.0)
+        span = np.maximum(groups.max(axis=1), 0.0) - low
+        scales = _scales(span / greatest, scale_type)
+        zeros = np.rint(-low / decode(scales, scale_type)).clip(0, greatest)
+    else:
+        # i1 holds -1 and 0: its one step is the whole span.
+        steps = max(greatest, 1.0)
+        scales = _scales(np.abs(groups).max(axis=1) / steps, scale_type)
+        zeros = np.zeros(scales.shape)
+    scaled = groups / decode(scales, scale_type)[:, None, :].astype(np.float64)
+    if target.is_integer:
+        scaled = (np.rint(scaled) + zeros[:, None, :]).clip(least, greatest).astype(np.int64)
+    codes = encode(scaled, target, saturate=True).reshape(weights.shape)
+    points = zeros.astype(storage_dtype(target)) if target.kind is Kind.UINT else None
+    return Quantized(target, scale_type, group, codes, scales, points)
+
+
+def dequantize(quantized: Quantized) -> Array:
+    """The matrix that the codes stand for, float32 [K, N]."""
+    rows, columns = quantized.codes.shape
+    shape = (rows // quantized.group, quantized.group, columns)
+    values = decode(quantized.codes, quantized.dtype).astype(np.float32).reshape(shape)
+    if quantized.zero_points is not None:
+        values = values - quantized.zero_points[:, None, :].astype(np.float32)
+    scales = decode(quantized.scales, quantized.scale_dtype).astype(np.float32)
+    return np.asarray((values * scales[:, None, :]).reshape(rows, columns))
+
+
+def _dtype(dtype: DType | str) -> DType:
+    found = parse_dtype(dtype) if isinstance(dtype, str) else dtype
+    if found is None:
+        raise error("DSL0790", f"there is no dtype {dtype!r}", hint="u4, i6, f6e3m2, ...")
+    return found
+
+
+def _float(dtype: DType | str) -> DType:
+    found = _dtype(dtype)
+    if not found.is_float:
+        raise error("DSL0790", f"scales are floats, not {found}", hint="f16, bf16, f32 or e8m0")
+    return found
+
+
+def _in_groups(weights: Array, group: int) -> Array:
+    """The weights as float64 [K // group, group, N]."""
+    if weights.ndim != 2:
+        raise error("DSL0790", f"weights to quantise are a matrix [K, N], not {weights.ndim}-d")
+    rows, columns = weights.shape
+    if group < 1 or rows % group or not rows:
+        raise error("DSL0790", f"a group of {group} rows does not divide the {rows} rows")
+    values = weights.astype(np.float64)
+    if not np.isfinite(values).all():
+        raise error("DSL0790", "weights to quantise must be finite; there are inf or NaN")
+    return values.reshape(rows // group, group, columns)
+
+
+def _scales(exact: Array, dtype: DType) -> Array:
+    """The scales in storage of their dtype: never zero, and one for a group of zeros."""
+    if float(exact.max(initial=0.0)) > limits(dtype).greatest:
+        raise error("DSL0790", f"a scale of {exact.max():.3g} is past the range of {dtype}")
+    exact = np.where(exact == 0, 1.0, exact)
+    if dtype.kind is Kind.SCALE:
+        exact = np.exp2(np.ceil(np.log2(exact)))  # the power of two below would clip
+    rounded = decode(encode(exact, dtype), dtype).astype(np.float64)
+    smallest = limits(dtype).smallest_subnormal or limits(dtype).smallest_normal
+    assert smallest is not None, dtype
+    return encode(np.where(rounded == 0, smallest, rounded), dtype)

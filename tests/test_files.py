@@ -1,0 +1,50 @@
+"""What every file of the project keeps to: its size, its name, its docstring."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("dsl", "compiler", "codegen", "runtime")
+SOURCES = sorted(p for room in ROOMS for p in (ROOT / room).rglob("*.py"))
+WRITTEN = SOURCES + sorted(p for d in ("tests", "examples") for p in (ROOT / d).rglob("*.py"))
+LIMIT = 400
+FORBIDDEN = {"utils", "util", "helpers", "helper", "manager", "base", "common", "core", "misc"}
+# The definitions that every other room reads top-down; splitting them would hide the whole.
+LONGER = {"compiler/ir/instructions.py"}
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def test_no_source_is_longer_than_the_limit() -> None:
+    lengths = {name_of(p): len(p.read_text(encoding="utf-8").splitlines()) for p in SOURCES}
+    assert not {n: count for n, count in lengths.items() if count > LIMIT and n not in LONGER}
+
+
+def test_names_say_what_is_inside() -> None:
+    assert not [
+        name_of(p) for p in WRITTEN if FORBIDDEN & {p.stem, *p.relative_to(ROOT).parent.parts}
+    ]
+
+
+def test_every_source_opens_with_what_it_is() -> None:
+    bare = [
+        name_of(p)
+        for p in SOURCES
+        if not (ast.get_docstring(ast.parse(p.read_text(encoding="utf-8"))) or "").strip()
+    ]
+    assert not bare
+
+
+def test_no_packages_among_the_tests() -> None:
+    assert not [name_of(p) for p in (ROOT / "tests").rglob("__init__.py")]
+
+
+@pytest.mark.parametrize("name", ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"])
+def test_the_documents_stand_at_the_root(name: str) -> None:
+    assert (ROOT / name).stat().st_size > 200
