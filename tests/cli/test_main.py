@@ -54,7 +54,13 @@ def test_a_command_close_by_is_suggested(capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.parametrize(
     ("argv", "code"),
-    [(["--help"], 0), (["-V"], 0), (["--nonsense"], 2), (["explain"], 2), (["explain", "--list"], 0)],
+    [
+        (["--help"], 0),
+        (["-V"], 0),
+        (["--nonsense"], 2),
+        (["explain"], 2),
+        (["explain", "--list"], 0),
+    ],
 )
 def test_exit_codes_of_plain_use(
     argv: list[str], code: int, capsys: pytest.CaptureFixture[str]

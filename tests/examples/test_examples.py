@@ -239,7 +239,7 @@ def test_both_front_ends_give_one_tree(file: str) -> None:
     for name, node in named.items():
         if isinstance(node, tree.Function):
             continue
-        for item in parse_tile(getattr(module, name).tile, name).items:
+        for item in getattr(module, name).__dslc_tree__().items:
             if isinstance(item, tree.Const):
                 assert item in consts
             elif not isinstance(item, tree.Import) and item.name in named:
