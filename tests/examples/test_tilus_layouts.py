@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.layout import bank_conflicts, parse_layout
 from dslc.compiler.targets import find_target
 
@@ -44,6 +43,7 @@ def test_row_major_memory_would_conflict() -> None:
     assert bank_conflicts(LAYOUTS["layout_a"], plain, 16, BANKS, (0, 0, 0)).ways == 8
 
 
-def test_the_figure_swizzles_out_of_its_columns() -> None:
-    with pytest.raises(DiagnosticError):
-        parse_layout("local(1, 2).swizzle(local(16, 4), dim=1, log_step=1).local(1, 8)")
+def test_the_figure_is_twice_as_wide() -> None:
+    figure = parse_layout("local(1, 2).swizzle(local(16, 4), dim=1, log_step=1).local(1, 8)")
+    assert figure.shape == (16, 64)
+    assert LAYOUTS["shared_layout_c"].shape == LAYOUTS["layout_c"].shape == (16, 32)
