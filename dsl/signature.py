@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from dslc.compiler.diagnostics import DiagnosticError, Loc, did_you_mean, error
 from dslc.compiler.dtypes import DType
-
-_EMPTY: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class Signature:
     name: str
     parameters: tuple[Parameter, ...]
     dims: tuple[str, ...] = ()
-    tunes: Mapping[str, tuple[object, ...]] = _EMPTY
+    tunes: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     doc: str | None = None
     loc: Loc | None = None
 
