@@ -9,57 +9,67 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from dslc.kernels import Kernel
 
 if TYPE_CHECKING:
-    from dslc.frontend.tree import Module
     from dslc.kernels import Origin
 
 Function = Callable[..., Any]
+Kind = Literal["kernel", "program"]
 
 
 class DecoratedKernel(Kernel):
-    """A kernel from a Python function, which `__wrapped__` is.
+    """A kernel from a Python function; `__wrapped__` is the function.
 
     It is compiled for `target`, or else for what `DSLC_TARGET` says, or else for the interpreter. The
-    source is read at the first use, so that it may name what its module defines further down.
+    source is read at the first use, so that it may name what the module defines further down.
     """
 
     __wrapped__: Function
 
     def __init__(
-        self, function: Function, read: Callable[[Function], Module], target: str | None
+        self, function: Function, kind: Kind, values: dict[str, object], target: str | None
     ) -> None:
         super().__init__(self._origin_for_target)
         functools.update_wrapper(self, function)
-        self._read = read
+        self._kind = kind
+        self._values = values
         self._target = target
-        self._module: Module | None = None
         self._origins: dict[str, Origin] = {}
-        self._reading = threading.RLock()
+        self._decorated_lock = threading.Lock()
 
     def __reduce__(self) -> str:
-        return self.__qualname__  # pickles as functions do: by where it is found
+        return self.__qualname__
 
-    def __dslc_tree__(self) -> Module:
-        """The syntax tree of the kernel and what it captured, for a program that calls it."""
-        with self._reading:
-            if self._module is None:
-                self._module = self._read(self.__wrapped__)
-            return self._module
+    def __dslc_definition__(
+        self,
+    ) -> tuple[Kind, Function, dict[str, object], dict[str, list[object]]]:
+        """Kind, function, constants and choices: what a program that calls this reads of it."""
+        tune = {n: list(v) for n, v in self._values.items() if isinstance(v, list | tuple)}
+        const = {n: v for n, v in self._values.items() if n not in tune}
+        return self._kind, self.__wrapped__, const, tune
 
     def _origin_for_target(self) -> Origin:
-        from dslc.building import build_options, default_target
-        from dslc.templates import origins
+        from dslc.building import default_target
 
         target = self._target or default_target()
         if target not in self._origins:
-            with self._reading:
-                found = origins(self.__dslc_tree__(), build_options(target))
-                self._origins.setdefault(target, found[self.__wrapped__.__name__])
+            with self._decorated_lock:
+                if target not in self._origins:
+                    self._origins[target] = self._compile(target)
         return self._origins[target]
+
+    def _compile(self, target: str) -> Origin:
+        from dslc.building import build_options
+        from dslc.frontend import parse_function, parse_program_function
+        from dslc.templates import origins
+
+        parse = parse_function if self._kind == "kernel" else parse_program_function
+        _, _, const, tune = self.__dslc_definition__()
+        module = parse(self.__wrapped__, const=const, tune=tune)
+        return origins(module, (), build_options(target))[self.__wrapped__.__name__]
 
 
 @overload
@@ -73,37 +83,23 @@ def kernel(
 
     A keyword becomes a `const` of the kernel, or a `tune` where it is a list of choices.
     """
-
-    def read(function: Function) -> Module:
-        from dslc.frontend.python_parser import parse_function
-
-        tune = {n: list(v) for n, v in values.items() if isinstance(v, list | tuple)}
-        const = {n: v for n, v in values.items() if n not in tune}
-        return parse_function(function, const=const, tune=tune)
-
-    return _decorate(function, read, target)
+    return _decorate(function, "kernel", values, target)
 
 
 @overload
 def program(function: Function, /) -> Kernel: ...
 @overload
-def program(*, target: str | None = None) -> Callable[[Function], Kernel]: ...
+def program(*, target: str | None = None, **values: Any) -> Callable[[Function], Kernel]: ...
 def program(
-    function: Function | None = None, /, *, target: str | None = None
+    function: Function | None = None, /, *, target: str | None = None, **values: Any
 ) -> Kernel | Callable[[Function], Kernel]:
-    """Make a program of a function that calls decorated kernels: several kernels, one dispatch."""
-
-    def read(function: Function) -> Module:
-        from dslc.frontend.python_parser import parse_program_function
-
-        return parse_program_function(function)
-
-    return _decorate(function, read, target)
+    """Make a program of a function that calls kernels: several kernels, one dispatch."""
+    return _decorate(function, "program", values, target)
 
 
 def _decorate(
-    function: Function | None, read: Callable[[Function], Module], target: str | None
+    function: Function | None, kind: Kind, values: dict[str, object], target: str | None
 ) -> Kernel | Callable[[Function], Kernel]:
     if function is None:
-        return lambda f: DecoratedKernel(f, read, target)
-    return DecoratedKernel(function, read, target)
+        return lambda f: DecoratedKernel(f, kind, values, target)
+    return DecoratedKernel(function, kind, values, target)

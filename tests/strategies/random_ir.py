@@ -35,6 +35,11 @@ UNARY = {
     BOOL: ("not",),
 }
 COMPUTING = tuple(ARITHMETIC)
+SIMPLE = (
+    "unary", "binary", "compare", "fma", "where", "cast", "reduce", "scan", "transpose", "reshape",
+    "broadcast", "repeat", "concat", "extract", "dot", "load", "gather", "let", "full", "arange",
+    "buffer", "read", "atomic",
+)  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
@@ -156,9 +161,8 @@ class Builder:
     # Statements
 
     def statement(self) -> None:
-        simple = ["unary", "binary", "compare", "fma", "where", "cast", "reduce", "scan", "transpose", "reshape", "broadcast", "repeat", "concat", "extract", "dot", "load", "gather", "let", "full", "arange", "buffer", "read", "atomic"]
         deep = ["loop", "loop", "branch", "turns"] if self.depth < 2 else []
-        getattr(self, f"make_{self.choose(*simple, *deep)}")()
+        getattr(self, f"make_{self.choose(*SIMPLE, *deep)}")()
 
     def make_full(self) -> None:
         self.full(self.choose(*COMPUTING), self.shape())
@@ -385,7 +389,7 @@ def kernels(draw: st.DrawFn, statements: int = 8, turns: bool = True) -> Kernel:
     memories = [
         Memory("x", F32, (m, columns), Role.IN),
         Memory("w", U4, (columns,), Role.IN),
-        Memory("ids", I32, (m,), Role.IN),
+        Memory("ids", I32, (n,), Role.IN),
     ]
     scalars: list[Expr] = [m, n]
     divisors = {v: draw(st.sampled_from([1, 2, 4])) for v in (m, n)}

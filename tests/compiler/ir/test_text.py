@@ -9,7 +9,8 @@ from dslc.compiler.ir.traverse import INSTRUCTIONS, walk
 from hypothesis import given, settings
 
 EVERY = """\
-kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, @s: inout f32[M, n] strides (sm, 1), @y: out f32[M, N], @lock: inout i32[8], n: i32) {
+kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
+@s: inout f32[M, n] strides (sm, 1), @y: out f32[M, N], @lock: inout i32[8], n: i32) {
   doc "All of it: \\"quoted\\" and \\n two lines"
   fixed K = 64
   config BM = 16, BN = 32
@@ -61,7 +62,8 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, @s: inout
   print "hello"
   print "values", %d, m, read(%old), i
   assert m < M, "in range"
-  %acc, last: i32 = for k in range(0, 64, 16) stages=3 unroll=2 split=4 carry (%in : f32[16, 16] = %d, t : i32 = i32(0)) {
+  %acc, last: i32 = for k in range(0, 64, 16) stages=3 unroll=2 split=4 \
+carry (%in : f32[16, 16] = %d, t : i32 = i32(0)) {
     %next = add %in, %in : f32[16, 16]
     yield %next, t + i32(1)
   }
