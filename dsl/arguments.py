@@ -25,7 +25,7 @@ def prepare(
 ) -> dict[str, Argument]:
     """Every argument as an array or a number, by parameter in order.
 
-    DSL0758 for a scalar that does not fit, DSL0772 for an output that shares memory with another
+    DSL0758 for a scalar that does not fit, DSL0742 for an output that shares memory with another
     argument, and the errors of `tensor`.
     """
     ready: dict[str, Argument] = {}
@@ -129,7 +129,7 @@ def _refuse_overlaps(parameters: Sequence[Parameter], ready: Mapping[str, Argume
 
 def _overlap(written: Parameter, other: Parameter) -> DiagnosticError:
     return error(
-        "DSL0772",
+        "DSL0742",
         f"the arguments {written.name} ({written.mode}) and {other.name} share memory",
         hint="give the output memory of its own, or make it one `inout` parameter",
     )

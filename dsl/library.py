@@ -45,7 +45,7 @@ class Library(Mapping[str, Kernel]):
             return self._kernels[name]
         known = ", ".join(self._kernels) or "none"
         hint = did_you_mean(name, self._kernels) or f"its kernels are {known}"
-        found = error("DSL0774", f"{self.name} has no kernel {name}", hint=hint)
+        found = error("DSL0744", f"{self.name} has no kernel {name}", hint=hint)
         raise UnknownKernelError(found.diagnostics)
 
     def __getattr__(self, name: str) -> Kernel:

@@ -20,12 +20,12 @@ from dslc.signature import Parameter
 
 
 def pack(parameter: Parameter, stored: Param, codes: object) -> Array:
-    """Codes as the parameter is stored. DSL0776, and DSL078x for codes that do not fit."""
+    """Codes as the parameter is stored. DSL0746, and DSL078x for codes that do not fit."""
     _check_low_bit(parameter)
     array = as_array(codes, parameter.dtype.name, param=parameter.name)
     if array.ndim != len(parameter.dims or ()):
         text = f"codes of shape {array.shape} do not fit {parameter}"
-        raise error("DSL0776", text, hint="what is packed already is passed as it is")
+        raise error("DSL0746", text, hint="what is packed already is passed as it is")
     if stored.packed is None:
         return np.ascontiguousarray(array)
     return packing.pack(array, stored.packed)
@@ -44,4 +44,4 @@ def unpack(parameter: Parameter, stored: Param, packed: object, dims: Mapping[st
 def _check_low_bit(parameter: Parameter) -> None:
     if parameter.dims is None or not parameter.dtype.is_low_bit:
         hint = "tensors of dtypes below 8 bits have one"
-        raise error("DSL0776", f"{parameter} has no packed storage", hint=hint)
+        raise error("DSL0746", f"{parameter} has no packed storage", hint=hint)

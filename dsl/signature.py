@@ -65,7 +65,7 @@ class Signature:
         raise self._unknown(name, [p.name for p in self.parameters], "parameter")
 
     def match(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Matched:
-        """Arguments to parameters; DSL0755 to DSL0771 where they do not fit."""
+        """Arguments to parameters; DSL0755 to DSL0741 where they do not fit."""
         names = [p.name for p in self.parameters]
         if len(args) > len(names):
             raise self._count(len(args))
@@ -75,7 +75,7 @@ class Signature:
             if name not in names:
                 options[name] = value
             elif name in arguments:
-                raise error("DSL0771", f"{self.name} got the argument {name} twice", self.loc)
+                raise error("DSL0741", f"{self.name} got the argument {name} twice", self.loc)
             else:
                 arguments[name] = value
         if len(arguments) < len(names):

@@ -72,24 +72,24 @@ class Specialization:
         for name, value in matched.config.items():
             if self.config[name] != plain_choice(value):
                 text = f"{self.name} was compiled for {name} = {self.config[name]}, not {value}"
-                raise error("DSL0773", text)
+                raise error("DSL0743", text)
         self.launch(prepare(self.parameters, matched.arguments), matched.dims)
 
     def launch(self, ready: Mapping[str, Argument], stated: Mapping[str, int]) -> None:
-        """Run over prepared arguments; DSL0773 where a stated dim is not what they say."""
+        """Run over prepared arguments; DSL0743 where a stated dim is not what they say."""
         for dim, value in stated.items():
             size = self.fixed.get(dim, dim_size(self.parameters, ready, dim))
             if size is not None and size != value:
                 text = f"{self.name}: {dim} is {size} in the arguments, not {value} as stated"
-                raise error("DSL0773", text)
+                raise error("DSL0743", text)
         packed = {p.name: pack(p, s, ready[p.name]) for p, s in self._tiled if _is_codes(p, ready)}
         self._executable.launch({**ready, **packed} if packed else ready)
 
     def source(self, stage: str = "final") -> str:
-        """The program's text at a stage: one of `stages`; DSL0775 for any other."""
+        """The program's text at a stage: one of `stages`; DSL0745 for any other."""
         if stage not in self._stages:
             hint = did_you_mean(stage, self._stages) or f"there are {', '.join(self._stages)}"
-            raise error("DSL0775", f"{self.name} has no stage {stage}", hint=hint)
+            raise error("DSL0745", f"{self.name} has no stage {stage}", hint=hint)
         return self._stages[stage]()
 
     def pack(self, param: str, codes: object) -> Array:
