@@ -1,6 +1,63 @@
 """DSL07xx: arguments at the call, buffers, files and packs."""
 
 ENTRIES: dict[str, tuple[str, str]] = {
+    "DSL0740": (
+        "A function of the language is called outside a kernel",
+        "The names of `dslc.lang` say what a kernel does. A kernel's body is compiled from its source "
+        "and never executed, so in plain Python they have nothing to do. Layouts are the exception.\n\n"
+        "Wrong:  acc = zeros(f32, [16, 16])    # in a plain function\n"
+        "Right:  @dslc.kernel above the function; numpy.zeros((16, 16), numpy.float32) elsewhere",
+    ),
+    "DSL0741": (
+        "An argument is given twice",
+        "An argument is passed by its position or by its parameter's name, not both.\n\n"
+        "Wrong:  lib.add(x, y, z, x=x)\n"
+        "Right:  lib.add(x, y, z)",
+    ),
+    "DSL0742": (
+        "An output shares memory with another argument",
+        "Parallel turns run in any order and at once, and the compiler keeps what it has read: it "
+        "relies on outputs having memory of their own. Inputs may share memory with each other.\n\n"
+        "Wrong:  lib.softmax(x, x)\n"
+        "Right:  y = numpy.empty_like(x); lib.softmax(x, y)\n"
+        "        or a kernel with the one parameter `x: inout f32[M, N]`",
+    ),
+    "DSL0743": (
+        "A stated dim or choice is not that of the call",
+        "A dim given by name is checked against the arguments' shapes. A specialisation has its tune "
+        "choices for good.\n\n"
+        "Wrong:  lib.gemm(a, b, c, K=128)    # a.shape == (16, 4096)\n"
+        "Right:  lib.gemm(a, b, c, K=4096)",
+    ),
+    "DSL0744": (
+        "The library has no such kernel",
+        "A library has the kernels and programs of its file, those that it imports included. "
+        "`list(lib)` names them.\n\n"
+        "Wrong:  lib.sofmax(x, y)\n"
+        "Right:  lib.softmax(x, y)",
+    ),
+    "DSL0745": (
+        "The kernel has no such stage",
+        "A kernel can be shown as `tile` (its source in canonical form), `ir` (Tile IR as the checker "
+        "gives it), after each pass by the pass's name, and `final` (what its machine takes). A kernel "
+        "from a package has the last alone.\n\n"
+        'Wrong:  lib.gemm.source("simplfy")\n'
+        'Right:  lib.gemm.source("simplify")',
+    ),
+    "DSL0746": (
+        "What is packed is no codes of a low-bit parameter",
+        "`pack` and `unpack` are for tensor parameters of dtypes below 8 bits. `pack` takes codes, one "
+        "element a byte, of the parameter's rank.\n\n"
+        'Wrong:  lib.w4a16.pack("a", activations)\n'
+        'Right:  lib.w4a16.pack("w", codes)    # codes.shape == (K, N)',
+    ),
+    "DSL0747": (
+        "The package holds no kernel for these arguments",
+        "A package holds kernels that were compiled ahead of time, each for its fixed dims and tune "
+        "choices. None of them fits this call.\n\n"
+        "Wrong:  a kernel saved for K = 4096 called with K = 1024\n"
+        "Right:  lib.save(path, [lib.gemm.specialize(K=1024), lib.gemm.specialize(K=4096)])",
+    ),
     "DSL0751": (
         "An argument has the wrong number of axes",
         "A tensor parameter `a: f16[M, K]` takes an array with as many axes as it has dims.\n\n"
@@ -60,6 +117,13 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "The kernel says what it needs of its arguments with `require`; the compiler relies on it.\n\n"
         "Wrong:  require K % 128 == 0, called with K = 100\n"
         "Right:  pad the arrays, or choose another kernel",
+    ),
+    "DSL0790": (
+        "These weights cannot be quantised so",
+        "`dslc.quantize` takes a matrix [K, N] of finite floats, a dtype of 1 to 8 bits, and a group "
+        "that divides K; the scales must lie in the range of their dtype.\n\n"
+        "Wrong:  quantize(w, 'u4', group=100)    # w has 4096 rows\n"
+        "Right:  quantize(w, 'u4', group=128)",
     ),
     "DSL0760": (
         "an argument that is no array",
@@ -150,12 +214,5 @@ The file is right, but the tensor's elements are packed in a way that has no arr
 Wrong: a tensor of dtype F4 as an input.
 Right: the same numbers stored as U8 codes, one a byte.
 """,
-    ),
-    "DSL0790": (
-        "These weights cannot be quantised so",
-        "`dslc.quantize` takes a matrix [K, N] of finite floats, a dtype of 1 to 8 bits, and a group "
-        "that divides K; the scales must lie in the range of their dtype.\n\n"
-        "Wrong:  quantize(w, 'u4', group=100)    # w has 4096 rows\n"
-        "Right:  quantize(w, 'u4', group=128)",
     ),
 }
