@@ -29,7 +29,7 @@ class Specialization:
     def __init__(
         self, signature: Signature, artifact: Artifact, executable: Executable, stages: Stages
     ) -> None:
-        self._signature = signature
+        self.signature = signature
         self._executable = executable
         self._stages = stages
         self._tiled = [
@@ -45,7 +45,7 @@ class Specialization:
     @property
     def name(self) -> str:
         """The kernel's name."""
-        return self._signature.name
+        return self.signature.name
 
     @property
     def target(self) -> str:
@@ -55,7 +55,7 @@ class Specialization:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in the caller's order."""
-        return self._signature.parameters
+        return self.signature.parameters
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class Specialization:
 
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Run the kernel. Dims and tunes may be stated by keyword: they must be its own."""
-        matched = self._signature.match(args, kwargs)
+        matched = self.signature.match(args, kwargs)
         for name, value in matched.config.items():
             if self.config[name] != plain_choice(value):
                 text = f"{self.name} was compiled for {name} = {self.config[name]}, not {value}"
@@ -94,15 +94,15 @@ class Specialization:
 
     def pack(self, param: str, codes: object) -> Array:
         """Codes of a low-bit parameter (one a byte) in the storage that the kernel loads."""
-        return pack(self._signature.parameter(param), self._stored(param), codes)
+        return pack(self.signature.parameter(param), self._stored(param), codes)
 
     def unpack(self, param: str, packed: object, **dims: int) -> Array:
         """The inverse of `pack`: codes, one a byte. The parameter's shape follows from the dims."""
         known = {**dims, **self.fixed}
-        return unpack(self._signature.parameter(param), self._stored(param), packed, known)
+        return unpack(self.signature.parameter(param), self._stored(param), packed, known)
 
     def _stored(self, param: str) -> Param:
-        name = self._signature.parameter(param).name
+        name = self.signature.parameter(param).name
         return next(p for p in self.artifact.signature.params if p.name == name)
 
 
