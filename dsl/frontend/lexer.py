@@ -63,6 +63,11 @@ _STRING_END = {
     )
     for quote in ("'", '"', "'''", '"""')
 }
+_BRACKETS = re.compile(
+    r"""\#[^\n]* | '[^'\n]*' | "[^"\n]*" | (?P<open>[(\[{]) | (?P<close>[)\]}])
+    | ^(?P<item>kernel|program|def|const|from)\b""",
+    re.VERBOSE | re.MULTILINE,
+)
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 
 
@@ -103,6 +108,22 @@ class Lexer:
         return " ".join(
             self.source[start : self.starts[loc.end_line - 1] + loc.end_col - 1].split()
         )
+
+    def never_closed(self, token: Token) -> Token | None:
+        """The bracket of an earlier line that is open at a token and that no later line closes.
+
+        Then it is the bracket that is wrong, and not the token.
+        """
+        if not self.brackets or self.brackets[-1].line == token.line:
+            return None
+        depth = 0
+        for found in _BRACKETS.finditer(self.source, self.starts[token.line - 1] + token.col - 1):
+            if found.lastgroup == "item":
+                break
+            depth += {"open": 1, "close": -1}.get(found.lastgroup or "", 0)
+            if depth < 0:
+                return None
+        return self.brackets[-1]
 
     def tokens(self) -> Iterator[Token]:
         """Every token, END last; DiagnosticError where there is no use in going on."""
@@ -217,10 +238,10 @@ class Lexer:
         found = _TOKEN.match(self.source, pos)
         if found is None or found.lastgroup != "NAME" or found["NAME"] not in _STARTS:
             return False
-        self._never_closed()
+        self._unclosed()
         return True
 
-    def _never_closed(self) -> None:
+    def _unclosed(self) -> None:
         opened = self.brackets[-1]
         self._error("DSL0010", f"`{opened.text}` is never closed", opened)
         self.brackets.clear()
@@ -299,7 +320,7 @@ class Lexer:
 
     def _finish(self) -> Iterator[Token]:
         if self.brackets:
-            self._never_closed()
+            self._unclosed()
         if self.last.kind not in _EDGES:
             yield self._edge("NEWLINE")
         while len(self.indents) > 1:
@@ -333,7 +354,7 @@ _EDGES = ("", "NEWLINE")  # the kinds of `last` where a line has no token yet
 _MEANT = {
     "!": "write `not x`, or `!=` to compare",
     "?": "write `a if condition else b`, or `where(condition, a, b)` on tiles",
-    "$": None,
+    "\0": "is this a text file?",
     "\\": "a backslash joins lines only as the last character of its line",
     "\u2018": "write a straight quote: '",
     "\u2019": "write a straight quote: '",

@@ -176,7 +176,10 @@ class _Parser:
         expected = {k for k in self.tables.actions[self.states[-1]] if self._accepts(k)}
         if not self.lexer.damaged:
             line = tuple(self.lexer.line_tokens)
-            self.report(diagnose(Mistake(self.file, token, self.last, line, expected)))
+            opened = self.lexer.never_closed(token)
+            self.report(diagnose(Mistake(self.file, token, self.last, line, expected, opened)))
+            if opened:
+                self.lexer.brackets.clear()
         while not self._is_anchor():
             for stack in (self.states, self.values, self.starts, self.heights):
                 stack.pop()
