@@ -111,9 +111,7 @@ def _receive(
 def _give_back(memory: Memory, tensor: Tensor, given: Argument) -> None:
     """Written codes of a `packed row` parameter go back into the caller's bytes."""
     assert isinstance(given, np.ndarray)
-    if memory.packed is None or memory.role not in _WRITTEN:
-        return
-    if not np.may_share_memory(tensor.codes, given):
+    if memory.role in _WRITTEN and not np.may_share_memory(tensor.codes, given):
         given[...] = pack_bits(tensor.codes, memory.dtype.bits)
 
 
