@@ -143,7 +143,11 @@ def _branch(branch: ins.If, known: Known, total: Workload) -> None:
 
 
 def _size(work: Workload) -> float:
-    return work.dot_operations + work.other_operations + sum([*work.loaded.values(), *work.stored.values()])
+    return (
+        work.dot_operations
+        + work.other_operations
+        + sum([*work.loaded.values(), *work.stored.values()])
+    )
 
 
 def _instruction(stmt: ins.Instruction, total: Workload) -> None:
