@@ -41,7 +41,9 @@ def prepare(
 
 def tensor(parameter: Parameter, value: object) -> Array:
     """The argument of a tensor parameter as an array in its storage dtype, without a copy."""
-    array = as_array(value, parameter.dtype.name, name=parameter.name, writable=parameter.is_written)
+    array = as_array(
+        value, parameter.dtype.name, name=parameter.name, writable=parameter.is_written
+    )
     assert parameter.dims is not None
     if array.ndim != len(parameter.dims) and not is_packed(parameter, array):
         raise error(

@@ -7,7 +7,6 @@ imports), the dims, the tune choices, the target, and the compiler's own sources
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,9 +15,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
-from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.printer import print_program
-from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.machines import Machine
 from dslc.signature import Signature
 from dslc.specialization import Specialization
@@ -85,3 +83,95 @@ def open_cache(choice: CacheChoice = None) -> Cache | None:
     from dslc.runtime.cache import Cache
 
     return Cache(cache_folder() if choice is True else choice)
+
+
+
+def build(
+    program: TileProgram,
+    config: Mapping[str, object],
+    signature: Signature,
+    machine: Machine,
+    options: BuildOptions,
+    tile: Callable[[], str],
+) -> Specialization:
+    """Compile an elaborated program, or take from the cache what was compiled of it before."""
+    passes = shared_passes(options.target)
+    hashes = Hashes(
+        source=digest({"ir": print_program(program, locations=True)}),
+        options=digest({"target": options.target, "passes": repr(passes)}),
+        compiler=compiler_fingerprint(),
+        toolchain=machine.toolchain(),
+    )
+    compiled: list[TileProgram] = []
+
+    def compile_now() -> Artifact:
+        final = run_passes(
+            program, passes, print_after=options.print_after, dump_dir=options.dump_dir
+        )
+        compiled.append(final)
+        return _artifact(final, config, machine, options.target, hashes)
+
+    # Whoever wants to see the passes at work gets them run.
+    observed = options.print_after or options.dump_dir
+    cache = None if observed else options.cache
+    artifact = compile_now() if cache is None else _fetch(cache, hashes, compile_now)
+    executable = machine.load(artifact, compiled[0] if compiled else None)
+    stages = {"tile": tile, **_stages(program, passes), "final": partial(artifact_text, artifact)}
+    return Specialization(signature, artifact, executable, stages)
+
+
+def _artifact(
+    program: TileProgram,
+    config: Mapping[str, object],
+    machine: Machine,
+    target: str,
+    hashes: Hashes,
+) -> Artifact:
+    entry, files = machine.emit(program)
+    kernel = program if isinstance(program, Kernel) else None
+    return Artifact(
+        name=program.name,
+        kind="kernel" if kernel else "program",
+        target=target,
+        entry=entry,
+        signature=signature_of(program, config),
+        hashes=hashes,
+        grid=grid_of(kernel) if kernel else (),
+        workspaces=workspaces_of(kernel) if kernel else (),
+        files=files,
+    )
+
+
+def _fetch(cache: Cache, hashes: Hashes, compile_now: Callable[[], Artifact]) -> Artifact:
+    """From the cache, or into it; a cache that cannot be used is a warning, never the end."""
+    key = digest(vars_of(hashes))
+    try:
+        entry = cache.fetch(key, lambda: _cached_form(compile_now()))
+        return Artifact.from_manifest(entry.manifest, entry.files)
+    except DiagnosticError as failure:
+        if not all(d.code.startswith("DSL08") for d in failure.diagnostics):
+            raise
+        warnings.warn(f"compiled without the cache: {failure}", CacheWarning, stacklevel=2)
+        return compile_now()
+
+
+def _cached_form(artifact: Artifact) -> tuple[dict[str, bytes], dict[str, Any]]:
+    return artifact.files, artifact.to_manifest()
+
+
+def _stages(program: TileProgram, passes: Sequence[Pass]) -> dict[str, Callable[[], str]]:
+    """The IR before the passes and after each; passes run again when a text is asked for."""
+    stages: dict[str, Callable[[], str]] = {"ir": partial(print_program, program)}
+    for count, one in enumerate(passes, 1):
+        name = one.name if one.name not in stages else f"{one.name}-{count}"
+        stages[name] = partial(_text_after, program, tuple(passes[:count]))
+    return stages
+
+
+def _text_after(program: TileProgram, passes: Sequence[Pass]) -> str:
+    return print_program(run_passes(program, passes))
+
+
+def artifact_text(artifact: Artifact) -> str:
+    """The text of an artifact's first file: the program as its machine takes it."""
+    return next(iter(artifact.files.values())).decode()

@@ -43,6 +43,14 @@ class DecoratedKernel(Kernel):
     def __reduce__(self) -> str:
         return self.__qualname__
 
+    def __dslc_definition__(
+        self,
+    ) -> tuple[Kind, Function, dict[str, object], dict[str, list[object]]]:
+        """Kind, function, constants and choices: what a program that calls this reads of it."""
+        tune = {n: list(v) for n, v in self._values.items() if isinstance(v, list | tuple)}
+        const = {n: v for n, v in self._values.items() if n not in tune}
+        return self._kind, self.__wrapped__, const, tune
+
     def _origin_for_target(self) -> Origin:
         from dslc.building import default_target
 
@@ -59,8 +67,7 @@ class DecoratedKernel(Kernel):
         from dslc.templates import origins
 
         parse = parse_function if self._kind == "kernel" else parse_program_function
-        tune = {n: list(v) for n, v in self._values.items() if isinstance(v, list | tuple)}
-        const = {n: v for n, v in self._values.items() if n not in tune}
+        _, _, const, tune = self.__dslc_definition__()
         module = parse(self.__wrapped__, const=const, tune=tune)
         return origins(module, (), build_options(target))[self.__wrapped__.__name__]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from dslc.kernels import Kernel
 
 if TYPE_CHECKING:
     from dslc.building import CacheChoice
-    from dslc.frontend.tree import Module
+    from dslc.kernels import Origin
     from dslc.specialization import Specialization
 
 
@@ -60,7 +61,9 @@ class Library(Mapping[str, Kernel]):
         return sorted({*super().__dir__(), *self._kernels})
 
     def __repr__(self) -> str:
-        return f"<dslc library {self.name} for {self.target}: {', '.join(self._kernels) or 'empty'}>"
+        return (
+            f"<dslc library {self.name} for {self.target}: {', '.join(self._kernels) or 'empty'}>"
+        )
 
     def save(
         self,
@@ -100,14 +103,23 @@ def compile(  # noqa: A001 - the module's own
 
     Raises DiagnosticError with all that is wrong in the source.
     """
+    from dslc.building import build_options
     from dslc.frontend import parse_tile, read_source
+    from dslc.templates import origins
 
-    search = [Path(folder) for folder in include]
+    folder = None
     if isinstance(source, str) and "\n" in source:
         text, file = source, "<source>"
     else:
         path = Path(source)
         text, file = read_source(path), os.fspath(source)
-        search.insert(0, path.parent)
+        folder = path.parent
     options = build_options(target, define, cache, print_after, dump_dir)
-    return library_of(parse_tile(text, file), search, options)
+    module = parse_tile(text, file)
+    found = origins(module, options, search=[Path(f) for f in include], folder=folder)
+    kernels = {name: Kernel(partial(_given, origin)) for name, origin in found.items()}
+    return Library(kernels, name=file, target=options.target, doc=module.doc)
+
+
+def _given(origin: Origin) -> Origin:
+    return origin

@@ -94,17 +94,11 @@ class Signature:
             if name in self.tunes:
                 config[name] = plain_number(value)
             elif name in self.dims:
-                dims[name] = self._dim(name, value)
+                dims[name] = as_dim(name, value)
             else:
                 known = [*(p.name for p in self.parameters), *self.tunes, *self.dims]
                 raise self._unknown(name, known, "parameter, tune or dim")
         return config, dims
-
-    def _dim(self, name: str, value: object) -> int:
-        value = plain_number(value)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return value
-        raise error("DSL0758", f"the dim {name} is a whole number >= 0, not {value!r}", self.loc)
 
     def _count(self, given: int) -> DiagnosticError:
         count = len(self.parameters)
@@ -127,3 +121,11 @@ def plain_number(value: object) -> object:
     """A NumPy scalar as Python's number; anything else as it is."""
     item = getattr(value, "item", None)
     return item() if item is not None and getattr(value, "ndim", None) == 0 else value
+
+
+def as_dim(name: str, value: object) -> int:
+    """The value of a dim as the caller gives it; DSL0758 where it is no whole number >= 0."""
+    number = plain_number(value)
+    if isinstance(number, int) and not isinstance(number, bool) and number >= 0:
+        return number
+    raise error("DSL0758", f"the dim {name} is a whole number of at least 0, not {value!r}")

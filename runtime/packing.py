@@ -73,11 +73,11 @@ def packed_shape(storage: Mapping[str, Any], extents: Sequence[int]) -> tuple[in
 def pack(codes: Array, storage: Mapping[str, Any]) -> Array:
     """The codes (int8 or uint8, one element each) as stored bytes, uint8 of `packed_shape`.
 
-    DSL0780 for an array of another type or rank, DSL0781 for a code that has not the tensor's bits.
+    DSL0795 for an array of another type or rank, DSL0796 for a code that has not the tensor's bits.
     """
     bits = int(storage["bits"])
     if codes.dtype.itemsize != 1 or codes.dtype.kind not in "iu":
-        raise error("DSL0780", f"codes are int8 or uint8, one element a byte, not {codes.dtype}")
+        raise error("DSL0795", f"codes are int8 or uint8, one element a byte, not {codes.dtype}")
     _check_codes(codes, bits, bool(storage["signed"]))
     codes = codes.view(np.uint8)
     if _scheme(storage) == "row":
@@ -85,7 +85,7 @@ def pack(codes: Array, storage: Mapping[str, Any]) -> Array:
     tiles = _tiles(storage)
     if codes.ndim != len(tiles.tile):
         raise error(
-            "DSL0780", f"codes have {len(tiles.tile)} axes here, not {codes.ndim}: {codes.shape}"
+            "DSL0795", f"codes have {len(tiles.tile)} axes here, not {codes.ndim}: {codes.shape}"
         )
     out = np.zeros(packed_shape(storage, codes.shape), np.uint8)
     for start, stop in _strips(tiles, codes.shape):
@@ -97,12 +97,12 @@ def pack(codes: Array, storage: Mapping[str, Any]) -> Array:
 def unpack(data: Array, storage: Mapping[str, Any], extents: Sequence[int]) -> Array:
     """The codes of stored bytes: uint8, or int8 with the sign where the dtype has one.
 
-    DSL0780 where the bytes are not those of a tensor of these extents.
+    DSL0795 where the bytes are not those of a tensor of these extents.
     """
     wanted = packed_shape(storage, extents)
     if data.dtype != np.uint8 or data.shape != wanted:
         raise error(
-            "DSL0780",
+            "DSL0795",
             f"a tensor of shape {tuple(extents)} is stored as uint8 of shape {wanted}, not "
             f"{data.dtype} of shape {data.shape}",
         )
@@ -166,7 +166,7 @@ def _check_codes(codes: Array, bits: int, signed: bool) -> None:
         wrong = np.argwhere((codes < low) | (codes > high))[0]
         at = tuple(int(i) for i in wrong)
         raise error(
-            "DSL0781",
+            "DSL0796",
             f"the code {codes[at]} at {list(at)} is outside {low} to {high}, the codes of {bits} bits",
         )
 

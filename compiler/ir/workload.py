@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
-from dslc.compiler.ir.expr import Const, Expr, Var, substitute
+from dslc.compiler.ir.expr import Const, Expr, Var, free_vars, substitute
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import reads, regions, walk, writes
-from dslc.compiler.ir.values import Region, Role, Value
+from dslc.compiler.ir.values import Memory, Region, Role, Value
 
 _SAMPLES = 32
 _ELEMENTWISE = (ins.Unary, ins.Binary, ins.Where, ins.Cast)
@@ -66,6 +66,20 @@ def workload(kernel: Kernel, dims: Mapping[str, int]) -> Workload:
         }
         total.add(_body(kernel.body, turn), total.turns / len(sample))
     return total
+
+
+def tensor_bytes(memory: Memory, dims: Mapping[str, int]) -> float | None:
+    """The bytes of a whole tensor, low-bit ones packed; None where its shape is not known."""
+    known: Known = {
+        var: Const(dims[var.name], var.dtype)
+        for extent in memory.shape
+        for var in free_vars(extent)
+        if var.name in dims
+    }
+    extents = [_value(extent, known) for extent in memory.shape]
+    if None in extents:
+        return None
+    return math.prod(n for n in extents if n is not None) * memory.dtype.bits / 8
 
 
 def checked_axes(kernel: Kernel) -> tuple[int, int]:
@@ -143,11 +157,8 @@ def _branch(branch: ins.If, known: Known, total: Workload) -> None:
 
 
 def _size(work: Workload) -> float:
-    return (
-        work.dot_operations
-        + work.other_operations
-        + sum([*work.loaded.values(), *work.stored.values()])
-    )
+    moved = [*work.loaded.values(), *work.stored.values()]
+    return work.dot_operations + work.other_operations + sum(moved)
 
 
 def _instruction(stmt: ins.Instruction, total: Workload) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-
 from dslc.cli.pages import Documented
 from dslc.cli.session import current, session_options, stdout_color
 

@@ -113,11 +113,11 @@ STORAGE = storage_for((16, 8), 4, parse_layout(LAYOUTS[0])).to_data()
 @pytest.mark.parametrize(
     ("wrong", "code", "says"),
     [
-        (lambda: pack(np.zeros((16, 8), np.float32), STORAGE), "DSL0780", "not float32"),
-        (lambda: pack(np.zeros(16, np.uint8), STORAGE), "DSL0780", "2 axes"),
-        (lambda: pack(np.full((16, 8), 16, np.uint8), STORAGE), "DSL0781", r"16 at \[0, 0\]"),
-        (lambda: pack(np.full((16, 8), -1, np.int8), STORAGE), "DSL0781", "outside 0 to 15"),
-        (lambda: unpack(np.zeros(64, np.uint8), STORAGE, (16, 8)), "DSL0780", r"\(1, 1, 64\)"),
+        (lambda: pack(np.zeros((16, 8), np.float32), STORAGE), "DSL0795", "not float32"),
+        (lambda: pack(np.zeros(16, np.uint8), STORAGE), "DSL0795", "2 axes"),
+        (lambda: pack(np.full((16, 8), 16, np.uint8), STORAGE), "DSL0796", r"16 at \[0, 0\]"),
+        (lambda: pack(np.full((16, 8), -1, np.int8), STORAGE), "DSL0796", "outside 0 to 15"),
+        (lambda: unpack(np.zeros(64, np.uint8), STORAGE, (16, 8)), "DSL0795", r"\(1, 1, 64\)"),
     ],
 )
 def test_what_does_not_fit_is_said(wrong, code, says):
@@ -168,7 +168,9 @@ def test_the_storage_of_the_paper():
     assert storage.byte_layout == parse_layout("local(3).spatial(32)")
     wide = parse_layout("spatial(1, 4).local(4, 1).local(2, 1).column_spatial(4, 8).local(2, 1)")
     assert storage_for((64, 32), 4, wide).byte_layout == parse_layout("spatial(128).local(8)")
-    assert storage_for((64, 32), 6, wide).byte_layout == parse_layout("local(3).spatial(128).local(4)")
+    assert storage_for((64, 32), 6, wide).byte_layout == parse_layout(
+        "local(3).spatial(128).local(4)"
+    )
     assert storage_for((1, 16, 1, 8), 6, b).layout == reshape(b, (1, 16, 1, 8))
 
 

@@ -14,6 +14,7 @@ from dslc.compiler.layout import (
 )
 from hypothesis import strategies as st
 
+LARGEST = 400
 EXTENT = st.sampled_from([1, 1, 2, 2, 3, 4])
 
 
@@ -31,7 +32,7 @@ def primitives(draw, rank):
 def layouts(draw):
     rank = draw(st.integers(1, 3))
     factors = draw(st.lists(primitives(rank), min_size=1, max_size=4))
-    f = reduce(lambda a, b: a * b, factors)
+    f = reduce(_within, factors)
     if rank > 1 and draw(st.integers(0, 2)) == 0:
         dim = draw(st.integers(0, rank - 1))
         step = draw(st.integers(0, 1))
@@ -39,8 +40,13 @@ def layouts(draw):
         odd_steps = f.shape[source] > 1 << step and f.shape[source] % (1 << step)
         if f.shape[dim] % 2 == 0 and not odd_steps:
             f = swizzle(f, dim, step)
-        f = f * draw(primitives(rank))
+        f = _within(f, draw(primitives(rank)))
     return f
+
+
+def _within(f: Layout, g: Layout) -> Layout:
+    """f * g unless that is too large to enumerate in a moment."""
+    return f if f.threads * f.locals * g.threads * g.locals > LARGEST else f * g
 
 
 st.register_type_strategy(Layout, layouts())
