@@ -21,7 +21,7 @@ MAX_ERRORS = 20
 # Only these make a tree higher; the other productions hand their parts on.
 _NODES = frozenset({
     "for_", "while_", "if_", "elif_", "conditional", "binary", "unary", "compare", "attribute", "call",
-    "subscript", "sequence",
+    "subscript", "subscript_one", "sequence",
 })  # fmt: skip
 _ITEM_STARTS = frozenset({"from", "const", "def", "kernel", "program", "STRING"})
 

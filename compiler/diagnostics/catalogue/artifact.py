@@ -31,6 +31,16 @@ Wrong: a binary edited after the build, or a package copied in part.
 Right: the folder as `dslc build` wrote it, copied whole.
 """,
     ),
+    "DSL0804": (
+        "an expression that an artifact has no words for",
+        """
+Shapes, grids and requirements are evaluated at the call by the runtime, which knows the arithmetic of
+integers, comparisons and f16, f32 and f64, but no functions such as `exp` or `sqrt`.
+
+Wrong: `require sqrt(x) > 1.0`, x an f32 parameter.
+Right: `require x > 1.0`.
+""",
+    ),
     "DSL0810": (
         "text that is no expression",
         """
@@ -80,6 +90,25 @@ letters. `dslc cache ls` lists them.
 
 Wrong: `dslc cache show gemm`.
 Right: `dslc cache show` with a key that `dslc cache ls` printed.
+""",
+    ),
+    "DSL0830": (
+        "a folder that is no package",
+        """
+A package is a folder with package.json, as `Library.save` and `dslc build -o` write it.
+
+Wrong: `dslc.load("gemm.tile")`.
+Right: `dslc.compile("gemm.tile").save("build/gemm"); dslc.load("build/gemm")`.
+""",
+    ),
+    "DSL0831": (
+        "a package that cannot be written",
+        """
+A package is written into a new folder or over an older package, and all its kernels are for one target.
+Nothing else is ever replaced.
+
+Wrong: `lib.save("src")`, where src holds other files.
+Right: `lib.save("build/gemm")`.
 """,
     ),
 }
