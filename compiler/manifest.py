@@ -78,7 +78,8 @@ def _param(param: Memory | ex.Var, packed: dict[str, Json] | None) -> Param:
     if not isinstance(param, Memory):
         return Param(param.name, param.dtype.name, "in")
     if packed is None and param.packed == "row":
-        packed = {"scheme": "row"}
+        signed = param.dtype.kind is Kind.INT
+        packed = {"scheme": "row", "bits": param.dtype.bits, "signed": signed}
     return Param(
         param.name,
         param.dtype.name,

@@ -42,7 +42,7 @@ _TOKEN = re.compile(
     | (?P<FLOAT>(?:{_DIGITS}\.(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?(?!\w)
         | {_DIGITS}[eE][+-]?{_DIGITS}(?!\w))
     | (?P<INT>(?:0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|0(?:_?0)*
-        | [1-9](?:_?[0-9])*)(?![\w]))
+        | [1-9](?:_?[0-9])*)(?![\w.]))
     | (?P<number>[0-9][\w.]*)
     | (?P<mark>\.\.\.|\*\*=|//=|<<=|>>=|\*\*|//|<<|>>|<=|>=|==|!=|->|:=|[-+*/%&|^@]=
         | [-+*/%&|^~<>=()\[\]{{}},:.;@])
@@ -63,6 +63,11 @@ _STRING_END = {
     )
     for quote in ("'", '"', "'''", '"""')
 }
+_BRACKETS = re.compile(
+    r"""\#[^\n]* | '[^'\n]*' | "[^"\n]*" | (?P<open>[(\[{]) | (?P<close>[)\]}])
+    | ^(?P<item>kernel|program|def|const|from)\b""",
+    re.VERBOSE | re.MULTILINE,
+)
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 
 
@@ -103,6 +108,22 @@ class Lexer:
         return " ".join(
             self.source[start : self.starts[loc.end_line - 1] + loc.end_col - 1].split()
         )
+
+    def never_closed(self, token: Token) -> Token | None:
+        """The bracket that is open at a token and that nothing after closes.
+
+        Then it is the bracket that is wrong, and not the token.
+        """
+        if not self.brackets or self.brackets[-1] is token:
+            return None
+        depth = 0
+        for found in _BRACKETS.finditer(self.source, self.starts[token.line - 1] + token.col - 1):
+            if found.lastgroup == "item":
+                break
+            depth += {"open": 1, "close": -1}.get(found.lastgroup or "", 0)
+            if depth < 0:
+                return None
+        return self.brackets[-1]
 
     def tokens(self) -> Iterator[Token]:
         """Every token, END last; DiagnosticError where there is no use in going on."""
@@ -184,11 +205,16 @@ class Lexer:
         return token._replace(text=name)
 
     def _close(self, token: Token) -> None:
-        if self.brackets and self.brackets[-1].text == _CLOSES[token.text]:
+        wanted = _CLOSES[token.text]
+        if self.brackets and self.brackets[-1].text == wanted:
             self.brackets.pop()
             return
         if self.brackets:
-            opened = self.brackets.pop()
+            opened = self.brackets[-1]
+            if any(b.text == wanted for b in self.brackets):
+                while self.brackets[-1].text != wanted:
+                    self.brackets.pop()
+            self.brackets.pop()
             label = Label(self._loc(opened), "the bracket that is open here")
             self._error(
                 "DSL0011", f"`{token.text}` does not close `{opened.text}`", token, (label,)
@@ -217,10 +243,10 @@ class Lexer:
         found = _TOKEN.match(self.source, pos)
         if found is None or found.lastgroup != "NAME" or found["NAME"] not in _STARTS:
             return False
-        self._never_closed()
+        self._unclosed()
         return True
 
-    def _never_closed(self) -> None:
+    def _unclosed(self) -> None:
         opened = self.brackets[-1]
         self._error("DSL0010", f"`{opened.text}` is never closed", opened)
         self.brackets.clear()
@@ -265,6 +291,7 @@ class Lexer:
             self._error("DSL0005", "this string does not end", token, hint=f"close it with {quote}")
             if len(quote) == 3:
                 raise DiagnosticError([])
+            self.brackets.clear()  # what would close them is in the string
             stop = self.source.find("\n", end)
             return (len(self.source) if stop < 0 else stop), token
         col = start - self.line_start + 1
@@ -299,7 +326,7 @@ class Lexer:
 
     def _finish(self) -> Iterator[Token]:
         if self.brackets:
-            self._never_closed()
+            self._unclosed()
         if self.last.kind not in _EDGES:
             yield self._edge("NEWLINE")
         while len(self.indents) > 1:
@@ -333,7 +360,7 @@ _EDGES = ("", "NEWLINE")  # the kinds of `last` where a line has no token yet
 _MEANT = {
     "!": "write `not x`, or `!=` to compare",
     "?": "write `a if condition else b`, or `where(condition, a, b)` on tiles",
-    "$": None,
+    "\0": "is this a text file?",
     "\\": "a backslash joins lines only as the last character of its line",
     "\u2018": "write a straight quote: '",
     "\u2019": "write a straight quote: '",

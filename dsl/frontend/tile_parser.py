@@ -21,7 +21,7 @@ MAX_ERRORS = 20
 # Only these make a tree higher; the other productions hand their parts on.
 _NODES = frozenset({
     "for_", "while_", "if_", "elif_", "conditional", "binary", "unary", "compare", "attribute", "call",
-    "subscript", "sequence",
+    "subscript", "subscript_one", "sequence",
 })  # fmt: skip
 _ITEM_STARTS = frozenset({"from", "const", "def", "kernel", "program", "STRING"})
 
@@ -115,6 +115,10 @@ class _Parser:
         while True:
             action = actions[states[-1]].get(token.kind)
             if action is None:
+                # What is complete is reduced before an error is looked at: after a block the error
+                # is outside of it.
+                action = self._only_reduction(states[-1])
+            if action is None:
                 token = self._recover(token, tokens)
             elif action >= 0:
                 states.append(action)
@@ -176,7 +180,10 @@ class _Parser:
         expected = {k for k in self.tables.actions[self.states[-1]] if self._accepts(k)}
         if not self.lexer.damaged:
             line = tuple(self.lexer.line_tokens)
-            self.report(diagnose(Mistake(self.file, token, self.last, line, expected)))
+            opened = self.lexer.never_closed(token)
+            self.report(diagnose(Mistake(self.file, token, self.last, line, expected, opened)))
+            if opened:
+                self.lexer.brackets.clear()
         while not self._is_anchor():
             for stack in (self.states, self.values, self.starts, self.heights):
                 stack.pop()
@@ -192,6 +199,11 @@ class _Parser:
         self.starts.append(token)
         self.heights.append(0)
         return token
+
+    def _only_reduction(self, state: int) -> int | None:
+        """The action of a state that can do nothing but reduce by one rule."""
+        actions = set(self.tables.actions[state].values())
+        return actions.pop() if len(actions) == 1 and min(actions) < 0 else None
 
     def _is_anchor(self) -> bool:
         """Whether a statement or an item may begin at the top of the stack."""

@@ -7,7 +7,6 @@ import runpy
 from pathlib import Path
 
 import pytest
-
 from dslc.checker.source import check_source
 from dslc.compiler.diagnostics import Severity
 

@@ -1,0 +1,130 @@
+"""What each instruction that touches memory asks: axes, roles, shapes and dtypes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.tile_rules import Fail, operation_dtype, same, shape_of
+from dslc.compiler.ir.values import Region, Role, Value
+
+
+def _region(region: Region, gathered: int | None = None) -> Fail | None:
+    if len(region.axes) != region.memory.rank:
+        message = f"@{region.memory.name} has {region.memory.rank} axes, not {len(region.axes)}"
+        return "DSL0415", message
+    for axis in region.axes:
+        if axis.size < 1 or axis.step < 1:
+            return "DSL0415", "the size and the step of a slice are at least 1"
+        if axis.dropped and axis.size != 1:
+            return "DSL0415", f"a dropped axis has size 1, not {axis.size}"
+    if gathered is not None and not 0 <= gathered < len(region.axes):
+        return "DSL0416", f"axis {gathered} is none of the {len(region.axes)} axes"
+    if gathered is not None and region.axes[gathered].size != 1:
+        return "DSL0415", "the gathered axis has a placeholder of size 1"
+    return None
+
+
+def _held(region: Region, shape: tuple[int, ...], tile: Value) -> Fail | None:
+    """Whether the region, of that shape, and the tile agree."""
+    if tile.type.shape != shape:
+        return "DSL0412", f"the region has shape {list(shape)}, the tile {shape_of(tile)}"
+    if tile.type.dtype != region.memory.dtype:
+        name = region.memory.name
+        return "DSL0413", f"@{name} is {region.memory.dtype}, the tile {tile.type.dtype}"
+    return None
+
+
+def _written(region: Region) -> Fail | None:
+    if region.memory.role is Role.IN:
+        return "DSL0415", f"@{region.memory.name} is only read: its role is `in`"
+    return _region(region)
+
+
+def _read(region: Region) -> Fail | None:
+    if region.memory.role is Role.OUT:
+        return "DSL0415", f"@{region.memory.name} is only written: its role is `out`"
+    return _region(region)
+
+
+def _load(stmt: ins.Load) -> Fail | None:
+    if stmt.other is not None and stmt.other.dtype != stmt.out.type.dtype:
+        return "DSL0413", f"`other` is {stmt.other.dtype}, the tile {stmt.out.type.dtype}"
+    return _read(stmt.region) or _held(stmt.region, stmt.region.shape, stmt.out)
+
+
+def _store(stmt: ins.Store) -> Fail | None:
+    return _written(stmt.region) or _held(stmt.region, stmt.region.shape, stmt.x)
+
+
+def _atomic_add(stmt: ins.AtomicAdd) -> Fail | None:
+    if stmt.out is not None and stmt.region.memory.role is Role.OUT:
+        return "DSL0415", f"@{stmt.region.memory.name} is only written: its role is `out`"
+    failed = operation_dtype("add", stmt.x.type.dtype) or _store(ins.Store(stmt.region, stmt.x))
+    return failed or (same(stmt.out, stmt.x) if stmt.out else None)
+
+
+def gathered_shape(region: Region, ids: Value, axis: int) -> tuple[int, ...]:
+    """The shape of a gather: ids' shape stands where the gathered axis stood."""
+    shape: list[int] = []
+    for i, a in enumerate(region.axes):
+        if i == axis:
+            shape += ids.type.shape
+        elif not a.dropped:
+            shape.append(a.size)
+    return tuple(shape)
+
+
+def _ids(ids: Value) -> Fail | None:
+    if ids.type.dtype.is_integer:
+        return None
+    return "DSL0413", f"ids are integers, not {ids.type.dtype}"
+
+
+def _gather(stmt: ins.Gather) -> Fail | None:
+    failed = _read(stmt.region) or _region(stmt.region, stmt.axis) or _ids(stmt.ids)
+    return failed or _held(stmt.region, gathered_shape(stmt.region, stmt.ids, stmt.axis), stmt.out)
+
+
+def _scatter(stmt: ins.Scatter) -> Fail | None:
+    failed = _written(stmt.region) or _region(stmt.region, stmt.axis) or _ids(stmt.ids)
+    return failed or _held(stmt.region, gathered_shape(stmt.region, stmt.ids, stmt.axis), stmt.x)
+
+
+def _copy_async(stmt: ins.CopyAsync) -> Fail | None:
+    if failed := _written(stmt.dst) or _read(stmt.src):
+        return failed
+    if stmt.dst.shape != stmt.src.shape:
+        return "DSL0412", f"{list(stmt.src.shape)} is copied to {list(stmt.dst.shape)}"
+    if stmt.dst.memory.dtype != stmt.src.memory.dtype:
+        return "DSL0413", f"{stmt.src.memory.dtype} is copied to {stmt.dst.memory.dtype}"
+    return None
+
+
+def _wait_group(stmt: ins.WaitGroup) -> Fail | None:
+    return ("DSL0416", "less than no group cannot be pending") if stmt.pending < 0 else None
+
+
+def _semaphore(stmt: ins.SemaphoreWait | ins.SemaphoreRelease) -> Fail | None:
+    region = stmt.region
+    if failed := _written(region) or _read(region):
+        return failed
+    if math.prod(region.shape) != 1:
+        return "DSL0412", f"a semaphore is one element, not {list(region.shape)}"
+    if stmt.value.dtype != region.memory.dtype:
+        return "DSL0413", f"the value is {stmt.value.dtype}, the semaphore {region.memory.dtype}"
+    return None
+
+
+MEMORY_RULES: dict[type, Callable[..., Fail | None]] = {
+    ins.Load: _load,
+    ins.Store: _store,
+    ins.AtomicAdd: _atomic_add,
+    ins.Gather: _gather,
+    ins.Scatter: _scatter,
+    ins.CopyAsync: _copy_async,
+    ins.WaitGroup: _wait_group,
+    ins.SemaphoreWait: _semaphore,
+    ins.SemaphoreRelease: _semaphore,
+}

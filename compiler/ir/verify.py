@@ -1,0 +1,298 @@
+"""The verifier: what every pass may take for granted about Tile IR.
+
+Names are defined once and before they are used; every instruction keeps its rule; loops and branches
+hand on values of one type. The first rule that is broken is a DSL04xx error with the statement's text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.dtypes import BOOL, DType
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import COMPARE_OPS, Const, Expr, Read, Select, Var
+from dslc.compiler.ir.instructions import Carried, Stmt
+from dslc.compiler.ir.memory_rules import MEMORY_RULES
+from dslc.compiler.ir.printer import print_expr, print_statement
+from dslc.compiler.ir.program import Kernel, Param, Program, TileProgram
+from dslc.compiler.ir.rewrite import kernels
+from dslc.compiler.ir.tile_rules import TILE_RULES, Fail, check_tile, operation_dtype
+from dslc.compiler.ir.traverse import Body, Name, Use, entering, memories, regions, results
+from dslc.compiler.ir.values import Memory, Role, TileType, Value
+
+_RULES = TILE_RULES | MEMORY_RULES
+
+
+def verify(program: TileProgram) -> None:
+    """DSL04xx where the kernel, or a kernel or call of the program, breaks a rule of Tile IR."""
+    for kernel in kernels(program):
+        _KernelVerifier(kernel).run()
+    if isinstance(program, Program):
+        _verify_calls(program)
+
+
+class _KernelVerifier:
+    """Walks a kernel with the names that are visible at each place."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.visible: set[Name] = set()
+        self.defined: set[Name | str] = set()
+        self.live: set[Memory] = set()
+        self.allocated: set[Memory] = set()
+        self.stmt: Stmt | None = None
+
+    def run(self) -> None:
+        kernel = self.kernel
+        for dim in kernel.dims:
+            self._define(dim)
+        for scalar in kernel.params:
+            if isinstance(scalar, Var):
+                self._define(scalar)
+        for memory in (*kernel.tensors, *kernel.workspaces):
+            self._declare(memory)
+        for requirement in kernel.requires:
+            self._check_expr(requirement.condition, BOOL)
+        for axis in kernel.grid:
+            for bound in (axis.start, axis.stop, axis.step):
+                self._check_expr(bound, axis.var.dtype)
+        for axis in kernel.grid:
+            self._define(axis.var)
+        self._body(kernel.body)
+
+    def fail(self, code: str, message: str) -> DiagnosticError:
+        if self.stmt is None:
+            return error(code, f"{message}\n  in: kernel {self.kernel.name}", self.kernel.loc)
+        loc = self.stmt.loc or self.kernel.loc
+        return error(code, f"{message}\n  in: {print_statement(self.stmt)}", loc)
+
+    def _require(self, failed: Fail | None) -> None:
+        if failed:
+            raise self.fail(*failed)
+
+    # Names
+
+    def _define(self, name: Name) -> None:
+        key = name if isinstance(name, Value) else name.name
+        if key in self.defined:
+            raise self.fail("DSL0411", f"{_called(name)} is defined twice")
+        self.defined.add(key)
+        self.visible.add(name)
+        if isinstance(name, Value):
+            self._require(check_tile(name.type))
+
+    def _declare(self, memory: Memory) -> None:
+        if memory in self.allocated:
+            raise self.fail("DSL0411", f"@{memory.name} is declared twice")
+        self.allocated.add(memory)
+        self.live.add(memory)
+        for extent in (*memory.shape, *(memory.strides or ())):
+            self._check_expr(extent)
+            if not extent.dtype.is_integer:
+                raise self.fail("DSL0413", f"an extent of @{memory.name} is {extent.dtype}")
+        if memory.strides is not None and len(memory.strides) != memory.rank:
+            raise self.fail("DSL0415", f"@{memory.name} has {memory.rank} axes, other strides")
+
+    def _check_use(self, use: Use) -> None:
+        if not isinstance(use, Value):
+            self._check_expr(use)
+        elif use not in self.visible:
+            raise self.fail("DSL0410", f"{_called(use)} is not defined here")
+
+    def _check_expr(self, expr: Expr, dtype: DType | None = None) -> None:
+        for node in ex.walk(expr):
+            if isinstance(node, Var) and node not in self.visible:
+                raise self.fail("DSL0410", f"{_called(node)} is not defined here")
+            if isinstance(node, Read):
+                self._check_use(node.value)
+            self._require(_expr_rule(node))
+        if dtype is not None and expr.dtype != dtype:
+            raise self.fail("DSL0413", f"{print_expr(expr)} is {expr.dtype}, not {dtype}")
+
+    # Statements
+
+    def _body(self, body: Body, handed: Iterable[Use] = ()) -> None:
+        """A nested body and what it hands on; what it defines is not seen after it."""
+        visible, live = set(self.visible), set(self.live)
+        owner = self.stmt
+        for stmt in body:
+            self._statement(stmt)
+        self.stmt = owner
+        for use in handed:
+            self._check_use(use)
+        self.visible, self.live = visible, live
+
+    def _statement(self, stmt: Stmt) -> None:
+        self.stmt = stmt
+        for use in entering(stmt):
+            self._check_use(use)
+        match stmt:
+            case ins.For():
+                self._for(stmt)
+            case ins.While():
+                self._while(stmt)
+            case ins.If():
+                self._if(stmt)
+            case ins.Alloc():
+                self._alloc(stmt.memory)
+            case _:
+                self._instruction(stmt)
+        for name in results(stmt):
+            self._define(name)
+
+    def _instruction(self, stmt: ins.Instruction) -> None:
+        for memory in memories(stmt):
+            if memory not in self.live:
+                raise self.fail("DSL0415", f"@{memory.name} is not allocated here")
+        for region in regions(stmt):
+            for axis in region.axes:
+                if not axis.start.dtype.is_integer:
+                    raise self.fail("DSL0413", f"a subscript is {axis.start.dtype}")
+        rule = _RULES.get(type(stmt))
+        self._require(rule(stmt) if rule else None)
+
+    def _alloc(self, memory: Memory) -> None:
+        if memory.role is not Role.BUFFER:
+            raise self.fail("DSL0415", f"@{memory.name} is no buffer: its role is otherwise")
+        self._declare(memory)
+        if memory.layout is None:
+            return
+        shape = tuple(n.value if isinstance(n, Const) else None for n in memory.shape)
+        if memory.layout.shape != shape:
+            message = f"the layout {memory.layout} does not have the shape of @{memory.name}"
+            raise self.fail("DSL0414", message)
+
+    def _for(self, stmt: ins.For) -> None:
+        for bound in (stmt.start, stmt.stop, stmt.step):
+            self._check_expr(bound, stmt.var.dtype)
+        if isinstance(stmt.step, Const) and stmt.step.value == 0:
+            raise self.fail("DSL0416", "the step of a loop is not 0")
+        for name in ("stages", "unroll", "split"):
+            value = getattr(stmt, name)
+            if value is not None and value < 1:
+                raise self.fail("DSL0416", f"{name} is at least 1, not {value}")
+        self._carry(stmt.carried)
+        outside = set(self.visible)
+        for inner in (stmt.var, *(c.inner for c in stmt.carried)):
+            self._define(inner)
+        self._body(stmt.body, [c.yielded for c in stmt.carried])
+        self.visible = outside
+
+    def _while(self, stmt: ins.While) -> None:
+        self._carry(stmt.carried)
+        outside, live = set(self.visible), set(self.live)
+        for c in stmt.carried:
+            self._define(c.inner)
+        for s in stmt.before:  # what `before` defines is seen in the body
+            self._statement(s)
+        self.stmt = stmt
+        self._check_expr(stmt.condition, BOOL)
+        self._body(stmt.body, [c.yielded for c in stmt.carried])
+        self.visible, self.live = outside, live
+
+    def _carry(self, carried: tuple[Carried, ...]) -> None:
+        for c in carried:
+            types = [_type(u) for u in (c.result, c.inner, c.init, c.yielded)]
+            self._one_type(c.result, types)
+
+    def _if(self, stmt: ins.If) -> None:
+        self._check_expr(stmt.condition, BOOL)
+        for j in stmt.joined:
+            self._one_type(j.result, [_type(u) for u in (j.result, j.then, j.otherwise)])
+        self._body(stmt.then, [j.then for j in stmt.joined])
+        self._body(stmt.otherwise, [j.otherwise for j in stmt.joined])
+
+    def _one_type(self, name: Name, types: list[TileType | DType]) -> None:
+        if any(t != types[0] for t in types):
+            found = ", ".join(dict.fromkeys(_type_text(t) for t in types))
+            raise self.fail("DSL0417", f"{_called(name)} is handed on with other types: {found}")
+
+
+def _expr_rule(node: Expr) -> Fail | None:
+    """The rule of one node of an expression."""
+    match node:
+        case Const(value, dtype):
+            right = (isinstance(value, bool) == (dtype == BOOL)) and (
+                dtype.is_float or isinstance(value, int)
+            )
+            return None if right else ("DSL0413", f"{value!r} is no constant of {dtype}")
+        case ex.Unary(op, x, dtype):
+            if op not in ex.UNARY_OPS:
+                return "DSL0416", f"{op!r} is no operation on one scalar"
+            return operation_dtype(op, x.dtype) or _node_dtype(node, x.dtype)
+        case ex.Binary(op, x, y, dtype):
+            if op not in ex.BINARY_OPS:
+                return "DSL0416", f"{op!r} is no operation on two scalars"
+            if x.dtype != y.dtype:
+                return "DSL0413", f"{op} has operands of {x.dtype} and {y.dtype}"
+            result = BOOL if op in COMPARE_OPS else x.dtype
+            return operation_dtype(op, x.dtype) or _node_dtype(node, result)
+        case Select(condition, x, y):
+            if condition.dtype != BOOL or x.dtype != y.dtype:
+                kinds = f"{condition.dtype}, {x.dtype} and {y.dtype}"
+                return "DSL0413", f"select has operands of {kinds}"
+            return _node_dtype(node, x.dtype)
+        case Read(value) if value.type.rank:
+            return (
+                "DSL0412",
+                f"%{value.name} has shape {list(value.type.shape)}: only rank 0 is read",
+            )
+    return None
+
+
+def _node_dtype(node: Expr, dtype: DType) -> Fail | None:
+    if node.dtype == dtype:
+        return None
+    return "DSL0413", f"{print_expr(node)} is said to be {node.dtype}, but is {dtype}"
+
+
+def _type(use: Use) -> TileType | DType:
+    return use.type if isinstance(use, Value) else use.dtype
+
+
+def _type_text(type_: TileType | DType) -> str:
+    if isinstance(type_, DType):
+        return str(type_)
+    layout = f" `{type_.layout}`" if type_.layout is not None else ""
+    return f"{type_.dtype}{list(type_.shape)}{layout}"
+
+
+def _called(name: Name) -> str:
+    return f"%{name.name or 't'}" if isinstance(name, Value) else name.name
+
+
+def _verify_calls(program: Program) -> None:
+    known = {m for m in (*program.params, *program.buffers) if isinstance(m, Memory)}
+    scalars = {p for p in program.params if isinstance(p, Var)} | set(program.dims)
+    for call in program.calls:
+        place = f"call {call.kernel.name}"
+        if len(call.args) != len(call.kernel.params):
+            message = f"{place} takes {len(call.kernel.params)} arguments, not {len(call.args)}"
+            raise error("DSL0404", message, call.loc)
+        for param, arg in zip(call.kernel.params, call.args, strict=True):
+            if failed := _argument(param, arg, known, scalars):
+                raise error(failed[0], f"{failed[1]}\n  in: {place}", call.loc)
+
+
+def _argument(
+    param: Param, arg: Memory | Expr, known: set[Memory], scalars: set[Var]
+) -> Fail | None:
+    if isinstance(param, Memory):
+        if not isinstance(arg, Memory):
+            return "DSL0415", f"@{param.name} is a memory, its argument a scalar"
+        if arg not in known:
+            return "DSL0410", f"@{arg.name} is no memory of the program"
+        if arg.dtype != param.dtype or arg.rank != param.rank:
+            return "DSL0413", f"@{arg.name} does not fit @{param.name}: other dtype or axes"
+        if arg.role is Role.IN and param.role is not Role.IN:
+            return "DSL0415", f"@{arg.name} is only read: its role is `in`"
+        return None
+    if isinstance(arg, Memory):
+        return "DSL0415", f"{param.name} is a scalar, its argument a memory"
+    if unknown := ex.free_vars(arg) - scalars:
+        return "DSL0410", f"{', '.join(sorted(v.name for v in unknown))} is not defined here"
+    if arg.dtype != param.dtype:
+        return "DSL0413", f"{param.name} is {param.dtype}, its argument {arg.dtype}"
+    return None
