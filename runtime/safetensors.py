@@ -64,7 +64,7 @@ class SafeTensors(Mapping[str, Array]):
             dtype = np.dtype(_NUMPY[stored.dtype])
         else:
             raise error(
-                "DSL0773",
+                "DSL0783",
                 f"{self.path}: tensor {name!r} is of dtype {stored.dtype}, which is not read",
             )
         if stored.start == stored.stop:
@@ -85,18 +85,18 @@ class SafeTensors(Mapping[str, Array]):
 def read_safetensors(path: str | os.PathLike[str]) -> SafeTensors:
     """Open a safetensors file.
 
-    DSL0770 where it cannot be read, DSL0771 where it is cut short or no safetensors file, DSL0772 for
+    DSL0780 where it cannot be read, DSL0781 where it is cut short or no safetensors file, DSL0782 for
     a tensor that its header describes wrongly.
     """
     name = os.fspath(path)
     try:
         fd = os.open(name, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as problem:
-        raise error("DSL0770", f"{name} cannot be read: {problem.strerror}") from None
+        raise error("DSL0780", f"{name} cannot be read: {problem.strerror}") from None
     try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
-            raise error("DSL0770", f"{name} is not a file")
+            raise error("DSL0780", f"{name} is not a file")
         if found.st_size < 8:
             _refuse(name, f"{found.st_size} bytes are no safetensors file")
         data = mmap.mmap(fd, found.st_size, access=mmap.ACCESS_READ)
@@ -110,7 +110,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> SafeTensors:
 
 
 def _refuse(path: str, what: str) -> NoReturn:
-    raise error("DSL0771", f"{path}: {what}", hint="is it complete? compare its size or checksum")
+    raise error("DSL0781", f"{path}: {what}", hint="is it complete? compare its size or checksum")
 
 
 def _header(path: str, data: mmap.mmap) -> tuple[dict[str, Any], int]:
@@ -155,7 +155,7 @@ def _metadata(path: str, found: Any) -> dict[str, str]:
 
 def _stored(path: str, name: str, entry: Any, offset: int) -> Stored:
     def wrong(what: str) -> NoReturn:
-        raise error("DSL0772", f"{path}: tensor {name!r}: {what}")
+        raise error("DSL0782", f"{path}: tensor {name!r}: {what}")
 
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         wrong("expected an object of dtype, shape and data_offsets")
@@ -194,7 +194,7 @@ def _check_ranges(path: str, stored: dict[str, Stored], offset: int, size: int) 
             _refuse(path, f"it ends at byte {size}, within tensor {name!r} (to byte {tensor.stop})")
         if tensor.start != at:
             what = "overlaps another" if tensor.start < at else "leaves a hole before it"
-            raise error("DSL0772", f"{path}: tensor {name!r} {what}")
+            raise error("DSL0782", f"{path}: tensor {name!r} {what}")
         at = tensor.stop
     if at != size:
         _refuse(path, f"{size - at} bytes at its end belong to no tensor")

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import count
 from typing import NamedTuple, Protocol
 
-from dslc.compiler.diagnostics import DiagnosticError, Label, Loc, error
+from dslc.compiler.diagnostics import DiagnosticError, Label, Loc, did_you_mean, error
 from dslc.frontend import tree
 from dslc.frontend.constants import constant
 from dslc.frontend.lexer import OWN_KEYWORDS
@@ -145,11 +145,21 @@ class Scope:
         match node:
             case ast.Name(name) | ast.Attribute(attr=name) if isinstance(node.ctx, ast.Load):
                 value = self.value(node)
-                if value is MISSING or isinstance(value, types.ModuleType) or name in OWN_KEYWORDS:
+                if value is MISSING:
+                    self._check_attribute(node, loc)
+                    return None
+                if isinstance(value, types.ModuleType) or name in OWN_KEYWORDS:
                     return None
                 return captures.expr(name, value, loc)
             case _:
                 return None
+
+    def _check_attribute(self, node: ast.expr, loc: Loc) -> None:
+        base = self.value(node.value) if isinstance(node, ast.Attribute) else None
+        if isinstance(node, ast.Attribute) and isinstance(base, types.ModuleType):
+            hint = did_you_mean(node.attr, dir(base))
+            message = f"the module `{base.__name__}` has no `{node.attr}`"
+            raise error("DSL0124", message, loc, hint=hint)
 
     def value(self, node: ast.expr) -> object:
         """The value of a free name or of a module's attribute; MISSING for any other expression."""

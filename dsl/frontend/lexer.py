@@ -42,7 +42,7 @@ _TOKEN = re.compile(
     | (?P<FLOAT>(?:{_DIGITS}\.(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?(?!\w)
         | {_DIGITS}[eE][+-]?{_DIGITS}(?!\w))
     | (?P<INT>(?:0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|0(?:_?0)*
-        | [1-9](?:_?[0-9])*)(?![\w]))
+        | [1-9](?:_?[0-9])*)(?![\w.]))
     | (?P<number>[0-9][\w.]*)
     | (?P<mark>\.\.\.|\*\*=|//=|<<=|>>=|\*\*|//|<<|>>|<=|>=|==|!=|->|:=|[-+*/%&|^@]=
         | [-+*/%&|^~<>=()\[\]{{}},:.;@])
@@ -110,11 +110,11 @@ class Lexer:
         )
 
     def never_closed(self, token: Token) -> Token | None:
-        """The bracket of an earlier line that is open at a token and that no later line closes.
+        """The bracket that is open at a token and that nothing after closes.
 
         Then it is the bracket that is wrong, and not the token.
         """
-        if not self.brackets or self.brackets[-1].line == token.line:
+        if not self.brackets or self.brackets[-1] is token:
             return None
         depth = 0
         for found in _BRACKETS.finditer(self.source, self.starts[token.line - 1] + token.col - 1):
@@ -205,11 +205,16 @@ class Lexer:
         return token._replace(text=name)
 
     def _close(self, token: Token) -> None:
-        if self.brackets and self.brackets[-1].text == _CLOSES[token.text]:
+        wanted = _CLOSES[token.text]
+        if self.brackets and self.brackets[-1].text == wanted:
             self.brackets.pop()
             return
         if self.brackets:
-            opened = self.brackets.pop()
+            opened = self.brackets[-1]
+            if any(b.text == wanted for b in self.brackets):
+                while self.brackets[-1].text != wanted:
+                    self.brackets.pop()
+            self.brackets.pop()
             label = Label(self._loc(opened), "the bracket that is open here")
             self._error(
                 "DSL0011", f"`{token.text}` does not close `{opened.text}`", token, (label,)
@@ -286,6 +291,7 @@ class Lexer:
             self._error("DSL0005", "this string does not end", token, hint=f"close it with {quote}")
             if len(quote) == 3:
                 raise DiagnosticError([])
+            self.brackets.clear()  # what would close them is in the string
             stop = self.source.find("\n", end)
             return (len(self.source) if stop < 0 else stop), token
         col = start - self.line_start + 1

@@ -29,7 +29,7 @@ class Mistake:
     previous: Token
     line: tuple[Token, ...]
     expected: set[str]
-    opened: Token | None  # a bracket of an earlier line that is never closed
+    opened: Token | None  # a bracket before it that is never closed
 
     @property
     def first(self) -> Token:
@@ -80,8 +80,9 @@ def _foreign(m: Mistake) -> Diagnostic | None:
         return m.error("DSL0105", *FOREIGN["comprehension"])
     if m.token.kind == "not" and "**" in m.expected:
         return m.error("DSL0105", *FOREIGN["in"])
-    if m.token.kind == "else" and m.previous.kind in ("NEWLINE", "DEDENT"):
-        return m.error("DSL0105", "this `else` belongs to no `if`", "loops have no `else`")
+    if m.token.kind in ("else", "elif") and m.token is m.first:
+        message = f"this `{m.token.kind}` belongs to no `if`"
+        return m.error("DSL0105", message, "loops have no `else`")
     if m.token.kind in ("*", "**") and m.previous.kind in ("(", ","):
         return m.error("DSL0105", "arguments are not unpacked", "write them out")
     if m.token.kind == m.previous.kind and m.token.kind in ("&", "|"):
@@ -120,7 +121,8 @@ def _colon(m: Mistake) -> Diagnostic | None:
 
 def _reserved(m: Mistake) -> Diagnostic | None:
     word = m.token.kind
-    if word in KEYWORDS and "NAME" in m.expected and m.previous.kind != "NEWLINE":
+    wants_name = "NAME" in m.expected and word not in ("in", "if", "else", "and", "or")
+    if word in KEYWORDS and wants_name and m.previous.kind != "NEWLINE":
         kind = "a keyword" if word in OWN_KEYWORDS else "a keyword of Python"
         return m.error("DSL0104", f"`{word}` is {kind} and cannot be a name", "choose another name")
     if m.token.kind in ("=", *_AUGMENTED) and m.previous.kind in OWN_KEYWORDS:

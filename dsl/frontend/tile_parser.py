@@ -115,6 +115,10 @@ class _Parser:
         while True:
             action = actions[states[-1]].get(token.kind)
             if action is None:
+                # What is complete is reduced before an error is looked at: after a block the error
+                # is outside of it.
+                action = self._only_reduction(states[-1])
+            if action is None:
                 token = self._recover(token, tokens)
             elif action >= 0:
                 states.append(action)
@@ -195,6 +199,11 @@ class _Parser:
         self.starts.append(token)
         self.heights.append(0)
         return token
+
+    def _only_reduction(self, state: int) -> int | None:
+        """The action of a state that can do nothing but reduce by one rule."""
+        actions = set(self.tables.actions[state].values())
+        return actions.pop() if len(actions) == 1 and min(actions) < 0 else None
 
     def _is_anchor(self) -> bool:
         """Whether a statement or an item may begin at the top of the stack."""

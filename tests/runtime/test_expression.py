@@ -28,6 +28,7 @@ def texts() -> st.SearchStrategy[str]:
 
 
 @given(texts())
+@pytest.mark.filterwarnings("ignore:Bitwise inversion:DeprecationWarning")
 def test_the_meaning_is_pythons(text: str) -> None:
     try:
         found = compile_expression(text)(VALUES)

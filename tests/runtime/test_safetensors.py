@@ -105,7 +105,7 @@ def test_a_dtype_without_arrays_is_listed_but_not_given(tmp_path: Path) -> None:
     assert list(tensors) == ["t"]
     with pytest.raises(DiagnosticError, match="tensor 't' is of dtype F4") as caught:
         tensors["t"]
-    assert caught.value.diagnostics[0].code == "DSL0773"
+    assert caught.value.diagnostics[0].code == "DSL0783"
 
 
 GOOD = {"t": entry("F32", [2], 0, 8), "u": entry("U8", [3], 8, 11)}
@@ -138,7 +138,7 @@ DATA = bytes(11)
     ],
 )
 def test_a_wrong_description_names_the_tensor(tmp_path: Path, change: object, what: str) -> None:
-    message = refused(write(tmp_path / "x", {**GOOD, "t": change}, DATA), "DSL0772")
+    message = refused(write(tmp_path / "x", {**GOOD, "t": change}, DATA), "DSL0782")
     assert what in message
     assert "tensor '" in message
 
@@ -161,7 +161,7 @@ def test_a_wrong_description_names_the_tensor(tmp_path: Path, change: object, wh
 def test_what_is_no_such_file_is_refused(tmp_path: Path, content: bytes, what: str) -> None:
     path = tmp_path / "x"
     path.write_bytes(content)
-    assert what in refused(path, "DSL0771")
+    assert what in refused(path, "DSL0781")
 
 
 @pytest.mark.parametrize(
@@ -177,19 +177,19 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, content: bytes, what: s
     ],
 )
 def test_a_hostile_header_is_refused(tmp_path: Path, header: bytes, what: str) -> None:
-    assert what in refused(write(tmp_path / "x", header), "DSL0771")
+    assert what in refused(write(tmp_path / "x", header), "DSL0781")
 
 
 def test_every_truncation_is_refused(tmp_path: Path) -> None:
     whole = write(tmp_path / "x", GOOD, DATA).read_bytes()
     for length in range(len(whole)):
         (tmp_path / "x").write_bytes(whole[:length])
-        refused(tmp_path / "x", "DSL0771")
+        refused(tmp_path / "x", "DSL0781")
 
 
 def test_a_truncated_file_names_the_tensor_that_it_ends_in(tmp_path: Path) -> None:
     path = write(tmp_path / "x", GOOD, DATA[:9])
-    assert "within tensor 'u'" in refused(path, "DSL0771")
+    assert "within tensor 'u'" in refused(path, "DSL0781")
 
 
 @given(st.binary(min_size=1, max_size=8), st.integers(0, 200))
@@ -208,11 +208,11 @@ def test_random_damage_is_an_error_or_a_valid_file(
     else:
         total = sum(array.nbytes for array in arrays.values())
         assert total == len(content) - 8 - struct.unpack("<Q", content[:8])[0]
-    assert set(codes) <= {"DSL0771", "DSL0772", "DSL0773"}
+    assert set(codes) <= {"DSL0781", "DSL0782", "DSL0783"}
 
 
 def test_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:
-    assert "No such file" in refused(tmp_path / "missing", "DSL0770")
-    assert "not a file" in refused(tmp_path, "DSL0770")
+    assert "No such file" in refused(tmp_path / "missing", "DSL0780")
+    assert "not a file" in refused(tmp_path, "DSL0780")
     os.mkfifo(tmp_path / "pipe")
-    assert "not a file" in refused(tmp_path / "pipe", "DSL0770")
+    assert "not a file" in refused(tmp_path / "pipe", "DSL0780")
