@@ -86,7 +86,9 @@ def test_passes_can_be_watched(here: Path, capsys: pytest.CaptureFixture[str]) -
     err = capsys.readouterr().err
     assert "bounds" in err
     assert "ms" in err
-    assert len(list((here / "dump").iterdir())) >= 3
+    assert len(list((here / "dump" / "gemm").iterdir())) >= 3
+    assert run(["build", "k.tile", "-k", "gemm", "--print-after", "bonds"]) == 2
+    assert "DSL0914" in capsys.readouterr().err
 
 
 def test_an_unknown_stage_or_target(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
