@@ -118,13 +118,6 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  require K % 128 == 0, called with K = 100\n"
         "Right:  pad the arrays, or choose another kernel",
     ),
-    "DSL0790": (
-        "These weights cannot be quantised so",
-        "`dslc.quantize` takes a matrix [K, N] of finite floats, a dtype of 1 to 8 bits, and a group "
-        "that divides K; the scales must lie in the range of their dtype.\n\n"
-        "Wrong:  quantize(w, 'u4', group=100)    # w has 4096 rows\n"
-        "Right:  quantize(w, 'u4', group=128)",
-    ),
     "DSL0760": (
         "an argument that is no array",
         """
@@ -175,6 +168,46 @@ Wrong: a PyTorch parameter that tracks gradients.
 Right: `x.detach()`.
 """,
     ),
+    "DSL0770": (
+        "a tensor file that cannot be read",
+        """
+The file of tensors does not exist, is not a plain file, or may not be read.
+
+Wrong: `--input w=model.safetensor:layer.weight`.
+Right: `--input w=model.safetensors:layer.weight`.
+""",
+    ),
+    "DSL0771": (
+        "a file that is no safetensors file",
+        """
+A safetensors file is 8 bytes of header length, a JSON header and the tensors' bytes, and ends with the
+last of them. This one ends early, has bytes that belong to no tensor, or its header is not such JSON. A
+download that broke off is the usual reason.
+
+Wrong: the first half of model.safetensors.
+Right: the whole file; compare its size or checksum with the publisher's.
+""",
+    ),
+    "DSL0772": (
+        "a tensor that its file describes wrongly",
+        """
+The header gives each tensor a dtype, a shape and a range of bytes. Here the range does not fit the
+shape, overlaps another, leaves bytes between two tensors, or the description is not of that form.
+
+Wrong: `{"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}`: two floats take 8 bytes.
+Right: `{"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}`.
+""",
+    ),
+    "DSL0773": (
+        "a tensor of an element type that is not read",
+        """
+The file is right, but the tensor's elements are packed in a way that has no array type (F4 and the
+6-bit floats are stored without padding). The file's other tensors can be read.
+
+Wrong: a tensor of dtype F4 as an input.
+Right: the same numbers stored as U8 codes, one a byte.
+""",
+    ),
     "DSL0780": (
         "a tensor file that cannot be read",
         """
@@ -214,5 +247,12 @@ The file is right, but the tensor's elements are packed in a way that has no arr
 Wrong: a tensor of dtype F4 as an input.
 Right: the same numbers stored as U8 codes, one a byte.
 """,
+    ),
+    "DSL0790": (
+        "These weights cannot be quantised so",
+        "`dslc.quantize` takes a matrix [K, N] of finite floats, a dtype of 1 to 8 bits, and a group "
+        "that divides K; the scales must lie in the range of their dtype.\n\n"
+        "Wrong:  quantize(w, 'u4', group=100)    # w has 4096 rows\n"
+        "Right:  quantize(w, 'u4', group=128)",
     ),
 }
