@@ -64,8 +64,9 @@ class _KernelReader(StatementReader):
         cursor.expect("}")
         cursor.end_line()
         return Kernel(
-            name, params, dims, grid, body, tuple(requires), workspaces, fixed, config, doc, loc
-        )
+            name, params, dims, grid, body, tuple(requires), workspaces, fixed, config,
+            doc=doc, loc=loc,
+        )  # fmt: skip
 
     def program(self, known: dict[str, Kernel]) -> Program:
         cursor = self.cursor

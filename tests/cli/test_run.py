@@ -123,7 +123,7 @@ def test_a_race_is_a_failed_check(here: Path, capsys: pytest.CaptureFixture[str]
     assert run(["run", "k.tile", "-k", "racy", "--dim", "N=32"]) == 4
     captured = capsys.readouterr()
     assert "DSL06" in captured.err
-    assert "k.tile:24" in captured.err
+    assert "k.tile:22" in captured.err
     assert "Traceback" not in captured.err
 
 
