@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from dslc.compiler.diagnostics import DiagnosticError, Loc, did_you_mean, error
 from dslc.compiler.dtypes import DType
-
-_EMPTY: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class Signature:
     name: str
     parameters: tuple[Parameter, ...]
     dims: tuple[str, ...] = ()
-    tunes: Mapping[str, tuple[object, ...]] = _EMPTY
+    tunes: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     doc: str | None = None
     loc: Loc | None = None
 
@@ -68,7 +65,7 @@ class Signature:
         raise self._unknown(name, [p.name for p in self.parameters], "parameter")
 
     def match(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Matched:
-        """Arguments to parameters; DSL0755 to DSL0771 where they do not fit."""
+        """Arguments to parameters; DSL0755 to DSL0741 where they do not fit."""
         names = [p.name for p in self.parameters]
         if len(args) > len(names):
             raise self._count(len(args))
@@ -78,7 +75,7 @@ class Signature:
             if name not in names:
                 options[name] = value
             elif name in arguments:
-                raise error("DSL0771", f"{self.name} got the argument {name} twice", self.loc)
+                raise error("DSL0741", f"{self.name} got the argument {name} twice", self.loc)
             else:
                 arguments[name] = value
         if len(arguments) < len(names):

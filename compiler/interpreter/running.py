@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from dslc.compiler.dtypes import pack_bits
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter import arguments
@@ -20,8 +19,6 @@ from dslc.compiler.interpreter.tensors import Tensor, garbage
 from dslc.compiler.ir import Kernel, Memory, Param, Program, Role
 from dslc.compiler.ir.expr import Expr, Var
 
-_WRITTEN = (Role.OUT, Role.INOUT)
-
 
 def run(
     program: Kernel | Program, args: Mapping[str, Argument], options: Options | None = None
@@ -33,15 +30,15 @@ def run(
     for arguments, DSL06xx for what goes wrong while running.
     """
     options = options or Options()
-    tensors, scalars = _receive(program.params, program.dims, args)
+    tensors, scalars, packed = _receive(program.params, program.dims, args)
     if isinstance(program, Kernel):
         if options.check:
             _watch_undefined(*(t for t in tensors.values() if t.memory.role is Role.OUT))
         _launch(program, tensors, scalars, options)
     else:
         _run_program(program, tensors, scalars, options)
-    for memory, tensor in tensors.items():
-        _give_back(memory, tensor, args[memory.name])
+    for tensor, data in packed:
+        data[...] = pack_bits(tensor.codes, tensor.memory.dtype.bits)
 
 
 def _run_program(
@@ -87,7 +84,8 @@ def _launch(
 
 def _receive(
     params: Sequence[Param], dims: Sequence[Var], args: Mapping[str, Argument]
-) -> tuple[dict[Memory, Tensor], Scalars]:
+) -> tuple[dict[Memory, Tensor], Scalars, list[tuple[Tensor, Array]]]:
+    """Tensors and scalars of a call, and the tensors whose codes go back into flat bytes."""
     arguments.check_names(params, args)
     arrays: dict[str, Array] = {}
     scalars: Scalars = {}
@@ -100,19 +98,15 @@ def _receive(
     scalars = arguments.bind(params, dims, shapes, arrays, scalars)
     names = {v.name: x for v, x in scalars.items()}
     tensors: dict[Memory, Tensor] = {}
+    packed: list[tuple[Tensor, Array]] = []
     for p in params:
         if isinstance(p, Memory):
             shape = tuple(evaluate(e, names) for e in p.shape)
             codes = arguments.unpacked(p, arrays[p.name], shape)
             tensors[p] = Tensor(p, arrays[p.name] if codes is None else codes)
-    return tensors, scalars
-
-
-def _give_back(memory: Memory, tensor: Tensor, given: Argument) -> None:
-    """Written codes of a `packed row` parameter go back into the caller's bytes."""
-    assert isinstance(given, np.ndarray)
-    if memory.role in _WRITTEN and not np.may_share_memory(tensor.codes, given):
-        given[...] = pack_bits(tensor.codes, memory.dtype.bits)
+            if codes is not None and p.role in (Role.OUT, Role.INOUT):
+                packed.append((tensors[p], arrays[p.name]))
+    return tensors, scalars, packed
 
 
 def _scalar(expr: Expr, scalars: Scalars) -> Any:

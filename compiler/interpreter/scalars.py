@@ -151,9 +151,7 @@ class _Writer:
             case ex.Select():
                 return self._line("{1} if {0} else {2}".format(*names))
             case ex.Convert(x, dtype, saturate):
-                function = functools.partial(
-                    convert, src=x.dtype, dst=dtype, saturate=saturate or x.dtype.is_float
-                )
+                function = functools.partial(convert, src=x.dtype, dst=dtype, saturate=saturate)
                 return self._line(f"{self._constant(function)}({names[0]})")
             case _:
                 assert_never(node)

@@ -13,9 +13,19 @@ from typing import TypeVar
 
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Expr, Read, Var, map_children
-from dslc.compiler.ir.instructions import Carried, Instruction, Joined, Stmt
+from dslc.compiler.ir.instructions import Carried, Instruction, Stmt
 from dslc.compiler.ir.program import Call, GridAxis, Kernel, Param, Program, TileProgram
-from dslc.compiler.ir.traverse import Body, Name, Part, Use, fields, inner_names, results, walk
+from dslc.compiler.ir.traverse import (
+    Body,
+    Name,
+    Part,
+    Use,
+    bodies,
+    fields,
+    inner_names,
+    results,
+    walk,
+)
 from dslc.compiler.ir.values import Memory, Region, Value
 
 T = TypeVar("T")
@@ -81,17 +91,18 @@ class Rewriter:
             case ins.For():
                 bounds = [self.expr(e) for e in (stmt.start, stmt.stop, stmt.step)]
                 var = self._variable(stmt.var)
-                carried, (body,) = self._loop(stmt.carried, lambda: (self.body(stmt.body),))
                 start, stop, step = bounds
+                inits, inners = self._enter(stmt.carried)
+                body, yields = self.nested(stmt, 0, [c.yielded for c in stmt.carried])
+                carried = self._leave(stmt.carried, inits, inners, yields)
                 return _replace(
                     stmt, var=var, start=start, stop=stop, step=step, body=body, carried=carried
                 )
             case ins.While():
-
-                def parts() -> tuple[Body, Expr, Body]:
-                    return self.body(stmt.before), self.expr(stmt.condition), self.body(stmt.body)
-
-                carried, (before, condition, body) = self._loop(stmt.carried, parts)
+                inits, inners = self._enter(stmt.carried)
+                before, (condition,) = self.nested(stmt, 0, [stmt.condition])
+                body, yields = self.nested(stmt, 1, [c.yielded for c in stmt.carried])
+                carried = self._leave(stmt.carried, inits, inners, yields)
                 return _replace(
                     stmt, before=before, condition=condition, body=body, carried=carried
                 )
@@ -99,6 +110,10 @@ class Rewriter:
                 return self._branches(stmt)
             case _:
                 return self._instruction(stmt)
+
+    def nested(self, stmt: Stmt, which: int, handed: list[Use]) -> tuple[Body, list[Use]]:
+        """One of `traverse.bodies(stmt)`, and what is read at its end."""
+        return self.body(bodies(stmt)[which]), [self.use(u) for u in handed]
 
     def kernel(self, kernel: Kernel) -> Kernel:
         """A kernel with everything in it rewritten."""
@@ -133,28 +148,27 @@ class Rewriter:
         start, stop, step = bounds
         return _replace(axis, var=self._variable(axis.var), start=start, stop=stop, step=step)
 
-    def _loop(
-        self, carried: tuple[Carried, ...], parts: Callable[[], T]
-    ) -> tuple[tuple[Carried, ...], T]:
+    def _enter(self, carried: tuple[Carried, ...]) -> tuple[list[Use], list[Name]]:
         inits = [self.use(c.init) for c in carried]
-        inners = [self.define(c.inner) for c in carried]
-        rebuilt = parts()
-        yields = [self.use(c.yielded) for c in carried]
+        return inits, [self.define(c.inner) for c in carried]
+
+    def _leave(
+        self, carried: tuple[Carried, ...], inits: list[Use], inners: list[Name], yields: list[Use]
+    ) -> tuple[Carried, ...]:
         out = [
             _replace(c, result=self.define(c.result), inner=inner, init=init, yielded=yielded)
             for c, inner, init, yielded in zip(carried, inners, inits, yields, strict=True)
         ]
-        return _kept(carried, out), rebuilt
+        return _kept(carried, out)
 
     def _branches(self, stmt: ins.If) -> ins.If:
         condition = self.expr(stmt.condition)
-        then = self.body(stmt.then)
-        thens = [self.use(j.then) for j in stmt.joined]
-        otherwise = self.body(stmt.otherwise)
-        joined: list[Joined] = []
-        for j, value in zip(stmt.joined, thens, strict=True):
-            other = self.use(j.otherwise)
-            joined.append(_replace(j, result=self.define(j.result), then=value, otherwise=other))
+        then, thens = self.nested(stmt, 0, [j.then for j in stmt.joined])
+        otherwise, others = self.nested(stmt, 1, [j.otherwise for j in stmt.joined])
+        joined = [
+            _replace(j, result=self.define(j.result), then=a, otherwise=b)
+            for j, a, b in zip(stmt.joined, thens, others, strict=True)
+        ]
         return _replace(
             stmt,
             condition=condition,

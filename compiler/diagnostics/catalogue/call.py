@@ -1,6 +1,63 @@
 """DSL07xx: arguments at the call, buffers, files and packs."""
 
 ENTRIES: dict[str, tuple[str, str]] = {
+    "DSL0740": (
+        "A function of the language is called outside a kernel",
+        "The names of `dslc.lang` say what a kernel does. A kernel's body is compiled from its source "
+        "and never executed, so in plain Python they have nothing to do. Layouts are the exception.\n\n"
+        "Wrong:  acc = zeros(f32, [16, 16])    # in a plain function\n"
+        "Right:  @dslc.kernel above the function; numpy.zeros((16, 16), numpy.float32) elsewhere",
+    ),
+    "DSL0741": (
+        "An argument is given twice",
+        "An argument is passed by its position or by its parameter's name, not both.\n\n"
+        "Wrong:  lib.add(x, y, z, x=x)\n"
+        "Right:  lib.add(x, y, z)",
+    ),
+    "DSL0742": (
+        "An output shares memory with another argument",
+        "Parallel turns run in any order and at once, and the compiler keeps what it has read: it "
+        "relies on outputs having memory of their own. Inputs may share memory with each other.\n\n"
+        "Wrong:  lib.softmax(x, x)\n"
+        "Right:  y = numpy.empty_like(x); lib.softmax(x, y)\n"
+        "        or a kernel with the one parameter `x: inout f32[M, N]`",
+    ),
+    "DSL0743": (
+        "A stated dim or choice is not that of the call",
+        "A dim given by name is checked against the arguments' shapes. A specialisation has its tune "
+        "choices for good.\n\n"
+        "Wrong:  lib.gemm(a, b, c, K=128)    # a.shape == (16, 4096)\n"
+        "Right:  lib.gemm(a, b, c, K=4096)",
+    ),
+    "DSL0744": (
+        "The library has no such kernel",
+        "A library has the kernels and programs of its file, those that it imports included. "
+        "`list(lib)` names them.\n\n"
+        "Wrong:  lib.sofmax(x, y)\n"
+        "Right:  lib.softmax(x, y)",
+    ),
+    "DSL0745": (
+        "The kernel has no such stage",
+        "A kernel can be shown as `tile` (its source in canonical form), `ir` (Tile IR as the checker "
+        "gives it), after each pass by the pass's name, and `final` (what its machine takes). A kernel "
+        "from a package has the last alone.\n\n"
+        'Wrong:  lib.gemm.source("simplfy")\n'
+        'Right:  lib.gemm.source("simplify")',
+    ),
+    "DSL0746": (
+        "What is packed is no codes of a low-bit parameter",
+        "`pack` and `unpack` are for tensor parameters of dtypes below 8 bits. `pack` takes codes, one "
+        "element a byte, of the parameter's rank.\n\n"
+        'Wrong:  lib.w4a16.pack("a", activations)\n'
+        'Right:  lib.w4a16.pack("w", codes)    # codes.shape == (K, N)',
+    ),
+    "DSL0747": (
+        "The package holds no kernel for these arguments",
+        "A package holds kernels that were compiled ahead of time, each for its fixed dims and tune "
+        "choices. None of them fits this call.\n\n"
+        "Wrong:  a kernel saved for K = 4096 called with K = 1024\n"
+        "Right:  lib.save(path, [lib.gemm.specialize(K=1024), lib.gemm.specialize(K=4096)])",
+    ),
     "DSL0751": (
         "An argument has the wrong number of axes",
         "A tensor parameter `a: f16[M, K]` takes an array with as many axes as it has dims.\n\n"
@@ -61,11 +118,155 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  require K % 128 == 0, called with K = 100\n"
         "Right:  pad the arrays, or choose another kernel",
     ),
+    "DSL0760": (
+        "an argument that is no array",
+        """
+A tensor parameter takes an array: NumPy's, or one of a library that exports DLPack (PyTorch, JAX,
+CuPy). Lists and numbers are not converted, because the kernel works on the array's own memory: what it
+wrote to a hidden copy would be lost.
+
+Wrong: `lib.add([1, 2, 3], y, out)`.
+Right: `lib.add(np.asarray([1, 2, 3], dtype=np.float32), y, out)`.
+""",
+    ),
+    "DSL0761": (
+        "an array of another element type",
+        """
+The array's element type must be the parameter's: f16 is float16, bf16 is ml_dtypes.bfloat16 (or
+torch.bfloat16), integers below 8 bits are codes in int8 or uint8, floats of 8 bits and fewer are bit
+patterns in uint8 or arrays of their ml_dtypes type. Nothing is converted silently.
+
+Wrong: a float64 array for `a: f32[M, K]`.
+Right: `a.astype("float32")`.
+""",
+    ),
+    "DSL0762": (
+        "a tensor on another device",
+        """
+The tensor lies in a device's memory that the kernel's target cannot reach.
+
+Wrong: a CUDA tensor passed to a kernel that was compiled for the host or the interpreter.
+Right: `x.cpu()` (CuPy: `x.get()`), or a kernel compiled for the tensor's device.
+""",
+    ),
+    "DSL0763": (
+        "a read-only array for an output",
+        """
+A parameter marked `out` or `inout` is written in place, and this array does not allow it: it is marked
+read-only, it is a view of such an array, or its library's arrays are values (JAX).
+
+Wrong: `lib.add(x, y, jnp.zeros(n))`.
+Right: `out = np.empty(n, np.float32); lib.add(x, y, out)`.
+""",
+    ),
+    "DSL0764": (
+        "a tensor that cannot be read through DLPack",
+        """
+The tensor's library refused to export it, or its elements are of a type that NumPy and ml_dtypes lack.
+
+Wrong: a PyTorch parameter that tracks gradients.
+Right: `x.detach()`.
+""",
+    ),
+    "DSL0770": (
+        "a tensor file that cannot be read",
+        """
+The file of tensors does not exist, is not a plain file, or may not be read.
+
+Wrong: `--input w=model.safetensor:layer.weight`.
+Right: `--input w=model.safetensors:layer.weight`.
+""",
+    ),
+    "DSL0771": (
+        "a file that is no safetensors file",
+        """
+A safetensors file is 8 bytes of header length, a JSON header and the tensors' bytes, and ends with the
+last of them. This one ends early, has bytes that belong to no tensor, or its header is not such JSON. A
+download that broke off is the usual reason.
+
+Wrong: the first half of model.safetensors.
+Right: the whole file; compare its size or checksum with the publisher's.
+""",
+    ),
+    "DSL0772": (
+        "a tensor that its file describes wrongly",
+        """
+The header gives each tensor a dtype, a shape and a range of bytes. Here the range does not fit the
+shape, overlaps another, leaves bytes between two tensors, or the description is not of that form.
+
+Wrong: `{"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}`: two floats take 8 bytes.
+Right: `{"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}`.
+""",
+    ),
+    "DSL0773": (
+        "a tensor of an element type that is not read",
+        """
+The file is right, but the tensor's elements are packed in a way that has no array type (F4 and the
+6-bit floats are stored without padding). The file's other tensors can be read.
+
+Wrong: a tensor of dtype F4 as an input.
+Right: the same numbers stored as U8 codes, one a byte.
+""",
+    ),
+    "DSL0780": (
+        "a tensor file that cannot be read",
+        """
+The file of tensors does not exist, is not a plain file, or may not be read.
+
+Wrong: `--input w=model.safetensor:layer.weight`.
+Right: `--input w=model.safetensors:layer.weight`.
+""",
+    ),
+    "DSL0781": (
+        "a file that is no safetensors file",
+        """
+A safetensors file is 8 bytes of header length, a JSON header and the tensors' bytes, and ends with the
+last of them. This one ends early, has bytes that belong to no tensor, or its header is not such JSON. A
+download that broke off is the usual reason.
+
+Wrong: the first half of model.safetensors.
+Right: the whole file; compare its size or checksum with the publisher's.
+""",
+    ),
+    "DSL0782": (
+        "a tensor that its file describes wrongly",
+        """
+The header gives each tensor a dtype, a shape and a range of bytes. Here the range does not fit the
+shape, overlaps another, leaves bytes between two tensors, or the description is not of that form.
+
+Wrong: `{"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}`: two floats take 8 bytes.
+Right: `{"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}`.
+""",
+    ),
+    "DSL0783": (
+        "a tensor of an element type that is not read",
+        """
+The file is right, but the tensor's elements are packed in a way that has no array type (F4 and the
+6-bit floats are stored without padding). The file's other tensors can be read.
+
+Wrong: a tensor of dtype F4 as an input.
+Right: the same numbers stored as U8 codes, one a byte.
+""",
+    ),
     "DSL0790": (
         "These weights cannot be quantised so",
         "`dslc.quantize` takes a matrix [K, N] of finite floats, a dtype of 1 to 8 bits, and a group "
         "that divides K; the scales must lie in the range of their dtype.\n\n"
         "Wrong:  quantize(w, 'u4', group=100)    # w has 4096 rows\n"
         "Right:  quantize(w, 'u4', group=128)",
+    ),
+    "DSL0795": (
+        "These are not the codes or the bytes of a low-bit tensor",
+        "`pack` takes codes, one element a byte, in the tensor's shape: int8 or uint8 values of an "
+        "integer dtype, uint8 bit patterns of a float. `unpack` takes what `pack` gave.\n\n"
+        "Wrong:  lib.w4a16.pack('w', weights.astype('float32'))\n"
+        "Right:  lib.w4a16.pack('w', codes.astype('uint8'))",
+    ),
+    "DSL0796": (
+        "A code does not fit the dtype",
+        "A code of u4 is 0 to 15, of i4 -8 to 7; of a float of b bits it is a bit pattern below "
+        "2**b.\n\n"
+        "Wrong:  pack('w', codes)                  # a u4 parameter, with a code of 16\n"
+        "Right:  pack('w', codes.clip(0, 15))",
     ),
 }

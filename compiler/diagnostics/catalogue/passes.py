@@ -1,3 +1,40 @@
 """DSL05xx: passes."""
 
-ENTRIES: dict[str, tuple[str, str]] = {}
+ENTRIES: dict[str, tuple[str, str]] = {
+    "DSL0501": (
+        "on-chip memory exceeded",
+        "The buffers that live at one time need more bytes than the machine has in that place; the table "
+        "shows each buffer with its size, its offset and when it lives.\n"
+        "Wrong: `b = shared(f32, [512, 512])` on a machine with 228 KiB. Right: smaller tiles, fewer "
+        "stages, or a narrower dtype.",
+    ),
+    "DSL0502": (
+        "an on-chip buffer without a fixed size",
+        "The memory plan needs the size of every buffer when the kernel is compiled.\n"
+        "Wrong: `b = buffer(f32, [K, 16])` with a K that is known at the call only. Right: a constant "
+        "extent, or `-D K=4096`.",
+    ),
+    "DSL0510": (
+        "a reduction that cannot be split here",
+        "`split=` works on one loop of a kernel, which stands in its outermost body: its parts become "
+        "parallel turns.\n"
+        "Wrong: `range(0, K, BK, split=4)` inside another `for`. Right: split the outer loop, or neither.",
+    ),
+    "DSL0511": (
+        "an effect in a split reduction",
+        "The loop and what stands before it run once a part, so they may not write global memory, nor "
+        "keep state in a buffer from turn to turn; the rest of the kernel runs once, after the loop.\n"
+        "Wrong: `y[m] = x` before a loop with `split=4`. Right: the same store after the loop.",
+    ),
+    "DSL0512": (
+        "a value that a split loop does not only accumulate",
+        "Each part of a split loop starts anew, so what the loop carries must be a sum, a minimum or a "
+        "maximum that nothing else in the loop reads.\n"
+        "Wrong: `acc = acc * 0.5 + x` with `split=4`. Right: `acc += x`, or no split.",
+    ),
+    "DSL0513": (
+        "a split reduction over an unknown step",
+        "Dividing a loop's turns needs its step, and the steps of the parallel axes, at compile time.\n"
+        "Wrong: `range(0, K, s, split=4)` with a parameter s. Right: a constant step.",
+    ),
+}

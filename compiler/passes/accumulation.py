@@ -1,0 +1,112 @@
+"""Which carried values of a loop are accumulators: `acc = acc + f(k)`, or with min or max.
+
+An accumulator is handed through additions, products that accumulate, nested loops and branches, and
+nothing else of the loop reads it on the way: then any grouping of the turns gives the same sum.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import Binary, Read, Select, Var
+from dslc.compiler.ir.instructions import Carried, Stmt
+from dslc.compiler.ir.traverse import (
+    Name,
+    Use,
+    definitions,
+    handed,
+    names_in,
+    use_counts,
+)
+from dslc.compiler.ir.values import Value
+
+ADD = "add"
+_EXTREMES = ("min", "max")
+
+
+def accumulators(loop: ins.For) -> list[str | None]:
+    """Per carried value the operation that accumulates it, None where it is no accumulator."""
+    known = definitions((loop,))
+    counts = use_counts((loop,))
+    return [_operation(c, known, counts) for c in loop.carried]
+
+
+def _operation(c: Carried, known: Mapping[Name, Stmt], counts: Counter[Name]) -> str | None:
+    chain = _Chain(known)
+    if not chain.leads(c.yielded, c.inner) or len(chain.operations) > 1:
+        return None
+    # Every mention of a link of the chain is one that the chain itself makes.
+    if any(counts[name] != mentions for name, mentions in chain.mentions.items()):
+        return None
+    return next(iter(chain.operations), ADD)
+
+
+class _Chain:
+    """Follows a value back to where the turn began, by operations of one kind."""
+
+    def __init__(self, known: Mapping[Name, Stmt]) -> None:
+        self.known = known
+        self.operations: set[str] = set()
+        self.mentions: Counter[Name] = Counter()
+
+    def leads(self, use: Use, start: Name) -> bool:
+        """Whether the use is the start with something accumulated onto it."""
+        if isinstance(use, Value | Var):
+            return self._name(use, start)
+        match use:
+            case Binary(op, x, y):
+                return self._either(op, x, y, start)
+            case Select(_, x, y):
+                return self.leads(x, start) and self.leads(y, start)
+            case Read(value):
+                return self._name(value, start)
+        return False
+
+    def _name(self, name: Name, start: Name) -> bool:
+        self.mentions[name] += 1
+        if name == start:
+            return True
+        if self.mentions[name] > 1:
+            return True  # the other arm of a branch has come this way
+        match self.known.get(name):
+            case ins.Binary(op=op, x=x, y=y):
+                return self._either(op, x, y, start)
+            case ins.Dot(acc=acc) if acc is not None:
+                return self._accumulates(ADD) and self.leads(acc, start)
+            case ins.Fma(z=z):
+                return self._accumulates(ADD) and self.leads(z, start)
+            case ins.Where(x=x, y=y):
+                return self.leads(x, start) and self.leads(y, start)
+            case ins.Let(value=value):
+                return self.leads(value, start)
+            case ins.If() as branch:
+                (j,) = (j for j in branch.joined if j.result == name)
+                return self.leads(j.then, start) and self.leads(j.otherwise, start)
+            case ins.For() | ins.While() as loop:
+                return self._loop(loop, name, start)
+        return False
+
+    def _loop(self, loop: ins.For | ins.While, name: Name, start: Name) -> bool:
+        for c in handed(loop):
+            if isinstance(c, Carried) and c.result == name:
+                return self.leads(c.yielded, c.inner) and self.leads(c.init, start)
+        return False  # a loop's variable or what another loop carries
+
+    def _either(self, op: str, x: Use, y: Use, start: Name) -> bool:
+        if op == "sub":
+            return self._accumulates(ADD) and self.leads(x, start)
+        if op not in (ADD, *_EXTREMES):
+            return False
+        side = x if self._reaches(x, start) else y
+        return self._accumulates(op) and self.leads(side, start)
+
+    def _accumulates(self, op: str) -> bool:
+        self.operations.add(op)
+        return True
+
+    def _reaches(self, use: Use, start: Name) -> bool:
+        """Whether the use leads to the start, looked up without leaving a trace."""
+        probe = _Chain(self.known)
+        return any(True for _ in names_in(use)) and probe.leads(use, start)

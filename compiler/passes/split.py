@@ -1,0 +1,312 @@
+"""Split reduction: the turns of one sequential loop over several parallel turns.
+
+    grid m in range(0, M, 16)
+    %zero = full f32(0.0) : f32[16]
+    %sum = for k in range(0, K, 64) split=4 carry (%acc : f32[16] = %zero) {
+      ...
+      yield %next
+    }
+    store @y[m : +16], %sum
+
+becomes
+
+    memory @partial: workspace global f32[(M + 15) // 16, 4, 16]
+    memory @arrivals: workspace global i32[(M + 15) // 16]
+    grid m in range(0, M, 16), part in range(0, 4, 1)
+    %zero = full f32(0.0) : f32[16]
+    %neutral = full f32(0.0) : f32[16]
+    %part = for k in range(part * chunk, min(K, part * chunk + chunk), 64) carry (%acc = %neutral) ...
+    store @partial[m // 16, part, 0 : +16], %part
+    %arrived = atomic_add @arrivals[m // 16], %one : i32[]
+    if read(%arrived) == i32(3) {
+      %sum = for p in range(0, 4, 1) carry (%total : f32[16] = %zero) ... in the order of the parts
+      store @y[m : +16], %sum
+      store @arrivals[m // 16], %none
+    }
+
+The last turn to arrive adds the partial results in a fixed order, so the sum does not depend on who
+came when, and runs what follows the loop; it leaves the count at zero for the next launch. An
+AtomicAdd with a result publishes what its turn wrote before and sees what others published. Nothing
+before or inside the loop may have an effect outside the turn.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.dtypes import BOOL, I32, I64, INDEX, DType
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, index
+from dslc.compiler.ir.instructions import Carried, Stmt
+from dslc.compiler.ir.printer import print_statement
+from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
+from dslc.compiler.ir.rewrite import fresh_name, map_kernels, scalar_names
+from dslc.compiler.ir.traverse import Body, memories, walk, writes
+from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
+from dslc.compiler.passes.accumulation import accumulators
+from dslc.compiler.passes.facts import kernel_facts
+
+
+@dataclass(frozen=True, slots=True)
+class SplitReduction:
+    """Divides the loops that say `split=` (more than 1) among parallel turns."""
+
+    name: str = "split"
+
+    def __call__(self, program: TileProgram) -> TileProgram:
+        """The program with its reductions split. DSL0510 to DSL0513 where one cannot be."""
+        return map_kernels(program, _split_kernel)
+
+
+def _split_kernel(kernel: Kernel) -> Kernel:
+    asked = [s for s in walk(kernel.body) if isinstance(s, ins.For) and (s.split or 1) > 1]
+    if not asked:
+        return kernel
+    loop, *others = asked
+    if others:
+        raise _refused("DSL0510", "only one loop of a kernel can be split", others[0])
+    if loop not in kernel.body:
+        raise _refused("DSL0510", "a loop inside another statement cannot be split", loop)
+    at = kernel.body.index(loop)
+    before, after = kernel.body[:at], kernel.body[at + 1 :]
+    _check_effects(before, loop)
+    return _Splitter(kernel, loop).split(before, after)
+
+
+def _refused(code: str, message: str, stmt: Stmt, hint: str | None = None) -> DiagnosticError:
+    return error(code, f"{message}\n  in: {print_statement(stmt)}", stmt.loc, hint=hint)
+
+
+def _check_effects(before: Body, loop: ins.For) -> None:
+    """Nothing before or inside the loop acts outside its turn, nor keeps state in a buffer."""
+    own = {s.memory for s in walk(loop.body) if isinstance(s, ins.Alloc)}
+    for stmt in walk((*before, loop)):
+        touched = {r.memory for r in writes(stmt)}
+        if isinstance(stmt, ins.SemaphoreWait):
+            touched = set(memories(stmt))
+        if any(m.role is not Role.BUFFER for m in touched):
+            message = "a split reduction writes global memory only after its loop"
+            hint = "move the store after the loop, or remove split="
+            raise _refused("DSL0511", message, stmt, hint)
+    for stmt in walk(loop.body):
+        if any(r.memory not in own for r in writes(stmt)):
+            message = "a split reduction keeps nothing in a buffer from turn to turn"
+            hint = "make the buffer inside the loop, or remove split="
+            raise _refused("DSL0511", message, stmt, hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Partial:
+    """An accumulator: its operation, and the workspace of its partial results."""
+
+    carried: Carried
+    op: str
+    memory: Memory
+
+    @property
+    def type(self) -> TileType:
+        """The type of a partial result as it is stored; a scalar is a tile of rank 0."""
+        inner = self.carried.inner
+        if isinstance(inner, Value):
+            return inner.type
+        return TileType(_stored(inner.dtype), ())
+
+
+class _Splitter:
+    """Rebuilds one kernel around its split loop."""
+
+    def __init__(self, kernel: Kernel, loop: ins.For) -> None:
+        self.kernel, self.loop = kernel, loop
+        self.taken = scalar_names(kernel)
+        self.parts = loop.split or 1
+        self.part = self._var("part")
+        self.turns = tuple(_turns(kernel, axis) for axis in kernel.grid)
+        self.here = tuple(_turn_index(axis) for axis in kernel.grid)
+        self.partials = self._partials()
+        self.arrivals = Memory("arrivals", I32, self.turns, Role.WORKSPACE, Place.GLOBAL)
+
+    def _var(self, hint: str) -> Var:
+        return Var(fresh_name(hint, self.taken), INDEX)
+
+    def _partials(self) -> list[_Partial]:
+        found: list[_Partial] = []
+        for c, op in zip(self.loop.carried, accumulators(self.loop), strict=True):
+            if op is None:
+                name = c.inner.name or "a value"
+                message = f"a split reduction only accumulates, but {name} is no sum, min or max"
+                raise _refused("DSL0512", message, self.loop)
+            inner = c.inner
+            tile = inner.type if isinstance(inner, Value) else TileType(_stored(inner.dtype), ())
+            shape = (*self.turns, index(self.parts), *map(index, tile.shape))
+            name = "partial" if len(self.loop.carried) == 1 else f"partial_{len(found)}"
+            memory = Memory(name, tile.dtype, shape, Role.WORKSPACE, Place.GLOBAL)
+            found.append(_Partial(c, op, memory))
+        return found
+
+    def split(self, before: Body, after: Body) -> Kernel:
+        """The kernel with one more axis in its grid."""
+        kernel = self.kernel
+        one_more = GridAxis(self.part, index(0), index(self.parts), index(1))
+        body = (*self._once(before), *self._partial_loop(), *self._last(after))
+        return replace(
+            kernel,
+            grid=(*kernel.grid, one_more),
+            body=body,
+            workspaces=(*kernel.workspaces, *(p.memory for p in self.partials), self.arrivals),
+        )
+
+    def _once(self, before: Body) -> Body:
+        """What stands before the loop; it prints in the first part alone."""
+        first = Binary("eq", self.part, index(0), BOOL)
+        return tuple(
+            ins.If(first, (s,), loc=s.loc) if isinstance(s, ins.Print) else s for s in before
+        )
+
+    def _partial_loop(self) -> list[Stmt]:
+        """The loop over this part's turns, from neutral elements, and the stores of its results."""
+        loop = self.loop
+        start, stop = self._chunk()
+        makes: list[Stmt] = []
+        stores: list[Stmt] = []
+        carried: list[Carried] = []
+        for p in self.partials:
+            inner = p.carried.inner
+            if isinstance(inner, Value):
+                init = Value(inner.type, "neutral")
+                makes.append(ins.Full(init, _neutral(p.op, inner.type.dtype), loc=loop.loc))
+                result = Value(inner.type, "part")
+                stores.append(ins.Store(self._region(p, self.part), result, loc=loop.loc))
+                carried.append(replace(p.carried, result=result, init=init))
+                continue
+            scalar = Var(fresh_name(inner.name, self.taken), inner.dtype)
+            tile = Value(p.type, "part")
+            stores.append(ins.Full(tile, _convert(scalar, p.type.dtype), loc=loop.loc))
+            stores.append(ins.Store(self._region(p, self.part), tile, loc=loop.loc))
+            neutral = _neutral(p.op, inner.dtype)
+            carried.append(replace(p.carried, result=scalar, init=neutral))
+        own = replace(loop, start=start, stop=stop, carried=tuple(carried), split=None)
+        return [*makes, own, *stores]
+
+    def _chunk(self) -> tuple[Expr, Expr]:
+        """Start and stop of this part: whole turns, as even as may be, in the loop's order."""
+        loop, part = self.loop, self.part
+        step = _constant_step(loop.step, loop)
+        turns = _count(loop.start, loop.stop, step)
+        chunk = _div(_add(turns, index(self.parts - 1)), self.parts)
+        width = _mul(chunk, index(step))
+        start = _add(loop.start, _mul(part, width))
+        nearer = "min" if step > 0 else "max"
+        stop = Binary(nearer, loop.stop, _add(start, width), INDEX)
+        return simplify(start), simplify(stop)
+
+    def _region(self, p: _Partial, part: Expr) -> Region:
+        where = [AxisSlice(e, 1, dropped=True, checked=False) for e in (*self.here, part)]
+        whole = [AxisSlice(index(0), n, checked=False) for n in p.type.shape]
+        return Region(p.memory, (*where, *whole))
+
+    def _last(self, after: Body) -> list[Stmt]:
+        """The arrival, and what the last turn to arrive does."""
+        loc = self.loop.loc
+        count = Region(
+            self.arrivals, tuple(AxisSlice(e, 1, dropped=True, checked=False) for e in self.here)
+        )
+        one, arrived, none = (Value(TileType(I32, ()), n) for n in ("one", "arrived", "none"))
+        is_last = Binary("eq", Read(arrived), Const(self.parts - 1, I32), BOOL)
+        reset = (ins.Full(none, Const(0, I32), loc=loc), ins.Store(count, none, loc=loc))
+        return [
+            ins.Full(one, Const(1, I32), loc=loc),
+            ins.AtomicAdd(count, one, arrived, loc=loc),
+            ins.If(is_last, (self._total(), *after, *reset), loc=loc),
+        ]
+
+    def _total(self) -> ins.For:
+        """The loop that accumulates the partial results onto what stood before the loop."""
+        p_var = self._var("p")
+        body: list[Stmt] = []
+        carried: list[Carried] = []
+        for p in self.partials:
+            c = p.carried
+            loaded = Value(p.type, "part")
+            body.append(ins.Load(loaded, self._region(p, p_var), loc=self.loop.loc))
+            if isinstance(c.inner, Value):
+                inner, total = Value(c.inner.type, "total"), Value(c.inner.type, "total")
+                body.append(ins.Binary(total, p.op, inner, loaded, loc=self.loop.loc))
+                carried.append(Carried(c.result, inner, c.init, total))
+            else:
+                var = Var(fresh_name(c.inner.name, self.taken), c.inner.dtype)
+                more = _convert(Read(loaded), var.dtype)
+                carried.append(Carried(c.result, var, c.init, Binary(p.op, var, more, var.dtype)))
+        stop = index(self.parts)
+        return ins.For(
+            p_var, index(0), stop, index(1), tuple(body), tuple(carried), loc=self.loop.loc
+        )
+
+
+def _stored(dtype: DType) -> DType:
+    return I64 if dtype == INDEX else dtype
+
+
+def _convert(expr: Expr, dtype: DType) -> Expr:
+    return expr if expr.dtype == dtype else Convert(expr, dtype)
+
+
+def _neutral(op: str, dtype: DType) -> Const:
+    if op == "add":
+        return Const(0.0 if dtype.is_float else 0, dtype)
+    if dtype.is_float:
+        return Const(math.inf if op == "min" else -math.inf, dtype)
+    low, high = dtype.integer_range
+    return Const(high if op == "min" else low, dtype)
+
+
+def _constant_step(step: Expr, loop: ins.For) -> int:
+    found = simplify(step)
+    if not isinstance(found, Const) or loop.var.dtype != INDEX:
+        message = "a split reduction has an index variable and a step known at compile time"
+        raise _refused("DSL0513", message, loop)
+    return int(found.value)
+
+
+def _count(start: Expr, stop: Expr, step: int) -> Expr:
+    """The number of turns, not above 0 where there is none."""
+    distance = _sub(stop, start) if step > 0 else _sub(start, stop)
+    return simplify(_div(_add(distance, index(abs(step) - 1)), abs(step)))
+
+
+def _turns(kernel: Kernel, axis: GridAxis) -> Expr:
+    """How many turns the axis has: an extent, so never negative."""
+    count = _count(axis.start, axis.stop, _grid_step(kernel, axis))
+    least = Binary("max", count, index(0), INDEX)
+    return kernel_facts(replace(kernel, grid=())).simplify(least)
+
+
+def _turn_index(axis: GridAxis) -> Expr:
+    step = axis.step
+    return simplify(Binary("floordiv", _sub(axis.var, axis.start), step, INDEX))
+
+
+def _grid_step(kernel: Kernel, axis: GridAxis) -> int:
+    found = simplify(axis.step)
+    if isinstance(found, Const):
+        return int(found.value)
+    message = f"to split a reduction, the step of {axis.var.name} must be known at compile time"
+    raise error("DSL0513", message, kernel.loc)
+
+
+def _add(x: Expr, y: Expr) -> Expr:
+    return Binary("add", x, y, INDEX)
+
+
+def _sub(x: Expr, y: Expr) -> Expr:
+    return Binary("sub", x, y, INDEX)
+
+
+def _mul(x: Expr, y: Expr) -> Expr:
+    return Binary("mul", x, y, INDEX)
+
+
+def _div(x: Expr, y: int) -> Expr:
+    return Binary("floordiv", x, index(y), INDEX)
