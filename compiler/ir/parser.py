@@ -66,8 +66,8 @@ class _KernelReader(StatementReader):
         cursor.expect("}")
         cursor.end_line()
         return Kernel(
-            name, params, dims, grid, body, tuple(requires), workspaces, fixed, config, doc, loc,
-            packed,
+            name, params, dims, grid, body, tuple(requires), workspaces, fixed, config,
+            doc=doc, loc=loc, packed=packed,
         )  # fmt: skip
 
     def program(self, known: dict[str, Kernel]) -> Program:
