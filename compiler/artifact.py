@@ -19,6 +19,7 @@ from dslc.compiler.diagnostics import error
 
 FORMAT = 1
 MANIFEST = "manifest.json"
+INDEX = "index.json"  # the cache's own
 
 Json: TypeAlias = Any
 """What JSON can hold: None, bool, int, float, str, and lists and dicts of these."""
@@ -139,7 +140,7 @@ def file_record(content: bytes) -> dict[str, Json]:
 
 def check_file_name(name: str) -> None:
     """Refuse (DSL0803) what is not a plain file name: no folders, no leading dot."""
-    if not _FILE_NAME.match(name) or name == MANIFEST:
+    if not _FILE_NAME.match(name) or name in (MANIFEST, INDEX):
         raise error("DSL0803", f"{name!r} cannot be the name of an artifact's file")
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import DType, Kind
-from dslc.runtime.buffers import as_array
+from dslc.runtime.buffers import as_array, import_array
 from dslc.signature import Parameter, plain_number
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
@@ -25,8 +25,8 @@ def prepare(
 ) -> dict[str, Argument]:
     """Every argument as an array or a number, by parameter in order.
 
-    DSL0758 to DSL0772 for a scalar, dtype or rank that does not fit, and for outputs that share
-    memory with another argument.
+    DSL0758 for a scalar that does not fit, DSL0742 for an output that shares memory with another
+    argument, and the errors of `tensor`.
     """
     ready: dict[str, Argument] = {}
     for parameter in parameters:
@@ -40,28 +40,37 @@ def prepare(
 
 
 def tensor(parameter: Parameter, value: object) -> Array:
-    """The argument of a tensor parameter as an array in its storage dtype, without a copy."""
-    array = as_array(value, parameter.dtype.name, name=parameter.name, writable=parameter.is_written)
+    """The argument of a tensor parameter as an array in its storage dtype, without a copy.
+
+    Packed bytes of a low-bit parameter stay as they are. DSL0751 for another rank, DSL076x for what
+    is no array of the dtype, on a device, or read-only though it is written.
+    """
+    name, written = parameter.name, parameter.is_written
     assert parameter.dims is not None
-    if array.ndim != len(parameter.dims) and not is_packed(parameter, array):
+    if parameter.dtype.is_low_bit:
+        array = import_array(value, param=name, writable=written)
+        if is_packed(parameter, array):
+            return array
+    array = as_array(value, parameter.dtype.name, param=name, writable=written)
+    if array.ndim != len(parameter.dims):
         raise error(
             "DSL0751",
-            f"the argument {parameter.name} has {array.ndim} axes (shape {shape_text(array)}), "
+            f"argument {name} has shape {array.shape}: {array.ndim} axes, "
             f"expected {len(parameter.dims)}: {parameter}",
         )
     return array
 
 
 def is_packed(parameter: Parameter, array: Array) -> bool:
-    """Whether the argument of a low-bit parameter is packed bytes, not codes: by its rank."""
+    """Whether the argument of a low-bit parameter may be packed bytes rather than codes.
+
+    Their rank tells them apart, but for a `packed row` parameter of one axis: its bytes and its codes
+    look alike until the dims are known.
+    """
     assert parameter.dims is not None
-    low_bit = parameter.dtype.is_low_bit and array.dtype == np.uint8
-    return low_bit and array.ndim != len(parameter.dims)
-
-
-def shape_text(array: Array) -> str:
-    """A shape as the language writes it."""
-    return "[" + ", ".join(map(str, array.shape)) + "]"
+    if array.dtype != np.uint8 or not parameter.dtype.is_low_bit:
+        return False
+    return array.ndim != len(parameter.dims) or (parameter.packed == "row" and array.ndim == 1)
 
 
 def scalar(parameter: Parameter, value: object) -> int | float | bool:
@@ -78,7 +87,7 @@ def scalar(parameter: Parameter, value: object) -> int | float | bool:
         return float(number)
     raise error(
         "DSL0758",
-        f"the argument {parameter.name} is a {_type_name(value)}, expected a number of {dtype}",
+        f"argument {parameter.name} is of type {_type_name(value)}, expected a number of {dtype}",
         hint=_scalar_hint(dtype),
     )
 
@@ -89,7 +98,7 @@ def _in_range(parameter: Parameter, number: int) -> int:
         return number
     raise error(
         "DSL0758",
-        f"the argument {parameter.name} = {number} is outside {parameter.dtype}: {low} to {high}",
+        f"argument {parameter.name} = {number} is outside {parameter.dtype}: {low} to {high}",
     )
 
 
@@ -120,8 +129,8 @@ def _refuse_overlaps(parameters: Sequence[Parameter], ready: Mapping[str, Argume
 
 def _overlap(written: Parameter, other: Parameter) -> DiagnosticError:
     return error(
-        "DSL0772",
-        f"the arguments {written.name} ({written.mode}) and {other.name} share memory",
+        "DSL0742",
+        f"arguments {written.name} ({written.mode}) and {other.name} share memory",
         hint="give the output memory of its own, or make it one `inout` parameter",
     )
 
@@ -129,9 +138,9 @@ def _overlap(written: Parameter, other: Parameter) -> DiagnosticError:
 def dim_size(
     parameters: Sequence[Parameter], ready: Mapping[str, Argument], dim: str
 ) -> int | None:
-    """The value of a dim by the first argument that has it as a bare axis, or None."""
+    """The value of a dim by the first argument that has it as an axis of its own, or None."""
     for parameter in parameters:
-        array = ready[parameter.name]
+        array = ready.get(parameter.name)
         if parameter.dims is None or not isinstance(array, np.ndarray):
             continue
         if dim in parameter.dims and not is_packed(parameter, array):

@@ -6,42 +6,42 @@ imports), the dims, the tune choices, the target, and the compiler's own sources
 
 from __future__ import annotations
 
+import dataclasses
 import os
-import sys
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TypeAlias
 
 from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.printer import print_program
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
+from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_passes
 from dslc.machines import Machine
+from dslc.runtime.cache import Cache, CacheWarning
 from dslc.signature import Signature
 from dslc.specialization import Specialization
 
-if TYPE_CHECKING:
-    from dslc.runtime.cache import Cache
-
 CacheChoice: TypeAlias = "bool | str | os.PathLike[str] | None"
+_CACHE_TROUBLE = frozenset({"DSL0801", "DSL0802", "DSL0803", "DSL0820", "DSL0821"})
 
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
     """What holds for all kernels of a library.
 
-    `define` fixes dims and tunes and overrides consts. `print_after` names passes whose result is
-    printed on the standard error (`all` for each); `dump_dir` gets one file a pass.
+    `define` fixes dims and tunes and overrides consts; `observers` see the program after each pass.
     """
 
     target: str
     define: Mapping[str, object] = field(default_factory=dict)
     cache: Cache | None = None
-    print_after: tuple[str, ...] = ()
-    dump_dir: Path | None = None
+    observers: tuple[Observer, ...] = ()
 
 
 def default_target() -> str:
@@ -53,16 +53,11 @@ def build_options(
     target: str | None = None,
     define: Mapping[str, object] | None = None,
     cache: CacheChoice = None,
-    print_after: Iterable[str] = (),
-    dump_dir: str | os.PathLike[str] | None = None,
+    observers: Iterable[Observer] = (),
 ) -> BuildOptions:
     """The options as `dslc.compile` takes them, with their defaults from the environment."""
     return BuildOptions(
-        target or default_target(),
-        dict(define or {}),
-        open_cache(cache),
-        tuple(print_after),
-        None if dump_dir is None else Path(dump_dir),
+        target or default_target(), dict(define or {}), open_cache(cache), tuple(observers)
     )
 
 
@@ -77,11 +72,92 @@ def cache_folder() -> Path:
 
 
 def open_cache(choice: CacheChoice = None) -> Cache | None:
-    """The cache in a folder, or in the user's own for True; None asks `DSLC_CACHE` (`off`: no cache)."""
+    """The cache in a folder, or in the user's own for True; None is True unless `DSLC_CACHE=off`."""
     if choice is None:
         choice = os.environ.get("DSLC_CACHE", "").lower() not in ("off", "0", "no", "false")
     if choice is False:
         return None
-    from dslc.runtime.cache import Cache
-
     return Cache(cache_folder() if choice is True else choice)
+
+
+def build(
+    program: TileProgram,
+    config: Mapping[str, object],
+    signature: Signature,
+    machine: Machine,
+    options: BuildOptions,
+    tile: Callable[[], str],
+) -> Specialization:
+    """Compile an elaborated program, or take from the cache what was compiled of it before."""
+    passes = shared_passes()
+    hashes = Hashes(
+        source=digest({"ir": print_program(program, locations=True)}),
+        options=digest({"target": options.target, "passes": repr(passes)}),
+        compiler=compiler_fingerprint(),
+        toolchain=machine.toolchain(),
+    )
+    compiled: list[TileProgram] = []
+
+    def compile_now() -> Artifact:
+        final = run_passes(program, passes, observers=options.observers)
+        compiled.append(final)
+        return _artifact(final, config, machine, options.target, hashes)
+
+    # Whoever watches the passes gets them run.
+    cache = None if options.observers else options.cache
+    artifact = compile_now() if cache is None else _fetch(cache, hashes, compile_now)
+    executable = machine.load(artifact, compiled[0] if compiled else None)
+    stages = {"tile": tile, **_stages(program, passes), "final": partial(machine.text, artifact)}
+    return Specialization(signature, artifact, executable, stages)
+
+
+def _artifact(
+    program: TileProgram,
+    config: Mapping[str, object],
+    machine: Machine,
+    target: str,
+    hashes: Hashes,
+) -> Artifact:
+    entry, files = machine.emit(program)
+    kernel = program if isinstance(program, Kernel) else None
+    return Artifact(
+        name=program.name,
+        kind="kernel" if kernel else "program",
+        target=target,
+        entry=entry,
+        signature=signature_of(program, config),
+        hashes=hashes,
+        grid=grid_of(kernel) if kernel else (),
+        workspaces=workspaces_of(kernel) if kernel else (),
+        files=files,
+    )
+
+
+def _fetch(cache: Cache, hashes: Hashes, compile_now: Callable[[], Artifact]) -> Artifact:
+    """From the cache, or into it; a cache that cannot be used is a warning, never the end."""
+    key = digest(dataclasses.asdict(hashes))
+    try:
+        entry = cache.fetch(key, lambda: _cached_form(compile_now()))
+        return Artifact.from_manifest(entry.manifest, entry.files)
+    except DiagnosticError as failure:
+        if not all(d.code in _CACHE_TROUBLE for d in failure.diagnostics):
+            raise
+        warnings.warn(f"compiled without the cache: {failure}", CacheWarning, stacklevel=2)
+        return compile_now()
+
+
+def _cached_form(artifact: Artifact) -> tuple[dict[str, bytes], dict[str, Any]]:
+    return artifact.files, artifact.to_manifest()
+
+
+def _stages(program: TileProgram, passes: Sequence[Pass]) -> dict[str, Callable[[], str]]:
+    """The IR before the passes and after each; passes run again when a text is asked for."""
+    stages: dict[str, Callable[[], str]] = {"ir": partial(print_program, program)}
+    for count, one in enumerate(passes, 1):
+        name = one.name if one.name not in stages else f"{one.name}-{count}"
+        stages[name] = partial(_text_after, program, tuple(passes[:count]))
+    return stages
+
+
+def _text_after(program: TileProgram, passes: Sequence[Pass]) -> str:
+    return print_program(run_passes(program, passes))

@@ -14,55 +14,65 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from dslc.kernels import Kernel
 
 if TYPE_CHECKING:
+    from dslc.frontend.tree import Module
     from dslc.kernels import Origin
 
 Function = Callable[..., Any]
 Kind = Literal["kernel", "program"]
+Values = dict[str, object]
 
 
 class DecoratedKernel(Kernel):
-    """A kernel from a Python function; `__wrapped__` is the function.
+    """A kernel from a Python function, which `__wrapped__` is.
 
     It is compiled for `target`, or else for what `DSLC_TARGET` says, or else for the interpreter. The
-    source is read at the first use, so that it may name what the module defines further down.
+    source is read at the first use, so that it may name what its module defines further down.
     """
 
     __wrapped__: Function
+    __qualname__: str
 
-    def __init__(
-        self, function: Function, kind: Kind, values: dict[str, object], target: str | None
-    ) -> None:
+    def __init__(self, function: Function, kind: Kind, values: Values, target: str | None) -> None:
         super().__init__(self._origin_for_target)
         functools.update_wrapper(self, function)
         self._kind = kind
         self._values = values
         self._target = target
+        self._module: Module | None = None
         self._origins: dict[str, Origin] = {}
-        self._decorated_lock = threading.Lock()
+        self._reading = threading.RLock()
 
     def __reduce__(self) -> str:
-        return self.__qualname__
+        return self.__qualname__  # pickles as functions do: by where it is found
 
-    def _origin_for_target(self) -> Origin:
-        from dslc.building import default_target
-
-        target = self._target or default_target()
-        if target not in self._origins:
-            with self._decorated_lock:
-                if target not in self._origins:
-                    self._origins[target] = self._compile(target)
-        return self._origins[target]
-
-    def _compile(self, target: str) -> Origin:
-        from dslc.building import build_options
-        from dslc.frontend import parse_function, parse_program_function
-        from dslc.templates import origins
-
-        parse = parse_function if self._kind == "kernel" else parse_program_function
+    def __dslc_definition__(self) -> tuple[Kind, Function, Values, dict[str, list[object]]]:
+        """Kind, function, constants and choices: what a program that calls this reads of it."""
         tune = {n: list(v) for n, v in self._values.items() if isinstance(v, list | tuple)}
         const = {n: v for n, v in self._values.items() if n not in tune}
-        module = parse(self.__wrapped__, const=const, tune=tune)
-        return origins(module, (), build_options(target))[self.__wrapped__.__name__]
+        return self._kind, self.__wrapped__, const, tune
+
+    def __dslc_tree__(self) -> Module:
+        """The syntax tree: the kernel last, before it what it captured."""
+        from dslc.frontend.python_parser import parse_function, parse_program_function
+
+        with self._reading:
+            if self._module is None:
+                kind, function, const, tune = self.__dslc_definition__()
+                parse = parse_function if kind == "kernel" else parse_program_function
+                self._module = parse(function, const=const, tune=tune)
+            return self._module
+
+    def _origin_for_target(self) -> Origin:
+        from dslc.building import build_options, default_target
+        from dslc.templates import origins
+
+        target = self._target or default_target()
+        found = self._origins.get(target)
+        if found is None:
+            with self._reading:
+                made = origins(self.__dslc_tree__(), build_options(target))
+                found = self._origins.setdefault(target, made[self.__wrapped__.__name__])
+        return found
 
 
 @overload
@@ -86,12 +96,12 @@ def program(*, target: str | None = None, **values: Any) -> Callable[[Function],
 def program(
     function: Function | None = None, /, *, target: str | None = None, **values: Any
 ) -> Kernel | Callable[[Function], Kernel]:
-    """Make a program of a function that calls kernels: several kernels, one dispatch."""
+    """Make a program of a function that calls decorated kernels: several kernels, one dispatch."""
     return _decorate(function, "program", values, target)
 
 
 def _decorate(
-    function: Function | None, kind: Kind, values: dict[str, object], target: str | None
+    function: Function | None, kind: Kind, values: Values, target: str | None
 ) -> Kernel | Callable[[Function], Kernel]:
     if function is None:
         return lambda f: DecoratedKernel(f, kind, values, target)

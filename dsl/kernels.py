@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from dslc.arguments import Array, dim_size, prepare
+from dslc.runtime.buffers import import_array
 from dslc.signature import Parameter, Signature
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ class Kernel:
 
     def __init__(self, origin: Callable[[], Origin]) -> None:
         self._find_origin = origin
+
+    @classmethod
+    def of(cls, origin: Origin) -> Kernel:
+        """The kernel of an origin that is there."""
+        return cls(lambda: origin)
 
     @property
     def _origin(self) -> Origin:
@@ -103,6 +109,18 @@ class Kernel:
         config, dims = origin.signature.choices(dims_and_tunes)
         return origin.specialization(dims, config, lambda dim: None)
 
+    def specialize_for(
+        self, sizes: Mapping[str, int], config: Mapping[str, object] | None = None
+    ) -> Specialization:
+        """The kernel compiled as a call with dims of these sizes would compile it.
+
+        Only the dims that it must know are fixed; the others stay free. DSL0230 names those that it
+        must know and `sizes` lacks.
+        """
+        origin = self._origin
+        choices, _ = origin.signature.choices(dict(config or {}))
+        return origin.specialization({}, choices, sizes.get)
+
     def source(self, stage: str = "final", **dims_and_tunes: object) -> str:
         """The program's text at a stage: `tile`, `ir`, after each pass by its name, or `final`."""
         if stage == "tile":
@@ -110,9 +128,22 @@ class Kernel:
         return self.specialize(**dims_and_tunes).source(stage)
 
     def pack(self, param: str, codes: object, **dims_and_tunes: object) -> Array:
-        """Codes of a low-bit parameter in the storage that the kernel loads."""
-        return self._specialization_of(param, codes, dims_and_tunes).pack(param, codes)
+        """Codes of a low-bit parameter in the storage that the kernel loads.
+
+        The storage follows from the tune choices: pack with those of the call.
+        """
+        origin = self._origin
+        parameter = origin.signature.parameter(param)
+        config, dims = origin.signature.choices(dims_and_tunes)
+        array = import_array(codes, param=param)
+
+        def size(dim: str) -> int | None:
+            return dims.get(dim, dim_size([parameter], {param: array}, dim))
+
+        return origin.specialization({}, config, size).pack(param, array)
 
     def unpack(self, param: str, packed: object, **dims_and_tunes: object) -> Array:
-        """The inverse of `pack`, for the same dims and choices."""
-        return self.specialize(**dims_and_tunes).unpack(param, packed)
+        """The inverse of `pack`: `lib.gemm.unpack("w", packed, K=4096, N=4096)`."""
+        origin = self._origin
+        config, dims = origin.signature.choices(dims_and_tunes)
+        return origin.specialization({}, config, dims.get).unpack(param, packed, **dims)

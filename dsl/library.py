@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from dslc.kernels import Kernel
 
 if TYPE_CHECKING:
     from dslc.building import CacheChoice
-    from dslc.frontend.tree import Module
+    from dslc.compiler.passes.pipeline import Observer
     from dslc.specialization import Specialization
 
 
@@ -42,7 +43,7 @@ class Library(Mapping[str, Kernel]):
             return self._kernels[name]
         known = ", ".join(self._kernels) or "none"
         hint = did_you_mean(name, self._kernels) or f"its kernels are {known}"
-        found = error("DSL0774", f"{self.name} has no kernel {name}", hint=hint)
+        found = error("DSL0744", f"{self.name} has no kernel {name}", hint=hint)
         raise UnknownKernelError(found.diagnostics)
 
     def __getattr__(self, name: str) -> Kernel:
@@ -60,7 +61,9 @@ class Library(Mapping[str, Kernel]):
         return sorted({*super().__dir__(), *self._kernels})
 
     def __repr__(self) -> str:
-        return f"<dslc library {self.name} for {self.target}: {', '.join(self._kernels) or 'empty'}>"
+        return (
+            f"<dslc library {self.name} for {self.target}: {', '.join(self._kernels) or 'empty'}>"
+        )
 
     def save(
         self,
@@ -88,6 +91,7 @@ def compile(  # noqa: A001 - the module's own
     cache: CacheChoice = None,
     print_after: Iterable[str] = (),
     dump_dir: str | os.PathLike[str] | None = None,
+    observers: Iterable[Observer] = (),
 ) -> Library:
     """Check a `.tile` file, or source given as text, and give its kernels.
 
@@ -95,19 +99,37 @@ def compile(  # noqa: A001 - the module's own
     `interp` or `cuda:sm_90a`; without it `DSLC_TARGET` counts, else `interp`. `define` fixes dims and
     overrides consts (`{"K": 4096, "W": dslc.i6}`). `include` are folders for imports, after the
     file's own. `cache`: True, False, a folder, or None for `DSLC_CACHE` and the user's cache.
-    `print_after` names passes whose result is printed on the standard error (`all` for each), and
-    `dump_dir` gets one file a pass.
+    `print_after` names passes whose result is printed on the standard error (`all` for each),
+    `dump_dir` gets one file a pass, and `observers` are called with every stage
+    (`dslc.compiler.passes.pipeline`); with any of these the passes run whatever the cache holds.
 
     Raises DiagnosticError with all that is wrong in the source.
     """
+    from dslc.building import build_options
     from dslc.frontend import parse_tile, read_source
+    from dslc.templates import origins
 
-    search = [Path(folder) for folder in include]
+    folder = None
     if isinstance(source, str) and "\n" in source:
         text, file = source, "<source>"
     else:
         path = Path(source)
         text, file = read_source(path), os.fspath(source)
-        search.insert(0, path.parent)
-    options = build_options(target, define, cache, print_after, dump_dir)
-    return library_of(parse_tile(text, file), search, options)
+        folder = path.parent
+    watching = [*observers, *_watchers(tuple(print_after), dump_dir)]
+    options = build_options(target, define, cache, watching)
+    module = parse_tile(text, file)
+    found = origins(module, options, search=[Path(f) for f in include], folder=folder)
+    kernels = {name: Kernel.of(origin) for name, origin in found.items()}
+    return Library(kernels, name=file, target=options.target, doc=module.doc)
+
+
+def _watchers(
+    print_after: tuple[str, ...], dump_dir: str | os.PathLike[str] | None
+) -> Iterator[Observer]:
+    from dslc.compiler.passes import pipeline
+
+    if print_after:
+        yield pipeline.print_after(print_after, sys.stderr)
+    if dump_dir is not None:
+        yield pipeline.dump_to(Path(dump_dir))

@@ -22,8 +22,14 @@ class Executable(Protocol):
 class Machine(Protocol):
     """One kind of machine."""
 
+    def toolchain(self) -> str:
+        """What the artifact depends on beyond dslc's own sources, for the cache key."""
+
     def emit(self, program: TileProgram) -> tuple[str, dict[str, bytes]]:
         """The entry and the files of an artifact, from Tile IR after the passes."""
+
+    def text(self, artifact: Artifact) -> str:
+        """The artifact's program to be read."""
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """The artifact ready to run; `program` is what it was made of, where that is at hand."""
@@ -34,22 +40,33 @@ class Interpreter:
 
     FILE = "program.ir"
 
+    def toolchain(self) -> str:
+        """Nothing but dslc."""
+        return ""
+
     def emit(self, program: TileProgram) -> tuple[str, dict[str, bytes]]:
         """The text with source locations, so that a loaded kernel's errors name the source line."""
         from dslc.compiler.ir.printer import print_program
 
         return program.name, {self.FILE: print_program(program, locations=True).encode()}
 
+    def text(self, artifact: Artifact) -> str:
+        """The Tile IR without locations."""
+        from dslc.compiler.ir.printer import print_program
+
+        return print_program(self._program(artifact))
+
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
-        """DSL0803 where the artifact has no program text."""
+        """DSL0803 where the artifact has no program text, DSL04xx where that is not Tile IR."""
+        return InterpretedProgram(program or self._program(artifact))
+
+    def _program(self, artifact: Artifact) -> TileProgram:
         from dslc.compiler.ir.parser import parse_program
 
-        if program is None:
-            text = artifact.files.get(self.FILE)
-            if text is None:
-                raise error("DSL0803", f"the artifact {artifact.name} has no file {self.FILE}")
-            program = parse_program(text.decode(), f"{artifact.name}/{self.FILE}")
-        return InterpretedProgram(program)
+        if self.FILE not in artifact.files:
+            raise error("DSL0803", f"the artifact {artifact.name} has no file {self.FILE}")
+        text = artifact.files[self.FILE].decode()
+        return parse_program(text, f"{artifact.name}/{self.FILE}")
 
 
 class InterpretedProgram:

@@ -37,7 +37,8 @@ class Changes(TypedDict, total=False):
     progress: Callable[[int, int], None] | None
 
 
-_current: ContextVar[Settings] = ContextVar("dslc.options", default=Settings())
+_DEFAULT = Settings()
+_current: ContextVar[Settings] = ContextVar("dslc.options", default=_DEFAULT)
 
 
 def current_settings() -> Settings:

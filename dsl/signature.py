@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
 from dslc.compiler.diagnostics import DiagnosticError, Loc, did_you_mean, error
 from dslc.compiler.dtypes import DType
-
-_EMPTY: Mapping[str, object] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class Signature:
     name: str
     parameters: tuple[Parameter, ...]
     dims: tuple[str, ...] = ()
-    tunes: Mapping[str, tuple[object, ...]] = _EMPTY
+    tunes: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     doc: str | None = None
     loc: Loc | None = None
 
@@ -68,7 +65,7 @@ class Signature:
         raise self._unknown(name, [p.name for p in self.parameters], "parameter")
 
     def match(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Matched:
-        """Arguments to parameters; DSL0755 to DSL0771 where they do not fit."""
+        """Arguments to parameters; DSL0755 to DSL0741 where they do not fit."""
         names = [p.name for p in self.parameters]
         if len(args) > len(names):
             raise self._count(len(args))
@@ -78,7 +75,7 @@ class Signature:
             if name not in names:
                 options[name] = value
             elif name in arguments:
-                raise error("DSL0771", f"{self.name} got the argument {name} twice", self.loc)
+                raise error("DSL0741", f"{self.name} got the argument {name} twice", self.loc)
             else:
                 arguments[name] = value
         if len(arguments) < len(names):
@@ -94,17 +91,11 @@ class Signature:
             if name in self.tunes:
                 config[name] = plain_number(value)
             elif name in self.dims:
-                dims[name] = self._dim(name, value)
+                dims[name] = as_dim(name, value)
             else:
                 known = [*(p.name for p in self.parameters), *self.tunes, *self.dims]
                 raise self._unknown(name, known, "parameter, tune or dim")
         return config, dims
-
-    def _dim(self, name: str, value: object) -> int:
-        value = plain_number(value)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
-            return value
-        raise error("DSL0758", f"the dim {name} is a whole number >= 0, not {value!r}", self.loc)
 
     def _count(self, given: int) -> DiagnosticError:
         count = len(self.parameters)
@@ -127,3 +118,11 @@ def plain_number(value: object) -> object:
     """A NumPy scalar as Python's number; anything else as it is."""
     item = getattr(value, "item", None)
     return item() if item is not None and getattr(value, "ndim", None) == 0 else value
+
+
+def as_dim(name: str, value: object) -> int:
+    """The value of a dim as the caller gives it; DSL0758 where it is no whole number >= 0."""
+    number = plain_number(value)
+    if isinstance(number, int) and not isinstance(number, bool) and number >= 0:
+        return number
+    raise error("DSL0758", f"the dim {name} is a whole number of at least 0, not {value!r}")

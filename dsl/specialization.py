@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dslc.arguments import Argument, Array, dim_size, prepare
+import numpy as np
+from dslc.arguments import Argument, Array, dim_size, is_packed, prepare
 from dslc.compiler.diagnostics import did_you_mean, error
+from dslc.compiler.manifest import plain_choice
+from dslc.packing import pack, unpack
 from dslc.signature import Parameter, Signature
 
 if TYPE_CHECKING:
-    from dslc.compiler.artifact import Artifact
+    from dslc.compiler.artifact import Artifact, Param
     from dslc.machines import Executable
 
 Stages = Mapping[str, Callable[[], str]]
@@ -26,17 +29,23 @@ class Specialization:
     def __init__(
         self, signature: Signature, artifact: Artifact, executable: Executable, stages: Stages
     ) -> None:
-        self._signature = signature
+        self.signature = signature
         self._executable = executable
         self._stages = stages
+        self._tiled = [
+            (signature.parameter(p.name), p)
+            for p in artifact.signature.params
+            if p.packed is not None
+            and p.packed["scheme"] != "row"  # machines take both forms of row
+        ]
         self.artifact = artifact
-        self.fixed: Mapping[str, int] = MappingProxyType(dict(artifact.fixed))
-        self.config: Mapping[str, object] = MappingProxyType(dict(artifact.config))
+        self.fixed: Mapping[str, int] = MappingProxyType(artifact.signature.fixed)
+        self.config: Mapping[str, int | str] = MappingProxyType(artifact.signature.config)
 
     @property
     def name(self) -> str:
         """The kernel's name."""
-        return self._signature.name
+        return self.signature.name
 
     @property
     def target(self) -> str:
@@ -46,7 +55,7 @@ class Specialization:
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in the caller's order."""
-        return self._signature.parameters
+        return self.signature.parameters
 
     @property
     def stages(self) -> tuple[str, ...]:
@@ -59,32 +68,45 @@ class Specialization:
 
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Run the kernel. Dims and tunes may be stated by keyword: they must be its own."""
-        matched = self._signature.match(args, kwargs)
+        matched = self.signature.match(args, kwargs)
         for name, value in matched.config.items():
-            if self.config[name] != value:
-                raise error("DSL0773", f"{self!r} was compiled for {name} = {self.config[name]}")
+            if self.config[name] != plain_choice(value):
+                text = f"{self.name} was compiled for {name} = {self.config[name]}, not {value}"
+                raise error("DSL0743", text)
         self.launch(prepare(self.parameters, matched.arguments), matched.dims)
 
     def launch(self, ready: Mapping[str, Argument], stated: Mapping[str, int]) -> None:
-        """Run over prepared arguments; DSL0773 where a stated dim is not what they say."""
+        """Run over prepared arguments; DSL0743 where a stated dim is not what they say."""
         for dim, value in stated.items():
             size = self.fixed.get(dim, dim_size(self.parameters, ready, dim))
             if size is not None and size != value:
                 text = f"{self.name}: {dim} is {size} in the arguments, not {value} as stated"
-                raise error("DSL0773", text)
-        self._executable.launch(ready)
+                raise error("DSL0743", text)
+        packed = {p.name: pack(p, s, ready[p.name]) for p, s in self._tiled if _is_codes(p, ready)}
+        self._executable.launch({**ready, **packed} if packed else ready)
 
     def source(self, stage: str = "final") -> str:
-        """The program's text at a stage: one of `stages`; DSL0775 for any other."""
+        """The program's text at a stage: one of `stages`; DSL0745 for any other."""
         if stage not in self._stages:
             hint = did_you_mean(stage, self._stages) or f"there are {', '.join(self._stages)}"
-            raise error("DSL0775", f"{self.name} has no stage {stage}", hint=hint)
+            raise error("DSL0745", f"{self.name} has no stage {stage}", hint=hint)
         return self._stages[stage]()
 
     def pack(self, param: str, codes: object) -> Array:
-        """Codes of a low-bit parameter (one a byte) in the storage that the kernel loads: bytes."""
-        raise NotImplementedError
+        """Codes of a low-bit parameter (one a byte) in the storage that the kernel loads."""
+        return pack(self.signature.parameter(param), self._stored(param), codes)
 
-    def unpack(self, param: str, packed: object) -> Array:
-        """The inverse of `pack`: codes, one a byte."""
-        raise NotImplementedError
+    def unpack(self, param: str, packed: object, **dims: int) -> Array:
+        """The inverse of `pack`: codes, one a byte. The parameter's shape follows from the dims."""
+        known = {**dims, **self.fixed}
+        return unpack(self.signature.parameter(param), self._stored(param), packed, known)
+
+    def _stored(self, param: str) -> Param:
+        name = self.signature.parameter(param).name
+        return next(p for p in self.artifact.signature.params if p.name == name)
+
+
+def _is_codes(parameter: Parameter, ready: Mapping[str, Argument]) -> bool:
+    array = ready[parameter.name]
+    assert isinstance(array, np.ndarray)
+    return not is_packed(parameter, array)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dslc.building import BuildOptions, build
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
 from dslc.machines import find_machine
-from dslc.signature import Parameter, Signature
+from dslc.signature import Parameter, Signature, as_dim
 
 if TYPE_CHECKING:
     from dslc.checker import NeedsDims, Template
+    from dslc.frontend.tree import Module
     from dslc.kernels import Sizes
     from dslc.specialization import Specialization
 
@@ -33,8 +35,9 @@ class TemplateOrigin:
         self._options = options
         self._tile = tile
         self._machine = find_machine(options.target)
-        self._defaults = {name: choices[0] for name, choices in template.tunes.items()}
-        self._fixed = {d: options.fixed[d] for d in template.dims if d in options.fixed}
+        define = template.define
+        self._defaults = {n: define.get(n, c[0]) for n, c in template.tunes.items()}
+        self._fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
         self._static: tuple[str, ...] = ()
         self._made: dict[tuple[object, ...], Specialization] = {}
         self._lock = threading.Lock()
@@ -63,15 +66,13 @@ class TemplateOrigin:
                 if key in self._made:
                     return self._made[key]
                 program = self._elaborate(dims, choices, sizes)
-            made = build(program, self.signature, self._machine, self._options)
+            made = build(program, choices, self.signature, self._machine, self._options, self._tile)
             if len(self._made) >= _MOST_SPECIALIZATIONS:
                 del self._made[next(iter(self._made))]
             self._made[key] = made
             return made
 
-    def _elaborate(
-        self, dims: dict[str, int], choices: dict[str, object], sizes: Sizes
-    ) -> Any:
+    def _elaborate(self, dims: dict[str, int], choices: dict[str, object], sizes: Sizes) -> Any:
         """The Tile IR, or None after fixing more dims that it was found to need."""
         from dslc.checker import NeedsDims
 
@@ -97,9 +98,7 @@ class TemplateOrigin:
         hint = f"in Python: {self.signature.name}.specialize({given}), or define={{...}} in compile"
         first, *rest = needs.diagnostics
         said = f"{first.hint}; {hint}" if first.hint else hint
-        named = Diagnostic(
-            first.code, first.message, first.loc, said, first.labels, first.severity
-        )
+        named = Diagnostic(first.code, first.message, first.loc, said, first.labels, first.severity)
         return DiagnosticError([named, *rest])
 
 
@@ -114,3 +113,25 @@ def _signature(template: Template) -> Signature:
     return Signature(
         template.name, parameters, template.dims, template.tunes, template.doc, template.loc
     )
+
+
+def origins(
+    module: Module,
+    options: BuildOptions,
+    *,
+    search: Sequence[Path] = (),
+    folder: Path | None = None,
+) -> dict[str, TemplateOrigin]:
+    """The kernels and programs of a syntax tree by name.
+
+    Imports are looked for in `folder`, then in `search`. DiagnosticError with all that is wrong.
+    """
+    from dslc.checker import check_module
+    from dslc.frontend.printer import print_module
+
+    checked = check_module(module, search=tuple(search), define=options.define, folder=folder)
+
+    def tile() -> str:
+        return print_module(module)
+
+    return {n: TemplateOrigin(t, options, tile) for n, t in checked.templates.items()}

@@ -2,7 +2,8 @@
 
 The weights' type is a constant: `W = i6`, `W = f6e3m2`, ... make the same kernels for u1 to u8, i2
 to i8 and every float of 3 to 8 bits. `cast(w, T)` is natural for each of them: an integer becomes
-its value, a small float the same number. Types with more than 5 exponent bits want `T = bf16`.
+its value, a small float the same number. Floats of 5 exponent bits and more, f8e5m2 apart, reach past
+f16: for them `T = bf16`.
 """
 
 from __future__ import annotations

@@ -61,7 +61,11 @@ def main() -> None:
         seconds = time.perf_counter() - start
         # A rotation is the product with a complex number of modulus 1.
         shape = (positions, heads, 2, width // 2)
-        pairs = x.reshape(shape) if kernel is rope else x.reshape(positions, heads, -1, 2).mT
+        pairs = (
+            x.reshape(shape)
+            if kernel is rope
+            else x.reshape(positions, heads, -1, 2).swapaxes(2, 3)
+        )
         turned = (pairs[:, :, 0] + 1j * pairs[:, :, 1]) * np.exp(1j * angles)[:, None, :]
         expected = np.stack([turned.real, turned.imag], 2 if kernel is rope else 3)
         error = np.abs(y - expected.reshape(x.shape)).max()

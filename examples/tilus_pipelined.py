@@ -8,8 +8,8 @@ Corrected against the paper:
 - The copies in the main loop fetch the block STAGES - 1 ahead (the figure fetches the current one
   again), and none past the end of K.
 - The product belongs to the inner loop.
-- The result's shared layout has the 32 columns of the tile (the figure's has 64), swizzled within
-  8 rows so that 4 chunks of a row are enough.
+- The result's shared layout has the 32 columns of the tile (the figure's has 64). A row has 4 chunks,
+  so the swizzle begins again every 8 rows.
 - `local` for `repeat`, `i6` for `u6`, and the result is stored to c (the figure: `gc`).
 """
 

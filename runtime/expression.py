@@ -64,7 +64,7 @@ _PREFIXES: dict[str, tuple[int, _Operator]] = {
     "not": (_NOT, operator.not_),
     "-": (_UNARY, operator.neg),
     "+": (_UNARY, operator.pos),
-    "~": (_UNARY, operator.invert),
+    "~": (_UNARY, lambda x: -1 - operator.index(x)),
 }
 
 

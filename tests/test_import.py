@@ -21,9 +21,7 @@ def test_import_loads_nothing_heavy():
 
 
 def test_import_takes_under_30_ms():
-    code = (
-        "import time; t = time.process_time(); import dslc; print(time.process_time() - t)"
-    )
+    code = "import time; t = time.process_time(); import dslc; print(time.process_time() - t)"
     assert min(float(run_python(code).stdout) for _ in range(3)) < 0.030
 
 

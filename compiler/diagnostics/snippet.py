@@ -25,6 +25,8 @@ class Sources:
         if file not in self._lines:
             text = self._given.get(file)
             text = _read(file) if text is None else text
+            if text is None:
+                return []
             text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
             self._lines[file] = text.split("\n")
         return self._lines[file]
@@ -103,9 +105,9 @@ def _is_joining(character: str) -> bool:
     return unicodedata.category(character) in ("Mn", "Me")
 
 
-def _read(file: str) -> str:
+def _read(file: str) -> str | None:
     try:
         with Path(file).open("rb") as stream:
             return stream.read(_LARGEST).decode("utf-8", errors="replace")
     except (OSError, ValueError):
-        return ""
+        return None

@@ -200,7 +200,7 @@ def _nearest_codes(values: Array, dtype: DType, saturate: bool) -> Array:
 
 
 def _scale_codes(values: Array, dtype: DType, saturate: bool) -> Array:
-    """Codes of e8m0, as ml_dtypes rounds: ties go up, as does all between the least two values.
+    """Codes of e8m0 as ml_dtypes 0.6 rounds: ties go up, as does all between the least two values.
 
     0, what is negative and what is past the range have none and become NaN; if `saturate`, 0 becomes
     the least scale and what is past the range the greatest.

@@ -9,9 +9,10 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import decode, encode
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter import elements, poison
-from dslc.compiler.interpreter.scalars import compile_scalar
+from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step
 from dslc.compiler.interpreter.tensors import Tensor, add_codes
+from dslc.compiler.interpreter.watch import watch_buffer
 from dslc.compiler.interpreter.windows import Windows, compile_indexed, compile_window
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -113,6 +114,8 @@ def atomic_add(scope: Scope, i: ins.AtomicAdd) -> Step:
         if not window.empty:
             change = add_codes(dtype, add, window.part(np.asarray(f[x])))
             before = decode(tensor.update(f[TURN], window, change, site), dtype)
+            if dtype.is_integer:
+                tensor.synchronise(f[TURN], window, acquire=out is not None, release=True)
         if out is not None:
             empty = np.full(window.shape, default)
             f[out] = empty if before is None else window.fill(before, default)
@@ -123,9 +126,13 @@ def atomic_add(scope: Scope, i: ins.AtomicAdd) -> Step:
 def alloc(scope: Scope, i: ins.Alloc) -> Step:
     """An on-chip memory begins to live: its elements are undefined."""
     memory, slot = i.memory, scope.slot(i.memory)
-    shape = [compile_scalar(scope, e) for e in memory.shape]
+    shape = compile_scalars(scope, memory.shape)
 
     def step(f: Frame) -> None:
-        f[slot] = f[TURN].arenas.allocate(memory, tuple(int(s(f)) for s in shape))
+        tensor: Tensor = f[TURN].arenas.allocate(memory, shape(f))
+        if scope.check:
+            more = watch_buffer(scope.uses, memory, tensor.shape, scope.sites)
+            tensor.observers = (*more, *tensor.observers)
+        f[slot] = tensor
 
     return step

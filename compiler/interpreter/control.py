@@ -9,7 +9,7 @@ from typing import Any
 from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.interpreter.instructions import build
 from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
-from dslc.compiler.interpreter.scope import Flow, Frame, Ready, Scope, Step
+from dslc.compiler.interpreter.scope import Blocked, Flow, Frame, Scope, Step
 from dslc.compiler.interpreter.semaphores import wait_flow
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -31,9 +31,9 @@ def statements(body: Sequence[ins.Stmt]) -> Iterator[ins.Stmt]:
                 pass
 
 
-def waits(body: Sequence[ins.Stmt]) -> bool:
-    """Whether a turn may have to wait for another one in this body."""
-    return any(isinstance(s, ins.SemaphoreWait) for s in statements(body))
+def waits(s: ins.Stmt) -> bool:
+    """Whether a turn may have to wait for another one in this statement."""
+    return any(isinstance(inner, ins.SemaphoreWait) for inner in statements([s]))
 
 
 def compile_block(scope: Scope, body: Sequence[ins.Stmt]) -> Step:
@@ -54,11 +54,9 @@ def compile_block(scope: Scope, body: Sequence[ins.Stmt]) -> Step:
 
 def compile_flow(scope: Scope, body: Sequence[ins.Stmt]) -> Flow:
     """The same as a generator, which yields what it waits for."""
-    steps = tuple(_flow(scope, s) if waits([s]) else _step(scope, s) for s in body)
-    flags = tuple(waits([s]) for s in body)
-    parts = tuple(zip(flags, steps, strict=True))
+    parts = tuple((True, _flow(scope, s)) if waits(s) else (False, _step(scope, s)) for s in body)
 
-    def block(f: Frame) -> Generator[Ready, None, None]:
+    def block(f: Frame) -> Generator[Blocked, None, None]:
         for may_wait, step in parts:
             found = step(f)
             if may_wait and found is not None:
@@ -112,7 +110,7 @@ def _for_flow(scope: Scope, s: ins.For) -> Flow:
     turns, var = _range(scope, s), scope.slot(s.var)
     body, (enter, advance, leave) = compile_flow(scope, s.body), _carry(scope, s)
 
-    def run(f: Frame) -> Generator[Ready, None, None]:
+    def run(f: Frame) -> Generator[Blocked, None, None]:
         enter(f)
         for i in turns(f):
             f[var] = i
@@ -143,7 +141,7 @@ def _while_flow(scope: Scope, s: ins.While) -> Flow:
     before, body = compile_flow(scope, s.before), compile_flow(scope, s.body)
     condition, (enter, advance, leave) = compile_scalar(scope, s.condition), _carry(scope, s)
 
-    def run(f: Frame) -> Generator[Ready, None, None]:
+    def run(f: Frame) -> Generator[Blocked, None, None]:
         enter(f)
         yield from before(f)
         while condition(f):
@@ -178,7 +176,7 @@ def _if_flow(scope: Scope, s: ins.If) -> Flow:
     joined_then = _assign(scope, [(j.result, j.then) for j in s.joined])
     joined_otherwise = _assign(scope, [(j.result, j.otherwise) for j in s.joined])
 
-    def run(f: Frame) -> Generator[Ready, None, None]:
+    def run(f: Frame) -> Generator[Blocked, None, None]:
         if condition(f):
             yield from then(f)
             joined_then(f)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step
 from dslc.compiler.interpreter.windows import Window, compile_window
@@ -16,17 +17,32 @@ if TYPE_CHECKING:
     from dslc.compiler.interpreter.turn import Turn
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Copy:
     """A copy under way: the codes that will stand in `window` of `tensor`."""
 
     tensor: Tensor
     window: Window
     codes: Array
+    source: Tensor
+    held: Window
     site: Site
+
+    def start(self, turn: Turn) -> None:
+        """The source is read and the destination is written from now on."""
+        for observer in self.tensor.observers:
+            observer.reserve(turn, self.window, self.site)
+        if not self.held.empty:
+            for observer in self.source.observers:
+                observer.hold(turn, self.held, self.site)
 
     def land(self, turn: Turn) -> None:
         """Write the destination."""
+        for observer in self.tensor.observers:
+            observer.free(turn, self.window, True)
+        if not self.held.empty:
+            for observer in self.source.observers:
+                observer.free(turn, self.held, False)
         self.tensor.write(turn, self.window, self.codes, self.site)
 
 
@@ -48,6 +64,18 @@ class Copies:
             for copy in self.groups.pop(0):
                 copy.land(turn)
 
+    def check_over(self, title: str) -> None:
+        """DSL0605 for a copy that nobody waited for."""
+        left = [c for group in (*self.groups, self.loose) for c in group]
+        if left:
+            missing = "committed" if left[0] in self.loose else "waited for"
+            raise error(
+                "DSL0605",
+                f"the copy into {left[0].tensor.memory.name} is never {missing}, in {title}",
+                left[0].site.loc,
+                hint="end with commit() and wait(0): what has not landed is lost",
+            )
+
 
 def copy_async(scope: Scope, i: ins.CopyAsync) -> Step:
     """Read the source now; out of bounds gives 0."""
@@ -65,7 +93,9 @@ def copy_async(scope: Scope, i: ins.CopyAsync) -> Step:
             codes = window.fill(source.read(turn, window, site), source.codes.dtype.type(0))
         into = targets(f, target.shape)
         if not into.empty:
-            turn.copies.loose.append(Copy(target, into, into.part(codes), site))
+            copy = Copy(target, into, into.part(codes), source, window, site)
+            copy.start(turn)
+            turn.copies.loose.append(copy)
 
     return step
 

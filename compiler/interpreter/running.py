@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from dslc.compiler.dtypes import pack_bits, storage_dtype
+from dslc.compiler.dtypes import pack_bits
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter import arguments
 from dslc.compiler.interpreter.arguments import Argument, Scalars
 from dslc.compiler.interpreter.dims import evaluate
+from dslc.compiler.interpreter.initialised import Initialised
 from dslc.compiler.interpreter.launch import launch, prepare
 from dslc.compiler.interpreter.options import Options
 from dslc.compiler.interpreter.scalars import compile_scalar
 from dslc.compiler.interpreter.scope import Scope
-from dslc.compiler.interpreter.tensors import Tensor
+from dslc.compiler.interpreter.tensors import Tensor, garbage
 from dslc.compiler.ir import Kernel, Memory, Param, Program, Role
 from dslc.compiler.ir.expr import Expr, Var
-
-_WRITTEN = (Role.OUT, Role.INOUT)
 
 
 def run(
@@ -32,13 +30,15 @@ def run(
     for arguments, DSL06xx for what goes wrong while running.
     """
     options = options or Options()
-    tensors, scalars = _receive(program.params, program.dims, args)
+    tensors, scalars, packed = _receive(program.params, program.dims, args)
     if isinstance(program, Kernel):
+        if options.check:
+            _watch_undefined(*(t for t in tensors.values() if t.memory.role is Role.OUT))
         _launch(program, tensors, scalars, options)
     else:
         _run_program(program, tensors, scalars, options)
-    for memory, tensor in tensors.items():
-        _give_back(memory, tensor, args[memory.name])
+    for tensor, data in packed:
+        data[...] = pack_bits(tensor.codes, tensor.memory.dtype.bits)
 
 
 def _run_program(
@@ -48,7 +48,10 @@ def _run_program(
     everything = dict(tensors)
     for memory in program.buffers:
         shape = tuple(evaluate(e, names) for e in memory.shape)
-        everything[memory] = Tensor(memory, np.empty(shape, storage_dtype(memory.dtype)))
+        everything[memory] = Tensor(memory, garbage(memory.dtype, shape))
+    if options.check:
+        undefined = (Role.OUT, Role.BUFFER)
+        _watch_undefined(*(t for m, t in everything.items() if m.role in undefined))
     for call in program.calls:
         given: dict[Memory, Tensor] = {}
         values: Scalars = {}
@@ -65,6 +68,12 @@ def _run_program(
         _launch(call.kernel, given, values, options)
 
 
+def _watch_undefined(*tensors: Tensor) -> None:
+    """Reads of these tensors' elements are errors until they are written."""
+    for tensor in tensors:
+        tensor.observers = (Initialised.nowhere(tensor.memory, tensor.shape),)
+
+
 def _launch(
     kernel: Kernel, tensors: Mapping[Memory, Tensor], scalars: Scalars, options: Options
 ) -> None:
@@ -75,7 +84,8 @@ def _launch(
 
 def _receive(
     params: Sequence[Param], dims: Sequence[Var], args: Mapping[str, Argument]
-) -> tuple[dict[Memory, Tensor], Scalars]:
+) -> tuple[dict[Memory, Tensor], Scalars, list[tuple[Tensor, Array]]]:
+    """Tensors and scalars of a call, and the tensors whose codes go back into flat bytes."""
     arguments.check_names(params, args)
     arrays: dict[str, Array] = {}
     scalars: Scalars = {}
@@ -88,19 +98,15 @@ def _receive(
     scalars = arguments.bind(params, dims, shapes, arrays, scalars)
     names = {v.name: x for v, x in scalars.items()}
     tensors: dict[Memory, Tensor] = {}
+    packed: list[tuple[Tensor, Array]] = []
     for p in params:
         if isinstance(p, Memory):
             shape = tuple(evaluate(e, names) for e in p.shape)
             codes = arguments.unpacked(p, arrays[p.name], shape)
             tensors[p] = Tensor(p, arrays[p.name] if codes is None else codes)
-    return tensors, scalars
-
-
-def _give_back(memory: Memory, tensor: Tensor, given: Argument) -> None:
-    """Written codes of a `packed row` parameter go back into the caller's bytes."""
-    assert isinstance(given, np.ndarray)
-    if memory.role in _WRITTEN and not np.may_share_memory(tensor.codes, given):
-        given[...] = pack_bits(tensor.codes, memory.dtype.bits)
+            if codes is not None and p.role in (Role.OUT, Role.INOUT):
+                packed.append((tensors[p], arrays[p.name]))
+    return tensors, scalars, packed
 
 
 def _scalar(expr: Expr, scalars: Scalars) -> Any:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 from dslc.compiler.dtypes import BOOL, DType, Kind, cast, encode, round_to, value_dtype
-from dslc.compiler.interpreter import elements
+from dslc.compiler.interpreter import elements, poison
 from dslc.compiler.interpreter.scope import Frame, Scope
 from dslc.compiler.ir import expr as ex
 
@@ -140,6 +140,9 @@ class _Writer:
                 return self._line(f"f[{self.scope.slot(node)}]")
             case ex.Read(value):
                 plain = {Kind.INDEX: "int", Kind.BOOL: "bool"}.get(node.dtype.kind, "")
+                if self.scope.mask(value) is not None:
+                    check = poison.guard(self.scope, [value], None, lambda f: None)
+                    self.lines.append(f"{self._constant(check)}(f)")
                 return self._line(f"{plain}(f[{self.scope.slot(value)}][()])")
             case ex.Unary(op, x, dtype):
                 return self._operation(op, x.dtype, dtype, names, elements.unary)
@@ -148,9 +151,7 @@ class _Writer:
             case ex.Select():
                 return self._line("{1} if {0} else {2}".format(*names))
             case ex.Convert(x, dtype, saturate):
-                function = functools.partial(
-                    convert, src=x.dtype, dst=dtype, saturate=saturate or x.dtype.is_float
-                )
+                function = functools.partial(convert, src=x.dtype, dst=dtype, saturate=saturate)
                 return self._line(f"{self._constant(function)}({names[0]})")
             case _:
                 assert_never(node)

@@ -11,16 +11,27 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from dslc.compiler.diagnostics import Loc
+from dslc.compiler.interpreter.uses import Uses
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir.expr import Var
 
 Frame: TypeAlias = list[Any]
 Step: TypeAlias = Callable[[Frame], None]
-Ready: TypeAlias = Callable[[], bool]
-Flow: TypeAlias = Callable[[Frame], Generator[Ready, None, None]]  # a step that may have to wait
 Name: TypeAlias = Value | Var | Memory
 
 TURN = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Why a turn cannot go on: the element that it waits for, and whether it may go on by now."""
+
+    memory: Memory
+    element: tuple[int, ...] | None
+    is_ready: Callable[[], bool]
+
+
+Flow: TypeAlias = Callable[[Frame], Generator[Blocked, None, None]]  # a step that may have to wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +48,12 @@ class Scope:
     """The slots of one kernel's frame. `poisoned` are the tiles that may hold undefined elements."""
 
     check: bool
+    uses: Uses = field(default_factory=Uses)
     poisoned: frozenset[Value] = frozenset()
     slots: dict[Name, int] = field(default_factory=dict)
     masks: dict[Value, int] = field(default_factory=dict)
     size: int = 1
-    sites: int = 0
+    sites: list[Site] = field(default_factory=list)
 
     def slot(self, name: Name) -> int:
         """The slot of a tile, a scalar or a memory."""
@@ -59,8 +71,8 @@ class Scope:
 
     def site(self, verb: str, loc: Loc | None) -> Site:
         """A new statement."""
-        self.sites += 1
-        return Site(self.sites, verb, loc)
+        self.sites.append(Site(len(self.sites) + 1, verb, loc))
+        return self.sites[-1]
 
     def _new(self) -> int:
         self.size += 1

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from dslc.compiler.dtypes import decode
+from dslc.compiler.interpreter import elements
 from dslc.compiler.interpreter.scalars import code, compile_scalar
-from dslc.compiler.interpreter.scope import TURN, Flow, Frame, Ready, Scope, Step
+from dslc.compiler.interpreter.scope import TURN, Blocked, Flow, Frame, Scope, Step
 from dslc.compiler.interpreter.windows import compile_window
 from dslc.compiler.ir import instructions as ins
 
@@ -22,6 +23,7 @@ def release(scope: Scope, i: ins.SemaphoreRelease) -> Step:
         window = windows(f, tensor.shape)
         if not window.empty:
             tensor.update(f[TURN], window, lambda _: code(value(f), dtype), site)
+            tensor.synchronise(f[TURN], window, acquire=False, release=True)
 
     return step
 
@@ -31,17 +33,21 @@ def wait_flow(scope: Scope, i: ins.SemaphoreWait) -> Flow:
     site = scope.site("the wait", i.loc)
     windows, value = compile_window(scope, i.region, site), compile_scalar(scope, i.value)
     memory, dtype = scope.slot(i.region.memory), i.region.memory.dtype
+    default = elements.zero(dtype)
 
-    def run(f: Frame) -> Generator[Ready, None, None]:
+    def run(f: Frame) -> Generator[Blocked, None, None]:
         tensor, turn = f[memory], f[TURN]
         window, wanted = windows(f, tensor.shape), value(f)
 
-        def ready() -> bool:
-            return bool(decode(tensor.codes[window.index], dtype) == wanted)
+        def is_ready() -> bool:
+            found = default if window.empty else decode(tensor.codes[window.index], dtype)
+            return bool(found == wanted)
 
-        while not ready():
+        while not is_ready():
             turn.waiting = site
-            yield ready
-        tensor.update(turn, window, lambda codes: codes, site)
+            yield Blocked(i.region.memory, window.only, is_ready)
+        if not window.empty:
+            tensor.update(turn, window, lambda codes: codes, site)
+            tensor.synchronise(turn, window, acquire=True, release=False)
 
     return run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dslc.compiler.dtypes import (
@@ -18,6 +18,7 @@ from dslc.compiler.dtypes import (
     unpack_bits,
 )
 from dslc.compiler.dtypes.storage import Array
+from dslc.compiler.interpreter.observers import Observer
 from dslc.compiler.interpreter.scope import Site
 from dslc.compiler.interpreter.windows import Index, Window
 from dslc.compiler.ir import Memory
@@ -26,30 +27,19 @@ if TYPE_CHECKING:
     from dslc.compiler.interpreter.turn import Turn
 
 
-class Observer(Protocol):
-    """A check that sees every access of one memory before it happens."""
-
-    def read(self, turn: Turn, window: Window, site: Site) -> None:
-        """Elements are about to be read."""
-
-    def write(self, turn: Turn, window: Window, site: Site) -> None:
-        """Elements are about to be written."""
-
-    def update(self, turn: Turn, window: Window, site: Site) -> None:
-        """Elements are about to be read and written atomically."""
-
-
 @dataclass(slots=True)
 class Tensor:
     """A memory's elements: `codes` in storage form, of the memory's shape.
 
     `frozen` says that nothing writes the array during the launch, so that tiles may share it.
+    `published` is what turns have released at elements (see `clocks`).
     """
 
     memory: Memory
     codes: Array
     frozen: bool = False
     observers: tuple[Observer, ...] = ()
+    published: dict[tuple[int, ...], dict[int, int]] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -88,6 +78,17 @@ class Tensor:
         before = self.get(window.index)
         self.put(window.index, change(before))
         return before
+
+    def synchronise(self, turn: Turn, window: Window, acquire: bool, release: bool) -> None:
+        """Order turns through the window's element; a window of several orders nothing."""
+        element = window.only
+        if element is None:
+            return
+        published = self.published.setdefault(element, {})
+        if acquire:
+            turn.clock.acquire(published)
+        if release:
+            turn.clock.release(published)
 
 
 @dataclass(slots=True)

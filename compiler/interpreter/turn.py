@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from dslc.compiler.interpreter.arena import Arenas
 from dslc.compiler.interpreter.clocks import Clock
 from dslc.compiler.interpreter.copies import Copies
 from dslc.compiler.interpreter.scope import Site
+
+if TYPE_CHECKING:
+    from dslc.compiler.interpreter.arena import Arenas
 
 
 @dataclass(slots=True)
@@ -27,12 +29,17 @@ class Turn:
 
     def end(self) -> None:
         """The turn is over: nothing may still be under way."""
+        if self.arenas.plan.check:
+            self.copies.check_over(self.title)
 
     @property
     def title(self) -> str:
-        """How diagnostics name the turn: `turn m=0, n=128`."""
-        if not self.names:
-            return "the only turn"
-        return "turn " + ", ".join(
-            f"{n}={i}" for n, i in zip(self.names, self.indices, strict=True)
-        )
+        """How diagnostics name the turn."""
+        return turn_title(self.names, self.indices)
+
+
+def turn_title(names: tuple[str, ...], indices: tuple[int, ...]) -> str:
+    """A turn by the indices of its grid: `turn m=0, n=128`."""
+    if not names:
+        return "the only turn"
+    return "turn " + ", ".join(f"{n}={i}" for n, i in zip(names, indices, strict=True))

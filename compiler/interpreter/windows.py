@@ -41,6 +41,18 @@ class Window:
         tile[self.inner] = part
         return tile
 
+    @property
+    def only(self) -> tuple[int, ...] | None:
+        """The index of the one element that is touched, None where there are several."""
+        found: list[int] = []
+        for i in self.index:
+            if isinstance(i, slice) and i.stop - i.start > i.step:
+                return None
+            if isinstance(i, np.ndarray) and i.size != 1:
+                return None
+            found.append(i.start if isinstance(i, slice) else int(i))
+        return None if self.empty else tuple(found)
+
     def element(self, bad: Array) -> tuple[int, ...]:
         """The index in the memory of the first element that `bad` (bool, as memory[index]) marks."""
         at = np.unravel_index(int(np.argmax(bad)), bad.shape) if bad.ndim else ()

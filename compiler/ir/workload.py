@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
-from dslc.compiler.ir.expr import Const, Expr, Var, substitute
+from dslc.compiler.ir.expr import Const, Expr, Var, free_vars, substitute
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import reads, regions, walk, writes
-from dslc.compiler.ir.values import Region, Role, Value
+from dslc.compiler.ir.values import Memory, Region, Role, Value
 
 _SAMPLES = 32
 _ELEMENTWISE = (ins.Unary, ins.Binary, ins.Where, ins.Cast)
@@ -59,13 +59,27 @@ def workload(kernel: Kernel, dims: Mapping[str, int]) -> Workload:
     axes = [_turns(axis.start, axis.stop, axis.step, known) for axis in kernel.grid]
     total = Workload(turns=math.prod(len(a) if a is not None else 1 for a in axes))
     total.exact = None not in axes
-    sample = list(_sample([a or range(1) for a in axes]))
+    sample = list(_sample([range(1) if a is None else a for a in axes]))
     for point in sample:
         turn = known | {
             axis.var: Const(at, INDEX) for axis, at in zip(kernel.grid, point, strict=True)
         }
         total.add(_body(kernel.body, turn), total.turns / len(sample))
     return total
+
+
+def tensor_bytes(memory: Memory, dims: Mapping[str, int]) -> float | None:
+    """The bytes of a whole tensor, low-bit ones packed; None where its shape is not known."""
+    known: Known = {
+        var: Const(dims[var.name], var.dtype)
+        for extent in memory.shape
+        for var in free_vars(extent)
+        if var.name in dims
+    }
+    extents = [_value(extent, known) for extent in memory.shape]
+    if None in extents:
+        return None
+    return math.prod(n for n in extents if n is not None) * memory.dtype.bits / 8
 
 
 def checked_axes(kernel: Kernel) -> tuple[int, int]:
@@ -143,11 +157,8 @@ def _branch(branch: ins.If, known: Known, total: Workload) -> None:
 
 
 def _size(work: Workload) -> float:
-    return (
-        work.dot_operations
-        + work.other_operations
-        + sum([*work.loaded.values(), *work.stored.values()])
-    )
+    moved = [*work.loaded.values(), *work.stored.values()]
+    return work.dot_operations + work.other_operations + sum(moved)
 
 
 def _instruction(stmt: ins.Instruction, total: Workload) -> None:

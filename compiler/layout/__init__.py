@@ -19,7 +19,7 @@ m16n8k16 is local(2, 1).spatial(8, 4).local(1, 2): a thread holds two neighbours
 make an 8 x 8 tile, and two such tiles stand above each other. Composition is associative and local(1)
 is its identity; `/` undoes it (`division`).
 
-*Modes* make this computable (`modes`): t and i are read as mixed-radix numbers whose digits each move
+*Modes* make this computable (`mode`): t and i are read as mixed-radix numbers whose digits each move
 the index by a step along one axis. All digits of an axis together count its elements once. Composition
 writes the digits of g below those of f; merging neighbours that step alike gives a form that is the
 same for equal functions. A *replicated* digit of t moves nothing: its threads hold copies. A *swizzle*
@@ -30,17 +30,21 @@ Operators: `composition` (compose, product, concat, broadcast), `division` (divi
 complement), `inversion` (inverse, locate), `reshaping` (permute, reshape, squeeze, unsqueeze, reduce,
 slice), `swizzling`. Questions: `access` (contiguity, vector width), `banks` (bank conflicts),
 `conversions` (what brings a tile from one layout to another). `parsing` and `printing` are the text,
-`drawing` the pictures. The algebra is that of the Tilus paper (sections 4, 6.2, Appendices A and B.1).
+`drawing`, `svg` and `describing` show layouts.
+
+The algebra is that of the Tilus paper (sections 4, 6.2, Appendices A and B.1).
 """
 
 from dslc.compiler.layout.access import addresses, bits_per_thread, contiguity, vector_width
 from dslc.compiler.layout.banks import BankAccess, BankModel, Conflicts, bank_conflicts
 from dslc.compiler.layout.composition import broadcast, compose, concat, product
 from dslc.compiler.layout.conversions import Conversion, conversion
+from dslc.compiler.layout.describing import compare, describe
 from dslc.compiler.layout.division import complement, divide, divisible, left_divide
+from dslc.compiler.layout.drawing import render_text
 from dslc.compiler.layout.inversion import inverse, locate, locations
 from dslc.compiler.layout.layout import Layout
-from dslc.compiler.layout.modes import Mode
+from dslc.compiler.layout.mode import Mode
 from dslc.compiler.layout.parsing import (
     LAYOUT_FUNCTIONS,
     call_layout_function,
@@ -63,6 +67,7 @@ from dslc.compiler.layout.reshaping import (
     squeeze,
     unsqueeze,
 )
+from dslc.compiler.layout.svg import render_svg
 from dslc.compiler.layout.swizzles import Swizzle
 from dslc.compiler.layout.swizzling import swizzle
 
@@ -83,11 +88,13 @@ __all__ = [
     "chain_layout",
     "column_local",
     "column_spatial",
+    "compare",
     "complement",
     "compose",
     "concat",
     "contiguity",
     "conversion",
+    "describe",
     "divide",
     "divisible",
     "inverse",
@@ -100,6 +107,8 @@ __all__ = [
     "permute",
     "product",
     "reduce",
+    "render_svg",
+    "render_text",
     "replicate",
     "reshape",
     "slice_tile",

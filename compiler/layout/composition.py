@@ -6,7 +6,7 @@ from functools import reduce as fold
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.layout.layout import Layout
-from dslc.compiler.layout.modes import Mode, Modes, scale_modes
+from dslc.compiler.layout.mode import Mode, Modes, scale_modes
 
 
 def compose(*layouts: Layout) -> Layout:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dslc.compiler.diagnostics import error
 from dslc.compiler.layout.composition import broadcast, compose
 from dslc.compiler.layout.layout import Layout
-from dslc.compiler.layout.modes import Mode, Modes, split_modes
+from dslc.compiler.layout.mode import Mode, Modes, split_modes
 
 
 def divide(h: Layout, g: Layout) -> Layout:

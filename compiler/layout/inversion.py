@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dslc.compiler.diagnostics import error
 from dslc.compiler.layout.coordinates import Cell, all_through_cells
 from dslc.compiler.layout.layout import Layout
-from dslc.compiler.layout.modes import Mode, Modes, with_weights
+from dslc.compiler.layout.mode import Mode, Modes, with_weights
 
 if TYPE_CHECKING:
     import numpy as np

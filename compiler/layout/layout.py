@@ -8,7 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from dslc.compiler.diagnostics import error
-from dslc.compiler.layout.modes import Modes, coalesce_modes, factors_axis, size_of
+from dslc.compiler.layout.mode import Modes, coalesce_modes, factors_axis, size_of
 from dslc.compiler.layout.swizzles import Swizzle, normal_swizzles
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from itertools import product
 
 from dslc.compiler.layout.division import split_tile
 from dslc.compiler.layout.layout import Layout
-from dslc.compiler.layout.modes import Mode
+from dslc.compiler.layout.mode import Mode
 from dslc.compiler.layout.swizzles import Swizzle
 
 

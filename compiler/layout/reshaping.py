@@ -10,7 +10,7 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.layout.composition import checked_axis, renumber_modes
 from dslc.compiler.layout.coordinates import Cell, all_through_cells
 from dslc.compiler.layout.layout import Layout
-from dslc.compiler.layout.modes import Mode, Modes, coalesce_modes, replicated, split_mode
+from dslc.compiler.layout.mode import Mode, Modes, coalesce_modes, replicated, split_mode
 from dslc.compiler.layout.primitives import checked_shape
 
 

@@ -18,7 +18,7 @@ from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel, Program
 from dslc.frontend import tree
-from dslc.frontend.printer import print_expr
+from dslc.frontend.printer import print_expression
 from dslc.frontend.source import read_source
 from dslc.frontend.tile_parser import parse_tile
 
@@ -153,7 +153,7 @@ class _Loader:
 
     def _param(self, c: Context, p: tree.Param) -> ParamInfo:
         dtype = expect_dtype(evaluate(c, p.dtype), p.dtype.loc)
-        dims = None if p.dims is None else tuple(print_expr(d) for d in p.dims)
+        dims = None if p.dims is None else tuple(print_expression(d) for d in p.dims)
         return ParamInfo(p.name, dtype, dims, p.mode, p.packed, p.loc)
 
     def _import(self, scope: Scope, item: tree.Import, folder: Path | None) -> None:

@@ -14,7 +14,13 @@ from pathlib import Path
 
 import click
 import dslc
+from dslc.cli.pages import Documented
 from dslc.cli.session import ExitCode, session_options
+
+_EXAMPLES = """
+dslc doctor
+dslc doctor | grep missing
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +63,7 @@ _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-@click.command("doctor")
+@click.command("doctor", cls=Documented, examples=_EXAMPLES)
 @session_options
 def command() -> int:
     """Check the installation: Python, packages, extras, compilers in PATH and the cache.

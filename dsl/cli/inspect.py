@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-
 from dslc.cli.compiling import (
     CompileOptions,
     compile_options,
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
     from dslc.compiler.ir import Kernel as KernelIR
     from dslc.kernels import Kernel
     from dslc.specialization import Specialization
+
+DEFAULT_SIZE = 1024  # of a dim that nothing says
 
 _EXAMPLES = """
 dslc inspect softmax.tile --dim M=1024 --dim N=4096
@@ -73,9 +73,6 @@ def command(
         _show(kernel, sizes, own)
 
 
-DEFAULT_SIZE = 1024
-
-
 def _specialized(
     kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]
 ) -> tuple[Specialization, dict[str, int]]:
@@ -109,6 +106,12 @@ def _line(label: str, text: str) -> None:
         click.echo(f"  {label + ':':<14}{text}")
 
 
+def _indented(text: str) -> None:
+    click.echo()
+    for line in text.rstrip("\n").splitlines():
+        click.echo(f"  {line}".rstrip())
+
+
 def _stages(made: Specialization) -> None:
     """The size of the IR after every pass: statements, and axes of accesses that are checked."""
     from dslc.cli.tables import plain_table
@@ -132,16 +135,17 @@ def _stages(made: Specialization) -> None:
 
 def _work(kernel: KernelIR, sizes: Mapping[str, int]) -> None:
     from dslc.cli.tables import plain_table, size_text
-    from dslc.compiler.ir.workload import workload
+    from dslc.compiler.ir.workload import tensor_bytes, workload
     from dslc.compiler.passes.memory_plan import describe_plan
-    from dslc.runtime.expression import evaluate
 
     work = workload(kernel, sizes)
     rows = []
     for memory in (*kernel.tensors, *kernel.workspaces):
-        once = _bytes_once(memory, sizes)
+        once = tensor_bytes(memory, sizes)
         moved = [size_text(t.get(memory.name, 0)) for t in (work.loaded, work.stored)]
-        rows.append((memory.name, str(memory.dtype), size_text(once), *moved))
+        rows.append(
+            (memory.name, str(memory.dtype), "?" if once is None else size_text(once), *moved)
+        )
     _indented(plain_table(("tensor", "dtype", "once", "loaded", "stored"), rows, (2, 3, 4)))
     about = "" if work.exact else "about "
     operations = work.dot_operations + work.other_operations

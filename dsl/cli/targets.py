@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-
 from dslc.cli.pages import Documented
 from dslc.cli.session import session_options
 
@@ -28,14 +27,14 @@ def command(name: str | None) -> None:
     know every machine listed; the interpreter runs every program.
     """
     from dslc.cli.tables import print_table
-    from dslc.compiler.targets import all_targets, find_target
+    from dslc.compiler.targets import TARGETS, find_target
 
     if name is not None:
         _show(find_target(name))
         return
     rows = [
         (t.name, "yes" if _builds(t) else "no", t.warp_size, t.threads, _memories(t), t.title)
-        for t in all_targets()
+        for t in TARGETS.values()
     ]
     print_table(("target", "builds", "warp", "threads", "memories", "machine"), rows, right=(2, 3))
 

@@ -1,4 +1,4 @@
-"""What the parser does at each production of grammar.lark: make the node.
+"""What the parser does at each production of grammar.lark: make the node of an item or a statement.
 
 The methods bear the names of the grammar; each takes the place of what was matched and the values of
 the symbols that the grammar keeps.
@@ -6,26 +6,19 @@ the symbols that the grammar keeps.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from dslc.compiler.diagnostics import Diagnostic, Label, Loc, did_you_mean
+from dslc.compiler.diagnostics import Label, Loc, did_you_mean
 from dslc.frontend import tree
-from dslc.frontend.lexer import Token
-from dslc.frontend.strings import clean_docstring, unquote
+from dslc.frontend.expression_builder import ExpressionBuilder
+from dslc.frontend.strings import clean_docstring
+from dslc.frontend.tokens import Token
 
 Statements: TypeAlias = tuple[tree.Statement, ...]
 
 
-class TreeBuilder:
-    """Makes the nodes of one source; `text` gives the source at a place."""
-
-    def __init__(
-        self, file: str, report: Callable[[Diagnostic], None], text: Callable[[Loc], str]
-    ) -> None:
-        self.file = file
-        self.report = report
-        self.text = text
+class TreeBuilder(ExpressionBuilder):
+    """Makes the nodes of one source."""
 
     # Top level
 
@@ -39,7 +32,7 @@ class TreeBuilder:
             elif i == 0:
                 doc = clean_docstring(str(item.value))
             else:
-                self._error("DSL0108", "a string alone does nothing here", item.loc)
+                self.error("DSL0108", "a string alone does nothing here", item.loc)
         start = Loc(self.file, 1, 1, loc.end_line, loc.end_col)
         return tree.Module(tuple(kept), doc, loc=start)
 
@@ -63,12 +56,12 @@ class TreeBuilder:
         self, loc: Loc, name: Token, defaults: list[tuple[Token, Any]], body: Statements
     ) -> tree.Function:
         """`def name(params): body`."""
-        self._distinct([(n.text, _token_loc(self.file, n)) for n, _ in defaults])
+        self._distinct([(n.text, self.at(n)) for n, _ in defaults])
         values = [value for _, value in defaults if value is not None]
         late = [n for n, value in defaults[len(defaults) - len(values) :] if value is None]
         if late:
             message = f"`{late[0].text}` has no default but follows a parameter that has one"
-            self._error("DSL0111", message, _token_loc(self.file, late[0]))
+            self.error("DSL0111", message, self.at(late[0]))
         doc, body = split_docstring(body)
         names = tuple(n.text for n, _ in defaults)
         return tree.Function(name.text, names, tuple(values), body, doc, loc=loc)
@@ -101,14 +94,14 @@ class TreeBuilder:
         found: dict[str, Any] = {}
         for word, value, place in parts[1:]:
             if word in found:
-                self._error("DSL0111", f"`{word}` is given twice", place)
+                self.error("DSL0111", f"`{word}` is given twice", place)
             found[word] = value
         strides, packed = found.get("strides"), found.get("packed")
         if dims is None and found:
-            self._error("DSL0111", f"a scalar has no {' and no '.join(found)}", loc)
+            self.error("DSL0111", f"a scalar has no {' and no '.join(found)}", loc)
         elif strides is not None and len(strides) != len(dims):
             message = f"{len(strides)} strides for {len(dims)} dims"
-            self._error("DSL0111", message, loc, hint="give one stride for each dim")
+            self.error("DSL0111", message, loc, hint="give one stride for each dim")
         return tree.Param(name.text, dtype, dims, mode, strides, packed, loc=loc)
 
     def mode(self, loc: Loc, word: Token) -> str:
@@ -119,7 +112,7 @@ class TreeBuilder:
         self, loc: Loc, name: Token, dims: tuple[tree.Expr, ...] | None = None
     ) -> tuple[tree.Name, tuple[tree.Expr, ...] | None]:
         """`dtype` or `dtype[dims]`."""
-        return self.name(_token_loc(self.file, name), name), dims
+        return self.name(self.at(name), name), dims
 
     def dims(self, loc: Loc, *dims: tree.Expr) -> tuple[tree.Expr, ...]:
         """The dims of a tensor."""
@@ -133,13 +126,13 @@ class TreeBuilder:
         if word.text == "packed" and not called:
             if rest[0].text != "row":
                 hint = "`packed row` is the one fixed storage"
-                self._error("DSL0111", f"unknown storage `{rest[0].text}`", loc, hint=hint)
+                self.error("DSL0111", f"unknown storage `{rest[0].text}`", loc, hint=hint)
             return "packed", rest[0].text, loc
         wanted = {"strides": "`strides (a, b)`", "packed": "`packed row`"}.get(word.text)
         near = f"write {wanted}" if wanted else did_you_mean(word.text, ("strides", "packed"))
         message = f"`{word.text}` does not describe a parameter"
         hint = near or "after the type come `strides (a, b)` and `packed row`, nothing else"
-        self._error("DSL0111", message, loc, hint=hint)
+        self.error("DSL0111", message, loc, hint=hint)
         return word.text, None, loc
 
     def defaults(
@@ -172,7 +165,7 @@ class TreeBuilder:
 
     def targets(self, loc: Loc, *names: Token) -> tuple[tree.Name, ...]:
         """The names of a loop."""
-        return tuple(self.name(_token_loc(self.file, n), n) for n in names)
+        return tuple(self.name(self.at(n), n) for n in names)
 
     def while_(self, loc: Loc, condition: tree.Expr, body: Statements) -> tree.While:
         """`while condition: body`."""
@@ -230,159 +223,13 @@ class TreeBuilder:
         """`pass`."""
         return tree.Pass(loc=loc)
 
-    # Expressions
-
-    def sequence(self, loc: Loc, *items: tree.Expr) -> tree.Sequence:
-        """`a, b`, `(a, b)` or `[a, b]`."""
-        return tree.Sequence(items, loc=loc)
-
-    def conditional(
-        self, loc: Loc, then: tree.Expr, condition: tree.Expr, otherwise: tree.Expr
-    ) -> tree.Conditional:
-        """`then if condition else otherwise`."""
-        return tree.Conditional(condition, then, otherwise, loc=loc)
-
-    def binary(self, loc: Loc, left: tree.Expr, op: Token, right: tree.Expr) -> tree.Binary:
-        """`left op right`."""
-        return tree.Binary(op.text, left, right, loc=loc)
-
-    def unary(self, loc: Loc, op: Token, operand: tree.Expr) -> tree.Unary:
-        """`op operand`."""
-        return tree.Unary(op.text, operand, loc=loc)
-
-    def compare(self, loc: Loc, *parts: Any) -> tree.Compare:
-        """`a < b <= c`."""
-        return tree.Compare(parts[::2], parts[1::2], loc=loc)
-
-    def compare_op(self, loc: Loc, op: Token) -> str:
-        """`<` and the like."""
-        return op.text
-
-    def attribute(self, loc: Loc, value: tree.Expr, name: Token) -> tree.Attribute:
-        """`value.name`."""
-        return tree.Attribute(value, name.text, loc=loc)
-
-    def call(self, loc: Loc, function: tree.Expr, arguments: Any) -> tree.Call:
-        """`function(args, name=value)`."""
-        args, keywords = arguments
-        return tree.Call(function, args, keywords, loc=loc)
-
-    def arguments(
-        self, loc: Loc, *arguments: tree.Expr | tree.Keyword
-    ) -> tuple[tuple[tree.Expr, ...], tuple[tree.Keyword, ...]]:
-        """The arguments of a call, those by name last."""
-        args: list[tree.Expr] = []
-        keywords: dict[str, tree.Keyword] = {}
-        for argument in arguments:
-            if isinstance(argument, tree.Keyword):
-                if argument.name in keywords:
-                    message = f"the argument `{argument.name}` is given twice"
-                    first = Label(keywords[argument.name].loc, "first here")
-                    self._error("DSL0107", message, argument.loc, labels=(first,))
-                keywords[argument.name] = argument
-            else:
-                if keywords:
-                    message = "an argument by position follows one by name"
-                    self._error("DSL0107", message, argument.loc)
-                args.append(argument)
-        return tuple(args), tuple(keywords.values())
-
-    def keyword(self, loc: Loc, name: Token, value: tree.Expr) -> tree.Keyword:
-        """`name=value` in a call."""
-        return tree.Keyword(name.text, value, loc=loc)
-
-    def subscript(self, loc: Loc, value: tree.Expr, *items: Any) -> tree.Subscript:
-        """`value[items]`; `value[(a, b)]` is `value[a, b]`, as in Python."""
-        only = items[0] if len(items) == 1 else None
-        if isinstance(only, tree.Sequence) and self.text(only.loc).startswith("("):
-            items = only.items
-        return tree.Subscript(value, items, loc=loc)
-
-    def no_items(self, loc: Loc, value: tree.Expr) -> tree.Expr:
-        """`value[]`, an error."""
-        hint = "write `[:]` for the whole axis, `[...]` for the whole tensor"
-        self._error("DSL0101", "nothing between the brackets", loc, hint=hint)
-        return value
-
-    def slice(self, loc: Loc, *parts: Any) -> tree.Slice:
-        """`start : stop : step`, where any part may be missing."""
-        found: list[tree.Expr | None] = [None, None, None]
-        position = 0
-        for part in parts:
-            if isinstance(part, Token):
-                position += 1
-            else:
-                found[position] = part
-        return tree.Slice(found[0], found[1], found[2], loc=loc)
-
-    def ellipsis(self, loc: Loc) -> tree.Name:
-        """`...` in a subscript."""
-        return tree.Name("...", loc=loc)
-
-    def name(self, loc: Loc, name: Token) -> tree.Name:
-        """A name."""
-        return tree.Name(name.text, loc=loc)
-
-    def parallel(self, loc: Loc) -> tree.Name:
-        """`parallel`, the one keyword that stands for a function."""
-        return tree.Name("parallel", loc=loc)
-
-    def integer(self, loc: Loc, number: Token) -> tree.Literal:
-        """An integer in any of Python's bases."""
-        digits = number.text.replace("_", "")
-        if len(digits) > 1000:  # Python itself refuses more than some thousands of decimal digits
-            self._error("DSL0006", "this number is too long", loc)
-            digits = "0"
-        return tree.Literal(int(digits, 0), loc=loc)
-
-    def floating(self, loc: Loc, number: Token) -> tree.Literal:
-        """A float."""
-        return tree.Literal(float(number.text), loc=loc)
-
-    def string(self, loc: Loc, *strings: Token) -> tree.Literal:
-        """A string, or several that stand side by side."""
-        values = []
-        for token in strings:
-            try:
-                values.append(unquote(token.text))
-            except ValueError as failure:
-                self._error("DSL0007", str(failure), _token_loc(self.file, token))
-        return tree.Literal("".join(values), loc=loc)
-
-    def true(self, loc: Loc) -> tree.Literal:
-        """`True`."""
-        return tree.Literal(True, loc=loc)
-
-    def false(self, loc: Loc) -> tree.Literal:
-        """`False`."""
-        return tree.Literal(False, loc=loc)
-
-    def none(self, loc: Loc) -> tree.Literal:
-        """`None`."""
-        return tree.Literal(None, loc=loc)
-
-    def group(self, loc: Loc, inner: tree.Expr) -> tree.Expr:
-        """`(inner)`: the parentheses leave no trace."""
-        return inner
-
     def _distinct(self, names: list[tuple[str, Loc]]) -> None:
         first: dict[str, Loc] = {}
         for name, loc in names:
             if name in first:
                 label = Label(first[name], "first here")
-                self._error("DSL0111", f"two parameters are named `{name}`", loc, labels=(label,))
+                self.error("DSL0111", f"two parameters are named `{name}`", loc, labels=(label,))
             first.setdefault(name, loc)
-
-    def _error(
-        self,
-        code: str,
-        message: str,
-        loc: Loc,
-        *,
-        hint: str | None = None,
-        labels: tuple[Label, ...] = (),
-    ) -> None:
-        self.report(Diagnostic(code, message, loc, hint, labels))
 
 
 def split_docstring(body: Statements) -> tuple[str | None, Statements]:
@@ -402,7 +249,3 @@ def _flat(statements: tuple[Any, ...]) -> Statements:
         else:
             flat.append(statement)
     return tuple(flat)
-
-
-def _token_loc(file: str, token: Token) -> Loc:
-    return Loc(file, token.line, token.col, token.end_line, token.end_col)

@@ -9,55 +9,75 @@ from __future__ import annotations
 import ast
 import builtins
 import types
-from collections.abc import Callable, Iterator
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import count
+from typing import NamedTuple, Protocol
 
-from dslc.compiler.diagnostics import Diagnostic, Label, Loc, error
+from dslc.compiler.diagnostics import DiagnosticError, Label, Loc, did_you_mean, error
 from dslc.frontend import tree
 from dslc.frontend.constants import constant
-from dslc.frontend.lexer import OWN_KEYWORDS
+from dslc.frontend.tokens import OWN_KEYWORDS
 
-_MISSING = object()
+MISSING = object()  # where a name has no value
 
 
-@runtime_checkable
-class HasTree(Protocol):
-    """A decorated kernel: a program that calls it takes its tree over."""
+class Decorated(NamedTuple):
+    """What a decorator holds: `const` and `tune` are its keywords."""
 
-    def __dslc_tree__(self) -> tree.Module:
-        """The module of the kernel, which is its last item."""
+    kind: str  # kernel or program
+    function: object
+    const: Mapping[str, object]
+    tune: Mapping[str, Sequence[object]]
+
+
+def decorated(value: object) -> Decorated | None:
+    """What stands behind a decorated kernel or program, by its method `__dslc_definition__`.
+
+    The method gives the four fields of a Decorated.
+    """
+    define = getattr(type(value), "__dslc_definition__", None)
+    return Decorated(*define(value)) if define else None
+
+
+class Reads(Protocol):
+    """Converts what is captured, under a name that is free."""
+
+    def read_function(self, fn: types.FunctionType, name: str) -> tree.Function:
+        """A plain function."""
+
+    def read_decorated(self, held: Decorated, name: str) -> tree.Kernel | tree.Program:
+        """A decorated kernel or program."""
 
 
 class Captures:
-    """What the functions of one module have captured so far.
+    """What the functions of one module have captured so far, by the names they have in it.
 
-    `read` converts a captured function; a name that is taken already gets a number behind it.
+    Python's modules each have their own names, a tree's module has one set: a name that is `taken`
+    for another thing gets a number behind it.
     """
 
-    def __init__(
-        self,
-        report: Callable[[Diagnostic], None],
-        read: Callable[[types.FunctionType, str, Captures], tree.Function],
-        taken: set[str],
-    ) -> None:
-        self.report = report
+    def __init__(self, reads: Reads, taken: set[str]) -> None:
         self.items: dict[str, tree.TopLevel] = {}
-        self._read = read
+        self._reads = reads
         self._taken = taken
-        self._functions: dict[types.FunctionType, str] = {}
-        self._open: list[tuple[types.FunctionType, Loc]] = []
+        self._names: dict[object, str] = {}  # of functions and decorated kernels
+        self._open: list[tuple[object, str, Loc]] = []
 
     def expr(self, name: str, value: object, loc: Loc) -> tree.Expr | None:
         """What stands for a captured value in the tree; None to leave the name as it is."""
-        if isinstance(value, HasTree):
-            return tree.Name(self._kernel(value, loc), loc=loc)
+        if held := decorated(value):
+            read = partial(self._reads.read_decorated, held)
+            real = getattr(held.function, "__name__", name)
+            return tree.Name(self._callable(held.function, real, read, loc), loc=loc)
         if isinstance(value, types.FunctionType) and not _is_own(value.__module__):
-            return tree.Name(self._function(value, loc), loc=loc)
+            read_function = partial(self._reads.read_function, value)
+            return tree.Name(self._callable(value, value.__name__, read_function, loc), loc=loc)
         made = constant(value, loc)
+        if isinstance(made, tree.Name) and made.id == name:
+            return made
         if made is not None:
-            if isinstance(made, tree.Name) and made.id == name:
-                return made
-            return tree.Name(self._add(name, tree.Const(name, made, loc=loc)), loc=loc)
+            return tree.Name(self._constant(name, made, loc), loc=loc)
         module = getattr(value, "__module__", None) or type(value).__module__
         if _is_own(module) or (module == "builtins" and callable(value)):
             real = getattr(value, "__name__", name)
@@ -69,111 +89,99 @@ class Captures:
             hint="pass it as a parameter; numbers, strings, dtypes, layouts and functions are captured",
         )
 
-    def _function(self, fn: types.FunctionType, loc: Loc) -> str:
-        if fn in self._functions:
-            return self._functions[fn]
-        calls = [f for f, _ in self._open]
-        if fn in calls:
-            chain = self._open[calls.index(fn) :]
-            names = " -> ".join(f"`{f.__name__}`" for f, _ in chain)
-            labels = tuple(Label(at, f"`{f.__name__}` is called here") for f, at in chain)
-            raise error(
-                "DSL0123",
-                f"a function that is inlined cannot call itself: {names} -> `{fn.__name__}`",
-                loc,
-                hint="write a loop",
-                labels=labels,
-            )
-        self._open.append((fn, loc))
-        function = self._read(fn, self._free(fn.__name__, None), self)
-        self._open.pop()
-        self._functions[fn] = self._add(function.name, function)
-        return function.name
-
-    def _kernel(self, kernel: HasTree, loc: Loc) -> str:
-        items = kernel.__dslc_tree__().items
-        for item in items:
-            name = getattr(item, "name", "")
-            if self.items.setdefault(name, item) != item:
-                label = Label(self.items[name].loc, "the first is here")
-                message = f"two different things named `{name}` meet in this program"
-                raise error("DSL0124", message, loc, hint="rename one of them", labels=(label,))
-            self._taken.add(name)
-        last = items[-1]
-        assert isinstance(last, tree.Kernel | tree.Program)
-        return last.name
-
-    def _add(self, name: str, item: tree.Const | tree.Function) -> str:
-        name = self._free(name, item)
-        if isinstance(item, tree.Const):
-            item = tree.Const(name, item.value, loc=item.loc)
-        self.items[name] = item
+    def _callable(
+        self, key: object, name: str, read: Callable[[str], tree.TopLevel], loc: Loc
+    ) -> str:
+        if key in self._names:
+            return self._names[key]
+        keys = [k for k, _, _ in self._open]
+        if key in keys:
+            chain = self._open[keys.index(key) :]
+            raise _cycle([n for _, n, _ in chain], [at for _, _, at in chain], loc)
+        name = self._free(name)
         self._taken.add(name)
+        self._open.append((key, name, loc))
+        self.items[name] = read(name)
+        self._open.pop()
+        self._names[key] = name
         return name
 
-    def _free(self, name: str, item: tree.TopLevel | None) -> str:
-        """A name that is not taken, or is taken by an equal item."""
-        free, number = name, 1
-        while free in self._taken and not self._is_same(free, item):
+    def _constant(self, name: str, value: tree.Expr, loc: Loc) -> str:
+        number = 1
+        free = name
+        while free in self._taken:
+            held = self.items.get(free)
+            if isinstance(held, tree.Const) and held.value == value:
+                return free
             number += 1
             free = f"{name}_{number}"
+        self._taken.add(free)
+        self.items[free] = tree.Const(free, value, loc=loc)
         return free
 
-    def _is_same(self, name: str, item: tree.TopLevel | None) -> bool:
-        held = self.items.get(name)
-        if isinstance(held, tree.Const) and isinstance(item, tree.Const):
-            return held.value == item.value
-        return False
+    def _free(self, name: str) -> str:
+        if name not in self._taken:
+            return name
+        return next(f for n in count(2) if (f := f"{name}_{n}") not in self._taken)
+
+
+def _cycle(names: list[str], places: list[Loc], loc: Loc) -> DiagnosticError:
+    chain = " -> ".join(f"`{n}`" for n in (*names, names[0]))
+    labels = tuple(Label(p, f"`{n}` is called here") for n, p in zip(names, places, strict=True))
+    message = f"a function that is inlined cannot call itself: {chain}"
+    return error("DSL0123", message, loc, hint="write a loop", labels=labels)
 
 
 class Scope:
     """The names around one Python function, as Python looks them up."""
 
-    def __init__(self, fn: types.FunctionType, bound: set[str], captures: Captures) -> None:
+    def __init__(self, fn: types.FunctionType, bound: set[str]) -> None:
         self._bound = bound
         self._globals = fn.__globals__
-        self._captures = captures
         self._cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True))
 
-    def resolve(self, node: ast.expr, loc: Loc) -> tree.Expr | None:
+    def resolve(self, captures: Captures, node: ast.expr, loc: Loc) -> tree.Expr | None:
         """What stands for a free name, or for an attribute of a module; None for anything else."""
         match node:
-            case ast.Name(name) if isinstance(node.ctx, ast.Load):
-                value = self._lookup(name)
-                if value is _MISSING or name in OWN_KEYWORDS:
+            case ast.Name(name) | ast.Attribute(attr=name) if isinstance(node.ctx, ast.Load):
+                value = self.value(node)
+                if value is MISSING:
+                    self._check_attribute(node, loc)
                     return None
-                return self._captures.expr(name, value, loc)
-            case ast.Attribute(_, name):
-                base = self._module(node.value)
-                if base is None:
+                if isinstance(value, types.ModuleType) or name in OWN_KEYWORDS:
                     return None
-                value = getattr(base, name, _MISSING)
-                if value is _MISSING:
-                    raise error("DSL0124", f"the module `{base.__name__}` has no `{name}`", loc)
-                return self._captures.expr(name, value, loc)
+                return captures.expr(name, value, loc)
             case _:
                 return None
 
-    def _module(self, node: ast.expr) -> types.ModuleType | None:
+    def _check_attribute(self, node: ast.expr, loc: Loc) -> None:
+        base = self.value(node.value) if isinstance(node, ast.Attribute) else None
+        if isinstance(node, ast.Attribute) and isinstance(base, types.ModuleType):
+            hint = did_you_mean(node.attr, dir(base))
+            message = f"the module `{base.__name__}` has no `{node.attr}`"
+            raise error("DSL0124", message, loc, hint=hint)
+
+    def value(self, node: ast.expr) -> object:
+        """The value of a free name or of a module's attribute; MISSING for any other expression."""
         match node:
             case ast.Name(name):
-                value = self._lookup(name)
-            case ast.Attribute(value=inner, attr=name):
-                outer = self._module(inner)
-                value = getattr(outer, name, _MISSING) if outer else _MISSING
+                return self._lookup(name)
+            case ast.Attribute(inner, name):
+                outer = self.value(inner)
+                is_module = isinstance(outer, types.ModuleType)
+                return getattr(outer, name, MISSING) if is_module else MISSING
             case _:
-                return None
-        return value if isinstance(value, types.ModuleType) else None
+                return MISSING
 
     def _lookup(self, name: str) -> object:
         if name in self._bound:
-            return _MISSING
+            return MISSING
         if name in self._cells:
             try:
                 return self._cells[name].cell_contents
             except ValueError:  # not assigned yet
-                return _MISSING
-        return self._globals.get(name, getattr(builtins, name, _MISSING))
+                return MISSING
+        return self._globals.get(name, getattr(builtins, name, MISSING))
 
 
 def assigned_names(node: ast.FunctionDef) -> Iterator[str]:

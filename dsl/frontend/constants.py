@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import parse_dtype
@@ -36,26 +36,16 @@ def constant(value: object, loc: Loc) -> tree.Expr | None:
     return None
 
 
-def declarations(
-    const: Mapping[str, object], tune: Mapping[str, list[object]], loc: Loc
-) -> tuple[list[tree.Const | tree.Tune], list[str]]:
-    """The declarations of a decorator's keywords, and the names whose values are no constants."""
-    made: list[tree.Const | tree.Tune] = []
-    strange = []
-    for name, value in const.items():
-        expr = constant(value, loc)
-        if expr is None:
-            strange.append(name)
-        else:
-            made.append(tree.Const(name, expr, loc=loc))
-    for name, values in tune.items():
-        choices = [constant(v, loc) for v in values]
-        kept = tuple(c for c in choices if c is not None)
-        if not kept or len(kept) < len(choices):
-            strange.append(name)
-        else:
-            made.append(tree.Tune(name, kept, loc=loc))
-    return made, strange
+def declaration(
+    name: str, const: Mapping[str, object], tune: Mapping[str, Sequence[object]], loc: Loc
+) -> tree.Const | tree.Tune | None:
+    """What a decorator's keyword declares; None where its value, or a choice, is no constant."""
+    if name in const:
+        value = constant(const[name], loc)
+        return None if value is None else tree.Const(name, value, loc=loc)
+    choices = [constant(v, loc) for v in tune[name]]
+    kept = tuple(c for c in choices if c is not None)
+    return tree.Tune(name, kept, loc=loc) if kept and len(kept) == len(choices) else None
 
 
 def _number(value: int | float, loc: Loc) -> tree.Expr | None:

@@ -53,7 +53,7 @@ def print_item(item: tree.TopLevel) -> str:
             assert_never(item)
 
 
-def print_expr(expr: tree.Expr) -> str:
+def print_expression(expr: tree.Expr) -> str:
     """The text of an expression, with no more parentheses than it needs."""
     return _expr(expr)
 

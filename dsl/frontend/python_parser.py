@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import ast
 import types
-from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
 from dslc.frontend import tree
-from dslc.frontend.captures import Captures, Scope, assigned_names
-from dslc.frontend.constants import declarations
-from dslc.frontend.lexer import KEYWORDS
+from dslc.frontend.captures import Captures, Decorated, Scope, assigned_names, decorated
+from dslc.frontend.constants import declaration
 from dslc.frontend.python_body import BodyReader
 from dslc.frontend.python_signature import dim_names, param_types, read_param
 from dslc.frontend.python_source import Source, find_definition
 from dslc.frontend.rules import check_module
-
-_Definition = TypeVar("_Definition", tree.Kernel, tree.Program)
+from dslc.frontend.tokens import KEYWORDS
 
 
 def parse_function(
@@ -31,119 +30,146 @@ def parse_function(
     `const` and `tune` are the decorator's keywords; they become the first declarations of the body.
     DiagnosticError with every error that was found.
     """
-    return _Reader(fn).module(tree.Kernel, const or {}, tune or {})
+    return _Reader(Decorated("kernel", fn, const or {}, tune or {})).module()
 
 
-def parse_program_function(fn: object) -> tree.Module:
+def parse_program_function(
+    fn: object,
+    *,
+    const: Mapping[str, object] | None = None,
+    tune: Mapping[str, Sequence[object]] | None = None,
+) -> tree.Module:
     """The tree of a function under `@dslc.program`: its program last, before it what it captured.
 
-    A decorated kernel that it calls is known by its method `__dslc_tree__`.
+    A kernel that it calls is known by `__dslc_definition__` (see captures.decorated).
     """
-    return _Reader(fn).module(tree.Program, {}, {})
+    return _Reader(Decorated("program", fn, const or {}, tune or {})).module()
+
+
+@dataclass(frozen=True)
+class _Definition:
+    """A decorated function with its syntax; `bound` are the names that it never captures."""
+
+    held: Decorated
+    fn: types.FunctionType
+    node: ast.FunctionDef
+    source: Source
+    annotations: Mapping[str, ast.expr]
+    bound: set[str]
+
+    @staticmethod
+    def of(held: Decorated) -> _Definition:
+        """The definition behind a decorator."""
+        fn = held.function
+        node, source = find_definition(fn)
+        assert isinstance(fn, types.FunctionType)
+        found = param_types(node, _places(node, source))
+        dims = {name for annotation in found.values() for name in dim_names(annotation)}
+        bound = {*assigned_names(node), *dims, *held.const, *held.tune}
+        return _Definition(held, fn, node, source, found, bound)
+
+    def callees(self) -> Iterator[Decorated]:
+        """The decorated kernels that a program names."""
+        scope = Scope(self.fn, self.bound)
+        for node in ast.walk(self.node):
+            if isinstance(node, ast.Name | ast.Attribute) and (
+                held := decorated(scope.value(node))
+            ):
+                yield held
 
 
 class _Reader:
-    """Reads one decorated function."""
+    """Reads a decorated function and everything that it captures."""
 
-    def __init__(self, fn: object) -> None:
-        self.fn = fn
+    def __init__(self, held: Decorated) -> None:
+        self.held = held
         self.found: list[Diagnostic] = []
 
-    def module(
-        self,
-        kind: type[_Definition],
-        const: Mapping[str, object],
-        tune: Mapping[str, Sequence[object]],
-    ) -> tree.Module:
+    def module(self) -> tree.Module:
         """The module of the function; DiagnosticError where anything was found."""
-        node, source = find_definition(self.fn)
-        assert isinstance(self.fn, types.FunctionType)
+        main = _Definition.of(self.held)
+        self.captures = Captures(self, {main.node.name, *_all_bound(main)})
+        made = None
         try:
-            types_of = param_types(node, _places(node, source))
-            dims = {name for a in types_of.values() for name in dim_names(a)}
-            bound = {*assigned_names(node), *dims, *const, *tune}
-            captures = Captures(self.found.append, _read_function, bound | {node.name})
-            reader = _body_reader(self.fn, bound, captures, source, self.found)
-            declared = self._declared(const, tune, node, source)
-            places = _places(node, source)
-            params = [read_param(n, a, places[n], reader) for n, a in types_of.items()]
-            _check_names([(node.name, source.loc(node)), *places.items()])
-            doc, body = reader.body(node.body)
-            item = kind(node.name, tuple(params), (*declared, *body), doc, loc=source.loc(node))
-            made = tree.Module((*captures.items.values(), item), loc=source.loc(node))
+            item = self.read_decorated(self.held, main.node.name)
+            made = tree.Module(
+                (*self.captures.items.values(), item), loc=main.source.loc(main.node)
+            )
             if not self.found:
                 check_module(made, self.found.append)
         except DiagnosticError as failure:
             self.found.extend(failure.diagnostics)
-        if self.found:
+        if self.found or made is None:
             raise DiagnosticError(self.found)
         return made
 
-    def _declared(
-        self,
-        const: Mapping[str, object],
-        tune: Mapping[str, Sequence[object]],
-        node: ast.FunctionDef,
-        source: Source,
-    ) -> list[tree.Const | tree.Tune]:
-        places = {
-            keyword.arg: source.loc(keyword)
-            for decorator in node.decorator_list
-            if isinstance(decorator, ast.Call)
-            for keyword in decorator.keywords
-        }
-        here = source.loc(node)
-        _check_names([(name, places.get(name, here)) for name in (*const, *tune)])
+    def read_decorated(self, held: Decorated, name: str) -> tree.Kernel | tree.Program:
+        """A kernel or a program, its declarations from the decorator first."""
+        one = _Definition.of(held)
+        places = _places(one.node, one.source)
+        _check_names([(one.node.name, one.source.loc(one.node)), *places.items()])
+        reader = self._body_reader(one.fn, one.bound, one.source)
+        declared = self._declared(one)
+        params = tuple(read_param(n, a, places[n], reader) for n, a in one.annotations.items())
+        doc, body = reader.body(one.node.body)
+        make = tree.Kernel if held.kind == "kernel" else tree.Program
+        return make(name, params, (*declared, *body), doc, loc=one.source.loc(one.node))
+
+    def read_function(self, fn: types.FunctionType, name: str) -> tree.Function:
+        """A plain function, to be inlined."""
+        node, source = find_definition(fn)
+        args = node.args
+        refused = args.vararg or args.kwarg or next(iter(args.kwonlyargs), None)
+        if refused:
+            message = f"`{refused.arg}`: a function's parameters are plain names"
+            raise error("DSL0122", message, source.loc(refused), hint="write each parameter out")
+        places = _places(node, source)
+        _check_names(list(places.items()))
+        defaults = self._body_reader(fn, set(), source).exprs(args.defaults)
+        doc, body = self._body_reader(fn, set(assigned_names(node)), source).body(node.body)
+        return tree.Function(name, tuple(places), defaults, body, doc, loc=source.loc(node))
+
+    def _declared(self, one: _Definition) -> list[tree.Const | tree.Tune]:
+        """The decorator's keywords as declarations, in their order."""
+        keywords = [
+            k for d in one.node.decorator_list if isinstance(d, ast.Call) for k in d.keywords
+        ]
+        places = {k.arg: one.source.loc(k) for k in keywords}
         made = []
-        for name in (*const, *tune):
-            one_const = {name: const[name]} if name in const else {}
-            one_tune = {} if name in const else {name: list(tune[name])}
-            done, strange = declarations(one_const, one_tune, places.get(name, here))
-            made += done
-            if strange:
+        for name in (*one.held.const, *one.held.tune):
+            loc = places.get(name, one.source.loc(one.node))
+            _check_names([(name, loc)])
+            declared = declaration(name, one.held.const, one.held.tune, loc)
+            if declared is None:
                 message = f"the value of `{name}` is no constant of the language"
                 hint = (
                     "numbers, strings, dtypes and layouts are; a list of them is a choice to tune"
                 )
-                self.found.append(Diagnostic("DSL0125", message, places.get(name, here), hint))
+                self.found.append(Diagnostic("DSL0125", message, loc, hint))
+            else:
+                made.append(declared)
         return made
 
-
-def _read_function(fn: types.FunctionType, name: str, captures: Captures) -> tree.Function:
-    """A captured function, to be inlined under `name`."""
-    node, source = find_definition(fn)
-    args = node.args
-    refused = args.vararg or args.kwarg or next(iter(args.kwonlyargs), None)
-    if refused:
-        message = f"`{refused.arg}`: a function's parameters are plain names"
-        raise error("DSL0122", message, source.loc(refused), hint="write each parameter out")
-    params = [a.arg for a in (*args.posonlyargs, *args.args)]
-    _check_names([(p, source.loc(node)) for p in params])
-    found: list[Diagnostic] = []
-    reader = _body_reader(fn, set(assigned_names(node)), captures, source, found)
-    outside = _body_reader(fn, set(), captures, source, found)
-    defaults = outside.exprs(args.defaults)
-    doc, body = reader.body(node.body)
-    if found:
-        raise DiagnosticError(found)
-    loc = source.loc(node)
-    return tree.Function(name, tuple(params), defaults, body, doc, loc=loc)
+    def _body_reader(self, fn: types.FunctionType, bound: set[str], source: Source) -> BodyReader:
+        resolve = partial(Scope(fn, bound).resolve, self.captures)
+        return BodyReader(source, resolve, self.found.append)
 
 
-def _body_reader(
-    fn: types.FunctionType,
-    bound: set[str],
-    captures: Captures,
-    source: Source,
-    found: list[Diagnostic],
-) -> BodyReader:
-    scope = Scope(fn, bound, captures)
-    return BodyReader(source, scope.resolve, found.append)
+def _all_bound(main: _Definition) -> set[str]:
+    """The bound names of a definition and of all that it calls: no constant may have them."""
+    seen: dict[object, _Definition] = {}
+    waiting = [main]
+    while waiting:
+        one = waiting.pop()
+        if one.fn not in seen:
+            seen[one.fn] = one
+            waiting += [_Definition.of(held) for held in one.callees()]
+    return {name for one in seen.values() for name in one.bound}
 
 
 def _places(node: ast.FunctionDef, source: Source) -> dict[str, Loc]:
     args = node.args
-    every = (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg)
+    every = (*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg)
     return {a.arg: source.loc(a) for a in every if a}
 
 

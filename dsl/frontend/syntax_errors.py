@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dslc.compiler.diagnostics import Diagnostic, Loc, suggest
 from dslc.frontend.foreign import FOREIGN
-from dslc.frontend.lexer import KEYWORDS, OWN_KEYWORDS, Token
+from dslc.frontend.tokens import KEYWORDS, OWN_KEYWORDS, Token
 
 _ITEMS = ("from", "const", "def", "kernel", "program")
 _STATEMENTS = (
@@ -29,6 +29,7 @@ class Mistake:
     previous: Token
     line: tuple[Token, ...]
     expected: set[str]
+    opened: Token | None  # a bracket before it that is never closed
 
     @property
     def first(self) -> Token:
@@ -54,6 +55,12 @@ def diagnose(mistake: Mistake) -> Diagnostic:
     return _plain(mistake)
 
 
+def _bracket(m: Mistake) -> Diagnostic | None:
+    if m.opened is None:
+        return None
+    return m.error("DSL0010", f"`{m.opened.text}` is never closed", token=m.opened)
+
+
 def _indentation(m: Mistake) -> Diagnostic | None:
     if m.token.kind == "INDENT":
         return m.error("DSL0013", "this line is indented more than its block")
@@ -64,16 +71,26 @@ def _indentation(m: Mistake) -> Diagnostic | None:
 
 
 def _foreign(m: Mistake) -> Diagnostic | None:
+    if m.first.kind == "@":
+        return m.error("DSL0105", *FOREIGN["decorator"], m.first)
     for token in (m.first, m.token):
-        if token.kind in FOREIGN:
-            message, hint = FOREIGN[token.kind]
-            return m.error("DSL0105", message, hint, token)
-    if m.token.kind == "in" and m.first.kind != "for":
+        if token.kind in FOREIGN and not (token.kind == "in" and m.first.kind == "for"):
+            return m.error("DSL0105", *FOREIGN[token.kind], token)
+    if m.token.kind == "for" and {")", "]"} & m.expected:
+        return m.error("DSL0105", *FOREIGN["comprehension"])
+    if m.token.kind == "not" and "**" in m.expected:
         return m.error("DSL0105", *FOREIGN["in"])
-    if m.token.kind == "else" and m.previous.kind in ("NEWLINE", "DEDENT"):
-        return m.error("DSL0105", "this `else` belongs to no `if`", "loops have no `else`")
+    if m.token.kind in ("else", "elif") and m.token is m.first:
+        message = f"this `{m.token.kind}` belongs to no `if`"
+        return m.error("DSL0105", message, "loops have no `else`")
     if m.token.kind in ("*", "**") and m.previous.kind in ("(", ","):
         return m.error("DSL0105", "arguments are not unpacked", "write them out")
+    if m.token.kind == m.previous.kind and m.token.kind in ("&", "|"):
+        word = "and" if m.token.kind == "&" else "or"
+        return m.error("DSL0105", f"there is no `{m.token.kind * 2}`", f"write `{word}`")
+    if m.token.kind == "NEWLINE" and [t.kind for t in m.line[-2:]] in (["+", "+"], ["-", "-"]):
+        sign = m.previous.kind
+        return m.error("DSL0105", f"there is no `{sign * 2}`", f"write `{sign}= 1`", m.line[-2])
     return None
 
 
@@ -96,7 +113,7 @@ def _colon(m: Mistake) -> Diagnostic | None:
         return None
     if m.token.kind == "=":
         return m.error("DSL0101", "`=` assigns and has no value", "`==` compares")
-    if m.token.kind in ("NEWLINE", *_STATEMENTS):
+    if m.token.kind in ("NEWLINE", *_STATEMENTS) and m.previous.kind != ":":
         message = f"`:` is missing at the end of the `{m.first.text}` line"
         return m.error("DSL0102", message, "the body follows a colon")
     return None
@@ -104,7 +121,8 @@ def _colon(m: Mistake) -> Diagnostic | None:
 
 def _reserved(m: Mistake) -> Diagnostic | None:
     word = m.token.kind
-    if word in KEYWORDS and "NAME" in m.expected and m.previous.kind != "NEWLINE":
+    wants_name = "NAME" in m.expected and word not in ("in", "if", "else", "and", "or")
+    if word in KEYWORDS and wants_name and m.previous.kind != "NEWLINE":
         kind = "a keyword" if word in OWN_KEYWORDS else "a keyword of Python"
         return m.error("DSL0104", f"`{word}` is {kind} and cannot be a name", "choose another name")
     if m.token.kind in ("=", *_AUGMENTED) and m.previous.kind in OWN_KEYWORDS:
@@ -142,14 +160,23 @@ def _assignment(m: Mistake) -> Diagnostic | None:
     if m.token.kind == "=" and any(t.kind == "=" for t in m.line[:-1]):
         return m.error("DSL0101", "one assignment to a line", "write two lines")
     if m.token.kind == ":" and m.first.kind == "NAME":
-        return m.error("DSL0101", "names have no type annotations", "write the assignment alone")
+        return m.error("DSL0105", *FOREIGN["annotation"])
     return None
 
 
 def _top_level(m: Mistake) -> Diagnostic | None:
     if m.token is m.first and "kernel" in m.expected and m.token.kind not in ("NEWLINE", "DEDENT"):
         hint = "a file holds `from`, `const`, `def`, `kernel` and `program`"
+        if m.token.kind == "NAME":
+            hint += "; a constant is `const NAME = ...`"
         return m.error("DSL0101", f"{_shown(m.token)} cannot stand outside a kernel", hint)
+    return None
+
+
+def _after_colon(m: Mistake) -> Diagnostic | None:
+    if m.token.kind in _OPENS_BLOCK and m.previous.kind in (":", ";"):
+        message = f"`{m.token.text}` cannot stand behind `{m.previous.text}`"
+        return m.error("DSL0101", message, "begin a new line")
     return None
 
 
@@ -184,9 +211,11 @@ def _shown(token: Token) -> str:
 
 
 _LOOKS: tuple[Callable[[Mistake], Diagnostic | None], ...] = (
+    _bracket,
     _indentation,
     _foreign,
     _misspelt,
+    _after_colon,
     _colon,
     _parameter,
     _assignment,

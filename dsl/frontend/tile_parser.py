@@ -10,20 +10,21 @@ from typing import Any
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
 from dslc.frontend import tree
 from dslc.frontend.builder import TreeBuilder
-from dslc.frontend.lexer import MAX_NESTING, Lexer, Token
+from dslc.frontend.lexer import Lexer
 from dslc.frontend.rules import check_module
 from dslc.frontend.source import check_size
 from dslc.frontend.syntax_errors import Mistake, diagnose
 from dslc.frontend.tables import END, tables
+from dslc.frontend.tokens import MAX_NESTING, Token
 
 MAX_ERRORS = 20
 
 # Only these make a tree higher; the other productions hand their parts on.
 _NODES = frozenset({
     "for_", "while_", "if_", "elif_", "conditional", "binary", "unary", "compare", "attribute", "call",
-    "subscript", "sequence",
+    "subscript", "subscript_one", "sequence",
 })  # fmt: skip
-_ITEM_STARTS = frozenset({"from", "const", "def", "kernel", "program", "STRING"})
+_ITEM_STARTS = frozenset({"from", "const", "def", "kernel", "program"})
 
 
 def parse_tile(source: str, file: str) -> tree.Module:
@@ -115,6 +116,10 @@ class _Parser:
         while True:
             action = actions[states[-1]].get(token.kind)
             if action is None:
+                # What is complete is reduced before an error is looked at: after a block the error
+                # is outside of it.
+                action = self._only_reduction(states[-1])
+            if action is None:
                 token = self._recover(token, tokens)
             elif action >= 0:
                 states.append(action)
@@ -176,14 +181,19 @@ class _Parser:
         expected = {k for k in self.tables.actions[self.states[-1]] if self._accepts(k)}
         if not self.lexer.damaged:
             line = tuple(self.lexer.line_tokens)
-            self.report(diagnose(Mistake(self.file, token, self.last, line, expected)))
+            opened = self.lexer.never_closed(token)
+            self.report(diagnose(Mistake(self.file, token, self.last, line, expected, opened)))
+            if opened:
+                self.lexer.brackets.clear()
         while not self._is_anchor():
             for stack in (self.states, self.values, self.starts, self.heights):
                 stack.pop()
         goto = self.tables.gotos[self.states[-1]]
         if "statement" not in goto:
-            while token.kind != END and not (token.col == 1 and token.kind in _ITEM_STARTS):
-                token = next(tokens)
+            if token.col != 1 or token.kind not in _ITEM_STARTS:
+                self.lexer.skip_to_item()
+                while token.kind != END and not (token.col == 1 and token.kind in _ITEM_STARTS):
+                    token = next(tokens)
             return token
         if token.kind != "DEDENT" and not ("INDENT" in expected and self.last.kind == "NEWLINE"):
             token = _skip_statement(token, tokens)
@@ -192,6 +202,11 @@ class _Parser:
         self.starts.append(token)
         self.heights.append(0)
         return token
+
+    def _only_reduction(self, state: int) -> int | None:
+        """The action of a state that can do nothing but reduce by one rule."""
+        actions = set(self.tables.actions[state].values())
+        return actions.pop() if len(actions) == 1 and min(actions) < 0 else None
 
     def _is_anchor(self) -> bool:
         """Whether a statement or an item may begin at the top of the stack."""
@@ -216,11 +231,13 @@ class _Parser:
 def _skip_statement(token: Token, tokens: Iterator[Token]) -> Token:
     """The token after the rest of a line and the block that belongs to it."""
     if token.kind != "INDENT":
-        while token.kind != "NEWLINE":
+        while token.kind not in ("NEWLINE", END):
             token = next(tokens)
+        if token.kind == END:
+            return token
         token = next(tokens)
     depth = 0
-    while token.kind == "INDENT" or depth:
+    while token.kind != END and (token.kind == "INDENT" or depth):
         depth += {"INDENT": 1, "DEDENT": -1}.get(token.kind, 0)
         token = next(tokens)
     return token

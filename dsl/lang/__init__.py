@@ -3,9 +3,29 @@
 They let editors complete and explain, and linters resolve, what a kernel's body says. The body is
 compiled from its source: calling `zeros` in plain Python is an error that says so. Layouts do work in
 plain Python, and so do Python's own builtins (`sum`, `range`, ...) of which the language has namesakes.
+`bool` and `slice` are here but not in a star import, which would take Python's own away.
 """
 # ruff: noqa: A004 - the language shares some names with Python
 
+from dslc.compiler.layout import (
+    column_local,
+    column_spatial,
+    complement,
+    divide,
+    inverse,
+    left_divide,
+    local,
+    modes,
+    permute,
+    product,
+    reduce,
+    replicate,
+    spatial,
+    squeeze,
+    swizzle,
+    unsqueeze,
+)
+from dslc.compiler.layout import slice_tile as slice  # noqa: F401
 from dslc.lang import elements
 from dslc.lang.annotations import dims, inout, out, packed, strides
 from dslc.lang.arithmetic import (
@@ -44,25 +64,13 @@ from dslc.lang.explicit import (
     sync,
     wait,
 )
-from dslc.lang.layouts import (
-    broadcast,
-    column_local,
-    column_spatial,
-    local,
-    permute,
-    reduce,
-    replicate,
-    reshape,
-    spatial,
-    swizzle,
-)
+from dslc.lang.layouts import broadcast, concat, reshape
 from dslc.lang.memory import atomic_add, buffer, gather, load, scatter
 from dslc.lang.reductions import all, any, argmax, argmin, cumsum, max, min, sum
 from dslc.lang.tiles import (
     arange,
     cast,
     cdiv,
-    concat,
     dim,
     dot,
     full,
@@ -92,12 +100,14 @@ __all__ = [
     "column_local",
     "column_spatial",
     "commit",
+    "complement",
     "concat",
     "copy_async",
     "cos",
     "cumsum",
     "dim",
     "dims",
+    "divide",
     "dot",
     "erf",
     "exp",
@@ -108,6 +118,8 @@ __all__ = [
     "gather",
     "grid",
     "inout",
+    "inverse",
+    "left_divide",
     "load",
     "local",
     "log",
@@ -116,11 +128,13 @@ __all__ = [
     "maximum",
     "min",
     "minimum",
+    "modes",
     "out",
     "packed",
     "parallel",
     "permute",
     "print",
+    "product",
     "range",
     "reduce",
     "register",
@@ -139,12 +153,14 @@ __all__ = [
     "sin",
     "spatial",
     "sqrt",
+    "squeeze",
     "strides",
     "sum",
     "swizzle",
     "sync",
     "tanh",
     "transpose",
+    "unsqueeze",
     "view",
     "wait",
     "where",

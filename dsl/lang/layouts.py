@@ -1,94 +1,37 @@
-"""Layouts: how a tile is spread over threads (see docs/layouts.md).
+"""The functions of the language that take tiles as well as layouts.
 
-Unlike the rest of the language these work in plain Python as well, so that a layout can be made once
-and named in several kernels: `L = local(2, 1).spatial(8, 4).local(1, 2)`.
+On layouts they work in plain Python, as all layout functions do: a layout can be made once and named
+in several kernels, `L = local(2, 1).spatial(8, 4).local(1, 2)` (see docs/layouts.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
+from dslc.compiler.layout import Layout, call_layout_function
 from dslc.lang.stub import outside_kernel
 
-if TYPE_CHECKING:
-    from dslc.compiler.layout import Layout
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def _layout_function(function: F) -> F:
-    name = function.__name__
-
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        from dslc.compiler.layout import LAYOUT_FUNCTIONS
-
-        return LAYOUT_FUNCTIONS[name](*args, **kwargs)
-
-    return call  # type: ignore[return-value]
-
-
-def _tile_or_layout_function(function: F) -> F:
-    on_layout = _layout_function(function)
-
-    @wraps(function)
-    def call(x: Any, *args: Any, **kwargs: Any) -> Any:
-        from dslc.compiler.layout import Layout
-
-        if not isinstance(x, Layout):
-            raise outside_kernel(function.__name__)
-        return on_layout(x, *args, **kwargs)
-
-    return call  # type: ignore[return-value]
-
-
-@_layout_function
-def local(*shape: int) -> Layout:
-    """All elements on one thread, the last axis fastest."""
-
-
-@_layout_function
-def spatial(*shape: int) -> Layout:
-    """One element a thread, the last axis fastest."""
-
-
-@_layout_function
-def column_local(*shape: int) -> Layout:
-    """All elements on one thread, the first axis fastest."""
-
-
-@_layout_function
-def column_spatial(*shape: int) -> Layout:
-    """One element a thread, the first axis fastest."""
-
-
-@_layout_function
-def replicate(n: int, **options: Any) -> Layout:
-    """The same elements on each of `n` threads."""
-
-
-@_layout_function
-def reduce(f: Layout, dims: Any, **options: Any) -> Layout:
-    """The layout of a tile reduced over `dims`: their threads hold copies."""
-
-
-@_layout_function
-def swizzle(f: Layout, **options: Any) -> Layout:
-    """`f` with the coordinates of one axis xored by those of another: `dim=1, log_step=0`."""
-
-
-@_layout_function
-def permute(f: Layout, *axes: Any, **options: Any) -> Layout:
-    """`f` with its axes in another order."""
-
-
-@_tile_or_layout_function
-def broadcast(x: Any, *shape: Any, **options: Any) -> Any:
+def broadcast(x: Any, shape: Any) -> Any:
     """`broadcast(tile, shape)` as NumPy's broadcast_to; `broadcast(layout, rank)` adds axes."""
+    return _on_layouts("broadcast", x, shape)
 
 
-@_tile_or_layout_function
-def reshape(x: Any, *shape: Any, **options: Any) -> Any:
+def reshape(x: Any, shape: Any) -> Any:
     """The same elements in row-major order under another shape: of a tile or of a layout."""
+    return _on_layouts("reshape", x, shape)
+
+
+def concat(xs: Any, axis: Any) -> Any:
+    """Tiles, or equal layouts, one after another along the axis.
+
+    The tiles' other extents and dtypes agree.
+    """
+    return _on_layouts("concat", xs, axis)
+
+
+def _on_layouts(name: str, x: Any, argument: Any) -> Layout:
+    first = x[0] if isinstance(x, list | tuple) and x else x
+    if not isinstance(first, Layout):
+        raise outside_kernel(name)
+    return call_layout_function(name, (x, argument), {})

@@ -41,7 +41,7 @@ def or_builtin(function: F) -> F:
 def outside_kernel(name: str) -> DiagnosticError:
     """The error of a call from plain Python."""
     return error(
-        "DSL0770",
+        "DSL0740",
         f"`{name}` of dslc.lang is called outside a kernel",
         hint="decorate the function with @dslc.kernel; its body is compiled, not executed",
     )

@@ -61,11 +61,6 @@ def repeat(x: Any, n: Any, axis: int) -> Any:
 
 
 @in_kernel
-def concat(xs: Sequence[Any], axis: int) -> Any:
-    """Tiles one after another along the axis; their other extents and dtypes agree."""
-
-
-@in_kernel
 def where(cond: Any, x: Any, y: Any) -> Any:
     """Per element: `x` where `cond` (bool) holds, else `y`. The three are broadcast."""
 

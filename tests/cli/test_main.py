@@ -54,7 +54,13 @@ def test_a_command_close_by_is_suggested(capsys: pytest.CaptureFixture[str]) -> 
 
 @pytest.mark.parametrize(
     ("argv", "code"),
-    [(["--help"], 0), (["-V"], 0), (["--nonsense"], 2), (["explain"], 2), (["explain", "--list"], 0)],
+    [
+        (["--help"], 0),
+        (["-V"], 0),
+        (["--nonsense"], 2),
+        (["explain"], 2),
+        (["explain", "--list"], 0),
+    ],
 )
 def test_exit_codes_of_plain_use(
     argv: list[str], code: int, capsys: pytest.CaptureFixture[str]
@@ -165,10 +171,11 @@ def test_options_of_the_group_and_of_a_command_are_the_same(
     assert run(["explain", "--color", "sometimes", "DSL0910"]) == 2
 
 
-def test_completion_knows_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_completion_knows_commands() -> None:
+    asked = {"_DSLC_COMPLETE": "bash_complete", "COMP_WORDS": "dslc ch", "COMP_CWORD": "1"}
     done = subprocess.run(
         [sys.executable, "-c", "from dslc.cli.main import main; main()"],
-        env={**os.environ, "_DSLC_COMPLETE": "bash_complete", "COMP_WORDS": "dslc ch", "COMP_CWORD": "1"},
+        env={**os.environ, **asked},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.stdout.split() == ["plain,check"]

@@ -37,19 +37,22 @@ def blank(shape: tuple[int, ...], dtype: str) -> Array:
     return np.full(shape, np.nan, NUMPY[dtype])
 
 
+def values_of(dtype: str) -> tuple[Array, Array]:
+    """Every code of a low-bit type as a caller gives it, and its value (NaN for no number)."""
+    bits = int(dtype[1])
+    if dtype[0] == "f":
+        every = np.arange(1 << bits, dtype=np.uint8)
+        return every, np.array([float_value(int(code), dtype) for code in every])
+    low = -(1 << (bits - 1)) if dtype[0] == "i" else 0
+    every = np.arange(low, low + (1 << bits)).astype(np.int8 if dtype[0] == "i" else np.uint8)
+    return every, every.astype(np.float64)
+
+
 def codes(rng: Rng, shape: tuple[int, ...], dtype: str) -> tuple[Array, Array]:
-    """Random finite codes of a low-bit type as a caller gives them, and their values."""
-    if dtype[0] in "iu":
-        bits = int(dtype[1:])
-        low = -(1 << (bits - 1)) if dtype[0] == "i" else 0
-        storage = np.int8 if dtype[0] == "i" else np.uint8
-        drawn = rng.integers(low, low + (1 << bits), shape).astype(storage)
-        return drawn, drawn.astype(np.float64)
-    every = np.arange(1 << int(dtype[1]), dtype=np.uint8)
-    values = np.array([float_value(int(code), dtype) for code in every])
-    finite = every[np.isfinite(values)]
-    drawn = rng.choice(finite, shape)
-    return drawn, values[drawn]
+    """Random finite codes of a low-bit type, and their values."""
+    every, values = values_of(dtype)
+    chosen = rng.choice(np.flatnonzero(np.isfinite(values)), shape)
+    return every[chosen], values[chosen]
 
 
 def float_value(code: int, dtype: str) -> float:

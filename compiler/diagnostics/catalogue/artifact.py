@@ -1,3 +1,114 @@
 """DSL08xx: cache, artifacts and packages."""
 
-ENTRIES: dict[str, tuple[str, str]] = {}
+ENTRIES: dict[str, tuple[str, str]] = {
+    "DSL0801": (
+        "an artifact of another format",
+        """
+An artifact's manifest begins with the number of its format, and a runtime reads one format only. The
+artifact was written by another version of dslc: build it again with the one that loads it.
+
+Wrong: a package built by a newer version, loaded by this one.
+Right: `dslc build kernels.tile -o package` with the version that runs `dslc.load("package")`.
+""",
+    ),
+    "DSL0802": (
+        "a manifest that is not as the format asks",
+        """
+A manifest has exactly the keys of its format, each with a value of the right kind. A key that is
+missing or unknown is an error, never ignored: it may say something that the runtime must not miss.
+
+Wrong: `"shared_bytes": "4096"`, or a key `"comment"` added by hand.
+Right: the manifest as `dslc build` wrote it.
+""",
+    ),
+    "DSL0803": (
+        "an artifact whose files are not those that were written",
+        """
+The manifest lists every file of the artifact with its size and SHA-256. A file is missing, is there
+without being listed, has other bytes, or has a name that is not plain (a folder in it, a leading dot).
+
+Wrong: a binary edited after the build, or a package copied in part.
+Right: the folder as `dslc build` wrote it, copied whole.
+""",
+    ),
+    "DSL0804": (
+        "an expression that an artifact has no words for",
+        """
+Shapes, grids and requirements are evaluated at the call by the runtime, which knows the arithmetic of
+integers, comparisons and f16, f32 and f64, but no functions such as `exp` or `sqrt`.
+
+Wrong: `require sqrt(x) > 1.0`, x an f32 parameter.
+Right: `require x > 1.0`.
+""",
+    ),
+    "DSL0810": (
+        "text that is no expression",
+        """
+Shapes, grids and conditions in a manifest are arithmetic over the names of dims and scalars: integers
+and floats, `+ - * / // % & | ^ ~ << >>`, comparisons, `and or not`, parentheses, `min max abs cdiv
+select` and dtypes as functions. Nothing else is understood, so that a manifest holds no code.
+
+Wrong: `M ** 2`, `len(x)`, `0 < M < 8`.
+Right: `M * M`, `cdiv(M, 16)`, `0 < M and M < 8`.
+""",
+    ),
+    "DSL0811": (
+        "an expression without a value",
+        """
+An expression of the manifest gave no integer of 64 bits for the dims of this call: a division by zero,
+a dim that no argument binds, or a result that is too large.
+
+Wrong: a kernel with `s: f16[K // G, N]`, called with G = 0.
+Right: dims for which every shape of the signature is a number.
+""",
+    ),
+    "DSL0820": (
+        "a cache that others can write",
+        """
+The cache holds machine code that is loaded and run, so its folder must belong to the user alone: owned
+by the user and writable by nobody else.
+
+Wrong: DSLC_CACHE_DIR=/tmp/shared, made by another user or with mode 777.
+Right: `chmod 700` on the folder, or DSLC_CACHE_DIR set to a folder of one's own.
+""",
+    ),
+    "DSL0821": (
+        "a cache that cannot be written",
+        """
+The folder of the cache cannot be made or written: the disk is full or read-only, or it lies in a folder
+of somebody else.
+
+Wrong: a home folder that is mounted read-only.
+Right: DSLC_CACHE_DIR set to a folder that can be written, or the cache switched off.
+""",
+    ),
+    "DSL0822": (
+        "a text that is no key of the cache",
+        """
+Entries of the cache are named by the SHA-256 of what they were made of: 64 hexadecimal digits, small
+letters. `dslc cache ls` lists them.
+
+Wrong: `dslc cache show gemm`.
+Right: `dslc cache show` with a key that `dslc cache ls` printed.
+""",
+    ),
+    "DSL0830": (
+        "a folder that is no package",
+        """
+A package is a folder with package.json, as `Library.save` and `dslc build -o` write it.
+
+Wrong: `dslc.load("gemm.tile")`.
+Right: `dslc.compile("gemm.tile").save("build/gemm"); dslc.load("build/gemm")`.
+""",
+    ),
+    "DSL0831": (
+        "a package that cannot be written",
+        """
+A package is written into a new folder or over an older package, and all its kernels are for one target.
+Nothing else is ever replaced.
+
+Wrong: `lib.save("src")`, where src holds other files.
+Right: `lib.save("build/gemm")`.
+""",
+    ),
+}

@@ -92,6 +92,13 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "One access of a lane moves whole bytes, at most as many bits as the machine's widest access, "
         "and each thread's elements are a multiple of it.",
     ),
+    "DSL0315": (
+        "A layout is too large for a picture",
+        "A picture has a cell for each element. Draw a factor of the layout: what stands left of the "
+        "last `.` repeats it.\n\n"
+        "Wrong:  local(512, 512).spatial(8, 4)\n"
+        "Right:  spatial(8, 4)",
+    ),
     "DSL0320": (
         "A thread's bits are not whole bytes",
         "Low-bit elements are stored as bytes, each thread's apart, so the elements of a thread times "

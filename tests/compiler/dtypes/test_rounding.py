@@ -72,6 +72,8 @@ def test_encode_equals_ml_dtypes(dtype: DType) -> None:
     ).astype(np.float32)
     if not has_nan(dtype):
         given = given[~np.isnan(given)]
+    if dtype == E8M0 and ml_dtypes.__version__ < "0.6":  # there ties went to even
+        given = given[np.frexp(given)[0] != 0.75]
     with np.errstate(all="ignore"):
         expected = bits_of(given.astype(to_ml_dtypes(dtype)))
     found = bits_of(encode(given, dtype))
@@ -95,6 +97,12 @@ def test_limits_equal_numpy(dtype: DType, theirs: type) -> None:
     assert found.greatest == float(expected.max)
     assert found.smallest_normal == float(expected.smallest_normal)
     assert found.smallest_subnormal == float(expected.smallest_subnormal)
+
+
+def test_ties_of_scales_go_up() -> None:
+    given = np.array([1.5, 3.0, 6.0, 0.75, 1.5 - 2**-23, 2.0**-127, 2.0**-127 + 2.0**-149])
+    assert encode(given, E8M0).tolist() == [128, 129, 130, 127, 127, 0, 1]
+    assert encode(given.astype(np.float32), E8M0).tolist() == [128, 129, 130, 127, 127, 0, 1]
 
 
 def test_scale_saturates_to_its_ends() -> None:
@@ -124,7 +132,8 @@ def exact(number: float, dtype: DType) -> float:
 @settings(deadline=None)
 def test_wide_floats_are_rounded_once(number: float, dtype: DType, nudge: int) -> None:
     near = exact(number, dtype)
-    ulp = float(np.spacing(np.float32(near))) if np.isfinite(near) else 0.0
+    with np.errstate(over="ignore"):
+        ulp = float(np.spacing(np.float32(near))) if np.isfinite(near) else 0.0
     # Close to halfway points, where rounding in two steps goes wrong.
     candidates = [number, near + ulp * 2.0**nudge, (near + ulp / 2) * (1 + nudge * 2.0**-52)]
     finite = [c for c in candidates if np.isfinite(c)]

@@ -1,7 +1,6 @@
 """Every layout of the Tilus paper, against what its figures say of it."""
 
 import numpy as np
-
 from dslc.compiler.layout import (
     bank_conflicts,
     bits_per_thread,

@@ -1,0 +1,77 @@
+"""Element types by name, as NumPy arrays hold them: the same convention as the compiler's.
+
+ml_dtypes is imported only where an element is of a type that NumPy lacks.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Any, TypeAlias
+
+import numpy as np
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+
+_INTEGER = re.compile(r"([iu])(1|2|3|4|5|6|7|8|16|32|64)\Z")
+_SMALL_FLOAT = re.compile(r"f[3-8]e[1-7]m[0-6]\Z|e8m0\Z")
+_NAMED = {
+    "bool": np.bool_,
+    "f16": np.float16,
+    "f32": np.float32,
+    "tf32": np.float32,
+    "f64": np.float64,
+    "index": np.int64,
+}
+_ML_NAMES = {
+    "bf16": "bfloat16",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "f8e3m4": "float8_e3m4",
+    "f6e3m2": "float6_e3m2fn",
+    "f6e2m3": "float6_e2m3fn",
+    "f4e2m1": "float4_e2m1fn",
+    "e8m0": "float8_e8m0fnu",
+}
+
+
+@functools.cache
+def storage_dtype(name: str) -> np.dtype[Any]:
+    """The NumPy dtype of an array of that element type; KeyError where there is no such type.
+
+    Floats of at most 8 bits and e8m0 are bit patterns in uint8, integers their values.
+    """
+    if name == "bf16":
+        return extension_dtype(name)
+    if match := _INTEGER.match(name):
+        return np.dtype(f"{match[1]}{max(1, int(match[2]) // 8)}")
+    return np.dtype(np.uint8 if _SMALL_FLOAT.match(name) else _NAMED[name])
+
+
+@functools.cache
+def extension_dtype(name: str) -> np.dtype[Any]:
+    """The ml_dtypes type of bf16 and the floats of at most 8 bits that have one, else KeyError."""
+    import ml_dtypes
+
+    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _ML_NAMES[name]))
+    return found
+
+
+def as_storage(array: Array, name: str, *, writable: bool = False) -> Array | None:
+    """The array in storage_dtype(name); None where its element type does not serve.
+
+    The array itself or a view; integers of an ml_dtypes type are copied, so they do not serve where
+    the array must be `writable`. Codes of integers below 8 bits may be int8 or uint8.
+    """
+    wanted = storage_dtype(name)
+    if array.dtype == wanted:
+        return array
+    if array.dtype.name == _ML_NAMES.get(name):
+        return array.view(wanted)
+    match = _INTEGER.match(name)
+    if match is None or int(match[2]) >= 8:
+        return None
+    if array.dtype in (np.int8, np.uint8):
+        return array.view(wanted)
+    exact = f"{'u' if match[1] == 'u' else ''}int{match[2]}"  # int4, uint2, ...
+    return array.astype(wanted) if array.dtype.name == exact and not writable else None
