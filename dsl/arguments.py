@@ -87,7 +87,7 @@ def scalar(parameter: Parameter, value: object) -> int | float | bool:
         return float(number)
     raise error(
         "DSL0758",
-        f"the argument {parameter.name} is a {_type_name(value)}, expected a number of {dtype}",
+        f"argument {parameter.name} is of type {_type_name(value)}, expected a number of {dtype}",
         hint=_scalar_hint(dtype),
     )
 
@@ -98,7 +98,7 @@ def _in_range(parameter: Parameter, number: int) -> int:
         return number
     raise error(
         "DSL0758",
-        f"the argument {parameter.name} = {number} is outside {parameter.dtype}: {low} to {high}",
+        f"argument {parameter.name} = {number} is outside {parameter.dtype}: {low} to {high}",
     )
 
 
@@ -130,7 +130,7 @@ def _refuse_overlaps(parameters: Sequence[Parameter], ready: Mapping[str, Argume
 def _overlap(written: Parameter, other: Parameter) -> DiagnosticError:
     return error(
         "DSL0742",
-        f"the arguments {written.name} ({written.mode}) and {other.name} share memory",
+        f"arguments {written.name} ({written.mode}) and {other.name} share memory",
         hint="give the output memory of its own, or make it one `inout` parameter",
     )
 

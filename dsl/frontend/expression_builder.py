@@ -7,8 +7,8 @@ from typing import Any
 
 from dslc.compiler.diagnostics import Diagnostic, Label, Loc
 from dslc.frontend import tree
-from dslc.frontend.lexer import Token
 from dslc.frontend.strings import unquote
+from dslc.frontend.tokens import Token
 
 
 class ExpressionBuilder:

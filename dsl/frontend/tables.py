@@ -68,6 +68,8 @@ def encode(grammar: str) -> dict[str, Any]:
 
     Equal rows are stored once. ValueError where the grammar is not LALR(1).
     """
+    import lark
+
     rules, states = _analyse(grammar)
     symbols = sorted({s for row in states for s in row})
     number = {s: i for i, s in enumerate(symbols)}
@@ -78,6 +80,7 @@ def encode(grammar: str) -> dict[str, Any]:
         of_state.append(rows.setdefault(flat, len(rows)))
     return {
         "grammar": _hash(grammar),
+        "lark": lark.__version__,
         "symbols": symbols,
         "rules": rules,
         "rows": [list(r) for r in rows],

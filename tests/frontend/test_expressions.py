@@ -65,6 +65,8 @@ def test_a_number_is_one_where_python_reads_one(text: str) -> None:
         value = ast.literal_eval(text)
     except (SyntaxError, ValueError):
         value = None
+    if value is ...:
+        return
     try:
         ours = parse_expression(text)
     except DiagnosticError:

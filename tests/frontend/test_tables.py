@@ -13,7 +13,12 @@ GRAMMAR = (FOLDER / "grammar.lark").read_text()
 
 def test_the_stored_tables_are_those_of_the_grammar() -> None:
     """If this fails: python -m dslc.frontend.tables."""
-    assert json.loads((FOLDER / "grammar.json").read_text()) == encode(GRAMMAR)
+    stored, made = json.loads((FOLDER / "grammar.json").read_text()), encode(GRAMMAR)
+    if (
+        stored["lark"] != made["lark"]
+    ):  # another lark may number and name the same automaton otherwise
+        stored, made = stored["grammar"], made["grammar"]
+    assert stored == made
 
 
 def test_every_action_is_a_method_of_the_builder() -> None:

@@ -38,7 +38,7 @@ COMPUTING = tuple(ARITHMETIC)
 SIMPLE = (
     "unary", "binary", "compare", "fma", "where", "cast", "reduce", "scan", "transpose", "reshape",
     "broadcast", "repeat", "concat", "extract", "dot", "load", "gather", "let", "full", "arange",
-    "buffer", "read", "atomic",
+    "buffer", "reuse", "read", "atomic",
 )  # fmt: skip
 COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 
@@ -55,6 +55,7 @@ class Builder:
     memories: list[Memory]
     scalars: list[Expr]
     tiles: list[Value] = field(default_factory=list)
+    buffers: list[Memory] = field(default_factory=list)
     body: list[ins.Stmt] = field(default_factory=list)
     names: list[int] = field(default_factory=lambda: [0])
     depth: int = 0
@@ -68,6 +69,7 @@ class Builder:
     def nested(self, scalars=(), tiles=()) -> Builder:
         inside = Builder(self.draw, list(self.memories), [*self.scalars, *scalars])
         inside.tiles = [*self.tiles, *tiles]
+        inside.buffers = list(self.buffers)
         inside.names, inside.depth = self.names, self.depth + 1
         return inside
 
@@ -318,7 +320,19 @@ class Builder:
         if self.number(0, 1):
             part = self.region(memory)
             self.body.append(ins.Store(part, self.tile_of(memory.dtype, part.shape)))
+        self.buffers.append(memory)
         region = whole if self.number(0, 1) else self.region(memory)
+        self.emit(self.value(memory.dtype, region.shape), lambda out: ins.Load(out, region))
+
+    def make_reuse(self) -> None:
+        """A buffer made earlier is changed, read, or both."""
+        if not self.buffers:
+            self.make_buffer()
+        memory = self.choose(*self.buffers)
+        if self.number(0, 1):
+            part = self.region(memory)
+            self.body.append(ins.Store(part, self.tile_of(memory.dtype, part.shape)))
+        region = self.region(memory)
         self.emit(self.value(memory.dtype, region.shape), lambda out: ins.Load(out, region))
 
     def make_atomic(self) -> None:
