@@ -109,6 +109,18 @@ class Kernel:
         config, dims = origin.signature.choices(dims_and_tunes)
         return origin.specialization(dims, config, lambda dim: None)
 
+    def specialize_for(
+        self, sizes: Mapping[str, int], config: Mapping[str, object] | None = None
+    ) -> Specialization:
+        """The kernel compiled as a call with dims of these sizes would compile it.
+
+        Only the dims that it must know are fixed; the others stay free. DSL0230 names those that it
+        must know and `sizes` lacks.
+        """
+        origin = self._origin
+        choices, _ = origin.signature.choices(dict(config or {}))
+        return origin.specialization({}, choices, sizes.get)
+
     def source(self, stage: str = "final", **dims_and_tunes: object) -> str:
         """The program's text at a stage: `tile`, `ir`, after each pass by its name, or `final`."""
         if stage == "tile":

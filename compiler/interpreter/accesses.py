@@ -131,7 +131,8 @@ def alloc(scope: Scope, i: ins.Alloc) -> Step:
     def step(f: Frame) -> None:
         tensor: Tensor = f[TURN].arenas.allocate(memory, shape(f))
         if scope.check:
-            tensor.observers += watch_buffer(scope.uses, memory, tensor.shape, scope.sites)
+            more = watch_buffer(scope.uses, memory, tensor.shape, scope.sites)
+            tensor.observers = (*more, *tensor.observers)
         f[slot] = tensor
 
     return step

@@ -72,16 +72,16 @@ class Owned(Initialised):
     def read(self, turn: Turn, window: Window, site: Site) -> None:
         """DSL0611 where another buffer has overwritten an element."""
         Initialised.read(self, turn, window, site)
-        for span in self.spans:
-            lost = np.asarray(self.owners[span[window.index]] != self.number)
-            if lost.any():
-                raise error(
-                    "DSL0611",
-                    f"{site.verb} takes element {element_text(window.element(lost))} of "
-                    f"{self.memory.name}, which another buffer has overwritten, in {turn.title}",
-                    site.loc,
-                    hint="the memory plan lets two live buffers share bytes",
-                )
+        bytes_lost = [self.owners[span[window.index]] != self.number for span in self.spans]
+        lost = np.asarray(np.logical_or.reduce(bytes_lost))
+        if lost.any():
+            raise error(
+                "DSL0611",
+                f"{site.verb} takes element {element_text(window.element(lost))} of "
+                f"{self.memory.name}, which another buffer has overwritten, in {turn.title}",
+                site.loc,
+                hint="the memory plan lets two live buffers share bytes",
+            )
 
     def write(self, turn: Turn, window: Window, site: Site) -> None:
         """The elements' bytes belong to this buffer now."""

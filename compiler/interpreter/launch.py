@@ -150,7 +150,8 @@ def _watch(
         shared = (t is tensor or np.may_share_memory(t.codes, tensor.codes) for t in written)
         tensor.frozen = not any(shared)
         if scope.check:
-            tensor.observers += watch_global(uses, memory, tensor.shape, scope.sites, title)
+            more = watch_global(uses, memory, tensor.shape, scope.sites, title)
+            tensor.observers = (*more, *tensor.observers)
         if memory in uses.semaphores:
             tensor.observers += (Wakeups(memory, changed),)
 

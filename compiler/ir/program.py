@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dslc.compiler.diagnostics import Loc
+from dslc.compiler.dtypes import DType
 from dslc.compiler.ir.expr import Expr, Var
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.values import Memory
+
+if TYPE_CHECKING:
+    from dslc.compiler.lowbit import PackedStorage
 
 Param: TypeAlias = Memory | Var
 
@@ -32,13 +36,24 @@ class Requirement:
     loc: Loc | None = field(default=None, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class PackedParam:
+    """What a parameter is to the caller where it is stored as packed bytes: dtype, shape, storage."""
+
+    name: str
+    dtype: DType
+    shape: tuple[Expr, ...]
+    storage: PackedStorage
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
     """One kernel, its dims bound by the shapes of its arguments.
 
     `params` are in the caller's order. `dims` are the free dims (index variables); those that were
     fixed are constants in the shapes, kept in `fixed`. `config` is the choice of every `tune`. A turn
-    of the grid runs `body`; no axis means one turn. `workspaces` are given by the runtime.
+    of the grid runs `body`; no axis means one turn. `workspaces` are given by the runtime. `packed`
+    are the low-bit parameters whose memory in `params` is bytes by now.
     """
 
     name: str
@@ -52,6 +67,7 @@ class Kernel:
     config: tuple[tuple[str, int], ...] = ()
     doc: str | None = None
     loc: Loc | None = None
+    packed: tuple[PackedParam, ...] = ()
 
     @property
     def tensors(self) -> tuple[Memory, ...]:
@@ -80,6 +96,7 @@ class Program:
     fixed: tuple[tuple[str, int], ...] = ()
     doc: str | None = None
     loc: Loc | None = None
+    packed: tuple[PackedParam, ...] = ()
 
 
 TileProgram: TypeAlias = Kernel | Program

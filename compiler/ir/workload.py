@@ -59,7 +59,7 @@ def workload(kernel: Kernel, dims: Mapping[str, int]) -> Workload:
     axes = [_turns(axis.start, axis.stop, axis.step, known) for axis in kernel.grid]
     total = Workload(turns=math.prod(len(a) if a is not None else 1 for a in axes))
     total.exact = None not in axes
-    sample = list(_sample([a or range(1) for a in axes]))
+    sample = list(_sample([range(1) if a is None else a for a in axes]))
     for point in sample:
         turn = known | {
             axis.var: Const(at, INDEX) for axis, at in zip(kernel.grid, point, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from xml.sax.saxutils import escape
+from html import escape
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.layout.banks import BankModel

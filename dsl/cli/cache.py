@@ -128,7 +128,9 @@ def prune(max_size: float | None, older_than: float | None) -> None:
     damaged = list(cache.verify())
     for key in damaged:
         cache.remove(key)
-    removed = cache.prune(None if max_size is None else int(max_size), older_than)
+    removed = cache.prune(
+        max_bytes=None if max_size is None else int(max_size), older_than=older_than
+    )
     _say_removed(cache, len(damaged) + len(removed))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import click
 from dslc.cli.session import session_options
 
 if TYPE_CHECKING:
+    from dslc.compiler.passes.pipeline import Observer, Stage
     from dslc.kernels import Kernel
     from dslc.library import Library
 
@@ -44,9 +46,38 @@ class CompileOptions:
             define=self.definitions(),
             include=self.include,
             cache=None if self.cache else False,
-            print_after=self.print_after,
-            dump_dir=self.dump_dir,
+            observers=self._observers(),
         )
+
+    def _observers(self) -> Iterator[Observer]:
+        """What watches the passes; each kernel of the file dumps into a folder of its own."""
+        from dslc.compiler.passes import pipeline
+
+        if self.print_after:
+            _check_passes(self.print_after)
+            yield pipeline.print_after(self.print_after, sys.stderr)
+        folder = self.dump_dir
+        if folder is not None:
+            yield lambda stage: pipeline.dump_to(folder / stage.program.name)(stage)
+        if self.time_passes:
+            yield _print_time
+
+
+def _check_passes(names: Iterable[str]) -> None:
+    from dslc.compiler.diagnostics import did_you_mean, error
+    from dslc.compiler.passes.pipeline import shared_passes
+
+    known = [*dict.fromkeys(p.name for p in shared_passes()), "all"]
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"there are {', '.join(known)}"
+            raise error("DSL0914", f"--print-after {name}: there is no such pass", hint=hint)
+
+
+def _print_time(stage: Stage) -> None:
+    if stage.number:
+        name = f"{stage.program.name}: {stage.number:02}-{stage.name}"
+        click.echo(f"{name:<40}{stage.seconds * 1e3:9.2f} ms", err=True)
 
 
 def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -74,10 +74,14 @@ def command(
     if table:
         click.echo(render_text(layout, color=stdout_color()).rstrip("\n"), color=stdout_color())
         click.echo()
-    click.echo(describe(layout, memory=place, bits=bits, target=target).rstrip("\n"))
+    about = describe(layout, memory=place, bits=bits, banks=target.banks if place else None)
+    click.echo(about.rstrip("\n"))
     if other is not None:
         click.echo()
         click.echo(compare(layout, parse_layout(other), target.warp_size).rstrip("\n"))
     if svg is not None:
-        svg.write_text(render_svg(layout), encoding="utf-8")
+        # A memory layout is coloured by its banks, any other by its threads.
+        banks = target.banks if layout.threads == 1 else None
+        picture = render_svg(layout, title=expr, banks=banks, bits=bits)
+        svg.write_text(picture, encoding="utf-8")
         current().note(f"wrote {svg}")

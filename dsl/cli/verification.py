@@ -89,7 +89,8 @@ def compare(reference: Outputs, other: Outputs, dtypes: Mapping[str, DType]) -> 
         x = np.asarray(decode(expected, dtype), np.float64)
         y = np.asarray(decode(other[name], dtype), np.float64)
         same = (x == y) | (np.isnan(x) & np.isnan(y))
-        gap = float(np.abs(np.where(same, 0, x - y)).max(initial=0.0))
+        with np.errstate(invalid="ignore"):  # inf - inf, which `same` has judged
+            gap = float(np.abs(np.where(same, 0, x - y)).max(initial=0.0))
         gap = np.inf if np.isnan(gap) else gap
         finite = np.abs(x[np.isfinite(x)])
         units = max(2.0 ** (1 - dtype.mantissa), 64 * 2.0**-23) if dtype.is_float else 0.0

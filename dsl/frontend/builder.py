@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 from dslc.compiler.diagnostics import Label, Loc, did_you_mean
 from dslc.frontend import tree
 from dslc.frontend.expression_builder import ExpressionBuilder
-from dslc.frontend.lexer import Token
 from dslc.frontend.strings import clean_docstring
+from dslc.frontend.tokens import Token
 
 Statements: TypeAlias = tuple[tree.Statement, ...]
 

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 from dslc.compiler.diagnostics import DiagnosticError, Label, Loc, did_you_mean, error
 from dslc.frontend import tree
 from dslc.frontend.constants import constant
-from dslc.frontend.lexer import OWN_KEYWORDS
+from dslc.frontend.tokens import OWN_KEYWORDS
 
 MISSING = object()  # where a name has no value
 

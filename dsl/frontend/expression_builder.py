@@ -7,8 +7,8 @@ from typing import Any
 
 from dslc.compiler.diagnostics import Diagnostic, Label, Loc
 from dslc.frontend import tree
-from dslc.frontend.lexer import Token
 from dslc.frontend.strings import unquote
+from dslc.frontend.tokens import Token
 
 
 class ExpressionBuilder:
@@ -97,11 +97,14 @@ class ExpressionBuilder:
         return tree.Keyword(name.text, value, loc=loc)
 
     def subscript(self, loc: Loc, value: tree.Expr, *items: Any) -> tree.Subscript:
-        """`value[items]`; `value[(a, b)]` is `value[a, b]`, as in Python."""
-        only = items[0] if len(items) == 1 else None
-        if isinstance(only, tree.Sequence) and self.text(only.loc).startswith("("):
-            items = only.items
+        """`value[items]`."""
         return tree.Subscript(value, items, loc=loc)
+
+    def subscript_one(self, loc: Loc, value: tree.Expr, item: Any) -> tree.Subscript:
+        """`value[item]`; `value[(a, b)]` is `value[a, b]`, as in Python."""
+        if isinstance(item, tree.Sequence) and self.text(item.loc).startswith("("):
+            return tree.Subscript(value, item.items, loc=loc)
+        return tree.Subscript(value, (item,), loc=loc)
 
     def no_items(self, loc: Loc, value: tree.Expr) -> tree.Expr:
         """`value[]`, an error."""

@@ -1,8 +1,7 @@
 """Text -> tokens, by Python's lexical rules (The Python Language Reference, chapter 2).
 
-The kind of a token is NAME, INT, FLOAT, STRING, NEWLINE, INDENT, DEDENT or END; of a keyword or a
-mark it is the text itself. Tokens are made one at a time, so that a parser which gives up early has
-not paid for the rest of a huge file.
+Tokens are made one at a time, so that a parser which gives up early has not paid for the rest of a
+huge file.
 """
 
 from __future__ import annotations
@@ -10,76 +9,34 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc
+from dslc.frontend import patterns
+from dslc.frontend.tokens import CONTINUES_NOTHING, KEYWORDS, MAX_LINE, MAX_NESTING, Token
 
-MAX_NESTING = 100  # brackets in brackets, blocks in blocks, nodes in nodes
-MAX_LINE = 1 << 16  # characters
-
-PYTHON_KEYWORDS = frozenset({
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
-    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import", "in",
-    "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while", "with",
-    "yield",
-})  # fmt: skip
-OWN_KEYWORDS = frozenset(
-    {"kernel", "program", "const", "tune", "require", "parallel", "out", "inout"}
-)
-KEYWORDS = PYTHON_KEYWORDS | OWN_KEYWORDS
-
-# A line that begins with one of these cannot continue an open bracket of the line before.
-_STARTS = frozenset({
-    "kernel", "program", "const", "tune", "require", "def", "from", "for", "while", "return", "assert",
-    "pass", "elif",
-})  # fmt: skip
-
-_DIGITS = "[0-9](?:_?[0-9])*"
-_TOKEN = re.compile(
-    rf"""[ \t\f]*(?:
-      (?P<STRING>(?i:[rubft]|rb|br|fr|rf|tr|rt)?(?:'''|\"""|'|"))
-    | (?P<NAME>[^\W\d]\w*)
-    | (?P<FLOAT>(?:{_DIGITS}\.(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?(?!\w)
-        | {_DIGITS}[eE][+-]?{_DIGITS}(?!\w))
-    | (?P<INT>(?:0[xX](?:_?[0-9a-fA-F])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|0(?:_?0)*
-        | [1-9](?:_?[0-9])*)(?![\w.]))
-    | (?P<number>[0-9][\w.]*)
-    | (?P<mark>\.\.\.|\*\*=|//=|<<=|>>=|\*\*|//|<<|>>|<=|>=|==|!=|->|:=|[-+*/%&|^@]=
-        | [-+*/%&|^~<>=()\[\]{{}},:.;@])
-    | (?P<newline>\n)
-    | (?P<comment>\#[^\n]*)
-    | (?P<join>\\\n)
-    | (?P<end>\Z)
-    | (?P<unknown>.))""",
-    re.VERBOSE,
-)
-_INDENT = re.compile(r"[ \t\f]*")
-_STRING_END = {
-    quote: re.compile(
-        rf"(?:[^\\{quote[0]}\n]|\\.)*+{quote}"
-        if len(quote) == 1
-        else rf"(?:[^\\{quote[0]}]|\\.|{quote[0]}(?!{quote[0] * 2}))*+{quote}",
-        re.DOTALL,
-    )
-    for quote in ("'", '"', "'''", '"""')
-}
-_BRACKETS = re.compile(
-    r"""\#[^\n]* | '[^'\n]*' | "[^"\n]*" | (?P<open>[(\[{]) | (?P<close>[)\]}])
-    | ^(?P<item>kernel|program|def|const|from)\b""",
-    re.VERBOSE | re.MULTILINE,
-)
 _CLOSES = {")": "(", "]": "[", "}": "{"}
-
-
-class Token(NamedTuple):
-    """A piece of the source; lines and columns count from 1, the end is exclusive."""
-
-    kind: str
-    text: str
-    line: int
-    col: int
-    end_line: int
-    end_col: int
+_EDGES = ("", "NEWLINE")  # the kinds of `last` where a line has no token yet
+_MEANT = {
+    "!": "write `not x`, or `!=` to compare",
+    "?": "write `a if condition else b`, or `where(condition, a, b)` on tiles",
+    "\0": "is this a text file?",
+    "\\": "a backslash joins lines only as the last character of its line",
+    "\u2018": "write a straight quote: '",
+    "\u2019": "write a straight quote: '",
+    "\u201c": 'write a straight quote: "',
+    "\u201d": 'write a straight quote: "',
+    "\u00a0": "write a plain space",
+    "\u00d7": "write `*`",
+    "\u2212": "write `-`",
+    "\u2264": "write `<=`",
+    "\u2265": "write `>=`",
+    "\u2260": "write `!=`",
+}
+_HINTS = {
+    "DSL0008": "indent with spaces only",
+    "DSL0009": "indent it as the other lines of one of the two blocks",
+    "DSL0012": f"the limit is {MAX_NESTING}",
+}
 
 
 class Lexer:
@@ -99,6 +56,7 @@ class Lexer:
         self.starts = [0]
         self.brackets: list[Token] = []
         self.indents = [(0, 0)]
+        self._jump: int | None = None  # where to go on instead of behind the last token
         self.last = Token("", "", 1, 1, 1, 1)
         self.line_tokens: list[Token] = []  # of the logical line so far
 
@@ -109,6 +67,19 @@ class Lexer:
             self.source[start : self.starts[loc.end_line - 1] + loc.end_col - 1].split()
         )
 
+    def skip_to_item(self) -> None:
+        """Go on at the next line that begins with the keyword of a top-level item, or at the end.
+
+        Nothing before is looked at, so that leaving out megabytes of something else costs little.
+        """
+        seen = self.starts[self.last.end_line - 1] + self.last.end_col - 1
+        found = patterns.ITEM.search(self.source, seen)
+        self._jump = found.start() if found else len(self.source)
+        for newline in patterns.NEWLINE.finditer(self.source, self.line_start, self._jump):
+            self._next_line(newline.end())
+        self.brackets.clear()
+        self.indents = [(0, 0)]
+
     def never_closed(self, token: Token) -> Token | None:
         """The bracket that is open at a token and that nothing after closes.
 
@@ -117,7 +88,9 @@ class Lexer:
         if not self.brackets or self.brackets[-1] is token:
             return None
         depth = 0
-        for found in _BRACKETS.finditer(self.source, self.starts[token.line - 1] + token.col - 1):
+        for found in patterns.BRACKETS.finditer(
+            self.source, self.starts[token.line - 1] + token.col - 1
+        ):
             if found.lastgroup == "item":
                 break
             depth += {"open": 1, "close": -1}.get(found.lastgroup or "", 0)
@@ -129,15 +102,19 @@ class Lexer:
         """Every token, END last; DiagnosticError where there is no use in going on."""
         pos = 0
         fresh = True  # at the start of a logical line
-        match = _TOKEN.match
+        match = patterns.TOKEN.match
         source = self.source
         while True:
+            if self._jump is not None:
+                pos, fresh, self._jump = self._jump, True, None
             if fresh:
                 self.damaged = False
                 self.line_tokens.clear()
                 self._check_line(pos)
                 yield from self._indentation(pos)
                 fresh = False
+                if self._jump is not None:
+                    continue
             found = match(source, pos)
             assert found is not None  # `unknown` and `newline` take any character
             kind = found.lastgroup
@@ -240,8 +217,8 @@ class Lexer:
     def _ends_brackets(self, pos: int) -> bool:
         """Whether the line that begins at `pos` is a new statement, whatever is still open."""
         self._check_line(pos)
-        found = _TOKEN.match(self.source, pos)
-        if found is None or found.lastgroup != "NAME" or found["NAME"] not in _STARTS:
+        found = patterns.TOKEN.match(self.source, pos)
+        if found is None or found.lastgroup != "NAME" or found["NAME"] not in CONTINUES_NOTHING:
             return False
         self._unclosed()
         return True
@@ -252,7 +229,7 @@ class Lexer:
         self.brackets.clear()
 
     def _indentation(self, pos: int) -> Iterator[Token]:
-        found = _INDENT.match(self.source, pos)
+        found = patterns.INDENT.match(self.source, pos)
         assert found is not None
         if found.end() == len(self.source) or self.source[found.end()] in "\n#":
             return  # nothing on this line counts
@@ -270,6 +247,8 @@ class Lexer:
         while width < self.indents[-1][0]:
             self.indents.pop()
             yield self._edge("DEDENT")
+            if self._jump is not None:
+                return
         if width != self.indents[-1][0]:
             self._error(
                 "DSL0009",
@@ -285,7 +264,7 @@ class Lexer:
     def _string(self, opening: str, start: int, end: int) -> tuple[int, Token | None]:
         quote = opening.lstrip("rubftRUBFT")
         prefix = opening[: -len(quote)].lower()
-        found = _STRING_END[quote].match(self.source, end)
+        found = patterns.STRING_END[quote].match(self.source, end)
         if found is None:
             token = self._token("STRING", opening, start)
             self._error("DSL0005", "this string does not end", token, hint=f"close it with {quote}")
@@ -296,8 +275,8 @@ class Lexer:
             return (len(self.source) if stop < 0 else stop), token
         col = start - self.line_start + 1
         line = self.line
-        for newline in re.finditer("\n", self.source[start : found.end()]):
-            self._next_line(start + newline.end())
+        for newline in patterns.NEWLINE.finditer(self.source, start, found.end()):
+            self._next_line(newline.end())
         text = self.source[start : found.end()]
         end_col = found.end() - self.line_start + 1
         self.last = token = Token("STRING", text, line, col, self.line, end_col)
@@ -354,30 +333,6 @@ class Lexer:
         return DiagnosticError(
             [Diagnostic(code, message, self._loc(token), hint or _HINTS.get(code))]
         )
-
-
-_EDGES = ("", "NEWLINE")  # the kinds of `last` where a line has no token yet
-_MEANT = {
-    "!": "write `not x`, or `!=` to compare",
-    "?": "write `a if condition else b`, or `where(condition, a, b)` on tiles",
-    "\0": "is this a text file?",
-    "\\": "a backslash joins lines only as the last character of its line",
-    "\u2018": "write a straight quote: '",
-    "\u2019": "write a straight quote: '",
-    "\u201c": 'write a straight quote: "',
-    "\u201d": 'write a straight quote: "',
-    "\u00a0": "write a plain space",
-    "\u00d7": "write `*`",
-    "\u2212": "write `-`",
-    "\u2264": "write `<=`",
-    "\u2265": "write `>=`",
-    "\u2260": "write `!=`",
-}
-_HINTS = {
-    "DSL0008": "indent with spaces only",
-    "DSL0009": "indent it as the other lines of one of the two blocks",
-    "DSL0012": f"the limit is {MAX_NESTING}",
-}
 
 
 def _number_hint(text: str) -> str | None:

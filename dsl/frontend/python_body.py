@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
 from dslc.frontend import tree
 from dslc.frontend.foreign import FOREIGN, FOREIGN_NODES
-from dslc.frontend.lexer import MAX_NESTING, OWN_KEYWORDS
 from dslc.frontend.python_source import Source
 from dslc.frontend.strings import clean_docstring
+from dslc.frontend.tokens import MAX_NESTING, OWN_KEYWORDS
 
 _BINARY = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",

@@ -12,11 +12,11 @@ from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
 from dslc.frontend import tree
 from dslc.frontend.captures import Captures, Decorated, Scope, assigned_names, decorated
 from dslc.frontend.constants import declaration
-from dslc.frontend.lexer import KEYWORDS
 from dslc.frontend.python_body import BodyReader
 from dslc.frontend.python_signature import dim_names, param_types, read_param
 from dslc.frontend.python_source import Source, find_definition
 from dslc.frontend.rules import check_module
+from dslc.frontend.tokens import KEYWORDS
 
 
 def parse_function(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dslc.compiler.diagnostics import Diagnostic, Loc, suggest
 from dslc.frontend.foreign import FOREIGN
-from dslc.frontend.lexer import KEYWORDS, OWN_KEYWORDS, Token
+from dslc.frontend.tokens import KEYWORDS, OWN_KEYWORDS, Token
 
 _ITEMS = ("from", "const", "def", "kernel", "program")
 _STATEMENTS = (
@@ -76,7 +76,7 @@ def _foreign(m: Mistake) -> Diagnostic | None:
     for token in (m.first, m.token):
         if token.kind in FOREIGN and not (token.kind == "in" and m.first.kind == "for"):
             return m.error("DSL0105", *FOREIGN[token.kind], token)
-    if m.token.kind == "for" and m.token is not m.first:
+    if m.token.kind == "for" and {")", "]"} & m.expected:
         return m.error("DSL0105", *FOREIGN["comprehension"])
     if m.token.kind == "not" and "**" in m.expected:
         return m.error("DSL0105", *FOREIGN["in"])
@@ -113,7 +113,7 @@ def _colon(m: Mistake) -> Diagnostic | None:
         return None
     if m.token.kind == "=":
         return m.error("DSL0101", "`=` assigns and has no value", "`==` compares")
-    if m.token.kind in ("NEWLINE", *_STATEMENTS):
+    if m.token.kind in ("NEWLINE", *_STATEMENTS) and m.previous.kind != ":":
         message = f"`:` is missing at the end of the `{m.first.text}` line"
         return m.error("DSL0102", message, "the body follows a colon")
     return None
@@ -173,6 +173,13 @@ def _top_level(m: Mistake) -> Diagnostic | None:
     return None
 
 
+def _after_colon(m: Mistake) -> Diagnostic | None:
+    if m.token.kind in _OPENS_BLOCK and m.previous.kind in (":", ";"):
+        message = f"`{m.token.text}` cannot stand behind `{m.previous.text}`"
+        return m.error("DSL0101", message, "begin a new line")
+    return None
+
+
 def _plain(m: Mistake) -> Diagnostic:
     if m.token.kind == "NEWLINE":
         return m.error("DSL0101", f"the line ends too early: {_wanted(m.expected)}")
@@ -208,6 +215,7 @@ _LOOKS: tuple[Callable[[Mistake], Diagnostic | None], ...] = (
     _indentation,
     _foreign,
     _misspelt,
+    _after_colon,
     _colon,
     _parameter,
     _assignment,

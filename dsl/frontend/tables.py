@@ -68,6 +68,8 @@ def encode(grammar: str) -> dict[str, Any]:
 
     Equal rows are stored once. ValueError where the grammar is not LALR(1).
     """
+    import lark
+
     rules, states = _analyse(grammar)
     symbols = sorted({s for row in states for s in row})
     number = {s: i for i, s in enumerate(symbols)}
@@ -78,6 +80,7 @@ def encode(grammar: str) -> dict[str, Any]:
         of_state.append(rows.setdefault(flat, len(rows)))
     return {
         "grammar": _hash(grammar),
+        "lark": lark.__version__,
         "symbols": symbols,
         "rules": rules,
         "rows": [list(r) for r in rows],
@@ -133,20 +136,24 @@ def _analyse(grammar: str) -> tuple[list[list[Any]], list[dict[str, int]]]:
         )
     text = {t.name: str(t.pattern.value) for t in made.terminals} | {"$END": END}
     table = made.parser.parser._parse_table
-    order = [table.start_states["module"]]
-    order += [s for s in table.states if s not in (*order, table.end_states["module"])]
-    state_number = {s: i for i, s in enumerate(order)}
-    rule_number = {r: i for i, r in enumerate(made.rules)}
+    rules = sorted(made.rules, key=str)  # lark's own order changes from run to run
+    rule_number = {r: i for i, r in enumerate(rules)}
+    number = {table.start_states["module"]: 0}
+    accepting = table.end_states["module"]
     states = []
-    for state in order:
+    waiting = [*number]
+    for state in waiting:  # grows: states are numbered as they are reached, the same in every run
         row = {}
-        for symbol, (action, argument) in table.states[state].items():
+        for symbol, (action, argument) in sorted(table.states[state].items()):
             if action.name == "Reduce":
                 row[text.get(symbol, symbol)] = -rule_number[argument] - 1
-            elif argument in state_number:
-                row[text.get(symbol, symbol)] = state_number[argument]
+            elif argument != accepting:
+                if argument not in number:
+                    number[argument] = len(number)
+                    waiting.append(argument)
+                row[text.get(symbol, symbol)] = number[argument]
         states.append(row)
-    return [_rule(r) for r in made.rules], states
+    return [_rule(r) for r in rules], states
 
 
 def _rule(rule: Any) -> list[Any]:

@@ -10,20 +10,21 @@ from typing import Any
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
 from dslc.frontend import tree
 from dslc.frontend.builder import TreeBuilder
-from dslc.frontend.lexer import MAX_NESTING, Lexer, Token
+from dslc.frontend.lexer import Lexer
 from dslc.frontend.rules import check_module
 from dslc.frontend.source import check_size
 from dslc.frontend.syntax_errors import Mistake, diagnose
 from dslc.frontend.tables import END, tables
+from dslc.frontend.tokens import MAX_NESTING, Token
 
 MAX_ERRORS = 20
 
 # Only these make a tree higher; the other productions hand their parts on.
 _NODES = frozenset({
     "for_", "while_", "if_", "elif_", "conditional", "binary", "unary", "compare", "attribute", "call",
-    "subscript", "sequence",
+    "subscript", "subscript_one", "sequence",
 })  # fmt: skip
-_ITEM_STARTS = frozenset({"from", "const", "def", "kernel", "program", "STRING"})
+_ITEM_STARTS = frozenset({"from", "const", "def", "kernel", "program"})
 
 
 def parse_tile(source: str, file: str) -> tree.Module:
@@ -189,8 +190,10 @@ class _Parser:
                 stack.pop()
         goto = self.tables.gotos[self.states[-1]]
         if "statement" not in goto:
-            while token.kind != END and not (token.col == 1 and token.kind in _ITEM_STARTS):
-                token = next(tokens)
+            if token.col != 1 or token.kind not in _ITEM_STARTS:
+                self.lexer.skip_to_item()
+                while token.kind != END and not (token.col == 1 and token.kind in _ITEM_STARTS):
+                    token = next(tokens)
             return token
         if token.kind != "DEDENT" and not ("INDENT" in expected and self.last.kind == "NEWLINE"):
             token = _skip_statement(token, tokens)
@@ -228,11 +231,13 @@ class _Parser:
 def _skip_statement(token: Token, tokens: Iterator[Token]) -> Token:
     """The token after the rest of a line and the block that belongs to it."""
     if token.kind != "INDENT":
-        while token.kind != "NEWLINE":
+        while token.kind not in ("NEWLINE", END):
             token = next(tokens)
+        if token.kind == END:
+            return token
         token = next(tokens)
     depth = 0
-    while token.kind == "INDENT" or depth:
+    while token.kind != END and (token.kind == "INDENT" or depth):
         depth += {"INDENT": 1, "DEDENT": -1}.get(token.kind, 0)
         token = next(tokens)
     return token

@@ -69,12 +69,13 @@ def rotated(x: Near, cos_sin: Array, interleaved: bool = False) -> Near:
     """Each head of x, the width of cos_sin, rotated; in f32."""
     rows, columns = x.value.shape
     half = cos_sin.shape[1] // 2
+    heads = columns // cos_sin.shape[1]
     c, s = exact(cos_sin[:, None, :half]), exact(cos_sin[:, None, half:])
     if interleaved:
-        pairs = x.reshape(rows, -1, half, 2)
+        pairs = x.reshape(rows, heads, half, 2)
         a, b = pairs[..., 0], pairs[..., 1]
     else:
-        pairs = x.reshape(rows, -1, 2, half)
+        pairs = x.reshape(rows, heads, 2, half)
         a, b = pairs[:, :, 0], pairs[:, :, 1]
     first, second = a * c - b * s, b * c + a * s
     axis = 3 if interleaved else 2

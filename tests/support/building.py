@@ -83,6 +83,10 @@ class Builder:
         self.params.append(v)
         return v
 
+    def integer(self, name) -> ex.Expr:
+        """A scalar parameter as an index."""
+        return ex.Convert(self.scalar(name, "i64"), INDEX)
+
     # Statements
 
     def loc(self) -> Loc:

@@ -38,12 +38,10 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Right:  dslc run softmax.tile --dim M=64 --dim N=1000",
     ),
     "DSL0914": (
-        "No such stage or pass",
-        "`--emit` names what is written: tile (the source in canonical form), ir (Tile IR as the "
-        "checker gives it), the name of a pass (the IR after it) or final (after the last). "
-        "`--print-after` takes the name of a pass, or all.\n\n"
-        "Wrong:  dslc build f.tile --emit simplfy\n"
-        "Right:  dslc build f.tile --emit simplify",
+        "There is no such pass",
+        "`--print-after` takes the name of a pass, or all. `dslc inspect` lists the passes in order.\n\n"
+        "Wrong:  dslc build f.tile --print-after simplfy\n"
+        "Right:  dslc build f.tile --print-after simplify",
     ),
     "DSL0915": (
         "A scalar has no value",

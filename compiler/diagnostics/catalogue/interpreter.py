@@ -51,9 +51,9 @@ ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0607": (
         "Every turn waits",
         "Each parallel turn that has not ended waits for a semaphore, and none is left that could set "
-        "it. The value waited for must be released by a turn that does not itself wait for this one.\n\n"
+        "it. What is waited for must be released by a turn that does not itself wait for this one.\n\n"
         "Wrong:  semaphore_wait(s[0], 1); semaphore_release(s[0], 1)\n"
-        "Right:  semaphore_wait(s[0], i); semaphore_release(s[0], i + 1)    # in turn i; s starts at 0",
+        "Right:  semaphore_wait(s[0], i); semaphore_release(s[0], i + 1)    # in turn i",
     ),
     "DSL0608": (
         "An assertion does not hold",

@@ -1,0 +1,135 @@
+"""Low-bit storage: a tile whose threads' bits lie in memory as whole wide words.
+
+The Tilus paper, section 6.2. A tile of elements of b bits with layout L over T threads gives each
+thread m elements, m * b bits. Written one after another, little-endian, these are n = m * b / 8 bytes,
+which go to memory as the u8 tile
+
+    local(n2).spatial(T).local(n1)      n1 = gcd(n, 16), n2 = n / n1
+
+so that each thread loads n2 words of n1 bytes and neighbours load neighbouring words. A `view` then
+makes the bytes the low-bit tile again at no cost. Threads that hold copies read the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import gcd, prod
+from typing import Any
+
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.layout import Layout, Mode, local, reshape, spatial
+from dslc.compiler.layout.mode import replicated
+
+WORD_BYTES = 16  # the widest load of a thread
+
+
+@dataclass(frozen=True, slots=True)
+class PackedStorage:
+    """How a tensor of `bits`-bit codes is stored: tile by tile, each in the order of a layout.
+
+    A tensor of shape [K, ...] becomes u8[cdiv(K, tile[0]), ..., tile_bytes]; where a tile reaches past
+    the tensor it is filled with code 0, which is the number 0 in every low-bit dtype. `layout` has the
+    shape `tile` and no swizzle, and each of its threads holds whole bytes.
+    """
+
+    bits: int
+    signed: bool
+    tile: tuple[int, ...]
+    layout: Layout
+
+    @property
+    def threads(self) -> int:
+        """The threads with elements of their own."""
+        return self.layout.threads // self.layout.replication
+
+    @property
+    def thread_bytes(self) -> int:
+        """The bytes of one thread in one tile."""
+        return self.layout.locals * self.bits // 8
+
+    @property
+    def word_bytes(self) -> int:
+        """The bytes that a thread loads at once."""
+        return gcd(self.thread_bytes, WORD_BYTES)
+
+    @property
+    def tile_bytes(self) -> int:
+        """The bytes of one tile."""
+        return self.threads * self.thread_bytes
+
+    @property
+    def byte_layout(self) -> Layout:
+        """The layout of a tile's bytes over the threads of `layout`."""
+        spatial_modes: list[Mode] = []
+        stride = self.word_bytes
+        for mode in reversed(self.layout.spatial_modes):
+            if mode.is_replicated:
+                spatial_modes.append(replicated(mode.size))
+            else:
+                spatial_modes.append(Mode(mode.size, 0, stride))
+                stride *= mode.size
+        words = Mode(self.thread_bytes // self.word_bytes, 0, self.threads * self.word_bytes)
+        inner = Mode(self.word_bytes, 0, 1)
+        return Layout((self.tile_bytes,), tuple(reversed(spatial_modes)), (words, inner))
+
+    def shape(self, extents: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the u8 array that stores a tensor of these extents."""
+        return (*(-(-n // t) for n, t in zip(extents, self.tile, strict=True)), self.tile_bytes)
+
+    def to_data(self) -> dict[str, Any]:
+        """What `dslc.runtime.packing` needs, as plain data.
+
+        `modes` are the factors of each axis of a tile, `order` the order of all those factors in which
+        the codes of a tile follow each other: the threads', then those within a thread.
+        """
+        own = tuple(m for m in self.layout.spatial_modes if not m.is_replicated)
+        ordered = (*own, *self.layout.local_modes)
+        flat = sorted(ordered, key=lambda m: (m.axis, -m.stride))
+        return {
+            "scheme": "tiles",
+            "bits": self.bits,
+            "signed": self.signed,
+            "modes": [[m.size for m in flat if m.axis == d] for d in range(len(self.tile))],
+            "order": [flat.index(m) for m in ordered],
+            "thread_bytes": self.thread_bytes,
+            "word_bytes": self.word_bytes,
+        }
+
+
+def storage_for(
+    tile: Sequence[int], bits: int, layout: Layout, *, signed: bool = False
+) -> PackedStorage:
+    """The storage of tiles that are loaded as `layout`, whose shape is `tile` up to axes of extent 1.
+
+    DSL0320 where a thread's bits are not whole bytes, or where a swizzle scatters them.
+    """
+    if layout.swizzles:
+        raise error("DSL0320", f"{layout} has a swizzle: the bits of a thread are not in one order")
+    shaped = reshape(layout, tile)
+    total = shaped.locals * bits
+    if total % 8:
+        raise error(
+            "DSL0320",
+            f"{layout} holds {shaped.locals} elements of {bits} bits in each thread: {total} bits are "
+            "not whole bytes",
+            hint=f"give each thread a multiple of {8 // gcd(bits, 8)} elements",
+        )
+    return PackedStorage(bits, signed, tuple(tile), shaped)
+
+
+def default_layout(tile: Sequence[int], bits: int, threads: int) -> Layout | None:
+    """A layout of the tile with whole bytes in each of at most `threads` threads.
+
+    Each thread holds a row-major run, over as many threads as possible. None where not even one thread
+    has whole bytes.
+    """
+    elements = prod(tile)
+    for count in range(min(threads, elements), 0, -1):
+        if elements % count or elements // count * bits % 8:
+            continue
+        try:
+            return reshape(spatial(count) * local(elements // count), tile)
+        except DiagnosticError:  # a run ends within a row: try fewer threads
+            continue
+    return None

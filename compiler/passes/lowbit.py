@@ -1,0 +1,257 @@
+"""Low-bit reinterpretation: packed storage that loads as wide words and is viewed at no cost.
+
+Before, for `w: u4[K, N]` read in tiles of 64 x 128:
+
+    %q = load @w[k : +64, n : +128] : u4[64, 128]
+
+After, with w stored tile by tile as u8[cdiv(K, 64), cdiv(N, 128), 4096]:
+
+    %b = load @w[k // 64, n // 128, 0 : +4096!] : u8[4096] `local(8).spatial(32).local(16)`
+    %q = view %b : u4[64, 128] `spatial(32, 1).local(2, 128)`
+
+The kernel's `packed` then says how w's codes are stored (`dslc.compiler.lowbit`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, TypeAlias, TypeVar
+
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.dtypes import INDEX, U8, Kind
+from dslc.compiler.ir import (
+    AxisSlice,
+    Kernel,
+    Memory,
+    PackedParam,
+    Program,
+    Region,
+    Role,
+    TileProgram,
+    TileType,
+    Value,
+)
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant, simplify
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.rewrite import Rewriter, map_kernels
+from dslc.compiler.ir.traverse import memories, walk
+from dslc.compiler.layout import Layout, reshape
+from dslc.compiler.lowbit import PackedStorage, default_layout, storage_for
+from dslc.compiler.passes.alignment import Divisors, divisor, known_divisors
+
+# A parameter's storage: tiles, compact row-major bits, or unpacked codes as it was.
+Storage: TypeAlias = PackedStorage | Literal["row", "codes"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LowBit:
+    """Chooses the packed storage of every low-bit parameter that is only read.
+
+    A parameter is stored in tiles where all its loads take tiles of one shape that start at multiples
+    of that shape; they have the register layout that the program gives, or else one over at most
+    `threads` threads. Where that is not so, or elements out of bounds may have to read another number
+    than 0, it becomes `packed row`, which serves every access. Parameters that are written, have
+    strides or are `packed row` already stay as they are.
+    """
+
+    threads: int = 32
+    name: ClassVar[str] = "low-bit"
+
+    def __call__(self, program: TileProgram) -> TileProgram:
+        """The program with its low-bit parameters stored as bytes."""
+        if isinstance(program, Kernel):
+            return _store(program, _choices(program, self.threads))
+        chosen = {k: _choices(k, self.threads) for k in {c.kernel for c in program.calls}}
+        shared = _agree(program, chosen)
+        stored = map_kernels(program, lambda k: _store(k, chosen[k]))
+        assert isinstance(stored, Program)
+        params = tuple(_as_stored(p, shared) for p in program.params)
+        moved = dict(zip(program.params, params, strict=True))
+        calls = tuple(
+            replace(c, args=tuple(moved.get(a, a) if isinstance(a, Memory) else a for a in c.args))
+            for c in stored.calls
+        )
+        return replace(stored, params=params, calls=calls, packed=_packed(program.params, shared))
+
+
+def _choices(kernel: Kernel, threads: int) -> dict[Memory, Storage]:
+    """The storage of each low-bit parameter that the pass may choose."""
+    accesses: defaultdict[Memory, list[Stmt]] = defaultdict(list)
+    for stmt in walk(kernel.body):
+        for memory in memories(stmt):
+            accesses[memory].append(stmt)
+    known = known_divisors(kernel)
+    chosen: dict[Memory, Storage] = {}
+    for memory in kernel.tensors:
+        if _is_open(memory):
+            loads = [s for s in accesses[memory] if isinstance(s, ins.Load)]
+            only_loads = len(loads) == len(accesses[memory])
+            found = _tiles(memory, loads, known, threads) if only_loads and loads else None
+            chosen[memory] = found if found is not None else "row"
+    return chosen
+
+
+def _is_open(memory: Memory) -> bool:
+    free = memory.packed is None and memory.strides is None and memory.rank > 0
+    return memory.dtype.is_low_bit and memory.role is Role.IN and free
+
+
+def _tiles(
+    memory: Memory, loads: list[ins.Load], known: Divisors, threads: int
+) -> PackedStorage | None:
+    """The storage in tiles that serves all loads, or None."""
+    tile = tuple(a.size for a in loads[0].region.axes)
+    if not all(_fits(load, tile, known) for load in loads):
+        return None
+    bits, signed = memory.dtype.bits, memory.dtype.kind is Kind.INT
+    try:
+        asked = {reshape(x.out.type.layout, tile) for x in loads if x.out.type.layout is not None}
+        layout = asked.pop() if asked else default_layout(tile, bits, threads)
+        if asked or layout is None:
+            return None
+        return storage_for(tile, bits, layout, signed=signed)
+    except DiagnosticError:  # the layout leaves no whole bytes, or is swizzled
+        return None
+
+
+def _fits(load: ins.Load, tile: tuple[int, ...], known: Divisors) -> bool:
+    axes = load.region.axes
+    if tuple(a.size for a in axes) != tile:
+        return False
+    if load.other is not None and constant(load.other) != 0 and any(a.checked for a in axes):
+        return False  # the bytes out of bounds are code 0
+    return all(a.size == 1 or (a.step == 1 and divisor(a.start, known) % a.size == 0) for a in axes)
+
+
+def _agree(program: Program, chosen: dict[Kernel, dict[Memory, Storage]]) -> dict[Memory, Storage]:
+    """One storage for each of the program's parameters, written back into the kernels' choices.
+
+    A kernel's parameter and a program's one that meet in a call are stored alike: as tiles where all
+    choose the same, as unpacked codes where a buffer of the program takes part, else as rows.
+    """
+    groups = _Groups()
+    for call in program.calls:
+        for param, arg in zip(call.kernel.params, call.args, strict=True):
+            if isinstance(param, Memory) and isinstance(arg, Memory):
+                groups.join(param, arg)
+    shared: dict[Memory, Storage] = {}
+    for group in groups.all():
+        wanted = [choices[m] for choices in chosen.values() for m in group if m in choices]
+        if not wanted:
+            continue
+        settled = wanted[0] if all(w == wanted[0] for w in wanted) else "row"
+        if not all(_is_open(m) for m in group):
+            settled = "codes"
+        for choices in chosen.values():
+            choices.update({m: settled for m in group if m in choices})
+        shared.update({m: settled for m in group if m in program.params})
+    return shared
+
+
+class _Groups:
+    """Memories that are one tensor in some call."""
+
+    def __init__(self) -> None:
+        self._group: dict[Memory, list[Memory]] = {}
+
+    def join(self, a: Memory, b: Memory) -> None:
+        first, second = self._group.setdefault(a, [a]), self._group.setdefault(b, [b])
+        if first is second:
+            return
+        first.extend(second)
+        for memory in second:
+            self._group[memory] = first
+
+    def all(self) -> list[list[Memory]]:
+        return list({id(g): g for g in self._group.values()}.values())
+
+
+def _store(kernel: Kernel, choices: Mapping[Memory, Storage]) -> Kernel:
+    """The kernel over the stored parameters."""
+    if all(s == "codes" for s in choices.values()):
+        return kernel
+    rewritten = _Loads(choices).kernel(kernel)
+    return replace(rewritten, packed=_packed(kernel.params, choices))
+
+
+def _packed(params: Iterable[object], choices: Mapping[Memory, Storage]) -> tuple[PackedParam, ...]:
+    return tuple(
+        PackedParam(p.name, p.dtype, p.shape, storage)
+        for p in params
+        if isinstance(p, Memory) and isinstance(storage := choices.get(p), PackedStorage)
+    )
+
+
+def _as_stored(param: T, choices: Mapping[Memory, Storage]) -> T | Memory:
+    """The memory that holds a parameter in its storage; anything else as it is."""
+    if not isinstance(param, Memory):
+        return param
+    match choices.get(param):
+        case PackedStorage() as storage:
+            counts = (
+                simplify(_floordiv(_plus(n, t - 1), t))
+                for n, t in zip(param.shape, storage.tile, strict=True)
+            )
+            return replace(param, dtype=U8, shape=(*counts, ex.index(storage.tile_bytes)))
+        case "row":
+            return replace(param, packed="row")
+        case _:
+            return param
+
+
+class _Loads(Rewriter):
+    """Loads of stored parameters as loads of bytes and views."""
+
+    def __init__(self, choices: Mapping[Memory, Storage]) -> None:
+        super().__init__()
+        self._choices = choices
+        self._memories.update({m: _as_stored(m, choices) for m in choices})
+        self._values: dict[Value, Value] = {}
+
+    def value(self, value: Value) -> Value:
+        """The tile, with the layout that its load has given it."""
+        return self._values.get(value, value)
+
+    def statement(self, stmt: Stmt) -> Iterable[Stmt]:
+        """A load of a parameter in tiles is a load of bytes, then a view."""
+        if isinstance(stmt, ins.Load):
+            storage = self._choices.get(stmt.region.memory)
+            if isinstance(storage, PackedStorage):
+                return self._load(stmt, storage)
+        return super().statement(stmt)
+
+    def _load(self, load: ins.Load, storage: PackedStorage) -> Iterable[Stmt]:
+        counts = zip(load.region.axes, storage.tile, strict=True)
+        tiles = tuple(self._tile_number(a, extent) for a, extent in counts)
+        whole = AxisSlice(ex.index(0), storage.tile_bytes, checked=False)
+        region = Region(self.memory(load.region.memory), (*tiles, whole))
+        taken = TileType(U8, (storage.tile_bytes,), storage.byte_layout)
+        packed = Value(taken, f"{load.out.name}_bytes" if load.out.name else "")
+        return (
+            ins.Load(packed, region, loc=load.loc),
+            ins.View(self._viewed(load.out, storage.layout), packed, loc=load.loc),
+        )
+
+    def _tile_number(self, axis: AxisSlice, extent: int) -> AxisSlice:
+        number = simplify(_floordiv(self.expr(axis.start), extent))
+        return AxisSlice(number, 1, dropped=True, checked=axis.checked)
+
+    def _viewed(self, out: Value, layout: Layout) -> Value:
+        if out.type.layout is not None:
+            return out
+        shaped = reshape(layout, out.type.shape)
+        self._values[out] = replace(out, type=replace(out.type, layout=shaped))
+        return self._values[out]
+
+
+def _plus(x: ex.Expr, n: int) -> ex.Expr:
+    return ex.Binary("add", x, ex.index(n), INDEX)
+
+
+def _floordiv(x: ex.Expr, n: int) -> ex.Expr:
+    return ex.Binary("floordiv", x, ex.index(n), INDEX)

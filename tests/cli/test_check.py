@@ -1,0 +1,114 @@
+"""`dslc check`: findings, their form and the exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from dslc.cli.main import run
+
+GOOD = """
+kernel scale(x: f32[N], y: out f32[N]):
+    tune B = 16 | 64
+    for n in parallel(range(0, N, B)):
+        y[n : n + B] = x[n : n + B] * 2.0
+"""
+BAD = GOOD.replace("parallel", "paralel")
+TEMPLATE = """
+kernel whole(x: f32[M, H], y: out f32[M]):
+    for m in parallel(range(0, M, 4)):
+        y[m : m + 4] = sum(x[m : m + 4, 0:H], 1)
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("good", GOOD), ("bad", BAD), ("whole", TEMPLATE)):
+        (tmp_path / f"{name}.tile").write_text(text)
+    return tmp_path
+
+
+def test_a_good_file(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "good.tile"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "ok good.tile\n"
+    assert captured.err == ""
+
+
+def test_quiet_says_nothing(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "-q", "good.tile", "whole.tile"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out + captured.err == ""
+
+
+def test_a_wrong_file_does_not_hide_the_others(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["check", "bad.tile", "missing.tile", "good.tile"]) == 1
+    captured = capsys.readouterr()
+    assert "ok good.tile" in captured.out
+    assert "bad.tile:4:14" in captured.err
+    assert "did you mean parallel?" in captured.err
+    assert "missing.tile" in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_a_sampled_dim_is_noted(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "whole.tile"]) == 0
+    assert "checked with H = " in capsys.readouterr().err
+    assert run(["check", "whole.tile", "-D", "H=48"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_json_is_a_list_of_findings(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "bad.tile", "good.tile", "--diagnostics", "json"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    text = captured.out
+    assert "DSL0215" in text
+    json.loads(text if text.lstrip().startswith("[") else text.splitlines()[0])
+
+
+def test_sarif_is_one_document_even_without_findings(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, code, count in (("good", 0, 0), ("bad", 1, 1)):
+        assert run(["check", f"{name}.tile", "--diagnostics", "sarif"]) == code
+        document = json.loads(capsys.readouterr().out)
+        assert document["version"] == "2.1.0"
+        assert len(document["runs"][0]["results"]) == count
+
+
+@pytest.mark.parametrize("value", ["K", "K=", "=4", "K=4k", "1K=4"])
+def test_definitions_that_cannot_be_read(
+    value: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["check", "good.tile", "-D", value]) == 2
+    assert "DSL0910" in capsys.readouterr().err
+
+
+def test_an_unknown_definition(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "good.tile", "-D", "BLOCK=4"]) == 1
+    assert "BLOCK" in capsys.readouterr().err
+
+
+def test_every_choice_is_tried(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "choice.tile").write_text(GOOD.replace("* 2.0", "+ zeros(f32, [16])"))
+    assert run(["check", "choice.tile"]) == 1  # 64 does not fit 16
+    assert "choice.tile:5" in capsys.readouterr().err
+    assert run(["check", "choice.tile", "-D", "B=16"]) == 0
+
+
+def test_no_file_is_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check"]) == 2
+
+
+def test_a_folder_and_a_binary_are_no_sources(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (files / "binary.tile").write_bytes(bytes(range(256)))
+    assert run(["check", ".", "binary.tile"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.count("error[") == 2

@@ -1,0 +1,64 @@
+"""What the documents show is what the compiler does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from dslc.checker import check_module, check_source
+from dslc.compiler.diagnostics import Severity
+from dslc.compiler.ir.printer import print_program
+from dslc.frontend.tile_parser import parse_tile
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def blocks(document: str, language: str) -> list[str]:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/architecture.md"])
+def test_kernels_compile(document: str) -> None:
+    found = blocks(document, "tile")
+    assert found
+    for source in found:
+        findings = check_source(source, document)
+        assert not [d for d in findings if d.severity is Severity.ERROR]
+
+
+def test_the_architecture_shows_real_ir() -> None:
+    from dslc.compiler.passes.bounds import Bounds
+
+    (source,) = blocks("docs/architecture.md", "tile")
+    (template,) = check_module(parse_tile(source, "<doc>")).templates.values()
+    program = template.elaborate({}, {})
+    shown = [text.strip() for text in blocks("docs/architecture.md", "ir")]
+    assert shown == [print_program(program).strip(), print_program(Bounds()(program)).strip()]
+
+
+def test_links_lead_somewhere() -> None:
+    for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
+        text = document.read_text(encoding="utf-8")
+        for target in re.findall(r"\]\(([^)#:]+)\)", text):
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_commands_in_the_documents_exist() -> None:
+    from dslc.cli.main import COMMANDS
+
+    for document in ("README.md", "docs/architecture.md"):
+        text = (ROOT / document).read_text(encoding="utf-8")
+        named = re.findall(r"^dslc (\w+)", text, re.MULTILINE)
+        assert named
+        assert set(named) <= set(COMMANDS)
+
+
+def test_decisions_are_numbered_in_sequence() -> None:
+    names = sorted(p.name for p in (ROOT / "docs" / "decisions").glob("*.md"))
+    numbers = [int(name.partition("-")[0]) for name in names]
+    assert numbers == list(range(1, len(numbers) + 1))
+    for name, number in zip(names, numbers, strict=True):
+        text = (ROOT / "docs" / "decisions" / name).read_text(encoding="utf-8")
+        assert text.startswith(f"# {number}. ")
