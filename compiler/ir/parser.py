@@ -85,7 +85,7 @@ class _KernelReader(StatementReader):
             cursor.end_line()
         cursor.expect("}")
         cursor.end_line()
-        return Program(name, params, dims, buffers, tuple(calls), fixed, doc, loc)
+        return Program(name, params, dims, buffers, tuple(calls), fixed, doc=doc, loc=loc)
 
     def _head(self) -> tuple[str, tuple[Var, ...], tuple[Param, ...], Loc | None]:
         cursor = self.cursor
