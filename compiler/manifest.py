@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dslc.compiler.artifact import Json, Param, Requirement, Signature, Workspace
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import BOOL, DType, Kind
-from dslc.compiler.ir import Kernel, Memory, TileProgram
+from dslc.compiler.ir import Kernel, Memory, PackedParam, TileProgram
 from dslc.compiler.ir import expr as ex
 
 _SIGNS = {
@@ -28,17 +28,16 @@ _FLOATS = ("f16", "f32", "f64")
 def signature_of(
     program: TileProgram,
     config: Mapping[str, object],
-    packed: Mapping[str, dict[str, Json]] | None = None,
 ) -> Signature:
     """The caller's side of a program with these tune choices.
 
-    `packed` describes the storages of low-bit parameters that passes chose. DSL0804 where a shape or
-    a requirement says more than the grammar can.
+    A low-bit parameter that passes have stored as bytes is described as the caller knows it, with its
+    storage. DSL0804 where a shape or a requirement says more than the grammar can.
     """
     requires = program.requires if isinstance(program, Kernel) else ()
-    storages = packed or {}
+    stored = {p.name: p for p in program.packed}
     return Signature(
-        params=tuple(_param(p, storages.get(p.name)) for p in program.params),
+        params=tuple(_param(p, stored.get(p.name)) for p in program.params),
         dims=tuple(d.name for d in program.dims),
         fixed=dict(program.fixed),
         config={name: plain_choice(value) for name, value in config.items()},
@@ -74,10 +73,14 @@ def expression_text(expr: ex.Expr) -> str:
     return _text(expr, inner=False)
 
 
-def _param(param: Memory | ex.Var, packed: dict[str, Json] | None) -> Param:
+def _param(param: Memory | ex.Var, stored: PackedParam | None) -> Param:
     if not isinstance(param, Memory):
         return Param(param.name, param.dtype.name, "in")
-    if packed is None and param.packed == "row":
+    if stored is not None:
+        shape = _texts(stored.shape)
+        return Param(stored.name, stored.dtype.name, "in", shape, None, stored.storage.to_data())
+    packed: dict[str, Json] | None = None
+    if param.packed == "row":
         signed = param.dtype.kind is Kind.INT
         packed = {"scheme": "row", "bits": param.dtype.bits, "signed": signed}
     return Param(

@@ -42,6 +42,11 @@ class Kernel:
     def __init__(self, origin: Callable[[], Origin]) -> None:
         self._find_origin = origin
 
+    @classmethod
+    def of(cls, origin: Origin) -> Kernel:
+        """The kernel of an origin that is there."""
+        return cls(lambda: origin)
+
     @property
     def _origin(self) -> Origin:
         return self._find_origin()

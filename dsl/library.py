@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ from dslc.kernels import Kernel
 if TYPE_CHECKING:
     from dslc.building import CacheChoice
     from dslc.compiler.passes.pipeline import Observer
-    from dslc.kernels import Origin
     from dslc.specialization import Specialization
 
 
@@ -122,7 +120,7 @@ def compile(  # noqa: A001 - the module's own
     options = build_options(target, define, cache, watching)
     module = parse_tile(text, file)
     found = origins(module, options, search=[Path(f) for f in include], folder=folder)
-    kernels = {name: Kernel(partial(_given, origin)) for name, origin in found.items()}
+    kernels = {name: Kernel.of(origin) for name, origin in found.items()}
     return Library(kernels, name=file, target=options.target, doc=module.doc)
 
 
@@ -135,7 +133,3 @@ def _watchers(
         yield pipeline.print_after(print_after, sys.stderr)
     if dump_dir is not None:
         yield pipeline.dump_to(Path(dump_dir))
-
-
-def _given(origin: Origin) -> Origin:
-    return origin

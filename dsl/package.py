@@ -18,50 +18,17 @@ from pathlib import Path
 import msgspec
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
-from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.fingerprint import digest
 from dslc.compiler.manifest import plain_choice
 from dslc.kernels import Kernel, Sizes
 from dslc.library import Library
 from dslc.machines import Machine, find_machine
-from dslc.runtime.entry import CorruptEntryError, is_key, read_entry, write_entry
-from dslc.signature import Parameter, Signature
+from dslc.package_index import FORMAT, INDEX, Index, IndexedKernel, read_index
+from dslc.runtime.entry import CorruptEntryError, read_entry, write_entry
+from dslc.signature import Signature
 from dslc.specialization import Specialization
 
-FORMAT = 1
-_INDEX = "package.json"
 _FOLDER = "specializations"
-_LARGEST_INDEX = 1 << 24  # bytes
-
-
-class PackedParameter(msgspec.Struct, forbid_unknown_fields=True):
-    """A parameter as the package's index has it."""
-
-    name: str
-    dtype: str
-    dims: list[str] | None
-    mode: str
-    packed: str | None
-
-
-class PackedKernel(msgspec.Struct, forbid_unknown_fields=True):
-    """A kernel's signature and the keys of its specialisations, in the order of preference."""
-
-    name: str
-    parameters: list[PackedParameter]
-    dims: list[str]
-    tunes: dict[str, list[int | str]]
-    doc: str | None
-    specializations: list[str]
-
-
-class Package(msgspec.Struct, forbid_unknown_fields=True):
-    """The index of a package."""
-
-    format: int
-    name: str
-    target: str
-    kernels: list[PackedKernel]
 
 
 class PackagedOrigin:
@@ -79,18 +46,20 @@ class PackagedOrigin:
     def specialization(
         self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
     ) -> Specialization:
-        """The first that was saved with these choices and for these dims; DSL0747 where none fits."""
+        """The first that was saved for these dims and choices; DSL0747 where none was."""
         for made in self._made:
             chosen = all(made.config[n] == plain_choice(v) for n, v in config.items())
             if chosen and all(fixed.get(d, sizes(d)) == v for d, v in made.fixed.items()):
                 return made
-        wanted = ", ".join(f"{n}={v}" for n, v in {**fixed, **config}.items())
-        text = f"no {self.signature.name} in the package fits" + (f" {wanted}" if wanted else "")
-        raise error("DSL0747", text, hint=f"it has {', '.join(map(_choices, self._made))}")
+        raise error(
+            "DSL0747",
+            f"no {self.signature.name} of the package was compiled for this call",
+            hint=f"it has {', '.join(map(_choices, self._made)) or 'none'}",
+        )
 
 
 def _choices(made: Specialization) -> str:
-    return ", ".join(f"{n}={v}" for n, v in {**made.fixed, **made.config}.items()) or "one for all"
+    return f"({', '.join(f'{n}={v}' for n, v in {**made.fixed, **made.config}.items())})"
 
 
 def save(path: Path, name: str, specializations: Iterable[Specialization]) -> None:
@@ -103,19 +72,13 @@ def save(path: Path, name: str, specializations: Iterable[Specialization]) -> No
     if len(targets) != 1:
         found = ", ".join(targets) or "none"
         raise error("DSL0831", f"a package has kernels of one target; these are for {found}")
-    if path.exists() and not (path / _INDEX).is_file() and not _is_empty_folder(path):
-        text = f"{path} exists and is no package"
-        raise error("DSL0831", text, hint="name a new folder, or remove it first")
     stage = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
+        if path.exists() and not (path / INDEX).is_file() and not _is_empty_folder(path):
+            text = f"{path} exists and is no package"
+            raise error("DSL0831", text, hint="name a new folder, or remove it first")
         _write(stage, name, targets[0], made)
-        if path.exists():
-            old = stage.with_suffix(".old")
-            path.rename(old)
-            stage.rename(path)
-            shutil.rmtree(old)
-        else:
-            stage.rename(path)
+        _replace(path, stage)
     except OSError as failure:
         raise error("DSL0831", f"{path} cannot be written: {failure.strerror or failure}") from None
     finally:
@@ -127,32 +90,28 @@ def _is_empty_folder(path: Path) -> bool:
 
 
 def _write(stage: Path, name: str, target: str, made: list[Specialization]) -> None:
-    kernels: dict[str, PackedKernel] = {}
+    kernels: dict[str, IndexedKernel] = {}
     (stage / _FOLDER).mkdir(parents=True)
     for one in made:
         manifest = one.artifact.to_manifest()
         key = digest({"manifest": msgspec.json.encode(manifest)})
-        kernel = kernels.setdefault(one.name, _packed(one.signature))
+        kernel = kernels.setdefault(one.name, IndexedKernel.of(one.signature))
         if key not in kernel.specializations:
             kernel.specializations.append(key)
             (stage / _FOLDER / key).mkdir()
             write_entry(stage / _FOLDER / key, key, one.artifact.files, manifest)
-    index = Package(FORMAT, name, target, list(kernels.values()))
-    (stage / _INDEX).write_bytes(msgspec.json.format(msgspec.json.encode(index), indent=1))
+    index = Index(FORMAT, name, target, list(kernels.values()))
+    (stage / INDEX).write_bytes(index.to_json())
 
 
-def _packed(signature: Signature) -> PackedKernel:
-    return PackedKernel(
-        signature.name,
-        [
-            PackedParameter(p.name, p.dtype.name, p.dims and list(p.dims), p.mode, p.packed)
-            for p in signature.parameters
-        ],
-        list(signature.dims),
-        {n: [plain_choice(c) for c in choices] for n, choices in signature.tunes.items()},
-        signature.doc,
-        [],
-    )
+def _replace(path: Path, stage: Path) -> None:
+    if path.exists():
+        old = stage.with_suffix(".old")
+        path.rename(old)
+        stage.rename(path)
+        shutil.rmtree(old)
+    else:
+        stage.rename(path)
 
 
 def load(path: str | os.PathLike[str]) -> Library:
@@ -162,59 +121,21 @@ def load(path: str | os.PathLike[str]) -> Library:
     package, DSL0803 for an artifact that is not as it was written.
     """
     folder = Path(path)
-    package = _read_index(folder)
-    machine = find_machine(package.target)
-    kernels = {k.name: Kernel(partial(_given, _origin(folder, k, package.target, machine)))
-               for k in package.kernels}  # fmt: skip
-    return Library(kernels, name=package.name, target=package.target)
+    index = read_index(folder)
+    machine = find_machine(index.target)
+    kernels = {}
+    for kernel in index.kernels:
+        signature = kernel.signature()
+        made = []
+        for key in kernel.specializations:
+            artifact = _read_artifact(folder / _FOLDER / key, key)
+            kernel.check(artifact, index.target)
+            made.append(_specialization(signature, artifact, machine))
+        kernels[kernel.name] = Kernel.of(PackagedOrigin(signature, index.target, made))
+    return Library(kernels, name=index.name, target=index.target)
 
 
-def _given(origin: PackagedOrigin) -> PackagedOrigin:
-    return origin
-
-
-def _read_index(folder: Path) -> Package:
-    try:
-        with (folder / _INDEX).open("rb") as file:
-            package = msgspec.json.decode(file.read(_LARGEST_INDEX), type=Package)
-    except OSError as failure:
-        text = f"{folder} is no package: {_INDEX}: {failure.strerror or failure}"
-        raise error("DSL0830", text, hint="dslc build FILE -o FOLDER makes one") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as failure:
-        raise error("DSL0830", f"{folder / _INDEX} is no index of a package: {failure}") from None
-    if package.format != FORMAT:
-        text = f"{folder} is a package of format {package.format}, this version reads {FORMAT}"
-        raise error("DSL0830", text, hint="build it again with this version")
-    return package
-
-
-def _origin(folder: Path, kernel: PackedKernel, target: str, machine: Machine) -> PackagedOrigin:
-    signature = Signature(
-        kernel.name,
-        tuple(_parameter(p) for p in kernel.parameters),
-        tuple(kernel.dims),
-        {n: tuple(c) for n, c in kernel.tunes.items()},
-        kernel.doc,
-    )
-    made = [_specialization(folder, key, signature, machine) for key in kernel.specializations]
-    return PackagedOrigin(signature, target, made)
-
-
-def _parameter(p: PackedParameter) -> Parameter:
-    dtype = parse_dtype(p.dtype)
-    if dtype is None or p.mode not in ("in", "out", "inout"):
-        raise error(
-            "DSL0830", f"the parameter {p.name} is {p.mode} {p.dtype}, which does not exist"
-        )
-    return Parameter(p.name, dtype, None if p.dims is None else tuple(p.dims), p.mode, p.packed)
-
-
-def _specialization(
-    folder: Path, key: str, signature: Signature, machine: Machine
-) -> Specialization:
-    path = folder / _FOLDER / key
-    if not is_key(key):
-        raise error("DSL0830", f"{key!r} is no key of a specialisation")
+def _read_artifact(path: Path, key: str) -> Artifact:
     try:
         entry = read_entry(path, key)
     except (OSError, CorruptEntryError) as failure:
@@ -223,6 +144,9 @@ def _specialization(
             f"{path} is not as it was written: {failure}",
             hint="copy or build the package again",
         ) from None
-    artifact = Artifact.from_manifest(entry.manifest, entry.files)
+    return Artifact.from_manifest(entry.manifest, entry.files)
+
+
+def _specialization(signature: Signature, artifact: Artifact, machine: Machine) -> Specialization:
     stages = {"final": partial(machine.text, artifact)}
     return Specialization(signature, artifact, machine.load(artifact), stages)

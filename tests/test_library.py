@@ -333,9 +333,7 @@ def test_options_choose_output_and_order():
 
 
 def test_checks_can_be_switched_off():
-    source = (
-        "kernel race(y: out i32[1]):\n    for n in parallel(range(2)):\n        y[0] = n\n"
-    )
+    source = "kernel race(y: out i32[1]):\n    for n in parallel(range(2)):\n        y[0] = n\n"
     race, y = dslc.compile(source).race, np.zeros(1, np.int32)
     assert failure(lambda: race(y)).code.startswith("DSL06")
     with dslc.options(check=False):

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from typing import TypeVar
 
 from dslc.compiler.diagnostics import DiagnosticError, Loc
-from dslc.compiler.dtypes import DType
+from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir.parse_expressions import Scope
+from dslc.compiler.ir.program import PackedParam
+from dslc.compiler.ir.tokens import Token
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType
 from dslc.compiler.layout import Layout, parse_layout
+from dslc.compiler.lowbit import storage_for
 
 E = TypeVar("E", bound=Enum)
 
@@ -48,13 +53,36 @@ class TypeReader(Scope):
             raise self.cursor.unknown("word", token, known)
         return known[token.text]
 
+    def packed_param(self) -> PackedParam:
+        """A stored parameter: `w: u4[K, N]` and the layout of a tile."""
+        cursor = self.cursor
+        name = cursor.name("a parameter").text
+        cursor.expect(":")
+        dtype = cursor.dtype()
+        cursor.expect("[")
+        shape = cursor.until("]", self.expr)
+        token = cursor.token
+        layout = self._layout()
+        if layout is None:
+            raise cursor.fail("the layout of a tile")
+        signed = dtype.kind is Kind.INT
+        with self._located(token):
+            storage = storage_for(layout.shape, dtype.bits, layout, signed=signed)
+        return PackedParam(name, dtype, shape, storage)
+
     def _layout(self) -> Layout | None:
         token = self.cursor.token
         if token.kind != "layout":
             return None
         self.cursor.take("layout", "a layout")
-        try:
+        with self._located(token):
             return parse_layout(token.text.strip("`"))
+
+    @contextmanager
+    def _located(self, token: Token) -> Iterator[None]:
+        """Diagnostics from within stand at the token."""
+        try:
+            yield
         except DiagnosticError as found:
             loc = self.cursor.loc(token)
             raise DiagnosticError(

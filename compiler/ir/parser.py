@@ -14,6 +14,7 @@ from dslc.compiler.ir.program import (
     Call,
     GridAxis,
     Kernel,
+    PackedParam,
     Param,
     Program,
     Requirement,
@@ -51,6 +52,7 @@ class _KernelReader(StatementReader):
         cursor.expect("kernel")
         name, dims, params, loc = self._head()
         doc, fixed = self._facts()
+        packed = self._packed_params()
         config = self._numbers("config")
         requires: list[Requirement] = []
         while self._header("require"):
@@ -65,7 +67,7 @@ class _KernelReader(StatementReader):
         cursor.end_line()
         return Kernel(
             name, params, dims, grid, body, tuple(requires), workspaces, fixed, config,
-            doc=doc, loc=loc,
+            doc=doc, loc=loc, packed=packed,
         )  # fmt: skip
 
     def program(self, known: dict[str, Kernel]) -> Program:
@@ -73,6 +75,7 @@ class _KernelReader(StatementReader):
         cursor.expect("program")
         name, dims, params, loc = self._head()
         doc, fixed = self._facts()
+        packed = self._packed_params()
         buffers = self._declarations()
         calls: list[Call] = []
         while cursor.accept("call"):
@@ -85,7 +88,7 @@ class _KernelReader(StatementReader):
             cursor.end_line()
         cursor.expect("}")
         cursor.end_line()
-        return Program(name, params, dims, buffers, tuple(calls), fixed, doc=doc, loc=loc)
+        return Program(name, params, dims, buffers, tuple(calls), fixed, doc, loc, packed)
 
     def _head(self) -> tuple[str, tuple[Var, ...], tuple[Param, ...], Loc | None]:
         cursor = self.cursor
@@ -130,6 +133,13 @@ class _KernelReader(StatementReader):
             doc = self.cursor.string()
             self.cursor.end_line()
         return doc, self._numbers("fixed")
+
+    def _packed_params(self) -> tuple[PackedParam, ...]:
+        found: list[PackedParam] = []
+        while self._header("packed"):
+            found.append(self.packed_param())
+            self.cursor.end_line()
+        return tuple(found)
 
     def _header(self, word: str) -> bool:
         """Take the word of a header line; a result of that name is none."""

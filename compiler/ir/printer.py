@@ -23,6 +23,7 @@ statement:
     memory    = "@" NAME ":" ROLE PLACE? DTYPE "[" expr,* "]" ("strides" "(" expr,* ")")? layout?
                 ("packed" NAME)? ("offset" INT)? at?
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
+              | "packed" NAME ":" DTYPE "[" expr,* "]" layout
               | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range),*
     call      = "call" NAME "(" (memory name | expr),* ")" at?
     stmt      = (result "=")? WORD argument,* type? at? | loop | while | if
@@ -138,6 +139,8 @@ class _KernelPrinter:
             yield f"  doc {_string(owner.doc)}"
         if owner.fixed:
             yield "  fixed " + ", ".join(f"{n} = {v}" for n, v in owner.fixed)
+        for p in owner.packed:
+            yield f"  packed {p.name}: {p.dtype}[{self._exprs(p.shape)}] `{p.storage.layout}`"
 
     def _param(self, param: Param) -> str:
         if isinstance(param, Memory):

@@ -65,9 +65,9 @@ class Kernel:
     workspaces: tuple[Memory, ...] = ()
     fixed: tuple[tuple[str, int], ...] = ()
     config: tuple[tuple[str, int], ...] = ()
-    packed: tuple[PackedParam, ...] = ()
     doc: str | None = None
     loc: Loc | None = None
+    packed: tuple[PackedParam, ...] = ()
 
     @property
     def tensors(self) -> tuple[Memory, ...]:
@@ -94,9 +94,9 @@ class Program:
     buffers: tuple[Memory, ...]
     calls: tuple[Call, ...]
     fixed: tuple[tuple[str, int], ...] = ()
-    packed: tuple[PackedParam, ...] = ()
     doc: str | None = None
     loc: Loc | None = None
+    packed: tuple[PackedParam, ...] = ()
 
 
 TileProgram: TypeAlias = Kernel | Program

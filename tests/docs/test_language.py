@@ -37,6 +37,7 @@ def test_tile(code: str, text: str) -> None:
 @pytest.mark.parametrize(("_", "text"), blocks("python"))
 def test_python(_: str, text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("DSLC_CACHE", "off")
     script = tmp_path / "snippet.py"
     script.write_text(text)
     runpy.run_path(str(script), run_name="__main__")

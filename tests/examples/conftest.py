@@ -3,5 +3,13 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parents[1] / "examples")]
+
+
+@pytest.fixture(autouse=True)
+def uncached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every test compiles: a kernel from the user's cache would hide an error."""
+    monkeypatch.setenv("DSLC_CACHE", "off")

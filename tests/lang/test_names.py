@@ -11,16 +11,67 @@ from dslc.compiler.dtypes import all_dtypes
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
 from dslc.lang import elements
 
-TABLE = """
-    zeros full arange cast view sum max min argmax argmin any all cumsum transpose reshape broadcast
-    repeat concat where select minimum maximum clamp abs exp exp2 log log2 sqrt rsqrt sin cos tanh
-    sigmoid erf floor ceil round fma load gather scatter atomic_add dim cdiv dot
-""".split()
-STATEMENTS = "range parallel print require buffer grid".split()
-EXPLICIT = """
-    shared register copy_async commit wait sync block_index semaphore_wait semaphore_release
-""".split()
-ANNOTATIONS = "out inout strides packed dims".split()
+TABLE = [
+    "zeros",
+    "full",
+    "arange",
+    "cast",
+    "view",
+    "sum",
+    "max",
+    "min",
+    "argmax",
+    "argmin",
+    "any",
+    "all",
+    "cumsum",
+    "transpose",
+    "reshape",
+    "broadcast",
+    "repeat",
+    "concat",
+    "where",
+    "select",
+    "minimum",
+    "maximum",
+    "clamp",
+    "abs",
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tanh",
+    "sigmoid",
+    "erf",
+    "floor",
+    "ceil",
+    "round",
+    "fma",
+    "load",
+    "gather",
+    "scatter",
+    "atomic_add",
+    "dim",
+    "cdiv",
+    "dot",
+]
+STATEMENTS = ["range", "parallel", "print", "require", "buffer", "grid"]
+EXPLICIT = [
+    "shared",
+    "register",
+    "copy_async",
+    "commit",
+    "wait",
+    "sync",
+    "block_index",
+    "semaphore_wait",
+    "semaphore_release",
+]
+ANNOTATIONS = ["out", "inout", "strides", "packed", "dims"]
 BUILTINS = {n for n in TABLE + STATEMENTS if hasattr(builtins, n)}
 FUNCTIONS = [n for n in TABLE + STATEMENTS + EXPLICIT if n not in BUILTINS]
 ON_LAYOUTS = {"reshape", "broadcast", "concat"}

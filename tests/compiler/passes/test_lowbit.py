@@ -8,9 +8,16 @@ from dslc.compiler.dtypes import parse_dtype, storage_dtype
 from dslc.compiler.interpreter import run
 from dslc.compiler.ir import Kernel, Program
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.verify import verify
 from dslc.compiler.layout import parse_layout
+from dslc.compiler.manifest import signature_of
+from dslc.compiler.passes.bounds import Bounds
+from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.lowbit import LowBit
-from dslc.runtime.packing import pack
+from dslc.compiler.passes.simplify import Simplify
+from dslc.runtime.packing import pack, unpack
 
 from support.kernels import check, every, one
 
@@ -248,3 +255,39 @@ def test_kernels_of_a_program_agree(step, third, stored, rows):
         **{n: np.zeros((20, 12), np.int32) for n in "cde"},
     }
     same_before_and_after(before, after, arguments, ["c", "d", "e"])
+
+
+@pytest.mark.parametrize("dtype", ["u4", "i6", "f6e3m2"])
+def test_stored_parameters_survive_the_text_and_the_verifier(dtype):
+    after = LowBit()(kernel_of(PRODUCT.format(dtype=dtype)))
+    verify(after)
+    text = print_program(after)
+    again = parse_program(text)
+    assert print_program(again) == text
+    assert again.packed == after.packed
+
+
+def test_the_signature_is_the_callers():
+    before = kernel_of(PRODUCT.format(dtype="i3"))
+    (_, w, _) = signature_of(before, {}).params
+    (_, stored, _) = signature_of(LowBit()(before), {}).params
+    assert (stored.name, stored.dtype, stored.dims) == (w.name, w.dtype, w.dims)
+    assert w.packed is None
+    assert stored.packed["scheme"] == "tiles"
+    codes = codes_for("i3", (9, 20))
+    np.testing.assert_array_equal(unpack(pack(codes, stored.packed), stored.packed, (9, 20)), codes)
+
+
+def test_the_passes_go_together():
+    before = kernel_of(PRODUCT.format(dtype="u5"))
+    after = before
+    for step in (Simplify(), Bounds(), LowBit(), Simplify(), Bounds(), DeadCode()):
+        after = step(after)
+        verify(after)
+    assert [p.name for p in after.packed] == ["w"]
+    arguments = {
+        "a": np.ones((5, 19), np.float32),
+        "w": codes_for("u5", (19, 33)),
+        "c": np.zeros((5, 33), np.float32),
+    }
+    same_before_and_after(before, after, arguments, ["c"])
