@@ -121,10 +121,16 @@ def _refuse_overlaps(parameters: Sequence[Parameter], ready: Mapping[str, Argume
         for j, (other, array) in enumerate(arrays):
             if i == j or (other.is_written and j < i):
                 continue
-            if np.may_share_memory(out, array) and np.may_share_memory(
-                out, array, max_work=_OVERLAP_WORK
-            ):
+            if np.may_share_memory(out, array) and _share_elements(out, array):
                 raise _overlap(written, other)
+
+
+def _share_elements(a: Array, b: Array) -> bool:
+    """Whether some byte is of both; where that is too hard to tell, it counts as shared."""
+    try:
+        return np.shares_memory(a, b, max_work=_OVERLAP_WORK)
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _overlap(written: Parameter, other: Parameter) -> DiagnosticError:

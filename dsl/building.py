@@ -107,7 +107,8 @@ def build(
     cache = None if options.observers else options.cache
     artifact = compile_now() if cache is None else _fetch(cache, hashes, compile_now)
     executable = machine.load(artifact, compiled[0] if compiled else None)
-    stages = {"tile": tile, **_stages(program, passes), "final": partial(machine.text, artifact)}
+    stages: dict[str, Callable[[], str]] = {"tile": tile, **_stages(program, passes)}
+    stages["final"] = partial(machine.text, artifact)
     return Specialization(signature, artifact, executable, stages)
 
 
