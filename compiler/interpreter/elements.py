@@ -124,7 +124,6 @@ def _rounded(function: Function, dtype: DType, op: str) -> Function:
     if op == "erf":
         return lambda x: round_to(function(x), dtype)
     if end is None or (dtype.is_float and op in _EXACT):
-        # Scalars of 8 and 16 bits would widen to a Python number's type: they never meet one here.
         return function
     return lambda *xs: end(np.asarray(function(*xs), kind))
 

@@ -10,12 +10,12 @@ from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter import arguments
 from dslc.compiler.interpreter.arguments import Argument, Scalars
 from dslc.compiler.interpreter.dims import evaluate
-from dslc.compiler.interpreter.initialised import Initialised
 from dslc.compiler.interpreter.launch import launch, prepare
 from dslc.compiler.interpreter.options import Options
 from dslc.compiler.interpreter.scalars import compile_scalar
 from dslc.compiler.interpreter.scope import Scope
 from dslc.compiler.interpreter.tensors import Tensor, garbage
+from dslc.compiler.interpreter.watch import watch_undefined
 from dslc.compiler.ir import Kernel, Memory, Param, Program, Role
 from dslc.compiler.ir.expr import Expr, Var
 
@@ -33,7 +33,9 @@ def run(
     tensors, scalars, packed = _receive(program.params, program.dims, args)
     if isinstance(program, Kernel):
         if options.check:
-            _watch_undefined(*(t for t in tensors.values() if t.memory.role is Role.OUT))
+            read = prepare(program).scope.uses.read
+            undefined = (t for m, t in tensors.items() if m.role is Role.OUT and m in read)
+            watch_undefined(*undefined)
         _launch(program, tensors, scalars, options)
     else:
         _run_program(program, tensors, scalars, options)
@@ -51,7 +53,7 @@ def _run_program(
         everything[memory] = Tensor(memory, garbage(memory.dtype, shape))
     if options.check:
         undefined = (Role.OUT, Role.BUFFER)
-        _watch_undefined(*(t for m, t in everything.items() if m.role in undefined))
+        watch_undefined(*(t for m, t in everything.items() if m.role in undefined))
     for call in program.calls:
         given: dict[Memory, Tensor] = {}
         values: Scalars = {}
@@ -66,12 +68,6 @@ def _run_program(
         shapes = {n: a.shape for n, a in arrays.items()}
         values = arguments.bind(call.kernel.params, call.kernel.dims, shapes, arrays, values)
         _launch(call.kernel, given, values, options)
-
-
-def _watch_undefined(*tensors: Tensor) -> None:
-    """Reads of these tensors' elements are errors until they are written."""
-    for tensor in tensors:
-        tensor.observers = (Initialised.nowhere(tensor.memory, tensor.shape),)
 
 
 def _launch(
