@@ -151,8 +151,8 @@ def pick_kernel(library: Library, name: str | None, file: Path) -> Kernel:
     if name is not None:
         hint = did_you_mean(name, library) or f"its kernels are {shown}"
         raise error("DSL0912", f"{file} has no kernel {name}", hint=hint)
-    hint = f"say --kernel with one of {shown}" if names else None
-    raise error("DSL0912", f"{file} has {len(names) or 'no'} kernels", hint=hint)
+    choose = f"say --kernel with one of {shown}" if names else None
+    raise error("DSL0912", f"{file} has {len(names) or 'no'} kernels", hint=choose)
 
 
 def picked_kernels(library: Library, name: str | None, file: Path) -> list[Kernel]:
