@@ -22,6 +22,7 @@ from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.printer import print_program
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_passes
+from dslc.compiler.targets import find_target
 from dslc.machines import Machine
 from dslc.runtime.cache import Cache, CacheWarning
 from dslc.signature import Signature
@@ -89,7 +90,7 @@ def build(
     tile: Callable[[], str],
 ) -> Specialization:
     """Compile an elaborated program, or take from the cache what was compiled of it before."""
-    passes = shared_passes()
+    passes = shared_passes(find_target(options.target))
     hashes = Hashes(
         source=digest({"ir": print_program(program, locations=True)}),
         options=digest({"target": options.target, "passes": repr(passes)}),

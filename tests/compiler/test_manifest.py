@@ -6,9 +6,11 @@ import pytest
 from dslc.compiler.artifact import Artifact, Hashes, Param
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import BOOL, F32, F64, I32, INDEX, U8, parse_dtype
-from dslc.compiler.ir import GridAxis, Kernel, Memory, Program, Requirement, Role
+from dslc.compiler.ir import GridAxis, Kernel, Memory, PackedParam, Program, Requirement, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.affine import constant
+from dslc.compiler.layout import local, spatial
+from dslc.compiler.lowbit import storage_for
 from dslc.compiler.manifest import (
     expression_text,
     grid_of,
@@ -136,9 +138,12 @@ def test_a_signature_is_the_callers_side():
     assert made.requires[0].text == "K % 8 == 0"
 
 
-def test_chosen_storages_are_described():
-    made = signature_of(kernel(), {}, {"w": {"scheme": "tiles"}})
-    assert made.params[0].packed == {"scheme": "tiles"}
+def test_a_stored_parameter_is_described_as_the_caller_knows_it():
+    storage = storage_for((8, 8), 4, spatial(8, 1) * local(1, 8))
+    tiles = Memory("w", U8, (ex.index(4), ex.index(2), ex.index(32)), Role.IN)
+    made = kernel(params=(tiles,), packed=(PackedParam("w", U4, (K, N), storage),))
+    expected = Param("w", "u4", "in", ("K", "N"), None, storage.to_data())
+    assert signature_of(made, {}).params == (expected,)
 
 
 def test_grid_and_workspaces():
