@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ def watch_buffer(scope: Scope, tensor: Tensor) -> None:
     tensor.observers = (*more, *tensor.observers)
 
 
-def watch_undefined(*tensors: Tensor) -> None:
+def watch_undefined(tensors: Iterable[Tensor]) -> None:
     """Reads of these tensors' elements are errors until they are written."""
     for tensor in tensors:
         tensor.observers = (Initialised.nowhere(tensor.memory, tensor.shape),)
