@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dslc.compiler.diagnostics import Diagnostic, Label, Loc, Severity
 from dslc.compiler.diagnostics.render import render
-from dslc.compiler.diagnostics.snippet import len_of
+from dslc.compiler.diagnostics.snippet import width
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -113,7 +113,7 @@ def test_any_place_in_any_text_can_be_shown(
     source: str, line: int, col: int, end_line: int, end_col: int
 ) -> None:
     text = shown(at(line, col, end_line, end_col), source)
-    assert all(len_of(shown_line) < 120 for shown_line in text.split("\n"))
+    assert all(width(shown_line) < 120 for shown_line in text.split("\n"))
 
 
 def test_json_has_one_object_a_line_with_all_fields() -> None:
