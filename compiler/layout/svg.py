@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import product
 from html import escape
+from itertools import product
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.layout.banks import BankModel

@@ -124,3 +124,6 @@ def test_a_comparison_names_what_moves():
     assert "by shuffles within each warp of 32 threads" in text
     assert "first / second  local(2, 1)" in compare(c, spatial(8, 4).local(1, 2))
     assert "different shapes" in compare(c, local(2))
+    assert "(0,) is element 0 of thread 0, then element 0 of threads 0, 1" in compare(
+        local(2), replicate(2).local(2)
+    )
