@@ -25,7 +25,7 @@ from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_pas
 from dslc.compiler.targets import find_target
 from dslc.machines import Machine
 from dslc.runtime.cache import Cache, CacheWarning
-from dslc.signature import Signature
+from dslc.signature import Signature, as_choice
 from dslc.specialization import Specialization
 
 CacheChoice: TypeAlias = "bool | str | os.PathLike[str] | None"
@@ -57,9 +57,8 @@ def build_options(
     observers: Iterable[Observer] = (),
 ) -> BuildOptions:
     """The options as `dslc.compile` takes them, with their defaults from the environment."""
-    return BuildOptions(
-        target or default_target(), dict(define or {}), open_cache(cache), tuple(observers)
-    )
+    values = {name: as_choice(name, value) for name, value in (define or {}).items()}
+    return BuildOptions(target or default_target(), values, open_cache(cache), tuple(observers))
 
 
 def cache_folder() -> Path:
@@ -93,7 +92,13 @@ def build(
     passes = shared_passes(find_target(options.target))
     hashes = Hashes(
         source=digest({"ir": print_program(program, locations=True)}),
-        options=digest({"target": options.target, "passes": repr(passes)}),
+        options=digest(
+            {
+                "target": options.target,
+                "passes": repr(passes),
+                "config": repr(sorted(config.items())),
+            }
+        ),
         compiler=compiler_fingerprint(),
         toolchain=machine.toolchain(),
     )

@@ -44,13 +44,13 @@ def gemv(request, monkeypatch):
         passes = lambda target: (*shared(target), LowBit())  # noqa: E731
         monkeypatch.setattr(dslc.building, "shared_passes", passes)
 
-    def compile(dtype):
+    def compiled(dtype):
         kernel = dslc.compile(SOURCE, define={"W": dtype}).gemv
         packed = kernel.specialize().artifact.signature.params[1].packed
         assert (packed or {"scheme": "codes"})["scheme"] == request.param
         return kernel
 
-    return compile
+    return compiled
 
 
 def random_codes(dtype, shape):
@@ -104,6 +104,26 @@ def test_a_row_of_one_axis(dtype):
     kernel = dslc.compile(SOURCE, define={"W": dtype}).line
     codes = random_codes(dtype, 21)
     for w in (codes, kernel.pack("w", codes)):
+        y = np.zeros_like(codes)
+        kernel(w, y)
+        np.testing.assert_array_equal(y, codes)
+
+
+PLAIN_LINE = """
+kernel line(w: i4[K], y: out i4[K]):
+    for k in parallel(range(0, K, 8)):
+        y[k : k + 8] = w[k : k + 8]
+"""
+
+
+@pytest.mark.parametrize("choose", [False, True])
+def test_signed_codes_may_come_as_bytes(monkeypatch, choose):
+    shared = dslc.building.shared_passes
+    if choose:
+        monkeypatch.setattr(dslc.building, "shared_passes", lambda t: (*shared(t), LowBit()))
+    kernel = dslc.compile(PLAIN_LINE).line
+    codes = random_codes("i4", 24)
+    for w in (codes, codes.view(np.uint8), kernel.pack("w", codes)):
         y = np.zeros_like(codes)
         kernel(w, y)
         np.testing.assert_array_equal(y, codes)

@@ -120,7 +120,7 @@ def test_two_layouts_compare(f, g):
 def test_a_comparison_names_what_moves():
     c = parse_layout("local(2, 1).spatial(8, 4).local(1, 2)")
     text = compare(c, spatial(8, 4).local(2, 2))
-    assert "(8, 0) is element 2 of thread 0, then element 0 of thread 16" in text
+    assert "(1, 0) is element 0 of thread 4, then element 2 of thread 0" in text
     assert "by shuffles within each warp of 32 threads" in text
     assert "first / second  local(2, 1)" in compare(c, spatial(8, 4).local(1, 2))
     assert "different shapes" in compare(c, local(2))
