@@ -116,10 +116,22 @@ def run(argv: list[str]) -> int:
     except BrokenPipeError:
         _close_stdout()
         return ExitCode.OK
+    except MemoryError as failure:
+        click.echo(f"dslc: out of memory: {failure}".rstrip(": "), err=True)
+        return ExitCode.USAGE
+    except OSError as failure:
+        if failure.filename is None:
+            return _crashed(failure, argv)
+        click.echo(f"dslc: {failure.filename}: {failure.strerror}", err=True)
+        return ExitCode.USAGE
     except Exception as defect:
-        from dslc.cli.crash import report_crash
+        return _crashed(defect, argv)
 
-        return report_crash(defect, argv)
+
+def _crashed(defect: Exception, argv: list[str]) -> int:
+    from dslc.cli.crash import report_crash
+
+    return report_crash(defect, argv)
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
