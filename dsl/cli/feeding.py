@@ -16,6 +16,7 @@ from dslc.runtime.expression import evaluate
 if TYPE_CHECKING:
     from dslc.compiler.artifact import Param
     from dslc.kernels import Kernel
+    from dslc.signature import Parameter
     from dslc.specialization import Specialization
 
 
@@ -53,7 +54,9 @@ def feed(
         if name not in names:
             hint = did_you_mean(name, names) or f"its parameters are {', '.join(names)}"
             raise error("DSL0911", f"{kernel.name} has no parameter {name}", hint=hint)
-    for name in dims:
+    for name, size in dims.items():
+        if size < 0:
+            raise error("DSL0910", f"--dim {name}={size}: a size is not negative")
         if name not in kernel.dims:
             hint = (
                 did_you_mean(name, kernel.dims)
@@ -63,6 +66,7 @@ def feed(
     sizes = dict(dims)
     for parameter in kernel.parameters:
         array = given.get(parameter.name)
+        _check_kind(parameter, array)
         if isinstance(array, np.ndarray) and len(parameter.dims or ()) == array.ndim:
             sizes |= {
                 d: int(n)
@@ -80,6 +84,18 @@ def feed(
     dtypes = {p.name: p.dtype for p in kernel.parameters}
     written = tuple(p.name for p in kernel.parameters if p.is_written)
     return made, Feed(arguments, dtypes, written)
+
+
+def _check_kind(parameter: Parameter, given: Array | Scalar | None) -> None:
+    is_array = isinstance(given, np.ndarray)
+    if given is None or is_array == (parameter.dims is not None):
+        return
+    if is_array:
+        text = f"--input {parameter.name}: an array, but {parameter} is a scalar"
+        raise error("DSL0911", text, hint=f"write --input {parameter.name}=NUMBER")
+    raise error(
+        "DSL0911", f"--input {parameter.name}={given}: the tensor {parameter} comes from a file"
+    )
 
 
 def _require_sizes(kernel: Kernel, missing: Iterable[str]) -> None:
