@@ -15,6 +15,7 @@ from dslc.compiler.ir.printer import print_program
 from dslc.compiler.ir.program import TileProgram
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.passes.bounds import Bounds
+from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.memory_plan import MemoryPlan
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.split import SplitReduction
@@ -57,6 +58,7 @@ def shared_passes(target: Target = INTERP) -> tuple[Pass, ...]:
         SplitReduction(),
         Simplify(),
         Bounds(),
+        LowBit(),
         MemoryPlan(shared.bytes if shared else None),
     )
 

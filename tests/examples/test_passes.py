@@ -9,7 +9,6 @@ from calls import EXAMPLES, TABLE, hold, problem
 from dslc.checker import CheckedModule, NeedsDims, check_module
 from dslc.compiler import interpreter
 from dslc.compiler.ir import TileProgram
-from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.pipeline import Stage, run_passes, shared_passes
 from dslc.frontend import parse_tile
 from dslc.runtime import packing
@@ -35,8 +34,7 @@ def elaborated(kernel: str, dims: dict[str, int]) -> TileProgram:
 def test_every_pass_keeps_the_meaning(kernel: str, index: int) -> None:
     dims = TABLE[kernel][3][index]
     stages: list[Stage] = []
-    *first, plan = shared_passes()
-    run_passes(elaborated(kernel, dims), (*first, LowBit(), plan), observers=[stages.append])
+    run_passes(elaborated(kernel, dims), shared_passes(), observers=[stages.append])
     for stage in stages:
         posed = problem(kernel, dims, {}, seed=stage.number)
         args = dict(posed.args)

@@ -94,7 +94,9 @@ def test_a_kernel_called_twice_is_changed_once():
 @pytest.mark.parametrize("name", sorted(TARGETS))
 def test_every_target_has_its_passes(name):
     passes = shared_passes(find_target(name))
-    assert [p.name for p in passes] == ["simplify", "split", "simplify", "bounds", "memory-plan"]
+    assert [p.name for p in passes] == [
+        "simplify", "split", "simplify", "bounds", "low-bit", "memory-plan",
+    ]  # fmt: skip
     run_passes(parse_program(TEXT), passes)
 
 
