@@ -12,7 +12,7 @@ from dslc.cli.compiling import (
     compile_options,
     file_argument,
     kernel_option,
-    pick_kernel,
+    picked_kernels,
     set_option,
 )
 from dslc.cli.pages import Documented
@@ -64,7 +64,7 @@ def command(
     from dslc.cli.inputs import parse_definitions
 
     library = options.library(file)
-    kernels = [pick_kernel(library, name, file)] if name else list(library.values())
+    kernels = picked_kernels(library, name, file)
     config = parse_definitions(choices, "--set")
     made = [k.specialize(**_own(k, config, kernels)) for k in kernels]
     if emit:

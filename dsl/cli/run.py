@@ -150,12 +150,16 @@ def _timed(
 ) -> tuple[dict[str, Any], float]:
     """The outputs of the last run, and the median of the runs in seconds."""
     import dslc
+    from dslc.cli.progress import shown_progress
 
     times = []
     arguments: dict[str, Any] = {}
     for _ in range(repeat):
         arguments = fed.fresh()
-        with dslc.options(shuffle=shuffle):
+        with (
+            shown_progress(made.name) as progress,
+            dslc.options(shuffle=shuffle, progress=progress),
+        ):
             begin = time.perf_counter()
             made(**arguments)
             times.append(time.perf_counter() - begin)
