@@ -58,7 +58,8 @@ def shared_passes(target: Target = INTERP) -> tuple[Pass, ...]:
         SplitReduction(),
         Simplify(),
         Bounds(),
-        LowBit(),
+        LowBit(target.warp_size),
+        Bounds(),
         MemoryPlan(shared.bytes if shared else None),
     )
 
