@@ -33,8 +33,8 @@ def test_floats_round_once_as_numpy_does(dtype, op, x, y):
         wanted = kind(NUMPY[op](a, b))
     found = fold_binary(op, x, y, dtype)
     assume(found is not None)
-    np.testing.assert_array_equal(kind(found), wanted)
-    assert float(found) == float(wanted) or np.isnan(wanted)
+    same = float(found) == float(wanted) and np.signbit(found) == np.signbit(wanted)
+    assert same or (np.isnan(found) and np.isnan(wanted))
 
 
 @given(
