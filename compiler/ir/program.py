@@ -68,6 +68,7 @@ class Kernel:
     doc: str | None = None
     loc: Loc | None = None
     packed: tuple[PackedParam, ...] = ()
+    threads: int | None = None
 
     @property
     def tensors(self) -> tuple[Memory, ...]:

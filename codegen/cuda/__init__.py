@@ -1,0 +1,1 @@
+"""CUDA C from scheduled Tile IR."""
