@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
-from dslc.codegen.c_family.emission import Emission
+from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import Chunks, add, chunks, fastest_run, loops
 from dslc.codegen.c_family.registers import Tile, decode
 from dslc.codegen.c_family.scalars import not_negative
@@ -22,7 +22,6 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.linear import to_expr
 from dslc.compiler.layout import Layout
 from dslc.compiler.layout.mode import with_weights
-from dslc.compiler.passes.proof import Proof
 
 MAX_BYTES = 16
 
@@ -46,8 +45,7 @@ def simplified(e: ex.Expr) -> ex.Expr:
 
 def multiple(e: Emission, expression: ex.Expr) -> int:
     """A number that is proved to divide an index expression (0 divides into 0)."""
-    form = e.facts.form(expression)
-    modulus, residue = Proof(e.facts.relations, e.facts.residues).congruence(form)
+    modulus, residue = e.facts.prover.congruence(e.facts.form(expression))
     return gcd(modulus, residue)
 
 
@@ -291,4 +289,4 @@ def _share_copies(e: Emission, tile: Tile) -> None:
     broadcast_copies(e, tile)
 
 
-EMITTERS = {ins.Load: load, ins.Store: store, ins.AtomicAdd: atomic_add}
+EMITTERS: dict[type, Emitter] = {ins.Load: load, ins.Store: store, ins.AtomicAdd: atomic_add}

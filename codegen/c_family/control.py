@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dslc.codegen.c_family.emission import Emission
+from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.registers import Tile
 from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import Value
@@ -135,4 +135,4 @@ def branch(e: Emission, s: ins.If) -> None:
     e.facts = outside
 
 
-EMITTERS = {ins.Let: let, ins.For: for_loop, ins.While: while_loop, ins.If: branch}
+EMITTERS: dict[type, Emitter] = {ins.Let: let, ins.For: for_loop, ins.While: while_loop, ins.If: branch}

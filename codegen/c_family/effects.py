@@ -9,7 +9,7 @@ from dslc.codegen.c_family.accesses import (
     pointer,
     tile_axis,
 )
-from dslc.codegen.c_family.emission import Emission
+from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, loops
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.scalars import not_negative, unsupported
@@ -244,7 +244,7 @@ def _one(e: Emission, region: Region) -> str:
     return f"{pointer(e, region.memory)} + {found.address()}"
 
 
-EMITTERS = {
+EMITTERS: dict[type, Emitter] = {
     ins.Alloc: alloc, ins.Sync: sync, ins.Assert: assertion, ins.Print: show, ins.Gather: gather,
     ins.Scatter: scatter, ins.Scan: scan, ins.Concat: concat, ins.SemaphoreWait: semaphore_wait,
     ins.SemaphoreRelease: semaphore_release,

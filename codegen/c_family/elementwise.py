@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dslc.codegen.c_family import scalars
-from dslc.codegen.c_family.emission import Emission
+from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.registers import Tile
 from dslc.compiler.ir import instructions as ins
 
@@ -134,7 +134,7 @@ def view(e: Emission, s: ins.View) -> None:
         e.out.line(f"{tile.name}[i] = {source};")
 
 
-EMITTERS = {
+EMITTERS: dict[type, Emitter] = {
     ins.Full: full, ins.Undefined: undefined, ins.Arange: arange, ins.Unary: unary,
     ins.Binary: binary, ins.Fma: fma, ins.Where: where, ins.Cast: cast, ins.View: view,
 }  # fmt: skip

@@ -61,8 +61,7 @@ class Emission:
         return self._scalars().is_wide(e)
 
     def _scalars(self) -> Scalars:
-        reads = _Reads(self)
-        return Scalars(self.variables, reads, frozenset(self.wide))
+        return Scalars(self.variables, lambda v: self.tile(v).read("0"), frozenset(self.wide))
 
     def declare(self, var: ex.Var, *, wide: bool = False) -> str:
         """The C type and name of a new scalar variable."""
@@ -120,17 +119,6 @@ class Emission:
         """Bytes of shared memory for the duration of one instruction (with barriers around it)."""
         self.scratch_bytes = max(self.scratch_bytes, -(-size // 16) * 16)
         return "scratch"
-
-
-class _Reads:
-    """Rank-0 tiles as scalars: every thread holds the element."""
-
-    def __init__(self, emission: Emission) -> None:
-        self._emission = emission
-
-    def __getitem__(self, value: object) -> str:
-        assert isinstance(value, Value)
-        return self._emission.tile(value).read("0")
 
 
 def _layout(value: Value) -> Any:

@@ -6,7 +6,7 @@ from math import prod
 
 from dslc.codegen.c_family import control
 from dslc.codegen.c_family.accesses import first_copy
-from dslc.codegen.c_family.emission import Emission
+from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.registers import Tile
 from dslc.compiler.ir import instructions as ins
@@ -74,4 +74,4 @@ def _linear(at: list[str], shape: list[int]) -> str:
     return text
 
 
-EMITTERS = {ins.Dot: dot}
+EMITTERS: dict[type, Emitter] = {ins.Dot: dot}

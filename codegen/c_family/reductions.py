@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dslc.codegen.c_family import scalars
 from dslc.codegen.c_family.ctypes_of import element_type
-from dslc.codegen.c_family.emission import Emission
+from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.remap import move
@@ -17,7 +17,7 @@ from dslc.codegen.c_family.writer import Writer
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import TileType, Value
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.layout import Layout, Mode, reduce, unsqueeze
+from dslc.compiler.layout import Layout, reduce, unsqueeze
 from dslc.compiler.layout.mode import with_weights
 
 _BINARY = {"sum": "add", "max": "max", "min": "min", "any": "or", "all": "and"}
@@ -75,7 +75,7 @@ class Fold:
 def reduced_layout(layout: Layout, axis: int, keepdims: bool) -> Layout:
     """The layout of a reduction's result: copies where threads shared the axis."""
     found = reduce(layout, [axis])
-    return unsqueeze(found, axis) if keepdims else found
+    return unsqueeze(found, [axis]) if keepdims else found
 
 
 def emit_reduce(e: Emission, s: ins.Reduce) -> None:
@@ -205,5 +205,4 @@ def _finish(e: Emission, s: ins.Reduce, layout: Layout, array: str) -> None:
         move(e, s.out, tile, lambda i: i)
 
 
-EMITTERS = {ins.Reduce: emit_reduce}
-_ = Mode
+EMITTERS: dict[type, Emitter] = {ins.Reduce: emit_reduce}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dslc.codegen.c_family.accesses import first_copy
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
-from dslc.codegen.c_family.emission import Emission
+from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.registers import Tile
 from dslc.compiler.ir import Value
@@ -287,7 +287,7 @@ def convert_layout(e: Emission, s: ins.ConvertLayout) -> None:
     move(e, s.out, e.tile(s.x), lambda i: i)
 
 
-EMITTERS = {
+EMITTERS: dict[type, Emitter] = {
     ins.Broadcast: broadcast, ins.Reshape: reshape, ins.Transpose: transpose,
     ins.Extract: extract, ins.Repeat: repeat, ins.ConvertLayout: convert_layout,
 }  # fmt: skip

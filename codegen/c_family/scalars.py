@@ -6,13 +6,14 @@ product of two of them is computed in `long long`, so that index arithmetic neve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf, isinf, isnan
 
 from dslc.codegen.c_family.ctypes_of import element_type
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind
+from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 
 _INFIX = {
@@ -61,7 +62,7 @@ class Scalars:
     """
 
     names: Mapping[ex.Var, str]
-    reads: Mapping[object, str]
+    reads: Callable[[Value], str]
     wide: frozenset[ex.Var] = frozenset()
 
     def text(self, e: ex.Expr) -> str:
@@ -72,7 +73,7 @@ class Scalars:
             case ex.Var():
                 return self.names[e]
             case ex.Read(value=value):
-                return self.reads[value]
+                return self.reads(value)
             case ex.Select(condition=c, x=x, y=y):
                 return f"({self.text(c)} ? {self.text(x)} : {self.text(y)})"
             case ex.Convert(x=x, dtype=dtype, saturate=saturate):

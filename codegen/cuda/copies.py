@@ -6,7 +6,7 @@ from math import gcd, prod
 
 from dslc.codegen.c_family.accesses import Access, access, pointer
 from dslc.codegen.c_family.ctypes_of import memory_bits
-from dslc.codegen.c_family.emission import Emission
+from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import instructions as ins
@@ -87,4 +87,4 @@ def wait(e: Emission, s: ins.WaitGroup) -> None:
     e.out.line(f"copy_wait<{s.pending}>();")
 
 
-EMITTERS = {ins.CopyAsync: copy_async, ins.CommitGroup: commit, ins.WaitGroup: wait}
+EMITTERS: dict[type, Emitter] = {ins.CopyAsync: copy_async, ins.CommitGroup: commit, ins.WaitGroup: wait}

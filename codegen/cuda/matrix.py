@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dslc.codegen.c_family import control, products
-from dslc.codegen.c_family.emission import Emission
+from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout, divide, permute
@@ -106,4 +106,4 @@ def _words(count: int, operand: tuple[str, Layout]) -> int:
     return count // 2  # two halves a register
 
 
-EMITTERS = {ins.Dot: dot}
+EMITTERS: dict[type, Emitter] = {ins.Dot: dot}

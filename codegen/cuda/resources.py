@@ -1,0 +1,52 @@
+"""What a compiled kernel takes of a multiprocessor, as the assembler reports it (`ptxas -v`)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_ENTRY = re.compile(r"Compiling entry function '([^']+)'")
+_STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_SHARED = re.compile(r"(\d+) bytes smem")
+_BARRIERS = re.compile(r"used (\d+) barriers")
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """Of one kernel: registers of a thread; bytes of stack and spills of a thread; static shared bytes.
+
+    Shared memory that the launch asks for is not in it.
+    """
+
+    registers: int
+    stack: int = 0
+    spill_stores: int = 0
+    spill_loads: int = 0
+    shared: int = 0
+    barriers: int = 0
+
+    @property
+    def spills(self) -> bool:
+        """Whether registers were spilled to memory, or an array of registers was indexed there."""
+        return bool(self.stack or self.spill_stores or self.spill_loads)
+
+
+def parse_resources(log: str) -> dict[str, Resources]:
+    """The resources of every kernel by its name, from the log of `ptxas -v`."""
+    found: dict[str, Resources] = {}
+    name, stack = "", (0, 0, 0)
+    for line in log.splitlines():
+        if entry := _ENTRY.search(line):
+            name, stack = entry[1], (0, 0, 0)
+        elif frame := _STACK.search(line):
+            stack = (int(frame[1]), int(frame[2]), int(frame[3]))
+        elif name and (used := _USED.search(line)):
+            shared, barriers = _number(_SHARED, line), _number(_BARRIERS, line)
+            found[name] = Resources(int(used[1]), *stack, shared, barriers)
+    return found
+
+
+def _number(pattern: re.Pattern[str], line: str) -> int:
+    match = pattern.search(line)
+    return int(match[1]) if match else 0
