@@ -271,6 +271,10 @@ def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
     out = e.new(s.out, zero=True) if s.out is not None else None
     dtype = found.memory.dtype
     once = first_copy(tile.layout)
+    counts = dtype.is_integer and tile.layout.elements == 1
+    if counts:  # a counter orders what the block wrote before and reads after
+        e.out.line("__threadfence();")
+        e.out.line("__syncthreads();")
     with loops(e.out, found.runs):
         inside = " && ".join(p for p in (once, found.inside()) if p) or "true"
         with e.out.block(f"if ({inside})"):
@@ -280,6 +284,8 @@ def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
             e.out.line(line)
     if out is not None and once:
         _share_copies(e, out)
+    if counts:
+        e.out.line("__threadfence();")
 
 
 def _share_copies(e: Emission, tile: Tile) -> None:

@@ -38,7 +38,8 @@ class Writer:
     def loop(self, var: str, count: int, *, unroll: bool = True) -> Iterator[None]:
         """A counted loop, unrolled; one turn needs no loop."""
         if count == 1:
-            with self.block(f"const int {var} = 0; "):
+            with self.block(""):
+                self.line(f"const int {var} = 0;")
                 yield
             return
         if unroll:

@@ -249,3 +249,35 @@ DEVICE void mma_m16n8k16_bf16(float* d, const unsigned* a, const unsigned* b) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+
+DEVICE int atomic_add_i32(int* p, int x) { return atomicAdd(p, x); }
+
+DEVICE unsigned atomic_add_u32(unsigned* p, unsigned x) { return atomicAdd(p, x); }
+
+DEVICE long long atomic_add_i64(long long* p, long long x) {
+  return (long long)atomicAdd((unsigned long long*)p, (unsigned long long)x);
+}
+
+DEVICE unsigned long long atomic_add_u64(unsigned long long* p, unsigned long long x) { return atomicAdd(p, x); }
+
+DEVICE float atomic_add_f32(float* p, float x) { return atomicAdd(p, x); }
+
+DEVICE double atomic_add_f64(double* p, double x) { return atomicAdd(p, x); }
+
+DEVICE float atomic_add_f16(unsigned short* p, float x) {
+  unsigned short seen = *(volatile unsigned short*)p, old;
+  do {
+    old = seen;
+    seen = atomicCAS(p, old, (unsigned short)encode_f16(decode_f16(old) + x));
+  } while (seen != old);
+  return decode_f16(old);
+}
+
+DEVICE float atomic_add_bf16(unsigned short* p, float x) {
+  unsigned short seen = *(volatile unsigned short*)p, old;
+  do {
+    old = seen;
+    seen = atomicCAS(p, old, (unsigned short)encode_bf16(decode_bf16(old) + x));
+  } while (seen != old);
+  return decode_bf16(old);
+}
