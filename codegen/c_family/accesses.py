@@ -6,7 +6,6 @@ layout, the access units (16 bytes) and the alignment that is proved allow.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
 
@@ -19,7 +18,7 @@ from dslc.compiler.dtypes import INDEX, DType, Kind
 from dslc.compiler.ir import Memory, Place, Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.linear import to_expr
+from dslc.compiler.ir.affine import simplify
 from dslc.compiler.layout import Layout
 from dslc.compiler.layout.mode import with_weights
 
@@ -32,15 +31,8 @@ def strides(memory: Memory) -> tuple[ex.Expr, ...]:
         return memory.strides
     found: list[ex.Expr] = [ex.index(1)]
     for extent in memory.shape[:0:-1]:
-        found.append(simplified(ex.Binary("mul", found[-1], extent, INDEX)))
+        found.append(simplify(ex.Binary("mul", found[-1], extent, INDEX)))
     return tuple(reversed(found))
-
-
-def simplified(e: ex.Expr) -> ex.Expr:
-    """The expression with its constants folded."""
-    from dslc.compiler.ir.affine import simplify
-
-    return simplify(e)
 
 
 def multiple(e: Emission, expression: ex.Expr) -> int:
@@ -92,7 +84,9 @@ class Access:
     def address(self) -> str:
         """The offset in elements of a chunk's first element."""
         if self.memory.layout is not None:
-            return swizzled_address(self.memory.layout, [self.coordinate(a) for a in range(self.memory.rank)])
+            return swizzled_address(
+                self.memory.layout, [self.coordinate(a) for a in range(self.memory.rank)]
+            )
         shared = self.memory.place is Place.SHARED
         parts = []
         for axis, stride in enumerate(strides(self.memory)):
@@ -201,10 +195,11 @@ def move(e: Emission, tile: Tile, element: str, width: int, source: str, dtype: 
     else:
         for j in range(width):
             raw = f"({source})[{j}]"
-            e.out.line(_set(tile, add(element, str(j)), raw, dtype))
+            e.out.line(set_code(tile, add(element, str(j)), raw, dtype))
 
 
-def _set(tile: Tile, i: str, raw: str, dtype: DType) -> str:
+def set_code(tile: Tile, i: str, raw: str, dtype: DType) -> str:
+    """The statement that puts a storage code into element i."""
     if tile.words == tile.count and dtype.bits >= 32:
         return f"{tile.name}[{i}] = {raw};"
     if dtype.kind is Kind.BOOL:
@@ -258,41 +253,10 @@ def _store_chunk(e: Emission, found: Access, tile: Tile) -> None:
 
 def code(tile: Tile, i: str) -> str:
     """The storage code of an element."""
-    if tile.words == tile.count and tile.dtype.bits >= 32 or tile.dtype.kind is Kind.BOOL:
+    if (tile.words == tile.count and tile.dtype.bits >= 32) or tile.dtype.kind is Kind.BOOL:
         return f"{tile.name}[{i}]"
     bits = f"get_bits<{tile.dtype.bits}>({tile.name}, {i})"
     return decode(bits, tile.dtype) if tile.dtype.is_integer else bits
 
 
-def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
-    """Each element added atomically."""
-    tile = e.tile(s.x)
-    found = access(e, s.region, tile.layout, 1)
-    out = e.new(s.out, zero=True) if s.out is not None else None
-    dtype = found.memory.dtype
-    once = first_copy(tile.layout)
-    counts = dtype.is_integer and tile.layout.elements == 1
-    if counts:  # a counter orders what the block wrote before and reads after
-        e.out.line("__threadfence();")
-        e.out.line("__syncthreads();")
-    with loops(e.out, found.runs):
-        inside = " && ".join(p for p in (once, found.inside()) if p) or "true"
-        with e.out.block(f"if ({inside})"):
-            to = f"{pointer(e, found.memory)} + {found.address()}"
-            call = f"atomic_add_{dtype.name}({to}, {tile.read(found.runs.element)})"
-            line = f"{call};" if out is None else out.write(found.runs.element, call)
-            e.out.line(line)
-    if out is not None and once:
-        _share_copies(e, out)
-    if counts:
-        e.out.line("__threadfence();")
-
-
-def _share_copies(e: Emission, tile: Tile) -> None:
-    """Hand what the first copies hold to the threads that hold the same elements."""
-    from dslc.codegen.c_family.remap import broadcast_copies
-
-    broadcast_copies(e, tile)
-
-
-EMITTERS: dict[type, Emitter] = {ins.Load: load, ins.Store: store, ins.AtomicAdd: atomic_add}
+EMITTERS: dict[type, Emitter] = {ins.Load: load, ins.Store: store}

@@ -123,7 +123,9 @@ def branch(e: Emission, s: ins.If) -> None:
     """Two branches and what they join."""
     _open(e, [(j.result, None) for j in s.joined])
     outside = e.facts
-    for k, (body, word) in enumerate(((s.then, f"if ({e.scalar(s.condition)})"), (s.otherwise, "else"))):
+    for k, (body, word) in enumerate(
+        ((s.then, f"if ({e.scalar(s.condition)})"), (s.otherwise, "else"))
+    ):
         handed = [(j.result, j.otherwise if k else j.then) for j in s.joined]
         if k and not body and not handed:
             continue
@@ -135,4 +137,9 @@ def branch(e: Emission, s: ins.If) -> None:
     e.facts = outside
 
 
-EMITTERS: dict[type, Emitter] = {ins.Let: let, ins.For: for_loop, ins.While: while_loop, ins.If: branch}
+EMITTERS: dict[type, Emitter] = {
+    ins.Let: let,
+    ins.For: for_loop,
+    ins.While: while_loop,
+    ins.If: branch,
+}

@@ -1,10 +1,13 @@
-"""Elementwise instructions and casts: one loop over the elements, or over words where pairs are native."""
+"""Elementwise instructions and casts: a loop over elements, or over words where pairs are native."""
 
 from __future__ import annotations
 
 from dslc.codegen.c_family import scalars
+from dslc.codegen.c_family.ctypes_of import is_packed
 from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.registers import Tile
+from dslc.compiler.dtypes import limits
 from dslc.compiler.ir import instructions as ins
 
 _PAIRS = {"add": "add", "sub": "sub", "mul": "mul"}
@@ -15,11 +18,6 @@ def full(e: Emission, s: ins.Full) -> None:
     """One scalar in every element."""
     tile = e.new(s.out)
     value = e.scalar(s.value)
-    if tile.dtype.name == "bool" or tile.words == tile.count:
-        name = e.temporary(tile, value)
-        with e.out.loop("i", tile.count):
-            e.out.line(tile.write("i", name))
-        return
     name = e.temporary(tile, value)
     with e.out.loop("i", tile.count):
         e.out.line(tile.write("i", name))
@@ -33,8 +31,6 @@ def undefined(e: Emission, s: ins.Undefined) -> None:
 def arange(e: Emission, s: ins.Arange) -> None:
     """The index itself."""
     tile = e.new(s.out)
-    from dslc.codegen.c_family.indexing import add, chunks, loops
-
     found = chunks(tile.layout, 1, e.out)
     base = e.bases.base(tile.layout, 0)
     with loops(e.out, found):
@@ -109,8 +105,6 @@ def _converted(x: Tile, to: Tile, i: str) -> str:
 def _saturated(x: Tile, to: Tile, i: str) -> str:
     if not to.dtype.is_float:
         return scalars.convert(x.read(i), x.dtype, to.dtype, saturate=True)
-    from dslc.compiler.dtypes import limits
-
     most = scalars.float_literal(limits(to.dtype).greatest)
     text = scalars.convert(x.read(i), x.dtype, to.dtype)
     return f"fminf(fmaxf({text}, -{most}), {most})" if to.dtype.bits <= 32 else text
@@ -119,8 +113,6 @@ def _saturated(x: Tile, to: Tile, i: str) -> str:
 def view(e: Emission, s: ins.View) -> None:
     """The same registers under another name; what is not packed moves by its bits."""
     x = e.tile(s.x)
-    from dslc.codegen.c_family.ctypes_of import is_packed
-
     if is_packed(x.dtype) and is_packed(s.out.type.dtype):
         e.alias(s.out, x)
         return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed, scalar_type
 from dslc.codegen.c_family.indexing import ThreadBases
@@ -22,7 +22,6 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.passes.facts import Facts, kernel_facts
 
-I = TypeVar("I")
 Emitter = Callable[["Emission", Any], None]
 
 
@@ -46,7 +45,7 @@ class Emission:
     bases: ThreadBases = field(init=False)
 
     def __post_init__(self) -> None:
-        self.out._names = self.head._names  # one set of names  # noqa: SLF001
+        self.out._names = self.head._names  # one set of names
         self.bases = ThreadBases(self.head, "tid")
         self.facts = kernel_facts(self.kernel)
 

@@ -38,15 +38,21 @@ def dot(e: Emission, s: ins.Dot) -> None:
         with e.out.block(f"for (int j = 0; j < {bound}; ++j)"):
             found = chunks(out.layout, 1, e.out)
             with loops(e.out, found):
-                at = [add(e.bases.base(out.layout, d), found.offset(d)) for d in range(len(batch) + 2)]
+                at = [
+                    add(e.bases.base(out.layout, d), found.offset(d)) for d in range(len(batch) + 2)
+                ]
                 z = _linear([f"({x})" for x in at[:-2]], batch)
                 x = f"{left}[(({z}) * {m} + {at[-2]}) * {slab} + j]"
                 y = f"{right}[(({z}) * {slab} + j) * {n} + {at[-1]}]"
                 i = found.element
                 if ctype == "int":
-                    e.out.line(f"{out.name}[{i}] = (int)((unsigned){out.name}[{i}] + (unsigned){x} * (unsigned){y});")
+                    e.out.line(
+                        f"{out.name}[{i}] = (int)((unsigned){out.name}[{i}] + (unsigned){x} * (unsigned){y});"
+                    )
                 else:
-                    e.out.line(f"{out.name}[{i}] = fma{'f' if width == 4 else ''}({x}, {y}, {out.name}[{i}]);")
+                    e.out.line(
+                        f"{out.name}[{i}] = fma{'f' if width == 4 else ''}({x}, {y}, {out.name}[{i}]);"
+                    )
     e.out.line("__syncthreads();")
 
 

@@ -5,6 +5,7 @@ The result has the operand's layout with the axis reduced: every thread that too
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from dslc.codegen.c_family import scalars
@@ -45,8 +46,11 @@ class Fold:
         if self.op in ("any", "all"):
             return "true" if self.op == "all" else "false"
         if self.op == "sum":
-            return scalars.literal(0, self.dtype) if not self.dtype.is_float else scalars.float_literal(
-                -0.0, double=self.dtype.bits == 64)
+            return (
+                scalars.literal(0, self.dtype)
+                if not self.dtype.is_float
+                else scalars.float_literal(-0.0, double=self.dtype.bits == 64)
+            )
         greatest = self.op in ("min", "argmin")
         if self.dtype.is_float:
             return scalars.float_literal(
@@ -67,7 +71,9 @@ class Fold:
         sign = ">" if self.op == "argmax" else "<"
         better = f"({y} {sign} {value}) || ({y} == {value} && {j} < {index})"
         if self.dtype.is_float:  # the first NaN wins, as in NumPy
-            better = f"{value} == {value} ? ({y} != {y} || {better}) : ({y} != {y} && {j} < {index})"
+            better = (
+                f"{value} == {value} ? ({y} != {y} || {better}) : ({y} != {y} && {j} < {index})"
+            )
         with out.block(f"if ({better})"):
             out.line(f"{value} = {y}; {index} = {j};")
 
@@ -105,8 +111,6 @@ def _registers(e: Emission, x: Tile, axis: int, fold: Fold, part: str, place: st
     digits = with_weights(x.layout.local_modes)
     kept = [m for m in x.layout.local_modes if m.axis != axis]
     weights = {id(m): w for m, w in with_weights(tuple(kept))}
-    from contextlib import ExitStack
-
     with ExitStack() as stack:
         element, target, along = [], [], []
         for mode, weight in digits:
@@ -129,7 +133,7 @@ def _registers(e: Emission, x: Tile, axis: int, fold: Fold, part: str, place: st
 
 
 def _split_axis(layout: Layout, axis: int, warp: int) -> tuple[list[int], list[tuple[int, int]]]:
-    """The xor distances of the axis' lanes, and (weight, size) of its digits that no shuffle reaches."""
+    """The xor distances of the axis' lanes; (weight, size) of digits that no shuffle reaches."""
     lanes: list[int] = []
     warps: list[tuple[int, int]] = []
     for mode, weight in with_weights(layout.spatial_modes):
@@ -179,8 +183,6 @@ def _across_warps(
     e.out.line(f"const int {group} = {first};")
     with e.out.loop("i", count):
         e.out.line(f"{part}[i] = {fold.start()};" + (f" {place}[i] = 0x7fffffff;" if place else ""))
-        from contextlib import ExitStack
-
         with ExitStack() as stack:
             at = [group]
             for k, (weight, size) in enumerate(digits):

@@ -11,16 +11,15 @@ from collections.abc import Callable
 from math import prod
 
 import numpy as np
-from numpy.typing import NDArray
-
 from dslc.codegen.c_family.accesses import first_copy
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
 from dslc.codegen.c_family.emission import Emission, Emitter
-from dslc.codegen.c_family.indexing import add, chunks, loops
+from dslc.codegen.c_family.indexing import Chunks, add, chunks, loops
 from dslc.codegen.c_family.registers import Tile
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout
+from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 Source = Callable[[Indices], Indices]  # rows of result indices -> rows of operand indices
@@ -30,7 +29,9 @@ def flat(layout: Layout) -> Indices:
     """The row-major number of each element: [threads, locals]."""
     table = layout.table()
     strides = np.array([prod(layout.shape[k + 1 :]) for k in range(layout.rank)], dtype=np.int64)
-    return (table * strides).sum(axis=-1) if layout.rank else np.zeros(table.shape[:2], np.int64)
+    if not layout.rank:
+        return np.zeros(table.shape[:2], np.int64)
+    return np.asarray((table * strides).sum(axis=-1))
 
 
 def registers(to: Layout, source: Layout, wanted: Indices) -> list[int] | None:
@@ -116,7 +117,7 @@ def _copy_element(to: Tile, i: str, x: Tile, pick: str) -> str:
     return f"set_bits<{bits}>({to.name}, {i}, get_bits<{bits}>({x.name}, {pick}));"
 
 
-def _cell(x: Tile) -> tuple[str, str, str]:
+def cell(x: Tile) -> tuple[str, str, str]:
     """How an element lies in scratch: C type, how it is put, how it is taken."""
     if not is_packed(x.dtype):
         return element_type(x.dtype), "{0}[{1}]", "{0}[{1}] = {2};"
@@ -129,7 +130,7 @@ def _cell(x: Tile) -> tuple[str, str, str]:
 def _through_shared(e: Emission, out: Value, x: Tile, wanted: Indices) -> None:
     """Write the operand row-major, read the result where its elements lie."""
     tile = e.new(out)
-    ctype, put, take = _cell(x)
+    ctype, put, take = cell(x)
     size = {"float": 4, "int": 4, "unsigned": 4, "bool": 1, "unsigned short": 2, "unsigned char": 1}
     total = prod(x.layout.shape)
     area = e.scratch(total * size.get(ctype, 8))
@@ -138,7 +139,7 @@ def _through_shared(e: Emission, out: Value, x: Tile, wanted: Indices) -> None:
     found = chunks(x.layout, 1, e.out)
     once = first_copy(x.layout)
     with loops(e.out, found):
-        at = _row_major(e, x.layout, found)
+        at = row_major(e, x.layout, found)
         line = f"{cells}[{at}] = {put.format(x.name, found.element)};"
         e.out.line(f"if ({once}) {line}" if once else line)
     e.out.line("__syncthreads();")
@@ -146,11 +147,12 @@ def _through_shared(e: Emission, out: Value, x: Tile, wanted: Indices) -> None:
     e.out.line("__syncthreads();")
 
 
-def _row_major(e: Emission, layout: Layout, found: object) -> str:
+def row_major(e: Emission, layout: Layout, found: Chunks) -> str:
+    """The row-major number of a chunk's first element."""
     parts = []
     for axis in range(layout.rank):
         stride = prod(layout.shape[axis + 1 :])
-        at = add(e.bases.base(layout, axis), found.offset(axis))  # type: ignore[attr-defined]
+        at = add(e.bases.base(layout, axis), found.offset(axis))
         if at != "0":
             parts.append(at if stride == 1 else f"({at}) * {stride}")
     return add(*parts) if parts else "0"
@@ -207,19 +209,21 @@ def _digit(column: Indices, weight: int, threads: int) -> tuple[int, int]:
 
 def broadcast_copies(e: Emission, tile: Tile) -> None:
     """Hand what the first of several copies holds to the others."""
-    ctype, put, take = _cell(tile)
+    ctype, put, take = cell(tile)
     total = prod(tile.layout.shape)
     area = e.scratch(total * 8)
     cells = f"(({ctype}*){area})"
     found = chunks(tile.layout, 1, e.out)
     e.out.line("__syncthreads();")
     with loops(e.out, found):
-        at = _row_major(e, tile.layout, found)
-        e.out.line(f"if ({first_copy(tile.layout)}) {cells}[{at}] = {put.format(tile.name, found.element)};")
+        at = row_major(e, tile.layout, found)
+        e.out.line(
+            f"if ({first_copy(tile.layout)}) {cells}[{at}] = {put.format(tile.name, found.element)};"
+        )
     e.out.line("__syncthreads();")
     found = chunks(tile.layout, 1, e.out)
     with loops(e.out, found):
-        at = _row_major(e, tile.layout, found)
+        at = row_major(e, tile.layout, found)
         e.out.line(take.format(tile.name, found.element, f"{cells}[{at}]"))
     e.out.line("__syncthreads();")
 
@@ -243,7 +247,7 @@ def reshape(e: Emission, s: ins.Reshape) -> None:
 
 def _ravel(rows: Indices, shape: tuple[int, ...]) -> Indices:
     strides = np.array([prod(shape[k + 1 :]) for k in range(len(shape))], dtype=np.int64)
-    return (rows * strides).sum(axis=-1)
+    return np.asarray((rows * strides).sum(axis=-1))
 
 
 def _unravel(numbers: Indices, shape: tuple[int, ...]) -> Indices:

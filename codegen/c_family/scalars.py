@@ -44,7 +44,8 @@ def float_literal(value: float, *, double: bool = False) -> str:
     """A float in C, exact."""
     if isnan(value) or isinf(value):
         if double:
-            return f"__longlong_as_double({'0x7ff8' if isnan(value) else '0x7ff0' if value > 0 else '0xfff0'}000000000000ll)"
+            top = "0x7ff8" if isnan(value) else "0x7ff0" if value > 0 else "0xfff0"
+            return f"__longlong_as_double({top}000000000000ll)"
         bits = "0x7fc00000" if isnan(value) else "0x7f800000" if value == inf else "0xff800000"
         return f"__uint_as_float({bits}u)"
     text = repr(value)

@@ -8,7 +8,6 @@ from dslc.codegen.c_family.accesses import Access, access, pointer
 from dslc.codegen.c_family.ctypes_of import memory_bits
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
-from dslc.compiler.ir import Region
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout, Mode
 
@@ -44,15 +43,11 @@ def copy_async(e: Emission, s: ins.CopyAsync) -> None:
         width = size * 8 // bits
         if width and shape and shape[-1] % width == 0:
             layout = spread(shape, e.threads, width)
-            to, source = access(e, s.dst, layout), access(e, _like(s.src, s.dst), layout)
+            to, source = access(e, s.dst, layout), access(e, s.src, layout)
             if to.width % width == 0 and source.width % width == 0:
                 _copy(e, s, layout, width, size)
                 return
     _by_elements(e, s)
-
-
-def _like(src: Region, dst: Region) -> Region:
-    return src
 
 
 def _copy(e: Emission, s: ins.CopyAsync, layout: Layout, width: int, size: int) -> None:
@@ -62,7 +57,9 @@ def _copy(e: Emission, s: ins.CopyAsync, layout: Layout, width: int, size: int) 
         inside = source.inside() or "true"
         target = f"{pointer(e, s.dst.memory)} + {to.address()}"
         origin = f"{pointer(e, s.src.memory)} + {source.address()}"
-        e.out.line(f"copy_async_{size}({target}, {inside} ? {origin} : {pointer(e, s.src.memory)}, {inside});")
+        e.out.line(
+            f"copy_async_{size}({target}, {inside} ? {origin} : {pointer(e, s.src.memory)}, {inside});"
+        )
 
 
 def _by_elements(e: Emission, s: ins.CopyAsync) -> None:
@@ -87,4 +84,8 @@ def wait(e: Emission, s: ins.WaitGroup) -> None:
     e.out.line(f"copy_wait<{s.pending}>();")
 
 
-EMITTERS: dict[type, Emitter] = {ins.CopyAsync: copy_async, ins.CommitGroup: commit, ins.WaitGroup: wait}
+EMITTERS: dict[type, Emitter] = {
+    ins.CopyAsync: copy_async,
+    ins.CommitGroup: commit,
+    ins.WaitGroup: wait,
+}

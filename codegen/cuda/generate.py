@@ -6,18 +6,21 @@ from math import prod
 
 from dslc.codegen.c_family import (
     accesses,
+    atomics,
     control,
     effects,
     elementwise,
+    gathers,
+    printing,
     reductions,
     remap,
+    staging,
 )
-from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type, scalar_type
+from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
 from dslc.codegen.cuda import copies, matrix
 from dslc.codegen.cuda.prelude import used
 from dslc.compiler.diagnostics import error
-from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import Kernel, Memory, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -26,9 +29,9 @@ from dslc.compiler.ir.traverse import walk
 
 EMITTERS = table(
     elementwise.EMITTERS, control.EMITTERS, accesses.EMITTERS, remap.EMITTERS,
-    reductions.EMITTERS, effects.EMITTERS, matrix.EMITTERS, copies.EMITTERS,
+    reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
+    printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, copies.EMITTERS,
 )  # fmt: skip
-_GRID = ("blockIdx.x", "blockIdx.y", "blockIdx.z")
 
 
 def emit(kernel: Kernel) -> tuple[str, int]:
@@ -93,10 +96,15 @@ def _turn(e: Emission) -> None:
     axes = e.kernel.grid
     if not axes:
         return
-    e.head.line("long long turn = blockIdx.x;" if len(axes) > 1 else "const long long turn = blockIdx.x;")
+    e.head.line(
+        "long long turn = blockIdx.x;" if len(axes) > 1 else "const long long turn = blockIdx.x;"
+    )
     for k, axis in reversed(list(enumerate(axes))):
-        count = f"{e.scalar(axis.stop)}" if axis.start == ex.index(0) else (
-            f"({e.scalar(axis.stop)} - {e.scalar(axis.start)})")
+        count = (
+            f"{e.scalar(axis.stop)}"
+            if axis.start == ex.index(0)
+            else (f"({e.scalar(axis.stop)} - {e.scalar(axis.start)})")
+        )
         if axis.step != ex.index(1):
             step = e.scalar(axis.step)
             count = f"(({count} + {step} - 1) / {step})"
@@ -127,7 +135,6 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int) -> str:
 def check(kernel: Kernel) -> None:
     """Refuse what this machine cannot run."""
     if kernel.threads is None or kernel.threads > 1024:
-        raise error("DSL0590", f"a block has at most 1024 threads, not {kernel.threads}", kernel.loc)
-
-
-_ = (scalar_type, Kind, _GRID)
+        raise error(
+            "DSL0590", f"a block has at most 1024 threads, not {kernel.threads}", kernel.loc
+        )

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
-
 from dslc.codegen.c_family import control, products
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout, divide, permute
 from dslc.compiler.targets import Atom, find_target
+from numpy.typing import NDArray
 
 _FUNCTIONS = {
     ("mma.m16n8k16", "f16"): "mma_m16n8k16_f16",
@@ -57,7 +56,9 @@ def dot(e: Emission, s: ins.Dot) -> None:
     out = e.new(s.out, zero=s.acc is None)
     if s.acc is not None:
         control.copy(e, out, e.tile(s.acc))
-    _emit(e, function, atom, (a.name, a.layout), (b.name, b.layout), (out.name, out.layout), swapped)
+    _emit(
+        e, function, atom, (a.name, a.layout), (b.name, b.layout), (out.name, out.layout), swapped
+    )
 
 
 def _atom(name: str) -> Atom:
