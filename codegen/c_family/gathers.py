@@ -100,9 +100,8 @@ def scatter(e: Emission, s: ins.Scatter) -> None:
         )
         condition = " && ".join(c for c in (once, inside) if c)
         to = f"({pointer(e, s.region.memory)})[{where}]"
-        e.out.line(
-            f"if ({condition}) {to} = ({memory_type(s.region.memory.dtype)}){code(tile, found.element)};"
-        )
+        stored = f"({memory_type(s.region.memory.dtype)}){code(tile, found.element)}"
+        e.out.line(f"if ({condition}) {to} = {stored};")
 
 
 EMITTERS: dict[type, Emitter] = {ins.Gather: gather, ins.Scatter: scatter}

@@ -46,9 +46,8 @@ def dot(e: Emission, s: ins.Dot) -> None:
                 y = f"{right}[(({z}) * {slab} + j) * {n} + {at[-1]}]"
                 i = found.element
                 if ctype == "int":
-                    e.out.line(
-                        f"{out.name}[{i}] = (int)((unsigned){out.name}[{i}] + (unsigned){x} * (unsigned){y});"
-                    )
+                    total = f"(unsigned){out.name}[{i}] + (unsigned){x} * (unsigned){y}"
+                    e.out.line(f"{out.name}[{i}] = (int)({total});")
                 else:
                     e.out.line(
                         f"{out.name}[{i}] = fma{'f' if width == 4 else ''}({x}, {y}, {out.name}[{i}]);"
