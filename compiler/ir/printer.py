@@ -23,7 +23,7 @@ statement:
     memory    = "@" NAME ":" ROLE PLACE? DTYPE "[" expr,* "]" ("strides" "(" expr,* ")")? layout?
                 ("packed" NAME)? ("offset" INT)? at?
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
-              | "packed" NAME ":" DTYPE "[" expr,* "]" layout
+              | "threads" "(" INT ")" | "packed" NAME ":" DTYPE "[" expr,* "]" layout
               | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range),*
     call      = "call" NAME "(" (memory name | expr),* ")" at?
     stmt      = (result "=")? WORD argument,* type? at? | loop | while | if
@@ -108,6 +108,8 @@ class _KernelPrinter:
         lines = [self._head("kernel", name, kernel), *self._facts(kernel)]
         if kernel.config:
             lines.append("  config " + ", ".join(f"{n} = {v}" for n, v in kernel.config))
+        if kernel.threads is not None:
+            lines.append(f"  threads({kernel.threads})")
         lines += [
             f"  require {self.expr(r.condition)}, {_string(r.text)}{self.at(r.loc)}"
             for r in kernel.requires
