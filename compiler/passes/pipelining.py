@@ -63,6 +63,7 @@ from dslc.compiler.passes.staging import (
     constant_memories,
     is_prefetched,
     loads_ahead,
+    zeros,
 )
 from dslc.compiler.targets import Target
 
@@ -252,11 +253,9 @@ class _Pipelined:
             carried += self._counters()
         reads: dict[Value, Value] = {}
         for prefetched, first in zip(self.prefetched, firsts, strict=True):
-            out = prefetched.load.out
-            now, next_ = replace(out), replace(out, name=f"{out.name or 't'}_next")
-            reads[out] = now
-            head.append(self._next(prefetched, now, next_))
-            carried.append(Carried(replace(out), now, first, next_))
+            body, held, reads[prefetched.load.out] = self._next(prefetched, first)
+            head.append(body)
+            carried += held
         renamed = Substitution(values=reads)
         body = renamed.body(tuple(s for s in map(self._read, loop.body) if s is not None))
         kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)
@@ -306,16 +305,30 @@ class _Pipelined:
     def _first(self, ahead: Ahead, out: list[Stmt]) -> Value:
         """The first turn's tile, zeros where there is no turn."""
         load, start = ahead.load, self.loop.start
-        zeros = replace(load.out, name=f"{load.out.name or 't'}_none")
-        dtype = zeros.type.dtype
-        zero = False if dtype == BOOL else 0.0 if dtype.is_float else 0
-        out.append(ins.Full(zeros, Const(zero, dtype), loc=load.loc))
+        none = replace(load.out, name=f"{load.out.name or 't'}_none")
+        out.append(ins.Full(none, zeros(none), loc=load.loc))
         first = replace(load.out, name=f"{load.out.name or 't'}_first")
-        out.append(self._guarded(ahead, start, zeros, first))
+        out.append(self._guarded(ahead, start, none, first))
         return first
 
-    def _next(self, ahead: Ahead, now: Value, next_: Value) -> Stmt:
-        return self._guarded(ahead, self._at(self.loop.var, 1), now, next_)
+    def _next(self, ahead: Ahead, first: Value) -> tuple[Stmt, list[Carried], Value]:
+        """The load for the next turn (or run), what is carried for it, and this turn's tile."""
+        out, at = ahead.load.out, self._at(self.loop.var, ahead.run)
+        now, next_ = replace(out), replace(out, name=f"{out.name or 't'}_next")
+        if ahead.run == 1:
+            load = self._guarded(ahead, at, now, next_)
+            return load, [Carried(replace(out), now, first, next_)], now
+        # In a run's first turn the tile that waited becomes the current one.
+        waited, this = replace(next_), replace(out)
+        loaded, kept = replace(next_), replace(next_)
+        load = self._guarded(ahead, at, waited, loaded)
+        joined = (Joined(this, waited, now), Joined(kept, loaded, waited))
+        begins = Binary("eq", simplify(_mod(self.loop.var, ahead.period)), index(0), BOOL)
+        carried = [
+            Carried(replace(out), now, first, this),
+            Carried(replace(next_), waited, first, kept),
+        ]
+        return ins.If(begins, (load,), (), joined, loc=ahead.load.loc), carried, this
 
     def _guarded(self, ahead: Ahead, at: Expr, otherwise: Value, result: Value) -> Stmt:
         """The load of the turn at `at`, or the other tile where there is no such turn."""

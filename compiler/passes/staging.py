@@ -14,13 +14,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import gcd, prod
 
-from dslc.compiler.dtypes import INDEX
+from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant, simplify
-from dslc.compiler.ir.expr import Binary, Const, Expr, Var, index
+from dslc.compiler.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Var,
+    children,
+    free_vars,
+    index,
+    substitute,
+)
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, Name, names_in, results, uses_of, walk, writes
-from dslc.compiler.ir.values import Memory, Region, Role, Value
+from dslc.compiler.ir.values import Memory, Role, Value
 from dslc.compiler.passes.facts import Facts
 
 COPY_BYTES = (16, 8, 4)  # of one thread's asynchronous copy
@@ -88,14 +97,35 @@ def loads_ahead(loop: ins.For, facts: Facts, unwritten: frozenset[Memory]) -> li
     return found
 
 
+def invariant_loads(loop: ins.For, unwritten: frozenset[Memory]) -> list[Ahead]:
+    """The loads right in the body of a loop whose subscripts it does not change, in order."""
+    defined: dict[Name, Stmt] = {}
+    found: list[Ahead] = []
+    for stmt in loop.body:
+        if isinstance(stmt, ins.Load) and stmt.region.memory in unwritten:
+            needs = _needs(loop, stmt, defined, unwritten)
+            if needs is not None and not _varies(loop, stmt, needs):
+                found.append(Ahead(stmt, needs, 0))
+        defined.update(dict.fromkeys(results(stmt), stmt))
+    return found
+
+
 def is_prefetched(ahead: Ahead, threads: int | None) -> bool:
     """Whether a load that cannot be staged is worth its registers."""
-    layout = ahead.load.out.type.layout
-    if layout is not None:
-        held = layout.locals * ahead.load.out.type.dtype.bits // 8
-    else:
-        held = ahead.bytes // (threads or _THREADS)
-    return ahead.run == 1 and held <= _PREFETCHED_BYTES
+    return thread_bytes(ahead.load.out, threads) <= _PREFETCHED_BYTES
+
+
+def thread_bytes(value: Value, threads: int | None) -> int:
+    """The bytes of registers that a tile takes of each thread."""
+    if value.type.layout is not None:
+        return value.type.layout.locals * value.type.dtype.bits // 8
+    return tile_bytes(value) // (threads or _THREADS)
+
+
+def zeros(value: Value) -> Const:
+    """The zero of a tile's dtype."""
+    dtype = value.type.dtype
+    return Const(False if dtype == BOOL else 0.0 if dtype.is_float else 0, dtype)
 
 
 def copy_width(facts: Facts, load: ins.Load) -> int:
@@ -203,8 +233,6 @@ def _run(loop: ins.For, load: ins.Load, facts: Facts, needs: Body) -> tuple[int,
 
 
 def _written_out(expr: Expr, local: dict[Var, Expr]) -> Expr:
-    from dslc.compiler.ir.expr import substitute
-
     while any(n in local for n in names_in(expr)):
         expr = substitute(expr, local)
     return expr
@@ -212,8 +240,6 @@ def _written_out(expr: Expr, local: dict[Var, Expr]) -> Expr:
 
 def _periods(expr: Expr, var: Var, facts: Facts, found: set[int]) -> bool:
     """Collects the G of every `(var + c) // G`; False where the variable occurs otherwise."""
-    from dslc.compiler.ir.expr import children, free_vars
-
     if var not in free_vars(expr):
         return True
     match expr:
@@ -228,6 +254,3 @@ def _periods(expr: Expr, var: Var, facts: Facts, found: set[int]) -> bool:
 
 def _simple(op: str, x: Expr, y: Expr) -> Expr:
     return simplify(Binary(op, x, y, INDEX))
-
-
-__all__ = ["Ahead", "Region", "constant_memories", "copy_width", "loads_ahead"]
