@@ -65,6 +65,7 @@ from dslc.compiler.ir.program import Kernel, Param, Program, TileProgram
 from dslc.compiler.ir.rewrite import fresh_name, kernels
 from dslc.compiler.ir.traverse import Body, Name, Part, Use, fields
 from dslc.compiler.ir.values import AxisSlice, Memory, Region, TileType, Value
+from dslc.compiler.layout import Layout
 
 
 def print_program(program: TileProgram, *, locations: bool = False) -> str:
@@ -275,6 +276,8 @@ class _KernelPrinter:
                 return ", ".join(self.use(v) for v in value)
             case int():
                 return str(value)
+            case Layout():
+                return f"`{value}`"
             case _ if part is Part.VALUE or part is Part.EXPR or part is Part.SCALAR:
                 return self.use(value)  # type: ignore[arg-type]
             case _:
