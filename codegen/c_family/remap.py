@@ -160,7 +160,7 @@ def row_major(e: Emission, layout: Layout, found: Chunks) -> str:
 
 def _read_back(e: Emission, tile: Tile, cells: str, take: str, wanted: Indices) -> None:
     """Each thread's address is its digits' plus its registers': wanted is affine in both."""
-    thread = thread_part(wanted[:, 0], tile.layout)
+    thread = thread_part(wanted[:, 0], tile.layout.threads)
     local = wanted[0] - wanted[0, 0]
     if thread is None or not (wanted == wanted[:, :1] + local[None, :]).all():
         raise AssertionError("a data movement whose addresses are not affine")
@@ -175,9 +175,8 @@ def _read_back(e: Emission, tile: Tile, cells: str, take: str, wanted: Indices) 
         e.out.line(take.format(tile.name, i, f"{cells}[{name} + {offset}]"))
 
 
-def thread_part(column: Indices, layout: Layout) -> str | None:
+def thread_part(column: Indices, threads: int) -> str | None:
     """A column of numbers by thread as C: a constant plus a multiple of each digit of the thread."""
-    threads = len(column)
     parts = [str(int(column[0]))] if column[0] else []
     predicted = np.full(threads, column[0])
     weight = 1

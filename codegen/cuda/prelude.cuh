@@ -281,3 +281,23 @@ DEVICE float atomic_add_bf16(unsigned short* p, float x) {
   } while (seen != old);
   return decode_bf16(old);
 }
+
+DEVICE void ldmatrix_x2(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+    : "=r"(w[0]), "=r"(w[1]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x2_trans(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+    : "=r"(w[0]), "=r"(w[1]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x1(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+    : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x1_trans(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+    : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
+}
