@@ -28,7 +28,7 @@ TF32 = "column_local(2, 2).spatial(8, 4)"
         ((64, 64), 8, f"spatial(4, 1).local(1, 2).{A8}"),
         ((64, 32), 32, f"spatial(4, 1).local(1, 4).{TF32}"),
         ((4096,), 8, "local(2).spatial(128).local(16)"),
-        ((2, 64, 32), 16, "local(2, 1, 1).spatial(1, 32, 4).local(1, 2, 8)"),
+        ((2, 64, 32), 16, "local(2, 2, 1).spatial(1, 32, 4).local(1, 1, 8)"),
     ],
 )
 def test_operands_of_matrix_units_meet_in_no_bank(tile, bits, reader):
