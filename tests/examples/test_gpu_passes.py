@@ -29,7 +29,8 @@ def specialised(program: TileProgram, dims: dict[str, int]) -> TileProgram:
     def known(kernel: Kernel) -> Kernel:
         more = tuple(
             Requirement(
-                Binary("eq", Binary("mod", d, index(16), INDEX), index(0), BOOL), f"{d.name} % 16 == 0"
+                Binary("eq", Binary("mod", d, index(16), INDEX), index(0), BOOL),
+                f"{d.name} % 16 == 0",
             )
             for d in kernel.dims
             if dims.get(d.name, 1) % 16 == 0

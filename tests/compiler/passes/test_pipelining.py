@@ -76,7 +76,8 @@ def divisible(kernel: Kernel, by: int) -> Kernel:
     """The kernel with every dim required to be a multiple."""
     more = tuple(
         Requirement(
-            Binary("eq", Binary("mod", d, index(by), INDEX), index(0), BOOL), f"{d.name} % {by} == 0"
+            Binary("eq", Binary("mod", d, index(by), INDEX), index(0), BOOL),
+            f"{d.name} % {by} == 0",
         )
         for d in kernel.dims
     )
