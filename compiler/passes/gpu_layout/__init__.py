@@ -8,8 +8,10 @@ from typing import ClassVar
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels
 from dslc.compiler.passes.gpu_layout.apply import apply
-from dslc.compiler.passes.gpu_layout.solve import Solver
+from dslc.compiler.passes.gpu_layout.regions import find_regions
+from dslc.compiler.passes.gpu_layout.solve import solve
 from dslc.compiler.passes.gpu_layout.threads import choose_threads
+from dslc.compiler.passes.gpu_layout.warp_split import parts, split_over_warps
 from dslc.compiler.targets import Target
 
 
@@ -27,4 +29,7 @@ class AssignLayouts:
 
     def _kernel(self, kernel: Kernel) -> Kernel:
         threads = choose_threads(kernel, self.target, self.warps)
-        return apply(kernel, Solver(kernel, self.target, threads).solve())
+        ways = [kernel]
+        ways += [split_over_warps(kernel, n) for n in parts(kernel, self.target, threads)]
+        solved = [(way, solve(find_regions(way), self.target, threads)) for way in ways]
+        return apply(*min(solved, key=lambda pair: pair[1].cycles))
