@@ -83,7 +83,8 @@ all. Give it a value before.""",
     ),
     "DSL0210": (
         "a tile where a scalar is needed",
-        """if, while, assert, and, or, not and `a if c else b` decide one thing for the whole turn and take
+        """\
+if, while, assert, and, or, not and `a if c else b` decide one thing for the whole turn and take
 scalars. Elements are chosen with where(cond, a, b) and combined with & | ~; any and all reduce a tile
 of bools to a scalar.
 
@@ -187,7 +188,9 @@ Right:   cast(x, i16) + 300""",
     ),
     "DSL0225": (
         "a define that names nothing",
-        """-D NAME=VALUE (or define={...}) fixes a dim, overrides a const or chooses a tune; nothing in the file
+        """\
+-D NAME=VALUE (or define={...}) fixes a dim, overrides a const or chooses a tune; nothing in the
+file
 has this name.""",
     ),
     "DSL0226": (
@@ -197,7 +200,8 @@ Axes count from 0, or from the end with -1. An order of axes names each axis onc
     ),
     "DSL0227": (
         "misuse of print or assert",
-        """print takes a text first and then scalars and tiles; assert takes a scalar condition and a text.""",
+        """\
+print takes a text first and then scalars and tiles; assert takes a scalar condition and a text.""",
     ),
     "DSL0228": (
         "misuse of a program",
@@ -219,7 +223,9 @@ keep the dim free.""",
     ),
     "DSL0231": (
         "a view of bits that do not fit",
-        """view(x, dtype, layout) reinterprets the bits that each thread holds: both layouts have the same number
+        """\
+view(x, dtype, layout) reinterprets the bits that each thread holds: both layouts have the same
+number
 of threads, and bits times elements per thread agree. The tile must have a layout: load it with
 layout=...""",
     ),
