@@ -144,8 +144,14 @@ def _ghost(array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
     return np.asarray(type("Ghost", (), {"__array_interface__": interface})())
 
 
+def torch_device(tensor: Any) -> int | None:
+    """The ordinal of the GPU that a torch tensor lies on, None for another device."""
+    return int(tensor.get_device()) if tensor.is_cuda else None
+
+
 def _from_torch(tensor: Any, param: str) -> DeviceArray | None:
-    if not tensor.is_cuda:
+    device = torch_device(tensor)
+    if device is None:
         return None
     torch: Any = sys.modules["torch"]
     if tensor.layout != torch.strided or tensor.is_conj() or tensor.is_neg():
@@ -157,8 +163,8 @@ def _from_torch(tensor: Any, param: str) -> DeviceArray | None:
         )
     element = str(tensor.dtype).removeprefix("torch.")
     return DeviceArray(
-        tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.stride()), element,
-        tensor.get_device(), owner=tensor,
+        tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.stride()), element, device,
+        owner=tensor,
     )  # fmt: skip
 
 

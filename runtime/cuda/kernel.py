@@ -78,18 +78,19 @@ class CudaKernel:
 
         The arguments are as they were passed, in the order of the parameters.
         """
-        tensors = [a for p, a in zip(self._params, arguments, strict=True) if p.dims is not None]
-        if not tensors or not all(is_torch(t) and getattr(t, "is_cuda", False) for t in tensors):
-            return None
         args = {p.name: a for p, a in zip(self._params, arguments, strict=True)}
-        arrays = {p.name: device_array(args[p.name], p.name) for p in self._params if p.dims is not None}
-        known = {name: array for name, array in arrays.items() if array is not None}
-        device = CudaDevice.get(self._ordinal(known))
+        arrays: dict[str, DeviceArray] = {}
+        for p in self._params:
+            if p.dims is not None:
+                array = device_array(args[p.name], p.name) if is_torch(args[p.name]) else None
+                if array is None:
+                    return None
+                arrays[p.name] = array
+        device = CudaDevice.get(self._ordinal(arrays))
+        fire = self._plan(device, arrays, args)
         constant = {n: args[n] for n in self._relevant}
-        shape = Shape(
-            self._plan(device, known, args), self._order(), constant, self.description.alignment
-        )
-        return torch_call(self.artifact.signature, arguments, known, shape)
+        shape = Shape(fire, self._order(), constant, self.description.alignment)
+        return torch_call(self.artifact.signature, arguments, arrays, shape)
 
     def function_on(self, device: CudaDevice) -> Function:
         """The kernel loaded on a device."""

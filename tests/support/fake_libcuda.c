@@ -15,7 +15,8 @@ typedef struct {
 } Config;
 
 static int devices = 1, major = 9, minor = 0, fail_next = 0, capturing = 0;
-static uint64_t capture_number = 0, current[64], depth = 1;
+static uint64_t capture_number = 0;
+static __thread uint64_t current[64], depth = 1;
 static int64_t allocations = 0, frees = 0, launches = 0, synchronisations = 0, allocated_in_capture = 0;
 static int capture_mode = 0, dynamic_shared = 0;
 static Config last;

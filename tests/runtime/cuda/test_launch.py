@@ -334,7 +334,6 @@ def test_threads_share_a_kernel(driver: FakeDriver) -> None:
     wrong = []
 
     def work(seed: int) -> None:
-        CudaDevice.get(0).driver.call("cuCtxSetCurrent", CudaDevice.get(0).context)
         for k in range(200):
             x, y = pair(4 * (1 + k % 3))
             kernel.launch({"x": x, "y": y, "s": float(seed)})
