@@ -17,7 +17,7 @@ from dslc.signature import Parameter, plain_number
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Argument: TypeAlias = "Array | int | float | bool"
-_OVERLAP_WORK = 10_000  # candidates that NumPy's exact overlap test may try before it gives up
+_OVERLAP_WORK: Any = 10_000  # candidates that the exact test tries (its stub knows 0 and -1 alone)
 
 
 def prepare(
@@ -42,35 +42,24 @@ def prepare(
 def tensor(parameter: Parameter, value: object) -> Array:
     """The argument of a tensor parameter as an array in its storage dtype, without a copy.
 
-    Packed bytes of a low-bit parameter stay as they are. DSL0751 for another rank, DSL076x for what
-    is no array of the dtype, on a device, or read-only though it is written.
+    That of a low-bit parameter is codes or bytes, and stays as it is: its specialisation knows the
+    storage. DSL0751 for another rank, DSL076x for what is no array of the dtype, on a device, or
+    read-only though it is written.
     """
     name, written = parameter.name, parameter.is_written
-    assert parameter.dims is not None
     if parameter.dtype.is_low_bit:
         array = import_array(value, param=name, writable=written)
-        if is_packed(parameter, array):
+        if array.dtype == np.uint8:
             return array
-    array = as_array(value, parameter.dtype.name, param=name, writable=written)
-    if array.ndim != len(parameter.dims):
+    else:
+        array = as_array(value, parameter.dtype.name, param=name, writable=written)
+    if array.ndim != parameter.rank:
         raise error(
             "DSL0751",
             f"argument {name} has shape {array.shape}: {array.ndim} axes, "
-            f"expected {len(parameter.dims)}: {parameter}",
+            f"expected {parameter.rank}: {parameter}",
         )
     return array
-
-
-def is_packed(parameter: Parameter, array: Array) -> bool:
-    """Whether the argument of a low-bit parameter may be packed bytes rather than codes.
-
-    Their rank tells them apart, but for a `packed row` parameter of one axis: its bytes and its codes
-    look alike until the dims are known.
-    """
-    assert parameter.dims is not None
-    if array.dtype != np.uint8 or not parameter.dtype.is_low_bit:
-        return False
-    return array.ndim != len(parameter.dims) or (parameter.packed == "row" and array.ndim == 1)
 
 
 def scalar(parameter: Parameter, value: object) -> int | float | bool:
@@ -121,10 +110,16 @@ def _refuse_overlaps(parameters: Sequence[Parameter], ready: Mapping[str, Argume
         for j, (other, array) in enumerate(arrays):
             if i == j or (other.is_written and j < i):
                 continue
-            if np.may_share_memory(out, array) and np.may_share_memory(
-                out, array, max_work=_OVERLAP_WORK
-            ):
+            if np.may_share_memory(out, array) and _share_elements(out, array):
                 raise _overlap(written, other)
+
+
+def _share_elements(a: Array, b: Array) -> bool:
+    """Whether some byte is of both; where that is too hard to tell, it counts as shared."""
+    try:
+        return np.shares_memory(a, b, max_work=_OVERLAP_WORK)
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _overlap(written: Parameter, other: Parameter) -> DiagnosticError:
@@ -138,11 +133,20 @@ def _overlap(written: Parameter, other: Parameter) -> DiagnosticError:
 def dim_size(
     parameters: Sequence[Parameter], ready: Mapping[str, Argument], dim: str
 ) -> int | None:
-    """The value of a dim by the first argument that has it as an axis of its own, or None."""
+    """The value of a dim by the first argument that has it as an axis of its own, or None.
+
+    The bytes of a packed parameter say nothing of dims. A low-bit parameter of one axis comes last,
+    since its bytes and its codes look alike.
+    """
+    last = None
     for parameter in parameters:
         array = ready.get(parameter.name)
-        if parameter.dims is None or not isinstance(array, np.ndarray):
+        if dim not in (parameter.dims or ()) or not isinstance(array, np.ndarray):
             continue
-        if dim in parameter.dims and not is_packed(parameter, array):
-            return int(array.shape[parameter.dims.index(dim)])
-    return None
+        assert parameter.dims is not None
+        if array.ndim == parameter.rank:
+            size = int(array.shape[parameter.dims.index(dim)])
+            if not parameter.dtype.is_low_bit or parameter.rank > 1:
+                return size
+            last = size if last is None else last
+    return last

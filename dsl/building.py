@@ -22,9 +22,10 @@ from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.printer import print_program
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_passes
+from dslc.compiler.targets import find_target
 from dslc.machines import Machine
 from dslc.runtime.cache import Cache, CacheWarning
-from dslc.signature import Signature
+from dslc.signature import Signature, as_choice
 from dslc.specialization import Specialization
 
 CacheChoice: TypeAlias = "bool | str | os.PathLike[str] | None"
@@ -56,9 +57,8 @@ def build_options(
     observers: Iterable[Observer] = (),
 ) -> BuildOptions:
     """The options as `dslc.compile` takes them, with their defaults from the environment."""
-    return BuildOptions(
-        target or default_target(), dict(define or {}), open_cache(cache), tuple(observers)
-    )
+    values = {name: as_choice(name, value) for name, value in (define or {}).items()}
+    return BuildOptions(target or default_target(), values, open_cache(cache), tuple(observers))
 
 
 def cache_folder() -> Path:
@@ -89,10 +89,16 @@ def build(
     tile: Callable[[], str],
 ) -> Specialization:
     """Compile an elaborated program, or take from the cache what was compiled of it before."""
-    passes = shared_passes()
+    passes = shared_passes(find_target(options.target))
     hashes = Hashes(
         source=digest({"ir": print_program(program, locations=True)}),
-        options=digest({"target": options.target, "passes": repr(passes)}),
+        options=digest(
+            {
+                "target": options.target,
+                "passes": repr(passes),
+                "config": repr(sorted(config.items())),
+            }
+        ),
         compiler=compiler_fingerprint(),
         toolchain=machine.toolchain(),
     )
@@ -107,7 +113,8 @@ def build(
     cache = None if options.observers else options.cache
     artifact = compile_now() if cache is None else _fetch(cache, hashes, compile_now)
     executable = machine.load(artifact, compiled[0] if compiled else None)
-    stages = {"tile": tile, **_stages(program, passes), "final": partial(machine.text, artifact)}
+    stages: dict[str, Callable[[], str]] = {"tile": tile, **_stages(program, passes)}
+    stages["final"] = partial(machine.text, artifact)
     return Specialization(signature, artifact, executable, stages)
 
 

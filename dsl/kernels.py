@@ -10,6 +10,7 @@ from dslc.runtime.buffers import import_array
 from dslc.signature import Parameter, Signature
 
 if TYPE_CHECKING:
+    from dslc.compiler.diagnostics import Loc
     from dslc.specialization import Specialization
 
 Sizes = Callable[[str], "int | None"]
@@ -79,6 +80,11 @@ class Kernel:
     def tunes(self) -> Mapping[str, tuple[object, ...]]:
         """The choices of every tune, the default first."""
         return self._origin.signature.tunes
+
+    @property
+    def loc(self) -> Loc | None:
+        """Where the kernel is defined: an imported one in the file that it comes from."""
+        return self._origin.signature.loc
 
     @property
     def tile(self) -> str:

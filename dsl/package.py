@@ -46,10 +46,10 @@ class PackagedOrigin:
     def specialization(
         self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
     ) -> Specialization:
-        """The first that was saved for these dims and choices; DSL0747 where none was."""
+        """The first saved one that fits the known dims and choices; DSL0747 where none does."""
         for made in self._made:
             chosen = all(made.config[n] == plain_choice(v) for n, v in config.items())
-            if chosen and all(fixed.get(d, sizes(d)) == v for d, v in made.fixed.items()):
+            if chosen and all(fixed.get(d, sizes(d)) in (None, v) for d, v in made.fixed.items()):
                 return made
         raise error(
             "DSL0747",

@@ -23,12 +23,27 @@ def pack(parameter: Parameter, stored: Param, codes: object) -> Array:
     """Codes as the parameter is stored. DSL0746, and DSL078x for codes that do not fit."""
     _check_low_bit(parameter)
     array = as_array(codes, parameter.dtype.name, param=parameter.name)
-    if array.ndim != len(parameter.dims or ()):
+    if array.ndim != parameter.rank:
         text = f"codes of shape {array.shape} do not fit {parameter}"
         raise error("DSL0746", text, hint="what is packed already is passed as it is")
     if stored.packed is None:
         return np.ascontiguousarray(array)
     return packing.pack(array, stored.packed)
+
+
+def as_stored(parameter: Parameter, stored: Param, array: Array) -> Array:
+    """A call's argument as the kernel takes it: codes are packed where it wants bytes in tiles.
+
+    A kernel takes both forms of a `packed row` parameter, and of one axis only it can tell them apart.
+    """
+    scheme = None if stored.packed is None else stored.packed["scheme"]
+    may_be_bytes = scheme is not None and array.dtype == np.uint8
+    if may_be_bytes and (array.ndim != parameter.rank or (scheme == "row" and array.ndim == 1)):
+        return array
+    if scheme == "tiles":
+        return pack(parameter, stored, array)
+    name = parameter.name
+    return as_array(array, parameter.dtype.name, param=name, writable=parameter.is_written)
 
 
 def unpack(parameter: Parameter, stored: Param, packed: object, dims: Mapping[str, int]) -> Array:

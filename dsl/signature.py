@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dslc.compiler.diagnostics import DiagnosticError, Loc, did_you_mean, error
-from dslc.compiler.dtypes import DType
+from dslc.compiler.dtypes import DType, parse_dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,11 @@ class Parameter:
         dims = "" if self.dims is None else f"[{', '.join(self.dims)}]"
         packed = f" packed {self.packed}" if self.packed else ""
         return f"{self.name}: {mode}{self.dtype}{dims}{packed}"
+
+    @property
+    def rank(self) -> int:
+        """The number of axes, 0 for a scalar."""
+        return len(self.dims or ())
 
     @property
     def is_written(self) -> bool:
@@ -65,7 +70,7 @@ class Signature:
         raise self._unknown(name, [p.name for p in self.parameters], "parameter")
 
     def match(self, args: Sequence[object], kwargs: Mapping[str, object]) -> Matched:
-        """Arguments to parameters; DSL0755 to DSL0741 where they do not fit."""
+        """Arguments to parameters; DSL0755 or DSL0741 where they do not fit."""
         names = [p.name for p in self.parameters]
         if len(args) > len(names):
             raise self._count(len(args))
@@ -89,7 +94,7 @@ class Signature:
         dims: dict[str, int] = {}
         for name, value in options.items():
             if name in self.tunes:
-                config[name] = plain_number(value)
+                config[name] = as_choice(name, value)
             elif name in self.dims:
                 dims[name] = as_dim(name, value)
             else:
@@ -118,6 +123,19 @@ def plain_number(value: object) -> object:
     """A NumPy scalar as Python's number; anything else as it is."""
     item = getattr(value, "item", None)
     return item() if item is not None and getattr(value, "ndim", None) == 0 else value
+
+
+def as_choice(name: str, value: object) -> object:
+    """The choice of a tune, with a dtype as the compiler's own; DSL0758 for what is no single value."""
+    choice = plain_number(value)
+    if isinstance(choice, DType):
+        return parse_dtype(choice.name)
+    try:
+        hash(choice)
+    except TypeError:
+        kind = type(choice).__name__
+        raise error("DSL0758", f"the tune {name} takes one choice, not a {kind}") from None
+    return choice
 
 
 def as_dim(name: str, value: object) -> int:

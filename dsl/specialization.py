@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from dslc.arguments import Argument, Array, dim_size, is_packed, prepare
+from dslc.arguments import Argument, Array, dim_size, prepare
 from dslc.compiler.diagnostics import did_you_mean, error
 from dslc.compiler.manifest import plain_choice
-from dslc.packing import pack, unpack
+from dslc.packing import as_stored, pack, unpack
 from dslc.signature import Parameter, Signature
 
 if TYPE_CHECKING:
@@ -32,11 +32,12 @@ class Specialization:
         self.signature = signature
         self._executable = executable
         self._stages = stages
-        self._tiled = [
-            (signature.parameter(p.name), p)
-            for p in artifact.signature.params
-            if p.packed is not None
-            and p.packed["scheme"] != "row"  # machines take both forms of row
+        self._low_bit = [
+            (parameter, stored)
+            for parameter, stored in zip(
+                signature.parameters, artifact.signature.params, strict=True
+            )
+            if parameter.dims is not None and parameter.dtype.is_low_bit
         ]
         self.artifact = artifact
         self.fixed: Mapping[str, int] = MappingProxyType(artifact.signature.fixed)
@@ -82,8 +83,8 @@ class Specialization:
             if size is not None and size != value:
                 text = f"{self.name}: {dim} is {size} in the arguments, not {value} as stated"
                 raise error("DSL0743", text)
-        packed = {p.name: pack(p, s, ready[p.name]) for p, s in self._tiled if _is_codes(p, ready)}
-        self._executable.launch({**ready, **packed} if packed else ready)
+        stored = {p.name: as_stored(p, s, _array(ready, p)) for p, s in self._low_bit}
+        self._executable.launch({**ready, **stored} if stored else ready)
 
     def source(self, stage: str = "final") -> str:
         """The program's text at a stage: one of `stages`; DSL0745 for any other."""
@@ -106,7 +107,8 @@ class Specialization:
         return next(p for p in self.artifact.signature.params if p.name == name)
 
 
-def _is_codes(parameter: Parameter, ready: Mapping[str, Argument]) -> bool:
+def _array(ready: Mapping[str, Argument], parameter: Parameter) -> Array:
+    """The argument of a tensor parameter."""
     array = ready[parameter.name]
     assert isinstance(array, np.ndarray)
-    return not is_packed(parameter, array)
+    return array

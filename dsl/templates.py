@@ -40,7 +40,7 @@ class TemplateOrigin:
         self._fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
         self._static: tuple[str, ...] = ()
         self._made: dict[tuple[object, ...], Specialization] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # an observer of a pass may call the kernel
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden texts anew")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests compile goes into a cache of their own, never into the user's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DSLC_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield

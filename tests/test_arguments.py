@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from dslc.arguments import dim_size, is_packed, prepare
+from dslc.arguments import dim_size, prepare
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import all_dtypes, parse_dtype, storage_dtype
 from dslc.signature import Parameter
@@ -79,7 +79,6 @@ def test_a_torch_tensor_is_not_copied():
         (parameter(), np.zeros(3, np.float32), "DSL0751", "x: f32[M, N]"),
         (parameter(), [[1.0]], "DSL0760", "list"),
         (parameter(), 3.0, "DSL0760", "float"),
-        (parameter(dtype="u4"), np.zeros(3, np.int16), "DSL0761", "int16"),
         (parameter(dtype="f16"), np.zeros((2, 3), np.uint16), "DSL0761", "uint16"),
     ],
 )
@@ -162,16 +161,12 @@ def test_an_output_has_memory_of_its_own(modes, arrays, overlap):
     assert caught.value.diagnostics[0].code == "DSL0742"
 
 
-def test_packed_bytes_are_told_from_codes_by_their_rank():
-    w = parameter("w", "u4", ("K", "N"), packed="row")
-    codes, data = np.zeros((4, 6), np.uint8), np.zeros(12, np.uint8)
-    assert one(w, codes) is codes
-    assert one(w, data) is data
-    assert not is_packed(w, codes)
-    assert is_packed(w, data)
+def test_codes_and_bytes_of_a_low_bit_parameter_stay_as_they_are():
+    w = parameter("w", "i4", ("K", "N"))
+    for array in (np.zeros((4, 6), np.int8), np.zeros((4, 6), np.uint8), np.zeros(12, np.uint8)):
+        assert one(w, array) is array
     assert failure(w, np.zeros(12, np.int8)).code == "DSL0751"
-    assert one(parameter("w", "i4"), data) is data
-    assert failure(parameter("w", "u8"), data).code == "DSL0751"
+    assert failure(parameter("w", "u8"), np.zeros(12, np.uint8)).code == "DSL0751"
 
 
 def test_a_dim_is_found_where_it_is_an_axis_of_its_own():
@@ -191,3 +186,10 @@ def test_a_dim_is_found_where_it_is_an_axis_of_its_own():
         },
     )
     assert [dim_size(params, ready, d) for d in ("M", "N", "K", "G")] == [3, 5, 8, None]
+
+
+def test_a_low_bit_parameter_of_one_axis_comes_last_for_dims():
+    params = [parameter("w", "u4", ("K",)), parameter("x", "f32", ("K",))]
+    ready = {"w": np.zeros(4, np.uint8), "x": np.zeros(8, np.float32)}
+    assert dim_size(params, ready, "K") == 8
+    assert dim_size(params[:1], ready, "K") == 4

@@ -1,5 +1,6 @@
 """A call's arguments are matched to parameters, tunes and dims."""
 
+import dslc
 import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
@@ -83,6 +84,7 @@ def test_tunes_and_dims_by_name():
             None,
         ),
         ((1, 2, 3, 4), {"K": True}, "DSL0758", "not True", None),
+        ((1, 2, 3, 4), {"BM": [16]}, "DSL0758", "the tune BM takes one choice, not a list", None),
         ((1, 2, 3, 4), {"K": 2.0}, "DSL0758", "not 2.0", None),
     ],
 )
@@ -91,6 +93,12 @@ def test_what_does_not_match_says_why(args, kwargs, code, message, hint):
     assert found.code == code
     assert message in found.message
     assert (hint in found.hint) if hint else found.hint is None
+
+
+def test_a_dtype_is_the_compilers_own():
+    chosen = GEMM.match((1, 2, 3, 4), {"T": dslc.u4}).config["T"]
+    assert type(chosen) is type(U4)
+    assert chosen == U4
 
 
 def test_an_unknown_parameter_is_an_error():

@@ -64,17 +64,17 @@ def _window(line: str, start: int, end: int) -> tuple[str, int, int]:
     """The part of a line to show and the columns of [start, end) in it."""
     cells = _cells(line)
     left, right = 0, len(cells)
-    if sum(map(len_of, cells)) > _WIDTH:
+    if sum(map(width, cells)) > _WIDTH:
         left = max(0, start - _WIDTH // 3)
-        right, width = left, 0
-        while right < len(cells) and width + len_of(cells[right]) <= _WIDTH:
-            width += len_of(cells[right])
+        right, used = left, 0
+        while right < len(cells) and used + width(cells[right]) <= _WIDTH:
+            used += width(cells[right])
             right += 1
     head = "…" if left else ""
     tail = "…" if right < len(cells) else ""
     end = min(end, right)
-    first = len(head) + sum(map(len_of, cells[left:start]))
-    last = first + sum(map(len_of, cells[start:end])) if start < len(cells) else first + 1
+    first = len(head) + sum(map(width, cells[left:start]))
+    last = first + sum(map(width, cells[start:end])) if start < len(cells) else first + 1
     return head + "".join(cells[left:right]) + tail, first, last
 
 
@@ -88,11 +88,11 @@ def _cells(line: str) -> list[str]:
         else:
             cell = character if character.isprintable() or _is_joining(character) else "\ufffd"
         cells.append(cell)
-        column += len_of(cell)
+        column += width(cell)
     return cells
 
 
-def len_of(cell: str) -> int:
+def width(cell: str) -> int:
     """The columns that a terminal gives a text (Unicode Standard Annex 11)."""
     if cell.isascii():
         return len(cell)

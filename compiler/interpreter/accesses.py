@@ -131,8 +131,7 @@ def alloc(scope: Scope, i: ins.Alloc) -> Step:
     def step(f: Frame) -> None:
         tensor: Tensor = f[TURN].arenas.allocate(memory, shape(f))
         if scope.check:
-            more = watch_buffer(scope.uses, memory, tensor.shape, scope.sites)
-            tensor.observers = (*more, *tensor.observers)
+            watch_buffer(scope, tensor)
         f[slot] = tensor
 
     return step

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from dslc.compiler.dtypes import BOOL, packed_bytes, storage_dtype
+from dslc.compiler.dtypes import packed_bytes, storage_dtype
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.initialised import Initialised, Owned
 from dslc.compiler.interpreter.tensors import PackedTensor, Tensor, garbage
@@ -55,7 +55,8 @@ class Arenas:
     """The bytes of each place in one turn, shared by the buffers that were planned into it.
 
     A buffer with an offset is a window on these bytes: a plan that lets two live buffers overlap
-    corrupts their data here as it would on the machine. Without an offset it has bytes of its own.
+    corrupts their data here as it would on the machine: beginning to live writes nothing, so that only
+    what is stored counts. Without an offset a buffer has bytes of its own.
     Nothing depends on a buffer's `layout`: it permutes the bytes within the buffer, which no
     instruction can see.
     """
@@ -82,8 +83,6 @@ class Arenas:
         data = self.arenas[place][start : start + buffer_bytes(memory, shape)]
         if dtype.bits < 8:
             return PackedTensor(memory, np.empty(shape, storage_dtype(dtype)), data=data)
-        if dtype == BOOL:
-            data = np.minimum(data, 1, out=data)  # NumPy wants 0 and 1 there
         return Tensor(memory, data.view(storage_dtype(dtype)).reshape(shape))
 
     def _initialised(self, memory: Memory, shape: tuple[int, ...]) -> Initialised:

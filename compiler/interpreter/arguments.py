@@ -43,27 +43,57 @@ def check_names(params: Sequence[Param], args: Mapping[str, Argument]) -> None:
 
 
 def as_codes(p: Memory, given: Argument) -> Array:
-    """The argument as a storage array (or packed bytes); DSL0756 for another type."""
+    """The argument as a storage array, or as the flat bytes of a `packed row` parameter.
+
+    It is the caller's memory but for ml_dtypes' narrow signed integers, whose bytes are not their
+    values. DSL0756 for another type or an integer out of range, DSL0757 for a read-only `out`.
+    """
     if not isinstance(given, np.ndarray):
         raise error(
             "DSL0756",
             f"argument {p.name} is a {type(given).__name__}, expected an array of {p.dtype}",
             p.loc,
         )
-    wanted = storage_dtype(p.dtype)
-    if from_ml_dtypes(given.dtype) == p.dtype and given.dtype.itemsize == wanted.itemsize:
-        given = given.view(wanted)
-    packed = p.packed == "row" and given.dtype == np.uint8
-    if given.dtype != wanted and not packed:
+    if p.role in (Role.OUT, Role.INOUT) and not given.flags.writeable:
+        raise error("DSL0757", f"argument {p.name} is written, but its array is read-only", p.loc)
+    codes = given if _may_be_packed(p, given) else _storage(p.dtype, given)
+    if codes is None:
+        wanted = storage_dtype(p.dtype)
         raise error(
             "DSL0756",
             f"argument {p.name} has dtype {given.dtype}, expected {wanted} (for {p.dtype})",
             p.loc,
             hint=f"convert it: {p.name}.astype({str(wanted)!r})",
         )
-    if p.role in (Role.OUT, Role.INOUT) and not given.flags.writeable:
-        raise error("DSL0757", f"argument {p.name} is written, but its array is read-only", p.loc)
-    return given
+    if codes.size and p.role is not Role.OUT and not _may_be_packed(p, given):
+        _check_range(p, codes)
+    return codes
+
+
+def _storage(dtype: DType, given: Array) -> Array | None:
+    """The storage array of an array of this dtype, None for one of another type."""
+    wanted = storage_dtype(dtype)
+    if given.dtype == wanted:
+        return given
+    if from_ml_dtypes(given.dtype) == dtype:
+        narrow = dtype.is_integer and dtype.is_signed
+        return given.astype(wanted) if narrow else given.view(wanted)
+    if dtype.is_low_bit and dtype.is_integer and given.dtype in (np.int8, np.uint8):
+        return given.view(wanted)
+    return None
+
+
+def _check_range(p: Memory, codes: Array) -> None:
+    if not (p.dtype.is_low_bit and p.dtype.is_integer):
+        return
+    low, high = p.dtype.integer_range
+    for found in (int(codes.min()), int(codes.max())):
+        if not low <= found <= high:
+            raise error(
+                "DSL0756",
+                f"argument {p.name} holds {found}, which is no value of {p.dtype} ({low} to {high})",
+                p.loc,
+            )
 
 
 def as_scalar(p: Var, given: Argument) -> Any:

@@ -66,6 +66,7 @@ def compile_flow(scope: Scope, body: Sequence[ins.Stmt]) -> Flow:
 
 
 def _step(scope: Scope, s: ins.Stmt) -> Step:
+    scope.loc = s.loc
     match s:
         case ins.For():
             return _for(scope, s)
@@ -78,6 +79,7 @@ def _step(scope: Scope, s: ins.Stmt) -> Step:
 
 
 def _flow(scope: Scope, s: ins.Stmt) -> Flow:
+    scope.loc = s.loc
     match s:
         case ins.For():
             return _for_flow(scope, s)
@@ -93,7 +95,7 @@ def _flow(scope: Scope, s: ins.Stmt) -> Flow:
 
 def _for(scope: Scope, s: ins.For) -> Step:
     turns, var = _range(scope, s), scope.slot(s.var)
-    body, (enter, advance, leave) = compile_block(scope, s.body), _carry(scope, s)
+    (enter, advance, leave), body = _carry(scope, s), compile_block(scope, s.body)
 
     def run(f: Frame) -> None:
         enter(f)
@@ -108,7 +110,7 @@ def _for(scope: Scope, s: ins.For) -> Step:
 
 def _for_flow(scope: Scope, s: ins.For) -> Flow:
     turns, var = _range(scope, s), scope.slot(s.var)
-    body, (enter, advance, leave) = compile_flow(scope, s.body), _carry(scope, s)
+    (enter, advance, leave), body = _carry(scope, s), compile_flow(scope, s.body)
 
     def run(f: Frame) -> Generator[Blocked, None, None]:
         enter(f)
@@ -122,8 +124,8 @@ def _for_flow(scope: Scope, s: ins.For) -> Flow:
 
 
 def _while(scope: Scope, s: ins.While) -> Step:
-    before, body = compile_block(scope, s.before), compile_block(scope, s.body)
     condition, (enter, advance, leave) = compile_scalar(scope, s.condition), _carry(scope, s)
+    before, body = compile_block(scope, s.before), compile_block(scope, s.body)
 
     def run(f: Frame) -> None:
         enter(f)
@@ -138,8 +140,8 @@ def _while(scope: Scope, s: ins.While) -> Step:
 
 
 def _while_flow(scope: Scope, s: ins.While) -> Flow:
-    before, body = compile_flow(scope, s.before), compile_flow(scope, s.body)
     condition, (enter, advance, leave) = compile_scalar(scope, s.condition), _carry(scope, s)
+    before, body = compile_flow(scope, s.before), compile_flow(scope, s.body)
 
     def run(f: Frame) -> Generator[Blocked, None, None]:
         enter(f)
@@ -155,9 +157,9 @@ def _while_flow(scope: Scope, s: ins.While) -> Flow:
 
 def _if(scope: Scope, s: ins.If) -> Step:
     condition = compile_scalar(scope, s.condition)
-    then, otherwise = compile_block(scope, s.then), compile_block(scope, s.otherwise)
     joined_then = _assign(scope, [(j.result, j.then) for j in s.joined])
     joined_otherwise = _assign(scope, [(j.result, j.otherwise) for j in s.joined])
+    then, otherwise = compile_block(scope, s.then), compile_block(scope, s.otherwise)
 
     def run(f: Frame) -> None:
         if condition(f):
@@ -172,9 +174,9 @@ def _if(scope: Scope, s: ins.If) -> Step:
 
 def _if_flow(scope: Scope, s: ins.If) -> Flow:
     condition = compile_scalar(scope, s.condition)
-    then, otherwise = compile_flow(scope, s.then), compile_flow(scope, s.otherwise)
     joined_then = _assign(scope, [(j.result, j.then) for j in s.joined])
     joined_otherwise = _assign(scope, [(j.result, j.otherwise) for j in s.joined])
+    then, otherwise = compile_flow(scope, s.then), compile_flow(scope, s.otherwise)
 
     def run(f: Frame) -> Generator[Blocked, None, None]:
         if condition(f):

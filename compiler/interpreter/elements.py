@@ -96,7 +96,7 @@ def binary(op: str, dtype: DType) -> Function:
 
 @functools.cache
 def fma(dtype: DType) -> Function:
-    """X * y + z rounded once; integers wrap."""
+    """The function x * y + z rounded once; integers wrap."""
     if not dtype.is_float:
         return _rounded(lambda x, y, z: x * y + z, dtype, "fma")
     if dtype.bits == 64:
@@ -124,7 +124,6 @@ def _rounded(function: Function, dtype: DType, op: str) -> Function:
     if op == "erf":
         return lambda x: round_to(function(x), dtype)
     if end is None or (dtype.is_float and op in _EXACT):
-        # Scalars of 8 and 16 bits would widen to a Python number's type: they never meet one here.
         return function
     return lambda *xs: end(np.asarray(function(*xs), kind))
 
@@ -163,14 +162,14 @@ _INTEGER: dict[str, Function] = {
 
 
 def _two_sum(x: Array, y: Array) -> tuple[Array, Array]:
-    """X + y as a rounded sum and its error, exact (Knuth)."""
+    """The sum of two numbers, rounded, and its error, exact (Knuth)."""
     total = x + y
     back = total - x
     return total, (x - (total - back)) + (y - back)
 
 
 def _add_to_odd(x: Array, y: Array) -> Array:
-    """X + y in float64, an inexact sum rounded to odd, so that a later rounding is the only one.
+    """The sum in float64, an inexact one rounded to odd, so that a later rounding is the only one.
 
     Boldo and Melquiond, Emulation of FMA and correctly rounded sums, IEEE Trans. Computers 57(4).
     """
@@ -188,7 +187,7 @@ def _split(x: Array) -> tuple[Array, Array]:
 
 
 def _fma_double(x: Array, y: Array, z: Array) -> Any:
-    """Boldo and Melquiond's emulation; where a part overflows, the plain x * y + z."""
+    """Boldo and Melquiond's emulation: exact unless parts underflow, x * y + z if one overflows."""
     high = np.asarray(x * y)
     (xh, xl), (yh, yl) = _split(x), _split(y)
     low = ((xh * yh - high) + xh * yl + xl * yh) + xl * yl
@@ -208,22 +207,15 @@ def dot(a: DType, b: DType, depth: int) -> Function:
         return np.matmul
     bits = a.bits + b.bits + max(depth - 1, 0).bit_length()
     if bits <= 24:
-        return lambda x, y: np.matmul(_f32(x), _f32(y)).astype(np.int32)
+        return lambda x, y: np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(np.int32)
     if bits <= 53:
-        return lambda x, y: np.matmul(_f64(x), _f64(y)).astype(np.int64).astype(np.int32)
-    return lambda x, y: np.matmul(_i64(x), _i64(y)).astype(np.int32)
 
+        def wide(x: Array, y: Array) -> Array:
+            product = np.matmul(x.astype(np.float64), y.astype(np.float64))
+            return np.asarray(product.astype(np.int64).astype(np.int32))
 
-def _f32(x: Array) -> Array:
-    return x.astype(np.float32)
-
-
-def _f64(x: Array) -> Array:
-    return x.astype(np.float64)
-
-
-def _i64(x: Array) -> Array:
-    return x.astype(np.int64)
+        return wide
+    return lambda x, y: np.matmul(x.astype(np.int64), y.astype(np.int64)).astype(np.int32)
 
 
 def reduction(op: str, out: DType) -> Function:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from dslc.compiler.diagnostics import error
@@ -19,40 +20,51 @@ from dslc.compiler.interpreter.control import compile_block, compile_flow, make_
 from dslc.compiler.interpreter.observers import element_text
 from dslc.compiler.interpreter.options import Options
 from dslc.compiler.interpreter.scalars import compile_scalars
-from dslc.compiler.interpreter.schedule import Key, Wakeups, run_flows
-from dslc.compiler.interpreter.scope import TURN, Flow, Frame, Scope, Step
+from dslc.compiler.interpreter.schedule import Key, Wakeups, run_flows, run_steps
+from dslc.compiler.interpreter.scope import TURN, Flow, Frame, Name, Scope, Step
 from dslc.compiler.interpreter.tensors import Tensor
 from dslc.compiler.interpreter.turn import Turn, turn_title
 from dslc.compiler.interpreter.uses import uses_of
-from dslc.compiler.interpreter.watch import watch_global
-from dslc.compiler.ir import GridAxis, Kernel, Memory
+from dslc.compiler.interpreter.watch import freeze, watch_tensors
+from dslc.compiler.ir import Kernel, Memory
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.expr import Expr, Var
+from dslc.compiler.ir.expr import Var
+
+Numbers: TypeAlias = Callable[[Frame], tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Executable:
-    """A kernel turned into closures: `flow` where turns may wait for each other, else `step`.
+    """A kernel turned into closures, good for any number of launches at once.
 
-    It serves any number of launches.
+    It has a flow where turns may wait for each other, else a step. `shapes` are those of workspaces
+    and buffers, `bounds` the start, stop and step of each axis of the grid.
     """
 
     kernel: Kernel
     scope: Scope
     step: Step | None
     flow: Flow | None
-    buffers: tuple[Memory, ...]
+    shapes: Mapping[Memory, Numbers]
+    bounds: tuple[Numbers, ...]
 
 
+@functools.lru_cache(maxsize=64)
 def prepare(kernel: Kernel, check: bool = True) -> Executable:
-    """Turn a kernel's IR into closures, with or without checks."""
+    """Turn a kernel's IR into closures, with or without checks; those of recent kernels are kept."""
     body = tuple(statements(kernel.body))
-    poisoned = poison.reached(kernel.body) if check else frozenset()
-    scope = Scope(check, uses_of(body), poisoned)
-    buffers = tuple(dict.fromkeys(s.memory for s in body if isinstance(s, ins.Alloc)))
+    scope = Scope(check, uses_of(body), poison.reached(kernel.body) if check else frozenset())
+    names: tuple[Name, ...] = (*kernel.params, *kernel.dims, *kernel.workspaces)
+    for name in names:
+        scope.slot(name)
+    buffers = dict.fromkeys(s.memory for s in body if isinstance(s, ins.Alloc))
+    shapes = {m: compile_scalars(scope, m.shape) for m in (*kernel.workspaces, *buffers)}
+    bounds = tuple(compile_scalars(scope, (a.start, a.stop, a.step)) for a in kernel.grid)
+    for axis in kernel.grid:
+        scope.slot(axis.var)
     if scope.uses.semaphores:
-        return Executable(kernel, scope, None, compile_flow(scope, kernel.body), buffers)
-    return Executable(kernel, scope, compile_block(scope, kernel.body), None, buffers)
+        return Executable(kernel, scope, None, compile_flow(scope, kernel.body), shapes, bounds)
+    return Executable(kernel, scope, compile_block(scope, kernel.body), None, shapes, bounds)
 
 
 def launch(
@@ -60,51 +72,51 @@ def launch(
 ) -> None:
     """Run every turn. `tensors` has the kernel's parameters, `scalars` its dims and scalars."""
     kernel, scope = exe.kernel, exe.scope
-    base: Frame = []
+    base: Frame = [None] * scope.size
     for var, value in scalars.items():
-        _set(base, scope.slot(var), value)
-    workspaces = {m: _workspace(scope, base, m) for m in kernel.workspaces}
+        base[scope.slots[var]] = value
+    workspaces = {m: _zeros(m, exe.shapes[m](base)) for m in kernel.workspaces}
     everything = {**tensors, **workspaces}
     for memory, tensor in everything.items():
-        _set(base, scope.slot(memory), tensor)
-    axes = [_axis(scope, base, a, kernel) for a in kernel.grid]
-    plan = Plan.of(((m, _evaluate(scope, base, m.shape)) for m in exe.buffers), scope.check)
-    grid = _Grid(scope, kernel, axes)
-    before = {id(t): t.observers for t in everything.values()}
+        base[scope.slots[memory]] = tensor
+    axes = [_axis(bounds(base), kernel) for bounds in exe.bounds]
+    grid = Grid(exe, axes)
+    before = {id(t): (t, t.observers) for t in everything.values()}
     changed: list[Key] = []
+    freeze(scope, everything)
+    if scope.check:
+        watch_tensors(scope, everything, grid.total, grid.title)
+    for memory in scope.uses.semaphores & everything.keys():
+        everything[memory].observers += (Wakeups(memory, changed),)
     try:
-        _watch(exe, everything, grid, changed)
         with np.errstate(all="ignore"):
-            frames = grid.frames(base, plan, options)
+            frames = grid.frames(base, options)
             if exe.step is not None:
-                _run_straight(exe.step, frames, grid.total, options)
+                run_steps(exe.step, frames, grid.total, options)
             elif exe.flow is not None:
                 run_flows(exe.flow, frames, grid.total, changed, options)
     finally:
-        for tensor in everything.values():
-            tensor.observers = before[id(tensor)]
+        for tensor, observers in before.values():
+            tensor.observers = observers
             tensor.published.clear()
     if scope.check:
         _check_counters(exe, workspaces)
 
 
 @dataclass(frozen=True, slots=True)
-class _Grid:
+class Grid:
     """The turns of a launch, numbered in row-major order."""
 
-    scope: Scope
-    kernel: Kernel
+    exe: Executable
     axes: Sequence[range]
 
     @property
     def total(self) -> int:
+        """The number of turns."""
         return math.prod(len(a) for a in self.axes)
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(a.var.name for a in self.kernel.grid)
-
     def indices(self, number: int) -> tuple[int, ...]:
+        """The values of the grid's variables in a turn."""
         found: list[int] = []
         for axis in reversed(self.axes):
             number, at = divmod(number, len(axis))
@@ -112,17 +124,20 @@ class _Grid:
         return tuple(reversed(found))
 
     def title(self, number: int) -> str:
-        return turn_title(self.names, self.indices(number))
+        """How diagnostics name a turn."""
+        return turn_title(self._names(), self.indices(number))
 
-    def frames(self, base: Frame, plan: Plan, options: Options) -> Iterator[Frame]:
+    def frames(self, base: Frame, options: Options) -> Iterator[Frame]:
         """A frame for each turn, in the order in which they are to start."""
-        slots = [self.scope.slot(a.var) for a in self.kernel.grid]
-        _set(base, self.scope.size, None)
+        exe, names = self.exe, self._names()
+        slots = [exe.scope.slots[a.var] for a in exe.kernel.grid]
+        buffers = (m for m in exe.shapes if m not in exe.kernel.workspaces)
+        plan = Plan.of(((m, exe.shapes[m](base)) for m in buffers), exe.scope.check)
         order: Sequence[int] = range(self.total)
         if options.shuffle is not None:
             order = list(order)
             random.Random(options.shuffle).shuffle(order)
-        stdout, names = options.stdout or sys.stdout, self.names
+        stdout = options.stdout or sys.stdout
         for number in order:
             frame, indices = base.copy(), self.indices(number)
             for slot, value in zip(slots, indices, strict=True):
@@ -130,30 +145,17 @@ class _Grid:
             frame[TURN] = Turn(number, names, indices, stdout, Arenas(plan), Clock(number))
             yield frame
 
-
-def _run_straight(step: Step, frames: Iterator[Frame], total: int, options: Options) -> None:
-    for done, frame in enumerate(frames, 1):
-        step(frame)
-        frame[TURN].end()
-        if options.progress is not None:
-            options.progress(done, total)
+    def _names(self) -> tuple[str, ...]:
+        return tuple(a.var.name for a in self.exe.kernel.grid)
 
 
-def _watch(
-    exe: Executable, tensors: Mapping[Memory, Tensor], grid: _Grid, changed: list[Key]
-) -> None:
-    """Attach the launch's checks; tiles may share the arrays that nothing writes."""
-    uses, scope = exe.scope.uses, exe.scope
-    title = grid.title if grid.total > 1 else None
-    written = [t for m, t in tensors.items() if m in uses.written]
-    for memory, tensor in tensors.items():
-        shared = (t is tensor or np.may_share_memory(t.codes, tensor.codes) for t in written)
-        tensor.frozen = not any(shared)
-        if scope.check:
-            more = watch_global(uses, memory, tensor.shape, scope.sites, title)
-            tensor.observers = (*more, *tensor.observers)
-        if memory in uses.semaphores:
-            tensor.observers += (Wakeups(memory, changed),)
+def _axis(bounds: tuple[int, ...], kernel: Kernel) -> range:
+    start, stop, step = bounds
+    return make_range(start, stop, step, kernel.loc)
+
+
+def _zeros(memory: Memory, shape: tuple[int, ...]) -> Tensor:
+    return Tensor(memory, np.zeros(shape, storage_dtype(memory.dtype)))
 
 
 def _check_counters(exe: Executable, workspaces: Mapping[Memory, Tensor]) -> None:
@@ -169,24 +171,3 @@ def _check_counters(exe: Executable, workspaces: Mapping[Memory, Tensor]) -> Non
                 memory.loc or exe.kernel.loc,
                 hint="the next launch needs it to be 0: the last turn that counts must reset it",
             )
-
-
-def _workspace(scope: Scope, base: Frame, memory: Memory) -> Tensor:
-    shape = _evaluate(scope, base, memory.shape)
-    return Tensor(memory, np.zeros(shape, storage_dtype(memory.dtype)))
-
-
-def _evaluate(scope: Scope, base: Frame, exprs: Sequence[Expr]) -> tuple[int, ...]:
-    values = compile_scalars(scope, exprs)
-    _set(base, scope.size, None)
-    return tuple(int(v) for v in values(base))
-
-
-def _axis(scope: Scope, base: Frame, axis: GridAxis, kernel: Kernel) -> range:
-    start, stop, step = _evaluate(scope, base, (axis.start, axis.stop, axis.step))
-    return make_range(start, stop, step, kernel.loc)
-
-
-def _set(frame: Frame, slot: int, value: Any) -> None:
-    frame.extend([None] * (slot + 1 - len(frame)))
-    frame[slot] = value

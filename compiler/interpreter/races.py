@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from dslc.compiler.diagnostics import Label, error
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.observers import Observer, element_text
-from dslc.compiler.interpreter.scope import Site
+from dslc.compiler.interpreter.scope import Scope, Site
 from dslc.compiler.interpreter.turn import Turn
 from dslc.compiler.interpreter.windows import Window
 from dslc.compiler.ir import Memory
@@ -31,10 +32,6 @@ class _Record:
     tokens: Array
     epochs: Array | None
 
-    @classmethod
-    def blank(cls, shape: tuple[int, ...], epochs: bool) -> _Record:
-        return cls(np.zeros(shape, np.int64), np.zeros(shape, np.int32) if epochs else None)
-
 
 @dataclass(slots=True)
 class Races(Observer):
@@ -43,9 +40,24 @@ class Races(Observer):
     memory: Memory
     shape: tuple[int, ...]
     sites: list[Site]
+    token: type[np.integer[Any]]
     ordered: bool
     title: Callable[[int], str]
     records: dict[str, list[_Record]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        memory: Memory,
+        shape: tuple[int, ...],
+        turns: int,
+        scope: Scope,
+        title: Callable[[int], str],
+    ) -> Races:
+        """No access yet."""
+        small = (turns + 1) * (len(scope.sites) + 1) < 2**31
+        token = np.int32 if small else np.int64
+        return cls(memory, shape, scope.sites, token, scope.uses.ordered, title)
 
     def read(self, turn: Turn, window: Window, site: Site) -> None:
         """DSL0606 where another turn has written."""
@@ -91,7 +103,7 @@ class Races(Observer):
 
     def _remember(self, turn: Turn, window: Window, site: Site, kind: str, depth: int) -> None:
         if kind not in self.records:
-            self.records[kind] = [_Record.blank(self.shape, self.ordered) for _ in range(depth)]
+            self.records[kind] = [self._blank() for _ in range(depth)]
         last, *older = self.records[kind]
         for record in older:
             tokens = np.asarray(last.tokens[window.index])
@@ -105,6 +117,10 @@ class Races(Observer):
         last.tokens[window.index] = (turn.number + 1) * (len(self.sites) + 1) + site.number
         if last.epochs is not None:
             last.epochs[window.index] = turn.clock.epoch
+
+    def _blank(self) -> _Record:
+        epochs = np.zeros(self.shape, np.int32) if self.ordered else None
+        return _Record(np.zeros(self.shape, self.token), epochs)
 
     def _race(
         self, turn: Turn, element: tuple[int, ...], site: Site, kinds: tuple[str, str], token: int

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from dslc.compiler.dtypes import pack_bits
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter import arguments
 from dslc.compiler.interpreter.arguments import Argument, Scalars
 from dslc.compiler.interpreter.dims import evaluate
-from dslc.compiler.interpreter.initialised import Initialised
 from dslc.compiler.interpreter.launch import launch, prepare
 from dslc.compiler.interpreter.options import Options
 from dslc.compiler.interpreter.scalars import compile_scalar
 from dslc.compiler.interpreter.scope import Scope
 from dslc.compiler.interpreter.tensors import Tensor, garbage
+from dslc.compiler.interpreter.watch import watch_undefined
 from dslc.compiler.ir import Kernel, Memory, Param, Program, Role
 from dslc.compiler.ir.expr import Expr, Var
 
@@ -30,15 +31,17 @@ def run(
     for arguments, DSL06xx for what goes wrong while running.
     """
     options = options or Options()
-    tensors, scalars, packed = _receive(program.params, program.dims, args)
+    tensors, scalars, copied = _receive(program.params, program.dims, args)
     if isinstance(program, Kernel):
         if options.check:
-            _watch_undefined(*(t for t in tensors.values() if t.memory.role is Role.OUT))
+            read = prepare(program, True).scope.uses.read
+            watch_undefined(t for m, t in tensors.items() if m.role is Role.OUT and m in read)
         _launch(program, tensors, scalars, options)
     else:
         _run_program(program, tensors, scalars, options)
-    for tensor, data in packed:
-        data[...] = pack_bits(tensor.codes, tensor.memory.dtype.bits)
+    for tensor, given, is_bits in copied:
+        bits = tensor.memory.dtype.bits
+        given[...] = pack_bits(tensor.codes, bits) if is_bits else tensor.codes.astype(given.dtype)
 
 
 def _run_program(
@@ -51,7 +54,7 @@ def _run_program(
         everything[memory] = Tensor(memory, garbage(memory.dtype, shape))
     if options.check:
         undefined = (Role.OUT, Role.BUFFER)
-        _watch_undefined(*(t for m, t in everything.items() if m.role in undefined))
+        watch_undefined(t for m, t in everything.items() if m.role in undefined)
     for call in program.calls:
         given: dict[Memory, Tensor] = {}
         values: Scalars = {}
@@ -68,12 +71,6 @@ def _run_program(
         _launch(call.kernel, given, values, options)
 
 
-def _watch_undefined(*tensors: Tensor) -> None:
-    """Reads of these tensors' elements are errors until they are written."""
-    for tensor in tensors:
-        tensor.observers = (Initialised.nowhere(tensor.memory, tensor.shape),)
-
-
 def _launch(
     kernel: Kernel, tensors: Mapping[Memory, Tensor], scalars: Scalars, options: Options
 ) -> None:
@@ -84,8 +81,11 @@ def _launch(
 
 def _receive(
     params: Sequence[Param], dims: Sequence[Var], args: Mapping[str, Argument]
-) -> tuple[dict[Memory, Tensor], Scalars, list[tuple[Tensor, Array]]]:
-    """Tensors and scalars of a call, and the tensors whose codes go back into flat bytes."""
+) -> tuple[dict[Memory, Tensor], Scalars, list[tuple[Tensor, Array, bool]]]:
+    """Tensors and scalars of a call, and the written tensors whose codes are a copy.
+
+    These go back into the caller's array, as packed bits where the flag says so.
+    """
     arguments.check_names(params, args)
     arrays: dict[str, Array] = {}
     scalars: Scalars = {}
@@ -98,15 +98,18 @@ def _receive(
     scalars = arguments.bind(params, dims, shapes, arrays, scalars)
     names = {v.name: x for v, x in scalars.items()}
     tensors: dict[Memory, Tensor] = {}
-    packed: list[tuple[Tensor, Array]] = []
+    copied: list[tuple[Tensor, Array, bool]] = []
     for p in params:
         if isinstance(p, Memory):
             shape = tuple(evaluate(e, names) for e in p.shape)
-            codes = arguments.unpacked(p, arrays[p.name], shape)
-            tensors[p] = Tensor(p, arrays[p.name] if codes is None else codes)
-            if codes is not None and p.role in (Role.OUT, Role.INOUT):
-                packed.append((tensors[p], arrays[p.name]))
-    return tensors, scalars, packed
+            unpacked = arguments.unpacked(p, arrays[p.name], shape)
+            tensors[p] = Tensor(p, arrays[p.name] if unpacked is None else unpacked)
+            given = np.asarray(args[p.name])
+            if p.role in (Role.OUT, Role.INOUT) and not np.may_share_memory(
+                tensors[p].codes, given
+            ):
+                copied.append((tensors[p], given, unpacked is not None))
+    return tensors, scalars, copied
 
 
 def _scalar(expr: Expr, scalars: Scalars) -> Any:

@@ -141,7 +141,7 @@ class _Writer:
             case ex.Read(value):
                 plain = {Kind.INDEX: "int", Kind.BOOL: "bool"}.get(node.dtype.kind, "")
                 if self.scope.mask(value) is not None:
-                    check = poison.guard(self.scope, [value], None, lambda f: None)
+                    check = poison.guard(self.scope, [value], self.scope.loc, lambda f: None)
                     self.lines.append(f"{self._constant(check)}(f)")
                 return self._line(f"{plain}(f[{self.scope.slot(value)}][()])")
             case ex.Unary(op, x, dtype):

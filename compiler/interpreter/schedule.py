@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dslc.compiler.diagnostics import Label, error
 from dslc.compiler.interpreter.observers import Observer
 from dslc.compiler.interpreter.options import Options
-from dslc.compiler.interpreter.scope import TURN, Blocked, Flow, Frame, Site
+from dslc.compiler.interpreter.scope import TURN, Blocked, Flow, Frame, Site, Step
 from dslc.compiler.interpreter.turn import Turn
 from dslc.compiler.interpreter.windows import Window
 from dslc.compiler.ir import Memory
@@ -39,6 +39,15 @@ class _Waiting:
     frame: Frame
     running: Generator[Blocked, None, None]
     blocked: Blocked
+
+
+def run_steps(step: Step, frames: Iterator[Frame], total: int, options: Options) -> None:
+    """Run turns that never wait, each from its beginning to its end."""
+    for done, frame in enumerate(frames, 1):
+        step(frame)
+        frame[TURN].end()
+        if options.progress is not None:
+            options.progress(done, total)
 
 
 def run_flows(

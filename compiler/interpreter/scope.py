@@ -45,7 +45,11 @@ class Site:
 
 @dataclass(slots=True)
 class Scope:
-    """The slots of one kernel's frame. `poisoned` are the tiles that may hold undefined elements."""
+    """The slots of one kernel's frame.
+
+    `poisoned` are the tiles that may hold undefined elements, `loc` is that of the statement which is
+    being compiled.
+    """
 
     check: bool
     uses: Uses = field(default_factory=Uses)
@@ -54,6 +58,7 @@ class Scope:
     masks: dict[Value, int] = field(default_factory=dict)
     size: int = 1
     sites: list[Site] = field(default_factory=list)
+    loc: Loc | None = None
 
     def slot(self, name: Name) -> int:
         """The slot of a tile, a scalar or a memory."""

@@ -120,12 +120,10 @@ def unpack_codes(data: Array, dtype: DType, shape: tuple[int, ...]) -> Array:
 
 def garbage(dtype: DType, shape: tuple[int, ...]) -> Array:
     """Codes of all ones, what undefined elements hold: NaN, -1 or the greatest number."""
-    if dtype == BOOL:
-        return np.ones(shape, np.bool_)
-    if dtype.bits < 8:
-        return np.full(shape, (1 << dtype.bits) - 1 if not dtype.is_signed or dtype.is_float else -1,
-                       storage_dtype(dtype))  # fmt: skip
     storage = storage_dtype(dtype)
+    if dtype == BOOL or dtype.bits < 8:
+        ones = -1 if dtype.kind is Kind.INT else (1 << dtype.bits) - 1
+        return np.full(shape, True if dtype == BOOL else ones, storage)
     count = int(np.prod(shape, dtype=np.int64))
     return np.full(count * storage.itemsize, 0xFF, np.uint8).view(storage).reshape(shape)
 

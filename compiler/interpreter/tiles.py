@@ -23,7 +23,7 @@ Computation: TypeAlias = (
 
 
 def full(scope: Scope, i: ins.Full) -> Step:
-    """One element stretched over the tile, without copies."""
+    """One element all over the tile."""
     kind, shape = value_dtype(i.out.type.dtype), i.out.type.shape
     if isinstance(i.value, Const):
         return _fixed(scope, i.out, np.full(shape, constant(i.value.value, i.value.dtype), kind))
@@ -37,10 +37,8 @@ def full(scope: Scope, i: ins.Full) -> Step:
 
 def undefined(scope: Scope, i: ins.Undefined) -> Step:
     """Garbage, every element marked."""
-    shape = i.out.type.shape
-    return poison.mark(
-        scope, i.out, _fixed(scope, i.out, undefined_values(i.out.type.dtype, shape))
-    )
+    tile = undefined_values(i.out.type.dtype, i.out.type.shape)
+    return poison.mark(scope, i.out, _fixed(scope, i.out, tile))
 
 
 def arange(scope: Scope, i: ins.Arange) -> Step:
@@ -59,7 +57,7 @@ def binary(scope: Scope, i: ins.Binary) -> Step:
 
 
 def fma(scope: Scope, i: ins.Fma) -> Step:
-    """X * y + z, rounded once."""
+    """A product and a sum, rounded once."""
     return compute(scope, i, [i.x, i.y, i.z], elements.fma(i.x.type.dtype))
 
 
@@ -146,7 +144,7 @@ def extract(scope: Scope, i: ins.Extract) -> Step:
 
 
 def dot(scope: Scope, i: ins.Dot) -> Step:
-    """A @ b + acc, in the accumulator's dtype."""
+    """The product, plus acc, in the accumulator's dtype."""
     product = elements.dot(i.a.type.dtype, i.b.type.dtype, i.a.type.shape[-1])
     if i.acc is None:
         return compute(scope, i, [i.a, i.b], product)

@@ -2,40 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
+import numpy as np
 from dslc.compiler.interpreter.barriers import Barriers
 from dslc.compiler.interpreter.flights import Flights
+from dslc.compiler.interpreter.initialised import Initialised
 from dslc.compiler.interpreter.observers import Observer
 from dslc.compiler.interpreter.races import Races
-from dslc.compiler.interpreter.scope import Site
-from dslc.compiler.interpreter.uses import Uses
+from dslc.compiler.interpreter.scope import Scope
+from dslc.compiler.interpreter.tensors import Tensor
 from dslc.compiler.ir import Memory, Place
 
 
-def watch_global(
-    uses: Uses,
-    memory: Memory,
-    shape: tuple[int, ...],
-    sites: list[Site],
-    title: Callable[[int], str] | None,
-) -> tuple[Observer, ...]:
-    """The checks of a tensor during a launch; `title` names turns, None where there is one turn."""
-    found: list[Observer] = []
-    if memory in uses.written and title is not None:
-        found.append(Races(memory, shape, sites, uses.ordered, title))
-    if memory in uses.written and memory in uses.copied:
-        found.append(Flights(memory, shape))
-    return tuple(found)
+def freeze(scope: Scope, tensors: Mapping[Memory, Tensor]) -> None:
+    """Tiles may share the arrays that nothing writes in a launch."""
+    written = [t for m, t in tensors.items() if m in scope.uses.written]
+    for tensor in tensors.values():
+        shared = (t is tensor or np.may_share_memory(t.codes, tensor.codes) for t in written)
+        tensor.frozen = not any(shared)
 
 
-def watch_buffer(
-    uses: Uses, memory: Memory, shape: tuple[int, ...], sites: list[Site]
-) -> tuple[Observer, ...]:
-    """The checks of an on-chip buffer beside those of its initialisation."""
-    found: list[Observer] = []
+def watch_tensors(
+    scope: Scope, tensors: Mapping[Memory, Tensor], turns: int, title: Callable[[int], str]
+) -> None:
+    """Attach a launch's checks of global memory; `title` names a turn by its number.
+
+    Parameters that were given one array are one memory here; arrays that overlap in part are not
+    compared.
+    """
+    written = {_place(t) for m, t in tensors.items() if m in scope.uses.written}
+    races: dict[Any, Races] = {}
+    for memory, tensor in tensors.items():
+        place = _place(tensor)
+        more: list[Observer] = []
+        if turns > 1 and place in written:
+            if place not in races:
+                races[place] = Races.of(tensor.memory, tensor.shape, turns, scope, title)
+            if all(o is not races[place] for o in tensor.observers):
+                more.append(races[place])
+        if memory in scope.uses.written and memory in scope.uses.copied:
+            more.append(Flights(tensor.memory, tensor.shape))
+        tensor.observers = (*more, *tensor.observers)
+
+
+def watch_buffer(scope: Scope, tensor: Tensor) -> None:
+    """Attach the checks of an on-chip buffer that begins to live beside those of its contents."""
+    memory, uses = tensor.memory, scope.uses
+    more: list[Observer] = []
     if memory in uses.copied:
-        found.append(Flights(memory, shape))
+        more.append(Flights(memory, tensor.shape))
     if memory.place is Place.SHARED and uses.explicit:
-        found.append(Barriers.fresh(memory, shape, sites))
-    return tuple(found)
+        more.append(Barriers.fresh(memory, tensor.shape, scope.sites))
+    tensor.observers = (*more, *tensor.observers)
+
+
+def watch_undefined(tensors: Iterable[Tensor]) -> None:
+    """Reads of these tensors' elements are errors until they are written."""
+    for tensor in tensors:
+        tensor.observers = (Initialised.nowhere(tensor.memory, tensor.shape),)
+
+
+def _place(tensor: Tensor) -> Any:
+    codes = tensor.codes
+    return codes.__array_interface__["data"][0], codes.shape, codes.strides, codes.itemsize

@@ -129,8 +129,8 @@ def _unchecked(region: Region, number: int, start: int, extent: int, site: Site)
 def compile_indexed(scope: Scope, region: Region, ids: Value, axis: int, site: Site) -> Windows:
     """As `compile_window`, with `ids` (plus the slice's start) for one axis.
 
-    The index is of arrays that broadcast to the tile; elements out of bounds anywhere are clipped to a
-    list: `inner` then is a mask over the tile and the index holds one array of 1 axis for each axis.
+    The index has an array for each axis of the memory; they broadcast to the tile's shape. Where some
+    elements are out of bounds, they list the others one by one, and `inner` is a mask over the tile.
     """
     starts_of = compile_scalars(scope, [a.start for a in region.axes])
     slot, rank = scope.slot(ids), len(ids.type.shape)

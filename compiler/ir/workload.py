@@ -70,16 +70,20 @@ def workload(kernel: Kernel, dims: Mapping[str, int]) -> Workload:
 
 def tensor_bytes(memory: Memory, dims: Mapping[str, int]) -> float | None:
     """The bytes of a whole tensor, low-bit ones packed; None where its shape is not known."""
+    shape = extents(memory, dims)
+    return None if shape is None else math.prod(shape) * memory.dtype.bits / 8
+
+
+def extents(memory: Memory, dims: Mapping[str, int]) -> tuple[int, ...] | None:
+    """The shape of a memory in numbers; None where a dim that it needs is missing."""
     known: Known = {
         var: Const(dims[var.name], var.dtype)
         for extent in memory.shape
         for var in free_vars(extent)
         if var.name in dims
     }
-    extents = [_value(extent, known) for extent in memory.shape]
-    if None in extents:
-        return None
-    return math.prod(n for n in extents if n is not None) * memory.dtype.bits / 8
+    found = tuple(_value(extent, known) for extent in memory.shape)
+    return None if None in found else tuple(n for n in found if n is not None)
 
 
 def checked_axes(kernel: Kernel) -> tuple[int, int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from dslc.compiler.layout.access import bits_per_thread, vector_width
 from dslc.compiler.layout.banks import BankModel, bank_conflicts
 from dslc.compiler.layout.conversions import conversion
@@ -78,13 +80,13 @@ def _measures(layout: Layout) -> str:
 
 
 def _first_moved(a: Layout, b: Layout) -> str | None:
-    for t in range(a.threads):
-        for i in range(a.locals):
-            index = a.index(t, i)
-            threads, number = locate(b, index)
-            if t not in threads or number != i:
-                there = ", ".join(map(str, threads[:4])) + (", .." if len(threads) > 4 else "")
-                return (
-                    f"{index} is element {i} of thread {t}, then element {number} of thread {there}"
-                )
+    for index in product(*map(range, a.shape)):
+        here, there = locate(a, index), locate(b, index)
+        if here != there:
+            return f"{index} is {_holders(*here)}, then {_holders(*there)}"
     return None
+
+
+def _holders(threads: tuple[int, ...], number: int) -> str:
+    named = ", ".join(map(str, threads[:4])) + (", .." if len(threads) > 4 else "")
+    return f"element {number} of thread{'s' if len(threads) > 1 else ''} {named}"

@@ -111,7 +111,7 @@ def _value(node: ast.expr, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise error("DSL0310", f"a layout nests more than {MAX_DEPTH} deep")
     match node:
-        case ast.Constant(value=int() as value) if not isinstance(value, bool):
+        case ast.Constant(value=int() as value):  # numbers, and True for an option
             return value
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
             return [_value(e, depth + 1) for e in elements]

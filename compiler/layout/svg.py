@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import product
 from html import escape
+from itertools import product
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.layout.banks import BankModel
@@ -37,9 +37,10 @@ def render_svg(
     longest = max(len(holder(layout, index)[1]) for index in _corners(layout))
     cell_width = max(26, 8 * longest + 10)
     panel_width = _MARGIN + columns * cell_width + 10
-    width = panel_width * len(leads) + 4
+    heading = title if title is not None else str(layout)
+    width = max(panel_width * len(leads) + 4, 8 * len(heading) + 16)
     height = _HEAD + 18 + rows * _CELL_HEIGHT + 8
-    text = escape(title if title is not None else str(layout))
+    text = escape(heading)
     out = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
         f'width="{width}" height="{height}" role="img">',

@@ -31,7 +31,7 @@ from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.rewrite import Rewriter
 from dslc.compiler.ir.traverse import Body, Use
 from dslc.compiler.ir.values import Value
-from dslc.compiler.passes.proof import Proof
+from dslc.compiler.passes.proof import Prover
 
 _NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 
@@ -43,6 +43,19 @@ class Facts:
         self.relations: list[Linear] = []  # each at least 0
         self.residues: dict[Expr, tuple[int, int]] = {}
         self.values: dict[Var, Expr] = {}
+        self._ready: Prover | None = None
+
+    @property
+    def prover(self) -> Prover:
+        """A prover over the relations and residues of now."""
+        if self._ready is None:
+            self._ready = Prover(self.relations, self.residues)
+        return self._ready
+
+    def learn(self, *relations: Linear) -> None:
+        """Each of these forms is at least 0."""
+        self.relations += [r for r in relations if not r.is_constant and r not in self.relations]
+        self._ready = None
 
     def copy(self) -> Facts:
         """The same facts, to be added to without changing these."""
@@ -60,7 +73,7 @@ class Facts:
 
     def nonnegative(self, form: Linear) -> bool:
         """Whether `form >= 0` could be proved; the form is one of `self.form`."""
-        return Proof(self.relations, self.residues).nonnegative(form)
+        return self.prover.nonnegative(form)
 
     def decide(self, condition: Expr) -> bool | None:
         """Whether a condition holds, or does not; None where neither could be proved."""
@@ -88,7 +101,7 @@ class Facts:
             if self.nonnegative(d):
                 return op == "ge"
             return op == "lt" if self.nonnegative(-d - one) else None
-        modulus, residue = Proof(self.relations, self.residues).congruence(d)
+        modulus, residue = self.prover.congruence(d)
         if modulus != 1 and residue:
             return op == "ne"
         if self.nonnegative(d - one) or self.nonnegative(-d - one):
@@ -124,7 +137,7 @@ class Facts:
     def _reduce_division(self, expr: Binary, x: Expr, c: int) -> Expr:
         form = self.form(x)
         if expr.op == "mod":
-            modulus, residue = Proof(self.relations, self.residues).congruence(form)
+            modulus, residue = self.prover.congruence(form)
             if modulus % c == 0:
                 return index(residue % c)
         if self.nonnegative(form) and self.nonnegative(Linear(constant=c - 1) - form):
@@ -158,18 +171,18 @@ class Facts:
         one = Linear(constant=1)
         match op:
             case "ge":
-                self.relations.append(d)
+                self.learn(d)
             case "gt":
-                self.relations.append(d - one)
+                self.learn(d - one)
             case "le":
-                self.relations.append(-d)
+                self.learn(-d)
             case "lt":
-                self.relations.append(-d - one)
+                self.learn(-d - one)
             case "eq":
-                self.relations += [d, -d]
+                self.learn(d, -d)
                 self._equal_to_zero(d)
             case "ne" if self.nonnegative(d):
-                self.relations.append(d - one)
+                self.learn(d - one)
 
     def _equal_to_zero(self, d: Linear) -> None:
         """`x % c - r == 0` says what x leaves modulo c."""
@@ -197,6 +210,7 @@ class Facts:
         step = (residue - old_residue) // shared * pow(old_modulus // shared, -1, modulus // shared)
         both = math.lcm(old_modulus, modulus)
         self.residues[symbol] = both, (old_residue + step * old_modulus) % both
+        self._ready = None
 
     def assume_range(self, var: Var, start: Expr, stop: Expr, step: Expr) -> None:
         """The variable is a turn of `range(start, stop, step)`."""
@@ -209,11 +223,11 @@ class Facts:
             value = Binary("add", start, Binary("mul", count, step, INDEX), INDEX)
             self.values[var] = substitute(value, self.values)
             here = first + Linear({count: by.constant})
-            self.relations.append(Linear({count: 1}))
-            self.relations.append(last - here - one if by.constant > 0 else here - last - one)
+            self.learn(Linear({count: 1}))
+            self.learn(last - here - one if by.constant > 0 else here - last - one)
         elif self.nonnegative(by - one):
             here = self.form(var)
-            self.relations += [here - first, last - here - one]
+            self.learn(here - first, last - here - one)
 
     def assume_invariant(self, carried: Carried, body: Body, after: bool) -> None:
         """What a carried scalar keeps from turn to turn, for the turns or for after the loop."""
@@ -231,25 +245,22 @@ class Facts:
         first, next_, here = self.form(init), inside.form(yielded), self.form(named)
         change = next_ - inside.form(var)
         if change.is_constant and change.constant >= 0:
-            self.relations.append(here - first)
+            self.learn(here - first)
         if change.is_constant and change.constant <= 0:
-            self.relations.append(first - here)
+            self.learn(first - here)
         match list(next_.terms.items()):
             case [(Binary("mod", _, Const(c)), 1)] if c > 0 and next_.constant == 0:
                 top = Linear(constant=int(c) - 1)
                 if self.nonnegative(first) and self.nonnegative(top - first):
-                    self.relations += [here, top - here]
+                    self.learn(here, top - here)
 
 
 def kernel_facts(kernel: Kernel) -> Facts:
     """What holds at the head of the body of a kernel."""
     facts = Facts()
-    facts.relations = [Linear({dim: 1}) for dim in kernel.dims]
+    facts.learn(*(Linear({dim: 1}) for dim in kernel.dims))
     for memory in kernel.tensors:
-        for extent in memory.shape:
-            form = facts.form(extent) if extent.dtype == INDEX else Linear()
-            if not form.is_constant and form not in facts.relations:
-                facts.relations.append(form)
+        facts.learn(*(facts.form(e) for e in memory.shape if e.dtype == INDEX))
     for requirement in kernel.requires:
         facts.assume(requirement.condition)
     for axis in kernel.grid:

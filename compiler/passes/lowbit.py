@@ -37,7 +37,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant, simplify
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.rewrite import Rewriter, map_kernels
+from dslc.compiler.ir.rewrite import Rewriter, kernels, map_kernels
 from dslc.compiler.ir.traverse import memories, walk
 from dslc.compiler.layout import Layout, reshape
 from dslc.compiler.lowbit import PackedStorage, default_layout, storage_for
@@ -66,7 +66,7 @@ class LowBit:
         """The program with its low-bit parameters stored as bytes."""
         if isinstance(program, Kernel):
             return _store(program, _choices(program, self.threads))
-        chosen = {k: _choices(k, self.threads) for k in {c.kernel for c in program.calls}}
+        chosen = {k: _choices(k, self.threads) for k in kernels(program)}
         shared = _agree(program, chosen)
         stored = map_kernels(program, lambda k: _store(k, chosen[k]))
         assert isinstance(stored, Program)

@@ -20,20 +20,32 @@ _MAX_STEPS = 120  # goals looked at in one proof
 _MAX_SCALE = 1 << 40  # beyond it, numbers have grown by eliminating in circles
 
 
-class Proof:
-    """One search: relations known to be at least 0, residues of atoms, and a budget of steps."""
+class Prover:
+    """Relations known to be at least 0 and residues of atoms, ready for questions."""
 
     def __init__(
         self, relations: Iterable[Linear], residues: Mapping[Expr, tuple[int, int]]
     ) -> None:
-        self.relations = list(relations)
         self.residues = residues
-        self.steps = _MAX_STEPS
+        self.steps = 0
         self._intrinsic: dict[Expr, list[Linear]] = {}
+        self.relations: list[Linear] = []
+        self.relations = [self._tight(r) for r in relations]
+        # What an atom of a relation means may bound an atom of a goal: `K` where K - min(K, n) >= 0.
+        own = dict.fromkeys(a for r in self.relations for a in r.terms)
+        for atom in own:
+            self.steps = _MAX_STEPS
+            self.relations += [f for f in self.intrinsic(atom) if f not in self.relations]
 
     def nonnegative(self, form: Linear) -> bool:
         """Whether `form >= 0` could be proved."""
+        self.steps = _MAX_STEPS
         return self._prove(form, (), 0)
+
+    def _tight(self, fact: Linear) -> Linear:
+        """The strongest of the fact: what is r modulo m and not negative is at least r."""
+        modulus, residue = self.congruence(fact)
+        return Linear(fact.terms, fact.constant - residue) if modulus > 1 else fact
 
     def _prove(self, goal: Linear, used: tuple[Linear, ...], depth: int) -> bool:
         if goal.is_constant:
@@ -45,7 +57,12 @@ class Proof:
         modulus, residue = self.congruence(goal)
         if modulus > 1:
             goal = Linear(goal.terms, goal.constant + modulus - 1 - residue)
-        candidates = {a: self._candidates(a, k, used) for a, k in goal.terms.items()}
+        meant = [f for a in goal.terms for f in self.intrinsic(a) if f not in self.relations]
+        known = [f for f in (*meant, *self.relations) if f not in used]
+        known.sort(key=lambda f: len(f.terms))
+        candidates = {
+            a: [f for f in known if f.terms.get(a, 0) * k > 0] for a, k in goal.terms.items()
+        }
         atom = min(candidates, key=lambda a: (len(candidates[a]), a not in self.residues))
         for fact in candidates[atom]:
             if self._prove(_eliminate(goal, fact, atom), (*used, fact), depth + 1):
@@ -62,12 +79,6 @@ class Proof:
                         self._prove(rest + linear(e).scale(k), used, depth + 1) for e in (x, y)
                     )
         return False
-
-    def _candidates(self, atom: Expr, k: int, used: tuple[Linear, ...]) -> list[Linear]:
-        """The facts that bound the atom from the side that the goal needs, simple ones first."""
-        known = (*self.intrinsic(atom), *self.relations)
-        found = [f for f in known if f.terms.get(atom, 0) * k > 0 and f not in used]
-        return sorted(found, key=lambda f: len(f.terms))
 
     def congruence(self, form: Linear) -> tuple[int, int]:
         """(m, r) with form = r modulo m and 0 <= r < m; m is 0 where the form is r exactly."""
@@ -101,7 +112,7 @@ class Proof:
         """What is at least 0 by the meaning of the atom alone."""
         if atom not in self._intrinsic:
             self._intrinsic[atom] = []  # an atom within itself is bounded by nothing
-            self._intrinsic[atom] = list(self._meaning(atom))
+            self._intrinsic[atom] = [self._tight(f) for f in self._meaning(atom)]
         return self._intrinsic[atom]
 
     def _meaning(self, atom: Expr) -> Iterable[Linear]:

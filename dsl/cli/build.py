@@ -12,7 +12,7 @@ from dslc.cli.compiling import (
     compile_options,
     file_argument,
     kernel_option,
-    pick_kernel,
+    picked_kernels,
     set_option,
 )
 from dslc.cli.pages import Documented
@@ -64,9 +64,11 @@ def command(
     from dslc.cli.inputs import parse_definitions
 
     library = options.library(file)
-    kernels = [pick_kernel(library, name, file)] if name else list(library.values())
+    kernels = picked_kernels(library, name, file)
     config = parse_definitions(choices, "--set")
     made = [k.specialize(**_own(k, config, kernels)) for k in kernels]
+    for one in made:
+        current().note(repr(one), level=1)
     if emit:
         _write("\n".join(m.source(emit).rstrip("\n") + "\n" for m in made), output)
         return ExitCode.OK

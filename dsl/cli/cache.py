@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -25,22 +26,19 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
-class _Amount(click.ParamType):
-    """A number with a unit of a table, as a plain number."""
+def _amount(units: dict[str, int], example: str) -> Callable[..., float | None]:
+    """What reads an option's number with a unit of the table, as a plain number."""
+    known = {**units, **{unit.lower(): factor for unit, factor in units.items()}}
 
-    def __init__(self, name: str, units: dict[str, int], example: str) -> None:
-        self.name = name
-        self._units = units
-        self._example = example
+    def convert(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+        if value is None:
+            return None
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]?)", value)
+        if match is None or match[2] not in known:
+            raise click.BadParameter(f"{value!r} is not an amount such as {example}")
+        return float(match[1]) * known[match[2]]
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]?)", str(value))
-        units = {**self._units, **{k.lower(): v for k, v in self._units.items()}}
-        if match is None or match[2] not in units:
-            self.fail(f"{value!r} is not an amount such as {self._example}", param, ctx)
-        return float(match[1]) * units[match[2]]
+    return convert
 
 
 @click.group("cache", cls=DocumentedGroup, examples=_EXAMPLES)
@@ -116,10 +114,16 @@ def verify() -> int:
     "prune", cls=Documented, examples="dslc cache prune --max-size 500M --older-than 30d"
 )
 @click.option(
-    "--max-size", type=_Amount("SIZE", _UNITS, "500M"), help="Keep at most so much, as in 500M."
+    "--max-size",
+    metavar="SIZE",
+    callback=_amount(_UNITS, "500M"),
+    help="Keep at most so much, as in 500M.",
 )
 @click.option(
-    "--older-than", type=_Amount("AGE", _SPANS, "30d"), help="Delete what was not used for so long."
+    "--older-than",
+    metavar="AGE",
+    callback=_amount(_SPANS, "30d"),
+    help="Delete what was not used for so long, as in 30d.",
 )
 @session_options
 def prune(max_size: float | None, older_than: float | None) -> None:

@@ -132,19 +132,29 @@ set_option = click.option(
 )  # fmt: skip
 
 
+def own_kernels(library: Library, file: Path) -> list[Kernel]:
+    """The kernels and programs that the file defines, without those that it imports."""
+    return [k for k in library.values() if k.loc is not None and k.loc.file == str(file)]
+
+
 def pick_kernel(library: Library, name: str | None, file: Path) -> Kernel:
-    """The named kernel, or the only one; DSL0912 where that is not clear."""
+    """The named kernel, or the only one that the file defines; DSL0912 where that is not clear."""
     from dslc.compiler.diagnostics import did_you_mean, error
 
-    names = list(library)
+    if name is not None and name in library:
+        return library[name]
+    own = own_kernels(library, file)
+    if name is None and len(own) == 1:
+        return own[0]
+    names = [k.name for k in own]
     shown = ", ".join(names) or "none"
-    if name is None and len(names) == 1:
-        return library[names[0]]
-    if name is None:
-        raise error(
-            "DSL0912", f"{file} has several kernels", hint=f"say --kernel with one of {shown}"
-        )
-    if name not in library:
-        hint = did_you_mean(name, names) or f"its kernels are {shown}"
+    if name is not None:
+        hint = did_you_mean(name, library) or f"its kernels are {shown}"
         raise error("DSL0912", f"{file} has no kernel {name}", hint=hint)
-    return library[name]
+    choose = f"say --kernel with one of {shown}" if names else None
+    raise error("DSL0912", f"{file} has {len(names) or 'no'} kernels", hint=choose)
+
+
+def picked_kernels(library: Library, name: str | None, file: Path) -> list[Kernel]:
+    """The named kernel, or all that the file defines."""
+    return [pick_kernel(library, name, file)] if name else own_kernels(library, file)

@@ -12,13 +12,12 @@ from dslc.cli.compiling import (
     compile_options,
     file_argument,
     kernel_option,
-    pick_kernel,
+    picked_kernels,
     set_option,
 )
 from dslc.cli.pages import Documented
 
 if TYPE_CHECKING:
-    from dslc.compiler.ir import Kernel as KernelIR
     from dslc.kernels import Kernel
     from dslc.specialization import Specialization
 
@@ -60,7 +59,7 @@ def command(
     from dslc.cli.inputs import parse_definitions, parse_integers
 
     library = options.library(file)
-    kernels = [pick_kernel(library, name, file)] if name else list(library.values())
+    kernels = picked_kernels(library, name, file)
     config = parse_definitions(choices, "--set")
     sizes = parse_integers(dims, "--dim")
     for i, kernel in enumerate(kernels):
@@ -82,7 +81,7 @@ def _specialized(
 
 
 def _show(kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]) -> None:
-    from dslc.compiler.ir import Kernel as KernelIR
+    from dslc.cli.accounting import plan_table, work_tables
     from dslc.compiler.ir.parser import parse_program
 
     click.echo(f"{kernel.name}({', '.join(map(str, kernel.parameters))})")
@@ -95,10 +94,9 @@ def _show(kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]) -
         _line(f"tune {tune}", f"{' | '.join(map(str, values))}   now {made.config.get(tune)}")
     _stages(made)
     program = parse_program(made.source("final"), "<final>")
-    if isinstance(program, KernelIR):
-        _work(program, every)
-        return
-    click.echo("\n  a program of " + ", ".join(call.kernel.name for call in program.calls))
+    for text in (*work_tables(program, every), plan_table(program)):
+        if text:
+            _indented(text)
 
 
 def _line(label: str, text: str) -> None:
@@ -131,30 +129,3 @@ def _stages(made: Specialization) -> None:
             (stage, str(statements), f"{sum(c for c, _ in counts)} of {sum(n for _, n in counts)}")
         )
     _indented(plain_table(("stage", "statements", "checked axes"), rows, (1,)))
-
-
-def _work(kernel: KernelIR, sizes: Mapping[str, int]) -> None:
-    from dslc.cli.tables import plain_table, size_text
-    from dslc.compiler.ir.workload import tensor_bytes, workload
-    from dslc.compiler.passes.memory_plan import describe_plan
-
-    work = workload(kernel, sizes)
-    rows = []
-    for memory in (*kernel.tensors, *kernel.workspaces):
-        once = tensor_bytes(memory, sizes)
-        moved = [size_text(t.get(memory.name, 0)) for t in (work.loaded, work.stored)]
-        rows.append(
-            (memory.name, str(memory.dtype), "?" if once is None else size_text(once), *moved)
-        )
-    _indented(plain_table(("tensor", "dtype", "once", "loaded", "stored"), rows, (2, 3, 4)))
-    about = "" if work.exact else "about "
-    operations = work.dot_operations + work.other_operations
-    moved_bytes = sum(work.loaded.values()) + sum(work.stored.values())
-    _line("turns", f"{about}{work.turns}")
-    _line("dot", f"{about}{work.dot_operations:.4g} operations")
-    _line("other", f"{about}{work.other_operations:.4g} operations")
-    if moved_bytes:
-        _line("intensity", f"{about}{operations / moved_bytes:.4g} operations a byte moved")
-    plan = describe_plan(kernel)
-    if plan:
-        _indented(plan)

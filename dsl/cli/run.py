@@ -109,6 +109,7 @@ def command(
         config=parse_definitions(choices, "--set"),
         seed=seed,
     )
+    current().note(repr(made), level=1)
     files = _output_files(outputs, fed)
     results, seconds = _timed(made, fed, shuffle, repeat)
     _print_outputs(fed, results)
@@ -150,12 +151,16 @@ def _timed(
 ) -> tuple[dict[str, Any], float]:
     """The outputs of the last run, and the median of the runs in seconds."""
     import dslc
+    from dslc.cli.progress import shown_progress
 
     times = []
     arguments: dict[str, Any] = {}
     for _ in range(repeat):
         arguments = fed.fresh()
-        with dslc.options(shuffle=shuffle):
+        with (
+            shown_progress(made.name) as progress,
+            dslc.options(shuffle=shuffle, progress=progress),
+        ):
             begin = time.perf_counter()
             made(**arguments)
             times.append(time.perf_counter() - begin)

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TextIO, TypeVar
+from typing import Any, Literal, TextIO, TypeVar
 
 import click
 
@@ -29,8 +29,8 @@ class ExitCode(enum.IntEnum):
 class Session:
     """The choices that hold for a whole command: one object a process, click's `obj`."""
 
-    diagnostics: str = "human"
-    color: str = "auto"
+    diagnostics: Literal["human", "json", "sarif"] = "human"
+    color: Literal["auto", "always", "never"] = "auto"
     verbosity: int = 0  # -1 quiet, 0, 1 verbose, ...
 
     def use_color(self, stream: TextIO) -> bool:

@@ -22,8 +22,10 @@ def constant(value: object, loc: Loc) -> tree.Expr | None:
         items = [constant(v, loc) for v in value]
         kept = tuple(i for i in items if i is not None)
         return tree.Sequence(kept, loc=loc) if len(kept) == len(items) else None
-    if value is None or isinstance(value, bool | str):
+    if value is None or isinstance(value, bool):
         return tree.Literal(value, loc=loc)
+    if isinstance(value, str):
+        return tree.Literal(str.__str__(value), loc=loc)  # of a subclass: an enum's value
     if isinstance(value, int | float):
         return _number(int(value) if isinstance(value, int) else float(value), loc)
     if kind.__module__.startswith("dslc."):

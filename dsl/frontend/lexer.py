@@ -81,16 +81,15 @@ class Lexer:
         self.indents = [(0, 0)]
 
     def never_closed(self, token: Token) -> Token | None:
-        """The bracket that is open at a token and that nothing after closes.
+        """The bracket that is open at a token and that nothing after closes, as far as is looked.
 
         Then it is the bracket that is wrong, and not the token.
         """
         if not self.brackets or self.brackets[-1] is token:
             return None
         depth = 0
-        for found in patterns.BRACKETS.finditer(
-            self.source, self.starts[token.line - 1] + token.col - 1
-        ):
+        start = self.starts[token.line - 1] + token.col - 1
+        for found in patterns.BRACKETS.finditer(self.source, start, start + MAX_LINE):
             if found.lastgroup == "item":
                 break
             depth += {"open": 1, "close": -1}.get(found.lastgroup or "", 0)
@@ -130,8 +129,7 @@ class Lexer:
                     yield self._edge("NEWLINE")
             elif kind == "STRING":
                 end, token = self._string(found[kind], start, end)
-                if token is not None:
-                    yield token
+                yield token
             elif kind == "join":
                 self._next_line(end)
             elif kind == "end":
@@ -261,7 +259,7 @@ class Lexer:
     def _tabs(self, place: Token) -> None:
         self._error("DSL0008", "tabs and spaces are mixed in the indentation", place)
 
-    def _string(self, opening: str, start: int, end: int) -> tuple[int, Token | None]:
+    def _string(self, opening: str, start: int, end: int) -> tuple[int, Token]:
         quote = opening.lstrip("rubftRUBFT")
         prefix = opening[: -len(quote)].lower()
         found = patterns.STRING_END[quote].match(self.source, end)

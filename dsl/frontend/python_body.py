@@ -159,7 +159,7 @@ class BodyReader:
             case ast.BinOp(left, op, right):
                 return tree.Binary(self._op(op, loc), self.expr(left), self.expr(right), loc=loc)
             case ast.BoolOp(op, values):
-                return self._logical(self._op(op, loc), values)
+                return self._logical(self._op(op, loc), values, loc)
             case ast.Compare(left, ops, rest):
                 names = tuple(self._compare(op, loc) for op in ops)
                 return tree.Compare(self.exprs([left, *rest]), names, loc=loc)
@@ -200,16 +200,16 @@ class BodyReader:
             keywords.append(tree.Keyword(name, self.expr(keyword.value), loc=self.loc(keyword)))
         return tree.Call(self.expr(node.func), self.exprs(node.args), tuple(keywords), loc=loc)
 
-    def _logical(self, op: str, values: list[ast.expr]) -> tree.Expr:
+    def _logical(self, op: str, values: list[ast.expr], loc: Loc) -> tree.Expr:
         """`a and b and c`, which `ast` keeps flat, nested to the left."""
+        if self._depth + len(values) > MAX_NESTING:
+            raise _too_deep(loc)
         made = self.expr(values[0])
-        for count, value in enumerate(values[1:]):
+        for value in values[1:]:
             right = self.expr(value)
-            start, end = made.loc, right.loc
-            loc = Loc(start.file, start.line, start.col, end.end_line, end.end_col)
-            if count + self._depth >= MAX_NESTING:
-                raise _too_deep(loc)
-            made = tree.Binary(op, made, right, loc=loc)
+            end = loc if value is values[-1] else right.loc
+            at = Loc(loc.file, loc.line, loc.col, end.end_line, end.end_col)
+            made = tree.Binary(op, made, right, loc=at)
         return made
 
     def _op(self, op: ast.operator | ast.boolop, loc: Loc) -> str:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import dslc.frontend.tables as module
 import pytest
-from dslc.frontend.tables import encode, tables
+from dslc.frontend.table_builder import encode
+from dslc.frontend.tables import FOLDER, tables
 
-FOLDER = Path(module.__file__).parent
 GRAMMAR = (FOLDER / "grammar.lark").read_text()
 
 
 def test_the_stored_tables_are_those_of_the_grammar() -> None:
-    """If this fails: python -m dslc.frontend.tables."""
+    """If this fails: python -m dslc.frontend.table_builder."""
     stored, made = json.loads((FOLDER / "grammar.json").read_text()), encode(GRAMMAR)
     if (
         stored["lark"] != made["lark"]
@@ -37,7 +37,7 @@ def test_a_grammar_with_a_conflict_is_refused() -> None:
 def test_stale_tables_are_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "grammar.lark").write_text(GRAMMAR.replace('"while"', '"as_long_as"'))
     (tmp_path / "grammar.json").write_text((FOLDER / "grammar.json").read_text())
-    monkeypatch.setattr(module, "_FOLDER", tmp_path)
+    monkeypatch.setattr(module, "FOLDER", tmp_path)
     kinds = {kind for row in tables.__wrapped__().actions for kind in row}
     assert "as_long_as" in kinds
     assert "while" not in kinds

@@ -94,8 +94,8 @@ ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0756": (
         "An argument has the wrong element type",
         "Arrays hold a dtype's storage: f16 is float16, bf16 is ml_dtypes.bfloat16, i8 and narrower "
-        "are int8, u8 and narrower are uint8, floats of at most 8 bits are bit patterns in uint8 or "
-        "the type of the same name in ml_dtypes.\n\n"
+        "are int8, u8 and narrower are uint8, with every value in the range of the dtype; floats of at "
+        "most 8 bits are bit patterns in uint8 or the type of the same name in ml_dtypes.\n\n"
         "Wrong:  a: f16[M, K] with an array of float32\n"
         "Right:  a.astype(numpy.float16)",
     ),

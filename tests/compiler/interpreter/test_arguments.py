@@ -165,6 +165,39 @@ def test_arrays_of_ml_dtypes_serve_as_they_are(dtype, array_type):
     assert (x.astype(np.float32) == y.astype(np.float32)).all()
 
 
+@pytest.mark.parametrize("dtype", ["i4", "i2", "u4", "u2"])
+def test_narrow_integers_of_ml_dtypes_are_read_and_written_as_values(dtype):
+    low, high = dt(dtype).integer_range
+    array_type = {"i4": ml_dtypes.int4, "i2": ml_dtypes.int2, "u4": ml_dtypes.uint4,
+                  "u2": ml_dtypes.uint2}[dtype]  # fmt: skip
+    b = Builder()
+    x, y = b.tensor("x", dtype, [4]), b.out("y", dtype, [4])
+    b.store(whole(b.out("wide", "i32", [4])), b.cast(b.load(whole(x)), "i32"))
+    b.store(whole(y), b.load(whole(x)))
+    values = np.array([low, high, 0, 1])
+    args = {
+        "x": values.astype(array_type),
+        "y": np.zeros(4, array_type),
+        "wide": np.zeros(4, np.int32),
+    }
+    run(b.kernel(), args)
+    assert args["wide"].tolist() == values.tolist()
+    assert args["y"].astype(int).tolist() == values.tolist()
+
+
+def test_codes_of_narrow_integers_come_as_either_byte_and_in_range():
+    b = Builder()
+    b.store(whole(b.out("y", "i32", [2])), b.cast(b.load(whole(b.tensor("x", "u3", [2]))), "i32"))
+    k, y = b.kernel(), np.zeros(2, np.int32)
+    for kind in (np.int8, np.uint8):
+        run(k, {"x": np.array([7, 2], kind), "y": y})
+        assert y.tolist() == [7, 2]
+    wanted = "error[DSL0756]: argument x holds 8, which is no value of u3 (0 to 7)"
+    assert text(lambda: run(k, {"x": np.array([8, 2], np.uint8), "y": y})) == wanted
+    wanted = "error[DSL0756]: argument x holds 255, which is no value of u3 (0 to 7)"
+    assert text(lambda: run(k, {"x": np.array([-1, 2], np.int8), "y": y})) == wanted
+
+
 def test_a_requirement_names_its_values():
     b = Builder()
     b.tensor("x", "f32", [var("K")])

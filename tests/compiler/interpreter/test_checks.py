@@ -1,8 +1,13 @@
 """Uninitialised reads, undefined registers and races: programs with them, and programs without."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
+from dslc.compiler import interpreter
 from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.diagnostics.catalogue import explain
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Place, Role
 from dslc.compiler.ir import expr as ex
@@ -24,6 +29,13 @@ def failure(kernel, args, **options) -> str:
 
 def zeros(*shape, dtype=np.float32):
     return np.zeros(shape, dtype)
+
+
+def test_every_code_that_is_raised_is_explained():
+    sources = Path(interpreter.__file__).parent.glob("*.py")
+    codes = {c for s in sources for c in re.findall(r"DSL\d{4}", s.read_text(encoding="utf-8"))}
+    assert len(codes) > 15
+    assert all(explain(c) for c in codes)
 
 
 # Uninitialised reads
@@ -174,7 +186,8 @@ def test_a_scalar_read_of_an_undefined_tile_is_an_error():
     b = Builder()
     tile = b.undefined("i32", (), name="n")
     b.let("v", ex.Read(tile))
-    assert "element [] of the register tile n" in failure(b.kernel(), {})
+    found = failure(b.kernel(), {})
+    assert found.startswith("t.tile:2:1: error[DSL0603]: element [] of the register tile n is read")
 
 
 # Races between turns
@@ -201,6 +214,17 @@ def test_reading_what_another_turn_writes_in_either_order():
         assert "parallel turns race" in found
         assert "reads" in found
         assert "writes" in found
+
+
+def test_one_array_for_two_parameters_is_one_memory():
+    b = Builder()
+    n = var("N")
+    x, y = b.tensor("x", "f32", [n]), b.out("y", "f32", [n])
+    b.store(at(y, (var("i"), 1)), b.load(at(x, (op("sub", op("sub", n, 1), var("i")), 1))))
+    flip = b.kernel(grid=[("i", 0, n, 1)])
+    array = zeros(4)
+    run(flip, {"x": array.copy(), "y": array})
+    assert "parallel turns race" in failure(flip, {"x": array, "y": array})
 
 
 def test_many_readers_are_no_race_but_one_writer_among_them_is():

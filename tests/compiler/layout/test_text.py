@@ -105,6 +105,7 @@ def test_operators_are_functions_of_the_text():
         ("reduce(3, dims=[0])", "DSL0311"),
         ("reduce(local(2), dims=0)", "DSL0311"),
         ("local(-2)", "DSL0300"),
+        ("local(True)", "DSL0300"),
         ("local([2])", "DSL0300"),
         ("local(" * 100 + "1" + ")" * 100, "DSL0310"),
         ("local(1)" + ".local(1)" * 2000, "DSL0310"),

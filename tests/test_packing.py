@@ -1,0 +1,144 @@
+"""Low-bit parameters: codes, packed bytes, and both at a call."""
+
+import dslc
+import dslc.building
+import numpy as np
+import pytest
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.dtypes import decode, parse_dtype, storage_dtype
+from dslc.compiler.passes.lowbit import LowBit
+
+SOURCE = """
+const W = u4
+
+kernel gemv(x: f32[K], w: W[K, N], y: out f32[N]):
+    tune BK = 16 | 8
+
+    for n in parallel(range(0, N, 32)):
+        acc = zeros(f32, [32])
+        for k in range(0, K, BK):
+            acc += sum(cast(w[k : k + BK, n : n + 32], f32) * x[k : k + BK][:, None], 0)
+        y[n : n + 32] = acc
+
+kernel unpack_row(w: W[K, N] packed row, y: out W[K, N]):
+    for k in parallel(range(K)):
+        y[k, 0 : 8] = w[k, 0 : 8]
+
+kernel line(w: W[K] packed row, y: out W[K]):
+    for k in parallel(range(0, K, 8)):
+        y[k : k + 8] = w[k : k + 8]
+"""
+DTYPES = ("u1", "u3", "u4", "i4", "i7", "f4e2m1", "f6e3m2")
+
+
+@pytest.fixture(autouse=True)
+def _no_cache(monkeypatch):
+    monkeypatch.setenv("DSLC_CACHE", "off")
+
+
+@pytest.fixture(params=["codes", "tiles"])
+def gemv(request, monkeypatch):
+    """The kernel compiled with w as codes, and with storage that a pass has chosen."""
+    shared = dslc.building.shared_passes
+    if request.param == "codes":
+        passes = lambda target: tuple(p for p in shared(target) if not isinstance(p, LowBit))  # noqa: E731
+        monkeypatch.setattr(dslc.building, "shared_passes", passes)
+
+    def compiled(dtype):
+        kernel = dslc.compile(SOURCE, define={"W": dtype}).gemv
+        packed = kernel.specialize().artifact.signature.params[1].packed
+        assert (packed or {"scheme": "codes"})["scheme"] == request.param
+        return kernel
+
+    return compiled
+
+
+def random_codes(dtype, shape):
+    d = parse_dtype(dtype)
+    low, high = (0, (1 << d.bits) - 1) if d.is_float else d.integer_range
+    return np.random.default_rng(0).integers(low, high + 1, shape).astype(storage_dtype(d))
+
+
+def failure(call):
+    with pytest.raises(DiagnosticError) as caught:
+        call()
+    return caught.value.diagnostics[0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(64, 64), (37, 50), (1, 1)])
+@pytest.mark.parametrize("choices", [{}, {"BK": 8}])
+def test_packed_and_codes_give_the_same(gemv, dtype, shape, choices):
+    kernel = gemv(dtype)
+    k, n = shape
+    codes = random_codes(dtype, shape)
+    x = np.linspace(-1, 1, k, dtype=np.float32)
+    expected = x @ decode(codes, parse_dtype(dtype)).astype(np.float32)
+    packed = kernel.pack("w", codes, **choices)
+    for w in (codes, packed):
+        y = np.full(n, np.nan, np.float32)
+        kernel(x, w, y, **choices)
+        np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
+    found = kernel.unpack("w", packed, K=k, N=n, **choices)
+    np.testing.assert_array_equal(found, codes)
+    assert found.dtype == codes.dtype
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rows(dtype):
+    kernel = dslc.compile(SOURCE, define={"W": dtype}).unpack_row
+    codes = random_codes(dtype, (5, 7))
+    packed = kernel.pack("w", codes)
+    assert packed.shape == ((35 * parse_dtype(dtype).bits + 7) // 8,)
+    for w in (codes, packed):
+        y = np.zeros_like(codes)
+        kernel(w, y)
+        np.testing.assert_array_equal(y, codes)
+    np.testing.assert_array_equal(kernel.unpack("w", packed, K=5, N=7), codes)
+    one = kernel.specialize(K=5, N=7)
+    np.testing.assert_array_equal(one.unpack("w", one.pack("w", codes)), codes)
+
+
+@pytest.mark.parametrize("dtype", ["u4", "i4", "f6e3m2"])
+def test_a_row_of_one_axis(dtype):
+    kernel = dslc.compile(SOURCE, define={"W": dtype}).line
+    codes = random_codes(dtype, 21)
+    for w in (codes, kernel.pack("w", codes)):
+        y = np.zeros_like(codes)
+        kernel(w, y)
+        np.testing.assert_array_equal(y, codes)
+
+
+PLAIN_LINE = """
+kernel line(w: i4[K], y: out i4[K]):
+    for k in parallel(range(0, K, 8)):
+        y[k : k + 8] = w[k : k + 8]
+"""
+
+
+@pytest.mark.parametrize("choose", [False, True])
+def test_signed_codes_may_come_as_bytes(monkeypatch, choose):
+    shared = dslc.building.shared_passes
+    if not choose:
+        plain = lambda target: tuple(p for p in shared(target) if not isinstance(p, LowBit))  # noqa: E731
+        monkeypatch.setattr(dslc.building, "shared_passes", plain)
+    kernel = dslc.compile(PLAIN_LINE).line
+    codes = random_codes("i4", 24)
+    for w in (codes, codes.view(np.uint8), kernel.pack("w", codes)):
+        y = np.zeros_like(codes)
+        kernel(w, y)
+        np.testing.assert_array_equal(y, codes)
+
+
+def test_what_cannot_be_packed_says_why():
+    kernel = dslc.compile(SOURCE).unpack_row
+    codes = random_codes("u4", (4, 8))
+    assert failure(lambda: kernel.pack("x", codes)).hint == "there are w, y"
+    assert failure(lambda: dslc.compile(SOURCE).gemv.pack("x", codes)).code == "DSL0746"
+    assert failure(lambda: kernel.pack("w", codes[0])).code == "DSL0746"
+    assert failure(lambda: kernel.pack("w", codes.astype(np.float32))).code == "DSL0761"
+    found = failure(lambda: kernel.pack("w", codes + 13))
+    assert "is outside 0 to 15" in found.message
+    found = failure(lambda: kernel.unpack("w", np.zeros(3, np.uint8), K=4, N=8))
+    assert "uint8 of shape (16,)" in found.message
+    assert failure(lambda: kernel.unpack("w", np.zeros(16, np.uint8), K=4)).code == "DSL0811"
