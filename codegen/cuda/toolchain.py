@@ -16,7 +16,9 @@ from dslc.codegen.cuda.nvrtc import Compilation, load_nvrtc
 from dslc.codegen.cuda.resources import Resources, parse_resources
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
 
-_FINDING = re.compile(r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): (?:catastrophic )?error:? (?P<text>.*)")
+_FINDING = re.compile(
+    r"^(?P<file>[^\s(]+)\((?P<line>\d+)\): (?:catastrophic )?error:? (?P<text>.*)"
+)
 _ASSEMBLER = re.compile(r"^ptxas (?:fatal|error)\s*:\s*(?P<text>.*)")
 _MOST_FINDINGS = 10
 _HINT = "this is a defect of the generator: `dslc build --emit cu` shows the text"

@@ -87,10 +87,10 @@ def describe(artifact: Artifact) -> Description:
 def _argument(
     artifact: Artifact, data: Any, params: Mapping[str, bool], workspaces: set[str]
 ) -> KernelArgument:
-    kind = data.get("kind") if isinstance(data, Mapping) else None
+    kind: Any = data.get("kind") if isinstance(data, Mapping) else None
     if kind not in get_args(ArgumentKind):
         _wrong(artifact, f"an argument's kind is one of {', '.join(get_args(ArgumentKind))}")
-    text = data.get("value" if kind == "value" else "name")
+    text: str = data.get("value" if kind == "value" else "name")
     code = CODES.get(data.get("type")) if kind in ("scalar", "value") else _ADDRESS
     known = {
         "tensor": params.get(text) is True,

@@ -36,9 +36,7 @@ def load_function(device: CudaDevice, artifact: Artifact, description: Descripti
     return Function(device, handle, artifact, description, Workspaces(device))
 
 
-def _check(
-    device: CudaDevice, handle: int, artifact: Artifact, description: Description
-) -> None:
+def _check(device: CudaDevice, handle: int, artifact: Artifact, description: Description) -> None:
     static = device.driver.integer("cuFuncGetAttribute", cu.STATIC_SHARED, handle)
     shared, most = static + artifact.shared_bytes, device.attribute(cu.SHARED_PER_BLOCK)
     if shared > max(most, _WITHOUT_ASKING):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import struct
 import threading
 from collections.abc import Mapping, Sequence
@@ -67,10 +66,13 @@ class CudaKernel:
         device = CudaDevice.get(self._ordinal(arrays))
         if given is None:
             given = current_stream(device.ordinal, arrays.values())
-        with staging(device, given) if host else contextlib.nullcontext() as staged:
+        if not host:
+            self._enqueue(device, given, arrays, args)
+            return
+        written = {p.name for p in self._params if p.mode != "in"}
+        with staging(device, given) as staged:
             for name, array in host.items():
-                written = next(p.mode != "in" for p in self._params if p.name == name)
-                arrays[name] = staged.take(array, written=written)
+                arrays[name] = staged.take(array, written=name in written)
             self._enqueue(device, given, arrays, args)
 
     def short_call(self, arguments: Sequence[object]) -> Call | None:
@@ -163,7 +165,7 @@ class CudaKernel:
         return as_array(value, p.dtype, param=p.name, writable=written)
 
     def _ordinal(self, arrays: Mapping[str, DeviceArray]) -> int:
-        devices = {a.device: name for name, a in reversed(arrays.items())}
+        devices = {a.device: name for name, a in reversed(list(arrays.items()))}
         if len(devices) > 1:
             places = ", ".join(f"{name} on cuda:{d}" for d, name in sorted(devices.items()))
             raise error("DSL0765", f"the arguments are on different devices: {places}")

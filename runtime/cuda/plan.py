@@ -205,6 +205,8 @@ def _cast(code: str, number: int) -> Number:
     try:
         struct.pack(f"<{code}", number)
     except struct.error:
-        text = f"{number} does not fit in the kernel's parameter of {8 * struct.calcsize(code)} bits"
+        text = (
+            f"{number} does not fit in the kernel's parameter of {8 * struct.calcsize(code)} bits"
+        )
         raise error("DSL0843", text, hint="the dims of this call are too large") from None
     return number

@@ -42,9 +42,7 @@ class Staging:
         for address, dense, array in self._copies:
             if array is not None and dense.nbytes:
                 out = np.empty_like(dense)
-                driver.call(
-                    "cuMemcpyDtoHAsync", out.ctypes.data, address, out.nbytes, self._stream
-                )
+                driver.call("cuMemcpyDtoHAsync", out.ctypes.data, address, out.nbytes, self._stream)
                 driver.call("cuStreamSynchronize", self._stream)
                 array[...] = out
         driver.call("cuStreamSynchronize", self._stream)

@@ -41,7 +41,7 @@ def torch_query() -> Callable[[int], int] | None:
     torch: Any = sys.modules.get("torch")
     if torch is None:
         return None
-    query: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)  # noqa: SLF001
+    query: Callable[[int], int] | None = getattr(torch._C, "_cuda_getCurrentRawStream", None)
     return query or (lambda ordinal: int(torch.cuda.current_stream(ordinal).cuda_stream))
 
 

@@ -8,6 +8,7 @@ here one by one.
 
 from __future__ import annotations
 
+import importlib
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -101,11 +102,9 @@ def _guard(tensors: Sequence[Any], names: Sequence[str], scope: dict[str, Any]) 
 def _torch_guards(tensors: Sequence[Any]) -> Callable[..., bool] | None:
     """torch's own comparison, if this version has it and it tells these tensors from others."""
     try:
-        from torch._C._dynamo.guards import TensorGuards
-
-        check: Callable[..., bool] = TensorGuards(
-            *tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None
-        ).check
+        guards: Any = importlib.import_module("torch._C._dynamo.guards")
+        made = guards.TensorGuards(*tensors, dynamic_dims_sizes=None, dynamic_dims_strides=None)
+        check: Callable[..., bool] = made.check
         others = [tensors[0].unsqueeze(0), *tensors[1:]]
         return check if check(*tensors) is True and check(*others) is False else None
     except Exception:  # a private part of torch: whatever is wrong with it, there is the other way

@@ -1,8 +1,8 @@
 """Memory that a kernel needs between its blocks: zero before a launch, and zero again after it.
 
-A kernel leaves its workspace as it found it, so each stream's is cleared once, when it is made. Launches
-of one stream follow one another and share it. A graph being captured has one of its own, since it may
-run beside later launches; memory once handed out stays, because a graph may hold it.
+A kernel leaves its workspace as it found it, so each stream's is cleared once, when it is made.
+Launches of one stream follow one another and share it. A graph being captured has one of its own,
+since it may run beside later launches; memory once handed out stays, because a graph may hold it.
 """
 
 from __future__ import annotations

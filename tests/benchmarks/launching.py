@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 from dslc.compiler.artifact import Param, Signature  # noqa: E402
 from dslc.runtime.cuda import CudaKernel, arrays  # noqa: E402
+
 from support.fake_cuda import OnDevice, aligned, scale_artifact  # noqa: E402
 
 TENSORS, ROUNDS, CALLS = 8, 7, 20_000
@@ -70,7 +71,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "libcuda.so"
         source = ROOT / "support" / "fake_libcuda.c"
-        subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+        subprocess.run(
+            ["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source)], check=True
+        )
         os.environ["DSLC_LIBCUDA"] = str(library)
         kernel = eight_tensors()
         given = {f"x{i}": OnDevice(aligned((64, 256))) for i in range(TENSORS - 1)}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.cuda.driver import load_driver
+
 from support.fake_cuda import FakeDriver
 
 SOURCE = Path(__file__).parents[2] / "support" / "fake_libcuda.c"

@@ -10,6 +10,7 @@ from dslc.compiler.artifact import Param, Signature
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cuda import CudaDevice, CudaKernel
 from dslc.runtime.cuda.device import fits
+
 from support.fake_cuda import FakeDriver, OnDevice, aligned, count_artifact, scale_artifact
 
 
@@ -80,7 +81,9 @@ class TorchStream:
     cuda_stream = 78
 
 
-@pytest.mark.parametrize(("stream", "handle"), [(5, 5), (0, None), (Stream(), 77), (TorchStream(), 78)])
+@pytest.mark.parametrize(
+    ("stream", "handle"), [(5, 5), (0, None), (Stream(), 77), (TorchStream(), 78)]
+)
 def test_the_callers_stream(driver: FakeDriver, stream: Any, handle: int | None) -> None:
     x, y = pair()
     CudaKernel(scale_artifact()).launch({"x": x, "y": y, "s": 1.0}, stream)
@@ -157,7 +160,10 @@ def test_strides_of_the_signature_are_bound(driver: FakeDriver) -> None:
     artifact = scale_artifact()
     x = Param("x", "f32", "in", ("N",), ("sx",))
     signature = Signature((x, *artifact.signature.params[1:]), ("N", "sx"))
-    arguments = [*artifact.launch["arguments"][:3], {"kind": "value", "value": "N * sx", "type": "i32"}]
+    arguments = [
+        *artifact.launch["arguments"][:3],
+        {"kind": "value", "value": "N * sx", "type": "i32"},
+    ]
     strided = replace(
         artifact, signature=signature, launch={**artifact.launch, "arguments": arguments}
     )
@@ -169,7 +175,12 @@ def test_strides_of_the_signature_are_bound(driver: FakeDriver) -> None:
 
 def test_attributes_of_the_launch(driver: FakeDriver) -> None:
     artifact = scale_artifact(shared_bytes=100_000)
-    more = {"grid": ["2 * cdiv(N, 128)", "3"], "cluster": [2, 1, 1], "cooperative": True, "dependent": True}
+    more = {
+        "grid": ["2 * cdiv(N, 128)", "3"],
+        "cluster": [2, 1, 1],
+        "cooperative": True,
+        "dependent": True,
+    }
     kernel = CudaKernel(replace(artifact, launch={**artifact.launch, **more}))
     x, y = pair()
     kernel.launch({"x": x, "y": y, "s": 1.0})
@@ -210,7 +221,9 @@ def test_the_binary_is_that_of_the_device(driver: FakeDriver) -> None:
     assert CudaDevice.get(0).binary_for(scale_artifact()).startswith(b"scale for 80")
     driver.reset(1, 12, 0)
     CudaDevice.get.cache_clear()
-    with pytest.raises(DiagnosticError, match=r"sm_80, sm_90a; device 0 \(Fake GPU\) is sm_120") as caught:
+    with pytest.raises(
+        DiagnosticError, match=r"sm_80, sm_90a; device 0 \(Fake GPU\) is sm_120"
+    ) as caught:
         CudaDevice.get(0).binary_for(scale_artifact())
     assert code(caught) == "DSL0841"
 
@@ -238,7 +251,7 @@ def test_an_error_of_the_driver_is_named(driver: FakeDriver) -> None:
     kernel = CudaKernel(scale_artifact())
     kernel.launch({"x": x, "y": y, "s": 1.0})
     driver.fail_next(700)
-    with pytest.raises(DiagnosticError, match="scale.*CUDA_ERROR_ILLEGAL_ADDRESS") as caught:
+    with pytest.raises(DiagnosticError, match=r"scale.*CUDA_ERROR_ILLEGAL_ADDRESS") as caught:
         kernel.launch({"x": x, "y": y, "s": 1.0})
     assert code(caught) == "DSL0842"
     kernel.launch({"x": x, "y": y, "s": 1.0})
@@ -374,7 +387,9 @@ def packed_artifact(storage: dict[str, Any]) -> Any:
     w = Param("w", "u4", "in", ("N", "8"), None, storage)
     arguments = [*artifact.launch["arguments"], {"kind": "tensor", "name": "w"}]
     signature = replace(artifact.signature, params=(*artifact.signature.params, w))
-    return replace(artifact, signature=signature, launch={**artifact.launch, "arguments": arguments})
+    return replace(
+        artifact, signature=signature, launch={**artifact.launch, "arguments": arguments}
+    )
 
 
 def test_packed_bytes_are_counted(driver: FakeDriver) -> None:
