@@ -20,7 +20,7 @@ from dslc.compiler.ir import instructions as ins
 
 def load(scope: Scope, i: ins.Load) -> Step:
     """A tile from memory, `other` out of bounds."""
-    site = scope.site("the read", i.loc)
+    site = scope.site("the read", i.loc, i.out.type.layout)
     return _reader(scope, i, compile_window(scope, i.region, site), site)
 
 
@@ -52,7 +52,7 @@ def _reader(scope: Scope, i: ins.Load | ins.Gather, windows: Windows, site: Site
 
 def store(scope: Scope, i: ins.Store) -> Step:
     """A tile to memory; out of bounds is dropped."""
-    site = scope.site("the write", i.loc)
+    site = scope.site("the write", i.loc, i.x.type.layout)
     windows = compile_window(scope, i.region, site)
     return _writer(scope, [i.x], i, windows, site)
 
@@ -131,7 +131,7 @@ def alloc(scope: Scope, i: ins.Alloc) -> Step:
     def step(f: Frame) -> None:
         tensor: Tensor = f[TURN].arenas.allocate(memory, shape(f))
         if scope.check:
-            watch_buffer(scope, tensor)
+            watch_buffer(scope, tensor, f[TURN])
         f[slot] = tensor
 
     return step

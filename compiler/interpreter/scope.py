@@ -10,10 +10,13 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import numpy as np
 from dslc.compiler.diagnostics import Loc
+from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.uses import Uses
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir.expr import Var
+from dslc.compiler.layout import Layout
 
 Frame: TypeAlias = list[Any]
 Step: TypeAlias = Callable[[Frame], None]
@@ -36,11 +39,16 @@ Flow: TypeAlias = Callable[[Frame], Generator[Blocked, None, None]]  # a step th
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A statement as diagnostics speak of it: its number in the kernel, its place and what it does."""
+    """A statement as diagnostics speak of it: its number in the kernel, its place and what it does.
+
+    `owners` says for an access which thread moves each element of its tile: -1 where several do, None
+    where no layout tells.
+    """
 
     number: int
     verb: str
     loc: Loc | None
+    owners: Array | None = None
 
 
 @dataclass(slots=True)
@@ -74,11 +82,22 @@ class Scope:
             self.masks[value] = self._new()
         return self.masks[value]
 
-    def site(self, verb: str, loc: Loc | None) -> Site:
-        """A new statement."""
-        self.sites.append(Site(len(self.sites) + 1, verb, loc))
+    def site(self, verb: str, loc: Loc | None, layout: Layout | None = None) -> Site:
+        """A new statement; `layout` is that of the tile which it moves to or from memory."""
+        owners = owners_of(layout) if self.check and layout is not None else None
+        self.sites.append(Site(len(self.sites) + 1, verb, loc, owners))
         return self.sites[-1]
 
     def _new(self) -> int:
         self.size += 1
         return self.size - 1
+
+
+def owners_of(layout: Layout) -> Array:
+    """The thread of each element of a tile, -1 where several threads hold it; of the tile's shape."""
+    owners = np.full(layout.shape, -1, np.int32)
+    if layout.is_injective:
+        threads = np.arange(layout.threads, dtype=np.int32)[:, None]
+        table = layout.table()
+        owners[tuple(np.moveaxis(table, -1, 0))] = np.broadcast_to(threads, table.shape[:2])
+    return owners

@@ -11,11 +11,16 @@ from dslc.compiler.interpreter.scope import Site
 
 if TYPE_CHECKING:
     from dslc.compiler.interpreter.arena import Arenas
+    from dslc.compiler.interpreter.barriers import Barriers
+    from dslc.compiler.ir import Memory
 
 
 @dataclass(slots=True)
 class Turn:
-    """A turn's own state: its number and indices, copies under way, barriers passed, what it knows."""
+    """A turn's own state: its number and indices, copies under way, barriers passed, what it knows.
+
+    `hazards` are the checks of its shared buffers.
+    """
 
     number: int
     names: tuple[str, ...]
@@ -25,6 +30,7 @@ class Turn:
     clock: Clock
     copies: Copies = field(default_factory=Copies)
     barriers: int = 0
+    hazards: dict[Memory, Barriers] = field(default_factory=dict)
     waiting: Site | None = None
 
     def end(self) -> None:

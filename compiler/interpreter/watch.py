@@ -13,6 +13,7 @@ from dslc.compiler.interpreter.observers import Observer
 from dslc.compiler.interpreter.races import Races
 from dslc.compiler.interpreter.scope import Scope
 from dslc.compiler.interpreter.tensors import Tensor
+from dslc.compiler.interpreter.turn import Turn
 from dslc.compiler.ir import Memory, Place
 
 
@@ -47,14 +48,21 @@ def watch_tensors(
         tensor.observers = (*more, *tensor.observers)
 
 
-def watch_buffer(scope: Scope, tensor: Tensor) -> None:
-    """Attach the checks of an on-chip buffer that begins to live beside those of its contents."""
+def watch_buffer(scope: Scope, tensor: Tensor, turn: Turn) -> None:
+    """Attach the checks of an on-chip buffer that begins to live beside those of its contents.
+
+    A buffer that begins anew in a loop has the same bytes again: what its last life read and wrote
+    since the last barrier still counts.
+    """
     memory, uses = tensor.memory, scope.uses
     more: list[Observer] = []
     if memory in uses.copied:
         more.append(Flights(memory, tensor.shape))
     if memory.place is Place.SHARED and uses.explicit:
-        more.append(Barriers.fresh(memory, tensor.shape, scope.sites))
+        found = turn.hazards.get(memory)
+        if found is None or found.shape != tensor.shape:
+            found = turn.hazards[memory] = Barriers.fresh(memory, tensor.shape, scope.sites)
+        more.append(found)
     tensor.observers = (*more, *tensor.observers)
 
 

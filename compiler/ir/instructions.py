@@ -8,11 +8,14 @@ compare by identity.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.ir.expr import Expr, Var
 from dslc.compiler.ir.values import Memory, Region, Value
+
+if TYPE_CHECKING:
+    from dslc.compiler.layout import Layout
 
 
 def _loc() -> Loc | None:
@@ -305,10 +308,15 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CopyAsync:
-    """Start a copy between memories; it has landed only after the wait for its group."""
+    """Start a copy between memories; it has landed only after the wait for its group.
+
+    `layout`, of the regions' shape, says which thread copies which element, once decided: the first of
+    those that hold it.
+    """
 
     dst: Region
     src: Region
+    layout: Layout | None = None
     loc: Loc | None = _loc()
 
 

@@ -99,6 +99,8 @@ def _copy_async(stmt: ins.CopyAsync) -> Fail | None:
         return "DSL0412", f"{list(stmt.src.shape)} is copied to {list(stmt.dst.shape)}"
     if stmt.dst.memory.dtype != stmt.src.memory.dtype:
         return "DSL0413", f"{stmt.src.memory.dtype} is copied to {stmt.dst.memory.dtype}"
+    if stmt.layout is not None and stmt.layout.shape != (stmt.dst.shape or (1,)):
+        return "DSL0414", f"the layout {stmt.layout} does not have the shape {list(stmt.dst.shape)}"
     return None
 
 

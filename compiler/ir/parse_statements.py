@@ -152,6 +152,8 @@ class StatementReader(TypeReader):
             return True
         if f.part is not Part.ATTRIBUTE:
             return self._positional(f)
+        if f.annotation.startswith("Layout"):
+            return self.layout()
         if f.annotation.startswith("tuple"):
             cursor.expect("(")
             return cursor.until(")", cursor.integer)

@@ -70,6 +70,13 @@ class TypeReader(Scope):
             storage = storage_for(layout.shape, dtype.bits, layout, signed=signed)
         return PackedParam(name, dtype, shape, storage)
 
+    def layout(self) -> Layout:
+        """A layout between backquotes."""
+        found = self._layout()
+        if found is None:
+            raise self.cursor.fail("a layout")
+        return found
+
     def _layout(self) -> Layout | None:
         token = self.cursor.token
         if token.kind != "layout":

@@ -54,6 +54,7 @@ class _KernelReader(StatementReader):
         doc, fixed = self._facts()
         packed = self._packed_params()
         config = self._numbers("config")
+        threads = self._threads()
         requires: list[Requirement] = []
         while self._header("require"):
             condition = self.expr()
@@ -67,7 +68,7 @@ class _KernelReader(StatementReader):
         cursor.end_line()
         return Kernel(
             name, params, dims, grid, body, tuple(requires), workspaces, fixed, config,
-            doc=doc, loc=loc, packed=packed,
+            doc=doc, loc=loc, packed=packed, threads=threads,
         )  # fmt: skip
 
     def program(self, known: dict[str, Kernel]) -> Program:
@@ -140,6 +141,15 @@ class _KernelReader(StatementReader):
             found.append(self.packed_param())
             self.cursor.end_line()
         return tuple(found)
+
+    def _threads(self) -> int | None:
+        if not self._header("threads"):
+            return None
+        self.cursor.expect("(")
+        count = self.cursor.integer()
+        self.cursor.expect(")")
+        self.cursor.end_line()
+        return count
 
     def _header(self, word: str) -> bool:
         """Take the word of a header line; a result of that name is none."""

@@ -23,7 +23,7 @@ statement:
     memory    = "@" NAME ":" ROLE PLACE? DTYPE "[" expr,* "]" ("strides" "(" expr,* ")")? layout?
                 ("packed" NAME)? ("offset" INT)? at?
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
-              | "packed" NAME ":" DTYPE "[" expr,* "]" layout
+              | "threads" "(" INT ")" | "packed" NAME ":" DTYPE "[" expr,* "]" layout
               | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range),*
     call      = "call" NAME "(" (memory name | expr),* ")" at?
     stmt      = (result "=")? WORD argument,* type? at? | loop | while | if
@@ -65,6 +65,7 @@ from dslc.compiler.ir.program import Kernel, Param, Program, TileProgram
 from dslc.compiler.ir.rewrite import fresh_name, kernels
 from dslc.compiler.ir.traverse import Body, Name, Part, Use, fields
 from dslc.compiler.ir.values import AxisSlice, Memory, Region, TileType, Value
+from dslc.compiler.layout import Layout
 
 
 def print_program(program: TileProgram, *, locations: bool = False) -> str:
@@ -107,6 +108,8 @@ class _KernelPrinter:
         lines = [self._head("kernel", name, kernel), *self._facts(kernel)]
         if kernel.config:
             lines.append("  config " + ", ".join(f"{n} = {v}" for n, v in kernel.config))
+        if kernel.threads is not None:
+            lines.append(f"  threads({kernel.threads})")
         lines += [
             f"  require {self.expr(r.condition)}, {_string(r.text)}{self.at(r.loc)}"
             for r in kernel.requires
@@ -273,6 +276,8 @@ class _KernelPrinter:
                 return ", ".join(self.use(v) for v in value)
             case int():
                 return str(value)
+            case Layout():
+                return f"`{value}`"
             case _ if part is Part.VALUE or part is Part.EXPR or part is Part.SCALAR:
                 return self.use(value)  # type: ignore[arg-type]
             case _:

@@ -53,7 +53,8 @@ class Kernel:
     `params` are in the caller's order. `dims` are the free dims (index variables); those that were
     fixed are constants in the shapes, kept in `fixed`. `config` is the choice of every `tune`. A turn
     of the grid runs `body`; no axis means one turn. `workspaces` are given by the runtime. `packed`
-    are the low-bit parameters whose memory in `params` is bytes by now.
+    are the low-bit parameters whose memory in `params` is bytes by now. `threads` is how many threads
+    run a turn together, once tiles have layouts over them.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Kernel:
     doc: str | None = None
     loc: Loc | None = None
     packed: tuple[PackedParam, ...] = ()
+    threads: int | None = None
 
     @property
     def tensors(self) -> tuple[Memory, ...]:

@@ -38,7 +38,7 @@ class Part(enum.Enum):
     EXPR = "expr"  # a scalar expression, or None
     MIXED = "mixed"  # a tuple of tiles and expressions
     REGION = "region"
-    ATTRIBUTE = "attribute"  # numbers, flags and words known at compile time
+    ATTRIBUTE = "attribute"  # numbers, flags, words and layouts known at compile time
     LOC = "loc"
 
 
@@ -57,6 +57,7 @@ _PARTS = {
     "int": Part.ATTRIBUTE,
     "bool": Part.ATTRIBUTE,
     "tuple[int, ...]": Part.ATTRIBUTE,
+    "Layout | None": Part.ATTRIBUTE,
     "Loc | None": Part.LOC,
 }
 

@@ -81,7 +81,16 @@ class _KernelVerifier:
         self.defined.add(key)
         self.visible.add(name)
         if isinstance(name, Value):
-            self._require(check_tile(name.type))
+            self._require(check_tile(name.type) or self._check_threads(name.type))
+
+    def _check_threads(self, type_: TileType) -> Fail | None:
+        """Layouts are over the threads of the kernel, once it says how many."""
+        threads, layout = self.kernel.threads, type_.layout
+        if threads is None or layout is None or layout.threads == threads:
+            return None
+        return "DSL0414", (
+            f"the layout {layout} is over {layout.threads} threads, the kernel has {threads}"
+        )
 
     def _declare(self, memory: Memory) -> None:
         if memory in self.allocated:

@@ -19,7 +19,7 @@ from dslc.compiler.layout.swizzles import Swizzle
 def format_layout(layout: Layout) -> str:
     """`local(2, 1).spatial(8, 4).local(1, 2)`, or `modes(...)` where no chain exists."""
     if layout.rank == 0:
-        return "modes([])"
+        return format_modes(layout)
     if layout.swizzles:
         return _swizzled_chain(layout) or format_modes(layout)
     return _chain(layout) or format_modes(layout)

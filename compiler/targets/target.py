@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dslc.compiler.layout import BankModel, Layout
+from dslc.compiler.layout import BankModel, Layout, permute
+
+SWAP = ".swap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,21 @@ class Atom:
         """Whether it multiplies elements of these dtype names."""
         return any((a, b) == pair[:2] for pair in self.types)
 
+    @property
+    def swapped(self) -> Atom:
+        """The same instruction on exchanged operands: d^T = b^T a^T, named with the suffix `.swap`.
+
+        Its m is the instruction's n: `a` of the program goes in as the instruction's b, transposed.
+        """
+
+        def turned(layout: Layout | None) -> Layout | None:
+            return None if layout is None else permute(layout, (1, 0))
+
+        types = tuple((b, a, c) for a, b, c in self.types)
+        name = self.name.removesuffix(SWAP) if self.name.endswith(SWAP) else self.name + SWAP
+        a, b, c = turned(self.b), turned(self.a), permute(self.c, (1, 0))
+        return Atom(name, self.n, self.m, self.k, types, a, b, c)
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -68,5 +85,6 @@ class Target:
         return next((m for m in self.memories if m.name == name), None)
 
     def atom(self, name: str) -> Atom | None:
-        """The atom of that name."""
-        return next((a for a in self.atoms if a.name == name), None)
+        """The atom of that name; with the suffix `.swap`, the atom on exchanged operands."""
+        found = next((a for a in self.atoms if a.name == name.removesuffix(SWAP)), None)
+        return found.swapped if found is not None and name.endswith(SWAP) else found

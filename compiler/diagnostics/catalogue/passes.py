@@ -37,4 +37,17 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Dividing a loop's turns needs its step, and the steps of the parallel axes, at compile time.\n"
         "Wrong: `range(0, K, s, split=4)` with a parameter s. Right: a constant step.",
     ),
+    "DSL0520": (
+        "layouts over different numbers of threads",
+        "All tiles of a kernel are spread over the same threads, those of a turn. Two explicit layouts "
+        "have different numbers of threads, and no conversion leads from one to the other.\n"
+        "Wrong: `spatial(8, 4)` for one tile and `spatial(16, 8)` for another. Right: "
+        "`replicate(4).spatial(8, 4)` for the first.",
+    ),
+    "DSL0521": (
+        "a number of threads that the machine does not run",
+        "A turn has whole warps, and not more threads than the machine allows; the explicit layouts of a "
+        "kernel, or the number of warps that is asked for, say something else.\n"
+        "Wrong: `layout=spatial(6, 4)` on a GPU with warps of 32. Right: `layout=spatial(8, 4)`.",
+    ),
 }

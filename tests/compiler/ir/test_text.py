@@ -16,6 +16,7 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   doc "All of it: \\"quoted\\" and \\n two lines"
   fixed K = 64
   config BM = 16, BN = 32
+  threads(32)
   require M % 16 == 0, "M % BM == 0"
   memory @ws: workspace global f32[M // 16, 4]
   grid m in range(0, M, 16), b: i32 in range(i32(0), n, i32(1))
@@ -56,6 +57,7 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   %g = gather @w[0 : +1, m : +16], %i, axis=0 : u4[64, 16]
   scatter @y[0 : +1, 0 : +16], %i, %d2, axis=0
   copy_async @tile[0 : +16, 0 : +64], @x[m : +16, 0 : +64]
+  copy_async @tile[0 : +16, 0 : +64], @x[m : +16, 0 : +64], layout=`spatial(16, 8).local(1, 8)`
   commit_group
   wait_group pending=1
   sync

@@ -1,0 +1,1 @@
+"""What CUDA C and HIP C++ share: scalars, register tiles, accesses, control flow as C text."""

@@ -1,0 +1,36 @@
+"""Atomic additions."""
+
+from __future__ import annotations
+
+from dslc.codegen.c_family.accesses import access, first_copy, pointer
+from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.indexing import loops
+from dslc.codegen.c_family.remap import broadcast_copies
+from dslc.compiler.ir import instructions as ins
+
+
+def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
+    """Each element added atomically."""
+    tile = e.tile(s.x)
+    found = access(e, s.region, tile.layout, 1)
+    out = e.new(s.out, zero=True) if s.out is not None else None
+    dtype = found.memory.dtype
+    once = first_copy(tile.layout)
+    counts = dtype.is_integer and tile.layout.elements == 1
+    if counts:  # a counter orders what the block wrote before and reads after
+        e.out.line("__threadfence();")
+        e.out.line("__syncthreads();")
+    with loops(e.out, found.runs):
+        inside = " && ".join(p for p in (once, found.inside()) if p) or "true"
+        with e.out.block(f"if ({inside})"):
+            to = f"{pointer(e, found.memory)} + {found.address()}"
+            call = f"atomic_add_{dtype.name}({to}, {tile.read(found.runs.element)})"
+            line = f"{call};" if out is None else out.write(found.runs.element, call)
+            e.out.line(line)
+    if out is not None and once:
+        broadcast_copies(e, out)
+    if counts:
+        e.out.line("__threadfence();")
+
+
+EMITTERS: dict[type, Emitter] = {ins.AtomicAdd: atomic_add}

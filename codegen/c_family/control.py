@@ -1,0 +1,145 @@
+"""Structured control flow and scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.registers import Tile
+from dslc.compiler.dtypes import Kind
+from dslc.compiler.ir import Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+
+Handed = Value | ex.Expr
+
+
+def let(e: Emission, s: ins.Let) -> None:
+    """A scalar gets a name."""
+    text = e.scalar(s.value)
+    head = e.declare(s.var, wide=e.is_wide(s.value))
+    e.out.line(f"const {head} = {text};")
+    e.facts.define(s.var, s.value)
+
+
+def copy(e: Emission, to: Tile, source: Tile) -> None:
+    """Registers to registers."""
+    if to.name == source.name:
+        return
+    with e.out.loop("i", to.words):
+        e.out.line(f"{to.name}[i] = {source.name}[i];")
+
+
+def _open(e: Emission, pairs: Sequence[tuple[Value | ex.Var, Handed | None]]) -> None:
+    """Declare what a statement hands on, with its first values."""
+    for name, first in pairs:
+        if isinstance(name, Value):
+            tile = e.new(name)
+            if isinstance(first, Value):
+                copy(e, tile, e.tile(first))
+            continue
+        text = None if first is None else e.scalar(_expr(first))
+        head = e.declare(name, wide=name.dtype.kind is Kind.INDEX)
+        e.out.line(f"{head};" if text is None else f"{head} = {text};")
+
+
+def _expr(handed: Handed) -> ex.Expr:
+    assert not isinstance(handed, Value)
+    return handed
+
+
+def _assign(e: Emission, pairs: Sequence[tuple[Value | ex.Var, Handed]]) -> None:
+    """Give names their new values, all at once: what another assignment reads is copied first."""
+    targets = {name for name, _ in pairs if isinstance(name, Value)}
+    saved: dict[Value, Tile] = {}
+    held = {e.tile(t).name: t for t in targets}
+    for name, new in pairs:
+        if isinstance(new, Value) and held.get(e.tile(new).name) not in (None, name):
+            source = e.tile(new)
+            kept = Tile(e.out.name(source.name), source.dtype, source.layout)
+            e.out.line(f"{kept.declaration};")
+            copy(e, kept, source)
+            saved[new] = kept
+    scalars = [(name, e.scalar(_expr(new))) for name, new in pairs if not isinstance(name, Value)]
+    for name, new in pairs:
+        if isinstance(name, Value) and isinstance(new, Value):
+            copy(e, e.tile(name), saved.get(new, e.tile(new)))
+    if len(scalars) > 1:
+        for k, (name, text) in enumerate(scalars):
+            assert isinstance(name, ex.Var)
+            e.out.line(f"const auto next_{e.variables[name]} = {text};")
+            scalars[k] = (name, f"next_{e.variables[name]}")
+    for name, text in scalars:
+        assert isinstance(name, ex.Var)
+        e.out.line(f"{e.variables[name]} = {text};")
+
+
+def _share(e: Emission, result: Value | ex.Var, inner: Value | ex.Var) -> None:
+    """The result of a loop lives where the loop carried it."""
+    if isinstance(result, Value):
+        assert isinstance(inner, Value)
+        e.alias(result, e.tile(inner))
+        return
+    assert isinstance(inner, ex.Var)
+    e.variables[result] = e.variables[inner]
+    if inner in e.wide:
+        e.wide.add(result)
+
+
+def for_loop(e: Emission, s: ins.For) -> None:
+    """A counted loop with what it carries."""
+    _open(e, [(c.inner, c.init) for c in s.carried])
+    start, stop, step = (e.scalar(x) for x in (s.start, s.stop, s.step))
+    wide = e.is_wide(s.start)
+    outside, e.facts = e.facts, e.facts.copy()
+    e.facts.assume_range(s.var, s.start, s.stop, s.step)
+    head = e.declare(s.var, wide=wide)
+    name = e.variables[s.var]
+    up = f"++{name}" if step == "1" else f"{name} += {step}"
+    e.out.line(f"#pragma unroll {s.unroll or 1}")
+    with e.out.block(f"for ({head} = {start}; {name} < {stop}; {up})"):
+        e.body(s.body)
+        _assign(e, [(c.inner, c.yielded) for c in s.carried])
+    e.facts = outside
+    for c in s.carried:
+        _share(e, c.result, c.inner)
+
+
+def while_loop(e: Emission, s: ins.While) -> None:
+    """A loop on a condition computed at its head."""
+    _open(e, [(c.inner, c.init) for c in s.carried])
+    outside, e.facts = e.facts, e.facts.copy()
+    with e.out.block("while (true)"):
+        e.body(s.before)
+        e.out.line(f"if (!({e.scalar(s.condition)})) break;")
+        e.body(s.body)
+        _assign(e, [(c.inner, c.yielded) for c in s.carried])
+    e.facts = outside
+    for c in s.carried:
+        _share(e, c.result, c.inner)
+
+
+def branch(e: Emission, s: ins.If) -> None:
+    """Two branches and what they join."""
+    _open(e, [(j.result, None) for j in s.joined])
+    outside = e.facts
+    for k, (body, word) in enumerate(
+        ((s.then, f"if ({e.scalar(s.condition)})"), (s.otherwise, "else"))
+    ):
+        handed = [(j.result, j.otherwise if k else j.then) for j in s.joined]
+        if k and not body and not handed:
+            continue
+        e.facts = outside.copy()
+        e.facts.assume(s.condition, k == 0)
+        with e.out.block(word):
+            e.body(body)
+            _assign(e, handed)
+    e.facts = outside
+
+
+EMITTERS: dict[type, Emitter] = {
+    ins.Let: let,
+    ins.For: for_loop,
+    ins.While: while_loop,
+    ins.If: branch,
+}

@@ -1,0 +1,51 @@
+"""Buffers, barriers and semaphores."""
+
+from __future__ import annotations
+
+from dslc.codegen.c_family.accesses import access, pointer
+from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.scalars import unsupported
+from dslc.compiler.ir import Region
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.layout import replicate
+
+
+def alloc(e: Emission, s: ins.Alloc) -> None:
+    """Memory begins to live: its place was planned before."""
+    if s.memory not in e.memories:
+        raise unsupported(f"the buffer {s.memory.name}, which no pass has placed")
+
+
+def sync(e: Emission, s: ins.Sync) -> None:
+    """A barrier of the block."""
+    e.out.line("__syncthreads();")
+
+
+def semaphore_wait(e: Emission, s: ins.SemaphoreWait) -> None:
+    """One thread spins, then the block goes on."""
+    at = _one(e, s.region)
+    ctype = "long long" if s.region.memory.dtype.bits == 64 else "int"
+    with e.out.block("if (tid == 0)"):
+        e.out.line(f"while (*(volatile {ctype}*)({at}) != {e.scalar(s.value)}) {{}}")
+        e.out.line("__threadfence();")
+    e.out.line("__syncthreads();")
+
+
+def semaphore_release(e: Emission, s: ins.SemaphoreRelease) -> None:
+    """All writes of the block are published before the value."""
+    ctype = "long long" if s.region.memory.dtype.bits == 64 else "int"
+    e.out.line("__threadfence();")
+    e.out.line("__syncthreads();")
+    e.out.line(f"if (tid == 0) *(volatile {ctype}*)({_one(e, s.region)}) = {e.scalar(s.value)};")
+
+
+def _one(e: Emission, region: Region) -> str:
+
+    found = access(e, region, replicate(e.threads, rank=len(region.shape)), 1)
+    return f"{pointer(e, region.memory)} + {found.address()}"
+
+
+EMITTERS: dict[type, Emitter] = {
+    ins.Alloc: alloc, ins.Sync: sync, ins.SemaphoreWait: semaphore_wait,
+    ins.SemaphoreRelease: semaphore_release,
+}  # fmt: skip

@@ -1,0 +1,132 @@
+"""Elementwise instructions and casts: a loop over elements, or over words where pairs are native."""
+
+from __future__ import annotations
+
+from dslc.codegen.c_family import scalars
+from dslc.codegen.c_family.ctypes_of import is_packed
+from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.indexing import add, chunks, loops
+from dslc.codegen.c_family.registers import Tile
+from dslc.compiler.dtypes import limits
+from dslc.compiler.ir import instructions as ins
+
+_PAIRS = {"add": "add", "sub": "sub", "mul": "mul"}
+_PAIRED = ("f16", "bf16")
+
+
+def full(e: Emission, s: ins.Full) -> None:
+    """One scalar in every element."""
+    tile = e.new(s.out)
+    value = e.scalar(s.value)
+    name = e.temporary(tile, value)
+    with e.out.loop("i", tile.count):
+        e.out.line(tile.write("i", name))
+
+
+def undefined(e: Emission, s: ins.Undefined) -> None:
+    """Registers that something will write."""
+    e.new(s.out)
+
+
+def arange(e: Emission, s: ins.Arange) -> None:
+    """The index itself."""
+    tile = e.new(s.out)
+    found = chunks(tile.layout, 1, e.out)
+    base = e.bases.base(tile.layout, 0)
+    with loops(e.out, found):
+        e.out.line(tile.write(found.element, add(base, found.offset(0))))
+
+
+def unary(e: Emission, s: ins.Unary) -> None:
+    """out = op(x)."""
+    x = e.tile(s.x)
+    tile = e.new(s.out)
+    with e.out.loop("i", tile.count):
+        e.out.line(tile.write("i", scalars.unary(s.op, x.read("i"), x.dtype)))
+
+
+def binary(e: Emission, s: ins.Binary) -> None:
+    """out = op(x, y)."""
+    x, y = e.tile(s.x), e.tile(s.y)
+    tile = e.new(s.out)
+    if s.op in _PAIRS and x.dtype.name in _PAIRED:
+        with e.out.loop("i", tile.words):
+            call = f"{_PAIRS[s.op]}_{x.dtype.name}x2({x.name}[i], {y.name}[i])"
+            e.out.line(f"{tile.name}[i] = {call};")
+        return
+    with e.out.loop("i", tile.count):
+        text = scalars.binary(s.op, x.read("i"), y.read("i"), x.dtype)
+        e.out.line(tile.write("i", text))
+
+
+def fma(e: Emission, s: ins.Fma) -> None:
+    """out = x * y + z."""
+    x, y, z = e.tile(s.x), e.tile(s.y), e.tile(s.z)
+    tile = e.new(s.out)
+    if x.dtype.name in _PAIRED:
+        with e.out.loop("i", tile.words):
+            args = ", ".join(f"{t.name}[i]" for t in (x, y, z))
+            e.out.line(f"{tile.name}[i] = fma_{x.dtype.name}x2({args});")
+        return
+    function = "fma" if x.dtype.bits == 64 else "fmaf"
+    with e.out.loop("i", tile.count):
+        args = ", ".join(t.read("i") for t in (x, y, z))
+        e.out.line(tile.write("i", f"{function}({args})"))
+
+
+def where(e: Emission, s: ins.Where) -> None:
+    """out = x where condition, else y."""
+    c, x, y = e.tile(s.condition), e.tile(s.x), e.tile(s.y)
+    tile = e.new(s.out)
+    with e.out.loop("i", tile.count):
+        e.out.line(tile.write("i", f"{c.read('i')} ? {x.read('i')} : {y.read('i')}"))
+
+
+def cast(e: Emission, s: ins.Cast) -> None:
+    """Another dtype."""
+    x = e.tile(s.x)
+    tile = e.new(s.out)
+    if tile.dtype.name in _PAIRED and not s.saturate and tile.count % 2 == 0:
+        low, high = (_converted(x, tile, f"2 * i{plus}") for plus in ("", " + 1"))
+        with e.out.loop("i", tile.words):
+            e.out.line(f"{tile.name}[i] = pack_{tile.dtype.name}({low}, {high});")
+        return
+    with e.out.loop("i", tile.count):
+        text = _converted(x, tile, "i")
+        if s.saturate:
+            text = _saturated(x, tile, "i")
+        e.out.line(tile.write("i", text))
+
+
+def _converted(x: Tile, to: Tile, i: str) -> str:
+    return scalars.convert(x.read(i), x.dtype, to.dtype)
+
+
+def _saturated(x: Tile, to: Tile, i: str) -> str:
+    if not to.dtype.is_float:
+        return scalars.convert(x.read(i), x.dtype, to.dtype, saturate=True)
+    most = scalars.float_literal(limits(to.dtype).greatest)
+    text = scalars.convert(x.read(i), x.dtype, to.dtype)
+    return f"fminf(fmaxf({text}, -{most}), {most})" if to.dtype.bits <= 32 else text
+
+
+def view(e: Emission, s: ins.View) -> None:
+    """The same registers under another name; what is not packed moves by its bits."""
+    x = e.tile(s.x)
+    if is_packed(x.dtype) and is_packed(s.out.type.dtype):
+        e.alias(s.out, x)
+        return
+    tile = e.new(s.out)
+    with e.out.loop("i", tile.words):
+        source = f"{x.name}[i]"
+        if x.dtype.name in ("f32", "tf32"):
+            source = f"bits_f32({source})"
+        if tile.dtype.name in ("f32", "tf32"):
+            source = f"as_f32({source})"
+        e.out.line(f"{tile.name}[i] = {source};")
+
+
+EMITTERS: dict[type, Emitter] = {
+    ins.Full: full, ins.Undefined: undefined, ins.Arange: arange, ins.Unary: unary,
+    ins.Binary: binary, ins.Fma: fma, ins.Where: where, ins.Cast: cast, ins.View: view,
+}  # fmt: skip

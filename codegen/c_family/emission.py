@@ -1,0 +1,136 @@
+"""The state of emitting one kernel, and the table of emitters by instruction.
+
+An emitter is a function of the state and its instruction; a target adds its own, and two for one
+instruction are an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from dslc.codegen.c_family.ctypes_of import element_type, is_packed, scalar_type
+from dslc.codegen.c_family.indexing import ThreadBases
+from dslc.codegen.c_family.registers import Tile, tile_of
+from dslc.codegen.c_family.scalars import Scalars
+from dslc.codegen.c_family.writer import Writer
+from dslc.compiler.diagnostics import error
+from dslc.compiler.dtypes import Kind
+from dslc.compiler.ir import Kernel, Memory, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.passes.facts import Facts, kernel_facts
+
+Emitter = Callable[["Emission", Any], None]
+
+
+@dataclass(slots=True)
+class Emission:
+    """Everything that emitters share: text, names, facts, shared memory."""
+
+    kernel: Kernel
+    emitters: dict[type, Emitter]
+    threads: int
+    warp: int = 32
+    head: Writer = field(default_factory=lambda: Writer(1))
+    out: Writer = field(default_factory=lambda: Writer(1))
+    tiles: dict[Value, Tile] = field(default_factory=dict)
+    variables: dict[ex.Var, str] = field(default_factory=dict)
+    wide: set[ex.Var] = field(default_factory=set)
+    memories: dict[Memory, str] = field(default_factory=dict)
+    facts: Facts = field(default_factory=Facts)
+    scratch_bytes: int = 0
+    shared_bytes: int = 0
+    bases: ThreadBases = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.out._names = self.head._names  # one set of names
+        self.bases = ThreadBases(self.head, "tid")
+        self.facts = kernel_facts(self.kernel)
+
+    # Scalars
+
+    def scalar(self, e: ex.Expr) -> str:
+        """A scalar expression as C."""
+        return self._scalars().text(e)
+
+    def is_wide(self, e: ex.Expr) -> bool:
+        """Whether an index expression needs `long long`."""
+        return self._scalars().is_wide(e)
+
+    def _scalars(self) -> Scalars:
+        return Scalars(self.variables, lambda v: self.tile(v).read("0"), frozenset(self.wide))
+
+    def declare(self, var: ex.Var, *, wide: bool = False) -> str:
+        """The C type and name of a new scalar variable."""
+        name = self.out.name(var.name)
+        self.variables[var] = name
+        if var.dtype.kind is Kind.INDEX:
+            if wide:
+                self.wide.add(var)
+            return f"{'long long' if wide else 'int'} {name}"
+        return f"{scalar_type(var.dtype)} {name}"
+
+    # Tiles
+
+    def tile(self, value: Value) -> Tile:
+        """The registers of a value that was emitted."""
+        return self.tiles[value]
+
+    def new(self, value: Value, *, zero: bool | None = None) -> Tile:
+        """Declare the registers of a result; packed ones start as zero, since writes are in parts."""
+        tile = tile_of(value, self.out.name(value.name or "t"))
+        self.tiles[value] = tile
+        clear = is_packed(tile.dtype) if zero is None else zero
+        self.out.line(f"{tile.declaration}{' = {}' if clear else ''};")
+        return tile
+
+    def alias(self, value: Value, tile: Tile) -> None:
+        """The value is held by the registers of another."""
+        self.tiles[value] = Tile(tile.name, value.type.dtype, _layout(value))
+
+    def element(self, tile: Tile, i: str) -> str:
+        """One element for arithmetic."""
+        return tile.read(i)
+
+    def temporary(self, dtype_of: Tile, text: str) -> str:
+        """A local constant of a tile's element type."""
+        name = self.out.name("x")
+        self.out.line(f"const {element_type(dtype_of.dtype)} {name} = {text};")
+        return name
+
+    # Statements
+
+    def body(self, statements: tuple[ins.Stmt, ...]) -> None:
+        """Emit statements in order."""
+        for statement in statements:
+            emitter = self.emitters.get(type(statement))
+            if emitter is None:
+                raise error(
+                    "DSL0590",
+                    f"{type(statement).__name__} cannot be emitted for this machine",
+                    statement.loc,
+                )
+            emitter(self, statement)
+
+    def scratch(self, size: int) -> str:
+        """Bytes of shared memory for the duration of one instruction (with barriers around it)."""
+        self.scratch_bytes = max(self.scratch_bytes, -(-size // 16) * 16)
+        return "scratch"
+
+
+def _layout(value: Value) -> Any:
+    assert value.type.layout is not None
+    return value.type.layout
+
+
+def table(*families: dict[type, Emitter]) -> dict[type, Emitter]:
+    """Join families of emitters; an instruction with two is an error."""
+    joined: dict[type, Emitter] = {}
+    for family in families:
+        for kind, emitter in family.items():
+            if kind in joined:
+                raise ValueError(f"two emitters for {kind.__name__}")
+            joined[kind] = emitter
+    return joined

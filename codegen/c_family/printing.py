@@ -1,0 +1,58 @@
+"""print and assert in a kernel, by the device's printf."""
+
+from __future__ import annotations
+
+from dslc.codegen.c_family.accesses import first_copy
+from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.indexing import add, chunks, loops
+from dslc.codegen.c_family.registers import Tile
+from dslc.compiler.dtypes import DType
+from dslc.compiler.ir import Value
+from dslc.compiler.ir import instructions as ins
+
+
+def _quoted(text: str) -> str:
+    """A text inside a C format string."""
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
+
+
+def assertion(e: Emission, s: ins.Assert) -> None:
+    """Stop the kernel with a text."""
+    with e.out.block(f"if (!({e.scalar(s.condition)}))"):
+        e.out.line(f'if (tid == 0) printf("assertion failed: {_quoted(s.text)}\\n");')
+        e.out.line("__trap();")
+
+
+def show(e: Emission, s: ins.Print) -> None:
+    """Print scalars, and each element of tiles with its index."""
+    text = _quoted(s.text)
+    scalars = [a for a in s.args if not isinstance(a, Value)]
+    formats = " ".join(_format(a.dtype) for a in scalars)
+    values = "".join(f", {_printed(e.scalar(a), a.dtype)}" for a in scalars)
+    e.out.line(f'if (tid == 0) printf("{text} {formats}\\n"{values});')
+    for value in (a for a in s.args if isinstance(a, Value)):
+        _show_tile(e, text, e.tile(value))
+
+
+def _show_tile(e: Emission, text: str, tile: Tile) -> None:
+    found = chunks(tile.layout, 1, e.out)
+    rank = tile.layout.rank
+    with loops(e.out, found):
+        at = [add(e.bases.base(tile.layout, a), found.offset(a)) or "0" for a in range(rank)]
+        index = ", ".join(["%d"] * rank)
+        values = "".join(f", {a}" for a in at)
+        shown = _printed(tile.read(found.element), tile.dtype)
+        line = f'printf("{text} [{index}] {_format(tile.dtype)}\\n"{values}, {shown});'
+        once = first_copy(tile.layout)
+        e.out.line(f"if ({once}) {line}" if once else line)
+
+
+def _format(dtype: DType) -> str:
+    return "%g" if dtype.is_float else "%lld"
+
+
+def _printed(text: str, dtype: DType) -> str:
+    return f"(double)({text})" if dtype.is_float else f"(long long)({text})"
+
+
+EMITTERS: dict[type, Emitter] = {ins.Assert: assertion, ins.Print: show}

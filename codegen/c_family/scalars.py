@@ -1,0 +1,233 @@
+"""Scalar expressions as C text.
+
+Index variables are `int` where the launch checks that they fit (dims, block and loop counters); a
+product of two of them is computed in `long long`, so that index arithmetic never overflows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf, isinf, isnan
+
+from dslc.codegen.c_family.ctypes_of import element_type
+from dslc.compiler.diagnostics import error
+from dslc.compiler.dtypes import DType, Kind
+from dslc.compiler.ir import Value
+from dslc.compiler.ir import expr as ex
+
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^",
+    "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
+}  # fmt: skip
+FLOAT_FUNCTIONS = {
+    "exp": "expf", "exp2": "exp2f", "log": "logf", "log2": "log2f", "sqrt": "sqrtf",
+    "rsqrt": "rsqrtf", "sin": "sinf", "cos": "cosf", "tanh": "tanhf", "sigmoid": "sigmoidf",
+    "erf": "erff", "floor": "floorf", "ceil": "ceilf", "round": "rintf", "abs": "fabsf",
+}  # fmt: skip
+
+
+def literal(value: float | bool, dtype: DType) -> str:
+    """A constant of a dtype."""
+    if dtype.kind is Kind.BOOL:
+        return "true" if value else "false"
+    if dtype.is_float:
+        return float_literal(float(value), double=dtype.bits == 64)
+    number = int(value)
+    suffix = {"u32": "u", "u64": "ull", "i64": "ll"}.get(dtype.name, "")
+    if dtype.kind is Kind.INDEX and not -(1 << 31) < number < 1 << 31:
+        suffix = "ll"
+    return f"({number}{suffix})" if number < 0 else f"{number}{suffix}"
+
+
+def float_literal(value: float, *, double: bool = False) -> str:
+    """A float in C, exact."""
+    if isnan(value) or isinf(value):
+        if double:
+            top = "0x7ff8" if isnan(value) else "0x7ff0" if value > 0 else "0xfff0"
+            return f"__longlong_as_double({top}000000000000ll)"
+        bits = "0x7fc00000" if isnan(value) else "0x7f800000" if value == inf else "0xff800000"
+        return f"__uint_as_float({bits}u)"
+    text = repr(value)
+    if "e" not in text and "." not in text:
+        text += ".0"
+    text += "" if double else "f"
+    return f"({text})" if value < 0 or text.startswith("-") else text
+
+
+@dataclass(frozen=True, slots=True)
+class Scalars:
+    """Prints expressions; `names` gives the C name of every variable, `reads` of rank-0 tiles.
+
+    `wide` are the variables that are `long long`.
+    """
+
+    names: Mapping[ex.Var, str]
+    reads: Callable[[Value], str]
+    wide: frozenset[ex.Var] = frozenset()
+
+    def text(self, e: ex.Expr) -> str:
+        """The expression, in parentheses where it is not an atom."""
+        match e:
+            case ex.Const(value=value, dtype=dtype):
+                return literal(value, dtype)
+            case ex.Var():
+                return self.names[e]
+            case ex.Read(value=value):
+                return self.reads(value)
+            case ex.Select(condition=c, x=x, y=y):
+                return f"({self.text(c)} ? {self.text(x)} : {self.text(y)})"
+            case ex.Convert(x=x, dtype=dtype, saturate=saturate):
+                return convert(self.text(x), x.dtype, dtype, saturate)
+            case ex.Unary(op=op, x=x, dtype=dtype):
+                return unary(op, self.text(x), dtype)
+            case ex.Binary(op="mul", x=x, y=y, dtype=dtype) if dtype.kind is Kind.INDEX:
+                wide = not isinstance(x, ex.Const) or not isinstance(y, ex.Const)
+                return f"({'(long long)' if wide else ''}{self.text(x)} * {self.text(y)})"
+            case ex.Binary(op=op, x=x, y=y):
+                return binary(op, self.text(x), self.text(y), x.dtype, self._plain_division(e))
+        raise AssertionError(e)
+
+    def _plain_division(self, e: ex.Binary) -> bool:
+        """Whether C's division rounds as the language's: nothing negative meets it."""
+        return e.op in ("floordiv", "mod") and not_negative(e.x) and positive(e.y)
+
+    def is_wide(self, e: ex.Expr) -> bool:
+        """Whether an index expression needs 64 bits."""
+        return any(
+            (isinstance(n, ex.Binary) and n.op in ("mul", "shl", "pow"))
+            or n in self.wide
+            or (isinstance(n, ex.Convert) and n.x.dtype.bits > 32)
+            for n in ex.walk(e)
+        )
+
+
+def not_negative(e: ex.Expr) -> bool:
+    """Whether an index is never below 0: dims and counters are not."""
+    match e:
+        case ex.Const(value=value):
+            return value >= 0
+        case ex.Var(dtype=dtype):
+            return dtype.kind is Kind.INDEX
+        case ex.Binary(op="add" | "mul" | "floordiv" | "max" | "min", x=x, y=y):
+            return not_negative(x) and not_negative(y)
+        case ex.Binary(op="mod", y=y):
+            return positive(y)
+        case ex.Convert(x=x):
+            return x.dtype.kind is Kind.UINT or not_negative(x)
+    return False
+
+
+def positive(e: ex.Expr) -> bool:
+    """Whether an expression is a constant above 0."""
+    return isinstance(e, ex.Const) and e.value > 0
+
+
+def binary(op: str, x: str, y: str, dtype: DType, plain_division: bool = False) -> str:
+    """`op(x, y)` of C expressions of a dtype's element type."""
+    if dtype.is_float:
+        return float_binary(op, x, y, dtype)
+    if op in ("and", "or") and dtype.kind is Kind.BOOL:
+        return f"({x} {'&&' if op == 'and' else '||'} {y})"
+    if op in _INFIX:
+        if op in ("add", "sub", "mul") and dtype.name == "i32":
+            return f"(int)((unsigned){x} {_INFIX[op]} (unsigned){y})"
+        return f"({x} {_INFIX[op]} {y})"
+    if plain_division:
+        return f"({x} {'/' if op == 'floordiv' else '%'} {y})"
+    function = {
+        "floordiv": "floordiv", "mod": "floormod", "min": "imin", "max": "imax",
+        "shl": "shift_left", "shr": "shift_right", "pow": "ipow",
+    }[op]  # fmt: skip
+    ctype = "long long" if dtype.kind is Kind.INDEX else element_type(dtype)
+    return f"{function}<{ctype}>({x}, {y})"
+
+
+def float_binary(op: str, x: str, y: str, dtype: DType) -> str:
+    """`op(x, y)` in float or double."""
+    double = dtype.bits == 64
+    match op:
+        case "div":
+            return f"({x} / {y})"
+        case "floordiv":
+            return f"floor{'' if double else 'f'}({x} / {y})"
+        case "mod":
+            return f"floormod{'d' if double else 'f'}({x}, {y})"
+        case "pow":
+            return f"pow{'' if double else 'f'}({x}, {y})"
+        case "min" | "max":
+            return f"{'d' if double else 'f'}{op}_nan({x}, {y})"
+        case "add" | "sub" | "mul":
+            name = f"__{'d' if double else 'f'}{op}_rn"  # never fused: each operation rounds
+            return f"{name}({x}, {y})"
+    return f"({x} {_INFIX[op]} {y})"
+
+
+def unary(op: str, x: str, dtype: DType) -> str:
+    """`op(x)` of a C expression of a dtype's element type."""
+    match op:
+        case "neg":
+            return f"(-{x})"
+        case "not":
+            return f"(!{x})"
+        case "invert":
+            return f"(!{x})" if dtype.kind is Kind.BOOL else f"(~{x})"
+        case "abs" if not dtype.is_float:
+            return f"({x} < 0 ? -{x} : {x})"
+    function = FLOAT_FUNCTIONS[op]
+    if dtype.bits == 64:
+        function = function.removesuffix("f") if op != "sigmoid" else "sigmoidd"
+    return f"{function}({x})"
+
+
+def convert(x: str, source: DType, to: DType, saturate: bool = False) -> str:
+    """One element in another dtype, as a value of that dtype's element type."""
+    if source == to:
+        return x
+    if to.kind is Kind.BOOL:
+        return f"({x} != 0)"
+    if to.is_float:
+        return _to_float(x, source, to)
+    if source.is_float:
+        wide = to.bits == 64
+        function = {(False, True): "to_int", (False, False): "to_unsigned", (True, True): "to_long",
+                    (True, False): "to_ulong"}[(wide, to.is_signed)]  # fmt: skip
+        return clamp(f"{function}({x})", to) if to.bits < 32 else f"{function}({x})"
+    if saturate:
+        return clamp(x, to, source)
+    return narrow(x, to)
+
+
+def _to_float(x: str, source: DType, to: DType) -> str:
+    if to.bits == 64:
+        return f"(double){x}"
+    base = x if source.is_float and source.bits <= 32 else f"(float){x}"
+    if to.name == "tf32" and source.name != "tf32":
+        return f"round_tf32({base})"
+    return base  # narrower floats are rounded where they are packed
+
+
+def clamp(x: str, to: DType, source: DType | None = None) -> str:
+    """Into the range of an integer dtype."""
+    low, high = to.integer_range
+    if source is not None and source.bits >= 32:
+        if to.bits >= 64:
+            return x
+        return f"({element_type(to)})imax<long long>(imin<long long>({x}, {high}), {low}ll)"
+    return f"imax<int>(imin<int>({x}, {high}), {low})"
+
+
+def narrow(x: str, to: DType) -> str:
+    """An integer wrapped to a dtype."""
+    if to.kind is Kind.INDEX:
+        return f"(long long){x}"
+    if to.bits >= 32:
+        return f"({element_type(to)}){x}"
+    if to.kind is Kind.UINT:
+        return f"((unsigned){x} & {(1 << to.bits) - 1}u)"
+    return f"sign_extend<{to.bits}>((unsigned){x})"
+
+
+def unsupported(what: str) -> Exception:
+    """The error for what the generator cannot say."""
+    return error("DSL0590", f"the generator cannot emit {what}")

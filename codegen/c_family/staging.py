@@ -1,0 +1,76 @@
+"""Scans and concatenation: through shared memory, where every element has its row-major place."""
+
+from __future__ import annotations
+
+from math import prod
+
+from dslc.codegen.c_family.accesses import first_copy
+from dslc.codegen.c_family.ctypes_of import element_type
+from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.indexing import add, chunks, loops
+from dslc.codegen.c_family.remap import cell, row_major
+from dslc.compiler.ir import instructions as ins
+
+
+def scan(e: Emission, s: ins.Scan) -> None:
+    """Inclusive sums along an axis: through shared memory, one thread a line."""
+    x = e.tile(s.x)
+    ctype = element_type(x.dtype)
+    shape = x.layout.shape
+    area = e.scratch(prod(shape) * (8 if x.dtype.bits == 64 else 4))
+    cells = f"(({ctype}*){area})"
+
+    once = first_copy(x.layout)
+    e.out.line("__syncthreads();")
+    found = chunks(x.layout, 1, e.out)
+    with loops(e.out, found):
+        line = f"{cells}[{row_major(e, x.layout, found)}] = {x.read(found.element)};"
+        e.out.line(f"if ({once}) {line}" if once else line)
+    e.out.line("__syncthreads();")
+    inner = prod(shape[s.axis + 1 :])
+    lines = prod(shape) // shape[s.axis]
+    with e.out.block(f"for (int line = tid; line < {lines}; line += {e.threads})"):
+        e.out.line(f"int at = line / {inner} * {inner * shape[s.axis]} + line % {inner};")
+        e.out.line(f"{ctype} total = 0;")
+        with e.out.block(f"for (int i = 0; i < {shape[s.axis]}; ++i, at += {inner})"):
+            e.out.line(f"total += {cells}[at]; {cells}[at] = total;")
+    e.out.line("__syncthreads();")
+    tile = e.new(s.out)
+    found = chunks(tile.layout, 1, e.out)
+    with loops(e.out, found):
+        e.out.line(tile.write(found.element, f"{cells}[{row_major(e, tile.layout, found)}]"))
+    e.out.line("__syncthreads();")
+
+
+def concat(e: Emission, s: ins.Concat) -> None:
+    """Tiles one after another: through shared memory."""
+    tile = e.new(s.out)
+    ctype, put, take = cell(tile)
+    shape = tile.layout.shape
+    area = e.scratch(prod(shape) * (8 if tile.dtype.bits == 64 else 4))
+    cells = f"(({ctype}*){area})"
+    e.out.line("__syncthreads();")
+    start = 0
+    for value in s.xs:
+        x = e.tile(value)
+        found = chunks(x.layout, 1, e.out)
+        once = first_copy(x.layout)
+        with loops(e.out, found):
+            parts = []
+            for axis in range(len(shape)):
+                at = add(e.bases.base(x.layout, axis), found.offset(axis)) or "0"
+                at = f"{at} + {start}" if axis == s.axis else at
+                parts.append(f"({at}) * {prod(shape[axis + 1 :])}")
+            line = f"{cells}[{' + '.join(parts)}] = {put.format(x.name, found.element)};"
+            e.out.line(f"if ({once}) {line}" if once else line)
+        start += value.type.shape[s.axis]
+    e.out.line("__syncthreads();")
+    found = chunks(tile.layout, 1, e.out)
+    with loops(e.out, found):
+        e.out.line(
+            take.format(tile.name, found.element, f"{cells}[{row_major(e, tile.layout, found)}]")
+        )
+    e.out.line("__syncthreads();")
+
+
+EMITTERS: dict[type, Emitter] = {ins.Scan: scan, ins.Concat: concat}

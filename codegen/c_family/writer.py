@@ -1,0 +1,105 @@
+"""Text with indentation, and names that no two things share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_RESERVED = frozenset(
+    [
+        "auto",
+        "bool",
+        "break",
+        "case",
+        "char",
+        "const",
+        "continue",
+        "default",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "extern",
+        "float",
+        "for",
+        "goto",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "register",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "typedef",
+        "union",
+        "unsigned",
+        "void",
+        "volatile",
+        "while",
+        "asm",
+        "class",
+        "new",
+        "delete",
+        "operator",
+        "true",
+        "false",
+    ]
+)
+
+
+class Writer:
+    """Lines of C, indented by blocks."""
+
+    def __init__(self, indent: int = 0) -> None:
+        self.lines: list[str] = []
+        self._indent = indent
+        self._names: dict[str, int] = {}
+
+    def line(self, text: str) -> None:
+        """Add one line."""
+        self.lines.append("  " * self._indent + text if text else "")
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """`head {`, the lines inside, `}`."""
+        self.line(f"{head} {{" if head else "{")
+        self._indent += 1
+        yield
+        self._indent -= 1
+        self.line("}")
+
+    @contextmanager
+    def loop(self, var: str, count: int, *, unroll: bool = True) -> Iterator[None]:
+        """A counted loop, unrolled; one turn needs no loop."""
+        if count == 1:
+            with self.block(""):
+                self.line(f"const int {var} = 0;")
+                yield
+            return
+        if unroll:
+            self.line("#pragma unroll")
+        with self.block(f"for (int {var} = 0; {var} < {count}; ++{var})"):
+            yield
+
+    def name(self, hint: str) -> str:
+        """A C identifier like the hint that was not given before."""
+        stem = re.sub(r"\W", "_", hint) or "t"
+        if stem[0].isdigit():
+            stem = f"t{stem}"
+        count = self._names.get(stem, 0)
+        self._names[stem] = count + 1
+        if count or stem in _RESERVED:
+            return self.name(f"{stem}_{count + (stem in _RESERVED)}")
+        return stem
+
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(self.lines) + "\n"

@@ -1,0 +1,91 @@
+"""Asynchronous copies: cp.async by all threads of the block, in groups."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+
+from dslc.codegen.c_family.accesses import Access, access, pointer
+from dslc.codegen.c_family.ctypes_of import memory_bits
+from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.indexing import loops
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.layout import Layout, Mode
+
+
+def spread(shape: tuple[int, ...], threads: int, width: int) -> Layout:
+    """A tile over the threads in runs of `width` along the last axis, neighbours beside each other."""
+    total = prod(shape) // width
+    used = gcd(total, threads)
+    spatial: list[Mode] = []
+    local: list[Mode] = [Mode(width, len(shape) - 1, 1)] if width > 1 else []
+    left = used
+    outer: list[Mode] = []
+    for axis in reversed(range(len(shape))):
+        extent, unit = shape[axis], 1
+        if axis == len(shape) - 1:
+            extent, unit = extent // width, width
+        here = gcd(left, extent)
+        if here > 1:
+            spatial.insert(0, Mode(here, axis, unit))
+        if extent // here > 1:
+            outer.insert(0, Mode(extent // here, axis, unit * here))
+        left //= here
+    if threads // (used // left) > 1:
+        spatial.insert(0, Mode(threads // (used // left), -1, 0))
+    return Layout(shape, tuple(spatial), (*outer, *local))
+
+
+def copy_async(e: Emission, s: ins.CopyAsync) -> None:
+    """Every thread copies its runs; what is out of bounds is filled with zeros."""
+    bits = memory_bits(s.dst.memory.dtype)
+    shape = s.dst.shape
+    for size in (16, 8, 4):
+        width = size * 8 // bits
+        if width and shape and shape[-1] % width == 0:
+            layout = spread(shape, e.threads, width)
+            to, source = access(e, s.dst, layout), access(e, s.src, layout)
+            if to.width % width == 0 and source.width % width == 0:
+                _copy(e, s, layout, width, size)
+                return
+    _by_elements(e, s)
+
+
+def _copy(e: Emission, s: ins.CopyAsync, layout: Layout, width: int, size: int) -> None:
+    to = access(e, s.dst, layout, width)
+    source = Access(e, s.src, layout, width, to.runs)
+    with loops(e.out, to.runs):
+        inside = source.inside() or "true"
+        target = f"{pointer(e, s.dst.memory)} + {to.address()}"
+        origin = f"{pointer(e, s.src.memory)} + {source.address()}"
+        e.out.line(
+            f"copy_async_{size}({target}, {inside} ? {origin} : {pointer(e, s.src.memory)}, {inside});"
+        )
+
+
+def _by_elements(e: Emission, s: ins.CopyAsync) -> None:
+    """What no vector can do goes through registers."""
+    layout = spread(s.dst.shape, e.threads, 1)
+    to = access(e, s.dst, layout, 1)
+    source = Access(e, s.src, layout, 1, to.runs)
+    with loops(e.out, to.runs):
+        inside = source.inside()
+        origin = f"({pointer(e, s.src.memory)})[{source.address()}]"
+        value = f"{inside} ? {origin} : 0" if inside else origin
+        e.out.line(f"({pointer(e, s.dst.memory)})[{to.address()}] = {value};")
+
+
+def commit(e: Emission, s: ins.CommitGroup) -> None:
+    """Close the group."""
+    e.out.line("copy_commit();")
+
+
+def wait(e: Emission, s: ins.WaitGroup) -> None:
+    """Until at most so many groups are under way."""
+    e.out.line(f"copy_wait<{s.pending}>();")
+
+
+EMITTERS: dict[type, Emitter] = {
+    ins.CopyAsync: copy_async,
+    ins.CommitGroup: commit,
+    ins.WaitGroup: wait,
+}

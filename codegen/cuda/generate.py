@@ -1,0 +1,140 @@
+"""A scheduled kernel as one self-contained file of CUDA C."""
+
+from __future__ import annotations
+
+from math import prod
+
+from dslc.codegen.c_family import (
+    accesses,
+    atomics,
+    control,
+    effects,
+    elementwise,
+    gathers,
+    printing,
+    reductions,
+    remap,
+    staging,
+)
+from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
+from dslc.codegen.c_family.emission import Emission, table
+from dslc.codegen.cuda import copies, ldmatrix, matrix
+from dslc.codegen.cuda.prelude import used
+from dslc.compiler.diagnostics import error
+from dslc.compiler.ir import Kernel, Memory, Role
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.traverse import walk
+
+EMITTERS = table(
+    elementwise.EMITTERS, control.EMITTERS, accesses.EMITTERS, remap.EMITTERS,
+    reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
+    printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, copies.EMITTERS, ldmatrix.EMITTERS,
+)  # fmt: skip
+
+
+def emit(kernel: Kernel) -> tuple[str, int]:
+    """The text of a kernel, and the bytes of shared memory that a block of it needs."""
+    assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
+    e = Emission(kernel, EMITTERS, kernel.threads)
+    params = _parameters(e)
+    shared = _shared(e)
+    e.head.line("const int tid = threadIdx.x;")
+    _turn(e)
+    e.body(kernel.body)
+    scratch_at = -(-shared // 16) * 16
+    if e.scratch_bytes:
+        e.head.line(f"unsigned char* const scratch = shared + {scratch_at};")
+    total = scratch_at + e.scratch_bytes if e.scratch_bytes else shared
+    body = e.head.text() + e.out.text()
+    return _file(kernel, params, body, total), total
+
+
+def _parameters(e: Emission) -> list[str]:
+    """Tensors as pointers, dims as int, scalars by value, workspaces last."""
+    found = []
+    for param in e.kernel.params:
+        if isinstance(param, Memory):
+            found.append(_pointer(e, param))
+        else:
+            head = e.declare(param)
+            found.append(head)
+    for dim in e.kernel.dims:
+        found.append(e.declare(dim))
+    found += [_pointer(e, w) for w in e.kernel.workspaces]
+    return found
+
+
+def _pointer(e: Emission, memory: Memory) -> str:
+    name = e.out.name(memory.name)
+    e.memories[memory] = name
+    const = "const " if memory.role is Role.IN else ""
+    return f"{const}{memory_type(memory.dtype)}* __restrict__ {name}"
+
+
+def _shared(e: Emission) -> int:
+    """Where every buffer lies in shared memory; gives the bytes in all."""
+    total = 0
+    for statement in walk(e.kernel.body):
+        if not isinstance(statement, ins.Alloc) or statement.memory in e.memories:
+            continue
+        memory = statement.memory
+        extents = [constant(x) for x in memory.shape]
+        size = prod(int(x or 0) for x in extents) * memory_bits(memory.dtype) // 8
+        offset = memory.offset if memory.offset is not None else -(-total // 16) * 16
+        name = e.out.name(memory.name)
+        ctype = memory_type(memory.dtype)
+        e.head.line(f"{ctype}* const {name} = ({ctype}*)(shared + {offset});")
+        e.memories[memory] = name
+        total = max(total, offset + size)
+    return total
+
+
+def _turn(e: Emission) -> None:
+    """The variables of the grid from the block's number, the last axis fastest."""
+    axes = e.kernel.grid
+    if not axes:
+        return
+    e.head.line(
+        "long long turn = blockIdx.x;" if len(axes) > 1 else "const long long turn = blockIdx.x;"
+    )
+    for k, axis in reversed(list(enumerate(axes))):
+        count = (
+            f"{e.scalar(axis.stop)}"
+            if axis.start == ex.index(0)
+            else (f"({e.scalar(axis.stop)} - {e.scalar(axis.start)})")
+        )
+        if axis.step != ex.index(1):
+            step = e.scalar(axis.step)
+            count = f"(({count} + {step} - 1) / {step})"
+        digit = "turn" if k == 0 else f"turn % {count}"
+        value = digit if axis.step == ex.index(1) else f"({digit}) * {e.scalar(axis.step)}"
+        if axis.start != ex.index(0):
+            value = f"{e.scalar(axis.start)} + {value}"
+        head = e.declare(axis.var)
+        e.head.line(f"const {head} = (int)({value});")
+        if k:
+            e.head.line(f"turn /= {count};")
+
+
+def _file(kernel: Kernel, params: list[str], body: str, shared: int) -> str:
+    doc = "".join(f"// {line}\n" for line in (kernel.doc or "").splitlines())
+    signature = ",\n    ".join(params)
+    uses = "  extern __shared__ __align__(128) unsigned char shared[];\n" if shared else ""
+    needed = used(body)
+    vectors = "#define DEVICE static __device__ __forceinline__\n\n"
+    return (
+        f"// {kernel.name}: one turn of its grid is one block of {kernel.threads} threads.\n{doc}\n"
+        f"{vectors}{needed}\n\n"
+        f'extern "C" __global__ void __launch_bounds__({kernel.threads})\n'
+        f"{kernel.name}(\n    {signature}) {{\n{uses}{body}}}\n"
+    )
+
+
+def check(kernel: Kernel) -> None:
+    """Refuse what this machine cannot run."""
+    if kernel.threads is None or kernel.threads > 1024:
+        raise error(
+            "DSL0590", f"a block has at most 1024 threads, not {kernel.threads}", kernel.loc
+        )

@@ -1,0 +1,303 @@
+// Functions that emitted kernels use. Each stands alone between blank lines; a kernel gets those that
+// its text names, and what these name in turn.
+
+// Integers that round towards minus infinity, as in the language; a zero divisor gives 0.
+template <class T> DEVICE T floordiv(T a, T b) {
+  if (b == 0) return 0;
+  T q = a / b;
+  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+}
+
+template <class T> DEVICE T floormod(T a, T b) { return b == 0 ? T(0) : T(a - floordiv(a, b) * b); }
+
+DEVICE float floormodf(float a, float b) { return a - floorf(a / b) * b; }
+
+template <class T> DEVICE T shift_left(T a, T b) {
+  return (unsigned)b < sizeof(T) * 8 ? T((unsigned long long)a << b) : T(0);
+}
+
+template <class T> DEVICE T shift_right(T a, T b) {
+  return (unsigned)b < sizeof(T) * 8 ? T(a >> b) : (a < 0 ? T(-1) : T(0));
+}
+
+template <class T> DEVICE T ipow(T a, T n) {
+  T r = 1;
+  for (; n > 0; n >>= 1, a *= a) if (n & 1) r *= a;
+  return r;
+}
+
+// NaN wins, as in NumPy.
+DEVICE float fmin_nan(float a, float b) { return a != a ? a : b != b ? b : a < b ? a : b; }
+
+DEVICE float fmax_nan(float a, float b) { return a != a ? a : b != b ? b : a > b ? a : b; }
+
+DEVICE double dmin_nan(double a, double b) { return a != a ? a : b != b ? b : a < b ? a : b; }
+
+DEVICE double dmax_nan(double a, double b) { return a != a ? a : b != b ? b : a > b ? a : b; }
+
+template <class T> DEVICE T imin(T a, T b) { return a < b ? a : b; }
+
+template <class T> DEVICE T imax(T a, T b) { return a > b ? a : b; }
+
+DEVICE float as_f32(unsigned x) { return __uint_as_float(x); }
+
+DEVICE unsigned bits_f32(float x) { return __float_as_uint(x); }
+
+DEVICE float exp2_approx(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+
+DEVICE float sigmoidf(float x) { return 1.0f / (1.0f + expf(-x)); }
+
+// Packed elements: B bits each, little-endian across 32-bit words.
+template <int B> DEVICE unsigned get_bits(const unsigned* w, int i) {
+  const int at = i * B, word = at >> 5, low = at & 31;
+  unsigned v = w[word] >> low;
+  if (32 % B != 0 && low + B > 32) v |= w[word + 1] << (32 - low);
+  return B == 32 ? v : v & ((1u << (B & 31)) - 1u);
+}
+
+template <int B> DEVICE void set_bits(unsigned* w, int i, unsigned v) {
+  const int at = i * B, word = at >> 5, low = at & 31;
+  const unsigned mask = B == 32 ? ~0u : (1u << (B & 31)) - 1u;
+  v &= mask;
+  w[word] = (w[word] & ~(mask << low)) | (v << low);
+  if (32 % B != 0 && low + B > 32) {
+    const int done = 32 - low;
+    w[word + 1] = (w[word + 1] & ~(mask >> done)) | (v >> done);
+  }
+}
+
+template <int B> DEVICE int sign_extend(unsigned v) { return (int)(v << (32 - B)) >> (32 - B); }
+
+DEVICE float decode_f16(unsigned h) {
+  float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"((unsigned short)h)); return f;
+}
+
+DEVICE unsigned encode_f16(float f) {
+  unsigned short h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h;
+}
+
+DEVICE unsigned pack_f16(float low, float high) {
+  unsigned w; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(high), "f"(low)); return w;
+}
+
+DEVICE float decode_bf16(unsigned h) { return __uint_as_float(h << 16); }
+
+DEVICE unsigned encode_bf16(float f) {
+  unsigned short h; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h;
+}
+
+DEVICE unsigned pack_bf16(float low, float high) {
+  unsigned w; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(high), "f"(low)); return w;
+}
+
+DEVICE float round_tf32(float f) {
+  const unsigned x = __float_as_uint(f);
+  if ((x & 0x7f800000u) == 0x7f800000u) return f;
+  return __uint_as_float((x + 0xfffu + ((x >> 13) & 1u)) & ~0x1fffu);
+}
+
+// A float of 1 + X + Y bits without infinities and NaN.
+template <int X, int Y> DEVICE float decode_small(unsigned v) {
+  const unsigned magnitude = v & ((1u << (X + Y)) - 1u);
+  const float f = __uint_as_float(magnitude << (23 - Y)) * __uint_as_float((254 - ((1 << (X - 1)) - 1)) << 23);
+  return (v >> (X + Y)) & 1u ? -f : f;
+}
+
+// Round to nearest even on the grid of (X, Y); what overflows gives the greatest magnitude.
+template <int X, int Y> DEVICE unsigned encode_small(float f) {
+  const unsigned x = __float_as_uint(f), sign = x >> 31, magnitude = x & 0x7fffffffu;
+  const int bias = (1 << (X - 1)) - 1, most = (1 << (X + Y)) - 1;
+  if (magnitude > 0x7f800000u) return most;
+  const int exponent = max((int)(magnitude >> 23), 1) - 127;
+  const unsigned mantissa = (magnitude & 0x7fffffu) | (magnitude >> 23 ? 0x800000u : 0u);
+  const int low = max(exponent, 1 - bias);              // exponent of the last kept bit, plus Y
+  const int shift = min(23 - Y + low - exponent, 31);   // bits to drop
+  const unsigned half = (1u << (shift - 1)) - 1u;
+  const unsigned kept = shift ? (mantissa + half + ((mantissa >> shift) & 1u)) >> shift : mantissa;
+  const int code = (int)kept + ((low + bias - 1) << Y);
+  return (sign << (X + Y)) | (unsigned)min(code, most);
+}
+
+DEVICE float decode_f8e5m2(unsigned v) { return decode_f16(v << 8); }
+
+DEVICE float decode_f8e4m3(unsigned v) {
+  return (v & 0x7fu) == 0x7fu ? __uint_as_float(0x7fc00000u | v << 24) : decode_small<4, 3>(v);
+}
+
+DEVICE float decode_f8e3m4(unsigned v) {
+  const unsigned magnitude = v & 0x7fu;
+  if (magnitude >= 0x70u) return __uint_as_float((v & 0x80u) << 24 | (magnitude == 0x70u ? 0x7f800000u : 0x7fc00000u));
+  return decode_small<3, 4>(v);
+}
+
+DEVICE unsigned encode_f8e4m3(float f) {
+  const unsigned sign = __float_as_uint(f) >> 24 & 0x80u, code = encode_small<4, 3>(f) & 0x7fu;
+  return sign | (f != f || !(fabsf(f) < 464.0f || fabsf(f) == 464.0f) ? 0x7fu : min(code, 0x7eu));
+}
+
+DEVICE unsigned encode_f8e5m2(float f) {
+  const unsigned sign = __float_as_uint(f) >> 24 & 0x80u, code = encode_small<5, 2>(f) & 0x7fu;
+  return sign | (f != f ? 0x7eu : !(fabsf(f) < 61440.0f) ? 0x7cu : min(code, 0x7bu));
+}
+
+DEVICE unsigned encode_f8e3m4(float f) {
+  const unsigned sign = __float_as_uint(f) >> 24 & 0x80u, code = encode_small<3, 4>(f) & 0x7fu;
+  return sign | (f != f ? 0x78u : !(fabsf(f) < 15.75f) ? 0x70u : min(code, 0x6fu));
+}
+
+DEVICE float decode_e8m0(unsigned v) {
+  return v == 255u ? __uint_as_float(0x7fc00000u) : v ? __uint_as_float(v << 23) : __uint_as_float(0x400000u);
+}
+
+DEVICE unsigned encode_e8m0(float f) {
+  const unsigned x = __float_as_uint(f);
+  if (!(f > 0.0f) || (x >> 23) >= 255u) return 255u;
+  return min((x >> 23) + ((x & 0x7fffffu) > 0x400000u || ((x & 0x7fffffu) == 0x400000u && ((x >> 23) & 1u))), 254u);
+}
+
+// Float to integer truncates and saturates; NaN gives 0.
+DEVICE int to_int(float f) { int i; asm("cvt.rzi.s32.f32 %0, %1;" : "=r"(i) : "f"(f)); return f != f ? 0 : i; }
+
+DEVICE unsigned to_unsigned(float f) {
+  unsigned i; asm("cvt.rzi.u32.f32 %0, %1;" : "=r"(i) : "f"(f)); return f != f ? 0u : i;
+}
+
+DEVICE long long to_long(double f) {
+  long long i; asm("cvt.rzi.s64.f64 %0, %1;" : "=l"(i) : "d"(f)); return f != f ? 0 : i;
+}
+
+DEVICE unsigned long long to_ulong(double f) {
+  unsigned long long i; asm("cvt.rzi.u64.f64 %0, %1;" : "=l"(i) : "d"(f)); return f != f ? 0 : i;
+}
+
+// Pairs of halves, each operation rounded once.
+DEVICE unsigned add_f16x2(unsigned a, unsigned b) { unsigned d; asm("add.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
+
+DEVICE unsigned sub_f16x2(unsigned a, unsigned b) { unsigned d; asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
+
+DEVICE unsigned mul_f16x2(unsigned a, unsigned b) { unsigned d; asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
+
+DEVICE unsigned fma_f16x2(unsigned a, unsigned b, unsigned c) {
+  unsigned d; asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c)); return d;
+}
+
+DEVICE unsigned fma_bf16x2(unsigned a, unsigned b, unsigned c) {
+  unsigned d; asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c)); return d;
+}
+
+// a * b, and a + b as a * 1 + b: sm_80 has only the fused form (-0 keeps the sign of a product).
+DEVICE unsigned mul_bf16x2(unsigned a, unsigned b) { return fma_bf16x2(a, b, 0x80008000u); }
+
+DEVICE unsigned add_bf16x2(unsigned a, unsigned b) { return fma_bf16x2(a, 0x3f803f80u, b); }
+
+DEVICE unsigned sub_bf16x2(unsigned a, unsigned b) { return fma_bf16x2(b, 0xbf80bf80u, a); }
+
+// Memory: vectors of 1 to 16 bytes.
+DEVICE unsigned load_global_1(const void* p) { return *(const unsigned char*)p; }
+
+DEVICE unsigned load_global_2(const void* p) { return *(const unsigned short*)p; }
+
+DEVICE void load_global_4(unsigned* w, const void* p) { w[0] = *(const unsigned*)p; }
+
+DEVICE void load_global_8(unsigned* w, const void* p) { const uint2 v = *(const uint2*)p; w[0] = v.x; w[1] = v.y; }
+
+DEVICE void load_global_16(unsigned* w, const void* p) {
+  const uint4 v = *(const uint4*)p; w[0] = v.x; w[1] = v.y; w[2] = v.z; w[3] = v.w;
+}
+
+DEVICE void store_4(void* p, const unsigned* w) { *(unsigned*)p = w[0]; }
+
+DEVICE void store_8(void* p, const unsigned* w) { *(uint2*)p = make_uint2(w[0], w[1]); }
+
+DEVICE void store_16(void* p, const unsigned* w) { *(uint4*)p = make_uint4(w[0], w[1], w[2], w[3]); }
+
+DEVICE unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+DEVICE void copy_async_16(void* to, const void* from, bool inside) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(to)), "l"(from), "r"(inside ? 16 : 0) : "memory");
+}
+
+DEVICE void copy_async_8(void* to, const void* from, bool inside) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" :: "r"(shared_address(to)), "l"(from), "r"(inside ? 8 : 0) : "memory");
+}
+
+DEVICE void copy_async_4(void* to, const void* from, bool inside) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(shared_address(to)), "l"(from), "r"(inside ? 4 : 0) : "memory");
+}
+
+DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+template <int N> DEVICE void copy_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
+
+DEVICE void ldmatrix_x4(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+    : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x4_trans(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+    : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(shared_address(p)) : "memory");
+}
+
+// Tensor cores.
+DEVICE void mma_m16n8k16_f16(float* d, const unsigned* a, const unsigned* b) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+DEVICE void mma_m16n8k16_bf16(float* d, const unsigned* a, const unsigned* b) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+DEVICE int atomic_add_i32(int* p, int x) { return atomicAdd(p, x); }
+
+DEVICE unsigned atomic_add_u32(unsigned* p, unsigned x) { return atomicAdd(p, x); }
+
+DEVICE long long atomic_add_i64(long long* p, long long x) {
+  return (long long)atomicAdd((unsigned long long*)p, (unsigned long long)x);
+}
+
+DEVICE unsigned long long atomic_add_u64(unsigned long long* p, unsigned long long x) { return atomicAdd(p, x); }
+
+DEVICE float atomic_add_f32(float* p, float x) { return atomicAdd(p, x); }
+
+DEVICE double atomic_add_f64(double* p, double x) { return atomicAdd(p, x); }
+
+DEVICE float atomic_add_f16(unsigned short* p, float x) {
+  unsigned short seen = *(volatile unsigned short*)p, old;
+  do {
+    old = seen;
+    seen = atomicCAS(p, old, (unsigned short)encode_f16(decode_f16(old) + x));
+  } while (seen != old);
+  return decode_f16(old);
+}
+
+DEVICE float atomic_add_bf16(unsigned short* p, float x) {
+  unsigned short seen = *(volatile unsigned short*)p, old;
+  do {
+    old = seen;
+    seen = atomicCAS(p, old, (unsigned short)encode_bf16(decode_bf16(old) + x));
+  } while (seen != old);
+  return decode_bf16(old);
+}
+
+DEVICE void ldmatrix_x2(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+    : "=r"(w[0]), "=r"(w[1]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x2_trans(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+    : "=r"(w[0]), "=r"(w[1]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x1(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+    : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x1_trans(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+    : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
+}

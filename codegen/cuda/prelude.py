@@ -1,0 +1,35 @@
+"""The device functions of prelude.cuh, of which a kernel gets those that it uses."""
+
+from __future__ import annotations
+
+import functools
+import re
+from importlib.resources import files
+
+_NAME = re.compile(r"\b(\w+)\s*\([^;{]*\)\s*\{")
+_WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+
+
+@functools.cache
+def functions() -> dict[str, str]:
+    """Every function of the prelude by name, in file order."""
+    text = files("dslc.codegen.cuda").joinpath("prelude.cuh").read_text(encoding="utf-8")
+    found = {}
+    for part in text.split("\n\n"):
+        code = "\n".join(line for line in part.split("\n") if not line.startswith("//"))
+        if match := _NAME.search(code):
+            found[match[1]] = part.strip()
+    return found
+
+
+def used(text: str) -> str:
+    """The functions that a text names, and what these name in turn, in file order."""
+    known = functions()
+    wanted: set[str] = set()
+    todo = [text]
+    while todo:
+        for word in _WORD.findall(todo.pop()):
+            if word in known and word not in wanted:
+                wanted.add(word)
+                todo.append(known[word])
+    return "\n\n".join(code for name, code in known.items() if name in wanted)

@@ -1,0 +1,46 @@
+"""The passes of a GPU, in the order in which they run.
+
+program = run_passes(program, gpu_passes(find_target("cuda:sm_90a")))
+"""
+
+from __future__ import annotations
+
+from dslc.compiler.passes.bounds import Bounds
+from dslc.compiler.passes.dce import DeadCode
+from dslc.compiler.passes.gpu_layout import AssignLayouts
+from dslc.compiler.passes.hoist import Hoist
+from dslc.compiler.passes.lowbit import LowBit
+from dslc.compiler.passes.memory_plan import MemoryPlan
+from dslc.compiler.passes.pipeline import Pass
+from dslc.compiler.passes.pipelining import Pipeline
+from dslc.compiler.passes.simplify import Simplify
+from dslc.compiler.passes.split import SplitReduction
+from dslc.compiler.targets import Target
+
+
+def gpu_passes(
+    target: Target, *, warps: int | None = None, stages: int | None = None
+) -> tuple[Pass, ...]:
+    """From the checker's program to one that a generator writes out as it stands.
+
+    Layouts come before low-bit storage, which packs in the order of the registers, and both before
+    pipelining, which copies what the loads by then are. Bounds are proved before it, since copies fill
+    with zeros alone, and after it, since copies run ahead. `warps` and `stages` are for all kernels and
+    loops that do not say themselves.
+    """
+    shared = target.memory("shared")
+    return (
+        Simplify(),
+        SplitReduction(),
+        Simplify(),
+        Bounds(),
+        AssignLayouts(target, warps),
+        LowBit(target.warp_size),
+        Bounds(),
+        Pipeline(target, stages),
+        Hoist(),
+        Simplify(),
+        Bounds(),
+        DeadCode(),
+        MemoryPlan(shared.bytes if shared else None),
+    )

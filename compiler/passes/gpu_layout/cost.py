@@ -1,0 +1,148 @@
+"""What layouts cost, in cycles of one multiprocessor: an estimate to choose by, not to promise.
+
+Rates: 128 lanes issue and shared memory moves 128 bytes in a cycle (CUDA C++ Programming Guide,
+arithmetic instructions and shared memory); the level-2 cache gives a multiprocessor about 21 bytes a
+cycle in sectors of 32 (the H200's ceilings divided by its 132 multiprocessors).
+"""
+
+from __future__ import annotations
+
+from math import gcd, log2
+
+from dslc.compiler.layout import Conversion, Layout, conversion
+from dslc.compiler.layout.mode import with_weights
+
+LANES = 128
+SHARED_BYTES = 128
+SECTOR = 32
+SECTOR_CYCLES = 1.5
+BARRIER = 40
+_RENAMED = 0.25  # of an instruction for each word that changes its place in registers
+_SHUFFLES = 2  # instructions for each word that changes its lane
+SLOW_OPS = frozenset(
+    [
+        "exp",
+        "exp2",
+        "log",
+        "log2",
+        "sqrt",
+        "rsqrt",
+        "sin",
+        "cos",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "div",
+        "floordiv",
+        "mod",
+        "pow",
+    ]
+)
+
+
+def words(layout: Layout, bits: int) -> float:
+    """The 32-bit registers that the tile takes over all threads."""
+    return layout.threads * max(1, layout.locals * bits / 32)
+
+
+def arithmetic(layout: Layout, bits: int, op: str = "") -> float:
+    """An elementwise instruction: copies are computed again, 16-bit floats go in pairs."""
+    elements = layout.threads * layout.locals
+    if op in SLOW_OPS:
+        return 8 * elements / LANES
+    return elements / LANES * (0.5 if bits == 16 else 1)
+
+
+def converted(source: Layout, target: Layout, bits: int, warp: int) -> float:
+    """Bringing a tile from one layout to another: registers, then shuffles, then shared memory."""
+    match conversion(source, target, warp):
+        case Conversion.NONE:
+            return 0.0
+        case Conversion.REGISTERS:
+            return words(target, bits) / LANES * _RENAMED
+        case Conversion.SHUFFLE:
+            return words(target, bits) / warp * _SHUFFLES
+        case Conversion.SHARED:
+            return exchanged(source, target, bits)
+
+
+def exchanged(source: Layout, target: Layout, bits: int) -> float:
+    """A tile through shared memory: written once, read by each that wants it, between barriers."""
+    written = source.elements * max(bits, 8) / 8
+    return 2 * BARRIER + (written + 4 * words(target, bits)) / SHARED_BYTES * 1.5
+
+
+def loaded(layout: Layout, bits: int, axis: int | None, warp: int, *, staged: bool) -> float:
+    """A tile from global memory whose contiguous axis is `axis`.
+
+    Sectors that several accesses touch come from the level-1 cache. A load that may be `staged` goes
+    through shared memory by asynchronous copies where that is cheaper.
+    """
+    sectors = layout.elements * bits / 8 / SECTOR * SECTOR_CYCLES
+    accesses, touched = _accesses(layout, bits, axis, warp)
+    direct = accesses * max(1.0, touched / 4)
+    if staged:
+        moved = layout.elements * bits / 8 + 4 * words(layout, bits)
+        direct = min(direct, moved / SHARED_BYTES)
+    return sectors + direct
+
+
+def stored(layout: Layout, bits: int, axis: int | None, warp: int) -> float:
+    """A tile to global memory: one copy of each element, a sector each time it is touched."""
+    accesses, touched = _accesses(layout, bits, axis, warp)
+    warps = layout.threads // warp
+    copies = gcd(layout.replication, warps)
+    return accesses / copies * max(1.0, touched * SECTOR_CYCLES)
+
+
+def packed_load(layout: Layout, bits: int, warp: int) -> float:
+    """A tile of weights that are stored in this very layout, each thread's bits in one piece."""
+    held = layout.locals * bits
+    if held % 8:
+        return 8 * loaded(layout, bits, None, warp, staged=False)
+    width = gcd(held // 8, 16)
+    accesses = layout.threads / warp * (held / 8 / width)
+    once = layout.elements * bits / 8 / SECTOR * SECTOR_CYCLES
+    return once + accesses * max(1.0, warp * width / SHARED_BYTES)
+
+
+def reduction(x: Layout, out: Layout, axis: int, warp: int) -> float:
+    """Within threads, then lanes by shuffles, then warps through shared memory."""
+    lanes = warps = 1
+    for mode, weight in with_weights(x.spatial_modes):
+        if mode.axis == axis:
+            within = min(mode.size, max(1, warp // weight)) if weight < warp else 1
+            lanes *= within
+            warps *= mode.size // within
+    cycles = x.threads * x.locals / LANES
+    cycles += log2(lanes) * out.locals * x.threads / warp * 2 if lanes > 1 else 0
+    return cycles + (exchanged(out, out, 32) if warps > 1 else 0)
+
+
+def product_without_unit(m: int, n: int, k: int, out: Layout) -> float:
+    """A Dot by multiply-adds of single elements, its operands through shared memory."""
+    copies = out.replication
+    return 2 * BARRIER + 3.0 * m * n * k * copies / LANES
+
+
+def _accesses(layout: Layout, bits: int, axis: int | None, warp: int) -> tuple[float, float]:
+    """Warp-wide accesses of a tile, and the sectors that one touches."""
+    run = 1
+    for mode in reversed(layout.local_modes):
+        if mode.axis != axis or mode.stride != run:
+            break
+        run *= mode.size
+    vector = gcd(run, max(1, 128 // bits))
+    accesses = layout.threads / warp * layout.locals / vector
+    span, apart = vector, 1
+    for mode, weight in reversed(with_weights(layout.spatial_modes)):
+        if weight >= warp:
+            break
+        size = min(mode.size, warp // weight)
+        if mode.is_replicated:
+            continue
+        if mode.axis == axis and mode.stride == span:
+            span *= size
+        else:
+            apart *= size
+    return accesses, apart * max(1.0, span * bits / 8 / SECTOR)

@@ -1,0 +1,155 @@
+"""The tiles of a kernel in regions that have one layout each, and how often statements run.
+
+Operands and results of elementwise statements, accumulators and what a loop hands from turn to turn
+belong to one region. Tiles whose elements are known without memory (Full, Arange) belong to none: they
+are made in every layout that is asked for. Tiles with other explicit layouts are never joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from dslc.compiler.ir import Kernel, Value
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.traverse import Body, bodies, handed, inner_names, results
+from dslc.compiler.layout import Layout
+from dslc.compiler.passes.gpu_layout.relations import alike
+
+_TURNS = 16  # of a loop whose count is not known
+_MOST = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A statement and how often it runs in a turn of the kernel, in loops this deep."""
+
+    stmt: Stmt
+    weight: float
+    depth: int
+
+
+@dataclass(eq=False, slots=True)
+class Region:
+    """Tiles of one shape that have one layout; `fixed` where the program says which."""
+
+    shape: tuple[int, ...]
+    number: int = 0
+    fixed: Layout | None = None
+    sites: list[Site] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Regions:
+    """All regions of a kernel, its statements, and where each tile is defined."""
+
+    sites: list[Site] = field(default_factory=list)
+    all: list[Region] = field(default_factory=list)
+    of: dict[Value, Region] = field(default_factory=dict)
+    origin: dict[Value, Site] = field(default_factory=dict)
+
+    def weight(self, value: Value, site: Site) -> float:
+        """How often a conversion of the tile for that site runs: it stands where either allows."""
+        return min(self.origin[value].weight, site.weight)
+
+
+def find_regions(kernel: Kernel) -> Regions:
+    """The regions in the order of their first tiles."""
+    found = Regions()
+    found.sites.extend(_sites(kernel.body, 1.0, 0))
+    for site in found.sites:
+        for name in results(site.stmt):
+            if isinstance(name, Value):
+                found.origin[name] = site
+        for name in inner_names(site.stmt):
+            if isinstance(name, Value):
+                turns = _turns(site.stmt)
+                found.origin[name] = Site(site.stmt, site.weight * turns, site.depth + 1)
+    groups = _Groups({v for v, s in found.origin.items() if is_free(s.stmt)})
+    for value in found.origin:
+        groups.add(value)
+    for site in found.sites:
+        for group in _joins(site.stmt):
+            for other in group[1:]:
+                groups.join(group[0], other)
+    _number(found, groups)
+    return found
+
+
+def is_free(stmt: Stmt) -> bool:
+    """Whether the statement's tile can be made in any layout at no cost."""
+    return isinstance(stmt, ins.Full | ins.Arange | ins.Undefined) and stmt.out.type.layout is None
+
+
+def _sites(body: Body, weight: float, depth: int) -> Iterator[Site]:
+    for stmt in body:
+        yield Site(stmt, weight, depth)
+        inside = min(weight * _turns(stmt), _MOST)
+        deeper = depth + isinstance(stmt, ins.For | ins.While)
+        for nested in bodies(stmt):
+            yield from _sites(nested, inside, deeper)
+
+
+def _turns(stmt: Stmt) -> float:
+    match stmt:
+        case ins.For(start=start, stop=stop, step=step):
+            bounds = [constant(e) for e in (start, stop, step)]
+            if bounds[2] and bounds[0] is not None and bounds[1] is not None:
+                return float(max(1, -((bounds[0] - bounds[1]) // bounds[2])))
+            return _TURNS
+        case ins.While():
+            return _TURNS
+    return 1
+
+
+def _joins(stmt: Stmt) -> Iterator[list[Value]]:
+    """Tiles that have one layout because of this statement."""
+    yield list(alike(stmt))
+    for h in handed(stmt):
+        if isinstance(h, ins.Carried):
+            names = (h.result, h.inner, h.yielded, h.init)
+        else:
+            names = (h.result, h.then, h.otherwise)
+        yield [v for v in names if isinstance(v, Value)]
+
+
+class _Groups:
+    """Union by the first tile of each group; explicit layouts that differ keep groups apart."""
+
+    def __init__(self, free: set[Value]) -> None:
+        self.free = free
+        self.parent: dict[Value, Value] = {}
+        self.fixed: dict[Value, Layout | None] = {}
+
+    def add(self, value: Value) -> None:
+        self.parent[value] = value
+        self.fixed[value] = value.type.layout
+
+    def root(self, value: Value) -> Value:
+        while self.parent[value] is not value:
+            self.parent[value] = value = self.parent[self.parent[value]]
+        return value
+
+    def join(self, a: Value, b: Value) -> None:
+        if a in self.free or b in self.free:
+            return
+        a, b = self.root(a), self.root(b)
+        mine, theirs = self.fixed[a], self.fixed[b]
+        if a is b or (mine is not None and theirs is not None and mine != theirs):
+            return
+        self.parent[b] = a
+        self.fixed[a] = mine if mine is not None else theirs
+
+
+def _number(found: Regions, groups: _Groups) -> None:
+    by_root: dict[Value, Region] = {}
+    for value in found.origin:
+        if value in groups.free:
+            continue
+        root = groups.root(value)
+        if root not in by_root:
+            by_root[root] = Region(value.type.shape, len(by_root), groups.fixed[root])
+        found.of[value] = by_root[root]
+    found.all.extend(by_root.values())

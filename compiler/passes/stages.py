@@ -1,0 +1,67 @@
+"""How many stages a loop gets.
+
+Enough that a multiprocessor has the bytes under way that hide the latency of its memory: 32 KiB where
+the machine moves a few TB/s (Little's law: about 700 ns times 4.5 TB/s over 132 multiprocessors is 24
+KB). More stages than that only take shared memory from other blocks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.program import Kernel
+from dslc.compiler.ir.traverse import results, walk
+from dslc.compiler.ir.values import Value
+from dslc.compiler.passes.staging import Ahead, tile_bytes
+from dslc.compiler.targets import Target
+
+BYTES_IN_FLIGHT = 32 * 1024
+MOST_STAGES = 8
+_FEWEST = 3  # with 2, a turn waits for what was issued one turn ago
+_BLOCKS = 2  # that share a multiprocessor, as far as is counted on
+_THREADS = 128  # of a kernel that does not say
+_REGISTERS = 65536 // 128  # threads of a multiprocessor that can have 128 registers each
+
+
+@dataclass(slots=True)
+class Room:
+    """The shared memory that a kernel has left, in bytes, and its threads, where known."""
+
+    bytes: int
+    threads: int | None
+
+    @classmethod
+    def of(cls, kernel: Kernel, target: Target) -> Room:
+        """All but the scratch that conversions of layouts may need."""
+        shared = target.memory("shared")
+        stmts = list(walk(kernel.body))
+        converted = [tile_bytes(s.out) for s in stmts if isinstance(s, ins.ConvertLayout)]
+        layouts = (v.type.layout for s in stmts for v in results(s) if isinstance(v, Value))
+        threads = next((found.threads for found in layouts if found is not None), None)
+        return cls((shared.bytes if shared else 0) - max(converted, default=0), threads)
+
+    def take(self, count: int) -> None:
+        """Bytes that another loop has no more."""
+        self.bytes -= count
+
+
+def choose_stages(loop: ins.For, staged: Sequence[Ahead], room: Room) -> int:
+    """The fewest stages with enough bytes under way; 1 where not even two stages fit."""
+    stage = sum(math.ceil(a.bytes / a.run) for a in staged)
+    if not stage or 2 * stage > room.bytes:
+        return 1
+    best, most = 1, 0
+    for stages in range(2, MOST_STAGES + 1):
+        if stages * stage > room.bytes:
+            break
+        fitting = room.bytes // (stages * stage)
+        blocks = max(1, min(_BLOCKS, fitting, _REGISTERS // (room.threads or _THREADS)))
+        under_way = blocks * (stages - 1) * stage
+        if under_way > most:
+            best, most = stages, under_way
+        if under_way >= BYTES_IN_FLIGHT and stages >= _FEWEST:
+            break
+    return best
