@@ -34,7 +34,7 @@ class TemplateOrigin:
         self._template = template
         self._options = options
         self._tile = tile
-        self._machine = find_machine(options.target)
+        self.machine = find_machine(options.target)
         define = template.define
         self._defaults = {n: define.get(n, c[0]) for n, c in template.tunes.items()}
         self._fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
@@ -66,7 +66,7 @@ class TemplateOrigin:
                 if key in self._made:
                     return self._made[key]
                 program = self._elaborate(dims, choices, sizes)
-            made = build(program, choices, self.signature, self._machine, self._options, self._tile)
+            made = build(program, choices, self.signature, self.machine, self._options, self._tile)
             if len(self._made) >= _MOST_SPECIALIZATIONS:
                 del self._made[next(iter(self._made))]
             self._made[key] = made

@@ -168,6 +168,35 @@ Wrong: a PyTorch parameter that tracks gradients.
 Right: `x.detach()`.
 """,
     ),
+    "DSL0765": (
+        "arguments on different devices",
+        """
+All tensors of a call lie on one device, where the kernel runs.
+
+Wrong: `lib.add(x, y, z)` with x on cuda:0 and y on cuda:1.
+Right: `y.to(x.device)` first.
+""",
+    ),
+    "DSL0766": (
+        "a misaligned array",
+        """
+The kernel reads memory in words of 16 bytes, so that an array must begin at a multiple of that. What a
+library allocates does; a slice that begins in between does not.
+
+Wrong: `lib.scale(x[1:], y)`, x a vector of f16.
+Right: `lib.scale(x[1:].clone(), y)`, or `x[8:]`.
+""",
+    ),
+    "DSL0767": (
+        "what is passed for a stream is none",
+        """
+A stream is an integer handle, a `torch.cuda.Stream`, a CuPy stream, or an object with the method
+`__cuda_stream__`.
+
+Wrong: `dslc.options(stream="default")`.
+Right: `dslc.options(stream=torch.cuda.current_stream())`.
+""",
+    ),
     "DSL0770": (
         "a tensor file that cannot be read",
         """
