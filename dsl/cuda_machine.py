@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 
 from dslc.arguments import Argument, prepare
@@ -39,12 +38,9 @@ class CudaMachine:
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
     ) -> Artifact:
         """Machine code and its source. DSL0951 without a CUDA compiler, DSL0590 for what cannot be."""
-        try:
-            generator = importlib.import_module("dslc.codegen.cuda.generate")
-        except ModuleNotFoundError:
-            text = f"there is no code generator for the target {self.target.name} here"
-            raise error("DSL0950", text, hint="--target interp runs every kernel") from None
-        made: Artifact = generator.lower(program, self.target)
+        from dslc.codegen.cuda.lowering import lower
+
+        made = lower(program, self.target)
         signature = signature_of(program, config)
         return dataclasses.replace(
             made, target=self.target.name, signature=signature, hashes=hashes
