@@ -1,6 +1,7 @@
 """Pipelined loops: what is written, that it means the same, and that nothing of it can be left out."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import meaning
 import numpy as np
@@ -12,14 +13,18 @@ from dslc.compiler.interpreter import run
 from dslc.compiler.ir import Kernel, Place, Requirement
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Binary, index
+from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.printer import print_program
 from dslc.compiler.ir.rewrite import Rewriter
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.layout import parse_layout
 from dslc.compiler.passes.bounds import Bounds
+from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.gpu_layout import AssignLayouts
 from dslc.compiler.passes.hoist import Hoist
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.memory_plan import MemoryPlan
+from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.passes.pipelining import Pipeline
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.targets import find_target
@@ -28,6 +33,7 @@ from hypothesis import strategies as st
 
 from support.kernels import every, one
 
+GOLDEN = Path(__file__).parents[2] / "golden" / "pipelining"
 TARGET = find_target("cuda:sm_90a")
 PRODUCT = """
 kernel product(a: f16[M, K], b: f16[K, N], c: out f32[M, N]):
@@ -334,3 +340,14 @@ def test_a_known_number_of_turns_needs_no_more_stages():
     text = PRODUCT.replace("for k in range(0, K, BK)", "for k in range(0, 64, BK)")
     after = pipelined(prepared(text), plan=False)
     assert {s.memory.shape[0].value for s in every(after, ins.Alloc)} == {2}
+
+
+def test_the_text_of_w4a16_before_and_after(request):
+    before = parse_program((GOLDEN / "w4a16.before.tir").read_text(encoding="utf-8"))
+    passes = (Pipeline(TARGET), Hoist(), Simplify(), Bounds(), DeadCode(), MemoryPlan())
+    found = print_program(run_passes(before, passes))
+    path = GOLDEN / "w4a16.after.tir"
+    if request.config.getoption("--update-golden"):
+        path.write_text(found, encoding="utf-8")
+    assert found == path.read_text(encoding="utf-8")
+    assert print_program(parse_program(found)) == found
