@@ -20,7 +20,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.printer import print_program
-from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_passes
+from dslc.compiler.passes.pipeline import Observer, Pass, run_passes
 from dslc.machines import Machine
 from dslc.runtime.cache import Cache, CacheWarning
 from dslc.signature import Signature, as_choice
@@ -87,7 +87,7 @@ def build(
     tile: Callable[[], str],
 ) -> Specialization:
     """Compile an elaborated program, or take from the cache what was compiled of it before."""
-    passes = shared_passes(machine.target)
+    passes = machine.passes()
     hashes = Hashes(
         source=digest({"ir": print_program(program, locations=True)}),
         options=digest(

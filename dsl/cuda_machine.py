@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 
 from dslc.arguments import Argument, prepare
@@ -11,6 +10,8 @@ from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
+from dslc.compiler.passes.gpu import gpu_passes
+from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.targets import TARGETS, Target
 from dslc.machines import ShortCall
 from dslc.runtime.cuda import CudaDevice, CudaKernel, stream_handle
@@ -35,16 +36,17 @@ class CudaMachine:
 
         return toolchain_identity()
 
+    def passes(self) -> tuple[Pass, ...]:
+        """Those of a GPU."""
+        return gpu_passes(self.target)
+
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
     ) -> Artifact:
         """Machine code and its source. DSL0951 without a CUDA compiler, DSL0590 for what cannot be."""
-        try:
-            generator = importlib.import_module("dslc.codegen.cuda.generate")
-        except ModuleNotFoundError:
-            text = f"there is no code generator for the target {self.target.name} here"
-            raise error("DSL0950", text, hint="--target interp runs every kernel") from None
-        made: Artifact = generator.lower(program, self.target)
+        from dslc.codegen.cuda.lowering import lower
+
+        made = lower(program, self.target)
         signature = signature_of(program, config)
         return dataclasses.replace(
             made, target=self.target.name, signature=signature, hashes=hashes
