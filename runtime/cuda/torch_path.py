@@ -66,6 +66,7 @@ def torch_call(
     passed = [f"p{names[n]}" if n in arrays else names[n] for n in shape.order]
     lines = [
         "def call(arguments, stream):",
+        f"    if len(arguments) != {len(params)}: return False",
         f"    {', '.join(names.values())}, = arguments",
         f"    if not ({' and '.join(checks)}): return False",
         *(f"    p{names[p.name]} = {names[p.name]}.data_ptr()" for p, _ in tensors),
@@ -89,12 +90,13 @@ def _guard(tensors: Sequence[Any], names: Sequence[str], scope: dict[str, Any]) 
         return f"check({', '.join(names)})"
     parts = []
     for name, tensor in zip(names, tensors, strict=True):
+        scope[f"{name}_type"] = type(tensor)
         scope[f"{name}_like"] = (
-            type(tensor), tensor.dtype, tensor.get_device(), tensor.shape, tensor.stride()
+            tensor.dtype, tensor.get_device(), tensor.shape, tensor.stride(), tensor.is_neg()
         )  # fmt: skip
         parts.append(
-            f"(type({name}), {name}.dtype, {name}.get_device(), {name}.shape, {name}.stride())"
-            f" == {name}_like and not {name}.is_neg()"
+            f"type({name}) is {name}_type and ({name}.dtype, {name}.get_device(), {name}.shape, "
+            f"{name}.stride(), {name}.is_neg()) == {name}_like"
         )
     return " and ".join(parts)
 

@@ -58,6 +58,13 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  a kernel saved for K = 4096 called with K = 1024\n"
         "Right:  lib.save(path, [lib.gemm.specialize(K=1024), lib.gemm.specialize(K=4096)])",
     ),
+    "DSL0748": (
+        "The operator cannot be registered with torch",
+        "An operator of torch has a name of its own in its namespace, and keeps it while the process "
+        "runs.\n\n"
+        "Wrong:  dslc.torch_op(a.scale); dslc.torch_op(b.scale)\n"
+        "Right:  dslc.torch_op(a.scale); dslc.torch_op(b.scale, 'scale_rows')",
+    ),
     "DSL0751": (
         "An argument has the wrong number of axes",
         "A tensor parameter `a: f16[M, K]` takes an array with as many axes as it has dims.\n\n"
