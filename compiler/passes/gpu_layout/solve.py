@@ -7,6 +7,7 @@ each region taking the cheapest of what is proposed. Ties go to the first, so th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
@@ -23,6 +24,9 @@ from dslc.compiler.passes.gpu_layout.relations import of_scalar
 from dslc.compiler.targets import Target
 
 _SWEEPS = 3
+_VISITS = 2
+
+Options = dict[Region, list[tuple[object, Layout]]]
 
 
 @dataclass(slots=True)
@@ -66,25 +70,42 @@ class _Solver:
             best = self._improve(best, options, fixed)
         return self._solution(best)
 
-    def _improve(
-        self,
-        best: Assignment,
-        options: dict[Region, list[tuple[object, Layout]]],
-        fixed: Assignment,
-    ) -> Assignment:
+    def _improve(self, best: Assignment, options: Options, fixed: Assignment) -> Assignment:
         """Better ways for one product at a time, while there are any."""
         price = self.prices.total(best)
+        kept = {*options, *fixed}
         for _ in range(_SWEEPS):
             before = price
             for region, ways in options.items():
                 for _, layout in ways:
-                    products = fixed | {r: best[r] for r in options}
-                    tried = self._spread(products | {region: layout})
+                    tried = self._changed(best, region, layout, kept)
                     if (now := self.prices.total(tried)) < price:
                         best, price = tried, now
             if price == before:
                 break
         return best
+
+    def _changed(
+        self, layouts: Assignment, region: Region, layout: Layout, kept: set[Region]
+    ) -> Assignment:
+        """The layouts with another one for a region, and what follows for those around it."""
+        done = {**layouts, region: layout}
+        visits: Counter[Region] = Counter()
+        waiting = self._neighbours(region)
+        while waiting:
+            other = waiting.pop(0)
+            visits[other] += 1
+            if visits[other] > _VISITS or other in kept:
+                continue
+            better = self._cheapest(other, done)
+            if better is not done[other]:
+                done[other] = better
+                waiting += self._neighbours(other)
+        return done
+
+    def _neighbours(self, region: Region) -> list[Region]:
+        found = {r: None for s in self.prices.touching[region] for r in self.prices.touched[s]}
+        return [r for r in found if r is not region]
 
     def _solution(self, best: Assignment) -> Solution:
         plans: dict[Stmt, Plan] = {}
@@ -107,30 +128,33 @@ class _Solver:
     # Spreading
 
     def _spread(self, chosen: Assignment) -> Assignment:
-        """Layouts for all regions, those chosen kept."""
+        """Layouts for all regions, those chosen kept: the heaviest tie to those done comes first.
+
+        Where nothing is tied, the heaviest access begins.
+        """
         done = dict(chosen)
+        ties: dict[Region, float] = {}
+        for region in chosen:
+            self._tie(region, ties)
         while len(done) < len(self.regions.all):
-            region = self._next(done)
+            tied = {r: ties[r] for r in ties if r not in done}
+            if not tied:
+                tied = {r: self._weight(r) for r in self.regions.all if r not in done}
+            region = max(tied, key=lambda r: (tied[r], -r.number))
             done[region] = self._cheapest(region, done)
+            self._tie(region, ties)
         for region in self.regions.all:  # once more, now that all neighbours are known
             if region not in chosen:
                 done[region] = self._cheapest(region, done)
         return done
 
-    def _next(self, done: Assignment) -> Region:
-        """The region with the heaviest tie to those done; without one, the heaviest access."""
+    def _tie(self, region: Region, ties: dict[Region, float]) -> None:
+        for site in self.prices.touching[region]:
+            for other in self.prices.touched[site]:
+                ties[other] = max(ties.get(other, 0.0), site.weight * prod(other.shape))
 
-        def pull(region: Region) -> tuple[bool, float, int]:
-            tied, heaviest = False, 0.0
-            for site in self.prices.touching[region]:
-                ties = any(r in done for r in self.prices.touched[site])
-                if ties and not tied:
-                    tied, heaviest = True, 0.0
-                if ties or not tied:
-                    heaviest = max(heaviest, site.weight * prod(region.shape))
-            return tied, heaviest, -region.number
-
-        return max((r for r in self.regions.all if r not in done), key=pull)
+    def _weight(self, region: Region) -> float:
+        return max(site.weight for site in self.prices.touching[region]) * prod(region.shape)
 
     def _cheapest(self, region: Region, done: Assignment) -> Layout:
         if not region.shape:
@@ -139,7 +163,7 @@ class _Solver:
         return min(options, key=lambda x: self.prices.around(region, {**done, region: x}))
 
 
-def _starts(options: dict[Region, list[tuple[object, Layout]]]) -> Iterator[Assignment]:
+def _starts(options: Options) -> Iterator[Assignment]:
     """All products shared alike, for each way; a product that cannot takes its cheapest."""
     kinds = dict.fromkeys(kind for found in options.values() for kind, _ in found)
     for kind in kinds or {None: None}:

@@ -35,6 +35,7 @@ from dslc.compiler.passes.gpu_layout.matrix import atoms_for
 from dslc.compiler.targets import Target
 
 _REGISTERS = 64  # of accumulators that a thread may hold
+_NARROW = 32  # rows or columns of a tile up to which warps that share the other side read too much
 
 
 @dataclass(frozen=True, slots=True)
