@@ -20,7 +20,13 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.printer import print_program
+<<<<<<< HEAD
 from dslc.compiler.passes.pipeline import Observer, Pass, run_passes
+=======
+from dslc.compiler.passes.gpu import gpu_passes
+from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_passes
+from dslc.compiler.targets import Target
+>>>>>>> refs/heads/cudart
 from dslc.machines import Machine
 from dslc.runtime.cache import Cache, CacheWarning
 from dslc.signature import Signature, as_choice
@@ -87,7 +93,11 @@ def build(
     tile: Callable[[], str],
 ) -> Specialization:
     """Compile an elaborated program, or take from the cache what was compiled of it before."""
+<<<<<<< HEAD
     passes = machine.passes()
+=======
+    passes = passes_of(machine.target)
+>>>>>>> refs/heads/cudart
     hashes = Hashes(
         source=digest({"ir": print_program(program, locations=True)}),
         options=digest(

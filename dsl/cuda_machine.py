@@ -10,8 +10,6 @@ from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.targets import TARGETS, Target
 from dslc.machines import ShortCall
 from dslc.runtime.cuda import CudaDevice, CudaKernel, stream_handle
@@ -35,10 +33,6 @@ class CudaMachine:
         from dslc.codegen.cuda.toolchain import toolchain_identity
 
         return toolchain_identity()
-
-    def passes(self) -> tuple[Pass, ...]:
-        """Those of a GPU."""
-        return gpu_passes(self.target)
 
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes

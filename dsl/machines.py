@@ -10,7 +10,6 @@ from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
-from dslc.compiler.passes.pipeline import Pass, shared_passes
 from dslc.compiler.targets import INTERP, Target, find_target
 from dslc.settings import current_settings
 from dslc.signature import Parameter
@@ -44,9 +43,6 @@ class Machine(Protocol):
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
     ) -> Artifact:
         """The artifact of Tile IR after the passes, for these tune choices."""
-
-    def passes(self) -> tuple[Pass, ...]:
-        """All that runs between the checker and the generator, in order."""
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """The artifact's program to be read, in each of its forms; `final` is one of them."""
@@ -88,10 +84,6 @@ class Interpreter:
             workspaces=workspaces_of(kernel) if kernel else (),
             files={self.FILE: print_program(program, locations=True).encode()},
         )
-
-    def passes(self) -> tuple[Pass, ...]:
-        """Those that every target shares."""
-        return shared_passes(self.target)
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """The Tile IR without locations."""
