@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dslc.package import load as load
     from dslc.settings import options as options
     from dslc.specialization import Specialization as Specialization
+    from dslc.torch_op import torch_op as torch_op
 
 __version__ = "0.1.0"
 
@@ -46,6 +47,7 @@ _HOME = {
     "options": "dslc.settings",
     "out": "dslc.lang",
     "program": "dslc.decorator",
+    "torch_op": "dslc.torch_op",
 }
 _MODULES = frozenset({"codegen", "compiler", "lang", "runtime"})
 
@@ -63,6 +65,7 @@ __all__ = [
     "options",
     "out",
     "program",
+    "torch_op",
 ]
 
 

@@ -6,8 +6,8 @@ in the caller's memory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
 from dslc.compiler.diagnostics import DiagnosticError, error
@@ -16,17 +16,44 @@ from dslc.runtime.buffers import as_array, import_array
 from dslc.signature import Parameter, plain_number
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-Argument: TypeAlias = "Array | int | float | bool"
+Argument: TypeAlias = "Array | DeviceTensor | int | float | bool"
 _OVERLAP_WORK: Any = 10_000  # candidates that the exact test tries (its stub knows 0 and -1 alone)
 
 
+class DeviceTensor(Protocol):
+    """A tensor in the memory of a device, of which the face knows the form alone."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each axis."""
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+
+    @property
+    def dtype(self) -> object:
+        """Its element type: `str` gives the name."""
+
+
+Find: TypeAlias = "Callable[[Parameter, object], DeviceTensor | None]"
+"""What reads the tensors of a device; None for an argument that is none."""
+
+
+def is_tensor(argument: Argument | None) -> TypeGuard[Array | DeviceTensor]:
+    """Whether an argument is a tensor, on whatever device."""
+    return hasattr(argument, "shape")
+
+
 def prepare(
-    parameters: Sequence[Parameter], arguments: Mapping[str, object]
+    parameters: Sequence[Parameter],
+    arguments: Mapping[str, object],
+    find: Find = lambda parameter, value: None,
 ) -> dict[str, Argument]:
-    """Every argument as an array or a number, by parameter in order.
+    """Every argument as a tensor or a number, by parameter in order; `find` knows those of a device.
 
     DSL0758 for a scalar that does not fit, DSL0742 for an output that shares memory with another
-    argument, and the errors of `tensor`.
+    argument, DSL0751 for a tensor of another rank, and the errors of `tensor`.
     """
     ready: dict[str, Argument] = {}
     for parameter in parameters:
@@ -34,7 +61,9 @@ def prepare(
         if parameter.dims is None:
             ready[parameter.name] = scalar(parameter, value)
         else:
-            ready[parameter.name] = tensor(parameter, value)
+            found = find(parameter, value)
+            ready[parameter.name] = tensor(parameter, value) if found is None else found
+            _check_rank(parameter, ready[parameter.name])
     _refuse_overlaps(parameters, ready)
     return ready
 
@@ -43,23 +72,25 @@ def tensor(parameter: Parameter, value: object) -> Array:
     """The argument of a tensor parameter as an array in its storage dtype, without a copy.
 
     That of a low-bit parameter is codes or bytes, and stays as it is: its specialisation knows the
-    storage. DSL0751 for another rank, DSL076x for what is no array of the dtype, on a device, or
-    read-only though it is written.
+    storage. DSL076x for what is no array of the dtype, on a device, or read-only though it is written.
     """
     name, written = parameter.name, parameter.is_written
     if parameter.dtype.is_low_bit:
         array = import_array(value, param=name, writable=written)
-        if array.dtype == np.uint8:
-            return array
     else:
         array = as_array(value, parameter.dtype.name, param=name, writable=written)
-    if array.ndim != parameter.rank:
-        raise error(
-            "DSL0751",
-            f"argument {name} has shape {array.shape}: {array.ndim} axes, "
-            f"expected {parameter.rank}: {parameter}",
-        )
     return array
+
+
+def _check_rank(parameter: Parameter, array: Argument) -> None:
+    assert is_tensor(array)
+    if array.ndim == parameter.rank or (parameter.dtype.is_low_bit and str(array.dtype) == "uint8"):
+        return
+    raise error(
+        "DSL0751",
+        f"argument {parameter.name} has shape {array.shape}: {array.ndim} axes, "
+        f"expected {parameter.rank}: {parameter}",
+    )
 
 
 def scalar(parameter: Parameter, value: object) -> int | float | bool:
@@ -141,7 +172,7 @@ def dim_size(
     last = None
     for parameter in parameters:
         array = ready.get(parameter.name)
-        if dim not in (parameter.dims or ()) or not isinstance(array, np.ndarray):
+        if dim not in (parameter.dims or ()) or not is_tensor(array):
             continue
         assert parameter.dims is not None
         if array.ndim == parameter.rank:

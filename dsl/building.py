@@ -18,11 +18,9 @@ from typing import Any, TypeAlias
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
-from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.printer import print_program
-from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
-from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_passes
-from dslc.compiler.targets import find_target
+from dslc.compiler.passes.pipeline import Observer, Pass, run_passes
 from dslc.machines import Machine
 from dslc.runtime.cache import Cache, CacheWarning
 from dslc.signature import Signature, as_choice
@@ -89,12 +87,12 @@ def build(
     tile: Callable[[], str],
 ) -> Specialization:
     """Compile an elaborated program, or take from the cache what was compiled of it before."""
-    passes = shared_passes(find_target(options.target))
+    passes = machine.passes()
     hashes = Hashes(
         source=digest({"ir": print_program(program, locations=True)}),
         options=digest(
             {
-                "target": options.target,
+                "target": machine.target.name,
                 "passes": repr(passes),
                 "config": repr(sorted(config.items())),
             }
@@ -107,37 +105,15 @@ def build(
     def compile_now() -> Artifact:
         final = run_passes(program, passes, observers=options.observers)
         compiled.append(final)
-        return _artifact(final, config, machine, options.target, hashes)
+        return machine.compile(final, config, hashes)
 
     # Whoever watches the passes gets them run.
     cache = None if options.observers else options.cache
     artifact = compile_now() if cache is None else _fetch(cache, hashes, compile_now)
     executable = machine.load(artifact, compiled[0] if compiled else None)
-    stages: dict[str, Callable[[], str]] = {"tile": tile, **_stages(program, passes)}
-    stages["final"] = partial(machine.text, artifact)
-    return Specialization(signature, artifact, executable, stages)
-
-
-def _artifact(
-    program: TileProgram,
-    config: Mapping[str, object],
-    machine: Machine,
-    target: str,
-    hashes: Hashes,
-) -> Artifact:
-    entry, files = machine.emit(program)
-    kernel = program if isinstance(program, Kernel) else None
-    return Artifact(
-        name=program.name,
-        kind="kernel" if kernel else "program",
-        target=target,
-        entry=entry,
-        signature=signature_of(program, config),
-        hashes=hashes,
-        grid=grid_of(kernel) if kernel else (),
-        workspaces=workspaces_of(kernel) if kernel else (),
-        files=files,
-    )
+    ir = _stages(program, passes)
+    stages = {"tile": tile, **ir, **machine.texts(artifact)}
+    return Specialization(signature, artifact, machine, executable, stages, tuple(ir))
 
 
 def _fetch(cache: Cache, hashes: Hashes, compile_now: Callable[[], Artifact]) -> Artifact:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from dslc.arguments import Array, dim_size, prepare
+from dslc.arguments import Array, dim_size
 from dslc.runtime.buffers import import_array
-from dslc.signature import Parameter, Signature
+from dslc.short_calls import ShortCalls
+from dslc.signature import Matched, Parameter, Signature
 
 if TYPE_CHECKING:
     from dslc.compiler.diagnostics import Loc
+    from dslc.machines import Machine
     from dslc.specialization import Specialization
 
 Sizes = Callable[[str], "int | None"]
@@ -21,6 +23,7 @@ class Origin(Protocol):
 
     signature: Signature
     target: str
+    machine: Machine
 
     def specialization(
         self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
@@ -41,6 +44,8 @@ class Kernel:
 
     def __init__(self, origin: Callable[[], Origin]) -> None:
         self._find_origin = origin
+        self._short = ShortCalls()
+        self._short_for: dict[tuple[tuple[str, object], ...], ShortCalls] = {}
 
     @classmethod
     def of(cls, origin: Origin) -> Kernel:
@@ -96,15 +101,32 @@ class Kernel:
 
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Run the kernel over arrays of NumPy, torch, JAX or CuPy."""
+        if not kwargs and self._short.run(args):
+            return
         origin = self._origin
         signature = origin.signature
         matched = signature.match(args, kwargs)
-        ready = prepare(signature.parameters, matched.arguments)
+        short = self._short_calls(matched)
+        if kwargs and short is not None and short.run(_ordered(signature, matched)):
+            return
+        ready = origin.machine.prepare(signature.parameters, matched.arguments)
 
         def size(dim: str) -> int | None:
             return dim_size(signature.parameters, ready, dim)
 
-        origin.specialization({}, matched.config, size).launch(ready, matched.dims)
+        made = origin.specialization({}, matched.config, size)
+        made.launch(ready, matched.dims)
+        if short is not None:
+            short.add(made.short_call(matched.arguments))
+
+    def _short_calls(self, matched: Matched) -> ShortCalls | None:
+        """The short ways for a call's tune choices; None where it states dims, which are checked."""
+        if matched.dims:
+            return None
+        if not matched.config:
+            return self._short
+        key = tuple(sorted(matched.config.items()))
+        return self._short_for.setdefault(key, ShortCalls())
 
     def specialize(self, **dims_and_tunes: object) -> Specialization:
         """The kernel compiled for these dims and choices: `lib.gemm.specialize(K=4096, BM=64)`.
@@ -153,3 +175,7 @@ class Kernel:
         origin = self._origin
         config, dims = origin.signature.choices(dims_and_tunes)
         return origin.specialization({}, config, dims.get).unpack(param, packed, **dims)
+
+
+def _ordered(signature: Signature, matched: Matched) -> list[object]:
+    return [matched.arguments[p.name] for p in signature.parameters]

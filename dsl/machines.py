@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
-from dslc.arguments import Argument
-from dslc.compiler.artifact import Artifact
+from dslc.arguments import Argument, prepare
+from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import error
-from dslc.compiler.ir import TileProgram
+from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
+from dslc.compiler.passes.pipeline import Pass, shared_passes
+from dslc.compiler.targets import INTERP, Target, find_target
 from dslc.settings import current_settings
+from dslc.signature import Parameter
+
+ShortCall = Callable[[Sequence[object], object], bool]
+"""Run with these arguments, in the order of the parameters, on a stream (None: the current one).
+
+False where they are not like those that it was made for: nothing has happened then.
+"""
 
 
 class Executable(Protocol):
@@ -18,18 +28,33 @@ class Executable(Protocol):
     def launch(self, args: Mapping[str, Argument]) -> None:
         """Run it once over arguments by parameter name; outputs are written in place."""
 
+    def short_call(self, arguments: Sequence[object]) -> ShortCall | None:
+        """A short way for calls like one that was launched, with the arguments as they were passed."""
+
 
 class Machine(Protocol):
     """One kind of machine."""
 
+    target: Target
+
     def toolchain(self) -> str:
         """What the artifact depends on beyond dslc's own sources, for the cache key."""
 
-    def emit(self, program: TileProgram) -> tuple[str, dict[str, bytes]]:
-        """The entry and the files of an artifact, from Tile IR after the passes."""
+    def compile(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
+        """The artifact of Tile IR after the passes, for these tune choices."""
 
-    def text(self, artifact: Artifact) -> str:
-        """The artifact's program to be read."""
+    def passes(self) -> tuple[Pass, ...]:
+        """All that runs between the checker and the generator, in order."""
+
+    def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
+        """The artifact's program to be read, in each of its forms; `final` is one of them."""
+
+    def prepare(
+        self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
+    ) -> dict[str, Argument]:
+        """A call's arguments checked and read, by parameter in order."""
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """The artifact ready to run; `program` is what it was made of, where that is at hand."""
@@ -39,22 +64,46 @@ class Interpreter:
     """The machine that every computer has: its artifact is Tile IR as text."""
 
     FILE = "program.ir"
+    target = INTERP
 
     def toolchain(self) -> str:
         """Nothing but dslc."""
         return ""
 
-    def emit(self, program: TileProgram) -> tuple[str, dict[str, bytes]]:
+    def compile(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
         """The text with source locations, so that a loaded kernel's errors name the source line."""
         from dslc.compiler.ir.printer import print_program
 
-        return program.name, {self.FILE: print_program(program, locations=True).encode()}
+        kernel = program if isinstance(program, Kernel) else None
+        return Artifact(
+            name=program.name,
+            kind="kernel" if kernel else "program",
+            target=self.target.name,
+            entry=program.name,
+            signature=signature_of(program, config),
+            hashes=hashes,
+            grid=grid_of(kernel) if kernel else (),
+            workspaces=workspaces_of(kernel) if kernel else (),
+            files={self.FILE: print_program(program, locations=True).encode()},
+        )
 
-    def text(self, artifact: Artifact) -> str:
+    def passes(self) -> tuple[Pass, ...]:
+        """Those that every target shares."""
+        return shared_passes(self.target)
+
+    def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """The Tile IR without locations."""
         from dslc.compiler.ir.printer import print_program
 
-        return print_program(self._program(artifact))
+        return {"final": lambda: print_program(self._program(artifact))}
+
+    def prepare(
+        self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
+    ) -> dict[str, Argument]:
+        """Arrays of the host, without a copy."""
+        return prepare(parameters, arguments)
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """DSL0803 where the artifact has no program text, DSL04xx where that is not Tile IR."""
@@ -80,7 +129,24 @@ class InterpretedProgram:
         from dslc.compiler.interpreter import Options, run
 
         s = current_settings()
-        run(self._program, args, Options(s.shuffle, s.check, s.stdout, s.progress))
+        host: Mapping[str, Any] = args  # `prepare` gave arrays of the host alone
+        run(self._program, host, Options(s.shuffle, s.check, s.stdout, s.progress))
+
+    def short_call(self, arguments: Sequence[object]) -> ShortCall | None:
+        """None: the way is long whatever the arguments."""
+        return None
+
+
+def resolve_target(name: str) -> str:
+    """The full name of a target: of `cuda`, that of the GPU that is there.
+
+    DSL0840 where there is no GPU, DSL0901 where its kind is not known.
+    """
+    if name != "cuda":
+        return name
+    from dslc.cuda_machine import present_target
+
+    return present_target()
 
 
 def find_machine(target: str) -> Machine:
@@ -88,13 +154,15 @@ def find_machine(target: str) -> Machine:
 
     DSL09xx for an unknown target, DSL0950 for a target that this version cannot generate code for.
     """
-    if target == "interp":
+    found = find_target(resolve_target(target))
+    if found.family == "interp":
         return Interpreter()
-    from dslc.compiler.targets import find_target
+    if found.family == "cuda":
+        from dslc.cuda_machine import CudaMachine
 
-    name = find_target(target).name
+        return CudaMachine(found)
     raise error(
         "DSL0950",
-        f"there is no code generator for the target {name} here",
+        f"there is no code generator for the target {found.name} here",
         hint="--target interp runs every kernel",
     )

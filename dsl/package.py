@@ -12,7 +12,6 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -25,6 +24,7 @@ from dslc.library import Library
 from dslc.machines import Machine, find_machine
 from dslc.package_index import FORMAT, INDEX, Index, IndexedKernel, read_index
 from dslc.runtime.entry import CorruptEntryError, read_entry, write_entry
+from dslc.runtime.expression import holds, names_of
 from dslc.signature import Signature
 from dslc.specialization import Specialization
 
@@ -34,8 +34,11 @@ _FOLDER = "specializations"
 class PackagedOrigin:
     """The specialisations of one kernel of a package."""
 
-    def __init__(self, signature: Signature, target: str, made: list[Specialization]) -> None:
+    def __init__(
+        self, signature: Signature, machine: Machine, target: str, made: list[Specialization]
+    ) -> None:
         self.signature = signature
+        self.machine = machine
         self.target = target
         self._made = made
 
@@ -49,13 +52,28 @@ class PackagedOrigin:
         """The first saved one that fits the known dims and choices; DSL0747 where none does."""
         for made in self._made:
             chosen = all(made.config[n] == plain_choice(v) for n, v in config.items())
-            if chosen and all(fixed.get(d, sizes(d)) in (None, v) for d, v in made.fixed.items()):
+            if (
+                chosen
+                and all(fixed.get(d, sizes(d)) in (None, v) for d, v in made.fixed.items())
+                and _may_run(made, lambda dim: fixed.get(dim, sizes(dim)))
+            ):
                 return made
         raise error(
             "DSL0747",
             f"no {self.signature.name} of the package was compiled for this call",
             hint=f"it has {', '.join(map(_choices, self._made)) or 'none'}",
         )
+
+
+def _may_run(made: Specialization, size: Sizes) -> bool:
+    """Whether no requirement on dims alone is known to fail: one may serve aligned dims, one others."""
+    for requirement in made.artifact.signature.requires:
+        values = {n: v for n in names_of(requirement.condition) if (v := size(n)) is not None}
+        if values.keys() == names_of(requirement.condition) and not holds(
+            requirement.condition, values
+        ):
+            return False
+    return True
 
 
 def _choices(made: Specialization) -> str:
@@ -131,7 +149,7 @@ def load(path: str | os.PathLike[str]) -> Library:
             artifact = _read_artifact(folder / _FOLDER / key, key)
             kernel.check(artifact, index.target)
             made.append(_specialization(signature, artifact, machine))
-        kernels[kernel.name] = Kernel.of(PackagedOrigin(signature, index.target, made))
+        kernels[kernel.name] = Kernel.of(PackagedOrigin(signature, machine, index.target, made))
     return Library(kernels, name=index.name, target=index.target)
 
 
@@ -148,5 +166,6 @@ def _read_artifact(path: Path, key: str) -> Artifact:
 
 
 def _specialization(signature: Signature, artifact: Artifact, machine: Machine) -> Specialization:
-    stages = {"final": partial(machine.text, artifact)}
-    return Specialization(signature, artifact, machine.load(artifact), stages)
+    return Specialization(
+        signature, artifact, machine, machine.load(artifact), machine.texts(artifact)
+    )

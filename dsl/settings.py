@@ -1,7 +1,7 @@
-"""How kernels run on the interpreter: `with dslc.options(shuffle=7): lib.softmax(x, y)`.
+"""How kernels run: `with dslc.options(shuffle=7): lib.softmax(x, y)`.
 
-The options hold for the launches of the same thread inside the block. They bear on the interpreter
-alone; other machines pay no heed to them.
+The options hold for the launches of the same thread inside the block. `stream` bears on GPUs, the
+others on the interpreter.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ from typing import TextIO, TypedDict, Unpack
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The interpreter's options.
+    """The options of a launch.
 
     `shuffle`: a seed, by which parallel turns run in a random order. `check`: report races,
     uninitialised reads and missing waits. `stdout`: where `print` in a kernel writes. `progress`:
-    called with the turns done and the turns in all.
+    called with the turns done and the turns in all. `stream`: where GPUs run the kernel: a handle, a
+    torch or CuPy stream, or an object with `__cuda_stream__`; None is the arrays' library's current
+    one.
     """
 
     shuffle: int | None = None
     check: bool = True
     stdout: TextIO | None = None
     progress: Callable[[int, int], None] | None = None
+    stream: object = None
 
 
 class Changes(TypedDict, total=False):
@@ -35,6 +38,7 @@ class Changes(TypedDict, total=False):
     check: bool
     stdout: TextIO | None
     progress: Callable[[int, int], None] | None
+    stream: object
 
 
 _DEFAULT = Settings()

@@ -7,15 +7,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from dslc.arguments import Argument, Array, dim_size, prepare
+from dslc.arguments import Argument, Array, dim_size
 from dslc.compiler.diagnostics import did_you_mean, error
 from dslc.compiler.manifest import plain_choice
 from dslc.packing import as_stored, pack, unpack
+from dslc.short_calls import ShortCalls
 from dslc.signature import Parameter, Signature
 
 if TYPE_CHECKING:
     from dslc.compiler.artifact import Artifact, Param
-    from dslc.machines import Executable
+    from dslc.machines import Executable, Machine, ShortCall
 
 Stages = Mapping[str, Callable[[], str]]
 
@@ -23,14 +24,24 @@ Stages = Mapping[str, Callable[[], str]]
 class Specialization:
     """A compiled kernel: call it with the arguments of its parameters, outputs included.
 
-    `fixed` are the dims that it was compiled for, `config` the choice of every tune.
+    `fixed` are the dims that it was compiled for, `config` the choice of every tune. `ir_stages` are
+    those of `stages` that are Tile IR: before the passes, and after each.
     """
 
     def __init__(
-        self, signature: Signature, artifact: Artifact, executable: Executable, stages: Stages
+        self,
+        signature: Signature,
+        artifact: Artifact,
+        machine: Machine,
+        executable: Executable,
+        stages: Stages,
+        ir_stages: tuple[str, ...] = (),
     ) -> None:
         self.signature = signature
+        self.ir_stages = ir_stages
+        self._machine = machine
         self._executable = executable
+        self._short = ShortCalls()
         self._stages = stages
         self._low_bit = [
             (parameter, stored)
@@ -69,12 +80,16 @@ class Specialization:
 
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Run the kernel. Dims and tunes may be stated by keyword: they must be its own."""
+        if not kwargs and self._short.run(args):
+            return
         matched = self.signature.match(args, kwargs)
         for name, value in matched.config.items():
             if self.config[name] != plain_choice(value):
                 text = f"{self.name} was compiled for {name} = {self.config[name]}, not {value}"
                 raise error("DSL0743", text)
-        self.launch(prepare(self.parameters, matched.arguments), matched.dims)
+        ready = self._machine.prepare(self.parameters, matched.arguments)
+        self.launch(ready, matched.dims)
+        self._short.add(self.short_call(matched.arguments))
 
     def launch(self, ready: Mapping[str, Argument], stated: Mapping[str, int]) -> None:
         """Run over prepared arguments; DSL0743 where a stated dim is not what they say."""
@@ -83,8 +98,16 @@ class Specialization:
             if size is not None and size != value:
                 text = f"{self.name}: {dim} is {size} in the arguments, not {value} as stated"
                 raise error("DSL0743", text)
-        stored = {p.name: as_stored(p, s, _array(ready, p)) for p, s in self._low_bit}
+        stored = {
+            p.name: as_stored(p, s, array)
+            for p, s in self._low_bit
+            if isinstance(array := ready[p.name], np.ndarray)
+        }
         self._executable.launch({**ready, **stored} if stored else ready)
+
+    def short_call(self, arguments: Mapping[str, object]) -> ShortCall | None:
+        """A short way for calls with arguments like these, as they were passed, by parameter."""
+        return self._executable.short_call([arguments[p.name] for p in self.parameters])
 
     def source(self, stage: str = "final") -> str:
         """The program's text at a stage: one of `stages`; DSL0745 for any other."""
@@ -105,10 +128,3 @@ class Specialization:
     def _stored(self, param: str) -> Param:
         name = self.signature.parameter(param).name
         return next(p for p in self.artifact.signature.params if p.name == name)
-
-
-def _array(ready: Mapping[str, Argument], parameter: Parameter) -> Array:
-    """The argument of a tensor parameter."""
-    array = ready[parameter.name]
-    assert isinstance(array, np.ndarray)
-    return array

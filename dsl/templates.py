@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.building import BuildOptions, build
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
+from dslc.facts import Facts, divisor_facts, with_facts
 from dslc.machines import find_machine
 from dslc.signature import Parameter, Signature, as_dim
 
@@ -34,7 +35,7 @@ class TemplateOrigin:
         self._template = template
         self._options = options
         self._tile = tile
-        self._machine = find_machine(options.target)
+        self.machine = find_machine(options.target)
         define = template.define
         self._defaults = {n: define.get(n, c[0]) for n, c in template.tunes.items()}
         self._fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
@@ -53,7 +54,7 @@ class TemplateOrigin:
         dims = {**self._fixed, **fixed}
         choices = {**self._defaults, **config}
         self._fix(dims, self._static, sizes)
-        found = self._made.get(_key(dims, choices))
+        found = self._made.get(_key(dims, choices, self._facts(dims, sizes)))
         return found if found is not None else self._make(dims, choices, sizes)
 
     def _make(
@@ -62,11 +63,13 @@ class TemplateOrigin:
         with self._lock:
             program = None
             while program is None:
-                key = _key(dims, choices)
+                facts = self._facts(dims, sizes)
+                key = _key(dims, choices, facts)
                 if key in self._made:
                     return self._made[key]
                 program = self._elaborate(dims, choices, sizes)
-            made = build(program, choices, self.signature, self._machine, self._options, self._tile)
+            program = with_facts(program, facts)
+            made = build(program, choices, self.signature, self.machine, self._options, self._tile)
             if len(self._made) >= _MOST_SPECIALIZATIONS:
                 del self._made[next(iter(self._made))]
             self._made[key] = made
@@ -83,6 +86,11 @@ class TemplateOrigin:
             if not self._fix(dims, needs.dims, sizes):
                 raise self._unfixed(needs) from None
             return None
+
+    def _facts(self, dims: Mapping[str, int], sizes: Sizes) -> Facts:
+        """What may be relied on of the dims that stay free."""
+        free = [d for d in self.signature.dims if d not in dims]
+        return divisor_facts(self.machine.target, free, sizes)
 
     def _fix(self, dims: dict[str, int], names: Sequence[str], sizes: Sizes) -> bool:
         """Fix dims by the arguments' shapes; whether any was."""
@@ -102,8 +110,10 @@ class TemplateOrigin:
         return DiagnosticError([named, *rest])
 
 
-def _key(dims: Mapping[str, int], choices: Mapping[str, object]) -> tuple[object, ...]:
-    return (*sorted(dims.items()), *sorted(choices.items()))
+def _key(
+    dims: Mapping[str, int], choices: Mapping[str, object], facts: Facts
+) -> tuple[object, ...]:
+    return (*sorted(dims.items()), *sorted(choices.items()), *facts)
 
 
 def _signature(template: Template) -> Signature:

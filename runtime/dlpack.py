@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -122,29 +123,65 @@ def _refused(obj: Any, problem: Exception) -> Exception:
     )
 
 
-def _export(obj: Any) -> Any:
+def _export(obj: Any, **options: int) -> Any:
     try:
-        return obj.__dlpack__(max_version=(1, 0))
+        return obj.__dlpack__(max_version=(1, 0), **options)
     except TypeError:  # an older exporter
-        return obj.__dlpack__()
+        return obj.__dlpack__(**options)
 
 
-def _consume(capsule: Any) -> Array:
-    managed: _Managed | _Versioned
+@dataclass(frozen=True, slots=True)
+class DeviceTensor:
+    """A tensor in a device's memory: strides are in elements, None where dense; `owner` keeps it."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: np.dtype[Any]
+    device: int
+    read_only: bool
+    owner: object
+
+
+def read_tensor(obj: Any, stream: int) -> DeviceTensor:
+    """What an object on a device gives out, ready for work on a stream of that device.
+
+    DSL0764 where the object refuses or its elements have no NumPy type.
+    """
+    try:
+        capsule = _export(obj, stream=stream)
+    except _REFUSALS as problem:
+        raise _refused(obj, problem) from None
+    managed, read_only, used = _open(capsule)
+    tensor, shape = managed.tensor, _shape(managed.tensor)
+    dtype = _dtype(tensor)
+    strides = tuple(tensor.strides[: tensor.ndim]) if tensor.strides else None
+    address = (tensor.data or 0) + tensor.byte_offset
+    _set_name(capsule, used)
+    owner = _Owner(managed, {})
+    return DeviceTensor(address, shape, strides, dtype, tensor.device_id, read_only, owner)
+
+
+def _open(capsule: Any) -> tuple[_Managed | _Versioned, bool, bytes]:
+    """What a capsule holds, whether it may only be read, and the name of a used capsule."""
     if _is_valid(capsule, _PLAIN_VERSIONED):
         managed = _Versioned.from_address(_pointer(capsule, _PLAIN_VERSIONED))
         if managed.major != 1:
             raise error("DSL0764", f"DLPack {managed.major}.{managed.minor} is not known here")
-        read_only = bool(managed.flags & _READ_ONLY)
-        used = _USED_VERSIONED
-    elif _is_valid(capsule, _PLAIN):
-        managed = _Managed.from_address(_pointer(capsule, _PLAIN))
-        read_only, used = False, _USED
-    else:
-        raise error("DSL0764", "this is no DLPack capsule, or it was read before")
-    tensor = managed.tensor
+        return managed, bool(managed.flags & _READ_ONLY), _USED_VERSIONED
+    if _is_valid(capsule, _PLAIN):
+        return _Managed.from_address(_pointer(capsule, _PLAIN)), False, _USED
+    raise error("DSL0764", "this is no DLPack capsule, or it was read before")
+
+
+def _shape(tensor: _Tensor) -> tuple[int, ...]:
+    return tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
+
+
+def _consume(capsule: Any) -> Array:
+    managed, read_only, used = _open(capsule)
+    tensor, shape = managed.tensor, _shape(managed.tensor)
     dtype = _dtype(tensor)
-    shape = tuple(tensor.shape[: tensor.ndim]) if tensor.ndim else ()
     interface = _interface(tensor, dtype, shape, read_only)
     _set_name(capsule, used)  # from here on the tensor is ours to release
     owner = _Owner(managed, interface)

@@ -75,3 +75,23 @@ def as_storage(array: Array, name: str, *, writable: bool = False) -> Array | No
         return array.view(wanted)
     exact = f"{'u' if match[1] == 'u' else ''}int{match[2]}"  # int4, uint2, ...
     return array.astype(wanted) if array.dtype.name == exact and not writable else None
+
+
+@functools.cache
+def accepted_elements(name: str) -> frozenset[str]:
+    """The element types, by NumPy's and ml_dtypes' names, of arrays that serve as they are."""
+    stored = storage_dtype(name).name
+    match = _INTEGER.match(name)
+    if match is not None and int(match[2]) < 8:
+        return frozenset({"int8", "uint8"})
+    same = _ML_NAMES.get(name)
+    # Libraries differ in how they store the types below 8 bits.
+    whole = same is not None and name.startswith(("f8", "e8", "bf16"))
+    return frozenset({stored, same}) if same and whole else frozenset({stored})
+
+
+@functools.cache
+def element_bytes(name: str) -> int:
+    """The size of an array's element by the name of its type: 2 of `bfloat16`, 1 of `bool`."""
+    bits = re.search(r"[0-9]+", name)
+    return max(1, int(bits[0]) // 8) if bits else 1

@@ -119,6 +119,12 @@ def compile_expression(text: str) -> Compiled:
     return _Parser(text).whole()
 
 
+def names_of(text: str) -> frozenset[str]:
+    """The names whose values an expression may need."""
+    words = re.findall(r"(?<![\w.])([A-Za-z_]\w*)\s*(\(?)", text, re.ASCII)
+    return frozenset(name for name, call in words if not call) - {"and", "or", "not"}
+
+
 def _run(text: str, values: Values) -> Number:
     try:
         return compile_expression(text)(values)

@@ -1,7 +1,7 @@
 """Low-bit parameters: codes, packed bytes, and both at a call."""
 
 import dslc
-import dslc.building
+import dslc.machines
 import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
@@ -39,10 +39,10 @@ def _no_cache(monkeypatch):
 @pytest.fixture(params=["codes", "tiles"])
 def gemv(request, monkeypatch):
     """The kernel compiled with w as codes, and with storage that a pass has chosen."""
-    shared = dslc.building.shared_passes
+    shared = dslc.machines.shared_passes
     if request.param == "codes":
         passes = lambda target: tuple(p for p in shared(target) if not isinstance(p, LowBit))  # noqa: E731
-        monkeypatch.setattr(dslc.building, "shared_passes", passes)
+        monkeypatch.setattr(dslc.machines, "shared_passes", passes)
 
     def compiled(dtype):
         kernel = dslc.compile(SOURCE, define={"W": dtype}).gemv
@@ -118,10 +118,10 @@ kernel line(w: i4[K], y: out i4[K]):
 
 @pytest.mark.parametrize("choose", [False, True])
 def test_signed_codes_may_come_as_bytes(monkeypatch, choose):
-    shared = dslc.building.shared_passes
+    shared = dslc.machines.shared_passes
     if not choose:
         plain = lambda target: tuple(p for p in shared(target) if not isinstance(p, LowBit))  # noqa: E731
-        monkeypatch.setattr(dslc.building, "shared_passes", plain)
+        monkeypatch.setattr(dslc.machines, "shared_passes", plain)
     kernel = dslc.compile(PLAIN_LINE).line
     codes = random_codes("i4", 24)
     for w in (codes, codes.view(np.uint8), kernel.pack("w", codes)):

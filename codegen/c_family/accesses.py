@@ -259,4 +259,4 @@ def code(tile: Tile, i: str) -> str:
     return decode(bits, tile.dtype) if tile.dtype.is_integer else bits
 
 
-EMITTERS: dict[type, Emitter] = {ins.Load: load, ins.Store: store}
+EMITTERS: dict[type, Emitter] = {ins.Store: store}

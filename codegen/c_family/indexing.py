@@ -24,7 +24,7 @@ class ThreadBases:
     def __init__(self, head: Writer, tid: str) -> None:
         self._head = head
         self._tid = tid
-        self._names: dict[tuple[str, ...], str] = {}
+        self._names: dict[str, str] = {}
 
     def base(self, layout: Layout, axis: int) -> str:
         """A C expression (a name, or 0) for the part of an axis' index that the thread decides."""
@@ -35,12 +35,15 @@ class ThreadBases:
                 parts.append(digit if mode.stride == 1 else f"({digit}) * {mode.stride}")
         if not parts:
             return "0"
-        key = tuple(parts)
-        if key not in self._names:
-            name = self._head.name("at")
-            self._head.line(f"const int {name} = {' + '.join(parts)};")
-            self._names[key] = name
-        return self._names[key]
+        return self.named("at", " + ".join(parts))
+
+    def named(self, hint: str, text: str) -> str:
+        """The name of an expression of the thread's number."""
+        if text not in self._names:
+            name = self._head.name(hint)
+            self._head.line(f"const int {name} = {text};")
+            self._names[text] = name
+        return self._names[text]
 
 
 @dataclass(frozen=True, slots=True)

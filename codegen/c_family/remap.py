@@ -7,7 +7,7 @@ whichever thread it is, registers are renamed; else the operand goes through sha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
@@ -16,6 +16,8 @@ from dslc.codegen.c_family.ctypes_of import element_type, is_packed
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import Chunks, add, chunks, loops
 from dslc.codegen.c_family.registers import Tile
+from dslc.codegen.c_family.unrolling import linear_loops
+from dslc.codegen.c_family.writer import Writer
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout
@@ -80,6 +82,15 @@ def _rename(e: Emission, out: Value, x: Tile, picks: list[int]) -> None:
         return
     for i, pick in enumerate(picks):
         e.out.line(_copy_element(tile, str(i), x, str(pick)))
+
+
+def gather(out: Writer, x: Tile, picks: Sequence[int]) -> Tile:
+    """New registers that hold the elements `picks` of x, in that order."""
+    tile = Tile(out.name(x.name), x.dtype, x.layout)
+    out.line(f"{tile.declaration}{' = {}' if is_packed(x.dtype) else ''};")
+    for to, source in linear_loops(out, np.stack([np.arange(len(picks)), picks], axis=1)):
+        out.line(_copy_element(tile, to, x, source))
+    return tile
 
 
 def _affine(picks: list[int]) -> str | None:
@@ -160,7 +171,7 @@ def row_major(e: Emission, layout: Layout, found: Chunks) -> str:
 
 def _read_back(e: Emission, tile: Tile, cells: str, take: str, wanted: Indices) -> None:
     """Each thread's address is its digits' plus its registers': wanted is affine in both."""
-    thread = thread_part(wanted[:, 0], tile.layout)
+    thread = thread_part(wanted[:, 0], tile.layout.threads)
     local = wanted[0] - wanted[0, 0]
     if thread is None or not (wanted == wanted[:, :1] + local[None, :]).all():
         raise AssertionError("a data movement whose addresses are not affine")
@@ -175,9 +186,8 @@ def _read_back(e: Emission, tile: Tile, cells: str, take: str, wanted: Indices) 
         e.out.line(take.format(tile.name, i, f"{cells}[{name} + {offset}]"))
 
 
-def thread_part(column: Indices, layout: Layout) -> str | None:
+def thread_part(column: Indices, threads: int) -> str | None:
     """A column of numbers by thread as C: a constant plus a multiple of each digit of the thread."""
-    threads = len(column)
     parts = [str(int(column[0]))] if column[0] else []
     predicted = np.full(threads, column[0])
     weight = 1

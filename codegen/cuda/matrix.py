@@ -1,45 +1,23 @@
-"""Dot on the tensor cores: mma.sync over the fragments that the layouts divide into."""
+"""Dot on the tensor cores: mma.sync over the registers that the layouts match."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from dslc.codegen.c_family import control, products
 from dslc.codegen.c_family.emission import Emission, Emitter
-from dslc.codegen.c_family.scalars import unsupported
+from dslc.codegen.c_family.registers import Tile
+from dslc.codegen.c_family.remap import gather
+from dslc.codegen.c_family.unrolling import linear_loops
+from dslc.codegen.c_family.writer import Writer
+from dslc.codegen.cuda import mma
+from dslc.codegen.cuda.fragments import Mismatch, Plan, plan
+from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.layout import Layout, divide, permute
+from dslc.compiler.layout import Layout, permute
 from dslc.compiler.targets import Atom, find_target
-from numpy.typing import NDArray
-
-_FUNCTIONS = {
-    ("mma.m16n8k16", "f16"): "mma_m16n8k16_f16",
-    ("mma.m16n8k16", "bf16"): "mma_m16n8k16_bf16",
-    ("mma.m16n8k8.tf32", "tf32"): "mma_m16n8k8_tf32",
-    ("mma.m16n8k32", "i8"): "mma_m16n8k32_s8",
-    ("mma.m16n8k32.f8", "f8e4m3"): "mma_m16n8k32_e4m3",
-}
-SWAP = ".swap"
-
-
-@dataclass(frozen=True, slots=True)
-class Fragments:
-    """One operand as fragments: for warp w and local fragment f its (row, column) in fragments."""
-
-    at: NDArray[np.int64]  # [warps, fragments, 2]
-
-    def find(self, wanted: NDArray[np.int64]) -> int | None:
-        """The local fragment that every warp has at `wanted` [warps, 2]."""
-        same = (self.at == wanted[:, None, :]).all(axis=(0, 2))
-        where = np.flatnonzero(same)
-        return int(where[0]) if len(where) else None
-
-
-def fragments(layout: Layout, atom: Layout) -> Fragments:
-    """The layout divided by an atom's."""
-    outer = divide(layout, atom)
-    return Fragments(outer.table())
+from dslc.compiler.targets.target import SWAP
 
 
 def dot(e: Emission, s: ins.Dot) -> None:
@@ -47,64 +25,83 @@ def dot(e: Emission, s: ins.Dot) -> None:
     if s.atom is None:
         products.dot(e, s)
         return
-    swapped = s.atom.endswith(SWAP)
-    atom = _atom(s.atom.removesuffix(SWAP))
+    atom = find_target("cuda:sm_90a").atom(s.atom.removesuffix(SWAP))
     a, b = e.tile(s.a), e.tile(s.b)
-    function = _FUNCTIONS.get((atom.name, a.dtype.name))
-    if function is None or a.dtype != b.dtype:
-        raise unsupported(f"{s.atom} on {a.dtype} and {b.dtype}")
     out = e.new(s.out, zero=s.acc is None)
     if s.acc is not None:
         control.copy(e, out, e.tile(s.acc))
-    _emit(
-        e, function, atom, (a.name, a.layout), (b.name, b.layout), (out.name, out.layout), swapped
-    )
+    sides = (a, b, out)
+    if s.atom.endswith(SWAP):  # d^T = b^T a^T: the atom's rows are the columns of the product
+        sides = (turned(b), turned(a), turned(out))
+    if atom is None or not atom.takes(sides[0].dtype.name, sides[1].dtype.name):
+        raise error("DSL0591", f"{s.atom} does not multiply {a.dtype} by {b.dtype}", s.loc)
+    try:
+        emit_product(e.out, atom, *sides)
+    except Mismatch as problem:
+        text = f"{s.atom} cannot multiply tiles of these layouts: {problem}"
+        hint = f"a is {a.layout}, b is {b.layout}, the result {out.layout}"
+        raise error("DSL0591", text, s.loc, hint=hint) from None
 
 
-def _atom(name: str) -> Atom:
-    found = find_target("cuda:sm_90a").atom(name)
-    assert found is not None, name
-    return found
+def turned(x: Tile) -> Tile:
+    """The same registers as a tile with its last two axes exchanged."""
+    *batch, m, n = range(x.layout.rank)
+    return Tile(x.name, x.dtype, permute(x.layout, [*batch, n, m]))
 
 
-def _emit(
-    e: Emission,
-    function: str,
-    atom: Atom,
-    a: tuple[str, Layout],
-    b: tuple[str, Layout],
-    c: tuple[str, Layout],
-    swapped: bool,
-) -> None:
+def emit_product(out: Writer, atom: Atom, a: Tile, b: Tile, c: Tile) -> None:
+    """The instructions of c += a b. Mismatch where the layouts do not fit the atom."""
+    per = mma.elements_in_register(a.dtype)
+    found = plan(a.layout, b.layout, c.layout, _layouts(atom), per)
+    a = a if found.gather_a is None else gather(out, a, found.gather_a)
+    b = b if found.gather_b is None else gather(out, b, found.gather_b)
+    function = mma.name_of(atom, a.dtype.name, b.dtype.name)
+    _calls(out, function, found, (a, b, c), per)
+
+
+def _layouts(atom: Atom) -> tuple[Layout, Layout, Layout]:
     assert atom.a is not None
     assert atom.b is not None
-    if swapped:  # d^T = b^T a^T: the atom's rows are the columns of the product
-        a, b, c = (b[0], _turn(b[1])), (a[0], _turn(a[1])), (c[0], _turn(c[1]))
-    batch = c[1].rank - 2
-    if batch:
-        raise unsupported("a batched product on the tensor cores")
-    fa, fb, fc = fragments(a[1], atom.a), fragments(b[1], atom.b), fragments(c[1], atom.c)
-    ka = a[1].shape[-1] // atom.k
-    registers = [_words(x.locals, n) for x, n in ((atom.a, a), (atom.b, b))]
-    for f in range(fc.at.shape[1]):
-        for k in range(ka):
-            ks = np.full(len(fc.at), k)
-            i = fa.find(np.stack([fc.at[:, f, 0], ks], axis=-1))
-            j = fb.find(np.stack([ks, fc.at[:, f, 1]], axis=-1))
-            if i is None or j is None:
-                raise unsupported("a product whose warps do not hold what they multiply")
-            left = f"&{a[0]}[{i * registers[0]}]"
-            right = f"&{b[0]}[{j * registers[1]}]"
-            e.out.line(f"{function}(&{c[0]}[{f * atom.c.locals}], {left}, {right});")
+    return atom.a, atom.b, atom.c
 
 
-def _turn(layout: Layout) -> Layout:
-    *batch, m, n = range(layout.rank)
-    return permute(layout, [*batch, n, m])
+def _calls(out: Writer, function: str, found: Plan, tiles: tuple[Tile, ...], per: int) -> None:
+    """One call a step, in loops where the numbers of the registers are regular."""
+    a, b, c = tiles
+    groups = [
+        (a, [[i // per for i in step.a] for step in found.steps]),
+        (b, [[i // per for i in step.b] for step in found.steps]),
+        (c, [list(step.c) for step in found.steps]),
+    ]
+    table = np.concatenate([np.array(rows) for _, rows in groups], axis=1)
+    ends = np.cumsum([len(rows[0]) for _, rows in groups])
+    for indices in linear_loops(out, table):
+        parts = np.split(np.array(indices, dtype=object), ends[:-1])
+        names, after = [], []
+        for (tile, rows), at in zip(groups, parts, strict=True):
+            if _run(rows):
+                names.append(f"&{tile.name}[{at[0]}]")
+                continue
+            own = out.name(f"{tile.name}_part")
+            ctype = tile.declaration.partition(" ")[0] if tile is c else f"const {_ctype(tile)}"
+            cells = [f"{tile.name}[{i}]" for i in at]
+            out.line(f"{ctype} {own}[{len(cells)}] = {{{', '.join(cells)}}};")
+            names.append(own)
+            if tile is c:
+                after = [f"{cell} = {own}[{k}];" for k, cell in enumerate(cells)]
+        out.line(f"{function}({names[2]}, {names[0]}, {names[1]});")
+        if after:
+            out.line(" ".join(after))
 
 
-def _words(count: int, operand: tuple[str, Layout]) -> int:
-    return count // 2  # two halves a register
+def _ctype(tile: Tile) -> str:
+    return tile.declaration.removesuffix(f" {tile.name}[{tile.words}]")
+
+
+def _run(rows: Sequence[Sequence[int]]) -> bool:
+    """Whether every step's registers follow one another."""
+    found = np.array(rows)
+    return bool((found == found[:, :1] + np.arange(found.shape[1])).all())
 
 
 EMITTERS: dict[type, Emitter] = {ins.Dot: dot}

@@ -239,17 +239,6 @@ DEVICE void ldmatrix_x4_trans(unsigned* w, const void* p) {
     : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(shared_address(p)) : "memory");
 }
 
-// Tensor cores.
-DEVICE void mma_m16n8k16_f16(float* d, const unsigned* a, const unsigned* b) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
-DEVICE void mma_m16n8k16_bf16(float* d, const unsigned* a, const unsigned* b) {
-  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 DEVICE int atomic_add_i32(int* p, int x) { return atomicAdd(p, x); }
 
 DEVICE unsigned atomic_add_u32(unsigned* p, unsigned x) { return atomicAdd(p, x); }
@@ -280,4 +269,24 @@ DEVICE float atomic_add_bf16(unsigned short* p, float x) {
     seen = atomicCAS(p, old, (unsigned short)encode_bf16(decode_bf16(old) + x));
   } while (seen != old);
   return decode_bf16(old);
+}
+
+DEVICE void ldmatrix_x2(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+    : "=r"(w[0]), "=r"(w[1]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x2_trans(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+    : "=r"(w[0]), "=r"(w[1]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x1(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+    : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x1_trans(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+    : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
 }

@@ -1,10 +1,12 @@
-"""The device functions of prelude.cuh, of which a kernel gets those that it uses."""
+"""The device functions of prelude.cuh and mma.py, of which a kernel gets those that it names."""
 
 from __future__ import annotations
 
 import functools
 import re
 from importlib.resources import files
+
+from dslc.codegen.cuda import mma
 
 _NAME = re.compile(r"\b(\w+)\s*\([^;{]*\)\s*\{")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
@@ -19,7 +21,7 @@ def functions() -> dict[str, str]:
         code = "\n".join(line for line in part.split("\n") if not line.startswith("//"))
         if match := _NAME.search(code):
             found[match[1]] = part.strip()
-    return found
+    return found | mma.functions()
 
 
 def used(text: str) -> str:

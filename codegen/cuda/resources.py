@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
@@ -30,6 +32,15 @@ class Resources:
     def spills(self) -> bool:
         """Whether registers were spilled to memory, or an array of registers was indexed there."""
         return bool(self.stack or self.spill_stores or self.spill_loads)
+
+    def to_data(self) -> dict[str, int]:
+        """The fields by name, as a manifest holds them."""
+        return dataclasses.asdict(self)
+
+    @staticmethod
+    def from_data(data: Mapping[str, int]) -> Resources:
+        """The inverse of `to_data`."""
+        return Resources(**data)
 
 
 def parse_resources(log: str) -> dict[str, Resources]:

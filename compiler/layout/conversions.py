@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from dslc.compiler.diagnostics import error
 from dslc.compiler.layout.layout import Layout
+from dslc.compiler.layout.mode import Mode, with_weights
 from numpy.typing import NDArray
 
 
@@ -33,12 +36,53 @@ def conversion(source: Layout, target: Layout, warp_size: int = 32) -> Conversio
         )
     if source == target:
         return Conversion.NONE
+    if (found := _by_digits(source, target, warp_size)) is not None:
+        return found
     have, want = _numbers(source), _numbers(target)
     if _covered(have, want, 1, source.elements):
         return Conversion.REGISTERS
     if _covered(have, want, warp_size, source.elements):
         return Conversion.SHUFFLE
     return Conversion.SHARED
+
+
+def _by_digits(source: Layout, target: Layout, warp_size: int) -> Conversion | None:
+    """The conversion by the digits that give an element its thread; None where they do not nest.
+
+    A thread of the source holds one value of a spatial digit of the index. It has what the target asks
+    of it where the same digit of the thread fixes that digit there; likewise for the warps, the digits
+    of the thread from `warp_size` up.
+    """
+    if source.swizzles or target.swizzles or source.threads != target.threads:
+        return None
+    sides = [with_weights(layout.spatial_modes) for layout in (source, target)]
+    if any(w % warp_size and warp_size % w for side in sides for _, w in side):
+        return None
+    ends = [{1, extent} for extent in source.shape]
+    for mode, weight in (pair for side in sides for pair in side if not pair[0].is_replicated):
+        ends[mode.axis] |= {mode.stride, mode.stride * mode.size}
+        if weight < warp_size < weight * mode.size:
+            if warp_size % weight:
+                return None
+            ends[mode.axis].add(mode.stride * (warp_size // weight))
+    cuts = [sorted(axis) for axis in ends]
+    if any(high % low for axis in cuts for low, high in pairwise(axis)):
+        return None
+    have, want = ({d for m, w in side for d in _digits(m, w, cuts)} for side in sides)
+    if have <= want:
+        return Conversion.REGISTERS
+    if {d for d in have if d[2] >= warp_size} <= want:
+        return Conversion.SHUFFLE
+    return Conversion.SHARED
+
+
+def _digits(mode: Mode, weight: int, cuts: list[list[int]]) -> Iterator[tuple[int, int, int]]:
+    """The parts of a spatial mode between the cuts of its axis: axis, stride, weight of each."""
+    if mode.is_replicated:
+        return
+    for stride in cuts[mode.axis]:
+        if mode.stride <= stride < mode.stride * mode.size:
+            yield mode.axis, stride, weight * (stride // mode.stride)
 
 
 def _numbers(layout: Layout) -> NDArray[np.int64]:

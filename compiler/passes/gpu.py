@@ -14,6 +14,7 @@ from dslc.compiler.passes.memory_plan import MemoryPlan
 from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.pipelining import Pipeline
 from dslc.compiler.passes.simplify import Simplify
+from dslc.compiler.passes.slices import SliceProducts
 from dslc.compiler.passes.split import SplitReduction
 from dslc.compiler.targets import Target
 
@@ -39,6 +40,7 @@ def gpu_passes(
         Bounds(),
         Pipeline(target, stages),
         Hoist(),
+        SliceProducts(target),
         Simplify(),
         Bounds(),
         DeadCode(),

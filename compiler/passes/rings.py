@@ -1,11 +1,11 @@
 """Where the stages of a ring lie in shared memory, and which thread copies which element.
 
-A row-major tile makes threads that walk down a column meet in a bank. Two remedies are tried: a
-swizzle, which changes the 16-byte chunk of a row by the number of the row, and padding, which makes rows
-one chunk longer. The bank model of the machine judges each against what is known to happen: the copies'
-writes, the reads by the register layout, and, for tiles that are read in pieces of less than 16 bytes,
-the reads of eight rows' chunks at once (`ldmatrix`). The first without a conflict is taken, else the one
-with the fewest turns.
+A row-major tile makes threads that walk down a column meet in a bank. The remedy is a swizzle, which
+changes the 16-byte chunk of a row by the number of the row; which rows share a key and how many chunks
+stay side by side is searched. The bank model of the machine judges each against what is known to happen:
+the copies' writes, the reads by the register layout, and, for operands of a matrix unit, the reads of
+eight rows' chunks at once (`ldmatrix`). The first without a conflict is taken, else the one with the
+fewest turns. Padded rows would cost memory and serve no tile better: they too keep chunks whole.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MATRIX_ROWS = 8
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A stage in shared memory: its extents (perhaps padded) and its layout, row-major where None.
+    """A stage in shared memory: its extents and its layout, row-major where None.
 
     `copy` says which thread copies which element; None where the generator may choose. `private` is
     where each thread reads exactly what it copies itself, `conflicts` what accesses cost beyond one
@@ -80,15 +80,15 @@ def place(
     copy = reader if private else copy_layout(tile, width, reader.threads)
     if banks is None:
         return Placement(tile, None, copy, private)
-    found: list[tuple[int, int, Placement]] = []
-    for order, (shape, layout) in enumerate(_candidates(tile, bits)):
-        memory = layout if layout is not None else local(*shape)
-        cost = _cost(tile, bits, width, (copy, reader), memory, banks)
+    found: list[tuple[int, Placement]] = []
+    for layout in _candidates(tile, bits):
+        memory = layout if layout is not None else local(*tile)
+        cost = _cost(bits, width, (copy, reader), memory, banks)
         total = sum(extra for _, extra in cost)
-        found.append((total, order, Placement(shape, layout, copy, private, cost)))
+        found.append((total, Placement(tile, layout, copy, private, cost)))
         if total == 0:
             break
-    return min(found, key=lambda f: f[:2])[2]
+    return min(found, key=lambda f: f[0])[1]
 
 
 def copy_layout(tile: tuple[int, ...], width: int, threads: int) -> Layout | None:
@@ -126,30 +126,28 @@ def _is_coalesced(reader: Layout, width: int, bits: int) -> bool:
     return bool((even == odd).all())
 
 
-def _candidates(
-    tile: tuple[int, ...], bits: int
-) -> Iterator[tuple[tuple[int, ...], Layout | None]]:
-    """Extents and layouts to try, the plainest first."""
-    yield tile, None
+def _candidates(tile: tuple[int, ...], bits: int) -> Iterator[Layout | None]:
+    """Layouts to try, the plainest first; None is row-major."""
+    yield None
     chunk = _CHUNK_BYTES * 8 // bits
     chunks = tile[-1] // chunk if tile[-1] % chunk == 0 else 0
     size = min(chunks & -chunks, _MATRIX_ROWS)
     last = len(tile) - 1
-    if size > 1:
+    for together in (1, 2, 4):  # chunks that stay side by side
+        if size // together < 2:
+            break
         # Rows that share one pass over the banks need no different key.
         first = max(1, _MATRIX_ROWS // chunks)
         units = [first, *(u for u in (1, 2, 4, 8) if u != first)]
         keys = [(last - 1, unit) for unit in units] if last else [(last, chunk * size)]
         for source, unit in keys:
-            swizzle = Swizzle(last, chunk, size, source, unit, tile[source] // unit)
+            steps = tile[source] // unit
+            swizzle = Swizzle(last, chunk * together, size // together, source, unit, steps)
             if tile[source] % unit == 0 and swizzle.is_valid(tile):
-                yield tile, Layout(tile, (), local(*tile).local_modes, (swizzle,))
-    for padding in (chunk, 2 * chunk) if last else ():
-        yield (*tile[:-1], tile[-1] + padding), None
+                yield Layout(tile, (), local(*tile).local_modes, (swizzle,))
 
 
 def _cost(
-    tile: tuple[int, ...],
     bits: int,
     width: int,
     layouts: tuple[Layout | None, Layout],
@@ -158,22 +156,27 @@ def _cost(
 ) -> tuple[tuple[str, int], ...]:
     """Turns beyond one a phase: of the copies, of the reads, and of reads by matrices."""
     copy, reader = layouts
-    if memory.shape[-1] % width:
-        return (("copies", prod(tile)),)  # chunks of a padded row are not aligned
     reads = bank_conflicts(reader, memory, bits, banks)
     found = [("reads", _extra(reads))]
     if copy is not None:
         writes = bank_conflicts(copy, memory, bits, banks, store=True, width=width)
         found.append(("copies", _extra(writes)))
-    chunk = _CHUNK_BYTES * 8 // bits
-    rows = tile[-2] if len(tile) > 1 else 1
-    by_rows = rows % _MATRIX_ROWS == 0 and tile[-1] % chunk == 0 and bits <= 16
-    if reads.access_bits < _CHUNK_BYTES * 8 and by_rows and memory.shape[-1] % chunk == 0:
-        ones = (1,) * (len(tile) - 2)
-        matrices = local(*tile[:-2], rows // _MATRIX_ROWS, tile[-1] // chunk)
-        matrices = matrices * spatial(*ones, _MATRIX_ROWS, 1) * local(*ones, 1, chunk)
+    matrices = _matrices(memory.shape, bits)
+    # Matrices are of 16-bit elements, or of what a lane reads as such: 4 bytes side by side.
+    pieces = bits == 16 or (bits < 16 and reads.access_bits >= 32)
+    if matrices is not None and pieces and reads.access_bits < _CHUNK_BYTES * 8:
         found.append(("matrices", _extra(bank_conflicts(matrices, memory, bits, banks))))
     return tuple(found)
+
+
+def _matrices(tile: tuple[int, ...], bits: int) -> Layout | None:
+    """Eight lanes that each read the chunk of a row, all over the tile; None where it has no such rows."""
+    chunk = _CHUNK_BYTES * 8 // bits
+    if len(tile) < 2 or tile[-2] % _MATRIX_ROWS or tile[-1] % chunk:
+        return None
+    ones = (1,) * (len(tile) - 2)
+    many = local(*tile[:-2], tile[-2] // _MATRIX_ROWS, tile[-1] // chunk)
+    return many * spatial(*ones, _MATRIX_ROWS, 1) * local(*ones, 1, chunk)
 
 
 def _extra(conflicts: Conflicts) -> int:

@@ -195,9 +195,7 @@ def _is_pure(stmt: Stmt, unwritten: frozenset[Memory]) -> bool:
         return False
     if isinstance(stmt, ins.Load) and stmt.region.memory not in unwritten:
         return False
-    return all(
-        prod(v.type.shape) <= _SLICE_ELEMENTS for v in results(stmt) if isinstance(v, Value)
-    )
+    return all(prod(v.type.shape) <= _SLICE_ELEMENTS for v in results(stmt) if isinstance(v, Value))
 
 
 def _varies(loop: ins.For, load: ins.Load, needs: Body) -> bool:

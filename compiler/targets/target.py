@@ -67,7 +67,7 @@ class Target:
     `warp_size` is the number of threads that can exchange registers (1 where none can), `threads` the
     most threads of a turn. `memories` are listed from the smallest to the largest unit; `banks` are
     those of the memory that plays `shared`. `units` is how many turns run at once (multiprocessors,
-    cores).
+    cores). A specialisation made for a call relies on the greatest of `divisors` that divides each dim.
     """
 
     name: str
@@ -79,6 +79,7 @@ class Target:
     atoms: tuple[Atom, ...] = ()
     banks: BankModel | None = None
     units: int = 1
+    divisors: tuple[int, ...] = ()
 
     def memory(self, name: str) -> MemorySpace | None:
         """The memory of that name."""

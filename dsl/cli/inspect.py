@@ -93,7 +93,7 @@ def _show(kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]) -
     for tune, values in kernel.tunes.items():
         _line(f"tune {tune}", f"{' | '.join(map(str, values))}   now {made.config.get(tune)}")
     _stages(made)
-    program = parse_program(made.source("final"), "<final>")
+    program = parse_program(made.source(made.ir_stages[-1]), "<final>")
     for text in (*work_tables(program, every), plan_table(program)):
         if text:
             _indented(text)
@@ -119,9 +119,7 @@ def _stages(made: Specialization) -> None:
     from dslc.compiler.ir.workload import checked_axes
 
     rows = []
-    for stage in made.stages:
-        if stage in ("tile", "final"):
-            continue
+    for stage in made.ir_stages:
         parts = kernels(parse_program(made.source(stage), f"<{stage}>"))
         statements = sum(1 for k in parts for _ in walk(k.body))
         counts = [checked_axes(k) for k in parts]

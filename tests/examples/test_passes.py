@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-
 import pytest
-from calls import EXAMPLES, TABLE, hold, problem
-from dslc.checker import CheckedModule, NeedsDims, check_module
+from calls import TABLE, hold, problem
 from dslc.compiler import interpreter
-from dslc.compiler.ir import TileProgram
 from dslc.compiler.passes.pipeline import Stage, run_passes, shared_passes
-from dslc.frontend import parse_tile
 from dslc.runtime import packing
-
-
-@functools.cache
-def module(file: str) -> CheckedModule:
-    path = EXAMPLES / f"{file}.tile"
-    return check_module(parse_tile(path.read_text(), str(path)))
-
-
-def elaborated(kernel: str, dims: dict[str, int]) -> TileProgram:
-    file, _, config, _ = TABLE[kernel]
-    template = module(file).templates[kernel]
-    try:
-        return template.elaborate({}, config)
-    except NeedsDims as e:
-        return template.elaborate({d: dims[d] for d in e.dims}, config)
+from elaboration import elaborated
 
 
 @pytest.mark.parametrize("index", [0, 1])

@@ -111,4 +111,45 @@ Wrong: `lib.save("src")`, where src holds other files.
 Right: `lib.save("build/gemm")`.
 """,
     ),
+    "DSL0840": (
+        "no CUDA device",
+        """
+The NVIDIA driver's library is not there, does not start, or has no device of this number. Compiling
+needs neither a driver nor a GPU; running does.
+
+Wrong: calling a kernel compiled for `cuda:sm_90a` on a machine without a GPU.
+Right: `dslc build f.tile --target cuda:sm_90a` there, and `dslc.load` where the GPU is;
+`--target interp` runs everywhere.
+""",
+    ),
+    "DSL0841": (
+        "machine code for other GPUs",
+        """
+The artifact holds machine code for architectures that this GPU does not run. Code for `sm_80` runs on
+GPUs of compute capability 8.0 and above with the major version 8, code for `sm_90a` on 9.0 alone.
+
+Wrong: a kernel built with `--target cuda:sm_90a` on an A100.
+Right: `--target cuda:sm_80`, or `target="cuda"` for the GPU that is there.
+""",
+    ),
+    "DSL0842": (
+        "the CUDA driver reports an error",
+        """
+A call of the driver failed; its own name for the reason is in the message. A fault inside a kernel
+(an illegal address) shows at a later call, since launches do not wait: DSLC_CUDA_SYNC=1 makes every
+launch wait and names the kernel. After such a fault the process must be started again.
+
+Right: `DSLC_CUDA_SYNC=1 python program.py`, `compute-sanitizer python program.py`.
+""",
+    ),
+    "DSL0843": (
+        "a launch that the device does not allow",
+        """
+The kernel asks for more shared memory, threads or blocks than the device has, or a dim is larger than
+2^31 - 1.
+
+Wrong: tiles of 256 x 256 in four stages.
+Right: another choice of the kernel's tunes, such as BM=64.
+""",
+    ),
 }

@@ -58,6 +58,13 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  a kernel saved for K = 4096 called with K = 1024\n"
         "Right:  lib.save(path, [lib.gemm.specialize(K=1024), lib.gemm.specialize(K=4096)])",
     ),
+    "DSL0748": (
+        "The operator cannot be registered with torch",
+        "An operator of torch has a name of its own in its namespace, and keeps it while the process "
+        "runs.\n\n"
+        "Wrong:  dslc.torch_op(a.scale); dslc.torch_op(b.scale)\n"
+        "Right:  dslc.torch_op(a.scale); dslc.torch_op(b.scale, 'scale_rows')",
+    ),
     "DSL0751": (
         "An argument has the wrong number of axes",
         "A tensor parameter `a: f16[M, K]` takes an array with as many axes as it has dims.\n\n"
@@ -166,6 +173,35 @@ The tensor's library refused to export it, or its elements are of a type that Nu
 
 Wrong: a PyTorch parameter that tracks gradients.
 Right: `x.detach()`.
+""",
+    ),
+    "DSL0765": (
+        "arguments on different devices",
+        """
+All tensors of a call lie on one device, where the kernel runs.
+
+Wrong: `lib.add(x, y, z)` with x on cuda:0 and y on cuda:1.
+Right: `y.to(x.device)` first.
+""",
+    ),
+    "DSL0766": (
+        "a misaligned array",
+        """
+The kernel reads memory in words of 16 bytes, so that an array must begin at a multiple of that. What a
+library allocates does; a slice that begins in between does not.
+
+Wrong: `lib.scale(x[1:], y)`, x a vector of f16.
+Right: `lib.scale(x[1:].clone(), y)`, or `x[8:]`.
+""",
+    ),
+    "DSL0767": (
+        "what is passed for a stream is none",
+        """
+A stream is an integer handle, a `torch.cuda.Stream`, a CuPy stream, or an object with the method
+`__cuda_stream__`.
+
+Wrong: `dslc.options(stream="default")`.
+Right: `dslc.options(stream=torch.cuda.current_stream())`.
 """,
     ),
     "DSL0770": (

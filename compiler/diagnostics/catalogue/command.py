@@ -64,14 +64,14 @@ ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0952": (
         "Emitted code does not compile",
         "The machine's own compiler refuses the text that was generated. Most often this is a defect "
-        "of dslc, and the text together with the source makes a good report. A kernel that asks for more "
-        "shared memory or registers than the machine has is found here too.\n\n"
+        "of dslc, and the text together with the source makes a good report. A kernel that asks for "
+        "more shared memory or registers than the machine has is found here too.\n\n"
         "Right:  dslc build f.tile --target cuda:sm_90a --emit cu -o f.cu    # the text to look at",
     ),
     "DSL0953": (
         "The compiler does not know the architecture",
-        "The installed compiler generates code for some architectures: CUDA 13 has dropped those before "
-        "sm_75, and a new GPU needs a compiler that is newer than it.\n\n"
+        "The installed compiler generates code for some architectures: CUDA 13 has dropped those "
+        "before sm_75, and a new GPU needs a compiler that is newer than it.\n\n"
         "Wrong:  --target cuda:sm_120 with a compiler of CUDA 12.4\n"
         "Right:  pip install --upgrade nvidia-cuda-nvrtc",
     ),

@@ -17,6 +17,7 @@ from dslc.compiler.ir.traverse import (
     Body,
     Name,
     Use,
+    bodies,
     handed,
     inner_names,
     operands,
@@ -24,185 +25,197 @@ from dslc.compiler.ir.traverse import (
 )
 from dslc.compiler.layout import Layout
 from dslc.compiler.passes.gpu_layout.blocked import blocked, vector_of
-from dslc.compiler.passes.gpu_layout.regions import is_free
 from dslc.compiler.passes.gpu_layout.relations import (
     alike,
     operand_layout,
     result_layout,
+    shaped,
+    shaping,
 )
 from dslc.compiler.passes.gpu_layout.solve import Solution
+
+Wants = dict[Value, Layout]
 
 
 def apply(kernel: Kernel, solution: Solution) -> Kernel:
     """The kernel with a layout on every tile."""
-    found = _Applier(solution).kernel(kernel)
-    return replace(found, threads=solution.threads)
+    return replace(_Applier(solution).kernel(kernel), threads=solution.threads)
 
 
-class _Applier(Rewriter):
+class _Demands:
+    """Which layouts of each tile are read, and which of them stand right after it."""
+
     def __init__(self, solution: Solution) -> None:
-        super().__init__()
         self.solution = solution
-        self.versions: dict[Value, dict[Layout, Value]] = {}
-        self.early = self._early()
-        self.wanted: dict[Value, Layout] = {}  # of the operands of the statement at hand
-        self.pending: list[Stmt] = []
-
-    # What is wanted
-
-    def _early(self) -> dict[Value, list[Layout]]:
-        """Per tile the versions that stand right after it: those that a deeper loop reads."""
-        early: dict[Value, list[Layout]] = {}
-        regions = self.solution.regions
+        self.early: dict[Value, list[Layout]] = {}
+        regions = solution.regions
         for site in regions.sites:
-            for x, layout in self._wants(site.stmt).items():
-                origin = regions.origin[x]
-                if is_free(origin.stmt) or site.depth > origin.depth:
-                    if layout not in early.setdefault(x, []):
-                        early[x].append(layout)
-        return early
+            if not regions.free.isdisjoint(results(site.stmt)):
+                continue
+            for x, layout in self.of(site.stmt).items():
+                if x in regions.free or site.depth > regions.origin[x].depth:
+                    self._ask(x, layout)
+        for site in reversed(regions.sites):
+            for out in regions.free.intersection(results(site.stmt)):
+                for layout in self.early.get(out, []):
+                    for x, wanted in self.under(site.stmt, layout).items():
+                        self._ask(x, wanted)
 
-    def _wants(self, stmt: Stmt) -> dict[Value, Layout]:
+    def _ask(self, x: Value, layout: Layout) -> None:
+        if layout not in self.early.setdefault(x, []):
+            self.early[x].append(layout)
+
+    def of(self, stmt: Stmt) -> Wants:
         """The layout that each tile read by a statement must have."""
-        wants: dict[Value, Layout] = {}
-        for x in operands(stmt):
-            wants[x] = self._natural(x)
+        wants = {x: self.home(x) for x in operands(stmt)}
         for h in handed(stmt):
-            kept = self.solution.layout(h.result) if isinstance(h.result, Value) else None
             uses = (h.init, h.yielded) if isinstance(h, ins.Carried) else (h.then, h.otherwise)
-            if kept is not None:
-                wants |= {u: kept for u in uses if isinstance(u, Value)}
+            if isinstance(h.result, Value):
+                wants |= {u: self.home(h.result) for u in uses if isinstance(u, Value)}
         match stmt:
             case ins.Store(x=x):
                 wants[x] = self.solution.accesses[stmt]
-            case ins.Dot(a=a, b=b) if (plan := self.solution.plans.get(stmt)) is not None:
-                wants |= {a: plan.a, b: plan.b}
-                if a is b and plan.a != plan.b:
-                    raise AssertionError("one tile as both operands has its copies made before")
-        out = stmt.x if isinstance(stmt, ins.Scatter) else getattr(stmt, "out", None)
-        if isinstance(out, Value) and (there := self.solution.layout(out)) is not None:
-            for x in alike(stmt):
-                if x is not out:
-                    wants[x] = there
-            for x in operands(stmt):
-                if (layout := operand_layout(stmt, x, there)) is not None:
-                    wants[x] = layout
+            case ins.Dot(a=a, b=b) if stmt in self.solution.plans:
+                wants |= {a: self.solution.plans[stmt].a, b: self.solution.plans[stmt].b}
+        out = shaping(stmt)
+        return wants if out is None else wants | self.under(stmt, self.home(out))
+
+    def under(self, stmt: Stmt, there: Layout) -> Wants:
+        """What the operands must have, those that follow from the result's layout."""
+        same = alike(stmt)
+        wants: Wants = {}
+        for x in (*same[1:], *shaped(stmt)):
+            layout = there if x in same else operand_layout(stmt, x, there)
+            if layout is not None:
+                wants[x] = layout
         return wants
 
-    def _natural(self, x: Value) -> Layout:
+    def home(self, x: Value) -> Layout:
+        """The layout in which a tile is made; a tile made as asked has this where none is asked."""
         found = self.solution.layout(x)
         if found is not None:
             return found
         shape = x.type.shape
         return blocked(shape, self.solution.threads, vector_of(shape[-1], 32) if shape else 1)
 
-    # Rewriting
+
+class _Applier(Rewriter):
+    def __init__(self, solution: Solution) -> None:
+        super().__init__()
+        self.solution = solution
+        self.demands = _Demands(solution)
+        self.versions: dict[Value, dict[Layout, Value]] = {}
+        self.wants: Wants = {}  # of the statement at hand
+        self.pending: list[Stmt] = []  # conversions that stand before it
 
     def value(self, value: Value) -> Value:
-        layout = self.wanted.get(value)
-        return self._version(value, layout if layout is not None else self._natural(value))
+        """The version that the statement at hand wants."""
+        return self._version(value, self.wants.get(value) or self.demands.home(value))
 
     def _version(self, value: Value, layout: Layout) -> Value:
         versions = self.versions[value]
         if layout not in versions:
-            home = next(iter(versions.values()))
-            made = _laid(home, layout)
+            home = versions.get(self.demands.home(value)) or next(iter(versions.values()))
+            versions[layout] = _laid(value, layout)
             loc = self.solution.regions.origin[value].stmt.loc
-            self.pending.append(ins.ConvertLayout(made, home, loc=loc))
-            versions[layout] = made
+            self.pending.append(ins.ConvertLayout(versions[layout], home, loc=loc))
         return versions[layout]
 
     def define(self, name: Name) -> Name:
+        """A tile where it is made, in its home layout."""
         if not isinstance(name, Value):
             return name
-        made = _laid(name, self._natural(name))
-        self.versions[name] = {self._natural(name): made}
-        return made
+        home = self.demands.home(name)
+        self.versions[name] = {home: _laid(name, home)}
+        return self.versions[name][home]
 
     def memory(self, memory: Memory) -> Memory:
+        """On-chip buffers are in shared memory."""
         found = super().memory(memory)
         if found.role is Role.BUFFER and found.place is None:
             found = self._memories[memory] = replace(found, place=Place.SHARED)
         return found
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
-        if is_free(stmt):
-            return self._free(stmt)
+        """The statement with the conversions that it wants before it, and early ones after it."""
         outer, self.pending = self.pending, []
-        self.wanted = self._wants(stmt)
-        made = self._laid_out(stmt)
+        made = self._free(stmt) if self._is_free(stmt) else self._laid_out(stmt)
         before, self.pending = self.pending, outer
         return [*before, *made, *self._after(results(stmt))]
 
+    def _is_free(self, stmt: Stmt) -> bool:
+        return not self.solution.regions.free.isdisjoint(results(stmt))
+
     def _free(self, stmt: Stmt) -> list[Stmt]:
-        """Full and the like once for each layout that is read."""
-        assert isinstance(stmt, ins.Full | ins.Arange | ins.Undefined)
-        rebuilt = stmt if not isinstance(stmt, ins.Full) else self.rebuild(stmt)
-        out: list[Stmt] = []
-        self.versions[stmt.out] = {}
-        for layout in self.early.get(stmt.out, []):
-            made = _laid(stmt.out, layout)
-            self.versions[stmt.out][layout] = made
-            out.append(replace(rebuilt, out=made))  # type: ignore[call-arg]
-        return out
+        """The statement once for each layout in which its tile is read."""
+        (out,) = results(stmt)
+        assert isinstance(out, Value)
+        made: list[Stmt] = []
+        versions: dict[Layout, Value] = {}
+        for layout in self.demands.early.get(out, []):
+            self.wants = self.demands.under(stmt, layout)
+            versions[layout] = _laid(out, layout)
+            made.append(_giving(self.rebuild(stmt), out=versions[layout]))
+        self.versions[out] = versions
+        return made
 
     def _laid_out(self, stmt: Stmt) -> list[Stmt]:
+        self.wants = self.demands.of(stmt)
         match stmt:
-            case ins.Dot():
-                plan = self.solution.plans.get(stmt)
-                return [self.rebuild(replace(stmt, atom=plan.atom if plan else stmt.atom))]
-            case ins.Load(out=out):
-                return self._made_as(stmt, out, self.solution.accesses[stmt])
+            case ins.Dot() if (plan := self.solution.plans.get(stmt)) is not None:
+                # One tile may be both operands, in two versions.
+                a, b = self._version(stmt.a, plan.a), self._version(stmt.b, plan.b)
+                rebuilt = self.rebuild(stmt)
+                return [_giving(rebuilt, a=a, b=b, atom=plan.atom)]
+            case ins.Load():
+                return self._made_as(stmt, stmt.out, self.solution.accesses[stmt])
             case ins.Reduce(out=out, x=x):
-                given = result_layout(stmt, self.wanted[x])
+                given = result_layout(stmt, self.wants[x])
                 assert given is not None
                 return self._made_as(stmt, out, given)
-            case ins.For() | ins.While() | ins.If():
-                return [self.rebuild(stmt)]
         return [self.rebuild(stmt)]
 
     def _made_as(self, stmt: Stmt, out: Value, layout: Layout) -> list[Stmt]:
         """The statement gives that layout, and a conversion follows where the tile's is another."""
         rebuilt = self.rebuild(stmt)
-        home = self._natural(out)
+        home = self.demands.home(out)
         if layout == home:
             return [rebuilt]
         made = _laid(out, layout)
-        settled = _laid(out, home)
-        self.versions[out] = {home: settled, layout: made}
-        return [
-            replace(rebuilt, out=made),  # type: ignore[call-arg]
-            ins.ConvertLayout(settled, made, loc=stmt.loc),
-        ]
+        settled = self.versions[out][home]
+        self.versions[out][layout] = made
+        return [_giving(rebuilt, out=made), ins.ConvertLayout(settled, made, loc=stmt.loc)]
 
     def _after(self, names: Iterable[Name]) -> list[Stmt]:
         """The versions that stand right after these tiles."""
         outer, self.pending = self.pending, []
         for name in names:
-            if isinstance(name, Value):
-                for layout in self.early.get(name, []):
-                    self._version(name, layout)
+            for layout in self.demands.early.get(name, []) if isinstance(name, Value) else ():
+                assert isinstance(name, Value)
+                self._version(name, layout)
         made, self.pending = self.pending, outer
         return made
 
     def nested(self, stmt: Stmt, which: int, handed_on: list[Use]) -> tuple[Body, list[Use]]:
-        """A body; versions made in it are its own."""
-        wanted = self.wanted
+        """A body; the versions that are made in it are its own."""
         kept = {value: dict(found) for value, found in self.versions.items()}
         outer, self.pending = self.pending, []
-        first = self._after(inner_names(stmt)) if which == 0 else []
-        body = [*first]
-        from dslc.compiler.ir.traverse import bodies
-
+        body = self._after(inner_names(stmt)) if which == 0 else []
         for inner in bodies(stmt)[which]:
             body.extend(self.statement(inner))
-        self.wanted = wanted
+        self.wants = self.demands.of(stmt)
         uses = [self.use(u) for u in handed_on]
         body.extend(self.pending)
         self.pending = outer
-        self.versions = kept
+        if not (isinstance(stmt, ins.While) and which == 0):
+            self.versions = kept
         return tuple(body), uses
 
 
 def _laid(value: Value, layout: Layout) -> Value:
     return Value(replace(value.type, layout=layout), value.name)
+
+
+def _giving(stmt: Stmt, **parts: object) -> Stmt:
+    """The instruction with other parts."""
+    return replace(stmt, **parts)  # type: ignore[arg-type]

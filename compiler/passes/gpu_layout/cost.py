@@ -16,7 +16,8 @@ LANES = 128
 SHARED_BYTES = 128
 SECTOR = 32
 SECTOR_CYCLES = 1.5
-BARRIER = 40
+BARRIER = 100  # with what the slowest warp makes the others wait
+_CONFLICTS = 2  # turns that an access to shared memory takes when the layouts have no swizzle
 _RENAMED = 0.25  # of an instruction for each word that changes its place in registers
 _SHUFFLES = 2  # instructions for each word that changes its lane
 SLOW_OPS = frozenset(
@@ -69,7 +70,7 @@ def converted(source: Layout, target: Layout, bits: int, warp: int) -> float:
 def exchanged(source: Layout, target: Layout, bits: int) -> float:
     """A tile through shared memory: written once, read by each that wants it, between barriers."""
     written = source.elements * max(bits, 8) / 8
-    return 2 * BARRIER + (written + 4 * words(target, bits)) / SHARED_BYTES * 1.5
+    return 2 * BARRIER + (written + 4 * words(target, bits)) / SHARED_BYTES * _CONFLICTS
 
 
 def loaded(layout: Layout, bits: int, axis: int | None, warp: int, *, staged: bool) -> float:

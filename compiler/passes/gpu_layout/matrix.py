@@ -8,14 +8,15 @@ columns on the atom's m (operand swap).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import prod
 
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout, Mode
 from dslc.compiler.layout.mode import Modes, replicated
 from dslc.compiler.targets import Target
-from dslc.compiler.targets.target import Atom
+from dslc.compiler.targets.target import SWAP, Atom
 
 _MAC_RATE = 1024  # multiply-adds of 16 bits in a cycle of a multiprocessor (Ampere; more on Hopper)
 
@@ -28,7 +29,17 @@ class Plan:
     a: Layout
     b: Layout
     c: Layout
+    share: tuple[int, ...]  # how many warps stand along each axis of the result
     cycles: float  # of the matrix units of one multiprocessor
+
+    @property
+    def is_swapped(self) -> bool:
+        """Whether the program's a goes in as the instruction's b."""
+        return self.atom.endswith(SWAP)
+
+    def over(self, f: Callable[[Layout], Layout]) -> Plan:
+        """The plan with `f` of its layouts."""
+        return replace(self, a=f(self.a), b=f(self.b), c=f(self.c))
 
 
 def atoms_for(dot: ins.Dot, target: Target) -> list[Atom]:
@@ -86,7 +97,8 @@ def _plan(
     copies: int,
     cycles: float,
 ) -> Plan:
-    assert atom.a is not None and atom.b is not None
+    assert atom.a is not None
+    assert atom.b is not None
     rank = len(tiles)
     repeats = tuple(t // s for t, s in zip(tiles, share, strict=True))
     m, n = rank - 2, rank - 1
@@ -109,5 +121,6 @@ def _plan(
         operand(atom.a, (*batch, m), n),
         operand(atom.b, (*batch, n), m),
         operand(atom.c, (*batch, m, n), None),
+        share,
         cycles,
     )

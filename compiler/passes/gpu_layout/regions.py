@@ -1,8 +1,9 @@
 """The tiles of a kernel in regions that have one layout each, and how often statements run.
 
 Operands and results of elementwise statements, accumulators and what a loop hands from turn to turn
-belong to one region. Tiles whose elements are known without memory (Full, Arange) belong to none: they
-are made in every layout that is asked for. Tiles with other explicit layouts are never joined.
+belong to one region. Tiles that are made of scalars alone (Full, Arange and quick arithmetic on them)
+belong to none: they are made anew in every layout that is asked for. Tiles with explicit layouts that
+differ are never joined.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, handed, inner_names, results
 from dslc.compiler.layout import Layout
-from dslc.compiler.passes.gpu_layout.relations import alike
+from dslc.compiler.passes.gpu_layout.cost import SLOW_OPS
+from dslc.compiler.passes.gpu_layout.relations import alike, shaped
 
 _TURNS = 16  # of a loop whose count is not known
 _MOST = 1e6
@@ -24,11 +26,21 @@ _MOST = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A statement and how often it runs in a turn of the kernel, in loops this deep."""
+    """A statement, how often it runs in a turn of the kernel, and the loops around it."""
 
     stmt: Stmt
     weight: float
-    depth: int
+    loops: tuple[Stmt, ...] = ()
+
+    @property
+    def depth(self) -> int:
+        """How many loops stand around it."""
+        return len(self.loops)
+
+    @property
+    def loop(self) -> Stmt | None:
+        """The innermost loop around it."""
+        return self.loops[-1] if self.loops else None
 
 
 @dataclass(eq=False, slots=True)
@@ -48,6 +60,7 @@ class Regions:
     sites: list[Site] = field(default_factory=list)
     all: list[Region] = field(default_factory=list)
     of: dict[Value, Region] = field(default_factory=dict)
+    free: set[Value] = field(default_factory=set)
     origin: dict[Value, Site] = field(default_factory=dict)
 
     def weight(self, value: Value, site: Site) -> float:
@@ -58,7 +71,7 @@ class Regions:
 def find_regions(kernel: Kernel) -> Regions:
     """The regions in the order of their first tiles."""
     found = Regions()
-    found.sites.extend(_sites(kernel.body, 1.0, 0))
+    found.sites.extend(_sites(kernel.body, 1.0, ()))
     for site in found.sites:
         for name in results(site.stmt):
             if isinstance(name, Value):
@@ -66,8 +79,11 @@ def find_regions(kernel: Kernel) -> Regions:
         for name in inner_names(site.stmt):
             if isinstance(name, Value):
                 turns = _turns(site.stmt)
-                found.origin[name] = Site(site.stmt, site.weight * turns, site.depth + 1)
-    groups = _Groups({v for v, s in found.origin.items() if is_free(s.stmt)})
+                found.origin[name] = Site(site.stmt, site.weight * turns, (*site.loops, site.stmt))
+    for site in found.sites:
+        if _is_free(site.stmt, found.free):
+            found.free.update(v for v in results(site.stmt) if isinstance(v, Value))
+    groups = _Groups(found.free)
     for value in found.origin:
         groups.add(value)
     for site in found.sites:
@@ -78,18 +94,29 @@ def find_regions(kernel: Kernel) -> Regions:
     return found
 
 
-def is_free(stmt: Stmt) -> bool:
-    """Whether the statement's tile can be made in any layout at no cost."""
-    return isinstance(stmt, ins.Full | ins.Arange | ins.Undefined) and stmt.out.type.layout is None
+def _is_free(stmt: Stmt, free: set[Value]) -> bool:
+    """Whether the statement's tile can be made in any layout at little cost."""
+    match stmt:
+        case ins.Full() | ins.Arange() | ins.Undefined():
+            made = True
+        case ins.Unary(op=op) | ins.Binary(op=op):
+            made = op not in SLOW_OPS
+        case ins.Reshape(out=out, x=x):  # axes of extent 1 come or go
+            made = [n for n in out.type.shape if n > 1] == [n for n in x.type.shape if n > 1]
+        case ins.Where() | ins.Cast() | ins.Fma() | ins.Broadcast() | ins.Transpose():
+            made = True
+        case _:
+            return False
+    return made and stmt.out.type.layout is None and free.issuperset(shaped(stmt))
 
 
-def _sites(body: Body, weight: float, depth: int) -> Iterator[Site]:
+def _sites(body: Body, weight: float, loops: tuple[Stmt, ...]) -> Iterator[Site]:
     for stmt in body:
-        yield Site(stmt, weight, depth)
+        yield Site(stmt, weight, loops)
         inside = min(weight * _turns(stmt), _MOST)
-        deeper = depth + isinstance(stmt, ins.For | ins.While)
+        around = (*loops, stmt) if isinstance(stmt, ins.For | ins.While) else loops
         for nested in bodies(stmt):
-            yield from _sites(nested, inside, deeper)
+            yield from _sites(nested, inside, around)
 
 
 def _turns(stmt: Stmt) -> float:
@@ -108,10 +135,8 @@ def _joins(stmt: Stmt) -> Iterator[list[Value]]:
     """Tiles that have one layout because of this statement."""
     yield list(alike(stmt))
     for h in handed(stmt):
-        if isinstance(h, ins.Carried):
-            names = (h.result, h.inner, h.yielded, h.init)
-        else:
-            names = (h.result, h.then, h.otherwise)
+        ways = (h.yielded, h.init) if isinstance(h, ins.Carried) else (h.then, h.otherwise)
+        names = (h.result, *((h.inner,) if isinstance(h, ins.Carried) else ()), *ways)
         yield [v for v in names if isinstance(v, Value)]
 
 

@@ -6,12 +6,13 @@ None says that there is no such layout; then the statement itself moves the elem
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.traverse import Part, fields
 from dslc.compiler.ir.values import Value
 from dslc.compiler.layout import Layout, Mode, permute, reduce, reshape, slice_tile
 from dslc.compiler.layout.mode import Modes, replicated, split_mode
@@ -37,6 +38,28 @@ def alike(stmt: Stmt) -> tuple[Value, ...]:
     return ()
 
 
+def shaping(stmt: Stmt) -> Value | None:
+    """The tile from which the others' layouts follow: the result, or what is scattered."""
+    if isinstance(stmt, ins.Scatter):
+        return stmt.x
+    out = getattr(stmt, "out", None)
+    return out if isinstance(out, Value) else None
+
+
+def shaped(stmt: Stmt) -> Iterator[Value]:
+    """The operands whose layouts follow from that tile: a Dot's accumulator apart."""
+    if isinstance(stmt, ins.For | ins.While | ins.If):
+        return
+    for f in fields(type(stmt)):
+        value = getattr(stmt, f.name)
+        if f.part is Part.VALUES:
+            yield from value
+        elif f.part is Part.VALUE and value is not None:
+            scattered = isinstance(stmt, ins.Scatter) and f.name == "x"
+            if f.name != "acc" and not scattered:
+                yield value
+
+
 def operand_layout(stmt: Stmt, x: Value, out: Layout) -> Layout | None:
     """The layout of the operand x under which a result of that layout is a renaming."""
     match stmt:
@@ -51,14 +74,13 @@ def operand_layout(stmt: Stmt, x: Value, out: Layout) -> Layout | None:
             return _unrepeated(out, axis, times)
         case ins.Concat(xs=xs, axis=axis):
             return _part(out, xs, x, axis)
-        case ins.Gather(ids=ids, axis=axis, region=region):
+        case (
+            ins.Gather(ids=ids, axis=axis, region=region)
+            | ins.Scatter(ids=ids, axis=axis, region=region)
+        ):
             first = sum(not a.dropped for a in region.axes[:axis])
             own = range(first, first + ids.type.rank)
-            return _unsqueezed_away(out, [d for d in range(out.rank) if d not in own])
-        case ins.Scatter(ids=ids, axis=axis, region=region):
-            first = sum(not a.dropped for a in region.axes[:axis])
-            own = range(first, first + ids.type.rank)
-            return _unsqueezed_away(out, [d for d in range(out.rank) if d not in own])
+            return reduced(out, [d for d in range(out.rank) if d not in own])
     return None
 
 
@@ -104,11 +126,7 @@ def reshaped(layout: Layout, shape: tuple[int, ...]) -> Layout | None:
 def _unbroadcast(out: Layout, shape: tuple[int, ...]) -> Layout:
     new = out.rank - len(shape)
     stretched = [d for d in range(new, out.rank) if shape[d - new] == 1 and out.shape[d] != 1]
-    return _unsqueezed_away(reduced(out, stretched, keepdims=True), range(new))
-
-
-def _unsqueezed_away(layout: Layout, axes: Sequence[int]) -> Layout:
-    return reduced(layout, list(axes))
+    return reduced(reduced(out, stretched, keepdims=True), range(new))
 
 
 def _unrepeated(out: Layout, axis: int, times: int) -> Layout | None:

@@ -11,32 +11,35 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.printer import print_statement
 from dslc.compiler.ir.traverse import definitions, walk
 from dslc.compiler.passes.gpu_layout.matrix import atoms_for
+from dslc.compiler.passes.gpu_layout.regions import find_regions
+from dslc.compiler.passes.gpu_layout.warp_split import accumulations
 from dslc.compiler.targets import Target
 
 _TILE_OF_EIGHT = 128 * 128  # results of a product from which on eight warps share it
-_ELEMENTS = 8  # that each thread has at least, in kernels without products
+_FEW, _SOME = 8, 32  # elements that each thread has, in kernels without products
+_ROWS = 16  # of the matrix unit's tile
 _MANY = 64  # elements a thread from which on more than eight warps are taken
 
 
-def choose_threads(kernel: Kernel, target: Target, warps: int | None) -> int:
-    """The threads of a turn: those of the explicit layouts, as forced, or by the sizes of the tiles.
+def thread_counts(kernel: Kernel, target: Target, warps: int | None) -> list[int]:
+    """How many threads a turn may have, the most first: the cheapest way is for the costs to tell.
 
-    Products have four warps, eight for large tiles, and fewer where there are not as many atoms; else
-    each thread has at least eight elements of the largest tile.
+    Explicit layouts and `warps` leave one choice. Products have four warps, eight for large tiles, and
+    fewer where there are not as many atoms; else each thread has 8 to 32 elements of the largest tile.
     """
     explicit = _explicit(kernel, target)
     if explicit is not None:
         if warps is not None and warps * target.warp_size != explicit:
-            message = f"{warps} warps are asked for, but the layouts of {kernel.name} have {explicit} threads"
+            message = f"{warps} warps are asked for, but the layouts have {explicit} threads"
             raise error("DSL0521", message, kernel.loc, hint="leave the number of warps open")
-        return explicit
-    count = warps if warps is not None else _warps(kernel, target)
-    if not 1 <= count * target.warp_size <= target.threads:
-        most = target.threads // target.warp_size
-        raise error(
-            "DSL0521", f"{target.name} has 1 to {most} warps in a turn, not {count}", kernel.loc
-        )
-    return count * target.warp_size
+        return [explicit]
+    if warps is None:
+        return [n * target.warp_size for n in _warps(kernel, target)]
+    most = target.threads // target.warp_size
+    if not 1 <= warps <= most:
+        message = f"{target.name} has 1 to {most} warps in a turn, not {warps}"
+        raise error("DSL0521", message, kernel.loc)
+    return [warps * target.warp_size]
 
 
 def _explicit(kernel: Kernel, target: Target) -> int | None:
@@ -74,37 +77,54 @@ def _explicit(kernel: Kernel, target: Target) -> int | None:
     return threads
 
 
-def _warps(kernel: Kernel, target: Target) -> int:
-    counts = [_for_product(s, target) for s in walk(kernel.body) if isinstance(s, ins.Dot)]
-    if counts:
-        return min(max(counts), *_rows_of_chains(kernel, target), 8)
-    return _for_elements(kernel, target)
+def _warps(kernel: Kernel, target: Target) -> list[int]:
+    dots = [s for s in walk(kernel.body) if isinstance(s, ins.Dot)]
+    if not dots:
+        return _for_elements(kernel, target)
+    deep = {d for a in accumulations(kernel) for d in a.dots}
+    counts = [_for_product(d, target, split=d in deep) for d in dots]
+    return [min(max(counts), *_rows_of_chains(kernel), 8)]
 
 
-def _for_product(dot: ins.Dot, target: Target) -> int:
+def _for_product(dot: ins.Dot, target: Target, *, split: bool) -> int:
+    """Warps that have an atom each, along k too where the product may be split there."""
     *batch, m, n = dot.out.type.shape
     atoms = atoms_for(dot, target)
     if not atoms:
-        return _power(prod(dot.out.type.shape) // (_ELEMENTS * target.warp_size), 4)
-    tiles = max(prod(batch) * (m // a.m) * (n // a.n) for a in atoms)
+        return _power(prod(dot.out.type.shape) // (_FEW * target.warp_size), 4)
+    deep = dot.a.type.shape[-1] if split else 1
+    tiles = max(prod(batch) * (m // a.m) * (n // a.n) * max(1, deep // a.k) for a in atoms)
     return _power(tiles, 8 if m * n * prod(batch) >= _TILE_OF_EIGHT else 4)
 
 
-def _rows_of_chains(kernel: Kernel, target: Target) -> list[int]:
-    """Where a product's result is a later product's operand, warps that each have whole rows."""
-    return [8]
+def _rows_of_chains(kernel: Kernel) -> list[int]:
+    """Warps that have whole rows, where each turn of a loop multiplies what it has just multiplied.
+
+    The first result is then the second's operand within each warp, and nothing goes through shared
+    memory (attention: Dao, 2023).
+    """
+    regions = find_regions(kernel)
+    found = [(s.stmt, s.loop) for s in regions.sites if isinstance(s.stmt, ins.Dot) and s.loop]
+    results = {regions.of[dot.out]: loop for dot, loop in found}
+    return [
+        _power(prod(dot.a.type.shape[:-1]) // _ROWS, 8)
+        for dot, loop in found
+        if dot.a in regions.of and results.get(regions.of[dot.a]) is loop
+    ]
 
 
-def _for_elements(kernel: Kernel, target: Target) -> int:
+def _for_elements(kernel: Kernel, target: Target) -> list[int]:
     sizes = [
         prod(s.region.shape)
         for s in walk(kernel.body)
         if isinstance(s, ins.Load | ins.Store) and s.region.memory.role is not Role.BUFFER
     ]
-    largest = max(sizes, default=1)
-    count = _power(largest // (_ELEMENTS * target.warp_size), 8)
-    many = largest // (count * target.warp_size) >= _MANY
-    return min(2 * count, target.threads // target.warp_size) if many else count
+    elements = max(sizes, default=1) // target.warp_size  # for each lane
+    most = 8 if elements < 8 * _MANY else 16
+    count = _power(elements // _FEW, min(most, target.threads // target.warp_size))
+    return [
+        n for n in (count, count // 2, count // 4) if n and (n == count or elements <= n * _SOME)
+    ]
 
 
 def _power(count: int, most: int) -> int:

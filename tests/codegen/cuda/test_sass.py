@@ -22,9 +22,11 @@ extern "C" __global__ void product(const unsigned* a, const unsigned* b, float* 
   for (int i = 0; i < 9; ++i) c[i + threadIdx.x] = a[i] + b[i] + a[i + 50] + b[i + 50];
   #pragma unroll 1
   for (int i = threadIdx.x; i < k; i += 32) {
-    unsigned p[4] = {a[4 * i], a[4 * i + 1], a[4 * i + 2], a[4 * i + 3]}, q[2] = {b[2 * i], b[2 * i + 1]};
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9},"
-        " {%0,%1,%2,%3};" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+    unsigned p[4] = {a[4 * i], a[4 * i + 1], a[4 * i + 2], a[4 * i + 3]};
+    unsigned q[2] = {b[2 * i], b[2 * i + 1]};
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+        " {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(p[0]), "r"(p[1]), "r"(p[2]), "r"(p[3]), "r"(q[0]), "r"(q[1]));
   }
   for (int i = 0; i < 4; ++i) c[4 * threadIdx.x + i] = d[i];

@@ -73,7 +73,9 @@ def test_an_indexed_array_is_seen_as_stack(nvrtc: None) -> None:
 
 def test_an_error_names_the_emitted_line(nvrtc: None) -> None:
     with pytest.raises(DiagnosticError) as caught:
-        compile_cubin('extern "C" __global__ void f(float* x) {\n  *x = y;\n}\n', "sm_90a", name="f.cu")
+        compile_cubin(
+            'extern "C" __global__ void f(float* x) {\n  *x = y;\n}\n', "sm_90a", name="f.cu"
+        )
     (found,) = caught.value.diagnostics
     assert found.code == "DSL0952"
     assert found.loc is not None
@@ -83,7 +85,9 @@ def test_an_error_names_the_emitted_line(nvrtc: None) -> None:
 
 
 def test_an_error_of_the_assembler_is_one_of_its_own(nvrtc: None) -> None:
-    greedy = 'extern "C" __global__ void f(int* x) { __shared__ int s[99999]; s[*x] = 1; *x = s[x[1]]; }'
+    greedy = (
+        'extern "C" __global__ void f(int* x) { __shared__ int s[99999]; s[*x] = 1; *x = s[x[1]]; }'
+    )
     with pytest.raises(DiagnosticError, match="too much shared data") as caught:
         compile_cubin(greedy, "sm_80")
     assert caught.value.diagnostics[0].code == "DSL0952"
@@ -128,7 +132,12 @@ def test_a_toolkit_named_by_the_environment_counts_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "lib64").mkdir()
-    for name in ("libnvrtc.so.12", "libnvrtc.so.13", "libnvrtc.alt.so.14", "libnvrtc-builtins.so.15"):
+    for name in (
+        "libnvrtc.so.12",
+        "libnvrtc.so.13",
+        "libnvrtc.alt.so.14",
+        "libnvrtc-builtins.so.15",
+    ):
         (tmp_path / "lib64" / name).touch()
     monkeypatch.setenv("DSLC_CUDA_HOME", str(tmp_path))
     assert locate.find_library("nvrtc") == str(tmp_path / "lib64" / "libnvrtc.so.13")

@@ -1,0 +1,141 @@
+"""ldmatrix: shared memory to fragments, four 8 x 8 matrices of 16-bit elements an instruction.
+
+A register layout that divides by spatial(8, 4).local(1, 2) holds such matrices by rows; one that
+divides by column_spatial(4, 8).local(2, 1) holds them transposed (PTX ISA, "ldmatrix"). Lane l gives
+the address of row l % 8 of matrix l / 8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from dslc.codegen.c_family import accesses
+from dslc.codegen.c_family.accesses import multiple, pointer, strides, swizzled_address
+from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.indexing import add, fastest_run
+from dslc.codegen.c_family.remap import thread_part
+from dslc.compiler.ir import Memory, Place, Region
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
+from dslc.compiler.layout import Layout, column_spatial, divide, divisible, spatial
+from numpy.typing import NDArray
+
+ROWS = spatial(8, 4).local(1, 2)
+COLUMNS = column_spatial(4, 8).local(2, 1)
+_SIDE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Matrices:
+    """The 8 x 8 matrices of a layout, `count` of them an instruction; `.trans` where transposed.
+
+    `at` are their block coordinates: [warps, matrices, 2].
+    """
+
+    at: NDArray[np.int64]
+    count: int
+    transposed: bool
+
+    def rows(self, threads: int, first: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The row and column that each thread points to in the instruction that begins at `first`."""
+        t = np.arange(threads)
+        lane = t % 32
+        which = first + lane // _SIDE % self.count
+        block = self.at[t // 32, which]
+        return block[:, 0] * _SIDE + lane % _SIDE, block[:, 1] * _SIDE
+
+
+def matrices(layout: Layout) -> Matrices | None:
+    """The layout as matrices, if it is made of them."""
+    if layout.rank != 2 or layout.threads % 32:
+        return None
+    for atom, transposed in ((ROWS, False), (COLUMNS, True)):
+        if divisible(layout, atom):
+            table = divide(layout, atom).table()
+            count = next(c for c in (4, 2, 1) if table.shape[1] % c == 0)
+            return Matrices(table, count, transposed)
+    return None
+
+
+def load(e: Emission, s: ins.Load) -> None:
+    """A load, by ldmatrix where memory and layout allow it."""
+    layout = s.out.type.layout
+    assert layout is not None
+    found = matrices(layout) if _fits(e, s.region) else None
+    if found is None or not _emit(e, s, found):
+        accesses.load(e, s)
+
+
+def _fits(e: Emission, region: Region) -> bool:
+    """Whether rows of 8 elements lie together, on 16 bytes, surely in bounds."""
+    memory = region.memory
+    last = region.axes[-1]
+    if memory.place is not Place.SHARED or memory.dtype.bits != 16 or last.dropped:
+        return False
+    if any(a.checked or a.step != 1 for a in region.axes) or multiple(e, last.start) % _SIDE:
+        return False
+    return _pitch(memory) % _SIDE == 0
+
+
+def _pitch(memory: Memory) -> int:
+    """A number of elements that lie together along the last axis, in every row."""
+    if memory.layout is not None:
+        return fastest_run(memory.layout, memory.rank - 1)
+    extent = constant(memory.shape[-1])
+    return int(extent) if isinstance(extent, int) else 1
+
+
+def _emit(e: Emission, s: ins.Load, found: Matrices) -> bool:
+    row, column = found.rows(e.threads, 0)
+    parts = [thread_part(x, e.threads) for x in (row, column)]
+    groups = range(0, found.at.shape[1], found.count)
+    offsets = []
+    for first in groups:
+        r, c = found.rows(e.threads, first)
+        dr, dc = r - row, c - column
+        if (dr != dr[0]).any() or (dc != dc[0]).any():
+            return False
+        offsets.append((int(dr[0]), int(dc[0])))
+    if any(p is None for p in parts):
+        return False
+    tile = e.new(s.out, zero=False)
+    names = []
+    for hint, part in zip(("row", "column"), parts, strict=True):
+        names.append(_named(e, hint, str(part)))
+    suffix = f"x{found.count}{'_trans' if found.transposed else ''}"
+    for group, (down, right) in zip(groups, offsets, strict=True):
+        at = _address(e, s.region, (_plus(names[0], down), _plus(names[1], right)))
+        source = f"{pointer(e, s.region.memory)} + {at}"
+        e.out.line(f"ldmatrix_{suffix}(&{tile.name}[{group}], {source});")
+    return True
+
+
+def _named(e: Emission, hint: str, text: str) -> str:
+    """A thread's own index, computed once at the head of the kernel."""
+    if text.isdigit():
+        return text
+    return e.bases.named(hint, text)
+
+
+def _plus(name: str, offset: int) -> str:
+    return name if offset == 0 else f"{name} + {offset}"
+
+
+def _address(e: Emission, region: Region, inside: tuple[str, str]) -> str:
+    """The offset in elements of a row of a matrix."""
+    coordinates = []
+    kept = iter(inside)
+    for a in region.axes:
+        start = e.scalar(a.start)
+        coordinates.append(start if a.dropped else add(start, next(kept)))
+    if region.memory.layout is not None:
+        return swizzled_address(region.memory.layout, coordinates)
+    parts = [
+        f"({at}) * {e.scalar(stride)}"
+        for at, stride in zip(coordinates, strides(region.memory), strict=True)
+    ]
+    return add(*parts)
+
+
+EMITTERS: dict[type, Emitter] = {ins.Load: load}

@@ -1,0 +1,217 @@
+"""What each statement of a kernel costs under given layouts, kept by the layouts' identity."""
+
+from __future__ import annotations
+
+from math import prod
+
+from dslc.compiler.ir import Memory, Role, Value
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir import values as iv
+from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.traverse import operands, results
+from dslc.compiler.layout import Layout
+from dslc.compiler.passes.gpu_layout import cost
+from dslc.compiler.passes.gpu_layout.blocked import blocked, vector_of
+from dslc.compiler.passes.gpu_layout.matrix import Plan, plans
+from dslc.compiler.passes.gpu_layout.regions import Region, Regions, Site
+from dslc.compiler.passes.gpu_layout.relations import (
+    ELEMENTWISE,
+    alike,
+    operand_layout,
+    result_layout,
+    shaped,
+    shaping,
+)
+from dslc.compiler.targets import Target
+
+Assignment = dict[Region, Layout]
+
+
+class Prices:
+    """The cycles of the statements of one kernel over `threads` threads."""
+
+    def __init__(self, regions: Regions, target: Target, threads: int) -> None:
+        self.regions, self.threads, self.warp = regions, threads, target.warp_size
+        self._known: dict[Layout, Layout] = {}
+        self._costs: dict[tuple[object, ...], float] = {}
+        self.plans: dict[Site, list[Plan]] = {}
+        self.touching: dict[Region, list[Site]] = {r: [] for r in regions.all}
+        self.touched: dict[Site, tuple[Region, ...]] = {}
+        for site in regions.sites:
+            tiles = [v for v in (*results(site.stmt), *operands(site.stmt)) if isinstance(v, Value)]
+            found = dict.fromkeys(regions.of[v] for v in tiles if v in regions.of)
+            self.touched[site] = tuple(found)
+            for region in found:
+                self.touching[region].append(site)
+            if isinstance(site.stmt, ins.Dot):
+                self.plans[site] = [p.over(self.intern) for p in plans(site.stmt, target, threads)]
+
+    def intern(self, layout: Layout) -> Layout:
+        """One object for equal layouts, so that costs are kept by identity."""
+        return self._known.setdefault(layout, layout)
+
+    def layout(self, value: Value, layouts: Assignment) -> Layout | None:
+        """The layout of a tile; None where it is open, or made as asked."""
+        region = self.regions.of.get(value)
+        return None if region is None else layouts.get(region)
+
+    def total(self, layouts: Assignment) -> float:
+        """Cycles of the whole kernel."""
+        return sum(self.of(site, layouts) for site in self.regions.sites)
+
+    def around(self, region: Region, layouts: Assignment) -> float:
+        """Cycles of the statements that touch a region."""
+        return sum(self.of(site, layouts) for site in self.touching[region])
+
+    def of(self, site: Site, layouts: Assignment) -> float:
+        """Cycles of a statement as often as it runs; what depends on open layouts counts nothing."""
+        key = (id(site), *(id(layouts.get(r)) for r in self.touched[site]))
+        if key not in self._costs:
+            self._costs[key] = self._compute(site, layouts)
+        return self._costs[key]
+
+    def _compute(self, site: Site, layouts: Assignment) -> float:
+        stmt = site.stmt
+        match stmt:
+            case ins.Dot(out=out):
+                there = self.layout(out, layouts)
+                return 0.0 if there is None else self._dot(site, stmt, there, layouts)
+            case ins.Load(out=tile) | ins.Store(x=tile):
+                here = self.layout(tile, layouts)
+                return 0.0 if here is None else self.access(site, here)[1]
+            case ins.Reduce(out=out, x=x, axis=axis):
+                there = self.layout(x, layouts)
+                natural = None if there is None else result_layout(stmt, there)
+                if there is None or natural is None:
+                    return 0.0
+                cycles = cost.reduction(there, natural, axis, self.warp) * site.weight
+                natural = self.intern(natural)
+                return cycles + self._moved(natural, self.layout(out, layouts), out, site.weight)
+        result = shaping(stmt)
+        there = None if result is None else self.layout(result, layouts)
+        return 0.0 if there is None else self._movement(site, there, layouts)
+
+    def _movement(self, site: Site, there: Layout, layouts: Assignment) -> float:
+        """An elementwise statement, or one that moves elements, whose result lies as `there`."""
+        stmt = site.stmt
+        same = alike(stmt)
+        cycles = 0.0
+        if isinstance(stmt, ELEMENTWISE):
+            bits = max(v.type.dtype.bits for v in same)
+            cycles = cost.arithmetic(there, bits, getattr(stmt, "op", "")) * site.weight
+        for x in shaped(stmt):
+            here = self.layout(x, layouts)
+            if here is None:
+                continue
+            weight = self.regions.weight(x, site)
+            wanted = there if x in same else operand_layout(stmt, x, there)
+            if wanted is not None:
+                cycles += self._moved(here, self.intern(wanted), x, weight)
+            elif (natural := result_layout(stmt, here)) is not None:
+                cycles += self._moved(self.intern(natural), there, x, site.weight)
+            else:
+                cycles += cost.exchanged(here, there, x.type.dtype.bits) * site.weight
+        return cycles
+
+    def _moved(self, source: Layout, target: Layout | None, tile: Value, weight: float) -> float:
+        if target is None or source is target:
+            return 0.0
+        bits = tile.type.dtype.bits
+        key = ("moved", id(source), id(target), bits)
+        if key not in self._costs:
+            self._costs[key] = cost.converted(source, target, bits, self.warp)
+        return self._costs[key] * weight
+
+    # Products
+
+    def plan(self, site: Site, layouts: Assignment) -> Plan | None:
+        """The cheapest plan of a Dot whose result lies as its region does; None without a unit."""
+        dot = site.stmt
+        assert isinstance(dot, ins.Dot)
+        there = self.layout(dot.out, layouts)
+        fitting = [p for p in self.plans[site] if p.c is there]
+        return min(fitting, key=lambda p: self._planned(site, dot, p, layouts), default=None)
+
+    def _planned(self, site: Site, dot: ins.Dot, plan: Plan, layouts: Assignment) -> float:
+        cycles = plan.cycles * site.weight
+        for x, wanted in ((dot.a, plan.a), (dot.b, plan.b)):
+            if (here := self.layout(x, layouts)) is not None:
+                cycles += self._moved(here, wanted, x, self.regions.weight(x, site))
+        return cycles
+
+    def _dot(self, site: Site, dot: ins.Dot, there: Layout, layouts: Assignment) -> float:
+        if (plan := self.plan(site, layouts)) is not None:
+            return self._planned(site, dot, plan, layouts)
+        *batch, m, k = dot.a.type.shape
+        columns = dot.b.type.shape[-1] * prod(batch)
+        return cost.product_without_unit(m, columns, k, there) * site.weight
+
+    # Memory
+
+    def access(self, site: Site, here: Layout) -> tuple[Layout, float]:
+        """The layout of a load or store of a tile that lies as `here`, and the cycles of both."""
+        stmt = site.stmt
+        assert isinstance(stmt, ins.Load | ins.Store)
+        tile = stmt.out if isinstance(stmt, ins.Load) else stmt.x
+        best = here, self._access_cost(site, here)
+        if tile.type.layout is not None:
+            return best
+        for layout in self.variants(tile.type.shape, stmt.region):
+            cycles = self._access_cost(site, layout)
+            if cycles < best[1]:
+                pair = (layout, here) if isinstance(stmt, ins.Load) else (here, layout)
+                cycles += self._moved(*pair, tile, site.weight)
+            if cycles < best[1]:
+                best = layout, cycles
+        return best
+
+    def _access_cost(self, site: Site, layout: Layout) -> float:
+        stmt = site.stmt
+        assert isinstance(stmt, ins.Load | ins.Store)
+        memory, bits = stmt.region.memory, stmt.region.memory.dtype.bits
+        axis = contiguous_axis(stmt.region)
+        if memory.role is Role.BUFFER:
+            cycles = cost.loaded(layout, bits, axis, self.warp, staged=False)
+        elif isinstance(stmt, ins.Store):
+            cycles = cost.stored(layout, bits, axis, self.warp)
+        elif is_packed_freely(memory):
+            cycles = cost.packed_load(layout, bits, self.warp)
+        else:
+            cycles = cost.loaded(layout, bits, axis, self.warp, staged=site.depth > 0)
+        return cycles * site.weight
+
+    def variants(self, shape: tuple[int, ...], region: iv.Region | None) -> list[Layout]:
+        """Blocked layouts for a tile: threads along the contiguous axis first, or one warp there.
+
+        With runs of 16 bytes, and shorter ones while threads are left over.
+        """
+        bits = region.memory.dtype.bits if region is not None else 32
+        axis = contiguous_axis(region) if region is not None else None
+        extent = shape[len(shape) - 1 if axis is None else axis] if shape else 1
+        vector = vector_of(extent, bits) if region is None or axis is not None else 1
+        found: list[Layout] = []
+        while vector:
+            for most in (None, self.warp):
+                found.append(self.intern(blocked(shape, self.threads, vector, axis, most)))
+            if found[-1].replication == 1:
+                break
+            vector //= 2
+        return found
+
+
+def is_packed_freely(memory: Memory) -> bool:
+    """Whether the compiler chooses how the parameter is stored (`passes.lowbit`)."""
+    free = memory.packed is None and memory.strides is None and memory.role is Role.IN
+    return memory.dtype.is_low_bit and free
+
+
+def contiguous_axis(region: iv.Region) -> int | None:
+    """The axis of the tile whose neighbours are neighbours in memory; None where there is none."""
+    memory = region.memory
+    axis = memory.rank - 1
+    if memory.strides is not None:
+        unit = [d for d, stride in enumerate(memory.strides) if constant(stride) == 1]
+        axis = unit[-1] if unit else -1
+    if axis < 0 or region.axes[axis].dropped or region.axes[axis].step != 1:
+        return None
+    return sum(not a.dropped for a in region.axes[:axis])

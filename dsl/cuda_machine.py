@@ -1,0 +1,127 @@
+"""NVIDIA GPUs: kernels generated as CUDA C, compiled by NVRTC, launched by the driver."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+
+from dslc.arguments import Argument, prepare
+from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.diagnostics import error
+from dslc.compiler.ir import TileProgram
+from dslc.compiler.manifest import signature_of
+from dslc.compiler.passes.gpu import gpu_passes
+from dslc.compiler.passes.pipeline import Pass
+from dslc.compiler.targets import TARGETS, Target
+from dslc.machines import ShortCall
+from dslc.runtime.cuda import CudaDevice, CudaKernel, stream_handle
+from dslc.runtime.cuda.arrays import DeviceArray, device_array
+from dslc.runtime.cuda.device import fits
+from dslc.settings import current_settings
+from dslc.signature import Parameter
+
+SOURCE = "kernel.cu"
+
+
+class CudaMachine:
+    """GPUs of one architecture; to compile, neither a GPU nor a driver is needed."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._architecture = target.name.partition(":")[2]
+
+    def toolchain(self) -> str:
+        """The CUDA compiler and its options."""
+        from dslc.codegen.cuda.toolchain import toolchain_identity
+
+        return toolchain_identity()
+
+    def passes(self) -> tuple[Pass, ...]:
+        """Those of a GPU."""
+        return gpu_passes(self.target)
+
+    def compile(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
+        """Machine code and its source. DSL0951 without a CUDA compiler, DSL0590 for what cannot be."""
+        from dslc.codegen.cuda.lowering import lower
+
+        made = lower(program, self.target)
+        signature = signature_of(program, config)
+        return dataclasses.replace(
+            made, target=self.target.name, signature=signature, hashes=hashes
+        )
+
+    def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
+        """CUDA C (`cu`, and `final`), PTX (`ptx`) and the disassembled machine code (`sass`)."""
+
+        def cu() -> str:
+            if SOURCE not in artifact.files:
+                raise error("DSL0803", f"the artifact {artifact.name} has no file {SOURCE}")
+            return artifact.files[SOURCE].decode()
+
+        def ptx() -> str:
+            from dslc.codegen.cuda.toolchain import compile_ptx
+
+            return compile_ptx(cu(), self._architecture)
+
+        def sass() -> str:
+            from dslc.codegen.cuda.sass import disassemble
+
+            functions = disassemble(self.binary(artifact))
+            return "".join(f"{f.name}:\n{f.text()}" for f in functions)
+
+        return {"cu": cu, "ptx": ptx, "sass": sass, "final": cu}
+
+    def binary(self, artifact: Artifact) -> bytes:
+        """The machine code; DSL0803 where there is none for this architecture."""
+        name = f"{self._architecture}.cubin"
+        if name not in artifact.files:
+            raise error("DSL0803", f"the artifact {artifact.name} has no file {name}")
+        return artifact.files[name]
+
+    def prepare(
+        self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
+    ) -> dict[str, Argument]:
+        """Arrays of GPUs as they are; those of the host are copied there and back by the launch."""
+        stream = _stream() or 0
+
+        def find(parameter: Parameter, value: object) -> DeviceArray | None:
+            return device_array(value, parameter.name, stream)
+
+        return prepare(parameters, arguments, find)
+
+    def load(self, artifact: Artifact, program: TileProgram | None = None) -> CudaExecutable:
+        """DSL0802 where the artifact's launch cannot be read. The GPU is asked at the first launch."""
+        return CudaExecutable(artifact)
+
+
+class CudaExecutable:
+    """A kernel on the stream of `dslc.options`, or the current one."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.kernel = CudaKernel(artifact)
+
+    def launch(self, args: Mapping[str, Argument]) -> None:
+        """Enqueue it; with arrays of the host, wait for it."""
+        self.kernel.launch(args, _stream())
+
+    def short_call(self, arguments: Sequence[object]) -> ShortCall | None:
+        """The short way of torch tensors."""
+        return self.kernel.short_call(arguments)
+
+
+def present_target() -> str:
+    """The target of the GPU that is there; DSL0840 without one, DSL0901 where its kind is not known."""
+    device = CudaDevice.get(0)
+    names = [n for n, t in TARGETS.items() if t.family == "cuda"]
+    fitting = [n for n in names if fits(n.partition(":")[2], device.capability)]
+    if not fitting:
+        text = f"there is no target for {device.name}, compute capability {device.architecture}"
+        raise error("DSL0901", text, hint=f"the targets are {', '.join(names)}")
+    return fitting[-1]
+
+
+def _stream() -> int | None:
+    stream = current_settings().stream
+    return None if stream is None else stream_handle(stream)

@@ -1,0 +1,64 @@
+"""A kernel as an operator of torch, which torch.compile keeps whole: `op = dslc.torch_op(lib.gemm)`.
+
+torch learns from the schema what the operator reads and writes, and needs nothing else: it never looks
+into the call.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from dslc.compiler.diagnostics import error
+from dslc.compiler.dtypes import Kind
+from dslc.kernels import Kernel
+from dslc.signature import Parameter
+
+_registered: dict[tuple[str, str], Any] = {}  # torch forgets an operator with its library
+
+
+def torch_op(
+    kernel: Kernel, name: str | None = None, *, namespace: str = "dslc", **tunes: object
+) -> Callable[..., None]:
+    """Register `torch.ops.<namespace>.<name>` and give it; `name` is the kernel's where it is None.
+
+    The operator takes the kernel's parameters in order or by name, outputs included, and returns
+    nothing; `tunes` are the choices of every call. It runs on CUDA tensors where the kernel is compiled
+    for CUDA, else on tensors of the host. DSL0748 where the name is taken or is none.
+    """
+    torch: Any = importlib.import_module("torch")
+    chosen = kernel.name if name is None else name
+    schema = ", ".join(_schema(p, i) for i, p in enumerate(kernel.parameters))
+    key = (namespace, chosen)
+    if key in _registered:
+        text = f"torch has the operator {namespace}::{chosen} already"
+        raise error("DSL0748", text, hint="give another name: torch_op(kernel, 'name')")
+    library = torch.library.Library(namespace, "FRAGMENT")
+    try:
+        library.define(f"{chosen}({schema}) -> ()")
+    except RuntimeError as problem:
+        raise error("DSL0748", f"torch refuses the operator: {problem}") from None
+
+    def run(*arguments: Any, **named: Any) -> None:
+        kernel(*arguments, **named, **tunes)
+
+    def nothing(*arguments: Any, **named: Any) -> None:
+        """What the operator gives where torch runs shapes alone: its outputs exist already."""
+
+    library.impl(chosen, run, "CUDA" if kernel.target.startswith("cuda") else "CPU")
+    torch.library.register_fake(f"{namespace}::{chosen}", nothing, lib=library)
+    _registered[key] = library
+    found: Callable[..., None] = getattr(getattr(torch.ops, namespace), chosen)
+    return found
+
+
+def _schema(parameter: Parameter, number: int) -> str:
+    """A parameter in torch's schema language; `(a!)` marks what is written."""
+    if parameter.dims is not None:
+        kind = f"Tensor(a{number}!)" if parameter.is_written else "Tensor"
+    elif parameter.dtype.kind is Kind.BOOL:
+        kind = "bool"
+    else:
+        kind = "int" if parameter.dtype.is_integer else "float"
+    return f"{kind} {parameter.name}"

@@ -1,0 +1,107 @@
+"""How a CUDA kernel is launched: what an artifact's `launch` says, read strictly.
+
+    {"threads": 256, "grid": ["cdiv(M, 16)", "1", "1"], "cluster": [2, 1, 1],
+     "arguments": [{"kind": "tensor", "name": "x"},
+                   {"kind": "scalar", "name": "eps", "type": "f32"},
+                   {"kind": "value", "value": "N * 2", "type": "i64"},
+                   {"kind": "workspace", "name": "partial"}]}
+
+The arguments are in the order of the kernel's C parameters: addresses for tensors and workspaces,
+scalars and values as numbers of C's type. `grid` has one to three expressions over dims and scalars,
+x first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn, get_args
+
+from dslc.compiler.artifact import Artifact
+from dslc.compiler.diagnostics import error
+
+ArgumentKind = Literal["tensor", "scalar", "value", "workspace"]
+# the C types of scalars and values, as codes of `struct`
+CODES = {
+    "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",
+    "f32": "f", "f64": "d", "bool": "?",
+}  # fmt: skip
+_ADDRESS = "Q"
+_KEYS = {
+    "threads", "grid", "arguments", "cluster", "cooperative", "dependent", "alignment", "resources"
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class KernelArgument:
+    """One C parameter: `text` is a parameter's or workspace's name, or a value's expression."""
+
+    kind: ArgumentKind
+    text: str
+    code: str = _ADDRESS
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A launch.
+
+    `cooperative` asks that all blocks run at once, `dependent` that the kernel may begin before the
+    one before it ends (it waits by griddepcontrol). Addresses are multiples of `alignment`.
+    """
+
+    threads: int
+    grid: tuple[str, ...]
+    arguments: tuple[KernelArgument, ...]
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    cooperative: bool = False
+    dependent: bool = False
+    alignment: int = 16
+
+
+def describe(artifact: Artifact) -> Description:
+    """The artifact's description; DSL0802 where it is not as this module says."""
+    data = artifact.launch
+    if not isinstance(data, Mapping) or not {"threads", "grid", "arguments"} <= set(data) <= _KEYS:
+        _wrong(artifact, f"the keys are {', '.join(sorted(_KEYS))}")
+    params = {p.name: p.dims is not None for p in artifact.signature.params}
+    workspaces = {w.name for w in artifact.workspaces}
+    arguments = tuple(_argument(artifact, a, params, workspaces) for a in data["arguments"])
+    cluster = data.get("cluster", [1, 1, 1])
+    numbers = [data["threads"], data.get("alignment", 16), *cluster]
+    if not all(type(n) is int and n > 0 for n in numbers) or len(cluster) != 3:
+        _wrong(artifact, "threads, cluster and alignment are positive integers")
+    grid = data["grid"]
+    if not 1 <= len(grid) <= 3 or not all(isinstance(g, str) for g in grid):
+        _wrong(artifact, "grid has one to three expressions")
+    return Description(
+        data["threads"],
+        tuple(grid),
+        arguments,
+        (cluster[0], cluster[1], cluster[2]),
+        bool(data.get("cooperative", False)),
+        bool(data.get("dependent", False)),
+        data.get("alignment", 16),
+    )
+
+
+def _argument(
+    artifact: Artifact, data: Any, params: Mapping[str, bool], workspaces: set[str]
+) -> KernelArgument:
+    kind: Any = data.get("kind") if isinstance(data, Mapping) else None
+    if kind not in get_args(ArgumentKind):
+        _wrong(artifact, f"an argument's kind is one of {', '.join(get_args(ArgumentKind))}")
+    text: str = data.get("value" if kind == "value" else "name")
+    code = CODES.get(data.get("type")) if kind in ("scalar", "value") else _ADDRESS
+    known = {
+        "tensor": params.get(text) is True,
+        "scalar": params.get(text) is False,
+        "workspace": text in workspaces,
+        "value": isinstance(text, str),
+    }
+    if not known[kind] or code is None:
+        _wrong(artifact, f"{dict(data)} is no argument of it")
+    return KernelArgument(kind, text, code)
+
+
+def _wrong(artifact: Artifact, what: str) -> NoReturn:
+    raise error("DSL0802", f"the launch of {artifact.name} cannot be read: {what}")

@@ -1,0 +1,139 @@
+"""A GPU: its primary context (the one that torch, CuPy and JAX use), modules and memory."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dslc.compiler.artifact import Artifact
+from dslc.compiler.diagnostics import error
+from dslc.runtime.cuda import driver as cu
+from dslc.runtime.cuda.driver import Driver, load_driver
+
+_BINARY = ".cubin"
+
+
+class CudaDevice:
+    """The GPU of an ordinal; `CudaDevice.get` gives the one object of each."""
+
+    def __init__(self, driver: Driver, ordinal: int) -> None:
+        self.driver = driver
+        self.ordinal = ordinal
+        count = driver.integer("cuDeviceGetCount")
+        if not 0 <= ordinal < count:
+            have = "there is none" if count == 0 else f"the last is {count - 1}"
+            raise error("DSL0840", f"there is no CUDA device {ordinal}: {have}")
+        self.alone = count == 1
+        self.device = driver.integer("cuDeviceGet", ordinal)
+        self.capability = (self.attribute(cu.MAJOR), self.attribute(cu.MINOR))
+        self.context = driver.handle("cuDevicePrimaryCtxRetain", self.device)
+
+    @staticmethod
+    @functools.cache
+    def get(ordinal: int = 0) -> CudaDevice:
+        """The device of this ordinal; DSL0840 where there is none."""
+        return CudaDevice(load_driver(), ordinal)
+
+    @property
+    def name(self) -> str:
+        """What its maker calls it."""
+        text = ctypes.create_string_buffer(256)
+        self.driver.call("cuDeviceGetName", text, len(text), self.device)
+        return text.value.decode(errors="replace")
+
+    @property
+    def architecture(self) -> str:
+        """Its architecture without features: `sm_90`."""
+        return f"sm_{self.capability[0]}{self.capability[1]}"
+
+    def __repr__(self) -> str:
+        return f"<CUDA device {self.ordinal}: {self.name}, {self.architecture}>"
+
+    def attribute(self, number: int) -> int:
+        """A CUdevice_attribute."""
+        return self.driver.integer("cuDeviceGetAttribute", number, self.device)
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make its context the thread's current one inside the block."""
+        self.driver.call("cuCtxPushCurrent", self.context)
+        try:
+            yield
+        finally:
+            self.driver.call("cuCtxPopCurrent", ctypes.byref(ctypes.c_void_p()))
+
+    def is_current(self) -> bool:
+        """Whether its context is the thread's current one."""
+        return self.driver.handle("cuCtxGetCurrent") == self.context
+
+    @contextmanager
+    def between_captures(self) -> Iterator[None]:
+        """Current, and free to allocate and load while this thread captures a graph.
+
+        What runs inside is no part of the graph.
+        """
+        mode = ctypes.c_int(cu.RELAXED)
+        self.driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+        try:
+            with self.current():
+                yield
+        finally:
+            self.driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+
+    def binary_for(self, artifact: Artifact) -> bytes:
+        """The machine code of the artifact that this GPU runs best; DSL0841 where it runs none."""
+        found = {
+            name.removesuffix(_BINARY): content
+            for name, content in artifact.files.items()
+            if name.endswith(_BINARY)
+        }
+        fitting = [a for a in found if fits(a, self.capability)]
+        if not fitting:
+            made = ", ".join(sorted(found)) or "no architecture"
+            raise error(
+                "DSL0841",
+                f"{artifact.name} has machine code for {made}; device {self.ordinal} "
+                f"({self.name}) is {self.architecture}",
+                hint="compile it for this GPU: target='cuda'",
+            )
+        return found[max(fitting, key=_preference)]
+
+    def allocate(self, size: int, *, zero: bool = False) -> int:
+        """The address of new memory; the device has set it to zero when this returns, if asked."""
+        with self.between_captures():
+            address = self.driver.handle("cuMemAlloc", max(1, size))
+            if zero:
+                # The default stream would wait for all others, and break their captures.
+                stream = self.driver.handle("cuStreamCreate", cu.NON_BLOCKING)
+                self.driver.call("cuMemsetD8Async", address, 0, max(1, size), stream)
+                self.driver.call("cuStreamSynchronize", stream)
+                self.driver.call("cuStreamDestroy", stream)
+        return address
+
+    def free(self, address: int) -> None:
+        """Give memory back; the driver waits for what uses it."""
+        with self.between_captures():
+            self.driver.call("cuMemFree", address)
+
+
+def fits(architecture: str, capability: tuple[int, int]) -> bool:
+    """Whether code for an architecture runs on a GPU of a compute capability.
+
+    Plain code runs within its major version from its minor one up, `f` code too (its family), `a` code
+    on exactly its own (CUDA C++ Programming Guide, "Application Compatibility").
+    """
+    digits = architecture.removeprefix("sm_")
+    number = digits.rstrip("af")
+    if not number.isdigit():
+        return False
+    made = divmod(int(number), 10)
+    if digits.endswith("a"):
+        return made == capability
+    return made[0] == capability[0] and made[1] <= capability[1]
+
+
+def _preference(architecture: str) -> tuple[int, str]:
+    number = architecture.removeprefix("sm_")
+    return int(number.rstrip("af")), number

@@ -1,0 +1,212 @@
+"""An artifact for CUDA, ready to be launched on any device that has machine code in it."""
+
+from __future__ import annotations
+
+import struct
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from dslc.compiler.artifact import Artifact, Param
+from dslc.compiler.diagnostics import error
+from dslc.runtime.binding import bind_dims
+from dslc.runtime.buffers import as_array, import_array
+from dslc.runtime.cuda.arrays import (
+    DeviceArray,
+    check_element,
+    device_array,
+    is_torch,
+    refuse_overlaps,
+)
+from dslc.runtime.cuda.description import describe
+from dslc.runtime.cuda.device import CudaDevice
+from dslc.runtime.cuda.functions import load_function
+from dslc.runtime.cuda.plan import Fire, Function, make_fire
+from dslc.runtime.cuda.staging import staging
+from dslc.runtime.cuda.streams import current_stream, stream_handle
+from dslc.runtime.cuda.torch_path import Call, Shape, torch_call
+from dslc.runtime.expression import Number, evaluate, names_of
+from dslc.runtime.packing import pack, packed_shape
+
+_MOST_PLANS = 4096
+_LARGEST_DIM = (1 << 31) - 1
+
+
+class CudaKernel:
+    """A compiled kernel. It touches no driver before its first launch."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.artifact = artifact
+        self.description = describe(artifact)
+        self._params = artifact.signature.params
+        self._functions: dict[int, Function] = {}
+        self._plans: dict[tuple[object, ...], Fire] = {}
+        self._lock = threading.Lock()
+        self._relevant = self._relevant_scalars()
+
+    def launch(self, args: Mapping[str, Any], stream: object = None) -> None:
+        """Enqueue it once over arguments by parameter name; outputs are written in place.
+
+        Arrays are those of a GPU (torch, CuPy, JAX, ...) or of the host, which are copied there and
+        back. Raises DSL075x, DSL076x for arguments that do not fit, DSL084x for the device.
+        """
+        given = None if stream is None else stream_handle(stream)
+        arrays: dict[str, DeviceArray] = {}
+        host: dict[str, np.ndarray[Any, np.dtype[Any]]] = {}
+        for p in self._params:
+            if p.dims is None:
+                continue
+            found = device_array(args[p.name], p.name, given or 0)
+            if found is None:
+                host[p.name] = self._host_array(p, args[p.name])
+            else:
+                check_element(found, p)
+                arrays[p.name] = found
+        device = CudaDevice.get(self._ordinal(arrays))
+        if given is None:
+            given = current_stream(device.ordinal, arrays.values())
+        if not host:
+            self._enqueue(device, given, arrays, args)
+            return
+        written = {p.name for p in self._params if p.mode != "in"}
+        with staging(device, given) as staged:
+            for name, array in host.items():
+                arrays[name] = staged.take(array, written=name in written)
+            self._enqueue(device, given, arrays, args)
+
+    def short_call(self, arguments: Sequence[object]) -> Call | None:
+        """A short way for calls like one that `launch` has run; None where there is none.
+
+        The arguments are as they were passed, in the order of the parameters.
+        """
+        args = {p.name: a for p, a in zip(self._params, arguments, strict=True)}
+        arrays: dict[str, DeviceArray] = {}
+        for p in self._params:
+            if p.dims is not None:
+                array = device_array(args[p.name], p.name) if is_torch(args[p.name]) else None
+                if array is None:
+                    return None
+                arrays[p.name] = array
+        device = CudaDevice.get(self._ordinal(arrays))
+        fire = self._plan(device, arrays, args)
+        constant = {n: args[n] for n in self._relevant}
+        shape = Shape(fire, self._order(), constant, self.description.alignment)
+        return torch_call(self.artifact.signature, arguments, arrays, shape)
+
+    def function_on(self, device: CudaDevice) -> Function:
+        """The kernel loaded on a device."""
+        function = self._functions.get(device.ordinal)
+        if function is None:
+            with self._lock:
+                function = self._functions.get(device.ordinal)
+                if function is None:
+                    function = load_function(device, self.artifact, self.description)
+                    self._functions[device.ordinal] = function
+        return function
+
+    def _enqueue(
+        self, device: CudaDevice, stream: int, arrays: Mapping[str, DeviceArray],
+        args: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        refuse_overlaps(self._params, arrays)
+        self._check_alignment(arrays)
+        fire = self._plan(device, arrays, args)
+        values = [arrays[n].address if n in arrays else _number(args[n]) for n in self._order()]
+        try:
+            fire(stream, *values)
+        except (struct.error, OverflowError) as problem:
+            text = f"a scalar argument of {self.artifact.name} does not fit: {problem}"
+            raise error("DSL0758", text) from None
+
+    def _order(self) -> tuple[str, ...]:
+        kinds = ("tensor", "scalar")
+        return tuple(a.text for a in self.description.arguments if a.kind in kinds)
+
+    def _plan(
+        self, device: CudaDevice, arrays: Mapping[str, DeviceArray], args: Mapping[str, Any]
+    ) -> Fire:
+        scalars = {p.name: _number(args[p.name]) for p in self._params if p.dims is None}
+        key = (
+            device.ordinal,
+            *((a.shape, a.strides, a.element) for a in arrays.values()),
+            *arrays,
+            *(scalars[n] for n in self._relevant),
+        )
+        fire = self._plans.get(key)
+        if fire is None:
+            values = self._bind(arrays, scalars)
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            fire = self._plans[key] = make_fire(self.function_on(device), values)
+        return fire
+
+    def _bind(
+        self, arrays: Mapping[str, DeviceArray], scalars: Mapping[str, Number]
+    ) -> dict[str, Number]:
+        packed = {p.name for p in self._params if p.packed is not None}
+        shapes = {n: None if n in packed else a.shape for n, a in arrays.items()}
+        strides = {n: a.strides for n, a in arrays.items()}
+        values = bind_dims(self.artifact.signature, shapes, strides, scalars)
+        for name in self.artifact.signature.dims:
+            if not 0 <= values[name] <= _LARGEST_DIM:
+                raise error("DSL0843", f"{name} = {values[name]} is more than a kernel can index")
+        for p in self._params:
+            if p.packed is not None:
+                _check_packed(p, arrays[p.name], values)
+        return values
+
+    def _host_array(self, p: Param, value: Any) -> np.ndarray[Any, np.dtype[Any]]:
+        written = p.mode != "in"
+        if p.packed is not None:
+            array = import_array(value, param=p.name, writable=written)
+            codes = p.packed["scheme"] == "row" and array.ndim != 1
+            return pack(array, p.packed) if codes else array
+        return as_array(value, p.dtype, param=p.name, writable=written)
+
+    def _ordinal(self, arrays: Mapping[str, DeviceArray]) -> int:
+        devices = {a.device: name for name, a in reversed(list(arrays.items()))}
+        if len(devices) > 1:
+            places = ", ".join(f"{name} on cuda:{d}" for d, name in sorted(devices.items()))
+            raise error("DSL0765", f"the arguments are on different devices: {places}")
+        return next(iter(devices), 0)
+
+    def _check_alignment(self, arrays: Mapping[str, DeviceArray]) -> None:
+        alignment = self.description.alignment
+        for name, array in arrays.items():
+            if array.address % alignment:
+                raise error(
+                    "DSL0766",
+                    f"argument {name} begins at an address that is no multiple of {alignment} bytes "
+                    f"({array.address % alignment} past one)",
+                    hint="copy it (.clone(), .copy()), or slice at a multiple of that",
+                )
+
+    def _relevant_scalars(self) -> tuple[str, ...]:
+        """The scalar parameters that shapes, requirements, sizes or the grid depend on."""
+        signature = self.artifact.signature
+        texts = [r.condition for r in signature.requires]
+        texts += [t for p in signature.params for t in (*(p.dims or ()), *(p.strides or ()))]
+        texts += [*self.description.grid, *(w.bytes for w in self.artifact.workspaces)]
+        texts += [a.text for a in self.description.arguments if a.kind == "value"]
+        used = {name for text in texts for name in names_of(text)}
+        return tuple(p.name for p in self._params if p.dims is None and p.name in used)
+
+
+def _number(value: Any) -> Number:
+    item = getattr(value, "item", None)
+    number: Number = item() if item is not None else value
+    return number
+
+
+def _check_packed(p: Param, array: DeviceArray, values: Mapping[str, Number]) -> None:
+    """DSL0752 where the bytes of a packed parameter are not as many as its shape takes."""
+    assert p.packed is not None
+    wanted = packed_shape(p.packed, [evaluate(text, values) for text in p.dims or ()])
+    if array.element != "uint8" or array.shape != wanted or array.nbytes != int(np.prod(wanted)):
+        raise error(
+            "DSL0752",
+            f"argument {p.name} is {array.element} of shape {array.shape}, expected its packed bytes: "
+            f"uint8 of shape {wanted}",
+            hint=f'kernel.pack("{p.name}", codes) gives them',
+        )

@@ -1,0 +1,212 @@
+"""A launch made ready: everything that follows from shapes is computed once, addresses are filled in.
+
+The host's cost of a launch is what stays: packing addresses and scalars into a buffer, and one call of
+the driver.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dslc.compiler.artifact import Artifact
+from dslc.compiler.diagnostics import error
+from dslc.runtime.cuda import driver as cu
+from dslc.runtime.cuda.description import Description
+from dslc.runtime.cuda.device import CudaDevice
+from dslc.runtime.cuda.workspace import Workspaces
+from dslc.runtime.expression import Number, evaluate
+
+_SLOT = 8  # bytes of an argument in the buffer
+_RETRIED = frozenset({cu.INVALID_CONTEXT, 400})  # 400: a handle of another context
+Fire = Callable[..., None]
+
+
+class _Frame:
+    """The memory of one launch in preparation: two threads never share one."""
+
+    __slots__ = ("_attributes", "buffer", "config", "parameters", "reference", "stream")
+
+    def __init__(
+        self, size: int, slots: Sequence[int], config: cu.LaunchConfig, attributes: object
+    ) -> None:
+        self.buffer = (ctypes.c_char * size)()
+        base = ctypes.addressof(self.buffer)
+        self.parameters = (ctypes.c_void_p * len(slots))(*(base + _SLOT * s for s in slots))
+        self.config = config
+        self.reference = ctypes.byref(config)
+        self.stream = 0
+        self._attributes = attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A kernel loaded on a device, with what its binary says of it."""
+
+    device: CudaDevice
+    handle: int
+    artifact: Artifact
+    description: Description
+    workspaces: Workspaces
+
+    @property
+    def variable(self) -> list[int]:
+        """The C parameters that a launch fills in, in the order that `fire` takes them."""
+        kinds = [a.kind for a in self.description.arguments]
+        return [i for i, kind in enumerate(kinds) if kind in ("tensor", "scalar")]
+
+
+def make_fire(function: Function, values: Mapping[str, Number]) -> Fire:
+    """`fire(stream, *arguments)`: launch with these dims; addresses and numbers as in `variable`.
+
+    It raises struct.error for a number that C's type cannot hold. DSL0843 for a launch that is larger
+    than the device allows.
+    """
+    grid = [evaluate(text, values) for text in function.description.grid]
+    if math.prod(grid) == 0:
+        return lambda stream, *arguments: None
+    _check_grid(function, grid)
+    fire = _plain(function, grid, values)
+    if function.artifact.workspaces:
+        fire = _with_workspaces(function, fire, values)
+    if not function.device.alone:
+        fire = _switching(function.device, fire)
+    return _synchronous(function, fire) if os.environ.get("DSLC_CUDA_SYNC") == "1" else fire
+
+
+def _plain(function: Function, grid: Sequence[int], values: Mapping[str, Number]) -> Fire:
+    arguments = function.description.arguments
+    spaces = [i for i, a in enumerate(arguments) if a.kind == "workspace"]
+    order = [*function.variable, *sorted(spaces, key=lambda i: _number(function, i))]
+    fixed = [i for i, a in enumerate(arguments) if a.kind == "value"]
+    slot_of = {index: slot for slot, index in enumerate([*order, *fixed])}
+    constants = [_cast(arguments[i].code, evaluate(arguments[i].text, values)) for i in fixed]
+    pack_fixed = struct.Struct(_format([arguments[i].code for i in fixed])).pack_into
+    pack = struct.Struct(_format([arguments[i].code for i in order])).pack_into
+    slots = [slot_of[i] for i in range(len(arguments))]
+    launch, handle = function.device.driver.launch, ctypes.c_void_p(function.handle)
+    frames: list[_Frame] = []
+
+    def new_frame() -> _Frame:
+        config, attributes = _config(function, grid)
+        frame = _Frame(_SLOT * max(1, len(slots)), slots, config, attributes)
+        pack_fixed(frame.buffer, _SLOT * len(order), *constants)
+        return frame
+
+    def fire(stream: int, *given: Number) -> None:
+        try:
+            frame = frames.pop()
+        except IndexError:
+            frame = new_frame()
+        pack(frame.buffer, 0, *given)
+        if frame.stream != stream:
+            frame.config.stream = frame.stream = stream
+        status = launch(frame.reference, handle, frame.parameters, None)
+        if status in _RETRIED:
+            with function.device.current():
+                status = launch(frame.reference, handle, frame.parameters, None)
+        frames.append(frame)
+        if status:
+            raise function.device.driver.failed(f"launching {function.artifact.name}", status)
+
+    return fire
+
+
+def _number(function: Function, index: int) -> int:
+    """The position of a C parameter's workspace among the artifact's."""
+    names = [w.name for w in function.artifact.workspaces]
+    return names.index(function.description.arguments[index].text)
+
+
+def _with_workspaces(function: Function, fire: Fire, values: Mapping[str, Number]) -> Fire:
+    sizes = [evaluate(w.bytes, values) for w in function.artifact.workspaces]
+    used = sorted(
+        _number(function, i)
+        for i, a in enumerate(function.description.arguments)
+        if a.kind == "workspace"
+    )
+    addresses = function.workspaces.addresses
+
+    def fire_with(stream: int, *given: Number) -> None:
+        spaces = addresses(stream, sizes)
+        fire(stream, *given, *(spaces[i] for i in used))
+
+    return fire_with
+
+
+def _switching(device: CudaDevice, fire: Fire) -> Fire:
+    """On a machine with several devices another one's context may be current."""
+
+    def fire_there(stream: int, *given: Number) -> None:
+        if device.is_current():
+            fire(stream, *given)
+        else:
+            with device.current():
+                fire(stream, *given)
+
+    return fire_there
+
+
+def _synchronous(function: Function, fire: Fire) -> Fire:
+    """Wait after every launch, so that a fault is laid at its kernel's door."""
+    device = function.device
+
+    def fire_and_wait(stream: int, *given: Number) -> None:
+        fire(stream, *given)
+        with device.current():
+            if status := device.driver.library.cuStreamSynchronize(stream):
+                raise device.driver.failed(f"running {function.artifact.name}", status)
+
+    return fire_and_wait
+
+
+def _config(function: Function, grid: Sequence[int]) -> tuple[cu.LaunchConfig, object]:
+    d = function.description
+    chosen: list[tuple[int, tuple[int, ...]]] = []
+    if d.cluster != (1, 1, 1):
+        chosen.append((cu.CLUSTER, d.cluster))
+    if d.cooperative:
+        chosen.append((cu.COOPERATIVE, (1,)))
+    if d.dependent:
+        chosen.append((cu.DEPENDENT, (1,)))
+    attributes = (cu.LaunchAttribute * max(1, len(chosen)))()
+    for attribute, (number, value) in zip(attributes, chosen, strict=False):
+        attribute.id = number
+        attribute.value[: len(value)] = value
+    config = cu.LaunchConfig(shared=function.artifact.shared_bytes, count=len(chosen))
+    config.grid[:] = [*grid, 1, 1][:3]
+    config.block[:] = [d.threads, 1, 1]
+    config.attributes = attributes
+    return config, attributes
+
+
+def _check_grid(function: Function, grid: Sequence[int]) -> None:
+    limits = ((1 << 31) - 1, 65535, 65535)
+    for axis, count, limit in zip("xyz", grid, limits, strict=False):
+        if not 0 <= count <= limit:
+            text = f"{function.artifact.name} would need {count} blocks along {axis} of the grid"
+            raise error("DSL0843", f"{text}; the most is {limit}", hint="take larger tiles")
+    for axis, count, cluster in zip("xyz", grid, function.description.cluster, strict=False):
+        if count % cluster:
+            text = f"{function.artifact.name} has {count} blocks along {axis}"
+            raise error("DSL0843", f"{text}, which clusters of {cluster} do not divide")
+
+
+def _format(codes: Sequence[str]) -> str:
+    """The slots of these types, each padded to _SLOT bytes."""
+    return "<" + "".join(f"{c}{_SLOT - struct.calcsize(c)}x" for c in codes)
+
+
+def _cast(code: str, number: int) -> Number:
+    try:
+        struct.pack(f"<{code}", number)
+    except struct.error:
+        text = (
+            f"{number} does not fit in the kernel's parameter of {8 * struct.calcsize(code)} bits"
+        )
+        raise error("DSL0843", text, hint="the dims of this call are too large") from None
+    return number

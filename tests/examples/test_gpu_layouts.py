@@ -1,0 +1,114 @@
+"""The examples laid out for a GPU: the meaning is kept, and conversions are as few as they were."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from calls import TABLE, hold, problem
+from dslc.compiler import interpreter
+from dslc.compiler.ir import TileProgram
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.rewrite import kernels
+from dslc.compiler.ir.traverse import walk
+from dslc.compiler.layout import Conversion, conversion
+from dslc.compiler.passes.gpu_layout import AssignLayouts
+from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.simplify import Simplify
+from dslc.compiler.passes.split import SplitReduction
+from dslc.compiler.targets import find_target
+from elaboration import elaborated
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "layouts"
+TARGET = find_target("cuda:sm_90a")
+LARGE = {"BM": 128, "BN": 128, "BK": 64}
+DECODE = {"BM": 16, "BN": 64, "BK": 128}
+HEAD = {"BS": 64, "BL": 64}
+
+
+def laid_out(
+    kernel: str, dims: dict[str, int], config: dict[str, int] | None = None
+) -> TileProgram:
+    passes = (Simplify(), SplitReduction(), Simplify(), AssignLayouts(TARGET))
+    return run_passes(elaborated(kernel, dims, config), passes)
+
+
+def conversions(program: TileProgram) -> dict[str, int]:
+    """How many conversions of each kind the program has."""
+    kinds: Counter[str] = Counter()
+    for kernel in kernels(program):
+        for stmt in walk(kernel.body):
+            if isinstance(stmt, ins.ConvertLayout):
+                have, want = stmt.x.type.layout, stmt.out.type.layout
+                assert have is not None
+                assert want is not None
+                kinds[conversion(have, want).value] += 1
+    return dict(kinds)
+
+
+def atoms(program: TileProgram) -> list[str | None]:
+    found = [s for k in kernels(program) for s in walk(k.body) if isinstance(s, ins.Dot)]
+    return [dot.atom for dot in found]
+
+
+@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize("kernel", TABLE)
+def test_the_pass_keeps_the_meaning(kernel: str, index: int) -> None:
+    dims = TABLE[kernel][3][index]
+    posed = problem(kernel, dims, {}, seed=index)
+    program = laid_out(kernel, dims)
+    interpreter.run(program, dict(posed.args), interpreter.Options(shuffle=index))
+    hold(posed)
+
+
+# What each example needs: a growing number is a regression, a smaller one good news to write down.
+CONVERSIONS: list[tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = []
+
+
+@pytest.mark.parametrize(("kernel", "config", "dims", "expected"), CONVERSIONS)
+def test_conversions(
+    kernel: str, config: dict[str, int], dims: dict[str, int], expected: dict[str, int]
+) -> None:
+    assert conversions(laid_out(kernel, dims, config)) == expected
+
+
+def test_attention_multiplies_the_weights_where_they_are() -> None:
+    """The scores' layout is that of the second product's operand up to registers."""
+    program = laid_out("attention", {"D": 128}, HEAD)
+    dots = [s for k in kernels(program) for s in walk(k.body) if isinstance(s, ins.Dot)]
+    scores, weighted = dots
+    have, want = scores.out.type.layout, weighted.a.type.layout
+    assert have is not None
+    assert want is not None
+    assert conversion(have, want) in (Conversion.NONE, Conversion.REGISTERS)
+    inside = [s for k in kernels(program) for loop in k.body for s in walk((loop,))
+              if isinstance(loop, ins.For) and isinstance(s, ins.ConvertLayout)]  # fmt: skip
+    assert not inside
+
+
+@pytest.mark.parametrize("kernel", ["gemm", "gemm_i8", "gemm_quantized", "gemm_w4a8_channel"])
+@pytest.mark.parametrize("rows", [16, 64, 128])
+def test_products_are_on_the_matrix_unit(kernel: str, rows: int) -> None:
+    program = laid_out(kernel, {}, {"BM": rows})
+    assert all(atoms(program))
+
+
+GOLDENS = {
+    "w4a16_decode": ("gemm_quantized", DECODE, {}),
+    "w4a16_prefill": ("gemm_quantized", {"BM": 128, "BN": 128, "BK": 64}, {}),
+    "attention": ("attention", HEAD, {"D": 128}),
+    "softmax": ("softmax", {}, {}),
+    "rmsnorm": ("rmsnorm", {}, {"H": 4096}),
+}
+
+
+@pytest.mark.parametrize("name", GOLDENS)
+def test_the_layouts_are_as_the_golden_text_says(name: str, request: pytest.FixtureRequest) -> None:
+    kernel, config, dims = GOLDENS[name]
+    text = print_program(laid_out(kernel, dims, config))
+    golden = GOLDEN / f"{name}.tir"
+    if request.config.getoption("--update-golden"):
+        golden.write_text(text, "utf-8")
+    assert text == golden.read_text("utf-8")

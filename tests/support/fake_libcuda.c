@@ -1,0 +1,128 @@
+/* A stand-in for the CUDA driver, for tests without a GPU: device memory is the host's, and the kernels
+   that it knows by name run on the host when they are launched. What the last launch asked for, and how
+   often things were called, can be read back. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int CUresult;
+typedef struct { int id, pad; int value[16]; } Attribute;
+typedef struct {
+  unsigned grid[3], block[3], shared;
+  void *stream;
+  Attribute *attributes;
+  unsigned count;
+} Config;
+
+static int devices = 1, major = 9, minor = 0, fail_next = 0, capturing = 0;
+static uint64_t capture_number = 0;
+static __thread uint64_t current[64], depth = 1;
+static int64_t allocations = 0, frees = 0, launches = 0, synchronisations = 0, allocated_in_capture = 0;
+static int capture_mode = 0, dynamic_shared = 0;
+static Config last;
+static Attribute last_attributes[8];
+
+
+
+/* The tests' own controls. */
+void fake_reset(int d, int ma, int mi) {
+  devices = d, major = ma, minor = mi, fail_next = 0, capturing = 0, capture_number = 0, depth = 1;
+  current[0] = 0;
+  allocations = frees = launches = synchronisations = allocated_in_capture = 0;
+  capture_mode = dynamic_shared = 0;
+}
+void fake_fail_next(int status) { fail_next = status; }
+void fake_capture(int on) { capturing = on; if (on) ++capture_number; }
+void fake_set_current(uint64_t context) { current[depth - 1] = context; }
+uint64_t fake_current(void) { return current[depth - 1]; }
+int64_t fake_count(const char *what) {
+  if (!strcmp(what, "allocations")) return allocations;
+  if (!strcmp(what, "frees")) return frees;
+  if (!strcmp(what, "launches")) return launches;
+  if (!strcmp(what, "synchronisations")) return synchronisations;
+  if (!strcmp(what, "allocated_in_capture")) return allocated_in_capture;
+  if (!strcmp(what, "dynamic_shared")) return dynamic_shared;
+  if (!strcmp(what, "capture_mode")) return capture_mode;
+  return -1;
+}
+const Config *fake_last(void) { return &last; }
+const Attribute *fake_attributes(void) { return last_attributes; }
+
+CUresult cuInit(unsigned flags) { return 0; }
+CUresult cuDriverGetVersion(int *v) { *v = 13000; return 0; }
+CUresult cuDeviceGetCount(int *n) { *n = devices; return 0; }
+CUresult cuDeviceGet(int *d, int ordinal) { *d = ordinal; return 0; }
+CUresult cuDeviceGetName(char *name, int n, int d) { strncpy(name, "Fake GPU", n); return 0; }
+CUresult cuDeviceGetAttribute(int *v, int a, int d) {
+  *v = a == 75 ? major : a == 76 ? minor : a == 97 ? 232448 : a == 1 ? 1024 : a == 95 ? 1 : a == 16 ? 132 : 0;
+  return 0;
+}
+CUresult cuDevicePrimaryCtxRetain(uint64_t *c, int d) { *c = 1000 + d; return 0; }
+CUresult cuCtxGetCurrent(uint64_t *c) { *c = current[depth - 1]; return 0; }
+CUresult cuCtxSetCurrent(uint64_t c) { current[depth - 1] = c; return 0; }
+CUresult cuCtxPushCurrent_v2(uint64_t c) { current[depth++] = c; return 0; }
+CUresult cuCtxPopCurrent_v2(uint64_t *c) { *c = current[--depth]; return 0; }
+
+/* A module is the image's text: the name of a kernel below. A function is a module and its context. */
+typedef struct { char name[64]; uint64_t context; } Function;
+CUresult cuModuleLoadData(void **m, const void *image) { *m = strdup(image); return 0; }
+CUresult cuModuleUnload(void *m) { free(m); return 0; }
+CUresult cuModuleGetFunction(Function **f, char *module, const char *name) {
+  if (!strstr(module, name)) return 500;
+  *f = calloc(1, sizeof(Function));
+  strncpy((*f)->name, name, 63);
+  (*f)->context = current[depth - 1];
+  return 0;
+}
+CUresult cuFuncGetAttribute(int *v, int a, Function *f) { *v = a == 0 ? 512 : 0; return 0; }
+CUresult cuFuncSetAttribute(Function *f, int a, int v) { if (a == 8) dynamic_shared = v; return 0; }
+
+CUresult cuMemAlloc_v2(uint64_t *p, size_t n) {
+  ++allocations;
+  if (capturing) { ++allocated_in_capture; if (capture_mode != 2) return 900; }
+  *p = (uint64_t)aligned_alloc(256, (n + 255) / 256 * 256);
+  memset((void *)*p, 0xcd, n);
+  return 0;
+}
+CUresult cuMemFree_v2(uint64_t p) { ++frees; free((void *)p); return 0; }
+CUresult cuMemcpyHtoDAsync_v2(uint64_t d, const void *s, size_t n, void *stream) { memcpy((void *)d, s, n); return 0; }
+CUresult cuMemcpyDtoHAsync_v2(void *d, uint64_t s, size_t n, void *stream) { memcpy(d, (void *)s, n); return 0; }
+CUresult cuMemcpyHtoD_v2(uint64_t d, const void *s, size_t n) { memcpy((void *)d, s, n); return 0; }
+CUresult cuMemcpyDtoH_v2(void *d, uint64_t s, size_t n) { memcpy(d, (void *)s, n); return 0; }
+CUresult cuMemsetD8Async(uint64_t d, unsigned char c, size_t n, void *stream) { memset((void *)d, c, n); return 0; }
+CUresult cuStreamCreate(void **s, unsigned flags) { *s = malloc(1); return 0; }
+CUresult cuStreamDestroy_v2(void *s) { free(s); return 0; }
+CUresult cuStreamSynchronize(void *s) { ++synchronisations; return 0; }
+CUresult cuStreamGetCaptureInfo_v2(void *s, int *status, uint64_t *id, void *g, void *d, void *n) {
+  *status = capturing, *id = capture_number;
+  return 0;
+}
+CUresult cuThreadExchangeStreamCaptureMode(int *mode) { int old = capture_mode; capture_mode = *mode; *mode = old; return 0; }
+CUresult cuPointerGetAttribute(int *v, int a, uint64_t p) { *v = 0; return 0; }
+CUresult cuGetErrorName(int e, const char **s) { *s = e == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_FAKE"; return 0; }
+CUresult cuGetErrorString(int e, const char **s) { *s = "as the test asked"; return 0; }
+
+/* The kernels: y = x * s, and y = what a workspace holds. */
+static void scale(void **p) {
+  const float *x = *(const float **)p[0];
+  float *y = *(float **)p[1], s = *(float *)p[2];
+  int n = *(int *)p[3];
+  for (int i = 0; i < n; ++i) y[i] = x[i] * s;
+}
+static void count(void **p) {
+  float *y = *(float **)p[0];
+  int64_t n = *(int64_t *)p[1];
+  int *space = *(int **)p[2];
+  for (int64_t i = 0; i < n; ++i) y[i] = (float)space[i];
+}
+
+CUresult cuLaunchKernelEx(const Config *config, Function *f, void **parameters, void **extra) {
+  if (fail_next) { int status = fail_next; fail_next = 0; return status; }
+  if (f->context != current[depth - 1]) return current[depth - 1] ? 400 : 201;
+  ++launches;
+  last = *config;
+  memcpy(last_attributes, config->attributes, config->count * sizeof(Attribute));
+  if (!strcmp(f->name, "scale")) scale(parameters);
+  if (!strcmp(f->name, "count")) count(parameters);
+  return 0;
+}
