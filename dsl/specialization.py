@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from dslc.arguments import Argument, Array, dim_size, prepare
+from dslc.arguments import Argument, Array, dim_size, known_dims, prepare
 from dslc.compiler.diagnostics import did_you_mean, error
 from dslc.compiler.manifest import plain_choice
 from dslc.packing import as_stored, pack, unpack
@@ -83,7 +83,11 @@ class Specialization:
             if size is not None and size != value:
                 text = f"{self.name}: {dim} is {size} in the arguments, not {value} as stated"
                 raise error("DSL0743", text)
-        stored = {p.name: as_stored(p, s, _array(ready, p)) for p, s in self._low_bit}
+
+        def sizes() -> Mapping[str, int]:
+            return {**known_dims(self.parameters, ready), **self.fixed}
+
+        stored = {p.name: as_stored(p, s, _array(ready, p), sizes) for p, s in self._low_bit}
         self._executable.launch({**ready, **stored} if stored else ready)
 
     def source(self, stage: str = "final") -> str:

@@ -12,7 +12,16 @@ from collections.abc import Callable
 
 from dslc.checker.emit import Emitter
 from dslc.checker.failure import fail
-from dslc.checker.items import EXPRESSIONS, Item, Number, describe, is_number, is_scalar, is_weak, shape_text
+from dslc.checker.items import (
+    EXPRESSIONS,
+    Item,
+    Number,
+    describe,
+    is_number,
+    is_scalar,
+    is_weak,
+    shape_text,
+)
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import BOOL, F32, INDEX, DType, Kind
 from dslc.compiler.ir import Value

@@ -105,7 +105,10 @@ def test_dtypes_compare_at_compile_time():
 
 @pytest.mark.parametrize("start", ["n", "n * 4", "k", "-n", "(n + 1) * 4", "m // 2 * 16"])
 def test_a_slice_from_a_typed_integer_has_its_length(start):
-    body = f"m = i[3]\nk = m * 16\ny[0, 0:8] = x[0, {start} : {start} + 8]\ny[0, {start} : 8 + {start}] = x[0, 0:8]"
+    body = f"""m = i[3]
+k = m * 16
+y[0, 0:8] = x[0, {start} : {start} + 8]
+y[0, {start} : 8 + {start}] = x[0, 0:8]"""
     stores = every(statements(body, HEAD), ins.Store)
     assert [s.x.type.shape for s in stores] == [(8,), (8,)]
 
