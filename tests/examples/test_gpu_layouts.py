@@ -64,7 +64,34 @@ def test_the_pass_keeps_the_meaning(kernel: str, index: int) -> None:
 
 
 # What each example needs: a growing number is a regression, a smaller one good news to write down.
-CONVERSIONS: list[tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = []
+CONVERSIONS: list[tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = [
+    ("softmax", {}, {}, {}),
+    ("rmsnorm", {}, {"H": 4096}, {}),
+    ("layernorm", {}, {"H": 4096}, {}),
+    ("rope", {}, {"D": 128}, {}),
+    ("rope_interleaved", {}, {"D": 128}, {}),
+    ("swiglu", {}, {}, {}),
+    ("vector_add", {}, {}, {}),
+    ("gemm", {}, {}, {"shared": 1}),
+    ("gemm", LARGE, {}, {"shared": 1}),
+    ("gemm", {"BM": 16}, {}, {}),
+    ("gemm_i8", {}, {}, {}),
+    ("gemm_residual", {}, {}, {"shared": 1}),
+    ("gemm_quantized", DECODE, {}, {"shuffle": 1}),
+    ("gemm_quantized", LARGE, {}, {"shared": 1}),
+    ("gemm_quantized_zeros", {**DECODE, "BK": 64}, {}, {"shuffle": 1}),
+    ("gemm_quantized_zeros", LARGE, {}, {"shared": 1}),
+    ("splitk_bias", {}, {}, {}),
+    ("attention", HEAD, {"D": 128}, {"shared": 1}),
+    ("attention", {"BS": 16, "BL": 64}, {"D": 128}, {"shuffle": 1}),
+    ("attention", {"BS": 128, "BL": 128}, {"D": 128}, {"shared": 1}),
+    ("lowrank", {}, {"R": 64}, {"shared": 2}),
+    ("quantize_rows", {}, {}, {}),
+    ("gemm_w4a8_channel", {}, {}, {}),
+    ("gemm_w4a8_group", {}, {}, {}),
+    ("tilus_plain", {}, {}, {}),
+    ("tilus_pipelined", {}, {}, {}),
+]
 
 
 @pytest.mark.parametrize(("kernel", "config", "dims", "expected"), CONVERSIONS)
@@ -74,9 +101,10 @@ def test_conversions(
     assert conversions(laid_out(kernel, dims, config)) == expected
 
 
-def test_attention_multiplies_the_weights_where_they_are() -> None:
+@pytest.mark.parametrize("rows", [16, 64, 128])
+def test_attention_multiplies_the_weights_where_they_are(rows: int) -> None:
     """The scores' layout is that of the second product's operand up to registers."""
-    program = laid_out("attention", {"D": 128}, HEAD)
+    program = laid_out("attention", {"D": 128}, {"BS": rows, "BL": 64})
     dots = [s for k in kernels(program) for s in walk(k.body) if isinstance(s, ins.Dot)]
     scores, weighted = dots
     have, want = scores.out.type.layout, weighted.a.type.layout
