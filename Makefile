@@ -44,6 +44,8 @@ system-packages:
 
 $(VENV)/.ready: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "dslc needs Python 3.11, 3.12 or 3.13; none is in PATH"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || { \
+	  echo "$(PYTHON) does not run, or is not Python 3.11, 3.12 or 3.13"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "$(PYTHON) has no venv module: on Debian and Ubuntu, apt install python3-venv"; exit 1; }
 	@echo "setting up $(VENV) with $(PYTHON) (once)"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,24 @@ def test_kernels_compile(document: str) -> None:
     for source in found:
         findings = check_source(source, document)
         assert not [d for d in findings if d.severity is Severity.ERROR]
+
+
+def test_the_readme_runs(tmp_path: Path) -> None:
+    (kernel,) = blocks("README.md", "tile")
+    (tmp_path / "w4a16.tile").write_text(kernel, encoding="utf-8")
+    use = """
+x, y = np.ones((5, 7), np.float32), np.zeros((5, 7), np.float32)
+scale(x, 2.5, y)
+assert (y == 2.5).all()
+expected = a.astype(np.float32) @ weights
+assert np.abs(c - expected).max() < 0.2 * np.abs(expected).max()
+"""
+    script = "\n".join([*blocks("README.md", "python"), use])
+    (tmp_path / "readme.py").write_text(script, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "readme.py"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_architecture_shows_real_ir() -> None:

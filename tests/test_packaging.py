@@ -104,7 +104,8 @@ def test_the_wheel_holds_every_source(built: Path) -> None:
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    assert not {module_path(p) for p in sources()} - names
+    missing = {module_path(p) for p in sources()} - names
+    assert not missing
     assert not [n for n in names if n.startswith(("tests/", "examples/", "dsl/", "compiler/"))]
     assert any(n.endswith("/LICENSE") for n in names)
 
@@ -113,7 +114,8 @@ def test_the_source_archive_can_build_again(built: Path) -> None:
     (archive,) = built.glob("*.tar.gz")
     with tarfile.open(archive) as tar:
         names = {n.partition("/")[2] for n in tar.getnames()}
-    assert not {p.relative_to(ROOT).as_posix() for p in sources()} - names
+    missing = {p.relative_to(ROOT).as_posix() for p in sources()} - names
+    assert not missing
     assert {"pyproject.toml", "README.md", "LICENSE"} <= names
 
 

@@ -40,8 +40,8 @@ def _no_cache(monkeypatch):
 def gemv(request, monkeypatch):
     """The kernel compiled with w as codes, and with storage that a pass has chosen."""
     shared = dslc.building.shared_passes
-    if request.param == "tiles":
-        passes = lambda target: (*shared(target), LowBit())  # noqa: E731
+    if request.param == "codes":
+        passes = lambda target: tuple(p for p in shared(target) if not isinstance(p, LowBit))  # noqa: E731
         monkeypatch.setattr(dslc.building, "shared_passes", passes)
 
     def compiled(dtype):
@@ -119,8 +119,9 @@ kernel line(w: i4[K], y: out i4[K]):
 @pytest.mark.parametrize("choose", [False, True])
 def test_signed_codes_may_come_as_bytes(monkeypatch, choose):
     shared = dslc.building.shared_passes
-    if choose:
-        monkeypatch.setattr(dslc.building, "shared_passes", lambda t: (*shared(t), LowBit()))
+    if not choose:
+        plain = lambda target: tuple(p for p in shared(target) if not isinstance(p, LowBit))  # noqa: E731
+        monkeypatch.setattr(dslc.building, "shared_passes", plain)
     kernel = dslc.compile(PLAIN_LINE).line
     codes = random_codes("i4", 24)
     for w in (codes, codes.view(np.uint8), kernel.pack("w", codes)):

@@ -37,6 +37,9 @@ class DType:
     exponent: int = 0
     mantissa: int = 0
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # equal dtypes have one name; expressions hash theirs all the time
+
     def __str__(self) -> str:
         return self.name
 

@@ -263,7 +263,10 @@ class Store:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AtomicAdd:
-    """region += x, each element atomically; `out`, if any, is what stood there before."""
+    """region += x, each element atomically; `out`, if any, is what stood there before.
+
+    With an `out` it also publishes the turn's earlier writes and sees what others published so.
+    """
 
     region: Region
     x: Value

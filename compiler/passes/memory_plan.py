@@ -107,7 +107,10 @@ def describe_plan(program: TileProgram) -> str:
             for live in Liveness(kernel.body).lives
             if live.memory.offset is not None
         ]
-        total = max((p.end for p in plan), default=0)
+        if not plan:
+            parts.append(f"kernel {kernel.name}: no buffers\n")
+            continue
+        total = max(p.end for p in plan)
         apart = sum(p.size for p in plan)
         parts.append(
             f"kernel {kernel.name}: {total} bytes, {apart} without sharing\n{_table(plan)}"

@@ -15,6 +15,7 @@ from dslc.compiler.ir.printer import print_program
 from dslc.compiler.ir.program import TileProgram
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.passes.bounds import Bounds
+from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.memory_plan import MemoryPlan
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.split import SplitReduction
@@ -56,6 +57,8 @@ def shared_passes(target: Target = INTERP) -> tuple[Pass, ...]:
         Simplify(),
         SplitReduction(),
         Simplify(),
+        Bounds(),
+        LowBit(target.warp_size),
         Bounds(),
         MemoryPlan(shared.bytes if shared else None),
     )

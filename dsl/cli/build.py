@@ -67,6 +67,8 @@ def command(
     kernels = picked_kernels(library, name, file)
     config = parse_definitions(choices, "--set")
     made = [k.specialize(**_own(k, config, kernels)) for k in kernels]
+    for one in made:
+        current().note(repr(one), level=1)
     if emit:
         _write("\n".join(m.source(emit).rstrip("\n") + "\n" for m in made), output)
         return ExitCode.OK

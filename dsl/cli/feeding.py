@@ -16,6 +16,7 @@ from dslc.runtime.expression import evaluate
 if TYPE_CHECKING:
     from dslc.compiler.artifact import Param
     from dslc.kernels import Kernel
+    from dslc.signature import Parameter
     from dslc.specialization import Specialization
 
 
@@ -48,27 +49,8 @@ def feed(
     DSL0911 for an input that is no parameter, DSL0913 for a dim without a size, DSL0915 for a scalar
     without a value.
     """
-    names = [p.name for p in kernel.parameters]
-    for name in given:
-        if name not in names:
-            hint = did_you_mean(name, names) or f"its parameters are {', '.join(names)}"
-            raise error("DSL0911", f"{kernel.name} has no parameter {name}", hint=hint)
-    for name in dims:
-        if name not in kernel.dims:
-            hint = (
-                did_you_mean(name, kernel.dims)
-                or f"its dims are {', '.join(kernel.dims) or 'none'}"
-            )
-            raise error("DSL0910", f"--dim {name}: {kernel.name} has no dim {name}", hint=hint)
-    sizes = dict(dims)
-    for parameter in kernel.parameters:
-        array = given.get(parameter.name)
-        if isinstance(array, np.ndarray) and len(parameter.dims or ()) == array.ndim:
-            sizes |= {
-                d: int(n)
-                for d, n in zip(parameter.dims or (), array.shape, strict=True)
-                if d in kernel.dims and d not in dims
-            }
+    _check_names(kernel, given, dims)
+    sizes = _known_sizes(kernel, given) | dict(dims)
     made = kernel.specialize_for(sizes, config)
     sizes |= made.fixed
     _require_sizes(kernel, [d for d in kernel.dims if d not in sizes])
@@ -80,6 +62,45 @@ def feed(
     dtypes = {p.name: p.dtype for p in kernel.parameters}
     written = tuple(p.name for p in kernel.parameters if p.is_written)
     return made, Feed(arguments, dtypes, written)
+
+
+def _check_names(kernel: Kernel, given: Iterable[str], dims: Mapping[str, int]) -> None:
+    names = [p.name for p in kernel.parameters]
+    for name in given:
+        if name not in names:
+            hint = did_you_mean(name, names) or f"its parameters are {', '.join(names)}"
+            raise error("DSL0911", f"{kernel.name} has no parameter {name}", hint=hint)
+    known = ", ".join(kernel.dims) or "none"
+    for name, size in dims.items():
+        if name not in kernel.dims:
+            hint = did_you_mean(name, kernel.dims) or f"its dims are {known}"
+            raise error("DSL0910", f"--dim {name}: {kernel.name} has no dim {name}", hint=hint)
+        if size < 0:
+            raise error("DSL0910", f"--dim {name}={size}: a size is not negative")
+
+
+def _known_sizes(kernel: Kernel, given: Mapping[str, Array | Scalar]) -> dict[str, int]:
+    """The dims that are axes of given arrays."""
+    sizes: dict[str, int] = {}
+    for parameter in kernel.parameters:
+        array = given.get(parameter.name)
+        _check_kind(parameter, array)
+        if isinstance(array, np.ndarray) and len(parameter.dims or ()) == array.ndim:
+            axes = zip(parameter.dims or (), array.shape, strict=True)
+            sizes |= {d: int(n) for d, n in axes if d in kernel.dims}
+    return sizes
+
+
+def _check_kind(parameter: Parameter, given: Array | Scalar | None) -> None:
+    is_array = isinstance(given, np.ndarray)
+    if given is None or is_array == (parameter.dims is not None):
+        return
+    if is_array:
+        text = f"--input {parameter.name}: an array, but {parameter} is a scalar"
+        raise error("DSL0911", text, hint=f"write --input {parameter.name}=NUMBER")
+    raise error(
+        "DSL0911", f"--input {parameter.name}={given}: the tensor {parameter} comes from a file"
+    )
 
 
 def _require_sizes(kernel: Kernel, missing: Iterable[str]) -> None:

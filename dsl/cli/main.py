@@ -93,6 +93,16 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def run(argv: list[str]) -> int:
     """Run the command line in this process and give its exit code."""
+    try:
+        return _run(argv)
+    except Exception as defect:
+        from dslc.cli.crash import report_crash
+
+        return report_crash(defect, argv)
+
+
+def _run(argv: list[str]) -> int:
+    """Run, and answer for everything that is no defect."""
     from dslc.compiler.diagnostics import DiagnosticError
 
     session = Session()
@@ -116,10 +126,14 @@ def run(argv: list[str]) -> int:
     except BrokenPipeError:
         _close_stdout()
         return ExitCode.OK
-    except Exception as defect:
-        from dslc.cli.crash import report_crash
-
-        return report_crash(defect, argv)
+    except MemoryError as failure:
+        click.echo(f"dslc: out of memory: {failure}".rstrip(": "), err=True)
+        return ExitCode.USAGE
+    except OSError as failure:
+        if failure.filename is None:
+            raise
+        click.echo(f"dslc: {failure.filename}: {failure.strerror}", err=True)
+        return ExitCode.USAGE
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

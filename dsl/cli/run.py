@@ -109,6 +109,7 @@ def command(
         config=parse_definitions(choices, "--set"),
         seed=seed,
     )
+    current().note(repr(made), level=1)
     files = _output_files(outputs, fed)
     results, seconds = _timed(made, fed, shuffle, repeat)
     _print_outputs(fed, results)

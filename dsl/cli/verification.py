@@ -70,9 +70,12 @@ def interpret(made: Specialization, stage: str, fed: Feed, shuffle: int | None) 
     """The outputs of a stage's IR on the interpreter."""
     from dslc.compiler.interpreter import Options, run
     from dslc.compiler.ir.parser import parse_program
+    from dslc.runtime.packing import pack
 
     program = parse_program(made.source(stage), f"<{stage}>")
     arguments: dict[str, Any] = fed.fresh()
+    for param in program.packed:  # a pass has chosen how these are stored
+        arguments[param.name] = pack(arguments[param.name], param.storage.to_data())
     run(program, arguments, Options(shuffle=shuffle))
     return {name: arguments[name] for name in fed.written}
 

@@ -123,6 +123,14 @@ def test_a_defect_is_one_line_and_a_file(
     assert file.read_text().startswith("dslc ")
 
 
+def test_a_place_that_cannot_be_written_is_no_defect(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "missing" / "picture.svg"
+    assert run(["layout", "local(2)", "--svg", str(file)]) == 2
+    assert f"dslc: {file}: No such file or directory" in capsys.readouterr().err
+
+
 def test_an_interrupt_is_quiet(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,12 +13,15 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.printer import print_program
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.traverse import walk
+from dslc.compiler.ir.verify import verify
 from dslc.compiler.layout import Conversion, conversion
 from dslc.compiler.passes.gpu_layout import AssignLayouts
+from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.split import SplitReduction
 from dslc.compiler.targets import find_target
+from dslc.runtime import packing
 from elaboration import elaborated
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "layouts"
@@ -121,6 +124,20 @@ def test_attention_multiplies_the_weights_where_they_are(rows: int) -> None:
 def test_products_are_on_the_matrix_unit(kernel: str, rows: int) -> None:
     program = laid_out(kernel, {}, {"BM": rows})
     assert all(atoms(program))
+
+
+@pytest.mark.parametrize("config", [DECODE, LARGE, {"BM": 16, "BN": 128, "BK": 32}])
+def test_weights_are_stored_as_the_matrix_unit_wants_them(config: dict[str, int]) -> None:
+    """The low-bit pass packs by the operand's layout: no thread's bits are moved after the load."""
+    dims = {"M": 21, "N": 140, "K": 256}
+    program = LowBit()(laid_out("gemm_quantized", dims, config))
+    verify(program)
+    (weights,) = program.packed
+    assert weights.storage.word_bytes == 16
+    posed = problem("gemm_quantized", dims, {}, seed=5)
+    packed = packing.pack(posed.args["w"], weights.storage.to_data())
+    interpreter.run(program, {**posed.args, "w": packed}, interpreter.Options())
+    hold(posed)
 
 
 GOLDENS = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from calls import TABLE, hold, problem
 from dslc.compiler import interpreter
-from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.pipeline import Stage, run_passes, shared_passes
 from dslc.runtime import packing
 from elaboration import elaborated
@@ -16,8 +15,7 @@ from elaboration import elaborated
 def test_every_pass_keeps_the_meaning(kernel: str, index: int) -> None:
     dims = TABLE[kernel][3][index]
     stages: list[Stage] = []
-    *first, plan = shared_passes()
-    run_passes(elaborated(kernel, dims), (*first, LowBit(), plan), observers=[stages.append])
+    run_passes(elaborated(kernel, dims), shared_passes(), observers=[stages.append])
     for stage in stages:
         posed = problem(kernel, dims, {}, seed=stage.number)
         args = dict(posed.args)

@@ -38,6 +38,7 @@ SOUP = st.lists(
 @example("not a == b")
 @example("- a ** - b ** 2")
 @example("( a , )")
+@example("a ,")
 @example("a if b else f if 1 else 2")
 @settings(deadline=None, max_examples=500)
 def test_an_expression_means_what_python_reads(text: str) -> None:

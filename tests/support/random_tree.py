@@ -154,11 +154,19 @@ def through_python(text: str) -> tree.Expr | None:
         node = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
+    if isinstance(node, ast.Tuple) and not _in_parentheses(text):
+        return None  # `a, b` alone is a statement's, not an expression's
     reader = BodyReader(Source(text.split("\n"), "python"), lambda *_: None, lambda _: None)
     try:
         return reader.expr(node)
     except DiagnosticError:
         return None
+
+
+def _in_parentheses(text: str) -> bool:
+    """Whether a tuple is written with its parentheses: in a list it then stays one item."""
+    listed = ast.parse(f"[{text}\n]", mode="eval").body
+    return isinstance(listed, ast.List) and [type(i) for i in listed.elts] == [ast.Tuple]
 
 
 def nodes(node: object) -> Iterator[Any]:

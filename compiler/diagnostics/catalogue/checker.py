@@ -3,7 +3,8 @@
 ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0201": (
         "unknown name",
-        """A name is read that nothing has defined: no parameter, dim, constant, assignment above, function
+        """\
+A name is read that nothing has defined: no parameter, dim, constant, assignment above, function
 or dtype has it.
 
 Wrong:   y = ex(x)
@@ -11,7 +12,8 @@ Right:   y = exp(x)""",
     ),
     "DSL0202": (
         "two dtypes meet",
-        """Elementwise operations, stores and dot take operands of one dtype; nothing converts by itself, since
+        """\
+Elementwise operations, stores and dot take operands of one dtype; nothing converts by itself, since
 a conversion may lose bits or cost instructions. Plain numbers and index scalars (dims, loop
 variables) take the dtype of what they meet.
 
@@ -20,7 +22,8 @@ Right:   acc + cast(x, f32)""",
     ),
     "DSL0203": (
         "shapes do not fit",
-        """Shapes meet as in NumPy: aligned on the right, extents equal or 1. Reshaping keeps the number of
+        """\
+Shapes meet as in NumPy: aligned on the right, extents equal or 1. Reshaping keeps the number of
 elements.
 
 Wrong:   a[64, 32] + b[64]
@@ -28,7 +31,8 @@ Right:   a + b[:, None]""",
     ),
     "DSL0204": (
         "a tile's extent is not a positive constant",
-        """A tile has a shape known at compile time, so the difference of the two ends of a slice must be a
+        """\
+A tile has a shape known at compile time, so the difference of the two ends of a slice must be a
 constant after simplification, and at least 1.
 
 Wrong:   x[i : j]
@@ -36,7 +40,8 @@ Right:   x[i : i + BM]""",
     ),
     "DSL0205": (
         "wrong arguments of a function",
-        """A function was given too many or too few arguments, one twice, or a keyword that it does not have.
+        """\
+A function was given too many or too few arguments, one twice, or a keyword that it does not have.
 The hint shows its parameters.
 
 Wrong:   zeros(f32)
@@ -44,7 +49,8 @@ Right:   zeros(f32, [BM, BN])""",
     ),
     "DSL0206": (
         "must be known at compile time",
-        """Shapes, axes, dtypes, layouts, constants and tuning choices decide the code that is generated and so
+        """\
+Shapes, axes, dtypes, layouts, constants and tuning choices decide the code that is generated and so
 must be constants: numbers, const, tune, fixed dims, and arithmetic of these.
 
 Wrong:   zeros(f32, [m, BN])       # m is a loop variable
@@ -52,7 +58,8 @@ Right:   zeros(f32, [BM, BN])""",
     ),
     "DSL0207": (
         "a dim whose value cannot be found",
-        """A dim is bound at the call by a tensor that has it as the whole extent of an axis. A dim that stands
+        """\
+A dim is bound at the call by a tensor that has it as the whole extent of an axis. A dim that stands
 only inside an expression cannot be solved for.
 
 Wrong:   kernel k(s: f16[K // 128, N], ...)        # no tensor has an axis K
@@ -60,7 +67,8 @@ Right:   give a tensor an axis K, or fix it with -D K=4096""",
     ),
     "DSL0208": (
         "a loop changes the type of what it carries",
-        """A name that is assigned in a loop and read again in the next turn, or after the loop, is carried: it
+        """\
+A name that is assigned in a loop and read again in the next turn, or after the loop, is carried: it
 must have the same dtype and shape before the loop and after each turn.
 
 Wrong:   acc = 0.0
@@ -69,12 +77,14 @@ Right:   acc = zeros(f32, [BM, BK])""",
     ),
     "DSL0209": (
         "a name that may have no value",
-        """The name is assigned only in one branch of an if, or only inside a loop, which may run no turn at
+        """\
+The name is assigned only in one branch of an if, or only inside a loop, which may run no turn at
 all. Give it a value before.""",
     ),
     "DSL0210": (
         "a tile where a scalar is needed",
-        """if, while, assert, and, or, not and `a if c else b` decide one thing for the whole turn and take
+        """\
+if, while, assert, and, or, not and `a if c else b` decide one thing for the whole turn and take
 scalars. Elements are chosen with where(cond, a, b) and combined with & | ~; any and all reduce a tile
 of bools to a scalar.
 
@@ -83,7 +93,8 @@ Right:   y = where(x > 0, x, 0)""",
     ),
     "DSL0211": (
         "a parameter used against its direction",
-        """A parameter without `out` or `inout` is read only; an `out` parameter is written only: its elements
+        """\
+A parameter without `out` or `inout` is read only; an `out` parameter is written only: its elements
 are undefined when the kernel begins. Scalars are never written.
 
 Wrong:   kernel k(x: f16[N]): x[0:8] = ...
@@ -91,7 +102,8 @@ Right:   kernel k(x: inout f16[N]): ...""",
     ),
     "DSL0212": (
         "a subscript that cannot be",
-        """A tensor takes an integer or a slice per axis; `...` and axes left out mean `:`. Tiles are sliced by
+        """\
+A tensor takes an integer or a slice per axis; `...` and axes left out mean `:`. Tiles are sliced by
 constants. Rows chosen by a tile of ids are read with gather.
 
 Wrong:   table[ids, 0:64]
@@ -106,7 +118,8 @@ Right:   dot(a[16, 64], b[64, 128])""",
     ),
     "DSL0214": (
         "an operation that the dtype does not have",
-        """Floats of 8 bits and fewer, e8m0 and tf32 are for loads, stores, casts, views and dot. Integers are
+        """\
+Floats of 8 bits and fewer, e8m0 and tf32 are for loads, stores, casts, views and dot. Integers are
 divided with //; bools know & | ^ ~ and comparisons; floats have no bitwise operations.
 
 Wrong:   x / 2          # x: i32
@@ -114,7 +127,8 @@ Right:   x // 2, or cast(x, f32) / 2""",
     ),
     "DSL0215": (
         "misuse of parallel, grid or range",
-        """A kernel has at most one parallel nest, outermost, with nothing after it and only scalars before it;
+        """\
+A kernel has at most one parallel nest, outermost, with nothing after it and only scalars before it;
 or grid(x, y) as its first statement. A for loop goes over range(...) with integer bounds.
 
 Wrong:   for m in parallel(range(0, M, BM)):
@@ -123,78 +137,95 @@ Right:   for m, n in parallel(range(0, M, BM), range(0, N, BN)): ...""",
     ),
     "DSL0216": (
         "an assignment or declaration that cannot be",
-        """Declarations (const, tune, require) come first in a kernel; a name is declared once; dims, tensors and
+        """\
+Declarations (const, tune, require) come first in a kernel; a name is declared once; dims, tensors and
 buffers keep their names. Tiles are values and are not written in part: use a buffer or where.""",
     ),
     "DSL0217": (
         "a condition that never holds",
-        """A require or an assert was decided at compile time, and it fails for these constants, choices and
+        """\
+A require or an assert was decided at compile time, and it fails for these constants, choices and
 fixed dims.""",
     ),
     "DSL0218": (
         "not one of the choices of a tune",
-        """A tune takes one of the values that the kernel lists. Add the value to the list if the kernel is right
+        """\
+A tune takes one of the values that the kernel lists. Add the value to the list if the kernel is right
 with it: tune BM = 16 | 64 | 96.""",
     ),
     "DSL0219": (
         "a call or expression that does nothing or cannot be called",
-        """Only functions are called; an expression stands alone only if it has an effect.
+        """\
+Only functions are called; an expression stands alone only if it has an effect.
 
 Wrong:   f16(x)
 Right:   cast(x, f16)""",
     ),
     "DSL0221": (
         "an import that cannot be found",
-        """`from path import name` reads path.tile beside the importing file or in a folder given with -I; dots
+        """\
+`from path import name` reads path.tile beside the importing file or in a folder given with -I; dots
 are folders. Files that import each other in a circle cannot be loaded.""",
     ),
     "DSL0222": (
         "a layout that does not fit",
-        """The shape of a layout is the shape of its tile. A memory's layout has one thread: it maps addresses to
+        """\
+The shape of a layout is the shape of its tile. A memory's layout has one thread: it maps addresses to
 elements, so it is built of local layouts.""",
     ),
     "DSL0223": (
         "a tile that does not fit the region it is written to",
-        """What is stored must broadcast to the region: extents equal or 1, no more axes than the region has.""",
+        """\
+What is stored must broadcast to the region: extents equal or 1, no more axes than the region has.""",
     ),
     "DSL0224": (
         "a number out of range",
-        """The number does not fit the dtype that it takes, or a size, step or option is not in its range.
+        """\
+The number does not fit the dtype that it takes, or a size, step or option is not in its range.
 
 Wrong:   x + 300        # x: u8
 Right:   cast(x, i16) + 300""",
     ),
     "DSL0225": (
         "a define that names nothing",
-        """-D NAME=VALUE (or define={...}) fixes a dim, overrides a const or chooses a tune; nothing in the file
+        """\
+-D NAME=VALUE (or define={...}) fixes a dim, overrides a const or chooses a tune; nothing in the
+file
 has this name.""",
     ),
     "DSL0226": (
         "an axis that does not exist",
-        """Axes count from 0, or from the end with -1. An order of axes names each axis once.""",
+        """\
+Axes count from 0, or from the end with -1. An order of axes names each axis once.""",
     ),
     "DSL0227": (
         "misuse of print or assert",
-        """print takes a text first and then scalars and tiles; assert takes a scalar condition and a text.""",
+        """\
+print takes a text first and then scalars and tiles; assert takes a scalar condition and a text.""",
     ),
     "DSL0228": (
         "misuse of a program",
-        """A program holds buffers, scalars and calls of kernels, in order; a kernel is called only in a program.
+        """\
+A program holds buffers, scalars and calls of kernels, in order; a kernel is called only in a program.
 What a call reads must have been given or written by an earlier call.""",
     ),
     "DSL0229": (
         "recursion, or nesting that is too deep",
-        """Functions are inlined, so they cannot call themselves; expressions have a limit of nesting.""",
+        """\
+Functions are inlined, so they cannot call themselves; expressions have a limit of nesting.""",
     ),
     "DSL0230": (
         "a dim must be fixed",
-        """The dim decides the shape of a tile, so a kernel is made for each of its values. At a call it is taken
+        """\
+The dim decides the shape of a tile, so a kernel is made for each of its values. At a call it is taken
 from the arguments; ahead of time it is given: -D H=4096. Loop over blocks of constant size instead to
 keep the dim free.""",
     ),
     "DSL0231": (
         "a view of bits that do not fit",
-        """view(x, dtype, layout) reinterprets the bits that each thread holds: both layouts have the same number
+        """\
+view(x, dtype, layout) reinterprets the bits that each thread holds: both layouts have the same
+number
 of threads, and bits times elements per thread agree. The tile must have a layout: load it with
 layout=...""",
     ),

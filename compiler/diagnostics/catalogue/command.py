@@ -39,7 +39,8 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0914": (
         "There is no such pass",
-        "`--print-after` takes the name of a pass, or all. `dslc inspect` lists the passes in order.\n\n"
+        "`--print-after` takes the name of a pass, or all. `dslc inspect` lists the passes in "
+        "order.\n\n"
         "Wrong:  dslc build f.tile --print-after simplfy\n"
         "Right:  dslc build f.tile --print-after simplify",
     ),

@@ -3,8 +3,8 @@
 ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0501": (
         "on-chip memory exceeded",
-        "The buffers that live at one time need more bytes than the machine has in that place; the table "
-        "shows each buffer with its size, its offset and when it lives.\n"
+        "The buffers that live at one time need more bytes than the machine has in that place; the "
+        "table shows each buffer with its size, its offset and when it lives.\n"
         "Wrong: `b = shared(f32, [512, 512])` on a machine with 228 KiB. Right: smaller tiles, fewer "
         "stages, or a narrower dtype.",
     ),
@@ -18,7 +18,7 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "a reduction that cannot be split here",
         "`split=` works on one loop of a kernel, which stands in its outermost body: its parts become "
         "parallel turns.\n"
-        "Wrong: `range(0, K, BK, split=4)` inside another `for`. Right: split the outer loop, or neither.",
+        "Wrong: `range(0, K, BK, split=4)` inside another `for`. Right: split the outer loop.",
     ),
     "DSL0511": (
         "an effect in a split reduction",

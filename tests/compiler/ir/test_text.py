@@ -6,7 +6,9 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir.parser import parse_program
 from dslc.compiler.ir.printer import print_program
 from dslc.compiler.ir.traverse import INSTRUCTIONS, walk
+from dslc.compiler.ir.verify import verify
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 EVERY = """\
 kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
@@ -107,6 +109,12 @@ program twice[S](@a: in f32[S], @b: out f32[S], k: i32) {
 """
 
 
+PIECES = (
+    "", "%x", "@y", "0", "-1", "99", "(", ")", "[", "]", "{", "}", ",", ":", "=", "!", "`", '"', "#",
+    "\n", "\\", " k ", " add ", " i32(", "inf", "%", "**", "f32[4] ", "1e999", "at ",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize("text", [EVERY, PROGRAM])
 def test_text_parses_back(text):
     assert print_program(parse_program(text)) == text
@@ -162,6 +170,25 @@ def test_malformed_text_is_a_located_error(right, wrong, code, place):
         parse_program(PROGRAM.replace(right, wrong, 1), "f.ir")
     (diagnostic,) = raised.value.diagnostics
     assert (diagnostic.code, str(diagnostic.loc)) == (code, f"f.ir:{place}")
+
+
+@given(st.data())
+@settings(deadline=None, max_examples=150)
+def test_damaged_text_is_never_a_crash(data):
+    text = data.draw(st.sampled_from([EVERY, PROGRAM]))
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(text)))
+        end = at + data.draw(st.integers(0, 12))
+        text = text[:at] + data.draw(st.sampled_from(PIECES)) + text[end:]
+    try:
+        program = parse_program(text)
+        verify(program)
+    except DiagnosticError as found:
+        codes = {d.code[:5] for d in found.diagnostics}
+    else:
+        codes = set()
+        assert print_program(parse_program(print_program(program))) == print_program(program)
+    assert codes <= {"DSL03", "DSL04"}
 
 
 def test_deep_nesting_is_an_error():
