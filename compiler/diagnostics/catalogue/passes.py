@@ -46,8 +46,8 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0521": (
         "a number of threads that the machine does not run",
-        "A turn has whole warps, and not more threads than the machine allows; the explicit layouts of a "
-        "kernel, or the number of warps that is asked for, say something else.\n"
+        "A turn has whole warps, and not more threads than the machine allows; the explicit layouts "
+        "of a kernel, or the number of warps that is asked for, say something else.\n"
         "Wrong: `layout=spatial(6, 4)` on a GPU with warps of 32. Right: `layout=spatial(8, 4)`.",
     ),
     "DSL0590": (
