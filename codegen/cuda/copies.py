@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import gcd, prod
 
-from dslc.codegen.c_family.accesses import Access, access, pointer
+from dslc.codegen.c_family.accesses import Access, access, first_copy, pointer, vector_width
 from dslc.codegen.c_family.ctypes_of import memory_bits
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
@@ -36,42 +36,55 @@ def spread(shape: tuple[int, ...], threads: int, width: int) -> Layout:
 
 
 def copy_async(e: Emission, s: ins.CopyAsync) -> None:
-    """Every thread copies its runs; what is out of bounds is filled with zeros."""
+    """Every thread copies its runs; what is out of bounds is filled with zeros.
+
+    Which thread copies what is the instruction's to say, since a reader may rely on it; only where it
+    does not are runs spread over the threads.
+    """
     bits = memory_bits(s.dst.memory.dtype)
-    shape = s.dst.shape
     for size in (16, 8, 4):
         width = size * 8 // bits
-        if width and shape and shape[-1] % width == 0:
-            layout = spread(shape, e.threads, width)
-            to, source = access(e, s.dst, layout), access(e, s.src, layout)
-            if to.width % width == 0 and source.width % width == 0:
-                _copy(e, s, layout, width, size)
-                return
-    _by_elements(e, s)
+        layout = s.layout or _spread(e, s, width)
+        if width and layout is not None and _is_aligned(e, s, layout, width):
+            _copy(e, s, layout, width, size)
+            return
+    _by_elements(e, s, s.layout or spread(s.dst.shape, e.threads, 1))
+
+
+def _spread(e: Emission, s: ins.CopyAsync, width: int) -> Layout | None:
+    shape = s.dst.shape
+    return spread(shape, e.threads, width) if width and shape and shape[-1] % width == 0 else None
+
+
+def _is_aligned(e: Emission, s: ins.CopyAsync, layout: Layout, width: int) -> bool:
+    widths = (vector_width(e, region, layout) for region in (s.dst, s.src))
+    return all(found % width == 0 for found in widths)
 
 
 def _copy(e: Emission, s: ins.CopyAsync, layout: Layout, width: int, size: int) -> None:
     to = access(e, s.dst, layout, width)
     source = Access(e, s.src, layout, width, to.runs)
+    once = first_copy(layout)
     with loops(e.out, to.runs):
         inside = source.inside() or "true"
         target = f"{pointer(e, s.dst.memory)} + {to.address()}"
-        origin = f"{pointer(e, s.src.memory)} + {source.address()}"
-        e.out.line(
-            f"copy_async_{size}({target}, {inside} ? {origin} : {pointer(e, s.src.memory)}, {inside});"
-        )
+        base = pointer(e, s.src.memory)
+        origin = f"{base} + {source.address()}"
+        line = f"copy_async_{size}({target}, {inside} ? {origin} : {base}, {inside});"
+        e.out.line(f"if ({once}) {line}" if once else line)
 
 
-def _by_elements(e: Emission, s: ins.CopyAsync) -> None:
+def _by_elements(e: Emission, s: ins.CopyAsync, layout: Layout) -> None:
     """What no vector can do goes through registers."""
-    layout = spread(s.dst.shape, e.threads, 1)
     to = access(e, s.dst, layout, 1)
     source = Access(e, s.src, layout, 1, to.runs)
+    once = first_copy(layout)
     with loops(e.out, to.runs):
         inside = source.inside()
         origin = f"({pointer(e, s.src.memory)})[{source.address()}]"
         value = f"{inside} ? {origin} : 0" if inside else origin
-        e.out.line(f"({pointer(e, s.dst.memory)})[{to.address()}] = {value};")
+        line = f"({pointer(e, s.dst.memory)})[{to.address()}] = {value};"
+        e.out.line(f"if ({once}) {line}" if once else line)
 
 
 def commit(e: Emission, s: ins.CommitGroup) -> None:

@@ -95,9 +95,8 @@ class Argument:
         memory = expect_memory(item, self.loc)
         if not isinstance(node, tree.Subscript | tree.Name):
             fail("DSL0212", f"{self.name} must be a region such as t[i : i + B]", self.loc)
-        return subscript.access(
-            self.c, memory, node, lambda e: expressions.evaluate(self.c, e), layout, gathered
-        )
+        evaluate = expressions.index_evaluator(self.c)
+        return subscript.access(self.c, memory, node, evaluate, layout, gathered)
 
 
 Handler = Callable[..., Item]

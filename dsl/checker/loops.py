@@ -66,7 +66,7 @@ def parse_range(c: Context, node: tree.Expr) -> Range:
 
 
 def _bound(c: Context, node: tree.Expr) -> ex.Expr:
-    item = evaluate(c, node)
+    item = evaluate(c, node, index=True)
     if isinstance(item, float) or not is_scalar(item):
         hint = "use // to divide integers" if isinstance(item, float) else None
         fail(

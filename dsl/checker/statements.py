@@ -6,7 +6,7 @@ from dslc.checker import arithmetic, loops, names
 from dslc.checker.arithmetic import OPERATORS, as_expr
 from dslc.checker.calls import Argument
 from dslc.checker.context import Context, expect_memory
-from dslc.checker.expressions import condition, evaluate
+from dslc.checker.expressions import condition, evaluate, index_evaluator
 from dslc.checker.failure import fail
 from dslc.checker.functions.memory import add_atomic, value_for
 from dslc.checker.items import EXPRESSIONS, Builtin, Item, Lost, describe, is_number
@@ -136,7 +136,7 @@ def _store(c: Context, target: tree.Subscript, value: tree.Expr) -> None:
     check_writable(memory, target.loc)
     c.emit.hint = memory.name
     x = Argument(c, value, "the value")
-    found = access(c, memory, target, lambda e: evaluate(c, e))
+    found = access(c, memory, target, index_evaluator(c))
     tile = value_for(c, x.item(), found, x)
     c.emit.emit(ins.Store(found.region, tile, loc=target.loc))
 
@@ -180,7 +180,7 @@ def _update_region(c: Context, target: tree.Subscript, op: str, value: tree.Expr
     check_writable(memory, target.loc)
     check_readable(memory, target.loc)
     x = Argument(c, value, "the value")
-    found = access(c, memory, target, lambda e: evaluate(c, e))
+    found = access(c, memory, target, index_evaluator(c))
     if memory.role is Role.BUFFER:
         updated = arithmetic.binary(c.emit, OPERATORS[op], read(c, found), x.item(), loc)
         c.emit.emit(ins.Store(found.region, value_for(c, updated, found, x), loc=loc))

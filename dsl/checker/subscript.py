@@ -161,7 +161,7 @@ def _length(c: Context, start: ex.Expr, stop: ex.Expr, loc: Loc) -> int:
         names = sorted(v.name for v in free)
         needs_dims(f"the length of this slice depends on {', '.join(names)}", loc, names)
     fail("DSL0204", "the length of this slice is not known at compile time", loc,
-         hint="slice a tile of constant size: t[i : i + BM]")  # fmt: skip
+         hint="write t[i : i + BM] with a constant BM and a name for i")  # fmt: skip
 
 
 def check_readable(memory: Memory, loc: Loc) -> None:

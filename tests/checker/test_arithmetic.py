@@ -101,3 +101,25 @@ def test_weak_scalars_of_the_loop_follow_the_body():
 def test_dtypes_compare_at_compile_time():
     kernel = statements("if f16 == f16:\n    y[0, 0:8] = 1.0\nelse:\n    y[0, 0:8] = nothing", HEAD)
     assert not every(kernel, ins.If)
+
+
+@pytest.mark.parametrize("start", ["n", "n * 4", "k", "-n", "(n + 1) * 4", "m // 2 * 16"])
+def test_a_slice_from_a_typed_integer_has_its_length(start):
+    body = f"""m = i[3]
+k = m * 16
+y[0, 0:8] = x[0, {start} : {start} + 8]
+y[0, {start} : 8 + {start}] = x[0, 0:8]"""
+    stores = every(statements(body, HEAD), ins.Store)
+    assert [s.x.type.shape for s in stores] == [(8,), (8,)]
+
+
+def test_a_subscript_of_typed_integers_does_not_wrap():
+    kernel = statements("y[0, n * 2 : n * 2 + 8] = x[0, 0:8]", HEAD)
+    start = every(kernel, ins.Store)[0].region.axes[1].start
+    assert all(b.dtype.name == "index" for b in ex.walk(start) if isinstance(b, ex.Binary))
+
+
+def test_a_range_over_typed_integers_does_not_wrap():
+    kernel = statements("for k in range(n, n * 2):\n    y[0, k] = x[0, k]", HEAD)
+    (loop,) = every(kernel, ins.For)
+    assert all(b.dtype.name == "index" for b in ex.walk(loop.stop) if isinstance(b, ex.Binary))

@@ -1,0 +1,257 @@
+// Blocks and their threads. A thread is a fiber that runs until it waits; which goes next is drawn, so
+// that nothing but a barrier, a meeting of lanes or a spin orders what two threads do.
+#include <csetjmp>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runner.h"
+
+Random emu_random;
+Fiber* emu_fiber;
+const Place* emu_place;
+Index emu_block_dim = {1, 1, 1}, emu_grid_dim = {1, 1, 1};
+
+namespace {
+
+const size_t STACK = 512 << 10;
+jmp_buf scheduler;
+void (*kernel)(void**);
+void** arguments;
+std::vector<Fiber*> ready;
+std::vector<unsigned char*> stacks;
+std::vector<Block*> residents;
+long idle;  // turns of spinning threads since something happened
+
+unsigned char* new_stack() {
+  if (!stacks.empty()) {
+    unsigned char* stack = stacks.back();
+    stacks.pop_back();
+    return stack;
+  }
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  void* all = mmap(nullptr, STACK + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED) emu_fail("no memory for the stacks of so many threads");
+  mprotect(all, page, PROT_NONE);
+  return (unsigned char*)all + page;
+}
+
+void suspend() {
+  Fiber* self = emu_fiber;
+  if (!_setjmp(self->context)) _longjmp(scheduler, 1);
+}
+
+void wake(Fiber* fiber) {
+  fiber->waits_at = nullptr;
+  ready.push_back(fiber);
+}
+
+void release_barrier(Block& block, int id) {
+  idle = 0;
+  block.barriers[id].waiting = 0;
+  for (Fiber* f : block.fibers)
+    if (f->barrier == id) {
+      f->barrier = -1;
+      wake(f);
+    }
+}
+
+void main_of_fiber() {
+  kernel(arguments);
+  emu_fiber->done = true;
+  _longjmp(scheduler, 1);
+}
+
+void start(Block* block, unsigned threads) {
+  block->shared = new_shared();
+  block->left = threads;
+  block->warps.resize((threads + WARP - 1) / WARP);
+  for (unsigned t = 0; t < threads; ++t) {
+    Fiber* f = new Fiber();
+    f->place = {{t, 0, 0}, block->index};
+    f->block = block;
+    f->number = t;
+    f->barrier = -1;
+    f->groups.emplace_back();
+    f->stack = new_stack();
+    block->fibers.push_back(f);
+    ready.push_back(f);
+  }
+  residents.push_back(block);
+}
+
+void finish(Block* block) {
+  free_shared(block->shared, *block);
+  for (Fiber* f : block->fibers) {
+    stacks.push_back(f->stack);
+    delete f;
+  }
+  for (size_t i = 0; i < residents.size(); ++i)
+    if (residents[i] == block) residents.erase(residents.begin() + (long)i);
+  delete block;
+}
+
+// Let one thread run until it waits, yields or ends.
+void resume(Fiber* f) {
+  emu_fiber = f;
+  emu_place = &f->place;
+  if (!_setjmp(scheduler)) {
+    if (f->begun) _longjmp(f->context, 1);
+    f->begun = true;
+    getcontext(&f->begin);
+    f->begin.uc_stack.ss_sp = f->stack;
+    f->begin.uc_stack.ss_size = STACK;
+    f->begin.uc_link = nullptr;
+    makecontext(&f->begin, main_of_fiber, 0);
+    setcontext(&f->begin);
+  }
+  emu_fiber = nullptr;
+}
+
+// Nobody can run and blocks are left: say who waits for what.
+[[noreturn]] void stuck() {
+  Block* block = residents.front();
+  char text[600] = "";
+  size_t used = 0;
+  const char* last = nullptr;
+  int line = -1, shown = 0;
+  for (Fiber* f : block->fibers) {
+    const char* at = f->done ? "its end" : f->waits_at ? f->waits_at : "nothing";
+    if (last && !strcmp(at, last) && f->line == line) continue;
+    if (++shown > 6 || used > 450) break;
+    used += (size_t)snprintf(text + used, sizeof text - used, "%sfrom thread %u on: %s", used ? "; " : "", f->number, at);
+    if (!f->done) used += (size_t)snprintf(text + used, sizeof text - used, " of line %d", f->line);
+    last = at, line = f->line;
+  }
+  emu_fail("the threads of block %u wait for ever: %s", block->index.x, text);
+}
+
+}  // namespace
+
+void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned resident) {
+  kernel = launch, arguments = args;
+  emu_block_dim = {threads, 1, 1}, emu_grid_dim = {blocks, 1, 1};
+  std::vector<unsigned> order(blocks);
+  for (unsigned i = 0; i < blocks; ++i) order[i] = i;
+  for (unsigned i = blocks; i > 1; --i) std::swap(order[i - 1], order[emu_random.below(i)]);
+  size_t next = 0;
+  while (next < blocks || !residents.empty()) {
+    const bool stalled = idle > 4 * (long)ready.size() + 64 && next < blocks;
+    while (next < blocks && (residents.size() < resident || stalled)) {
+      Block* block = new Block();
+      block->index = {order[next++], 0, 0};
+      start(block, threads);
+      if (stalled) break;
+    }
+    if (stalled) idle = 0;
+    if (idle > 100000 + 100 * (long)ready.size())
+      emu_fail("block %u thread %u spins in line %d on a value that nobody will write",
+               ready[0]->block->index.x, ready[0]->number, ready[0]->line);
+    if (ready.empty()) stuck();
+    const size_t i = emu_random.below((uint32_t)ready.size());
+    Fiber* f = ready[i];
+    ready[i] = ready.back();
+    ready.pop_back();
+    resume(f);
+    if (!f->done) continue;
+    idle = 0;
+    if (--f->block->left == 0) finish(f->block);
+  }
+}
+
+extern "C" {
+
+void emu_barrier(int line, int id, int count) {
+  Fiber* f = emu_fiber;
+  Block& block = *f->block;
+  Barrier& barrier = block.barriers[id];
+  const int wanted = count ? count : (int)block.fibers.size();
+  if (barrier.waiting && (barrier.line != line || barrier.count != wanted))
+    emu_fail("a divergent barrier: block %u has threads at line %d, and thread %u at line %d",
+             block.index.x, barrier.line, f->number, line);
+  barrier.line = line, barrier.count = wanted;
+  f->line = line, f->waits_at = "a barrier", f->barrier = id;
+  if (++barrier.waiting == wanted) release_barrier(block, id);
+  suspend();
+}
+
+void emu_yield() {
+  idle = 0;
+  ready.push_back(emu_fiber);
+  suspend();
+}
+
+void emu_watch(int line) {
+  emu_fiber->line = line;
+  ++idle;
+  ready.push_back(emu_fiber);
+  suspend();
+}
+
+void emu_meet(unsigned mask, EmuOp op, const void* detail, void* lane, int line, const char* name) {
+  Fiber* f = emu_fiber;
+  Block& block = *f->block;
+  const unsigned warp = f->number / WARP, mine = f->number % WARP;
+  const unsigned size = (unsigned)block.fibers.size() - warp * WARP;
+  if (size < WARP) mask &= (1u << size) - 1;
+  if (!(mask >> mine & 1)) emu_fail("thread %u is not in the mask of its own %s in line %d", f->number, name, line);
+  Meeting& m = block.warps[warp];
+  if (m.here && (m.op != op || m.detail != detail || m.mask != mask || m.line != line || (m.here >> mine & 1)))
+    emu_fail("warp %u of block %u diverges: lanes at %s of line %d, thread %u at %s of line %d",
+             warp, block.index.x, m.name, m.line, f->number, name, line);
+  m.mask = mask, m.op = op, m.detail = detail, m.line = line, m.name = name;
+  m.here |= 1u << mine;
+  m.lanes[mine] = lane;
+  f->line = line;
+  f->waits_at = name;
+  if (m.here == mask) {
+    op(m.lanes, mask, detail);
+    m.here = 0;
+    idle = 0;
+    for (unsigned i = 0; i < WARP; ++i)
+      if (mask >> i & 1) wake(block.fibers[warp * WARP + i]);
+  }
+  suspend();
+}
+
+unsigned emu_lane() { return emu_fiber->number % WARP; }
+
+void emu_commit() { emu_fiber->groups.emplace_back(); }
+
+void emu_copy(unsigned to, const void* from, unsigned bytes, unsigned used) {
+  if (used > bytes) emu_fail("cp.async reads %u bytes for %u", used, bytes);
+  if (used && (uintptr_t)from % bytes) emu_fail("cp.async of %u bytes from a misaligned address", bytes);
+  const Copy copy = {emu_shared_pointer(to, bytes, bytes, "cp.async"), (const unsigned char*)from, bytes, used};
+  // A copy may land at once or as late as its wait: both happen, so that neither is relied on.
+  if (emu_random.below(2)) land(copy);
+  else emu_fiber->groups.back().push_back(copy);
+}
+
+// All groups but the `pending` newest have landed; -1: the open one has too.
+void emu_wait(int pending) {
+  auto& groups = emu_fiber->groups;
+  const size_t keep = pending < 0 ? 0 : (size_t)pending + 1;
+  while (groups.size() > keep) {
+    for (const Copy& copy : groups.front()) land(copy);
+    groups.erase(groups.begin());
+  }
+  if (groups.empty()) groups.emplace_back();
+}
+
+void emu_fail(const char* format, ...) {
+  va_list rest;
+  va_start(rest, format);
+  fflush(stdout);
+  fprintf(stderr, "emulator: ");
+  vfprintf(stderr, format, rest);
+  if (emu_fiber) fprintf(stderr, " [block %u thread %u]", emu_fiber->place.block.x, emu_fiber->number);
+  fprintf(stderr, "\n");
+  fflush(stderr);
+  _exit(3);
+}
+
+}  // extern "C"

@@ -1,0 +1,183 @@
+// Memory whose edges are watched: pages that nothing may touch behind every buffer, and patterns in the
+// bytes that alignment leaves.
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "runner.h"
+
+namespace {
+
+const size_t ALIGN = 16;          // pointers of a call are that much aligned
+const size_t SHARED_ALIGN = 128;
+const unsigned char EDGE = 0xA5;  // in the bytes between a buffer and its guards
+
+struct Guarded { std::string name; unsigned char *start, *data, *end; size_t bytes; };
+
+std::vector<Guarded> buffers;
+std::vector<unsigned char*> shared_pool;
+unsigned shared_bytes;
+size_t page() { return (size_t)sysconf(_SC_PAGESIZE); }
+
+// `bytes` of memory, its end within `align` of a guard page.
+Guarded map(const std::string& name, size_t bytes, size_t align) {
+  const size_t padded = (bytes + align - 1) / align * align;
+  const size_t pages = (padded + page() - 1) / page() * page();
+  void* all = mmap(nullptr, pages + 2 * page(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (all == MAP_FAILED) emu_fail("no memory for %s", name.c_str());
+  unsigned char* start = (unsigned char*)all + page();
+  if (pages) mprotect(start, pages, PROT_READ | PROT_WRITE);
+  Guarded g = {name, start, start + pages - padded, start + pages, bytes};
+  memset(g.start, EDGE, pages);
+  return g;
+}
+
+bool edges_hold(const Guarded& g) {
+  for (unsigned char* p = g.start; p < g.data; ++p) if (*p != EDGE) return false;
+  for (unsigned char* p = g.data + g.bytes; p < g.end; ++p) if (*p != EDGE) return false;
+  return true;
+}
+
+// Where in the kernel's library the fault was, for addr2line.
+void print_origin(void* context) {
+  (void)context;
+#if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
+  const ucontext_t* u = (const ucontext_t*)context;
+#if defined(__x86_64__)
+  void* pc = (void*)u->uc_mcontext.gregs[REG_RIP];
+#else
+  void* pc = (void*)u->uc_mcontext.pc;
+#endif
+  Dl_info info;
+  if (dladdr(pc, &info)) fprintf(stderr, "emulator-origin: 0x%zx\n", (size_t)pc - (size_t)info.dli_fbase);
+#endif
+}
+
+void fault(int, siginfo_t* info, void* context) {
+  const unsigned char* at = (const unsigned char*)info->si_addr;
+  const Guarded* near = nullptr;
+  long distance = 0;
+  for (const Guarded& g : buffers) {
+    const long beyond = at >= g.data + g.bytes ? at - (g.data + g.bytes) + 1 : at < g.data ? at - g.data : 0;
+    if (!near || labs(beyond) < labs(distance)) near = &g, distance = beyond;
+  }
+  print_origin(context);
+  if (!near || labs(distance) > 1 << 30) emu_fail("an access to no buffer at all, at %p", (const void*)at);
+  if (!distance) emu_fail("a write to %s, which is constant, at byte %zu", near->name.c_str(), (size_t)(at - near->data));
+  emu_fail("an access %ld bytes %s %s (%zu bytes)", labs(distance), distance > 0 ? "past the end of" : "before",
+           near->name.c_str(), near->bytes);
+}
+
+void illegal(int signal, siginfo_t*, void* context) {
+  print_origin(context);
+  emu_fail(signal == SIGFPE ? "an integer division by zero" : "an illegal instruction");
+}
+
+}  // namespace
+
+void set_shared(unsigned bytes) { shared_bytes = bytes; }
+
+unsigned char* new_shared() {
+  unsigned char* memory;
+  if (!shared_pool.empty()) {
+    memory = shared_pool.back();
+    shared_pool.pop_back();
+  } else {
+    buffers.push_back(map("shared memory", shared_bytes, SHARED_ALIGN));
+    memory = buffers.back().data;
+  }
+  memset(memory, 0xff, shared_bytes);
+  return memory;
+}
+
+void free_shared(unsigned char* memory, const Block& block) {
+  for (const Guarded& g : buffers)
+    if (g.data == memory && !edges_hold(g))
+      emu_fail("block %u wrote beyond its %u bytes of shared memory", block.index.x, shared_bytes);
+  shared_pool.push_back(memory);
+}
+
+unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, bool constant) {
+  const Guarded g = map(name, bytes, ALIGN);
+  memcpy(g.data, data, bytes);
+  if (constant && g.end > g.start) mprotect(g.start, (size_t)(g.end - g.start), PROT_READ);
+  buffers.push_back(g);
+  return g.data;
+}
+
+void check_guards() {
+  for (const Guarded& g : buffers)
+    if (!edges_hold(g)) emu_fail("a write just beyond the %zu bytes of %s", g.bytes, g.name.c_str());
+}
+
+void install_handlers() {
+  static unsigned char stack[64 << 10];
+  stack_t other = {};
+  other.ss_sp = stack, other.ss_size = sizeof stack;
+  sigaltstack(&other, nullptr);
+  struct sigaction action = {};
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  action.sa_sigaction = fault;
+  sigaction(SIGSEGV, &action, nullptr);
+  sigaction(SIGBUS, &action, nullptr);
+  action.sa_sigaction = illegal;
+  sigaction(SIGILL, &action, nullptr);
+  sigaction(SIGFPE, &action, nullptr);
+}
+
+void land(const Copy& copy) {
+  memcpy(copy.to, copy.from, copy.used);
+  memset(copy.to + copy.used, 0, copy.bytes - copy.used);
+}
+
+extern "C" {
+
+unsigned char* emu_shared() { return emu_fiber->block->shared; }
+
+unsigned emu_shared_address(const void* p) {
+  const size_t offset = (size_t)((const unsigned char*)p - emu_fiber->block->shared);
+  if (offset > shared_bytes) emu_fail("an address that is not in shared memory");
+  return (unsigned)offset;
+}
+
+unsigned char* emu_shared_pointer(unsigned address, unsigned bytes, unsigned align, const char* name) {
+  if (address > shared_bytes || bytes > shared_bytes - address)
+    emu_fail("%s at byte %u of %u bytes of shared memory", name, address, shared_bytes);
+  if (address % align) emu_fail("%s at byte %u of shared memory, which is not a multiple of %u", name, address, align);
+  return emu_fiber->block->shared + address;
+}
+
+// What the checks compiled into a kernel call (UndefinedBehaviorSanitizer's interface): `where` is a
+// file, a line and a column.
+struct Where { const char* file; unsigned line, column; };
+
+#define REPORT(NAME, TEXT) \
+  void __ubsan_handle_##NAME(Where* w, ...) { emu_fail(TEXT " in line %u", w->line); } \
+  void __ubsan_handle_##NAME##_abort(Where* w, ...) { emu_fail(TEXT " in line %u", w->line); }
+REPORT(out_of_bounds, "an index outside an array")
+REPORT(shift_out_of_bounds, "a shift by a negative number or by the width or more")
+REPORT(divrem_overflow, "an integer division by zero")
+REPORT(add_overflow, "a signed overflow of +")
+REPORT(sub_overflow, "a signed overflow of -")
+REPORT(mul_overflow, "a signed overflow of *")
+REPORT(negate_overflow, "a signed overflow of unary -")
+REPORT(float_cast_overflow, "a float out of the range of an integer")
+REPORT(vla_bound_not_positive, "an array without elements")
+REPORT(pointer_overflow, "a pointer that wraps around")
+
+struct Mismatch { Where where; const void* type; unsigned char align_log2, kind; };
+
+void __ubsan_handle_type_mismatch_v1_abort(Mismatch* m, uintptr_t at) {
+  const unsigned align = 1u << m->align_log2;
+  if (at % align) emu_fail("an access in line %u at an address that is not a multiple of %u", m->where.line, align);
+  emu_fail("an access in line %u outside its object", m->where.line);
+}
+void __ubsan_handle_type_mismatch_v1(Mismatch* m, uintptr_t at) { __ubsan_handle_type_mismatch_v1_abort(m, at); }
+
+}  // extern "C"

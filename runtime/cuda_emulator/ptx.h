@@ -1,0 +1,181 @@
+// Host versions of PTX instructions, one function a mnemonic with its dots as underscores: emitted
+// `asm` statements are translated to calls of them. An instruction that is missing here is an error.
+// Meanings: PTX ISA 8.5, chapter 9.7.
+#pragma once
+#include "emulator.h"
+
+namespace ptx {
+
+// Conversions (9.7.9.21).
+HOST void cvt_f32_f16(float& d, unsigned short a) { d = (float)emu_decode(a, 5, 10); }
+HOST void cvt_rn_f16_f32(unsigned short& d, float a) { d = (unsigned short)emu_encode(a, 5, 10); }
+HOST void cvt_rn_bf16_f32(unsigned short& d, float a) { d = (unsigned short)emu_encode(a, 8, 7); }
+HOST void cvt_rn_f16x2_f32(unsigned& d, float high, float low) {
+  d = emu_encode(high, 5, 10) << 16 | emu_encode(low, 5, 10);
+}
+HOST void cvt_rn_bf16x2_f32(unsigned& d, float high, float low) {
+  d = emu_encode(high, 8, 7) << 16 | emu_encode(low, 8, 7);
+}
+// What is no number of the type saturates; NaN gives 0 (the greatest for 64 bits is not relied on).
+template <class T> HOST T truncated(double a, double low, double above) {
+  if (a != a) return 0;
+  if (a <= low) return (T)low;
+  return a >= above ? (T)~((T)low) : (T)a;
+}
+HOST void cvt_rzi_s32_f32(int& d, float a) { d = truncated<int>(a, -2147483648.0, 2147483648.0); }
+HOST void cvt_rzi_u32_f32(unsigned& d, float a) { d = truncated<unsigned>(a, 0.0, 4294967296.0); }
+HOST void cvt_rzi_s64_f64(long long& d, double a) {
+  d = truncated<long long>(a, -9223372036854775808.0, 9223372036854775808.0);
+}
+HOST void cvt_rzi_u64_f64(unsigned long long& d, double a) {
+  d = truncated<unsigned long long>(a, 0.0, 18446744073709551616.0);
+}
+
+// Arithmetic on pairs of halves (9.7.4): each operation rounds once.
+template <int X, int Y> HOST double half(unsigned w, int i) { return emu_decode(w >> 16 * i & 0xffffu, X, Y); }
+template <int X, int Y> HOST unsigned pair(double low, double high) {
+  return emu_encode(high, X, Y) << 16 | emu_encode(low, X, Y);
+}
+template <int X, int Y> HOST void fma2(unsigned& d, unsigned a, unsigned b, unsigned c) {
+  double r[2];
+  for (int i = 0; i < 2; ++i) r[i] = emu_odd(half<X, Y>(a, i) * half<X, Y>(b, i), half<X, Y>(c, i));
+  d = pair<X, Y>(r[0], r[1]);
+}
+template <int X, int Y> HOST void add2(unsigned& d, unsigned a, unsigned b, double sign) {
+  double r[2];
+  for (int i = 0; i < 2; ++i) r[i] = emu_odd(half<X, Y>(a, i), sign * half<X, Y>(b, i));
+  d = pair<X, Y>(r[0], r[1]);
+}
+template <int X, int Y> HOST void mul2(unsigned& d, unsigned a, unsigned b) {
+  d = pair<X, Y>(half<X, Y>(a, 0) * half<X, Y>(b, 0), half<X, Y>(a, 1) * half<X, Y>(b, 1));
+}
+HOST void fma_rn_f16x2(unsigned& d, unsigned a, unsigned b, unsigned c) { fma2<5, 10>(d, a, b, c); }
+HOST void fma_rn_bf16x2(unsigned& d, unsigned a, unsigned b, unsigned c) { fma2<8, 7>(d, a, b, c); }
+HOST void add_rn_f16x2(unsigned& d, unsigned a, unsigned b) { add2<5, 10>(d, a, b, 1.0); }
+HOST void sub_rn_f16x2(unsigned& d, unsigned a, unsigned b) { add2<5, 10>(d, a, b, -1.0); }
+HOST void mul_rn_f16x2(unsigned& d, unsigned a, unsigned b) { mul2<5, 10>(d, a, b); }
+HOST void add_f16x2(unsigned& d, unsigned a, unsigned b) { add2<5, 10>(d, a, b, 1.0); }
+HOST void sub_f16x2(unsigned& d, unsigned a, unsigned b) { add2<5, 10>(d, a, b, -1.0); }
+HOST void mul_f16x2(unsigned& d, unsigned a, unsigned b) { mul2<5, 10>(d, a, b); }
+HOST void neg_f16x2(unsigned& d, unsigned a) { d = a ^ 0x80008000u; }
+HOST void neg_bf16x2(unsigned& d, unsigned a) { d = a ^ 0x80008000u; }
+HOST void abs_f16x2(unsigned& d, unsigned a) { d = a & 0x7fff7fffu; }
+HOST void abs_bf16x2(unsigned& d, unsigned a) { d = a & 0x7fff7fffu; }
+// The greater and the lesser; NaN wins with .NaN, else the number does.
+template <int X, int Y> HOST void best2(unsigned& d, unsigned a, unsigned b, double sign, bool nan) {
+  d = 0;
+  for (int i = 0; i < 2; ++i) {
+    const unsigned p = a >> 16 * i & 0xffffu, q = b >> 16 * i & 0xffffu;
+    const double x = half<X, Y>(a, i), y = half<X, Y>(b, i);
+    unsigned r = sign * x > sign * y ? p : q;
+    if (x == y) r = sign > 0 ? p & q : p | q;  // -0 is less than +0
+    if (x != x || y != y) r = nan || (x != x && y != y) ? 0x7fffu : x != x ? q : p;
+    d |= r << 16 * i;
+  }
+}
+HOST void max_f16x2(unsigned& d, unsigned a, unsigned b) { best2<5, 10>(d, a, b, 1.0, false); }
+HOST void min_f16x2(unsigned& d, unsigned a, unsigned b) { best2<5, 10>(d, a, b, -1.0, false); }
+HOST void max_bf16x2(unsigned& d, unsigned a, unsigned b) { best2<8, 7>(d, a, b, 1.0, false); }
+HOST void min_bf16x2(unsigned& d, unsigned a, unsigned b) { best2<8, 7>(d, a, b, -1.0, false); }
+HOST void max_NaN_f16x2(unsigned& d, unsigned a, unsigned b) { best2<5, 10>(d, a, b, 1.0, true); }
+HOST void min_NaN_f16x2(unsigned& d, unsigned a, unsigned b) { best2<5, 10>(d, a, b, -1.0, true); }
+HOST void max_NaN_bf16x2(unsigned& d, unsigned a, unsigned b) { best2<8, 7>(d, a, b, 1.0, true); }
+HOST void min_NaN_bf16x2(unsigned& d, unsigned a, unsigned b) { best2<8, 7>(d, a, b, -1.0, true); }
+
+// f32: within 2 ulp, as the hardware's; subnormal arguments are kept without .ftz.
+HOST void ex2_approx_f32(float& d, float a) { d = exp2f(a); }
+HOST void ex2_approx_ftz_f32(float& d, float a) { d = exp2f(a); }
+HOST void rcp_approx_f32(float& d, float a) { d = 1.0f / a; }
+HOST void rcp_approx_ftz_f32(float& d, float a) { d = 1.0f / a; }
+HOST void rsqrt_approx_f32(float& d, float a) { d = rsqrtf(a); }
+HOST void tanh_approx_f32(float& d, float a) { d = tanhf(a); }
+
+// Bits (9.7.7, 9.7.8).
+HOST void lop3_b32(unsigned& d, unsigned a, unsigned b, unsigned c, unsigned truth) {
+  unsigned r = 0;
+  for (unsigned k = 0; k < 8; ++k)
+    if (truth >> k & 1) r |= (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
+  d = r;
+}
+HOST void prmt_b32(unsigned& d, unsigned a, unsigned b, unsigned c) {
+  const unsigned long long both = (unsigned long long)b << 32 | a;
+  unsigned r = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned s = c >> 4 * i & 15, byte = (unsigned)(both >> (s & 7) * 8 & 255);
+    r |= (s & 8 ? (byte & 128 ? 255u : 0u) : byte) << 8 * i;
+  }
+  d = r;
+}
+HOST void shf_r_wrap_b32(unsigned& d, unsigned a, unsigned b, unsigned n) { d = __funnelshift_r(a, b, n); }
+HOST void shf_l_wrap_b32(unsigned& d, unsigned a, unsigned b, unsigned n) { d = __funnelshift_l(a, b, n); }
+HOST void dp4a_s32_s32(int& d, int a, int b, int c) { d = __dp4a(a, b, c); }
+
+// Copies that land later (9.7.8.24).
+HOST void cp_async_cg_shared_global(unsigned to, const void* from, int bytes, int used) { emu_copy(to, from, bytes, used); }
+HOST void cp_async_cg_shared_global(unsigned to, const void* from, int bytes) { emu_copy(to, from, bytes, bytes); }
+HOST void cp_async_ca_shared_global(unsigned to, const void* from, int bytes, int used) { emu_copy(to, from, bytes, used); }
+HOST void cp_async_ca_shared_global(unsigned to, const void* from, int bytes) { emu_copy(to, from, bytes, bytes); }
+HOST void cp_async_commit_group() { emu_commit(); }
+HOST void cp_async_wait_group(int pending) { emu_wait(pending); }
+HOST void cp_async_wait_all() { emu_wait(-1); }
+
+HOST void bar_sync(int id, int count = 0, int line = __builtin_LINE()) { emu_barrier(line, id, count); }
+HOST void bar_warp_sync(unsigned mask, int line = __builtin_LINE()) { __syncwarp(mask, line); }
+
+// Matrices of 8 x 8 16-bit elements (9.7.14.5.15): the address is the last operand.
+template <bool T, class... R> HOST void ldmatrix(R&&... operands) {
+  unsigned* const at[] = {(unsigned*)&operands...};
+  const int count = sizeof...(R) - 1;
+  unsigned words[4] = {};
+  emu_ldmatrix(words, *at[count], count, T, 0);
+  for (int i = 0; i < count; ++i) *at[i] = words[i];
+}
+HOST void ldmatrix_sync_aligned_m8n8_x1_shared_b16(unsigned& a, unsigned p) { ldmatrix<false>(a, p); }
+HOST void ldmatrix_sync_aligned_m8n8_x2_shared_b16(unsigned& a, unsigned& b, unsigned p) { ldmatrix<false>(a, b, p); }
+HOST void ldmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned& a, unsigned& b, unsigned& c, unsigned& d, unsigned p) { ldmatrix<false>(a, b, c, d, p); }
+HOST void ldmatrix_sync_aligned_m8n8_x1_trans_shared_b16(unsigned& a, unsigned p) { ldmatrix<true>(a, p); }
+HOST void ldmatrix_sync_aligned_m8n8_x2_trans_shared_b16(unsigned& a, unsigned& b, unsigned p) { ldmatrix<true>(a, b, p); }
+HOST void ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned& a, unsigned& b, unsigned& c, unsigned& d, unsigned p) { ldmatrix<true>(a, b, c, d, p); }
+
+// Products of a warp (9.7.14.5): d, a, b, c registers in this order, as PTX writes them.
+HOST unsigned long long raw(float x) { return emu_bits<unsigned>(x); }
+HOST unsigned long long raw(double x) { return emu_bits<unsigned long long>(x); }
+HOST unsigned long long raw(unsigned x) { return x; }
+HOST unsigned long long raw(int x) { return (unsigned)x; }
+HOST void put(float& x, unsigned long long v) { x = emu_bits<float>((unsigned)v); }
+HOST void put(double& x, unsigned long long v) { x = emu_bits<double>(v); }
+HOST void put(unsigned& x, unsigned long long v) { x = (unsigned)v; }
+HOST void put(int& x, unsigned long long v) { x = (int)v; }
+template <class T> HOST void put(const T&, unsigned long long) { emu_fail("an input register of mma is its result"); }
+
+template <class... R> HOST void mma(const Product& form, R&&... r) {
+  unsigned long long registers[] = {raw(r)...};
+  if (sizeof...(R) != 2 * form.lanes_d + form.lanes_a + form.lanes_b)
+    emu_fail("%s has %d operands", form.name, (int)sizeof...(R));
+  emu_product(&form, registers);
+  int i = 0;
+  ((i < form.lanes_d ? (put(r, registers[i]), ++i) : ++i), ...);
+}
+#define PTX_MMA(M, N, K, D, A, B, ND, NA, NB) \
+  template <class... R> HOST void mma_sync_aligned_m##M##n##N##k##K##_row_col_##D##_##A##_##B##_##D(R&&... r) { \
+    static const Product form = {"mma.m" #M "n" #N "k" #K "." #D "." #A "." #B "." #D, \
+                                 M, N, K, #D, #A, #B, ND, NA, NB}; \
+    mma(form, r...); \
+  }
+#define PTX_MMA_PAIRS(M, N, K, D, A, B, ND, NA, NB) \
+  PTX_MMA(M, N, K, D, A, A, ND, NA, NB) PTX_MMA(M, N, K, D, A, B, ND, NA, NB) \
+  PTX_MMA(M, N, K, D, B, A, ND, NA, NB) PTX_MMA(M, N, K, D, B, B, ND, NA, NB)
+PTX_MMA(16, 8, 16, f32, f16, f16, 4, 4, 2)
+PTX_MMA(16, 8, 16, f32, bf16, bf16, 4, 4, 2)
+PTX_MMA(16, 8, 8, f32, f16, f16, 4, 2, 1)
+PTX_MMA(16, 8, 8, f32, bf16, bf16, 4, 2, 1)
+PTX_MMA(16, 8, 8, f32, tf32, tf32, 4, 4, 2)
+PTX_MMA(16, 8, 4, f32, tf32, tf32, 4, 2, 1)
+PTX_MMA(8, 8, 4, f64, f64, f64, 2, 1, 1)
+PTX_MMA_PAIRS(16, 8, 32, f32, e4m3, e5m2, 4, 4, 2)
+PTX_MMA_PAIRS(16, 8, 32, s32, s8, u8, 4, 4, 2)
+PTX_MMA_PAIRS(16, 8, 16, s32, s8, u8, 4, 2, 1)
+PTX_MMA_PAIRS(16, 8, 64, s32, s4, u4, 4, 4, 2)
+PTX_MMA_PAIRS(16, 8, 32, s32, s4, u4, 4, 2, 1)
+
+}  // namespace ptx

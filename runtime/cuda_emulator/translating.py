@@ -1,0 +1,176 @@
+"""CUDA C to C++: shared memory, volatile reads, and inline PTX as calls. Line numbers stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+
+from dslc.runtime.cuda_emulator.errors import EmulationError
+
+_COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
+_SHARED = re.compile(
+    r"extern\s+__shared__\s+(?:__align__\(\d+\)\s+)?([\w ]+?)\s+(\w+)\s*\[\s*\]\s*;"
+)
+_WATCH = re.compile(r"\*\s*\(\s*volatile\s+([\w ]+?)\s*\*\s*\)")
+_ASM = re.compile(r"\basm\s*(?:volatile\s*)?\(")
+_STRING = re.compile(r'\s*"((?:[^"\\]|\\.)*)"')
+_ENTRY = re.compile(
+    r'extern\s+"C"\s+__global__\s+void\s+(?:__\w+__\s*\([^()]*\)\s*)*(\w+)\s*\(([^()]*)\)\s*\{'
+)
+_INSTRUCTION = re.compile(r"([a-z][\w.:]*)\s*(.*)", re.DOTALL)
+_BETWEEN_BLOCKS = re.compile(r"\batomic\w*\s*\(|\bvolatile\s+\w|__threadfence\s*\(|\b(?:red|atom)\.")
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of a kernel: its C type without const and restrict, `pointer` or by value."""
+
+    name: str
+    ctype: str
+    pointer: bool
+    constant: bool
+
+
+def without_comments(text: str) -> str:
+    """The text with its comments blanked and its lines kept."""
+
+    def blank(match: re.Match[str]) -> str:
+        found = match[0]
+        return found if found.startswith('"') else "\n" * found.count("\n") or " "
+
+    return _COMMENT.sub(blank, text)
+
+
+def entries(text: str) -> dict[str, tuple[Parameter, ...]]:
+    """The kernels of a text and their parameters."""
+    return {
+        m[1]: tuple(_parameter(p) for p in m[2].split(",") if p.strip())
+        for m in _ENTRY.finditer(without_comments(text))
+    }
+
+
+def _parameter(text: str) -> Parameter:
+    words = text.replace("*", " * ").replace("__restrict__", " ").split()
+    name = words.pop()
+    constant = "const" in words[: words.index("*")] if "*" in words else True
+    ctype = " ".join(w for w in words if w not in ("const", "*"))
+    return Parameter(name, ctype, "*" in words, constant)
+
+
+def meets_other_blocks(text: str) -> bool:
+    """Whether blocks may wait for or count one another, so that they have to run side by side."""
+    return _BETWEEN_BLOCKS.search(without_comments(text).replace("asm volatile", "asm")) is not None
+
+
+def translate(text: str, entry: str) -> str:
+    """C++ with one function `emu_launch` that runs a thread of the kernel `entry`."""
+    if entry not in entries(text):
+        raise EmulationError(f"the text has no kernel {entry}")
+    code = without_comments(text)
+    code = _inline_assembly(code)
+    code = _SHARED.sub(r"\1* const \2 = (\1*)emu_shared();", code)
+    code = _WATCH.sub(r"EmuWatch<\1>() ->* ", code)
+    for word in ("__shared__", "volatile", "asm"):
+        if found := re.search(rf"\b{word}\b[^\n]*", code):
+            line = code[: found.start()].count("\n") + 1
+            raise EmulationError(f"line {line} is CUDA that the emulator does not know: {found[0]}")
+    launch = f'extern "C" void emu_launch(void** arguments) {{ emu_call({entry}, arguments); }}\n'
+    return f'#include "ptx.h"\n#line 1 "kernel.cu"\n{code}\n{launch}'
+
+
+# Inline PTX: asm("instruction %0, {%1, %2}, [%3];" : outputs : inputs : clobbers)
+
+
+def instructions() -> frozenset[str]:
+    """The PTX instructions that have host versions, their dots as underscores."""
+    header = files("dslc.runtime.cuda_emulator").joinpath("ptx.h").read_text(encoding="utf-8")
+    names = set(re.findall(r"^HOST void (\w+)\(", header, re.MULTILINE))
+    macro = re.compile(r"^PTX_MMA(_PAIRS)?\((\d+), (\d+), (\d+), (\w+), (\w+), (\w+),", re.MULTILINE)
+    for pairs, m, n, k, d, a, b in macro.findall(header):
+        for x, y in [(x, y) for x in (a, b) for y in (a, b)] if pairs else [(a, b)]:
+            names.add(f"mma_sync_aligned_m{m}n{n}k{k}_row_col_{d}_{x}_{y}_{d}")
+    return frozenset(names)
+
+
+def assembly(text: str) -> Iterator[tuple[int, int, str, list[str]]]:
+    """Each asm statement: where it begins and ends, its template, its operands as C."""
+    for match in _ASM.finditer(text):
+        end = _closing(text, match.end() - 1)
+        template, at = "", match.end()
+        while found := _STRING.match(text, at):
+            template, at = template + found[1], found.end()
+        sections = _split(text[at:end], ":") if text[at:end].strip() else []
+        operands = [
+            re.sub(r'^\s*"[^"]*"\s*\((.*)\)\s*$', r"\1", operand, flags=re.DOTALL)
+            for section in sections[1:3]
+            for operand in _split(section, ",")
+            if operand.strip()
+        ]
+        yield match.start(), end + 1, template, operands
+
+
+def mnemonics(template: str) -> list[str]:
+    """The instructions of a template by name, their dots as underscores."""
+    return [name for name, _ in _instructions(template)]
+
+
+def _instructions(template: str) -> Iterator[tuple[str, str]]:
+    for part in template.replace("\\n", " ").replace("\\t", " ").split(";"):
+        if not part.strip():
+            continue
+        match = _INSTRUCTION.fullmatch(part.strip())
+        if match is None:
+            raise EmulationError(f"the emulator does not know the PTX `{part.strip()}`")
+        yield re.sub(r"[.:]+", "_", match[1]), match[2]
+
+
+def _inline_assembly(text: str) -> str:
+    known = instructions()
+    out, last = [], 0
+    for start, end, template, operands in assembly(text):
+        calls = []
+        for name, arguments in _instructions(template):
+            if name not in known:
+                raise EmulationError(f"the PTX instruction {name} has no host version in ptx.h")
+            flat = re.sub(r"[{}\[\]]", "", arguments)
+            given = re.sub(r"%(\d+)", lambda m, ops=operands: f"({ops[int(m[1])]})", flat)
+            calls.append(f"ptx::{name}({given})")
+        lines = text[start:end].count("\n")
+        out += [text[last:start], "(" + ", ".join(calls or ["0"]) + ")", "\n" * lines]
+        last = end
+    return "".join([*out, text[last:]])
+
+
+def _closing(text: str, at: int) -> int:
+    """The place of the parenthesis that closes the one at `at`; strings are skipped."""
+    depth = 0
+    while True:
+        if text[at] == '"':
+            at = text.index('"', at + 1)
+        depth += (text[at] == "(") - (text[at] == ")")
+        if depth == 0:
+            return at
+        at += 1
+
+
+def _split(text: str, mark: str) -> list[str]:
+    """The parts between marks that stand outside parentheses, brackets and strings."""
+    parts, depth, quoted, start = [], 0, False, 0
+    for i, c in enumerate(text):
+        quoted ^= c == '"'
+        if quoted:
+            continue
+        depth += (c in "([{") - (c in ")]}")
+        scope = mark == ":" and (text[i - 1 : i + 1] == "::" or text[i : i + 2] == "::")
+        if c == mark and depth == 0 and not (scope and _is_scope(text, i)):
+            parts.append(text[start:i])
+            start = i + 1
+    return [*parts, text[start:]]
+
+
+def _is_scope(text: str, i: int) -> bool:
+    """Whether a double colon joins two names (`a::b`), not two empty sections (`:: "r"(x)`)."""
+    first = i - 1 if text[i - 1 : i + 1] == "::" else i
+    return text[:first][-1:].isidentifier() and text[first + 2 :][:1].isidentifier()
