@@ -62,17 +62,17 @@ class CudaMachine:
         def sass() -> str:
             from dslc.codegen.cuda.sass import disassemble
 
-            functions = disassemble(self.binary(artifact))
+            functions = disassemble(self.binaries(artifact)["cubin"])
             return "".join(f"{f.name}:\n{f.text()}" for f in functions)
 
         return {"cu": cu, "ptx": ptx, "sass": sass, "final": cu}
 
-    def binary(self, artifact: Artifact) -> bytes:
-        """The machine code; DSL0803 where there is none for this architecture."""
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """The machine code (`cubin`); DSL0803 where there is none for this architecture."""
         name = f"{self._architecture}.cubin"
         if name not in artifact.files:
             raise error("DSL0803", f"the artifact {artifact.name} has no file {name}")
-        return artifact.files[name]
+        return {"cubin": artifact.files[name]}
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]

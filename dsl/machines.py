@@ -47,6 +47,9 @@ class Machine(Protocol):
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """The artifact's program to be read, in each of its forms; `final` is one of them."""
 
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """The artifact's machine code by the name of its form, such as `cubin`."""
+
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
     ) -> dict[str, Argument]:
@@ -90,6 +93,10 @@ class Interpreter:
         from dslc.compiler.ir.printer import print_program
 
         return {"final": lambda: print_program(self._program(artifact))}
+
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """None: it runs the text."""
+        return {}
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
