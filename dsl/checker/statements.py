@@ -10,7 +10,7 @@ from dslc.checker.expressions import condition, evaluate, index_evaluator
 from dslc.checker.failure import fail
 from dslc.checker.functions.memory import add_atomic, value_for
 from dslc.checker.items import EXPRESSIONS, Builtin, Item, Lost, describe, is_number
-from dslc.checker.subscript import access, check_readable, check_writable, read
+from dslc.checker.subscript import access, check_updatable, check_writable, read
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.ir import Memory, Role, Value
 from dslc.compiler.ir import expr as ex
@@ -177,8 +177,7 @@ def _accumulated(c: Context, op: str, old: Item, new: Item, loc: Loc) -> Item:
 
 def _update_region(c: Context, target: tree.Subscript, op: str, value: tree.Expr, loc: Loc) -> None:
     memory = expect_memory(evaluate(c, target.value), target.loc)
-    check_writable(memory, target.loc)
-    check_readable(memory, target.loc)
+    check_updatable(memory, target.loc)
     x = Argument(c, value, "the value")
     found = access(c, memory, target, index_evaluator(c))
     if memory.role is Role.BUFFER:
