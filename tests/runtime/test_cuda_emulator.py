@@ -125,7 +125,8 @@ def test_no_blocks_no_run() -> None:
 
 COPY = f"""{SHARED} float* s = (float*)shared; const int t = threadIdx.x;
   unsigned at = (unsigned)__cvta_generic_to_shared(s + t * 4);
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(at), "l"(x + t * 4), "r"(t < 10 ? 16 : 0) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+    :: "r"(at), "l"(x + t * 4), "r"(t < 10 ? 16 : 0) : "memory");
   asm volatile("cp.async.commit_group;" ::: "memory");
   WAIT
   __syncthreads();
@@ -286,7 +287,8 @@ def test_parameters_are_read_from_the_text() -> None:
 
 
 def test_assembly_is_taken_apart() -> None:
-    text = 'asm volatile("mad.lo.s32 %0, {%1}, %2, %1;"\n "nop;" : "=r"(d[0]) : "r"(f(a, b)), "n"(4) : "memory");'
+    text = """asm volatile("mad.lo.s32 %0, {%1}, %2, %1;"
+      "nop;" : "=r"(d[0]) : "r"(f(a, b)), "n"(4) : "memory");"""
     ((start, end, template, operands),) = assembly(text + " x = 1;")
     assert text[start:end] == text[:-1]
     assert operands == ["d[0]", "f(a, b)", "4"]
