@@ -74,5 +74,5 @@ def collect(out: Writer, bits: Bits, tile: Tile) -> None:
             else:
                 rows.setdefault(count, []).append((to, place))
     for count, moves in rows.items():
-        for to, place in linear_loops(out, np.array(moves)):
-            out.line(f"move_bits<{count}>({tile.name}, {to}, {bits.name}, {place});")
+        for target, source in linear_loops(out, np.array(moves)):
+            out.line(f"move_bits<{count}>({tile.name}, {target}, {bits.name}, {source});")

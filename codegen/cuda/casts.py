@@ -3,7 +3,7 @@
 To a 16-bit float, whose mantissa has Y bits (10 in f16, 7 in bf16):
 
 - an integer code c of B <= Y bits becomes the mantissa of a power of two, 2^(Y-t) + c with c at bit t
-  (wherever it lies already, if that is low enough), and one subtraction leaves c: exact, since all three
+  (wherever it lies already, if that is low enough), and one subtraction leaves c: exact, as all three
   numbers are on the grid. The sign bit of two's complement is inverted on the way, which adds 2^(B-1).
 - a wider integer (8 bits to bf16) is two such fields, joined by one FMA;
 - a float's exponent and mantissa are moved to the place of the result's, its sign to the top, and a
@@ -30,7 +30,8 @@ from dslc.compiler.dtypes import DType, Kind, limits
 from dslc.compiler.dtypes.formats import magnitudes
 from dslc.compiler.ir import instructions as ins
 
-Rule = Callable[[Words, Positions], str]  # a word of results from the bits of its elements [lanes, bits]
+# a word of results from the bits of its elements [lanes, bits]
+Rule = Callable[[Words, Positions], str]
 
 
 def cast(e: Emission, s: ins.Cast) -> None:
@@ -106,6 +107,7 @@ def _from_integer(dtype: DType, to: DType) -> Rule:
     bits, signed = dtype.bits, dtype.kind is Kind.INT
     if bits > to.mantissa:
         return _in_two_fields(dtype, to)
+
     def rule(words: Words, at: Positions) -> str:
         if bits == 8 and _in_bytes(at):
             return _by_bytes(words, at, to, signed)

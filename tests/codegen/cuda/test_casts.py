@@ -12,7 +12,7 @@ from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import DType, Kind, all_dtypes, decode, encode, pack_bits, storage_dtype
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir.parser import parse_program
-from dslc.compiler.layout import Layout, Mode, local, parse_layout
+from dslc.compiler.layout import Layout, parse_layout
 from dslc.runtime.cuda_emulator import compiler, emulate
 
 NARROW = [d for d in all_dtypes() if d.bits <= 8 and d.kind is not Kind.BOOL]
