@@ -64,8 +64,8 @@ class CompileOptions:
 
 
 def _check_passes(names: Iterable[str], target: str) -> None:
-    from dslc.compiler.diagnostics import did_you_mean, error
     from dslc.building import passes_of
+    from dslc.compiler.diagnostics import did_you_mean, error
     from dslc.compiler.targets import find_target
     from dslc.machines import resolve_target
 

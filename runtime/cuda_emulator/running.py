@@ -84,7 +84,7 @@ def _array(param: Parameter, arg: Argument) -> NDArray[Any]:
 
 def _number(param: Parameter, arg: Argument) -> int:
     code = _FORMATS.get(param.ctype)
-    if code is None or isinstance(arg, np.ndarray) and arg.ndim:
+    if code is None or (isinstance(arg, np.ndarray) and arg.ndim):
         raise EmulationError(f"{param.name} is a {param.ctype}: it cannot be {type(arg).__name__}")
     value: Any = arg
     packed = struct.pack("<" + code, float(value) if code in "fd" else int(value))
