@@ -49,7 +49,7 @@ class Emitter:
         """A tile that some instruction will define; DSL0204 for one that no machine could hold."""
         if math.prod(shape) > MAX_ELEMENTS:
             fail("DSL0204", f"a tile of {math.prod(shape)} elements is too large", self.loc,
-                 hint=f"a tile has at most {MAX_ELEMENTS} elements: walk over it in a loop")  # fmt: skip
+                 hint=f"the limit is {MAX_ELEMENTS}: walk over it in a loop")  # fmt: skip
         return Value(TileType(dtype, shape, layout), self.hint)
 
     def emit(self, instruction: ins.Stmt) -> None:

@@ -153,7 +153,7 @@ def test_a_race_is_a_failed_check(here: Path, capsys: pytest.CaptureFixture[str]
         (["-k", "rows", "--input", "z=x.npy"], 2, "DSL0911"),
         (["-k", "bump", "--input", "x=3"], 2, "comes from a file"),
         (["-k", "bump", "--dim", "N=-8"], 2, "not negative"),
-        (["-k", "bump", "--dim", "N=99999999999999"], 2, "out of memory"),
+        (["-k", "bump", "--dim", "N=99999999999999"], 2, "does not fit in this machine"),
         (["-k", "bump", "--dim", "N=8", "--output", "y=y.npy"], 2, "no output y"),
         (["-k", "bump", "--dim", "N=8", "--output", "x=x.txt"], 2, ".npy"),
         (["-k", "bump", "--dim", "N=8", "--set", "B=8"], 2, "B"),
