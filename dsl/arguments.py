@@ -181,3 +181,17 @@ def dim_size(
                 return size
             last = size if last is None else last
     return last
+
+
+def known_dims(parameters: Sequence[Parameter], ready: Mapping[str, Argument]) -> dict[str, int]:
+    """The integers that extents are made of: dims, the low-bit parameters asked last, and scalars."""
+    known: dict[str, int] = {}
+    for parameter in sorted(parameters, key=lambda p: p.dtype.is_low_bit):
+        value = ready[parameter.name]
+        if isinstance(value, np.ndarray):
+            if value.ndim == parameter.rank:
+                for dim, size in zip(parameter.dims or (), value.shape, strict=True):
+                    known.setdefault(dim, int(size))
+        elif isinstance(value, int):
+            known.setdefault(parameter.name, value)
+    return known

@@ -20,7 +20,9 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.printer import print_program
-from dslc.compiler.passes.pipeline import Observer, Pass, run_passes
+from dslc.compiler.passes.gpu import gpu_passes
+from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_passes
+from dslc.compiler.targets import Target
 from dslc.machines import Machine
 from dslc.runtime.cache import Cache, CacheWarning
 from dslc.signature import Signature, as_choice
@@ -78,6 +80,11 @@ def open_cache(choice: CacheChoice = None) -> Cache | None:
     return Cache(cache_folder() if choice is True else choice)
 
 
+def passes_of(target: Target) -> tuple[Pass, ...]:
+    """The passes of a target, in order."""
+    return gpu_passes(target) if target.family == "cuda" else shared_passes(target)
+
+
 def build(
     program: TileProgram,
     config: Mapping[str, object],
@@ -87,7 +94,7 @@ def build(
     tile: Callable[[], str],
 ) -> Specialization:
     """Compile an elaborated program, or take from the cache what was compiled of it before."""
-    passes = machine.passes()
+    passes = passes_of(machine.target)
     hashes = Hashes(
         source=digest({"ir": print_program(program, locations=True)}),
         options=digest(

@@ -10,8 +10,6 @@ from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.targets import TARGETS, Target
 from dslc.machines import ShortCall
 from dslc.runtime.cuda import CudaDevice, CudaKernel, stream_handle
@@ -35,10 +33,6 @@ class CudaMachine:
         from dslc.codegen.cuda.toolchain import toolchain_identity
 
         return toolchain_identity()
-
-    def passes(self) -> tuple[Pass, ...]:
-        """Those of a GPU."""
-        return gpu_passes(self.target)
 
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
@@ -68,17 +62,17 @@ class CudaMachine:
         def sass() -> str:
             from dslc.codegen.cuda.sass import disassemble
 
-            functions = disassemble(self.binary(artifact))
+            functions = disassemble(self.binaries(artifact)["cubin"])
             return "".join(f"{f.name}:\n{f.text()}" for f in functions)
 
         return {"cu": cu, "ptx": ptx, "sass": sass, "final": cu}
 
-    def binary(self, artifact: Artifact) -> bytes:
-        """The machine code; DSL0803 where there is none for this architecture."""
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """The machine code (`cubin`); DSL0803 where there is none for this architecture."""
         name = f"{self._architecture}.cubin"
         if name not in artifact.files:
             raise error("DSL0803", f"the artifact {artifact.name} has no file {name}")
-        return artifact.files[name]
+        return {"cubin": artifact.files[name]}
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]

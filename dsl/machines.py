@@ -10,7 +10,6 @@ from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
-from dslc.compiler.passes.pipeline import Pass, shared_passes
 from dslc.compiler.targets import INTERP, Target, find_target
 from dslc.settings import current_settings
 from dslc.signature import Parameter
@@ -45,11 +44,11 @@ class Machine(Protocol):
     ) -> Artifact:
         """The artifact of Tile IR after the passes, for these tune choices."""
 
-    def passes(self) -> tuple[Pass, ...]:
-        """All that runs between the checker and the generator, in order."""
-
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """The artifact's program to be read, in each of its forms; `final` is one of them."""
+
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """The artifact's machine code by the name of its form, such as `cubin`."""
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
@@ -89,15 +88,15 @@ class Interpreter:
             files={self.FILE: print_program(program, locations=True).encode()},
         )
 
-    def passes(self) -> tuple[Pass, ...]:
-        """Those that every target shares."""
-        return shared_passes(self.target)
-
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """The Tile IR without locations."""
         from dslc.compiler.ir.printer import print_program
 
         return {"final": lambda: print_program(self._program(artifact))}
+
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """None: it runs the text."""
+        return {}
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]

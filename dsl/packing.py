@@ -6,16 +6,16 @@ how each parameter is stored: as packed bytes, or as the codes themselves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from dslc.arguments import Array
 from dslc.compiler.artifact import Param
-from dslc.compiler.diagnostics import error
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import storage_dtype
 from dslc.runtime import packing
 from dslc.runtime.buffers import as_array, import_array
-from dslc.runtime.expression import evaluate
+from dslc.runtime.expression import compile_expression
 from dslc.signature import Parameter
 
 
@@ -31,16 +31,22 @@ def pack(parameter: Parameter, stored: Param, codes: object) -> Array:
     return packing.pack(array, stored.packed)
 
 
-def as_stored(parameter: Parameter, stored: Param, array: Array) -> Array:
+def as_stored(
+    parameter: Parameter, stored: Param, array: Array, sizes: Callable[[], Mapping[str, int]]
+) -> Array:
     """A call's argument as the kernel takes it: codes are packed where it wants bytes in tiles.
 
     A kernel takes both forms of a `packed row` parameter, and of one axis only it can tell them apart.
+    The shape of codes in tiles is checked here against the dims that `sizes` gives: the tiles hide it.
     """
     scheme = None if stored.packed is None else stored.packed["scheme"]
     may_be_bytes = scheme is not None and array.dtype == np.uint8
     if may_be_bytes and (array.ndim != parameter.rank or (scheme == "row" and array.ndim == 1)):
+        if scheme == "tiles" and array.ndim != parameter.rank + 1:
+            raise _wrong_shape(parameter, array, str(parameter), "DSL0751")
         return array
     if scheme == "tiles":
+        _check_extents(parameter, stored, array, sizes())
         return pack(parameter, stored, array)
     name = parameter.name
     return as_array(array, parameter.dtype.name, param=name, writable=parameter.is_written)
@@ -52,8 +58,36 @@ def unpack(parameter: Parameter, stored: Param, packed: object, dims: Mapping[st
     data = import_array(packed, param=parameter.name)
     if stored.packed is None:
         return data.view(storage_dtype(parameter.dtype))
-    shape = [evaluate(text, dims) for text in stored.dims or ()]
+    try:
+        shape = _extents(stored, dims)
+    except KeyError as missing:
+        hint = f"state the dims: unpack({parameter.name!r}, packed, {missing.args[0]}=...)"
+        text = f"the shape of {parameter} needs the dim {missing.args[0]}"
+        raise error("DSL0754", text, hint=hint) from None
     return packing.unpack(data, stored.packed, shape)
+
+
+def _check_extents(
+    parameter: Parameter, stored: Param, codes: Array, dims: Mapping[str, int]
+) -> None:
+    """DSL0752 where codes have not the extents that the other arguments give."""
+    try:
+        expected = _extents(stored, dims)
+    except KeyError:
+        return  # nothing else gives the dim: the kernel says so
+    if list(codes.shape) != expected:
+        shape = "[" + ", ".join(parameter.dims or ()) + "]"
+        raise _wrong_shape(parameter, codes, f"{shape} = {expected}", "DSL0752")
+
+
+def _extents(stored: Param, dims: Mapping[str, int]) -> list[int]:
+    """The shape of a stored parameter's codes; KeyError names a dim that is not given."""
+    return [int(compile_expression(text)(dims)) for text in stored.dims or ()]
+
+
+def _wrong_shape(parameter: Parameter, array: Array, expected: str, code: str) -> DiagnosticError:
+    text = f"argument {parameter.name} has shape {array.shape}, expected {expected}"
+    return error(code, text, hint="pass codes, one a byte, or what pack gives")
 
 
 def _check_low_bit(parameter: Parameter) -> None:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
-from dslc.arguments import Argument, Array, dim_size
+from dslc.arguments import Argument, Array, dim_size, known_dims
 from dslc.compiler.diagnostics import did_you_mean, error
 from dslc.compiler.manifest import plain_choice
 from dslc.packing import as_stored, pack, unpack
@@ -98,8 +98,12 @@ class Specialization:
             if size is not None and size != value:
                 text = f"{self.name}: {dim} is {size} in the arguments, not {value} as stated"
                 raise error("DSL0743", text)
+
+        def sizes() -> Mapping[str, int]:
+            return {**known_dims(self.parameters, ready), **self.fixed}
+
         stored = {
-            p.name: as_stored(p, s, array)
+            p.name: as_stored(p, s, array, sizes)
             for p, s in self._low_bit
             if isinstance(array := ready[p.name], np.ndarray)
         }
@@ -115,6 +119,10 @@ class Specialization:
             hint = did_you_mean(stage, self._stages) or f"there are {', '.join(self._stages)}"
             raise error("DSL0745", f"{self.name} has no stage {stage}", hint=hint)
         return self._stages[stage]()
+
+    def binary(self, form: str) -> bytes | None:
+        """The machine code in a form, such as `cubin`; None where the machine has no such form."""
+        return self._machine.binaries(self.artifact).get(form)
 
     def pack(self, param: str, codes: object) -> Array:
         """Codes of a low-bit parameter (one a byte) in the storage that the kernel loads."""

@@ -1,7 +1,7 @@
 """Low-bit parameters: codes, packed bytes, and both at a call."""
 
 import dslc
-import dslc.machines
+import dslc.building
 import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
@@ -39,10 +39,10 @@ def _no_cache(monkeypatch):
 @pytest.fixture(params=["codes", "tiles"])
 def gemv(request, monkeypatch):
     """The kernel compiled with w as codes, and with storage that a pass has chosen."""
-    shared = dslc.machines.shared_passes
+    shared = dslc.building.shared_passes
     if request.param == "codes":
         passes = lambda target: tuple(p for p in shared(target) if not isinstance(p, LowBit))  # noqa: E731
-        monkeypatch.setattr(dslc.machines, "shared_passes", passes)
+        monkeypatch.setattr(dslc.building, "shared_passes", passes)
 
     def compiled(dtype):
         kernel = dslc.compile(SOURCE, define={"W": dtype}).gemv
@@ -118,10 +118,10 @@ kernel line(w: i4[K], y: out i4[K]):
 
 @pytest.mark.parametrize("choose", [False, True])
 def test_signed_codes_may_come_as_bytes(monkeypatch, choose):
-    shared = dslc.machines.shared_passes
+    shared = dslc.building.shared_passes
     if not choose:
         plain = lambda target: tuple(p for p in shared(target) if not isinstance(p, LowBit))  # noqa: E731
-        monkeypatch.setattr(dslc.machines, "shared_passes", plain)
+        monkeypatch.setattr(dslc.building, "shared_passes", plain)
     kernel = dslc.compile(PLAIN_LINE).line
     codes = random_codes("i4", 24)
     for w in (codes, codes.view(np.uint8), kernel.pack("w", codes)):
@@ -141,4 +141,36 @@ def test_what_cannot_be_packed_says_why():
     assert "is outside 0 to 15" in found.message
     found = failure(lambda: kernel.unpack("w", np.zeros(3, np.uint8), K=4, N=8))
     assert "uint8 of shape (16,)" in found.message
-    assert failure(lambda: kernel.unpack("w", np.zeros(16, np.uint8), K=4)).code == "DSL0811"
+    assert failure(lambda: kernel.unpack("w", np.zeros(16, np.uint8), K=4)).code == "DSL0754"
+
+
+@pytest.mark.parametrize("shape", [(37, 49), (37, 51), (36, 50), (38, 50), (80, 50), (37 * 50,)])
+def test_codes_of_another_shape_are_refused(gemv, shape):
+    kernel = gemv("u4")
+    x, y = np.ones(37, np.float32), np.ones(50, np.float32)
+    found = failure(lambda: kernel(x, random_codes("u4", shape), y))
+    assert found.code in ("DSL0751", "DSL0752")
+
+
+def test_codes_that_come_first_do_not_bind_the_others():
+    source = SOURCE.replace("x: f32[K], w: W[K, N]", "w: W[K, N], x: f32[K]")
+    kernel = dslc.compile(source).gemv
+    x, y = np.ones(37, np.float32), np.ones(50, np.float32)
+    found = failure(lambda: kernel(random_codes("u4", (37, 49)), x, y))
+    assert (found.code, "expected [K, N] = [37, 50]" in found.message) == ("DSL0752", True)
+
+
+def test_two_low_bit_parameters_must_agree():
+    kernel = dslc.compile(
+        "kernel f(a: u4[M, K], b: u4[M, K], y: out i32[M]):\n"
+        "    for m in parallel(range(0, M, 8)):\n"
+        "        acc = zeros(i32, [8])\n"
+        "        for k in range(0, K, 16):\n"
+        "            p = cast(a[m : m + 8, k : k + 16], i32) * cast(b[m : m + 8, k : k + 16], i32)\n"
+        "            acc += sum(p, 1)\n"
+        "        y[m : m + 8] = acc\n"
+    ).f
+    a, y = random_codes("u4", (8, 16)), np.zeros(8, np.int32)
+    kernel(a, a, y)
+    np.testing.assert_array_equal(y, (a.astype(np.int32) ** 2).sum(1))
+    assert failure(lambda: kernel(a, a[:, :15], y)).code == "DSL0752"

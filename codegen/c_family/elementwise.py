@@ -112,10 +112,11 @@ def _saturated(x: Tile, to: Tile, i: str) -> str:
 
 def view(e: Emission, s: ins.View) -> None:
     """The same registers under another name; what is not packed moves by its bits."""
-    x = e.tile(s.x)
-    if is_packed(x.dtype) and is_packed(s.out.type.dtype):
-        e.alias(s.out, x)
+    dtype = s.out.type.dtype
+    if is_packed(s.x.type.dtype) and is_packed(dtype):
+        e.defer(s.out, e.bits_of(s.x).viewed(dtype))
         return
+    x = e.tile(s.x)
     tile = e.new(s.out)
     with e.out.loop("i", tile.words):
         source = f"{x.name}[i]"
@@ -128,5 +129,5 @@ def view(e: Emission, s: ins.View) -> None:
 
 EMITTERS: dict[type, Emitter] = {
     ins.Full: full, ins.Undefined: undefined, ins.Arange: arange, ins.Unary: unary,
-    ins.Binary: binary, ins.Fma: fma, ins.Where: where, ins.Cast: cast, ins.View: view,
+    ins.Binary: binary, ins.Fma: fma, ins.Where: where, ins.View: view,
 }  # fmt: skip

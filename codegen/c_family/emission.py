@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from dslc.codegen.c_family.bits import Bits, bits_of, collect
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed, scalar_type
 from dslc.codegen.c_family.indexing import ThreadBases
 from dslc.codegen.c_family.registers import Tile, tile_of
@@ -20,7 +21,11 @@ from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.passes.facts import Facts, kernel_facts
+
+# What reads the bits of its operand where they lie.
+_READ_BITS = (ins.View, ins.ConvertLayout, ins.Cast)
 
 Emitter = Callable[["Emission", Any], None]
 
@@ -36,6 +41,8 @@ class Emission:
     head: Writer = field(default_factory=lambda: Writer(1))
     out: Writer = field(default_factory=lambda: Writer(1))
     tiles: dict[Value, Tile] = field(default_factory=dict)
+    bits: dict[Value, Bits] = field(default_factory=dict)  # of tiles that no registers hold
+    readers: dict[Value, list[ins.Stmt]] = field(default_factory=dict)
     variables: dict[ex.Var, str] = field(default_factory=dict)
     wide: set[ex.Var] = field(default_factory=set)
     memories: dict[Memory, str] = field(default_factory=dict)
@@ -48,6 +55,9 @@ class Emission:
         self.out._names = self.head._names  # one set of names
         self.bases = ThreadBases(self.head, "tid")
         self.facts = kernel_facts(self.kernel)
+        for statement in walk(self.kernel.body):
+            for value in operands(statement):
+                self.readers.setdefault(value, []).append(statement)
 
     # Scalars
 
@@ -75,8 +85,27 @@ class Emission:
     # Tiles
 
     def tile(self, value: Value) -> Tile:
-        """The registers of a value that was emitted."""
-        return self.tiles[value]
+        """The registers of a value that was emitted; bits that lie elsewhere are collected here."""
+        bits = self.bits.get(value)
+        if bits is None:
+            return self.tiles[value]
+        tile = tile_of(value, self.out.name(value.name or "t"))
+        self.out.line(f"{tile.declaration} = {{}};")
+        collect(self.out, bits, tile)
+        return tile
+
+    def bits_of(self, value: Value) -> Bits:
+        """Where the bits of a packed value lie."""
+        return self.bits.get(value) or bits_of(self.tiles[value])
+
+    def defer(self, value: Value, bits: Bits) -> None:
+        """The value is bits that lie somewhere: its own registers, or read where they are."""
+        if bits.in_order:
+            self.tiles[value] = tile_of(value, bits.name)
+        elif all(isinstance(s, _READ_BITS) for s in self.readers.get(value, ())):
+            self.bits[value] = bits
+        else:
+            collect(self.out, bits, self.new(value))
 
     def new(self, value: Value, *, zero: bool | None = None) -> Tile:
         """Declare the registers of a result; packed ones start as zero, since writes are in parts."""

@@ -297,7 +297,13 @@ def repeat(e: Emission, s: ins.Repeat) -> None:
 
 
 def convert_layout(e: Emission, s: ins.ConvertLayout) -> None:
-    """The same elements elsewhere."""
+    """The same elements elsewhere; narrow ones that stay in their thread are read where they lie."""
+    dtype, to, source = s.x.type.dtype, s.out.type.layout, s.x.type.layout
+    if dtype.bits <= 8 and is_packed(dtype) and to is not None and source is not None:
+        picks = registers(to, source, flat(to))
+        if picks is not None:
+            e.defer(s.out, e.bits_of(s.x).picked(picks))
+            return
     move(e, s.out, e.tile(s.x), lambda i: i)
 
 

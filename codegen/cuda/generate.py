@@ -18,7 +18,7 @@ from dslc.codegen.c_family import (
 )
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
-from dslc.codegen.cuda import copies, ldmatrix, matrix
+from dslc.codegen.cuda import casts, copies, ldmatrix, matrix
 from dslc.codegen.cuda.prelude import used
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, Memory, Role
@@ -30,7 +30,8 @@ from dslc.compiler.ir.traverse import walk
 EMITTERS = table(
     elementwise.EMITTERS, control.EMITTERS, accesses.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
-    printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, copies.EMITTERS, ldmatrix.EMITTERS,
+    printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
+    ldmatrix.EMITTERS,
 )  # fmt: skip
 
 

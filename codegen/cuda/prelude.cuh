@@ -66,6 +66,11 @@ template <int B> DEVICE void set_bits(unsigned* w, int i, unsigned v) {
   }
 }
 
+// B bits from one word into another that has zeros there.
+template <int B> DEVICE void move_bits(unsigned* to, int i, const unsigned* from, int j) {
+  to[i >> 5] |= (from[j >> 5] >> (j & 31) & (~0u >> (32 - B))) << (i & 31);
+}
+
 template <int B> DEVICE int sign_extend(unsigned v) { return (int)(v << (32 - B)) >> (32 - B); }
 
 DEVICE float decode_f16(unsigned h) {
@@ -178,6 +183,9 @@ DEVICE unsigned add_f16x2(unsigned a, unsigned b) { unsigned d; asm("add.rn.f16x
 DEVICE unsigned sub_f16x2(unsigned a, unsigned b) { unsigned d; asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
 
 DEVICE unsigned mul_f16x2(unsigned a, unsigned b) { unsigned d; asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
+
+// Bytes of a and b by the four digits of `pick`: 0 to 3 are those of a, 4 to 7 those of b.
+DEVICE unsigned bytes(unsigned a, unsigned b, unsigned pick) { return __byte_perm(a, b, pick); }
 
 DEVICE unsigned fma_f16x2(unsigned a, unsigned b, unsigned c) {
   unsigned d; asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c)); return d;

@@ -56,19 +56,22 @@ class Binary:
     resources: dict[str, Resources]
 
 
+DEFAULT = Options()
+
+
 def architecture_of(target: str) -> str:
     """`sm_90a` of `cuda:sm_90a`."""
     return target.partition(":")[2]
 
 
-def toolchain_identity(options: Options = Options()) -> str:
+def toolchain_identity(options: Options = DEFAULT) -> str:
     """What the bytes of a binary depend on beyond its source, for a cache key. DSL0951 without it."""
     identity = nvcc_identity() if options.compiler == "nvcc" else load_nvrtc().identity
     return f"{identity} {options}"
 
 
 def compile_cubin(
-    source: str, architecture: str, options: Options = Options(), name: str = "kernel.cu"
+    source: str, architecture: str, options: Options = DEFAULT, name: str = "kernel.cu"
 ) -> Binary:
     """Machine code for `sm_80`, `sm_90a`, ...; neither a GPU nor a driver is asked.
 
@@ -85,7 +88,7 @@ def compile_cubin(
 
 
 def compile_ptx(
-    source: str, architecture: str, options: Options = Options(), name: str = "kernel.cu"
+    source: str, architecture: str, options: Options = DEFAULT, name: str = "kernel.cu"
 ) -> str:
     """PTX text; the errors of `compile_cubin`."""
     flags = options.flags(architecture.replace("sm_", "compute_"))

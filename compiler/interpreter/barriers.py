@@ -51,7 +51,8 @@ class Barriers(Observer):
     @property
     def shape(self) -> tuple[int, ...]:
         """The memory's shape."""
-        return self.writes.tokens.shape
+        shape: tuple[int, ...] = self.writes.tokens.shape
+        return shape
 
     def read(self, turn: Turn, window: Window, site: Site) -> None:
         """DSL0609 where another thread may have written since the last barrier."""

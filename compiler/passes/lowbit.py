@@ -56,7 +56,7 @@ class LowBit:
     of that shape; they have the register layout that the program gives, or else one over at most
     `threads` threads. Where that is not so, or elements out of bounds may have to read another number
     than 0, it becomes `packed row`, which serves every access. Parameters that are written, have
-    strides or are `packed row` already stay as they are.
+    strides, are `packed row` already, or alone give a dim its value stay as they are.
     """
 
     threads: int = 32
@@ -93,7 +93,23 @@ def _choices(kernel: Kernel, threads: int) -> dict[Memory, Storage]:
             only_loads = len(loads) == len(accesses[memory])
             found = _tiles(memory, loads, known, threads) if only_loads and loads else None
             chosen[memory] = found if found is not None else "row"
-    return chosen
+    return _bound(kernel.params, chosen)
+
+
+def _bound(params: Iterable[object], chosen: Mapping[Memory, Storage]) -> dict[Memory, Storage]:
+    """The choices that leave every dim an argument that gives it: bytes in tiles tell no extent."""
+    found = dict(chosen)
+    for memory in chosen:
+        given = {dim for p in params for dim in _dims_given(_as_stored(p, found))}
+        if any(isinstance(extent, ex.Var) and extent not in given for extent in memory.shape):
+            found[memory] = "codes"
+    return found
+
+
+def _dims_given(param: object) -> Iterable[object]:
+    if not isinstance(param, Memory):
+        return (param,)
+    return param.shape if param.packed is None else ()
 
 
 def _is_open(memory: Memory) -> bool:
@@ -145,7 +161,7 @@ def _agree(program: Program, chosen: dict[Kernel, dict[Memory, Storage]]) -> dic
         if not wanted:
             continue
         settled = wanted[0] if all(w == wanted[0] for w in wanted) else "row"
-        if not all(_is_open(m) for m in group):
+        if "codes" in wanted or not all(_is_open(m) for m in group):
             settled = "codes"
         for choices in chosen.values():
             choices.update({m: settled for m in group if m in choices})

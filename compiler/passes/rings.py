@@ -2,10 +2,11 @@
 
 A row-major tile makes threads that walk down a column meet in a bank. The remedy is a swizzle, which
 changes the 16-byte chunk of a row by the number of the row; which rows share a key and how many chunks
-stay side by side is searched. The bank model of the machine judges each against what is known to happen:
-the copies' writes, the reads by the register layout, and, for operands of a matrix unit, the reads of
-eight rows' chunks at once (`ldmatrix`). The first without a conflict is taken, else the one with the
-fewest turns. Padded rows would cost memory and serve no tile better: they too keep chunks whole.
+stay side by side is searched. The bank model of the machine judges each against what is known to
+happen: the copies' writes, the reads by the register layout, and, for operands of a matrix unit, the
+reads of eight rows' chunks at once (`ldmatrix`). The first without a conflict is taken, else the one
+with the fewest turns. Padded rows would cost memory and serve no tile better, since they too keep
+chunks whole.
 """
 
 from __future__ import annotations
@@ -170,7 +171,7 @@ def _cost(
 
 
 def _matrices(tile: tuple[int, ...], bits: int) -> Layout | None:
-    """Eight lanes that each read the chunk of a row, all over the tile; None where it has no such rows."""
+    """Eight lanes that each read the chunk of a row, all over the tile; None without such rows."""
     chunk = _CHUNK_BYTES * 8 // bits
     if len(tile) < 2 or tile[-2] % _MATRIX_ROWS or tile[-1] % chunk:
         return None

@@ -8,10 +8,11 @@
                                                     %a2 = load @ring[slot, 0 : +16, 32 : +16]
                                                     ...
 
-A slice is the least multiple of the atom's k of which every thread holds its own part, in whole words.
-Operands are followed through elementwise instructions and broadcasts to loads from shared memory, which
-become loads of a part; anything else is extracted from, in registers. Fewer registers hold operands, and
-the latency of shared memory and of casts hides behind the matrix unit.
+A slice is the least doubling of the atom's k of which every thread holds its own part, in whole words.
+Operands are followed through elementwise instructions, broadcasts and transposes to loads from shared
+memory, which become loads of a part; anything else, and what has other readers too, is extracted from
+in registers. Fewer registers hold operands, and the latency of shared memory and of casts hides behind
+the matrix unit.
 """
 
 from __future__ import annotations

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.program import Kernel
-from dslc.compiler.ir.traverse import results, walk
-from dslc.compiler.ir.values import Value
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.staging import Ahead, tile_bytes
 from dslc.compiler.targets import Target
 
@@ -39,9 +38,7 @@ class Room:
         shared = target.memory("shared")
         stmts = list(walk(kernel.body))
         converted = [tile_bytes(s.out) for s in stmts if isinstance(s, ins.ConvertLayout)]
-        layouts = (v.type.layout for s in stmts for v in results(s) if isinstance(v, Value))
-        threads = next((found.threads for found in layouts if found is not None), None)
-        return cls((shared.bytes if shared else 0) - max(converted, default=0), threads)
+        return cls((shared.bytes if shared else 0) - max(converted, default=0), kernel.threads)
 
     def take(self, count: int) -> None:
         """Bytes that another loop has no more."""

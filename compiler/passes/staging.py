@@ -153,7 +153,7 @@ def element_strides(memory: Memory) -> tuple[Expr, ...]:
     """How many elements lie between neighbours along each axis."""
     if memory.strides is not None:
         return tuple(simplify(s) for s in memory.strides)
-    found = [index(1)]
+    found: list[Expr] = [index(1)]
     for extent in memory.shape[:0:-1]:
         found.append(_simple("mul", found[-1], extent))
     return tuple(reversed(found))

@@ -12,7 +12,16 @@ from collections.abc import Callable
 
 from dslc.checker.emit import Emitter
 from dslc.checker.failure import fail
-from dslc.checker.items import Item, Number, describe, is_number, is_scalar, is_weak, shape_text
+from dslc.checker.items import (
+    EXPRESSIONS,
+    Item,
+    Number,
+    describe,
+    is_number,
+    is_scalar,
+    is_weak,
+    shape_text,
+)
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import BOOL, F32, INDEX, DType, Kind
 from dslc.compiler.ir import Value
@@ -113,6 +122,13 @@ def as_dtype(item: Item, dtype: DType, loc: Loc, what: str = "value") -> ex.Expr
         return ex.Convert(found, dtype)
     fail("DSL0202", f"the {what} has dtype {found.dtype}, {dtype} is needed", loc,
          hint=f"write cast(..., {dtype})")  # fmt: skip
+
+
+def widened(item: Item) -> Item:
+    """An integer scalar as an index; anything else as it is."""
+    if isinstance(item, EXPRESSIONS) and item.dtype.is_integer and item.dtype != INDEX:
+        return ex.Convert(item, INDEX)
+    return item
 
 
 def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...], loc: Loc) -> tuple[int, ...]:

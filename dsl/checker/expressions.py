@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import assert_never
 
 from dslc.checker import arithmetic, calls, subscript
@@ -16,36 +17,49 @@ from dslc.compiler.ir import expr as ex
 from dslc.frontend import tree
 
 MAX_DEPTH = 200
+_ATTRIBUTES = {  # of an array elsewhere -> what to write here
+    "T": "write transpose(x)",
+    "shape": "write dim(x, axis)",
+    "size": "write dim(x, axis)",
+    "dtype": "name the dtype: const T = f16",
+}
+_EXACT = ("+", "-", "*", "//", "%")  # what an index computes in 64 bits
 
 
-def evaluate(c: Context, node: tree.Expr) -> Item:
-    """The item that an expression stands for."""
+def evaluate(c: Context, node: tree.Expr, *, index: bool = False) -> Item:
+    """The item that an expression stands for.
+
+    With `index` (subscripts, ranges) sums and products of integer scalars are those of dtype index:
+    they never overflow, and `i : i + 16` has 16 elements whatever the dtype of i.
+    """
     outer_loc, c.emit.loc = c.emit.loc, node.loc
     c.depth += 1
     if c.depth > MAX_DEPTH:
         c.depth -= 1
         fail("DSL0229", "this expression is nested too deeply", node.loc)
     try:
-        return _evaluate(c, node)
+        return _evaluate(c, node, index)
     finally:
         c.depth -= 1
         c.emit.loc = outer_loc
 
 
-def _evaluate(c: Context, node: tree.Expr) -> Item:
+def _evaluate(c: Context, node: tree.Expr, index: bool) -> Item:
     match node:
         case tree.Name():
             return c.lookup(node)
         case tree.Literal(value=value):
+            if value == math.inf:
+                fail("DSL0224", "this number is too large for a float", node.loc, hint="write inf")
             return value
         case tree.Sequence(items=items):
             return tuple(evaluate(c, i) for i in items)
         case tree.Unary(op=op, operand=operand):
-            return _unary(c, op, operand, node.loc)
+            return _unary(c, op, operand, node.loc, index)
         case tree.Binary(op="and" | "or" as op):
             return _logical(c, op, node)
-        case tree.Binary(op=op, left=left, right=right):
-            return _binary(c, op, left, right, node.loc)
+        case tree.Binary():
+            return _binary(c, node, index)
         case tree.Compare():
             return _compare(c, node)
         case tree.Conditional():
@@ -53,15 +67,17 @@ def _evaluate(c: Context, node: tree.Expr) -> Item:
         case tree.Call():
             return calls.call(c, node)
         case tree.Attribute(name=name):
-            fail("DSL0219", f".{name} is not part of the language", node.loc,
-                 hint="a dot composes layouts: spatial(8, 4).local(1, 2)")  # fmt: skip
+            hint = _ATTRIBUTES.get(name, "a dot composes layouts: spatial(8, 4).local(1, 2)")
+            fail("DSL0219", f".{name} is not part of the language", node.loc, hint=hint)
         case tree.Subscript():
             return _subscript(c, node)
     assert_never(node)
 
 
-def _unary(c: Context, op: str, operand: tree.Expr, loc: Loc) -> Item:
-    item = evaluate(c, operand)
+def _unary(c: Context, op: str, operand: tree.Expr, loc: Loc, index: bool) -> Item:
+    item = evaluate(c, operand, index=index)
+    if index and op == "-":
+        item = arithmetic.widened(item)
     match op:
         case "-":
             return arithmetic.unary(c.emit, "neg", item, loc)
@@ -82,11 +98,15 @@ def _negate(c: Context, item: Item, loc: Loc) -> Item:
     return ex.Unary("not", truth, BOOL)
 
 
-def _binary(c: Context, op: str, left: tree.Expr, right: tree.Expr, loc: Loc) -> Item:
+def _binary(c: Context, node: tree.Binary, index: bool) -> Item:
+    op, loc = node.op, node.loc
     if op not in OPERATORS:
         fail("DSL0214", f"the operator {op} is not part of the language", loc,
              hint="write dot(a, b)" if op == "@" else None)  # fmt: skip
-    x, y = evaluate(c, left), evaluate(c, right)
+    index = index and op in _EXACT
+    x, y = evaluate(c, node.left, index=index), evaluate(c, node.right, index=index)
+    if index:
+        x, y = arithmetic.widened(x), arithmetic.widened(y)
     layout = calls.layout_operator(c, op, x, y, loc)
     if layout is not None:
         return layout
@@ -156,11 +176,16 @@ def select(truth: ex.Expr, x: Item, y: Item, loc: Loc) -> Item:
     )
 
 
+def index_evaluator(c: Context) -> subscript.Evaluate:
+    """`evaluate` for the bounds of slices."""
+    return lambda node: evaluate(c, node, index=True)
+
+
 def _subscript(c: Context, node: tree.Subscript) -> Item:
     item = evaluate(c, node.value)
     if isinstance(item, Memory):
         subscript.check_readable(item, node.loc)
-        return subscript.read(c, subscript.access(c, item, node, lambda e: evaluate(c, e)))
+        return subscript.read(c, subscript.access(c, item, node, index_evaluator(c)))
     if isinstance(item, Value):
         return subscript.extract(c, item, node, lambda e: evaluate(c, e))
     if isinstance(item, tuple):

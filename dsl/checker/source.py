@@ -8,6 +8,10 @@ from pathlib import Path
 from dslc.checker.failure import NeedsDims
 from dslc.checker.module import Template, check_module
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Severity
+from dslc.compiler.ir.instructions import Alloc, For
+from dslc.compiler.ir.rewrite import kernels
+from dslc.compiler.ir.traverse import walk
+from dslc.compiler.passes.pipeline import run_passes, shared_passes
 from dslc.frontend.tile_parser import parse_tile
 
 _SAMPLES = (256, 128, 64, 4096, 32, 16, 8, 4, 2, 1)
@@ -22,8 +26,8 @@ def check_source(
 ) -> list[Diagnostic]:
     """Every finding in a `.tile` source, notes included; no errors means that it compiles.
 
-    Every kernel is elaborated with its default choices, then with each other choice alone. Dims that
-    must be fixed are tried with samples.
+    Every kernel is elaborated with its default choices, then with each other choice alone, and goes
+    through the shared passes where these may refuse it. Dims that must be fixed are tried with samples.
     """
     try:
         module = check_module(parse_tile(text, file), search=search, define=define)
@@ -59,7 +63,7 @@ def _check(template: Template, config: Mapping[str, object]) -> list[Diagnostic]
     needed: set[str] = set()
     while True:
         try:
-            template.elaborate(dict.fromkeys(needed, _SAMPLES[0]), config)
+            _compile(template, dict.fromkeys(needed, _SAMPLES[0]), config)
         except NeedsDims as e:
             if set(e.dims) <= needed:
                 return list(e.diagnostics)
@@ -70,6 +74,14 @@ def _check(template: Template, config: Mapping[str, object]) -> list[Diagnostic]
             return [_note(template, dict.fromkeys(needed, _SAMPLES[0]))] if needed else []
 
 
+def _compile(template: Template, fixed: Mapping[str, int], config: Mapping[str, object]) -> None:
+    """Elaborate; what splits a loop or holds memory on the chip goes through the passes, too."""
+    program = template.elaborate(fixed, config)
+    statements = (s for kernel in kernels(program) for s in walk(kernel.body))
+    if any(isinstance(s, Alloc) or (isinstance(s, For) and (s.split or 1) > 1) for s in statements):
+        run_passes(program, shared_passes())
+
+
 def _with_samples(
     template: Template, config: Mapping[str, object], needed: set[str], error: DiagnosticError
 ) -> list[Diagnostic]:
@@ -77,7 +89,7 @@ def _with_samples(
     for sample in _SAMPLES[1:]:
         fixed = dict.fromkeys(needed, sample)
         try:
-            template.elaborate(fixed, config)
+            _compile(template, fixed, config)
         except DiagnosticError:
             continue
         return [_note(template, fixed)]

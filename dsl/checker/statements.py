@@ -6,11 +6,11 @@ from dslc.checker import arithmetic, loops, names
 from dslc.checker.arithmetic import OPERATORS, as_expr
 from dslc.checker.calls import Argument
 from dslc.checker.context import Context, expect_memory
-from dslc.checker.expressions import condition, evaluate
+from dslc.checker.expressions import condition, evaluate, index_evaluator
 from dslc.checker.failure import fail
 from dslc.checker.functions.memory import add_atomic, value_for
 from dslc.checker.items import EXPRESSIONS, Builtin, Item, Lost, describe, is_number
-from dslc.checker.subscript import access, check_readable, check_writable, read
+from dslc.checker.subscript import access, check_updatable, check_writable, read
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.ir import Memory, Role, Value
 from dslc.compiler.ir import expr as ex
@@ -136,7 +136,7 @@ def _store(c: Context, target: tree.Subscript, value: tree.Expr) -> None:
     check_writable(memory, target.loc)
     c.emit.hint = memory.name
     x = Argument(c, value, "the value")
-    found = access(c, memory, target, lambda e: evaluate(c, e))
+    found = access(c, memory, target, index_evaluator(c))
     tile = value_for(c, x.item(), found, x)
     c.emit.emit(ins.Store(found.region, tile, loc=target.loc))
 
@@ -177,10 +177,9 @@ def _accumulated(c: Context, op: str, old: Item, new: Item, loc: Loc) -> Item:
 
 def _update_region(c: Context, target: tree.Subscript, op: str, value: tree.Expr, loc: Loc) -> None:
     memory = expect_memory(evaluate(c, target.value), target.loc)
-    check_writable(memory, target.loc)
-    check_readable(memory, target.loc)
+    check_updatable(memory, target.loc)
     x = Argument(c, value, "the value")
-    found = access(c, memory, target, lambda e: evaluate(c, e))
+    found = access(c, memory, target, index_evaluator(c))
     if memory.role is Role.BUFFER:
         updated = arithmetic.binary(c.emit, OPERATORS[op], read(c, found), x.item(), loc)
         c.emit.emit(ins.Store(found.region, value_for(c, updated, found, x), loc=loc))

@@ -161,7 +161,7 @@ def _length(c: Context, start: ex.Expr, stop: ex.Expr, loc: Loc) -> int:
         names = sorted(v.name for v in free)
         needs_dims(f"the length of this slice depends on {', '.join(names)}", loc, names)
     fail("DSL0204", "the length of this slice is not known at compile time", loc,
-         hint="slice a tile of constant size: t[i : i + BM]")  # fmt: skip
+         hint="write t[i : i + BM] with a constant BM and a name for i")  # fmt: skip
 
 
 def check_readable(memory: Memory, loc: Loc) -> None:
@@ -176,6 +176,16 @@ def check_writable(memory: Memory, loc: Loc) -> None:
     if memory.role is Role.IN:
         fail("DSL0211", f"{memory.name} is an input and cannot be written", loc,
              hint=f"declare it {memory.name}: out {memory.dtype}[...] (or inout)")  # fmt: skip
+
+
+def check_updatable(memory: Memory, loc: Loc) -> None:
+    """What is read and written at once is `inout`, or memory of a turn."""
+    if memory.role in (Role.IN, Role.OUT):
+        what = "an input and cannot be written"
+        if memory.role is Role.OUT:
+            what = "an out parameter and cannot be read"
+        fail("DSL0211", f"{memory.name} is {what}", loc,
+             hint=f"declare it {memory.name}: inout {memory.dtype}[...]")  # fmt: skip
 
 
 def read(c: Context, found: Access, other: ex.Expr | None = None) -> Item:

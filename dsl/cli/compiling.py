@@ -54,7 +54,7 @@ class CompileOptions:
         from dslc.compiler.passes import pipeline
 
         if self.print_after:
-            _check_passes(self.print_after)
+            _check_passes(self.print_after, self.target)
             yield pipeline.print_after(self.print_after, sys.stderr)
         folder = self.dump_dir
         if folder is not None:
@@ -63,11 +63,14 @@ class CompileOptions:
             yield _print_time
 
 
-def _check_passes(names: Iterable[str]) -> None:
+def _check_passes(names: Iterable[str], target: str) -> None:
+    from dslc.building import passes_of
     from dslc.compiler.diagnostics import did_you_mean, error
-    from dslc.compiler.passes.pipeline import shared_passes
+    from dslc.compiler.targets import find_target
+    from dslc.machines import resolve_target
 
-    known = [*dict.fromkeys(p.name for p in shared_passes()), "all"]
+    found = passes_of(find_target(resolve_target(target)))
+    known = [*dict.fromkeys(p.name for p in found), "all"]
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known) or f"there are {', '.join(known)}"

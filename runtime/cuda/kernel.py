@@ -28,6 +28,7 @@ from dslc.runtime.cuda.streams import current_stream, stream_handle
 from dslc.runtime.cuda.torch_path import Call, Shape, torch_call
 from dslc.runtime.expression import Number, evaluate, names_of
 from dslc.runtime.packing import pack, packed_shape
+from dslc.runtime.scalars import as_dtype
 
 _MOST_PLANS = 4096
 _LARGEST_DIM = (1 << 31) - 1
@@ -89,7 +90,7 @@ class CudaKernel:
                     return None
                 arrays[p.name] = array
         device = CudaDevice.get(self._ordinal(arrays))
-        fire = self._plan(device, arrays, args)
+        fire = self._plan(device, arrays, self._scalars(args))
         constant = {n: args[n] for n in self._relevant}
         shape = Shape(fire, self._order(), constant, self.description.alignment)
         return torch_call(self.artifact.signature, arguments, arrays, shape)
@@ -111,22 +112,29 @@ class CudaKernel:
     ) -> None:  # fmt: skip
         refuse_overlaps(self._params, arrays)
         self._check_alignment(arrays)
-        fire = self._plan(device, arrays, args)
-        values = [arrays[n].address if n in arrays else _number(args[n]) for n in self._order()]
+        scalars = self._scalars(args)
+        fire = self._plan(device, arrays, scalars)
+        values = [arrays[n].address if n in arrays else scalars[n] for n in self._order()]
         try:
             fire(stream, *values)
         except (struct.error, OverflowError) as problem:
             text = f"a scalar argument of {self.artifact.name} does not fit: {problem}"
             raise error("DSL0758", text) from None
 
+    def _scalars(self, args: Mapping[str, Any]) -> dict[str, Number]:
+        scalars = [p for p in self._params if p.dims is None]
+        return {p.name: as_dtype(_number(args[p.name]), p.dtype) for p in scalars}
+
     def _order(self) -> tuple[str, ...]:
         kinds = ("tensor", "scalar")
         return tuple(a.text for a in self.description.arguments if a.kind in kinds)
 
     def _plan(
-        self, device: CudaDevice, arrays: Mapping[str, DeviceArray], args: Mapping[str, Any]
+        self,
+        device: CudaDevice,
+        arrays: Mapping[str, DeviceArray],
+        scalars: Mapping[str, Number],
     ) -> Fire:
-        scalars = {p.name: _number(args[p.name]) for p in self._params if p.dims is None}
         key = (
             device.ordinal,
             *((a.shape, a.strides, a.element) for a in arrays.values()),

@@ -101,3 +101,57 @@ def test_weak_scalars_of_the_loop_follow_the_body():
 def test_dtypes_compare_at_compile_time():
     kernel = statements("if f16 == f16:\n    y[0, 0:8] = 1.0\nelse:\n    y[0, 0:8] = nothing", HEAD)
     assert not every(kernel, ins.If)
+
+
+@pytest.mark.parametrize("start", ["n", "n * 4", "k", "-n", "(n + 1) * 4", "m // 2 * 16"])
+def test_a_slice_from_a_typed_integer_has_its_length(start):
+    body = f"""m = i[3]
+k = m * 16
+y[0, 0:8] = x[0, {start} : {start} + 8]
+y[0, {start} : 8 + {start}] = x[0, 0:8]"""
+    stores = every(statements(body, HEAD), ins.Store)
+    assert [s.x.type.shape for s in stores] == [(8,), (8,)]
+
+
+def test_a_subscript_of_typed_integers_does_not_wrap():
+    kernel = statements("y[0, n * 2 : n * 2 + 8] = x[0, 0:8]", HEAD)
+    start = every(kernel, ins.Store)[0].region.axes[1].start
+    assert all(b.dtype.name == "index" for b in ex.walk(start) if isinstance(b, ex.Binary))
+
+
+def test_a_range_over_typed_integers_does_not_wrap():
+    kernel = statements("for k in range(n, n * 2):\n    y[0, k] = x[0, k]", HEAD)
+    (loop,) = every(kernel, ins.For)
+    assert all(b.dtype.name == "index" for b in ex.walk(loop.stop) if isinstance(b, ex.Binary))
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "2 * inf"])
+def test_infinity_and_nan_have_names(value):
+    assert stored(f"y[0, 0:8] = where(x[0, 0:8] > 0, x[0, 0:8], {value})").dtype.name == "f16"
+    assert failure(f"y[0, 0:8] = cast(i[0:8] + {value}, f16)").code == "DSL0202"
+
+
+def test_a_name_of_the_user_hides_a_constant():
+    kernel = statements("inf = x[0, 0]\ny[0, 0] = inf", HEAD)
+    assert not [e for f in every(kernel, ins.Full) if isinstance(e := f.value, ex.Const)]
+
+
+def test_a_number_too_large_for_a_float_is_refused():
+    assert failure("y[0, 0:8] = x[0, 0:8] * 1e400").hint == "write inf"
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        ("y[0, 0:8] = np.exp(x[0, 0:8])", "write exp(...)"),
+        ("y[0, 0:8] = x[0, 0:8].exp()", "write exp(x, ...)"),
+        ("y[0, 0] = x.T", "write transpose(x)"),
+        ("y[0, 0:8] = cast(x[0, 0:8], f23)", "did you mean `f32`?"),
+        ("i[0] += 1", "declare it i: inout i32[...]"),
+        ("for a, b in enumerate(range(3)):\n    pass", None),
+    ],
+)
+def test_what_is_written_elsewhere_is_named_here(body, hint):
+    found = failure(body)
+    assert found.hint == hint
+    assert "range gives" not in found.message

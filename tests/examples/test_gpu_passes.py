@@ -17,7 +17,7 @@ from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.targets import find_target
 from dslc.runtime import packing
-from test_passes import elaborated
+from elaboration import elaborated
 
 TARGET = find_target("cuda:sm_90a")
 PRODUCTS = ("gemm", "gemm_quantized", "gemm_w4a8_group", "attention", "attention_input", "lowrank")

@@ -6,6 +6,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Place, Role
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.layout import parse_layout
 
 from support.building import Builder, at, op, var, whole
 
@@ -256,3 +257,80 @@ def test_without_explicit_copies_or_barriers_shared_memory_is_left_to_the_compil
     y = zeros(4)
     run(b.kernel(), {"y": y})
     assert y.tolist() == [1] * 4
+
+
+def copied(copy_layout, read_layout, sync=False, again=False):
+    """A copy and a load of it whose layouts say which thread moves what."""
+    b = Explicit()
+    x, y = b.tensor("x", "f32", [8]), b.out("y", "f32", [8])
+    s = b.buffer("s", "f32", [8])
+    layouts = [None if text is None else parse_layout(text) for text in (copy_layout, read_layout)]
+    for _ in range(2 if again else 1):
+        b.add(ins.CopyAsync(whole(s), whole(x), layouts[0], loc=b.loc()))
+        b.commit()
+        b.wait()
+        if sync:
+            b.sync()
+        b.store(whole(y), b.load(whole(s), layout=layouts[1]))
+    b.sync()
+    return b.kernel()
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_thread_may_read_what_it_copied_itself_without_a_barrier(again):
+    y, x = zeros(8), np.arange(8, dtype=np.float32)
+    own = "spatial(4).local(2)"
+    run(copied(own, own, again=again), {"x": x, "y": y})
+    assert y.tolist() == x.tolist()
+
+
+@pytest.mark.parametrize(
+    ("copy", "read"),
+    [
+        ("spatial(4).local(2)", "local(2).spatial(4)"),  # other threads
+        ("replicate(2).spatial(4).local(2)", "replicate(2).spatial(4).local(2)"),  # copies
+        ("spatial(4).local(2)", "replicate(2).spatial(4).local(2)"),
+        (None, "spatial(4).local(2)"),
+        ("spatial(4).local(2)", None),
+    ],
+)
+def test_any_other_thread_needs_one(copy, read):
+    found = failure(copied(copy, read), {"x": zeros(8), "y": zeros(8)})
+    assert "DSL0609]: the read reads element" in found
+    run(copied(copy, read, sync=True), {"x": zeros(8), "y": zeros(8)})
+
+
+def test_two_threads_that_read_leave_nobody_the_right_to_overwrite():
+    b = Explicit()
+    s = b.buffer("s", "f32", [8])
+    b.store(whole(s), b.full("f32", (8,), 1.0))
+    b.sync()
+    first, second = parse_layout("spatial(4).local(2)"), parse_layout("local(2).spatial(4)")
+    for name, layout in (("y", first), ("z", second)):
+        b.store(whole(b.out(name, "f32", [8])), b.load(whole(s), layout=layout))
+    b.add(ins.CopyAsync(whole(s), whole(b.tensor("x", "f32", [8])), second, loc=b.loc()))
+    b.commit()
+    b.wait()
+    kernel = b.kernel()
+    found = failure(kernel, {p.name: zeros(8) for p in b.params})
+    assert "DSL0609]: the copy writes element [1] of s, which another statement reads" in found
+
+
+def test_a_buffer_that_begins_anew_has_the_same_bytes():
+    def kernel(sync):
+        b = Explicit()
+        x, y = b.tensor("x", "f32", [2]), b.out("y", "f32", [2])
+        with b.loop("k", 0, 2):
+            s = b.buffer("s", "f32", [2])
+            if sync:
+                b.sync()
+            b.copy(whole(s), whole(x))
+            b.commit()
+            b.wait()
+            b.sync()
+            b.store(whole(y), b.load(whole(s)))
+        return b.kernel()
+
+    args = {"x": zeros(2), "y": zeros(2)}
+    assert "the copy writes element [0] of s, which another" in failure(kernel(False), args)
+    run(kernel(True), args)

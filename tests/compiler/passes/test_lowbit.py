@@ -180,6 +180,22 @@ def test_integer_subscripts_and_several_parameters():
     same_before_and_after(before, after, arguments, ["c"])
 
 
+def test_a_dim_that_only_stored_parameters_have_keeps_an_argument():
+    text = """
+kernel both(a: u4[M, K], b: u4[M, K], c: out i32[M]):
+    for m in parallel(range(0, M, 8)):
+        acc = zeros(i32, [8])
+        for k in range(0, K, 16):
+            acc += sum(cast(a[m : m + 8, k : k + 16], i32) * cast(b[m : m + 8, k : k + 16], i32), 1)
+        c[m : m + 8] = acc
+"""
+    before = kernel_of(text)
+    after = LowBit()(before)
+    assert [p.name for p in after.packed] == ["b"]
+    arguments = {n: codes_for("u4", (11, 21), i) for i, n in enumerate("ab")}
+    same_before_and_after(before, after, {**arguments, "c": np.zeros(11, np.int32)}, ["c"])
+
+
 def test_what_is_written_strided_or_fixed_stays():
     text = """
 kernel copy(x: u4[M, N] packed row, s: u4[M, N] strides (t, 1), y: out u4[M, N]):

@@ -19,7 +19,7 @@ A = "column_local(2, {k}).spatial(8, 4).local(1, 2)"
 B = "local({k}, 1).column_spatial(4, 8).local(2, 1)"
 C = "local(2, 1).spatial(8, 4).local(1, 2)"
 TEXT = f"""\
-kernel f(@x: in f16[16, 64], @w: in f16[64, 8], @y: out f32[16, 8]) {{
+kernel f[](@x: in f16[16, 64], @w: in f16[64, 8], @y: out f32[16, 8]) {{
   threads(32)
   alloc @a: buffer shared f16[16, 64]
   copy_async @a[0 : +16, 0 : +64], @x[0 : +16, 0 : +64]
@@ -76,7 +76,7 @@ def test_the_next_slice_is_loaded_before_the_product():
 
 
 def test_what_is_read_elsewhere_is_not_computed_again():
-    more = "  %s = reduce sum %neg, axis=0 : f16[8]\n  print \"s\", %s\n"
+    more = '  %s = reduce sum %neg, axis=0 : f16[8]\n  print "s", %s\n'
     _, after = sliced(more)
     assert len(every(after, ins.Unary)) == 1
     assert len(every(after, ins.Extract)) == 4
@@ -86,7 +86,7 @@ def test_what_is_read_elsewhere_is_not_computed_again():
     "more",
     [
         "  store @a[0 : +16, 0 : +64], %a\n",  # the memory changes before the product
-        "  %also = reduce sum %a, axis=1 : f16[16]\n  print \"a\", %also\n",
+        '  %also = reduce sum %a, axis=1 : f16[16]\n  print "a", %also\n',
     ],
 )
 def test_operands_that_cannot_be_loaded_again_stay(more):

@@ -1,0 +1,209 @@
+"""The prologue and the body of a pipelined loop; `dslc.compiler.passes.pipelining` shows both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dslc.compiler.dtypes import BOOL, INDEX
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.expr import Binary, Const, Expr, Var, index
+from dslc.compiler.ir.instructions import Carried, Joined, Stmt
+from dslc.compiler.ir.rewrite import Substitution, clone_body, fresh_name
+from dslc.compiler.ir.traverse import Body
+from dslc.compiler.ir.values import AxisSlice, Memory, Region, Value
+from dslc.compiler.passes.rings import Placement
+from dslc.compiler.passes.staging import Ahead, zeros
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """A staged load, the ring that it is copied to, and how that lies in shared memory."""
+
+    ahead: Ahead
+    memory: Memory
+    placed: Placement
+    slots: int
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all slots."""
+        return self.slots * math.prod(self.placed.shape) * self.memory.dtype.bits // 8
+
+    def region(self, slot: Expr) -> Region:
+        """The tile in a slot."""
+        tile = self.ahead.load.out.type.shape
+        inside = tuple(AxisSlice(index(0), n, checked=False) for n in tile)
+        return Region(self.memory, (AxisSlice(slot, 1, dropped=True, checked=False), *inside))
+
+
+class PipelinedLoop:
+    """Builds the prologue and the loop."""
+
+    def __init__(
+        self,
+        loop: ins.For,
+        stages: int,
+        rings: Sequence[Ring],
+        prefetched: Sequence[Ahead],
+        taken: set[str],
+    ) -> None:
+        self.loop, self.stages, self.rings, self.taken = loop, stages, rings, taken
+        self.prefetched = prefetched
+        assert isinstance(loop.step, Const)
+        self.step = int(loop.step.value)
+        self.slot, self.fill = self._var("slot"), self._var("fill")
+        self.shares = any(not r.placed.private for r in rings)
+
+    def body(self, again: bool) -> Body:
+        """What stands in place of the loop; `again` where it may run several times in a turn."""
+        out: list[Stmt] = [ins.Alloc(r.memory, loc=r.ahead.load.loc) for r in self.rings]
+        if self.rings and self.shares and again:
+            out.append(ins.Sync())  # the last run may still be reading
+        if self.rings:
+            out.append(self._prologue())
+        firsts = [self._first(a, out) for a in self.prefetched]
+        out.append(self._loop(firsts))
+        return tuple(out)
+
+    def _prologue(self) -> ins.For:
+        """The copies of the first `stages - 1` turns, a group each."""
+        turn = self._var("turn")
+        at = simplify(_add(self.loop.start, Binary("mul", turn, index(self.step), INDEX)))
+        body = (*self._copies(at, turn), ins.CommitGroup())
+        last = index(self.stages - 1)
+        return ins.For(turn, index(0), last, index(1), body, stages=1, loc=self.loop.loc)
+
+    def _loop(self, firsts: Sequence[Value]) -> ins.For:
+        loop = self.loop
+        head: list[Stmt] = []
+        carried: list[Carried] = []
+        if self.rings:
+            head.append(ins.WaitGroup(self.stages - 2))
+            if self.shares:
+                head.append(ins.Sync())
+            ahead = self._at(loop.var, self.stages - 1)
+            head += [*self._copies(ahead, self.fill), ins.CommitGroup()]
+            carried += self._counters()
+        reads: dict[Value, Value] = {}
+        for prefetched, first in zip(self.prefetched, firsts, strict=True):
+            load, held, reads[prefetched.load.out] = self._next(prefetched, first)
+            head.append(load)
+            carried += held
+        renamed = Substitution(values=reads)
+        body = renamed.body(tuple(s for s in map(self._read, loop.body) if s is not None))
+        kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)
+        return replace(loop, body=(*head, *body), carried=(*kept, *carried), stages=1)
+
+    def _counters(self) -> list[Carried]:
+        slot, fill, n = self.slot, self.fill, self.stages
+        after = simplify(_mod(_add(slot, index(1)), n))
+        return [
+            Carried(self._var("slot"), slot, index(0), after),
+            Carried(self._var("fill"), fill, index(n - 1), slot),
+        ]
+
+    def _copies(self, at: Expr, slot: Expr) -> Body:
+        """The copies of the turn whose variable is `at`, if there is such a turn."""
+        inside: list[Stmt] = []
+        for ring in self.rings:
+            if ring.ahead.run == 1:
+                inside += self._copy(ring, at, slot)
+                continue
+            begins = Binary("eq", simplify(_mod(at, ring.ahead.period)), index(0), BOOL)
+            inside.append(ins.If(begins, self._copy(ring, at, self._run_slot(ring, at))))
+        return (ins.If(self._goes_on(at), tuple(inside)),)
+
+    def _copy(self, ring: Ring, at: Expr, slot: Expr) -> Body:
+        load = ring.ahead.load
+        needs, starts = self._moved(ring.ahead, [a.start for a in load.region.axes], at)
+        axes = zip(load.region.axes, starts, strict=True)
+        source = Region(load.region.memory, tuple(replace(a, start=s) for a, s in axes))
+        copy = ins.CopyAsync(ring.region(slot), source, ring.placed.copy, loc=load.loc)
+        return (*needs, copy)
+
+    def _run_slot(self, ring: Ring, at: Expr) -> Expr:
+        return simplify(_mod(Binary("floordiv", at, index(ring.ahead.period), INDEX), ring.slots))
+
+    def _read(self, stmt: Stmt) -> Stmt | None:
+        """A statement of the body; None for a load that came with the turn before."""
+        for ring in self.rings:
+            if ring.ahead.load is stmt:
+                run = ring.ahead.run
+                slot = self.slot if run == 1 else self._run_slot(ring, self.loop.var)
+                return replace(ring.ahead.load, region=ring.region(slot), other=None)
+        return None if any(a.load is stmt for a in self.prefetched) else stmt
+
+    # Prefetched into registers
+
+    def _first(self, ahead: Ahead, out: list[Stmt]) -> Value:
+        """The first turn's tile, zeros where there is no turn."""
+        load, start = ahead.load, self.loop.start
+        none = replace(load.out, name=f"{load.out.name or 't'}_none")
+        out.append(ins.Full(none, zeros(none), loc=load.loc))
+        first = replace(load.out, name=f"{load.out.name or 't'}_first")
+        out.append(self._guarded(ahead, start, none, first))
+        return first
+
+    def _next(self, ahead: Ahead, first: Value) -> tuple[Stmt, list[Carried], Value]:
+        """The load for the next turn (or run), what is carried for it, and this turn's tile."""
+        out, at = ahead.load.out, self._at(self.loop.var, ahead.run)
+        now, next_ = replace(out), replace(out, name=f"{out.name or 't'}_next")
+        if ahead.run == 1:
+            load = self._guarded(ahead, at, now, next_)
+            return load, [Carried(replace(out), now, first, next_)], now
+        # In a run's first turn the tile that waited becomes the current one.
+        waited, this = replace(next_), replace(out)
+        loaded, kept = replace(next_), replace(next_)
+        load = self._guarded(ahead, at, waited, loaded)
+        joined = (Joined(this, waited, now), Joined(kept, loaded, waited))
+        begins = Binary("eq", simplify(_mod(self.loop.var, ahead.period)), index(0), BOOL)
+        carried = [
+            Carried(replace(out), now, first, this),
+            Carried(replace(next_), waited, first, kept),
+        ]
+        return ins.If(begins, (load,), (), joined, loc=ahead.load.loc), carried, this
+
+    def _guarded(self, ahead: Ahead, at: Expr, otherwise: Value, result: Value) -> Stmt:
+        """The load of the turn at `at`, or the other tile where there is no such turn."""
+        load = ahead.load
+        exprs = [a.start for a in load.region.axes]
+        if load.other is not None:
+            exprs.append(load.other)
+        needs, moved = self._moved(ahead, exprs, at)
+        axes = zip(load.region.axes, moved, strict=False)
+        region = Region(load.region.memory, tuple(replace(a, start=s) for a, s in axes))
+        other = moved[-1] if load.other is not None else None
+        loaded = replace(load.out)
+        then = (*needs, ins.Load(loaded, region, other, loc=load.loc))
+        joined = (Joined(result, loaded, otherwise),)
+        return ins.If(self._goes_on(at), then, (), joined, loc=load.loc)
+
+    # Turns
+
+    def _moved(self, ahead: Ahead, exprs: list[Expr], at: Expr) -> tuple[Body, list[Expr]]:
+        """The statements that a load needs and its expressions, for the turn at `at`."""
+        needs, uses = clone_body(
+            ahead.needs, self.taken, scalars={self.loop.var: at}, outputs=exprs
+        )
+        return needs, [simplify(u) for u in uses if not isinstance(u, Value)]
+
+    def _at(self, start: Expr, turns: int) -> Expr:
+        return simplify(_add(start, index(turns * self.step)))
+
+    def _goes_on(self, at: Expr) -> Expr:
+        """Whether the loop has a turn at `at`, which is no earlier than its first."""
+        return Binary("lt" if self.step > 0 else "gt", at, self.loop.stop, BOOL)
+
+    def _var(self, hint: str) -> Var:
+        return Var(fresh_name(hint, self.taken), INDEX)
+
+
+def _add(x: Expr, y: Expr) -> Expr:
+    return Binary("add", x, y, INDEX)
+
+
+def _mod(x: Expr, n: int) -> Expr:
+    return Binary("mod", x, index(n), INDEX)
