@@ -58,7 +58,7 @@ def move(e: Emission, out: Value, x: Tile, source: Source) -> None:
     """Define `out`, whose element I is element source(I) of x."""
     assert out.type.layout is not None
     to = out.type.layout
-    indices = to.table().reshape(-1, to.rank)
+    indices = to.table().reshape(to.threads * to.locals, to.rank)
     wanted_rows = source(indices)
     shape = x.layout.shape
     strides = np.array([prod(shape[k + 1 :]) for k in range(len(shape))], dtype=np.int64)

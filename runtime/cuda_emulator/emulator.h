@@ -176,8 +176,10 @@ template <class T> HOST T __ldg(const T* p) { return *p; }
 
 // `*(volatile T*)p` is written as `EmuWatch<T>() ->* p`, which binds as tightly.
 template <class T> struct EmuWatch {
+  int line;
+  EmuWatch(int line = __builtin_LINE()) : line(line) {}
   template <class P> T& operator->*(P* p) const {
-    emu_watch(__builtin_LINE());
+    emu_watch(line);
     return *(T*)p;
   }
 };

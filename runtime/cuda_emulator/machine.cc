@@ -1,5 +1,8 @@
 // Blocks and their threads. A thread is a fiber that runs until it waits; which goes next is drawn, so
-// that nothing but a barrier, a meeting of lanes or a spin orders what two threads do.
+// that nothing but a barrier, a meeting of lanes or a spin orders what two threads do. Where priorities
+// are steady, some threads lag behind all others for long, which finds what uniform draws hardly do
+// (Burckhardt et al., A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs, 2010).
+#include <algorithm>
 #include <csetjmp>
 #include <cstdarg>
 #include <cstdio>
@@ -22,7 +25,10 @@ const size_t STACK = 512 << 10;
 jmp_buf scheduler;
 void (*kernel)(void**);
 void** arguments;
-std::vector<Fiber*> ready;
+std::vector<Fiber*> ready;  // where priorities are steady a heap, the highest first
+bool steady;
+const int64_t LAGGING = -(1ll << 40), SPINNING = -(1ll << 50);
+int64_t laggards, spins;
 std::vector<unsigned char*> stacks;
 std::vector<Block*> residents;
 long idle;  // turns of spinning threads since something happened
@@ -45,19 +51,49 @@ void suspend() {
   if (!_setjmp(self->context)) _longjmp(scheduler, 1);
 }
 
+bool lower(const Fiber* a, const Fiber* b) { return a->priority < b->priority; }
+
+// Priorities of threads until their next barrier. Now and then some lag behind all that do not
+// lag already: their block waits for them while other blocks go on to their end.
+void draw_priorities(const std::vector<Fiber*>& fibers) {
+  const int64_t together = emu_random.below(~0u);
+  for (Fiber* f : fibers) f->priority = together + emu_random.below(1u << 31);
+  if (emu_random.below(8)) return;
+  const uint32_t share = 2u << emu_random.below(6);
+  ++laggards;
+  for (Fiber* f : fibers)
+    if (emu_random.below(share) == 0) f->priority = LAGGING + laggards;
+}
+
+void make_ready(Fiber* f) {
+  ready.push_back(f);
+  if (steady) std::push_heap(ready.begin(), ready.end(), lower);
+}
+
+Fiber* take_ready() {
+  if (steady) std::pop_heap(ready.begin(), ready.end(), lower);
+  else std::swap(ready[emu_random.below((uint32_t)ready.size())], ready.back());
+  Fiber* f = ready.back();
+  ready.pop_back();
+  return f;
+}
+
 void wake(Fiber* fiber) {
   fiber->waits_at = nullptr;
-  ready.push_back(fiber);
+  make_ready(fiber);
 }
 
 void release_barrier(Block& block, int id) {
   idle = 0;
   block.barriers[id].waiting = 0;
+  std::vector<Fiber*> released;
   for (Fiber* f : block.fibers)
-    if (f->barrier == id) {
-      f->barrier = -1;
-      wake(f);
-    }
+    if (f->barrier == id) released.push_back(f);
+  draw_priorities(released);
+  for (Fiber* f : released) {
+    f->barrier = -1;
+    wake(f);
+  }
 }
 
 void main_of_fiber() {
@@ -79,8 +115,9 @@ void start(Block* block, unsigned threads) {
     f->groups.emplace_back();
     f->stack = new_stack();
     block->fibers.push_back(f);
-    ready.push_back(f);
   }
+  draw_priorities(block->fibers);
+  for (Fiber* f : block->fibers) make_ready(f);
   residents.push_back(block);
 }
 
@@ -132,8 +169,8 @@ void resume(Fiber* f) {
 
 }  // namespace
 
-void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned resident) {
-  kernel = launch, arguments = args;
+void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned resident, bool keeps) {
+  kernel = launch, arguments = args, steady = keeps;
   emu_block_dim = {threads, 1, 1}, emu_grid_dim = {blocks, 1, 1};
   std::vector<unsigned> order(blocks);
   for (unsigned i = 0; i < blocks; ++i) order[i] = i;
@@ -152,10 +189,7 @@ void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned thr
       emu_fail("block %u thread %u spins in line %d on a value that nobody will write",
                ready[0]->block->index.x, ready[0]->number, ready[0]->line);
     if (ready.empty()) stuck();
-    const size_t i = emu_random.below((uint32_t)ready.size());
-    Fiber* f = ready[i];
-    ready[i] = ready.back();
-    ready.pop_back();
+    Fiber* f = take_ready();
     resume(f);
     if (!f->done) continue;
     idle = 0;
@@ -181,14 +215,15 @@ void emu_barrier(int line, int id, int count) {
 
 void emu_yield() {
   idle = 0;
-  ready.push_back(emu_fiber);
+  make_ready(emu_fiber);
   suspend();
 }
 
 void emu_watch(int line) {
   emu_fiber->line = line;
   ++idle;
-  ready.push_back(emu_fiber);
+  emu_fiber->priority = SPINNING - ++spins;  // whoever spins lets all others go
+  make_ready(emu_fiber);
   suspend();
 }
 

@@ -54,7 +54,7 @@ int main(int count, char** words) {
     addresses.push_back(&a.value);
   }
   install_handlers();
-  run_grid(launch, addresses.data(), blocks, threads, resident);
+  run_grid(launch, addresses.data(), blocks, threads, resident, seed % 2);
   check_guards();
   for (const Argument& a : given)
     if (a.buffer && !a.constant) memcpy(data + a.offset, (void*)(uintptr_t)a.value, a.bytes);

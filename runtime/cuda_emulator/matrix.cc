@@ -32,15 +32,15 @@ void ballot(void** lanes, unsigned mask, const void*) {
     if (mask >> i & 1) *(unsigned*)lanes[i] = votes;
 }
 
-struct Matrices { unsigned* words; const unsigned char* row; };
+struct Matrices { unsigned* words; unsigned short row[8]; };
 struct Shape { int count; bool transposed; };
 
 // Lane i gives the address of row i % 8 of matrix i / 8; lane t gets the elements (t / 4, t % 4 * 2 + j).
 void ldmatrix(void** lanes, unsigned, const void* detail) {
   const Shape* shape = (const Shape*)detail;
   for (int k = 0; k < shape->count; ++k) {
-    unsigned short m[8][8];
-    for (int r = 0; r < 8; ++r) memcpy(m[r], ((Matrices*)lanes[k * 8 + r])->row, 16);
+    const unsigned short* m[8];
+    for (int r = 0; r < 8; ++r) m[r] = ((Matrices*)lanes[k * 8 + r])->row;
     for (int t = 0; t < WARP; ++t) {
       unsigned w = 0;
       for (int j = 0; j < 2; ++j) {
@@ -140,8 +140,9 @@ unsigned emu_ballot(unsigned mask, bool vote, int line) {
 void emu_ldmatrix(unsigned* words, unsigned address, int count, bool transposed, int line) {
   static const Shape shapes[2][5] = {{{0, false}, {1, false}, {2, false}, {3, false}, {4, false}},
                                      {{0, true}, {1, true}, {2, true}, {3, true}, {4, true}}};
-  Matrices mine = {words, nullptr};
-  if ((int)emu_lane() < 8 * count) mine.row = emu_shared_pointer(address, 16, 16, "ldmatrix");
+  Matrices mine = {words, {}};
+  // A row is read when its lane comes: the lanes' meeting orders nothing that they did to memory.
+  if ((int)emu_lane() < 8 * count) memcpy(mine.row, emu_shared_pointer(address, 16, 16, "ldmatrix"), 16);
   emu_meet(ALL, ldmatrix, &shapes[transposed][count], &mine, line, "ldmatrix");
 }
 

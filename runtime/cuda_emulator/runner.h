@@ -25,6 +25,7 @@ struct Fiber {
   jmp_buf context;
   bool begun, done;
   const char* waits_at;      // what it waits for; null while it can run
+  int64_t priority;
   int barrier;               // the number of the barrier that it waits at, or -1
   int line;
   std::vector<std::vector<Copy>> groups;  // the last is open
@@ -57,7 +58,7 @@ extern Fiber* emu_fiber;
 extern const char* emu_title;
 
 // machine.cc
-void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned resident);
+void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned resident, bool steady);
 
 // memory.cc
 void set_shared(unsigned bytes);

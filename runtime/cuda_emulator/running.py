@@ -40,9 +40,10 @@ def emulate(
     """Run a kernel over `grid` blocks of `threads`; gives what it printed.
 
     `args` are in the order of the parameters: arrays for pointers (those that are not const are written
-    in place), numbers for the rest. The seed decides the order of blocks and threads and when copies
-    land. EmulationError tells what the kernel did that a GPU forbids: accesses outside a buffer or
-    misaligned, threads that wait for ever, barriers that diverge, instructions without host versions.
+    in place), numbers for the rest. The seed decides the order of blocks and threads (even: every choice
+    is uniform, odd: threads keep priorities, so that some lag far behind) and when copies land.
+    EmulationError tells what the kernel did that a GPU forbids: accesses outside a buffer or misaligned,
+    threads that wait for ever, barriers that diverge, instructions without host versions.
     """
     if grid == 0:
         return ""
@@ -63,7 +64,7 @@ def emulate(
             places.append((array, len(data)))
         data += array.tobytes()
     resident = _SIDE_BY_SIDE if meets_other_blocks(text) else 1
-    head = f"{grid} {threads} {shared_bytes} {resident} {seed % (1 << 63) + 1} {len(args)}"
+    head = f"{grid} {threads} {shared_bytes} {resident} {seed % (1 << 63)} {len(args)}"
     with tempfile.TemporaryDirectory() as folder:
         request, content = Path(folder, "request"), Path(folder, "data")
         request.write_text("\n".join([head, *lines, ""]))

@@ -71,6 +71,8 @@ def translate(text: str, entry: str) -> str:
     if entry not in entries(text):
         raise EmulationError(f"the text has no kernel {entry}")
     code = without_comments(text)
+    for match in reversed(list(_ENTRY.finditer(code))):  # a kernel may be called as a C function is
+        code = f"{code[: match.start(1)]}emu_kernel_{match[1]}{code[match.end(1) :]}"
     code = _inline_assembly(code)
     code = _SHARED.sub(r"\1* const \2 = (\1*)emu_shared();", code)
     code = _WATCH.sub(r"EmuWatch<\1>() ->* ", code)
@@ -78,7 +80,7 @@ def translate(text: str, entry: str) -> str:
         if found := re.search(rf"\b{word}\b[^\n]*", code):
             line = code[: found.start()].count("\n") + 1
             raise EmulationError(f"line {line} is CUDA that the emulator does not know: {found[0]}")
-    launch = f'extern "C" void emu_launch(void** arguments) {{ emu_call({entry}, arguments); }}\n'
+    launch = f'extern "C" void emu_launch(void** arguments) {{ emu_call(emu_kernel_{entry}, arguments); }}\n'
     return f'#include "ptx.h"\n#line 1 "kernel.cu"\n{code}\n{launch}'
 
 

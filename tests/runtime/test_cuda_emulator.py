@@ -307,3 +307,10 @@ def test_only_what_shares_memory_runs_side_by_side() -> None:
     assert not meets_other_blocks(kernel("int* y", 'asm volatile("nop;"); // atomicAdd(y, 1)'))
     assert meets_other_blocks(kernel("int* y", "atomicAdd(y, 1);"))
     assert meets_other_blocks(kernel("int* y", "while (*(volatile int*)y) {}"))
+
+
+def test_a_kernel_may_have_the_name_of_a_c_function() -> None:
+    y = ints(1)
+    text = kernel("int* y", "y[0] = 5;").replace("\nk(", "\nrandom(")
+    emulate(text, "random", [y], 1, 32)
+    assert y[0] == 5
