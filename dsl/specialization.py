@@ -103,7 +103,7 @@ class Specialization:
             return {**known_dims(self.parameters, ready), **self.fixed}
 
         stored = {
-            p.name: as_stored(p, s, array, sizes)
+            p.name: as_stored(p, s, array, sizes, rows=self._machine.target.family != "interp")
             for p, s in self._low_bit
             if isinstance(array := ready[p.name], np.ndarray)
         }

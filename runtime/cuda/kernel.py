@@ -92,7 +92,7 @@ class CudaKernel:
                     return None
                 arrays[p.name] = array
         device = CudaDevice.get(self._ordinal(arrays))
-        fire = self._plan(device, arrays, self._scalars(args))
+        fire = self._plan(device, arrays, self._scalars(args), {})
         constant = {n: args[n] for n in self._relevant}
         shape = Shape(fire, self._launcher.order, constant, self._launcher.alignment)
         return torch_call(self.artifact.signature, arguments, arrays, shape)

@@ -10,8 +10,8 @@ from dslc.compiler.ir.printer import print_program
 from dslc.runtime.cuda_emulator import EmulationError, compiler
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import random_ir
 
+from strategies import random_ir
 from support.emulation import emitted, execute, lower
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
