@@ -7,6 +7,7 @@ from dslc.codegen.c_family.accesses import (
     code,
     first_copy,
     pointer,
+    refuse_row,
     set_code,
     strides,
     tile_axis,
@@ -67,6 +68,7 @@ def _gather_address(
 
 def gather(e: Emission, s: ins.Gather) -> None:
     """Rows by index."""
+    refuse_row(s.region.memory)
     ids = _ids_tile(e, s.ids, s.out.type.shape, s.axis, s.out)
     tile = e.new(s.out, zero=True)
     found = chunks(tile.layout, 1, e.out)

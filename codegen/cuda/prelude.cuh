@@ -305,3 +305,12 @@ DEVICE void ldmatrix_x1_trans(unsigned* w, const void* p) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
     : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
 }
+
+// Element i of codes of B bits that lie one beside the other, little-endian.
+template <int B> DEVICE unsigned load_row(const unsigned char* p, long long i) {
+  const long long at = i * B;
+  const int low = (int)(at & 7);
+  unsigned v = p[at >> 3] >> low;
+  if (low + B > 8) v |= (unsigned)p[(at >> 3) + 1] << (8 - low);
+  return v & ((1u << B) - 1u);
+}
