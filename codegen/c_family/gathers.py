@@ -6,6 +6,7 @@ import numpy as np
 from dslc.codegen.c_family.accesses import (
     code,
     first_copy,
+    is_row,
     pointer,
     refuse_row,
     set_code,
@@ -68,7 +69,6 @@ def _gather_address(
 
 def gather(e: Emission, s: ins.Gather) -> None:
     """Rows by index."""
-    refuse_row(s.region.memory)
     ids = _ids_tile(e, s.ids, s.out.type.shape, s.axis, s.out)
     tile = e.new(s.out, zero=True)
     found = chunks(tile.layout, 1, e.out)
@@ -80,7 +80,10 @@ def gather(e: Emission, s: ins.Gather) -> None:
         where, inside = _gather_address(
             e, s.region, tile, at, ids.read(found.element), s.axis, s.ids.type.rank
         )
-        raw = f"({pointer(e, s.region.memory)})[{where}]"
+        memory = s.region.memory
+        raw = f"({pointer(e, memory)})[{where}]"
+        if is_row(memory):
+            raw = f"load_row<{memory.dtype.bits}>({pointer(e, memory)}, {where})"
         e.out.line(
             f"if ({inside}) {{ {set_code(tile, found.element, raw, s.region.memory.dtype)} }}"
         )
@@ -88,6 +91,7 @@ def gather(e: Emission, s: ins.Gather) -> None:
 
 def scatter(e: Emission, s: ins.Scatter) -> None:
     """The inverse of a gather."""
+    refuse_row(s.region.memory)
     ids = _ids_tile(e, s.ids, s.x.type.shape, s.axis, s.x)
     tile = e.tile(s.x)
     found = chunks(tile.layout, 1, e.out)
