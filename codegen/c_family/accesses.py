@@ -231,7 +231,7 @@ def store(e: Emission, s: ins.Store) -> None:
     tile = e.tile(s.x)
     found = access(e, s.region, tile.layout)
     once = first_copy(tile.layout)
-    with loops(e.out, found.runs):
+    with e.exchanging(found.memory), loops(e.out, found.runs):
         inside = " && ".join(p for p in (once, found.inside()) if p)
         if inside:
             with e.out.block(f"if ({inside})"):

@@ -19,7 +19,7 @@ from dslc.codegen.c_family.scalars import Scalars
 from dslc.codegen.c_family.writer import Writer
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import Kind
-from dslc.compiler.ir import Kernel, Memory, Value
+from dslc.compiler.ir import Kernel, Memory, Place, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import operands, walk
@@ -152,6 +152,22 @@ class Emission:
         """A barrier of the block, after which nobody reads scratch any longer."""
         self.out.line("__syncthreads();")
         self.scratch_read = False
+
+    @contextmanager
+    def exchanging(self, memory: Memory) -> Iterator[None]:
+        """A write to a buffer that other threads may read: barriers before and after.
+
+        A kernel that has barriers of its own says itself where they stand.
+        """
+        shared = memory.place is Place.SHARED and not self._has_barriers()
+        if shared:
+            self.out.line("__syncthreads();")
+        yield
+        if shared:
+            self.out.line("__syncthreads();")
+
+    def _has_barriers(self) -> bool:
+        return any(isinstance(s, ins.Sync | ins.CopyAsync) for s in walk(self.kernel.body))
 
     def scratch(self, size: int) -> str:
         """Bytes of shared memory for one instruction, which may write them at once.

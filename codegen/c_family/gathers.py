@@ -96,7 +96,7 @@ def scatter(e: Emission, s: ins.Scatter) -> None:
     tile = e.tile(s.x)
     found = chunks(tile.layout, 1, e.out)
     once = first_copy(tile.layout)
-    with loops(e.out, found):
+    with e.exchanging(s.region.memory), loops(e.out, found):
         at = [
             add(e.bases.base(tile.layout, a), found.offset(a)) or "0"
             for a in range(tile.layout.rank)

@@ -90,7 +90,8 @@ def _launch(
         value = given[param.name]
         if isinstance(param, Memory) and not value.flags.c_contiguous:
             raise AssertionError(f"{param.name} is not in C order")
-        if isinstance(param, Memory) and is_row(param) and value.shape != (value.size,):
+        stored = {p.name for p in kernel.packed}
+        if isinstance(param, Memory) and is_row(param) and param.name not in stored:
             signed = param.dtype.kind is Kind.INT
             row = {"scheme": "row", "bits": param.dtype.bits, "signed": signed}
             value = packing.pack(value, row)
