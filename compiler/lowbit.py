@@ -144,8 +144,8 @@ def storage_for(
     return PackedStorage(bits, signed, tuple(tile), shaped, lanes)
 
 
-# How many results of one shift, for codes of these widths, are still in the low bits of a half.
-_CLASSES = {1: 4, 2: 2, 4: 2}
+# For codes of these widths, at how many places in the low 11 bits of a half storage in lanes has them.
+CLASSES = {1: 4, 2: 2, 4: 2}
 _FRAGMENT = 4  # registers of a lane in the larger operand of a matrix instruction
 
 
@@ -163,7 +163,7 @@ def interleaved(layout: Layout, bits: int, lanes: int) -> Layout | None:
     if parts is None:
         return None
     words, lane = parts
-    classes = _CLASSES.get(bits, 1) if lanes == 2 else 1
+    classes = CLASSES.get(bits, 1) if lanes == 2 else 1
     if classes > 1 and (found := split_modes(words, _FRAGMENT)) is not None:
         above, register = found
         if size_of(above) % classes == 0 and (dealt := split_modes(above, classes)) is not None:

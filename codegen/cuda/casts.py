@@ -12,6 +12,10 @@ To a 16-bit float, whose mantissa has Y bits (10 in f16, 7 in bf16):
 
 To an integer of 8 bits, codes are spread over bytes and their signs extended.
 
+A product can take less: `scaled_rule_for` leaves an integer in the low bits of each half, where it is
+c 2^(t-24), a subnormal of f16 or just above them, and a float without its bias. The accumulators of such
+operands are multiplied by the power of two that is missing, once, in f32 (`matrix.py`).
+
 Each step is one LOP3, shift, byte permutation or packed 16-bit instruction for a word of results. What
 has no such way (a target that cannot hold the values, an odd count) takes the general cast.
 """
@@ -19,18 +23,24 @@ has no such way (a target that cannot hold the values, an odd count) takes the g
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from dslc.codegen.c_family import elementwise
 from dslc.codegen.c_family.bits import Bits, Positions
-from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.emission import Emission, Emitter, Late
+from dslc.codegen.c_family.registers import Tile, tile_of
 from dslc.codegen.c_family.writer import Writer
 from dslc.codegen.cuda.extraction import Piece, Words, hexadecimal, pieces
 from dslc.compiler.dtypes import DType, Kind, limits
 from dslc.compiler.dtypes.formats import magnitudes
+from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.lowbit import CLASSES
 
-Rule = Callable[[Words, Positions], str]  # a word of results from the bits of its elements [lanes, bits]
+Rule = Callable[
+    [Words, Positions], str
+]  # a word of results from the bits of its elements [lanes, bits]
 
 
 def cast(e: Emission, s: ins.Cast) -> None:
@@ -43,8 +53,35 @@ def cast(e: Emission, s: ins.Cast) -> None:
         elementwise.cast(e, s)
         return
     bits = e.bits_of(s.x)
+    if scaled_rule_for(dtype, to, 1) is not None and _feeds_one_product(e, s.out):
+        e.late[s.out] = Late(bits, dtype, _exactly)
+        return
     tile = e.new(s.out, zero=False)
     emit_words(e.out, bits, tile.name, lanes, rule)
+
+
+def _exactly(e: Emission, value: Value, late: Late) -> Tile:
+    """The tile of a cast that no product took over."""
+    to = value.type.dtype
+    rule = rule_for(late.dtype, to)
+    assert rule is not None
+    tile = tile_of(value, e.out.name(value.name or "t"))
+    e.out.line(f"{tile.declaration};")
+    emit_words(e.out, late.bits, tile.name, 32 // to.bits, rule)
+    return tile
+
+
+def _feeds_one_product(e: Emission, value: Value) -> bool:
+    """Whether one Dot on the matrix units is all that reads a tile, or what only renames it."""
+    readers = e.readers.get(value, [])
+    if len(readers) != 1:
+        return False
+    match readers[0]:
+        case ins.Dot(a=a, b=b, atom=atom):
+            return atom is not None and (a is value) != (b is value)
+        case ins.Reshape(out=out) | ins.Transpose(out=out) | ins.ConvertLayout(out=out):
+            return _feeds_one_product(e, out)
+    return False
 
 
 def emit_words(out: Writer, bits: Bits, name: str, lanes: int, rule: Rule) -> None:
@@ -106,6 +143,7 @@ def _from_integer(dtype: DType, to: DType) -> Rule:
     bits, signed = dtype.bits, dtype.kind is Kind.INT
     if bits > to.mantissa:
         return _in_two_fields(dtype, to)
+
     def rule(words: Words, at: Positions) -> str:
         if bits == 8 and _in_bytes(at):
             return _by_bytes(words, at, to, signed)
@@ -214,6 +252,83 @@ def _filled(words: Words, text: str, result: str, first: int, to: DType) -> str:
     )
     # 0x8000 - 0x0400 is f16's exponent, 0x8000 - 0x0080 that of bf16.
     return f"{result} | ({carry} - ({carry} >> {to.exponent}))"
+
+
+# Operands of products, without a power of two
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A rule whose results lack a power of two.
+
+    `classes` is how many there are; `of` gives the class of a word of results, from the bits of its
+    elements, and `factors` what each class is to be multiplied by.
+    """
+
+    rule: Rule
+    of: Callable[[Positions], int]
+    factors: tuple[float, ...]
+
+    def shifts(self, words: Positions) -> int:
+        """How many shifts of source words the rule needs, each counted once."""
+        return _shifts(self.rule, words)
+
+
+def exact_shifts(dtype: DType, to: DType, words: Positions) -> int:
+    """The same of the cast that gives the numbers themselves."""
+    rule = rule_for(dtype, to)
+    assert rule is not None
+    return _shifts(rule, words)
+
+
+def _shifts(rule: Rule, words: Positions) -> int:
+    source = Words(Writer(), {int(b) // 32: "w" for b in words.reshape(-1)})
+    for at in words:
+        rule(source, at)
+    return len(source.shifted)
+
+
+def most_classes(dtype: DType) -> int:
+    """How many places in a half's low 11 bits storage in lanes has codes of a width at."""
+    return CLASSES.get(dtype.bits, 1)
+
+
+def scaled_rule_for(dtype: DType, to: DType, classes: int) -> Scaled | None:
+    """How an operand of f16 products is made with at most so many classes; None where exact is as good."""
+    if to.name != "f16" or dtype.bits > 8:
+        return None
+    if dtype.kind is Kind.UINT:
+        return _scaled_integer(dtype, classes)
+    if dtype.kind is Kind.FLOAT and dtype.exponent < to.exponent and _first_special(dtype) is None:
+        return _scaled_float(dtype, to)
+    return None
+
+
+def _scaled_integer(dtype: DType, classes: int) -> Scaled:
+    # A half with the integer n < 2^11 for its code is n 2^-24.
+    bits = dtype.bits
+    period = bits * classes
+
+    def of(at: Positions) -> int:
+        found = pieces(at, 16)
+        whole = len(found) == 1 and len(found[0].lanes) == 2
+        return found[0].at % 16 % period // bits if whole and found[0].at % bits == 0 else 0
+
+    def rule(words: Words, at: Positions) -> str:
+        return words.field(pieces(at, 16), of(at) * bits, 16)
+
+    return Scaled(rule, of, tuple(2.0 ** (24 - bits * k) for k in range(classes)))
+
+
+def _scaled_float(dtype: DType, to: DType) -> Scaled:
+    place = to.mantissa - dtype.mantissa
+    factor = 2.0 ** ((1 << (to.exponent - 1)) - (1 << (dtype.exponent - 1)))
+
+    def rule(words: Words, at: Positions) -> str:
+        magnitude = words.field(pieces(at[:, :-1], 16), place, 16)
+        return words.field(pieces(at[:, -1:], 16), 15, 16, magnitude)
+
+    return Scaled(rule, lambda at: 0, (factor,))
 
 
 # Constants

@@ -105,7 +105,23 @@ class LowBit:
                 if found is not None and self.lanes:
                     found = _in_lanes(found, min(casts.get(s.out, 32) for s in loads))
                 chosen[memory] = found if found is not None else "row"
-        return chosen
+        return _bound(kernel.params, chosen)
+
+
+def _bound(params: Iterable[object], chosen: Mapping[Memory, Storage]) -> dict[Memory, Storage]:
+    """The choices that leave every dim an argument that gives it: bytes in tiles tell no extent."""
+    found = dict(chosen)
+    for memory in chosen:
+        given = {dim for p in params for dim in _dims_given(_as_stored(p, found))}
+        if any(isinstance(extent, ex.Var) and extent not in given for extent in memory.shape):
+            found[memory] = "codes"
+    return found
+
+
+def _dims_given(param: object) -> Iterable[object]:
+    if not isinstance(param, Memory):
+        return (param,)
+    return param.shape if param.packed is None else ()
 
 
 def _is_open(memory: Memory) -> bool:
