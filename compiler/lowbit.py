@@ -9,12 +9,12 @@ which go to memory as the u8 tile
 so that each thread loads n2 words of n1 bytes and neighbours load neighbouring words. A `view` then
 makes the bytes the low-bit tile again at no cost. Threads that hold copies read the same bytes.
 
-*Lanes.* A GPU computes on words of 32 bits that hold two halves or four bytes. With `lanes` = 2 the bits
-of a thread's first half of elements go to the lower halves of its words and those of the second half to
-the upper ones; with 4 each quarter goes to a byte. One mask then takes two (four) elements at once to
-where they are computed on. `interleaved` gives the order of elements in which those that one word of
-results holds lie so. A thread's bytes are brought in the order of the view by a conversion between
-register layouts, which generators carry out on paper.
+*Lanes.* A GPU computes on words of 32 bits that hold two halves or four bytes. With `lanes` = 2 the
+bits of a thread's first half of elements go to the lower halves of its words and those of the second
+half to the upper ones; with 4 each quarter goes to a byte. One mask then takes two (four) elements at
+once to where they are computed on. `interleaved` gives the order of elements in which those that one
+word of results holds lie so. A thread's bytes are brought in the order of the view by a conversion
+between register layouts, which generators carry out on paper.
 """
 
 from __future__ import annotations

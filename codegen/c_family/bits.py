@@ -48,7 +48,7 @@ def bits_of(tile: Tile) -> Bits:
 
 
 def runs(at: Positions) -> list[tuple[int, int, int]]:
-    """An element's bits as runs of neighbours in one word: first bit of the element, where, how many."""
+    """An element's bits in runs of neighbours of a word: (its first bit, where it is, how many)."""
     found: list[tuple[int, int, int]] = []
     for bit, place in enumerate(int(p) for p in at):
         if found:
@@ -74,5 +74,5 @@ def collect(out: Writer, bits: Bits, tile: Tile) -> None:
             else:
                 rows.setdefault(count, []).append((to, place))
     for count, moves in rows.items():
-        for to, place in linear_loops(out, np.array(moves)):
-            out.line(f"move_bits<{count}>({tile.name}, {to}, {bits.name}, {place});")
+        for target, source in linear_loops(out, np.array(moves)):
+            out.line(f"move_bits<{count}>({tile.name}, {target}, {bits.name}, {source});")

@@ -25,7 +25,10 @@ from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.passes.facts import Facts, kernel_facts
 
 # What reads the bits of its operand where they lie.
-_READ_BITS = (ins.View, ins.ConvertLayout, ins.Cast)
+_READ_BITS = (
+    ins.View, ins.ConvertLayout, ins.Cast, ins.Broadcast, ins.Reshape, ins.Transpose, ins.Extract,
+    ins.Repeat,
+)  # fmt: skip
 
 Emitter = Callable[["Emission", Any], None]
 
@@ -45,6 +48,7 @@ class Frame:
 
     loop: ins.For
     start: int  # the line before which it begins
+    sums: dict[object, str] = field(default_factory=dict)  # registers that live through it, by purpose
     after: list[Callable[[], None]] = field(default_factory=list)
 
 

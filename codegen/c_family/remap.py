@@ -66,12 +66,17 @@ def move(e: Emission, out: Value, x: Tile, source: Source) -> None:
 
 
 def move_value(e: Emission, out: Value, x: Value, source: Source) -> None:
-    """The same of a value; one whose cast is yet to come is cast by the reader of `out`."""
-    late = e.late.get(x)
-    if late is not None:
+    """The same of a value. Narrow elements that stay in their thread are read where they lie; those
+    whose cast is yet to come are cast by the reader of `out`.
+    """
+    late, dtype = e.late.get(x), x.type.dtype
+    if late is not None or (dtype.bits <= 8 and is_packed(dtype)):
         picks = registers(_laid(out), _laid(x), _wanted(out, _laid(x), source))
-        if picks is not None:
+        if picks is not None and late is not None:
             e.late[out] = replace(late, bits=late.bits.picked(picks))
+            return
+        if picks is not None:
+            e.defer(out, e.bits_of(x).picked(picks))
             return
     move(e, out, e.tile(x), source)
 
@@ -81,7 +86,8 @@ def _wanted(out: Value, x: Layout, source: Source) -> Indices:
     to = _laid(out)
     indices = to.table().reshape(-1, to.rank)
     strides = np.array([prod(x.shape[k + 1 :]) for k in range(x.rank)], dtype=np.int64)
-    return (source(indices) * strides).sum(axis=-1).reshape(to.threads, to.locals)
+    wanted: Indices = (source(indices) * strides).sum(axis=-1)
+    return wanted.reshape(to.threads, to.locals)
 
 
 def _laid(x: Value) -> Layout:
@@ -311,13 +317,7 @@ def repeat(e: Emission, s: ins.Repeat) -> None:
 
 
 def convert_layout(e: Emission, s: ins.ConvertLayout) -> None:
-    """The same elements elsewhere; narrow ones that stay in their thread are read where they lie."""
-    dtype, to, source = s.x.type.dtype, s.out.type.layout, s.x.type.layout
-    if dtype.bits <= 8 and is_packed(dtype) and to is not None and source is not None:
-        picks = registers(to, source, flat(to))
-        if picks is not None:
-            e.defer(s.out, e.bits_of(s.x).picked(picks))
-            return
+    """The same elements elsewhere."""
     move_value(e, s.out, s.x, lambda i: i)
 
 

@@ -57,7 +57,7 @@ def _product(e: Emission, s: ins.Dot, atom: Atom, left: Value, right: Value) -> 
         else:
             name = e.out.name(late.name or "t")
         a, b = (t.renamed(name) if x is late else t for t, x in ((a, left), (b, right)))
-    if choice is not None and once and s.acc is not None:
+    if once and s.acc is not None:
         e.alias(s.out, e.tile(s.acc))
         out = e.tile(s.out)
     else:

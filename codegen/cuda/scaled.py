@@ -2,7 +2,7 @@
 
 A cast that only a product reads need not give numbers: fields of codes, brought to the low bits of
 halves, are the integers times 2^-24 2^t, a power of two that the place decides; a small float without
-its bias is the number times a power of two (`casts.scaled_rule_for`). Products and sums in f32 keep such
+its bias is the number times a power of two (`scaled_rules.py`). Products and sums in f32 keep such
 a factor exactly. So the instructions of each factor add up in registers of their own, and these are
 multiplied once when they are added to the accumulators: an FMA an accumulator in place of a
 subtraction, multiplication or shift a word of weights. Where a loop does nothing with an accumulator
@@ -11,23 +11,21 @@ but this, that is after the loop.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dslc.codegen.c_family.bits import Bits
 from dslc.codegen.c_family.emission import Emission, Late
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.unrolling import linear_loops
-from dslc.codegen.cuda.casts import (
-    Scaled,
-    emit_words,
-    exact_shifts,
-    most_classes,
-    scaled_rule_for,
-)
+from dslc.codegen.cuda.casts import emit_words
 from dslc.codegen.cuda.fragments import Plan, Step
 from dslc.codegen.cuda.instructions import Call, emit_calls
+from dslc.codegen.cuda.scaled_rules import Scaled, exact_shifts, most_classes, scaled_rule_for
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import Var
 
 _MOST_REGISTERS = 128  # of sums beside the accumulators
 
@@ -95,15 +93,33 @@ def _classes(step: Step, left: bool, classes: tuple[int, ...]) -> set[int]:
 
 
 def added_after_loop(e: Emission, s: ins.Dot) -> bool:
-    """Whether the loop around a product carries its accumulator for it alone."""
-    if not e.frames or s.acc is None or s not in e.frames[-1].loop.body:
+    """Whether the loop around a product carries its accumulator for it and other products alone."""
+    if not e.frames or s.acc is None:
         return False
     loop = e.frames[-1].loop
-    return (
-        any(c.inner is s.acc and c.yielded is s.out for c in loop.carried)
-        and e.readers.get(s.acc) == [s]
-        and e.readers.get(s.out) == [loop]
+    return any(
+        s in chain and chain[-1].out is c.yielded
+        for c in loop.carried
+        if (chain := _chain(e, loop, c.inner)) and e.readers.get(chain[-1].out) == [loop]
     )
+
+
+def _chain(e: Emission, loop: ins.For, name: Value | Var) -> list[ins.Dot]:
+    """The products of a loop's own body, each the only reader of the one before, that add to a tile."""
+    found: list[ins.Dot] = []
+    while isinstance(name, Value) and (dot := _added_to(e, loop, name)) is not None:
+        found.append(dot)
+        name = dot.out
+    return found
+
+
+def _added_to(e: Emission, loop: ins.For, value: Value) -> ins.Dot | None:
+    """The product in a loop's own body that alone reads a tile, as its accumulator."""
+    readers = e.readers.get(value, [])
+    if len(readers) != 1 or readers[0] not in loop.body:
+        return None
+    dot = readers[0]
+    return dot if isinstance(dot, ins.Dot) and dot.acc is value else None
 
 
 def emit_scaled(
@@ -114,20 +130,36 @@ def emit_scaled(
     e.out.line(f"{operand.declaration};")
     emit_words(e.out, bits, operand.name, 2, choice.scaled.rule)
     if once:
-        width = len(found.steps) // max(1, len({s.c for s in found.steps}))
-        turns = len({s.c for s in found.steps})
-        whole = Group(tuple(found.steps[i * turns : (i + 1) * turns] for i in range(width)))
-        sums = _sums(call, whole, choice, left, e.out.name(f"{call.c.name}_part"))
-        e.before_loop(sums.declaration)
-        sums.multiply(e, call, left)
-        e.frames[-1].after.append(lambda: sums.add(e, call))
+        _through_loop(e, call, found, choice, left)
         return
     for group in groups_of(found, left):
         with e.out.block(""):
             sums = _sums(call, group, choice, left, e.out.name(f"{call.c.name}_part"))
             e.out.line(sums.declaration)
-            sums.multiply(e, call, left)
+            sums.multiply(e, call)
             sums.add(e, call)
+
+
+def _through_loop(e: Emission, call: Call, found: Plan, choice: Choice, left: bool) -> None:
+    """Onto registers of each factor that live as long as the loop; its other products use them too."""
+    frame, count = e.frames[-1], call.c.count
+    for number in sorted({k for s in found.steps for k in _classes(s, left, choice.classes)}):
+        factor = choice.scaled.factors[number]
+        key = (call.c.name, factor)
+        steps = [s for s in found.steps if _classes(s, left, choice.classes) == {number}]
+        if key not in frame.sums:
+            name = frame.sums[key] = e.out.name(f"{call.c.name}_part")
+            e.before_loop(f"float {name}[{count}] = {{}};")
+            frame.after.append(functools.partial(_add, e, call, name, range(count), factor))
+        into = call.c.renamed(frame.sums[key])
+        emit_calls(e.out, Call(call.function, call.a, call.b, into, call.per), steps)
+
+
+def _add(e: Emission, call: Call, part: str, registers: Sequence[int], factor: float) -> None:
+    """Registers of the result += factor times those of a part."""
+    for register, i in linear_loops(e.out, [[r, i] for i, r in enumerate(registers)]):
+        to = f"{call.c.name}[{register}]"
+        e.out.line(f"{to} = fmaf({part}[{i}], {factor!r}f, {to});")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,23 +175,23 @@ class _Sums:
     def declaration(self) -> str:
         return f"float {self.name}[{len(self.factors) * len(self.group.accumulators)}] = {{}};"
 
-    def multiply(self, e: Emission, call: Call, left: bool) -> None:
-        into = Call(call.function, call.a, call.b, call.c.renamed(self.name), call.per)
-        emit_calls(e.out, into, self.steps)
+    def multiply(self, e: Emission, call: Call) -> None:
+        into = call.c.renamed(self.name)
+        emit_calls(e.out, Call(call.function, call.a, call.b, into, call.per), self.steps)
 
     def add(self, e: Emission, call: Call) -> None:
         count = len(self.group.accumulators)
         for number, factor in enumerate(self.factors):
-            rows = [[r, number * count + i] for i, r in enumerate(self.group.accumulators)]
-            for register, i in linear_loops(e.out, rows):
-                to = f"{call.c.name}[{register}]"
-                e.out.line(f"{to} = fmaf({self.name}[{i}], {factor!r}f, {to});")
+            part = self.name if number == 0 else f"({self.name} + {number * count})"
+            _add(e, call, part, self.group.accumulators, factor)
 
 
 def _sums(call: Call, group: Group, choice: Choice, left: bool, name: str) -> _Sums:
     count = len(group.accumulators)
     place = {r: i for i, r in enumerate(group.accumulators)}
-    listed = [(s, *_classes(s, left, choice.classes)) for turn in group.steps for s in turn]
+    listed = [
+        (s, k) for turn in group.steps for s in turn for k in _classes(s, left, choice.classes)
+    ]
     used = sorted({k for _, k in listed})
     steps = tuple(
         Step(s.a, s.b, tuple(used.index(k) * count + place[r] for r in s.c)) for s, k in listed
