@@ -47,6 +47,9 @@ class Machine(Protocol):
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """The artifact's program to be read, in each of its forms; `final` is one of them."""
 
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """The artifact's machine code by the name of its form, such as `cubin`."""
+
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
     ) -> dict[str, Argument]:
@@ -91,6 +94,10 @@ class Interpreter:
 
         return {"final": lambda: print_program(self._program(artifact))}
 
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """None: it runs the text."""
+        return {}
+
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
     ) -> dict[str, Argument]:
@@ -99,6 +106,8 @@ class Interpreter:
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """DSL0803 where the artifact has no program text, DSL04xx where that is not Tile IR."""
+        import dslc.compiler.interpreter  # noqa: F401 - here: the first launch does not wait for it
+
         return InterpretedProgram(program or self._program(artifact))
 
     def _program(self, artifact: Artifact) -> TileProgram:

@@ -120,6 +120,10 @@ class Specialization:
             raise error("DSL0745", f"{self.name} has no stage {stage}", hint=hint)
         return self._stages[stage]()
 
+    def binary(self, form: str) -> bytes | None:
+        """The machine code in a form, such as `cubin`; None where the machine has no such form."""
+        return self._machine.binaries(self.artifact).get(form)
+
     def pack(self, param: str, codes: object) -> Array:
         """Codes of a low-bit parameter (one a byte) in the storage that the kernel loads."""
         return pack(self.signature.parameter(param), self._stored(param), codes)

@@ -16,7 +16,7 @@ from dslc.lang import *
 T = f16
 
 
-@dslc.kernel(LOWEST=-3.4028235e38, LOG2_E=1.4426950408889634, BS=[64, 16, 128], BL=[64, 32, 128])
+@dslc.kernel(LOG2_E=1.4426950408889634, BS=[64, 16, 128], BL=[64, 32, 128])
 def attention(
     q: T[B, S, HQ, D],
     k: T[B, L, HK, D],
@@ -34,14 +34,14 @@ def attention(
         j = h // (HQ // HK)  # HQ // HK query heads share a key head
         queries = q[b, s : s + BS, h, :]
         position = arange(BS) + s + start
-        top = full(f32, [BS], LOWEST)
+        top = full(f32, [BS], -inf)
         total = zeros(f32, [BS])
         acc = zeros(f32, [BS, D])
         # Blocks of keys that no query of this turn sees are not visited.
         for l in range(0, start + min(s + BS, S), BL):
             # Machines have exp2, so the scores are kept in units of log 2.
             scores = dot(queries, k[b, l : l + BL, j, :], transposed="b") * (scale * LOG2_E)
-            scores = where(arange(BL) + l <= position[:, None], scores, LOWEST)
+            scores = where(arange(BL) + l <= position[:, None], scores, -inf)
             higher = maximum(top, max(scores, 1))
             shrink = exp2(top - higher)
             p = exp2(scores - higher[:, None])

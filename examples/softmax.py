@@ -15,15 +15,15 @@ from dslc.lang import *
 T = f32
 
 
-@dslc.kernel(LOWEST=-3.4028235e38, BM=[4, 1, 16], BN=[1024, 256, 4096])
+@dslc.kernel(BM=[4, 1, 16], BN=[1024, 256, 4096])
 def softmax(x: T[M, N], y: out[T[M, N]]):
     """y = exp(x - max(x)) / sum(exp(x - max(x))), row by row."""
     for m in parallel(range(0, M, BM)):
-        top = full(f32, [BM], LOWEST)
+        top = full(f32, [BM], -inf)
         total = zeros(f32, [BM])
         for n in range(0, N, BN):
             # Past the end of a row reads give 0, which is no neutral element here.
-            block = where(arange(BN) + n < N, cast(x[m : m + BM, n : n + BN], f32), LOWEST)
+            block = where(arange(BN) + n < N, cast(x[m : m + BM, n : n + BN], f32), -inf)
             higher = maximum(top, max(block, 1))
             total = total * exp(top - higher) + sum(exp(block - higher[:, None]), 1)
             top = higher

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from support.cuda_driver import driver, fake_library  # noqa: F401 - fixtures of all tests
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden texts anew")

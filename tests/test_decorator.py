@@ -179,3 +179,16 @@ def test_annotations_may_be_evaluated(tmp_path):
         "assert y[:, :8].tolist() == [[1, 2, 3, 4, 5, 6, 7, 8]] * 2\n"
     )
     subprocess.run([sys.executable, str(tmp_path / "eager.py")], check=True)
+
+
+@pytest.mark.parametrize(("value", "text"), [(float("-inf"), "-inf"), (float("nan"), "nan")])
+def test_infinity_and_nan_are_captured(value, text):
+    @dslc.kernel(LOW=value)
+    def fill(y: out[f32[N]]):
+        for n in parallel(range(0, N, 4)):
+            y[n : n + 4] = maximum(full(f32, [4], LOW), value)
+
+    assert f"const LOW = {text}\n" in fill.tile
+    y = np.zeros(6, np.float32)
+    fill(y)
+    np.testing.assert_array_equal(y, np.full(6, value, np.float32))

@@ -19,7 +19,7 @@ def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
     counts = dtype.is_integer and tile.layout.elements == 1
     if counts:  # a counter orders what the block wrote before and reads after
         e.out.line("__threadfence();")
-        e.out.line("__syncthreads();")
+        e.barrier()
     with loops(e.out, found.runs):
         inside = " && ".join(p for p in (once, found.inside()) if p) or "true"
         with e.out.block(f"if ({inside})"):

@@ -98,7 +98,7 @@ def for_loop(e: Emission, s: ins.For) -> None:
     name = e.variables[s.var]
     up = f"++{name}" if step == "1" else f"{name} += {step}"
     e.out.line(f"#pragma unroll {s.unroll or 1}")
-    with e.out.block(f"for ({head} = {start}; {name} < {stop}; {up})"):
+    with e.out.block(f"for ({head} = {start}; {name} < {stop}; {up})"), e.repeated():
         e.body(s.body)
         _assign(e, [(c.inner, c.yielded) for c in s.carried])
     e.facts = outside
@@ -111,7 +111,7 @@ def while_loop(e: Emission, s: ins.While) -> None:
     """A loop on a condition computed at its head."""
     _open(e, [(c.inner, c.init) for c in s.carried])
     outside, e.facts = e.facts, e.facts.copy()
-    with e.out.block("while (true)"):
+    with e.out.block("while (true)"), e.repeated():
         e.body(s.before)
         e.out.line(f"if (!({e.scalar(s.condition)})) break;")
         e.body(s.body)
@@ -125,6 +125,7 @@ def branch(e: Emission, s: ins.If) -> None:
     """Two branches and what they join."""
     _open(e, [(j.result, None) for j in s.joined])
     outside = e.facts
+    before, after = e.scratch_read, e.scratch_read
     for k, (body, word) in enumerate(
         ((s.then, f"if ({e.scalar(s.condition)})"), (s.otherwise, "else"))
     ):
@@ -133,10 +134,12 @@ def branch(e: Emission, s: ins.If) -> None:
             continue
         e.facts = outside.copy()
         e.facts.assume(s.condition, k == 0)
+        e.scratch_read = before
         with e.out.block(word):
             e.body(body)
             _assign(e, handed)
-    e.facts = outside
+        after = after or e.scratch_read
+    e.facts, e.scratch_read = outside, after
 
 
 EMITTERS: dict[type, Emitter] = {

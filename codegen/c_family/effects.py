@@ -18,7 +18,7 @@ def alloc(e: Emission, s: ins.Alloc) -> None:
 
 def sync(e: Emission, s: ins.Sync) -> None:
     """A barrier of the block."""
-    e.out.line("__syncthreads();")
+    e.barrier()
 
 
 def semaphore_wait(e: Emission, s: ins.SemaphoreWait) -> None:
@@ -28,14 +28,14 @@ def semaphore_wait(e: Emission, s: ins.SemaphoreWait) -> None:
     with e.out.block("if (tid == 0)"):
         e.out.line(f"while (*(volatile {ctype}*)({at}) != {e.scalar(s.value)}) {{}}")
         e.out.line("__threadfence();")
-    e.out.line("__syncthreads();")
+    e.barrier()
 
 
 def semaphore_release(e: Emission, s: ins.SemaphoreRelease) -> None:
     """All writes of the block are published before the value."""
     ctype = "long long" if s.region.memory.dtype.bits == 64 else "int"
     e.out.line("__threadfence();")
-    e.out.line("__syncthreads();")
+    e.barrier()
     e.out.line(f"if (tid == 0) *(volatile {ctype}*)({_one(e, s.region)}) = {e.scalar(s.value)};")
 
 

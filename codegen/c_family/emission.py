@@ -6,7 +6,8 @@ instruction are an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,6 +73,8 @@ class Emission:
     facts: Facts = field(default_factory=Facts)
     frames: list[Frame] = field(default_factory=list)
     scratch_bytes: int = 0
+    scratch_read: bool = False  # whether threads may still read it
+    scratch_uses: int = 0
     shared_bytes: int = 0
     bases: ThreadBases = field(init=False)
 
@@ -184,10 +187,33 @@ class Emission:
         """A line before the innermost loop."""
         self.out.insert(self.frames[-1].start, line)
 
+    # Shared memory
+
+    def barrier(self) -> None:
+        """A barrier of the block, after which nobody reads scratch any longer."""
+        self.out.line("__syncthreads();")
+        self.scratch_read = False
+
     def scratch(self, size: int) -> str:
-        """Bytes of shared memory for the duration of one instruction (with barriers around it)."""
+        """Bytes of shared memory for one instruction, which may write them at once.
+
+        A barrier comes first where threads may still read what an earlier instruction put there; one
+        between its writes and its reads is the instruction's own affair.
+        """
         self.scratch_bytes = max(self.scratch_bytes, -(-size // 16) * 16)
+        if self.scratch_read:
+            self.barrier()
+        self.scratch_read = True
+        self.scratch_uses += 1
         return "scratch"
+
+    @contextmanager
+    def repeated(self) -> Iterator[None]:
+        """The body of a loop: the turn before may still read scratch."""
+        before, uses = self.scratch_read, self.scratch_uses
+        self.scratch_read = True
+        yield
+        self.scratch_read = before or (uses < self.scratch_uses and self.scratch_read)
 
 
 def _layout(value: Value) -> Any:

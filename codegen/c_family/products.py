@@ -30,7 +30,6 @@ def dot(e: Emission, s: ins.Dot) -> None:
     left, right = f"(({ctype}*){area})", f"(({ctype}*){area} + {count * m * slab})"
     k0 = e.out.name("k")
     with e.out.block(f"for (int {k0} = 0; {k0} < {k}; {k0} += {slab})"):
-        e.out.line("__syncthreads();")
         _spill(e, a, left, -1, k0, slab)
         _spill(e, b, right, -2, k0, slab)
         e.out.line("__syncthreads();")
@@ -52,7 +51,8 @@ def dot(e: Emission, s: ins.Dot) -> None:
                     e.out.line(
                         f"{out.name}[{i}] = fma{'f' if width == 4 else ''}({x}, {y}, {out.name}[{i}]);"
                     )
-    e.out.line("__syncthreads();")
+        if slab < k:  # the next slab is written where this one is read
+            e.barrier()
 
 
 def _spill(e: Emission, x: Tile, cells: str, axis: int, k0: str, slab: int) -> None:

@@ -170,7 +170,6 @@ def _across_warps(
     ctype = "int" if fold.dtype.kind is Kind.BOOL else fold.ctype
     cells = f"(({ctype}*){area})"
     places = f"((int*){area} + {e.threads * count * width // 4})"
-    e.out.line("__syncthreads();")
     with e.out.loop("i", count):
         e.out.line(f"{cells}[i * {e.threads} + tid] = {part}[i];")
         if place:
@@ -192,7 +191,6 @@ def _across_warps(
             where = f"i * {e.threads} + {' + '.join(at)}"
             e.out.line(f"const {fold.ctype} y = {cells}[{where}];")
             fold.combine(e.out, f"{part}[i]", f"{place}[i]", "y", f"{places}[{where}]")
-    e.out.line("__syncthreads();")
 
 
 def _finish(e: Emission, s: ins.Reduce, layout: Layout, array: str) -> None:

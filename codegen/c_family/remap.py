@@ -166,7 +166,6 @@ def _through_shared(e: Emission, out: Value, x: Tile, wanted: Indices) -> None:
     total = prod(x.layout.shape)
     area = e.scratch(total * size.get(ctype, 8))
     cells = f"(({ctype}*){area})"
-    e.out.line("__syncthreads();")
     found = chunks(x.layout, 1, e.out)
     once = first_copy(x.layout)
     with loops(e.out, found):
@@ -175,7 +174,6 @@ def _through_shared(e: Emission, out: Value, x: Tile, wanted: Indices) -> None:
         e.out.line(f"if ({once}) {line}" if once else line)
     e.out.line("__syncthreads();")
     _read_back(e, tile, cells, take, wanted)
-    e.out.line("__syncthreads();")
 
 
 def row_major(e: Emission, layout: Layout, found: Chunks) -> str:
@@ -244,7 +242,6 @@ def broadcast_copies(e: Emission, tile: Tile) -> None:
     area = e.scratch(total * 8)
     cells = f"(({ctype}*){area})"
     found = chunks(tile.layout, 1, e.out)
-    e.out.line("__syncthreads();")
     with loops(e.out, found):
         at = row_major(e, tile.layout, found)
         e.out.line(
@@ -255,7 +252,6 @@ def broadcast_copies(e: Emission, tile: Tile) -> None:
     with loops(e.out, found):
         at = row_major(e, tile.layout, found)
         e.out.line(take.format(tile.name, found.element, f"{cells}[{at}]"))
-    e.out.line("__syncthreads();")
 
 
 # The instructions

@@ -21,7 +21,6 @@ def scan(e: Emission, s: ins.Scan) -> None:
     cells = f"(({ctype}*){area})"
 
     once = first_copy(x.layout)
-    e.out.line("__syncthreads();")
     found = chunks(x.layout, 1, e.out)
     with loops(e.out, found):
         line = f"{cells}[{row_major(e, x.layout, found)}] = {x.read(found.element)};"
@@ -39,7 +38,6 @@ def scan(e: Emission, s: ins.Scan) -> None:
     found = chunks(tile.layout, 1, e.out)
     with loops(e.out, found):
         e.out.line(tile.write(found.element, f"{cells}[{row_major(e, tile.layout, found)}]"))
-    e.out.line("__syncthreads();")
 
 
 def concat(e: Emission, s: ins.Concat) -> None:
@@ -49,7 +47,6 @@ def concat(e: Emission, s: ins.Concat) -> None:
     shape = tile.layout.shape
     area = e.scratch(prod(shape) * (8 if tile.dtype.bits == 64 else 4))
     cells = f"(({ctype}*){area})"
-    e.out.line("__syncthreads();")
     start = 0
     for value in s.xs:
         x = e.tile(value)
@@ -70,7 +67,6 @@ def concat(e: Emission, s: ins.Concat) -> None:
         e.out.line(
             take.format(tile.name, found.element, f"{cells}[{row_major(e, tile.layout, found)}]")
         )
-    e.out.line("__syncthreads();")
 
 
 EMITTERS: dict[type, Emitter] = {ins.Scan: scan, ins.Concat: concat}

@@ -121,7 +121,8 @@ template <int X, int Y> DEVICE unsigned encode_small(float f) {
   const int low = max(exponent, 1 - bias);              // exponent of the last kept bit, plus Y
   const int shift = min(23 - Y + low - exponent, 31);   // bits to drop
   const unsigned half = (1u << (shift - 1)) - 1u;
-  const unsigned kept = shift ? (mantissa + half + ((mantissa >> shift) & 1u)) >> shift : mantissa;
+  const unsigned odd = ((mantissa >> shift) + ((low + bias - 1) << Y)) & 1u;  // of the code cut off
+  const unsigned kept = shift ? (mantissa + half + odd) >> shift : mantissa;
   const int code = (int)kept + ((low + bias - 1) << Y);
   return (sign << (X + Y)) | (unsigned)min(code, most);
 }
@@ -157,10 +158,11 @@ DEVICE float decode_e8m0(unsigned v) {
   return v == 255u ? __uint_as_float(0x7fc00000u) : v ? __uint_as_float(v << 23) : __uint_as_float(0x400000u);
 }
 
+// Ties go up, as does all between the least two scales; what has no scale is NaN.
 DEVICE unsigned encode_e8m0(float f) {
   const unsigned x = __float_as_uint(f);
-  if (!(f > 0.0f) || (x >> 23) >= 255u) return 255u;
-  return min((x >> 23) + ((x & 0x7fffffu) > 0x400000u || ((x & 0x7fffffu) == 0x400000u && ((x >> 23) & 1u))), 254u);
+  if (!(f > 0.0f)) return 255u;
+  return x < 0x800000u ? unsigned(x > 0x400000u) : min((x >> 23) + (x >> 22 & 1u), 255u);
 }
 
 // Float to integer truncates and saturates; NaN gives 0.

@@ -9,9 +9,9 @@ from typing import Any
 
 from dslc.checker import expressions, subscript
 from dslc.checker.context import Context, expect_dtype, expect_memory
-from dslc.checker.failure import did_you_mean, fail
+from dslc.checker.failure import fail
 from dslc.checker.items import Builtin, Item, KernelName, UserFunction, describe
-from dslc.compiler.diagnostics import DiagnosticError, Label, Loc
+from dslc.compiler.diagnostics import DiagnosticError, Label, Loc, did_you_mean
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Value
 from dslc.compiler.layout import LAYOUT_FUNCTIONS, Layout
@@ -245,10 +245,15 @@ def _placed(make: Callable[[], Layout], loc: Loc) -> Layout:
 
 def _compose(c: Context, node: tree.Call) -> Layout:
     assert isinstance(node.function, tree.Attribute)
-    left = expressions.evaluate(c, node.function.value)
+    name, owner = node.function.name, node.function.value
+    if isinstance(owner, tree.Name) and owner.id in ("np", "numpy", "math", "tl", "torch", "jnp"):
+        hint = f"write {name}(...)" if name in FUNCTIONS else did_you_mean(name, FUNCTIONS)
+        if owner.id not in c.names and owner.id not in c.outer:
+            fail("DSL0201", f"the name {owner.id} is not known here", owner.loc, hint=hint)
+    left = expressions.evaluate(c, owner)
     if not isinstance(left, Layout):
-        fail("DSL0219", f"{describe(left)} has no method {node.function.name}", node.loc,
-             hint=f"write {node.function.name}(x, ...)")  # fmt: skip
+        hint = f"write {name}(x, ...)" if name in FUNCTIONS else did_you_mean(name, FUNCTIONS)
+        fail("DSL0219", f"{describe(left)} has no method {name}", node.loc, hint=hint)
     if node.function.name not in LAYOUT_FUNCTIONS:
         fail("DSL0201", f"there is no layout function {node.function.name}", node.loc,
              hint=did_you_mean(node.function.name, LAYOUT_FUNCTIONS))  # fmt: skip

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dslc.checker.emit import Emitter
-from dslc.checker.failure import Poisoned, did_you_mean, fail, needs_dims
+from dslc.checker.failure import Poisoned, fail, needs_dims
 from dslc.checker.items import Builtin, Item, Lost, describe
-from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc
-from dslc.compiler.dtypes import DType, parse_dtype
+from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc, did_you_mean
+from dslc.compiler.dtypes import DType, all_dtypes, parse_dtype
 from dslc.compiler.ir import Memory
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.affine import constant as constant_of
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
 from dslc.frontend import tree
+
+CONSTANTS = {"inf": math.inf, "nan": math.nan}
 
 
 @dataclass(slots=True)
@@ -45,14 +48,22 @@ class Context:
         for scope in (self.names, self.outer):
             if name.id in scope:
                 return self._present(name, scope[name.id])
+        if name.id in CONSTANTS:
+            return CONSTANTS[name.id]
         dtype = parse_dtype(name.id)
         if dtype is not None and name.id != "index":
             return dtype
         if name.id in self.known_functions or name.id in LAYOUT_FUNCTIONS:
             return Builtin(name.id)
-        candidates = {*self.names, *self.outer, *self.known_functions, *LAYOUT_FUNCTIONS}
-        fail("DSL0201", f"the name {name.id} is not known here", name.loc,
-             hint=did_you_mean(name.id, candidates))  # fmt: skip
+        fail("DSL0201", f"the name {name.id} is not known here", name.loc, hint=self._near(name.id))
+
+    def _near(self, name: str) -> str | None:
+        if name == "index":
+            return "loops, dims and subscripts are of dtype index; a value to keep is i32 or i64"
+        functions = {*self.known_functions, *LAYOUT_FUNCTIONS}
+        candidates = {*self.names, *self.outer, *functions, *CONSTANTS}
+        dtypes = [d.name for d in all_dtypes() if ("e" in d.name) == ("e" in name)]
+        return did_you_mean(name, candidates) or did_you_mean(name, dtypes)
 
     def _present(self, name: tree.Name, item: Item) -> Item:
         if not isinstance(item, Lost):

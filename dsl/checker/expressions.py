@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import assert_never
 
 from dslc.checker import arithmetic, calls, subscript
@@ -16,6 +17,12 @@ from dslc.compiler.ir import expr as ex
 from dslc.frontend import tree
 
 MAX_DEPTH = 200
+_ATTRIBUTES = {  # of an array elsewhere -> what to write here
+    "T": "write transpose(x)",
+    "shape": "write dim(x, axis)",
+    "size": "write dim(x, axis)",
+    "dtype": "name the dtype: const T = f16",
+}
 _EXACT = ("+", "-", "*", "//", "%")  # what an index computes in 64 bits
 
 
@@ -42,6 +49,8 @@ def _evaluate(c: Context, node: tree.Expr, index: bool) -> Item:
         case tree.Name():
             return c.lookup(node)
         case tree.Literal(value=value):
+            if value == math.inf:
+                fail("DSL0224", "this number is too large for a float", node.loc, hint="write inf")
             return value
         case tree.Sequence(items=items):
             return tuple(evaluate(c, i) for i in items)
@@ -58,8 +67,8 @@ def _evaluate(c: Context, node: tree.Expr, index: bool) -> Item:
         case tree.Call():
             return calls.call(c, node)
         case tree.Attribute(name=name):
-            fail("DSL0219", f".{name} is not part of the language", node.loc,
-                 hint="a dot composes layouts: spatial(8, 4).local(1, 2)")  # fmt: skip
+            hint = _ATTRIBUTES.get(name, "a dot composes layouts: spatial(8, 4).local(1, 2)")
+            fail("DSL0219", f".{name} is not part of the language", node.loc, hint=hint)
         case tree.Subscript():
             return _subscript(c, node)
     assert_never(node)

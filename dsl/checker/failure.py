@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NoReturn
 
-from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc, suggest
+from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc
 
 
 class Poisoned(Exception):
@@ -45,9 +45,3 @@ def needs_dims(message: str, loc: Loc, dims: Iterable[str]) -> NoReturn:
     flags = " ".join(f"-D {n}=..." for n in names)
     hint = f"fix {' and '.join(names)} when compiling ahead of time ({flags})"
     raise NeedsDims([Diagnostic("DSL0230", message, loc, hint)], names)
-
-
-def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
-    """A hint that names the nearest candidate, if one is near."""
-    near = suggest(name, candidates)
-    return f"did you mean {near}?" if near else None

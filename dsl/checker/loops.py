@@ -9,10 +9,10 @@ from dslc.checker import arithmetic, names, statements
 from dslc.checker.calls import bind
 from dslc.checker.context import Context
 from dslc.checker.expressions import condition, evaluate
-from dslc.checker.failure import did_you_mean, fail
+from dslc.checker.failure import fail
 from dslc.checker.items import EXPRESSIONS, Guess, Item, Lost, describe, is_number, is_scalar
 from dslc.checker.subscript import index
-from dslc.compiler.diagnostics import Label
+from dslc.compiler.diagnostics import Label, did_you_mean
 from dslc.compiler.dtypes import INDEX, DType
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
@@ -41,11 +41,8 @@ def parse_range(c: Context, node: tree.Expr) -> Range:
         and node.function.id == "range"
     ):
         written = node.function if isinstance(node, tree.Call) else node
-        near = (
-            did_you_mean(written.id, ("range", "parallel"))
-            if isinstance(written, tree.Name)
-            else None
-        )
+        word = written.id if isinstance(written, tree.Name) else ""
+        near = did_you_mean(word, ("range", "parallel"))
         fail("DSL0215", "a for loop goes over range(...) or parallel(...)", node.loc, hint=near)
     if not 1 <= len(node.args) <= 3:
         fail("DSL0205", f"range takes 1 to 3 arguments, not {len(node.args)}", node.loc)
@@ -83,10 +80,10 @@ def for_loop(c: Context, node: tree.For) -> None:
     if is_parallel(node.iterator):
         fail("DSL0215", "parallel stands once in a kernel, outermost", node.loc,
              hint="write one nest: for m, n in parallel(range(..), range(..))")  # fmt: skip
+    turns = parse_range(c, node.iterator)
     if len(node.targets) != 1:
         fail("DSL0215", f"range gives one number, not {len(node.targets)}", node.loc)
     name = node.targets[0].id
-    turns = parse_range(c, node.iterator)
     step = c.known(turns.step)
     down = isinstance(step, int) and step < 0
     if down:

@@ -10,11 +10,11 @@ from types import MappingProxyType
 from dslc.checker import signature
 from dslc.checker.context import Context, expect_dtype
 from dslc.checker.expressions import evaluate
-from dslc.checker.failure import did_you_mean, fail
+from dslc.checker.failure import fail
 from dslc.checker.items import Item, KernelName, UserFunction
 from dslc.checker.kernel import elaborate as elaborate_kernel
 from dslc.checker.kernel import finish, new_context
-from dslc.compiler.diagnostics import Loc
+from dslc.compiler.diagnostics import Loc, did_you_mean
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel, Program
 from dslc.frontend import tree

@@ -10,10 +10,10 @@ from dslc.checker import names
 from dslc.checker.arithmetic import as_dtype, as_expr
 from dslc.checker.context import Context, expect_dtype
 from dslc.checker.expressions import condition, evaluate
-from dslc.checker.failure import did_you_mean, fail
+from dslc.checker.failure import fail
 from dslc.checker.items import Item, Lost, describe, is_number, is_scalar
 from dslc.checker.subscript import index
-from dslc.compiler.diagnostics import Label, Loc
+from dslc.compiler.diagnostics import Label, Loc, did_you_mean
 from dslc.compiler.dtypes import INDEX, DType, parse_dtype
 from dslc.compiler.ir import Memory, Param, Requirement, Role
 from dslc.compiler.ir import expr as ex

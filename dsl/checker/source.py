@@ -8,6 +8,7 @@ from pathlib import Path
 from dslc.checker.failure import NeedsDims
 from dslc.checker.module import Template, check_module
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Severity
+from dslc.compiler.passes.split import SplitReduction
 from dslc.frontend.tile_parser import parse_tile
 
 _SAMPLES = (256, 128, 64, 4096, 32, 16, 8, 4, 2, 1)
@@ -22,8 +23,8 @@ def check_source(
 ) -> list[Diagnostic]:
     """Every finding in a `.tile` source, notes included; no errors means that it compiles.
 
-    Every kernel is elaborated with its default choices, then with each other choice alone. Dims that
-    must be fixed are tried with samples.
+    Every kernel is elaborated with its default choices, then with each other choice alone, and its
+    split loops are divided. Dims that must be fixed are tried with samples.
     """
     try:
         module = check_module(parse_tile(text, file), search=search, define=define)
@@ -59,7 +60,7 @@ def _check(template: Template, config: Mapping[str, object]) -> list[Diagnostic]
     needed: set[str] = set()
     while True:
         try:
-            template.elaborate(dict.fromkeys(needed, _SAMPLES[0]), config)
+            _compile(template, dict.fromkeys(needed, _SAMPLES[0]), config)
         except NeedsDims as e:
             if set(e.dims) <= needed:
                 return list(e.diagnostics)
@@ -70,6 +71,11 @@ def _check(template: Template, config: Mapping[str, object]) -> list[Diagnostic]
             return [_note(template, dict.fromkeys(needed, _SAMPLES[0]))] if needed else []
 
 
+def _compile(template: Template, fixed: Mapping[str, int], config: Mapping[str, object]) -> None:
+    """Elaborate, and split the loops that ask for it: the one shared pass that may refuse."""
+    SplitReduction()(template.elaborate(fixed, config))
+
+
 def _with_samples(
     template: Template, config: Mapping[str, object], needed: set[str], error: DiagnosticError
 ) -> list[Diagnostic]:
@@ -77,7 +83,7 @@ def _with_samples(
     for sample in _SAMPLES[1:]:
         fixed = dict.fromkeys(needed, sample)
         try:
-            template.elaborate(fixed, config)
+            _compile(template, fixed, config)
         except DiagnosticError:
             continue
         return [_note(template, fixed)]

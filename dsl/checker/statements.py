@@ -10,7 +10,7 @@ from dslc.checker.expressions import condition, evaluate, index_evaluator
 from dslc.checker.failure import fail
 from dslc.checker.functions.memory import add_atomic, value_for
 from dslc.checker.items import EXPRESSIONS, Builtin, Item, Lost, describe, is_number
-from dslc.checker.subscript import access, check_readable, check_writable, read
+from dslc.checker.subscript import access, check_updatable, check_writable, read
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.ir import Memory, Role, Value
 from dslc.compiler.ir import expr as ex
@@ -96,7 +96,9 @@ def _assign(c: Context, target: tree.Expr, value: tree.Expr, loc: Loc) -> None:
 def _unpack(c: Context, items: tuple[tree.Expr, ...], value: Item, loc: Loc) -> None:
     found = value if isinstance(value, tuple) else None
     if found is None or len(found) != len(items):
-        fail("DSL0216", f"{len(items)} names are assigned from {describe(value)}", loc)
+        names = "1 name is" if len(items) == 1 else f"{len(items)} names are"
+        hint = "write it without the comma" if len(items) == 1 and found is None else None
+        fail("DSL0216", f"{names} assigned from {describe(value)}", loc, hint=hint)
     for item, part in zip(items, found, strict=True):
         if not isinstance(item, tree.Name):
             fail("DSL0216", "only names can be unpacked into", item.loc)
@@ -177,8 +179,7 @@ def _accumulated(c: Context, op: str, old: Item, new: Item, loc: Loc) -> Item:
 
 def _update_region(c: Context, target: tree.Subscript, op: str, value: tree.Expr, loc: Loc) -> None:
     memory = expect_memory(evaluate(c, target.value), target.loc)
-    check_writable(memory, target.loc)
-    check_readable(memory, target.loc)
+    check_updatable(memory, target.loc)
     x = Argument(c, value, "the value")
     found = access(c, memory, target, index_evaluator(c))
     if memory.role is Role.BUFFER:

@@ -178,6 +178,16 @@ def check_writable(memory: Memory, loc: Loc) -> None:
              hint=f"declare it {memory.name}: out {memory.dtype}[...] (or inout)")  # fmt: skip
 
 
+def check_updatable(memory: Memory, loc: Loc) -> None:
+    """What is read and written at once is `inout`, or memory of a turn."""
+    if memory.role in (Role.IN, Role.OUT):
+        what = "an input and cannot be written"
+        if memory.role is Role.OUT:
+            what = "an out parameter and cannot be read"
+        fail("DSL0211", f"{memory.name} is {what}", loc,
+             hint=f"declare it {memory.name}: inout {memory.dtype}[...]")  # fmt: skip
+
+
 def read(c: Context, found: Access, other: ex.Expr | None = None) -> Item:
     """Load a region; a rank-0 result is a scalar."""
     tile = c.emit.load(found.region, other)

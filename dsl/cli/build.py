@@ -26,6 +26,7 @@ dslc build softmax.tile -D N=1024 -o build/softmax
 dslc build gemm.tile --emit ir
 dslc build gemm.tile --emit simplify -D K=4096 --set BM=64 -o gemm.ir
 dslc build gemm.tile --emit tile                    the source in canonical form
+dslc build gemm.tile -t cuda:sm_90a --emit sass     machine code (also cu, ptx; cubin with -o)
 dslc build gemm.tile --print-after all --time-passes
 """
 
@@ -69,6 +70,9 @@ def command(
     made = [k.specialize(**_own(k, config, kernels)) for k in kernels]
     for one in made:
         current().note(repr(one), level=1)
+    if emit and (binaries := [b for m in made if (b := m.binary(emit)) is not None]):
+        _write_binary(binaries, emit, output)
+        return ExitCode.OK
     if emit:
         _write("\n".join(m.source(emit).rstrip("\n") + "\n" for m in made), output)
         return ExitCode.OK
@@ -92,6 +96,14 @@ def _canonical(file: Path) -> str:
     from dslc.frontend.tile_parser import parse_tile
 
     return print_module(parse_tile(read_source(file), str(file)))
+
+
+def _write_binary(binaries: list[bytes], form: str, output: Path | None) -> None:
+    if len(binaries) != 1 or output is None:
+        raise click.UsageError(f"--emit {form} writes one kernel's: say --kernel and -o FILE")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_bytes(binaries[0])
+    current().say(f"wrote {output}")
 
 
 def _write(text: str, output: Path | None) -> None:

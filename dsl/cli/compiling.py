@@ -64,10 +64,13 @@ class CompileOptions:
 
 
 def _check_passes(names: Iterable[str], target: str) -> None:
+    from dslc.building import passes_of
     from dslc.compiler.diagnostics import did_you_mean, error
-    from dslc.machines import find_machine
+    from dslc.compiler.targets import find_target
+    from dslc.machines import resolve_target
 
-    known = [*dict.fromkeys(p.name for p in find_machine(target).passes()), "all"]
+    found = passes_of(find_target(resolve_target(target)))
+    known = [*dict.fromkeys(p.name for p in found), "all"]
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known) or f"there are {', '.join(known)}"

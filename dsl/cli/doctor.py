@@ -52,8 +52,7 @@ TOOLS = (
         ("qemu-aarch64", "qemu-aarch64-static"), "aarch64: runs elsewhere", "apt install qemu-user"
     ),
     Tool(("llvm-mca",), "aarch64: cycle estimates", "apt install llvm"),
-    Tool(("nvcc",), "cuda: an alternative to the NVRTC wheel", "pip install 'dslc[cuda]'"),
-    Tool(("nvdisasm", "cuobjdump"), "cuda: reading SASS", "pip install nvidia-cuda-nvdisasm"),
+    Tool(("nvcc",), "cuda: an alternative to NVRTC", "pip install 'dslc[cuda]'"),
     Tool(("hipcc", "amdclang++"), "hip: an alternative to zig's clang", "pip install 'dslc[hip]'"),
     Tool(("neuronx-cc",), "nki: building for Trainium", "the Neuron SDK"),
     Tool(("aiecc.py", "aiecc"), "aie: building for NPUs", "the mlir-aie wheels"),
@@ -73,7 +72,7 @@ def command() -> int:
     """
     from dslc.cli.tables import print_table
 
-    findings = [*_python(), *_packages(), *_tools(), *_cache()]
+    findings = [*_python(), *_packages(), *_tools(), *_cuda(), *_cache()]
     print_table(
         ("", "what", "found or how to get it"), [(f.state, f.subject, f.detail) for f in findings]
     )
@@ -132,6 +131,24 @@ def _tools() -> Iterator[Finding]:
         found = next((path for n in tool.names if (path := shutil.which(n))), None)
         state, detail = ("ok", found) if found else ("absent", tool.remedy)
         yield Finding(tool.names[0], state, f"{detail}  ({tool.purpose})")
+
+
+def _cuda() -> Iterator[Finding]:
+    """CUDA's compiler, its disassembler, and the GPU; each may come from a package."""
+    from dslc.codegen.cuda.locate import find_library, find_tool
+    from dslc.compiler.diagnostics import DiagnosticError
+    from dslc.runtime.cuda import CudaDevice
+
+    for name, found, remedy, purpose in (
+        ("NVRTC", find_library("nvrtc"), "pip install 'dslc[cuda]'", "building"),
+        ("nvdisasm", find_tool("nvdisasm"), "pip install nvidia-cuda-nvdisasm", "reading SASS"),
+    ):
+        state = "ok" if found else "absent"
+        yield Finding(name, state, f"{found or remedy}  (cuda: {purpose})")
+    try:
+        yield Finding("GPU", "ok", f"{CudaDevice.get(0)}")
+    except DiagnosticError as missing:
+        yield Finding("GPU", "absent", f"{missing.diagnostics[0].message}  (cuda: running)")
 
 
 def _cache() -> Iterator[Finding]:

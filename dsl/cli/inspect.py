@@ -82,6 +82,7 @@ def _specialized(
 
 def _show(kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]) -> None:
     from dslc.cli.accounting import plan_table, work_tables
+    from dslc.cli.code_tables import code_lines
     from dslc.compiler.ir.parser import parse_program
 
     click.echo(f"{kernel.name}({', '.join(map(str, kernel.parameters))})")
@@ -92,6 +93,8 @@ def _show(kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]) -
     _line("fixed", " ".join(f"{d}={n}" for d, n in made.fixed.items()))
     for tune, values in kernel.tunes.items():
         _line(f"tune {tune}", f"{' | '.join(map(str, values))}   now {made.config.get(tune)}")
+    for label, text in code_lines(made):
+        _line(label, text)
     _stages(made)
     program = parse_program(made.source(made.ir_stages[-1]), "<final>")
     for text in (*work_tables(program, every), plan_table(program)):

@@ -17,7 +17,9 @@ _BY_RANGE = {
     "08": ExitCode.FAILED,  # a cache entry or package that does not verify
     "09": ExitCode.USAGE,  # the command line
 }
-_BY_CODE = {"DSL0950": ExitCode.TOOLCHAIN, "DSL0951": ExitCode.TOOLCHAIN}
+_BY_CODE = dict.fromkeys(
+    ("DSL0840", "DSL0950", "DSL0951", "DSL0953", "DSL0954"), ExitCode.TOOLCHAIN
+)
 
 
 def exit_code(diagnostics: Iterable[Diagnostic]) -> ExitCode:

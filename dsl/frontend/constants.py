@@ -50,9 +50,13 @@ def declaration(
     return tree.Tune(name, kept, loc=loc) if kept and len(kept) == len(choices) else None
 
 
-def _number(value: int | float, loc: Loc) -> tree.Expr | None:
+def _number(value: int | float, loc: Loc) -> tree.Expr:
     if isinstance(value, float) and math.isnan(value):
-        return None  # no expression of the language is a NaN without an operation
+        return tree.Name("nan", loc=loc)
     if value < 0 or (value == 0 and math.copysign(1, value) < 0):
-        return tree.Unary("-", tree.Literal(-value, loc=loc), loc=loc)
-    return tree.Literal(value, loc=loc)
+        return tree.Unary("-", _magnitude(-value, loc), loc=loc)
+    return _magnitude(value, loc)
+
+
+def _magnitude(value: int | float, loc: Loc) -> tree.Expr:
+    return tree.Name("inf", loc=loc) if value == math.inf else tree.Literal(value, loc=loc)

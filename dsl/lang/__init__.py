@@ -7,6 +7,8 @@ plain Python, and so do Python's own builtins (`sum`, `range`, ...) of which the
 """
 # ruff: noqa: A004 - the language shares some names with Python
 
+from math import inf, nan
+
 from dslc.compiler.layout import (
     column_local,
     column_spatial,
@@ -117,6 +119,7 @@ __all__ = [
     "full",
     "gather",
     "grid",
+    "inf",
     "inout",
     "inverse",
     "left_divide",
@@ -129,6 +132,7 @@ __all__ = [
     "min",
     "minimum",
     "modes",
+    "nan",
     "out",
     "packed",
     "parallel",

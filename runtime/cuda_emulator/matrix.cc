@@ -53,14 +53,12 @@ void ldmatrix(void** lanes, unsigned, const void* detail) {
 }
 
 int bits_of(const char* type) {
-  switch (type[1]) {
-    case 'f': return 16;                                   // bf16
-    case '4': return type[0] == 'e' ? 8 : 4;               // e4m3; s4, u4
-    case '5': case '8': return 8;                          // e5m2; s8, u8
-    case '1': return 16;
-    case '3': return 32;
-    default: return type[1] == '6' ? 64 : 32;              // f64; tf32
-  }
+  static const struct { const char* name; int bits; } types[] = {
+      {"f16", 16}, {"bf16", 16}, {"tf32", 32}, {"f32", 32}, {"f64", 64}, {"e4m3", 8}, {"e5m2", 8},
+      {"s8", 8}, {"u8", 8}, {"s4", 4}, {"u4", 4}, {"s32", 32}};
+  for (const auto& t : types)
+    if (!strcmp(t.name, type)) return t.bits;
+  emu_fail("mma.sync of %s", type);
 }
 
 double value_of(unsigned long long code, const char* type) {

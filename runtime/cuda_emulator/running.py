@@ -41,8 +41,8 @@ def emulate(
 
     `args` are in the order of the parameters: arrays for pointers (those that are not const are written
     in place), numbers for the rest. The seed decides the order of blocks and threads and when copies
-    land. EmulationError tells what the kernel did that a GPU forbids: an access outside a buffer or
-    misaligned, threads that wait for ever, barriers that diverge, an instruction without a host version.
+    land. EmulationError tells what the kernel did that a GPU forbids: accesses outside a buffer or
+    misaligned, threads that wait for ever, barriers that diverge, instructions without host versions.
     """
     if grid == 0:
         return ""
@@ -84,7 +84,7 @@ def _array(param: Parameter, arg: Argument) -> NDArray[Any]:
 
 def _number(param: Parameter, arg: Argument) -> int:
     code = _FORMATS.get(param.ctype)
-    if code is None or isinstance(arg, np.ndarray) and arg.ndim:
+    if code is None or (isinstance(arg, np.ndarray) and arg.ndim):
         raise EmulationError(f"{param.name} is a {param.ctype}: it cannot be {type(arg).__name__}")
     value: Any = arg
     packed = struct.pack("<" + code, float(value) if code in "fd" else int(value))
@@ -119,5 +119,5 @@ def _line_of(path: str, address: str) -> int | None:
         return None
     command = [tool, "-i", "-e", path, address]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = re.findall(r"kernel\.cu:(\d+)", done.stdout)
+    found = re.findall(r"kernel\.c[cu]:(\d+)", done.stdout)
     return int(found[-1]) if found else None

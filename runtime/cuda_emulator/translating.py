@@ -20,7 +20,9 @@ _ENTRY = re.compile(
     r'extern\s+"C"\s+__global__\s+void\s+(?:__\w+__\s*\([^()]*\)\s*)*(\w+)\s*\(([^()]*)\)\s*\{'
 )
 _INSTRUCTION = re.compile(r"([a-z][\w.:]*)\s*(.*)", re.DOTALL)
-_BETWEEN_BLOCKS = re.compile(r"\batomic\w*\s*\(|\bvolatile\s+\w|__threadfence\s*\(|\b(?:red|atom)\.")
+_BETWEEN_BLOCKS = re.compile(
+    r"\batomic\w*\s*\(|\bvolatile\s+\w|__threadfence\s*\(|\b(?:red|atom)\."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,9 @@ def instructions() -> frozenset[str]:
     """The PTX instructions that have host versions, their dots as underscores."""
     header = files("dslc.runtime.cuda_emulator").joinpath("ptx.h").read_text(encoding="utf-8")
     names = set(re.findall(r"^HOST void (\w+)\(", header, re.MULTILINE))
-    macro = re.compile(r"^PTX_MMA(_PAIRS)?\((\d+), (\d+), (\d+), (\w+), (\w+), (\w+),", re.MULTILINE)
+    macro = re.compile(
+        r"^PTX_MMA(_PAIRS)?\((\d+), (\d+), (\d+), (\w+), (\w+), (\w+),", re.MULTILINE
+    )
     for pairs, m, n, k, d, a, b in macro.findall(header):
         for x, y in [(x, y) for x in (a, b) for y in (a, b)] if pairs else [(a, b)]:
             names.add(f"mma_sync_aligned_m{m}n{n}k{k}_row_col_{d}_{x}_{y}_{d}")
@@ -135,8 +139,9 @@ def _inline_assembly(text: str) -> str:
             if name not in known:
                 raise EmulationError(f"the PTX instruction {name} has no host version in ptx.h")
             flat = re.sub(r"[{}\[\]]", "", arguments)
-            given = re.sub(r"%(\d+)", lambda m, ops=operands: f"({ops[int(m[1])]})", flat)
-            calls.append(f"ptx::{name}({given})")
+            pieces = re.split(r"%(\d+)", flat)  # text, number, text, number, ..., text
+            pieces[1::2] = [f"({operands[int(number)]})" for number in pieces[1::2]]
+            calls.append(f"ptx::{name}({''.join(pieces)})")
         lines = text[start:end].count("\n")
         out += [text[last:start], "(" + ", ".join(calls or ["0"]) + ")", "\n" * lines]
         last = end

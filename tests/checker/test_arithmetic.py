@@ -123,3 +123,44 @@ def test_a_range_over_typed_integers_does_not_wrap():
     kernel = statements("for k in range(n, n * 2):\n    y[0, k] = x[0, k]", HEAD)
     (loop,) = every(kernel, ins.For)
     assert all(b.dtype.name == "index" for b in ex.walk(loop.stop) if isinstance(b, ex.Binary))
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "2 * inf"])
+def test_infinity_and_nan_have_names(value):
+    assert stored(f"y[0, 0:8] = where(x[0, 0:8] > 0, x[0, 0:8], {value})").dtype.name == "f16"
+    assert failure(f"y[0, 0:8] = cast(i[0:8] + {value}, f16)").code == "DSL0202"
+
+
+def test_a_name_of_the_user_hides_a_constant():
+    kernel = statements("inf = x[0, 0]\ny[0, 0] = inf", HEAD)
+    assert not [e for f in every(kernel, ins.Full) if isinstance(e := f.value, ex.Const)]
+
+
+def test_a_number_too_large_for_a_float_is_refused():
+    assert failure("y[0, 0:8] = x[0, 0:8] * 1e400").hint == "write inf"
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"),
+    [
+        ("y[0, 0:8] = np.exp(x[0, 0:8])", "write exp(...)"),
+        ("y[0, 0:8] = x[0, 0:8].exp()", "write exp(x, ...)"),
+        ("y[0, 0] = x.T", "write transpose(x)"),
+        ("y[0, 0:8] = cast(x[0, 0:8], f23)", "did you mean `f32`?"),
+        ("i[0] += 1", "declare it i: inout i32[...]"),
+        ("for a, b in enumerate(range(3)):\n    pass", None),
+    ],
+)
+def test_what_is_written_elsewhere_is_named_here(body, hint):
+    found = failure(body)
+    assert found.hint == hint
+    assert "range gives" not in found.message
+
+
+def test_a_tile_that_no_machine_holds_is_refused():
+    assert failure("y[0, 0] = sum(zeros(f16, [1000000, 1000000]))").code == "DSL0204"
+
+
+def test_one_name_with_a_comma_is_told_so():
+    found = failure("a, = n + 1")
+    assert (found.code, found.hint) == ("DSL0216", "write it without the comma")

@@ -50,9 +50,25 @@ def test_a_wrong_file_does_not_hide_the_others(
     captured = capsys.readouterr()
     assert "ok good.tile" in captured.out
     assert "bad.tile:4:14" in captured.err
-    assert "did you mean parallel?" in captured.err
+    assert "did you mean `parallel`?" in captured.err
     assert "missing.tile" in captured.err
     assert "Traceback" not in captured.err
+
+
+def test_what_the_passes_refuse_is_found(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "split.tile").write_text(
+        "kernel decay(x: f32[M, N], y: out f32[M, 8]):\n"
+        "    tune S = 1 | 2\n"
+        "    for m in parallel(range(0, M, 4)):\n"
+        "        v = zeros(f32, [4, 8])\n"
+        "        for k in range(0, N, 8, split=S):\n"
+        "            v = v * 0.5 + x[m : m + 4, k : k + 8]\n"
+        "        y[m : m + 4, :] = v\n"
+    )
+    assert run(["check", "split.tile"]) == 1
+    found = capsys.readouterr().err
+    assert "DSL0512" in found
+    assert "split.tile:5:9" in found
 
 
 def test_a_sampled_dim_is_noted(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

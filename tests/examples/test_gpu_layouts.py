@@ -13,12 +13,15 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.printer import print_program
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.traverse import walk
+from dslc.compiler.ir.verify import verify
 from dslc.compiler.layout import Conversion, conversion
 from dslc.compiler.passes.gpu_layout import AssignLayouts
+from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.split import SplitReduction
 from dslc.compiler.targets import find_target
+from dslc.runtime import packing
 from elaboration import elaborated
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "layouts"
@@ -64,7 +67,34 @@ def test_the_pass_keeps_the_meaning(kernel: str, index: int) -> None:
 
 
 # What each example needs: a growing number is a regression, a smaller one good news to write down.
-CONVERSIONS: list[tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = []
+CONVERSIONS: list[tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = [
+    ("softmax", {}, {}, {}),
+    ("rmsnorm", {}, {"H": 4096}, {}),
+    ("layernorm", {}, {"H": 4096}, {}),
+    ("rope", {}, {"D": 128}, {}),
+    ("rope_interleaved", {}, {"D": 128}, {}),
+    ("swiglu", {}, {}, {}),
+    ("vector_add", {}, {}, {}),
+    ("gemm", {}, {}, {"shared": 1}),
+    ("gemm", LARGE, {}, {"shared": 1}),
+    ("gemm", {"BM": 16}, {}, {}),
+    ("gemm_i8", {}, {}, {}),
+    ("gemm_residual", {}, {}, {"shared": 1}),
+    ("gemm_quantized", DECODE, {}, {"shuffle": 1}),
+    ("gemm_quantized", LARGE, {}, {"shared": 1}),
+    ("gemm_quantized_zeros", {**DECODE, "BK": 64}, {}, {"shuffle": 1}),
+    ("gemm_quantized_zeros", LARGE, {}, {"shared": 1}),
+    ("splitk_bias", {}, {}, {}),
+    ("attention", HEAD, {"D": 128}, {"shared": 1}),
+    ("attention", {"BS": 16, "BL": 64}, {"D": 128}, {"shuffle": 1}),
+    ("attention", {"BS": 128, "BL": 128}, {"D": 128}, {"shared": 1}),
+    ("lowrank", {}, {"R": 64}, {"shared": 2}),
+    ("quantize_rows", {}, {}, {}),
+    ("gemm_w4a8_channel", {}, {}, {}),
+    ("gemm_w4a8_group", {}, {}, {}),
+    ("tilus_plain", {}, {}, {}),
+    ("tilus_pipelined", {}, {}, {}),
+]
 
 
 @pytest.mark.parametrize(("kernel", "config", "dims", "expected"), CONVERSIONS)
@@ -74,9 +104,10 @@ def test_conversions(
     assert conversions(laid_out(kernel, dims, config)) == expected
 
 
-def test_attention_multiplies_the_weights_where_they_are() -> None:
+@pytest.mark.parametrize("rows", [16, 64, 128])
+def test_attention_multiplies_the_weights_where_they_are(rows: int) -> None:
     """The scores' layout is that of the second product's operand up to registers."""
-    program = laid_out("attention", {"D": 128}, HEAD)
+    program = laid_out("attention", {"D": 128}, {"BS": rows, "BL": 64})
     dots = [s for k in kernels(program) for s in walk(k.body) if isinstance(s, ins.Dot)]
     scores, weighted = dots
     have, want = scores.out.type.layout, weighted.a.type.layout
@@ -93,6 +124,20 @@ def test_attention_multiplies_the_weights_where_they_are() -> None:
 def test_products_are_on_the_matrix_unit(kernel: str, rows: int) -> None:
     program = laid_out(kernel, {}, {"BM": rows})
     assert all(atoms(program))
+
+
+@pytest.mark.parametrize("config", [DECODE, LARGE, {"BM": 16, "BN": 128, "BK": 32}])
+def test_weights_are_stored_as_the_matrix_unit_wants_them(config: dict[str, int]) -> None:
+    """The low-bit pass packs by the operand's layout: no thread's bits are moved after the load."""
+    dims = {"M": 21, "N": 140, "K": 256}
+    program = LowBit()(laid_out("gemm_quantized", dims, config))
+    verify(program)
+    (weights,) = program.packed
+    assert weights.storage.word_bytes == 16
+    posed = problem("gemm_quantized", dims, {}, seed=5)
+    packed = packing.pack(posed.args["w"], weights.storage.to_data())
+    interpreter.run(program, {**posed.args, "w": packed}, interpreter.Options())
+    hold(posed)
 
 
 GOLDENS = {

@@ -71,6 +71,7 @@ EXPLICIT = [
     "semaphore_wait",
     "semaphore_release",
 ]
+CONSTANTS = ["inf", "nan"]
 ANNOTATIONS = ["out", "inout", "strides", "packed", "dims"]
 BUILTINS = {n for n in TABLE + STATEMENTS if hasattr(builtins, n)}
 FUNCTIONS = [n for n in TABLE + STATEMENTS + EXPLICIT if n not in BUILTINS]
@@ -80,7 +81,7 @@ ON_LAYOUTS = {"reshape", "broadcast", "concat"}
 def test_all_is_exactly_the_language():
     dtypes = {d.name for d in all_dtypes()} - {"bool"}
     layouts = set(LAYOUT_FUNCTIONS) - {"slice"}
-    expected = {*TABLE, *STATEMENTS, *EXPLICIT, *ANNOTATIONS, *dtypes, *layouts}
+    expected = {*TABLE, *STATEMENTS, *EXPLICIT, *ANNOTATIONS, *CONSTANTS, *dtypes, *layouts}
     assert set(lang.__all__) == expected
     assert len(lang.__all__) == len(expected)
 

@@ -66,11 +66,13 @@ CUresult cuCtxPopCurrent_v2(uint64_t *c) { *c = current[--depth]; return 0; }
 /* A module is the image's text: the name of a kernel below. A function is a module and its context. */
 typedef struct { char name[64]; uint64_t context; } Function;
 CUresult cuModuleLoadData(void **m, const void *image) { *m = strdup(image); return 0; }
+/* Real machine code has every name; it is launched, and does nothing. */
+static int has(const char *module, const char *name) { return module[0] == 0x7f || strstr(module, name); }
 CUresult cuModuleUnload(void *m) { free(m); return 0; }
 CUresult cuModuleGetFunction(Function **f, char *module, const char *name) {
-  if (!strstr(module, name)) return 500;
+  if (!has(module, name)) return 500;
   *f = calloc(1, sizeof(Function));
-  strncpy((*f)->name, name, 63);
+  strncpy((*f)->name, module[0] == 0x7f ? "" : name, 63);
   (*f)->context = current[depth - 1];
   return 0;
 }

@@ -46,20 +46,23 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0521": (
         "a number of threads that the machine does not run",
-        "A turn has whole warps, and not more threads than the machine allows; the explicit layouts of a "
-        "kernel, or the number of warps that is asked for, say something else.\n"
+        "A turn has whole warps, and not more threads than the machine allows; the explicit layouts "
+        "of a kernel, or the number of warps that is asked for, say something else.\n"
         "Wrong: `layout=spatial(6, 4)` on a GPU with warps of 32. Right: `layout=spatial(8, 4)`.",
     ),
     "DSL0590": (
         "an instruction that this machine's generator cannot emit",
-        "The scheduled program holds an instruction, or an instruction on dtypes, for which this target "
+        "The scheduled program holds an instruction, or an instruction on dtypes, for which this "
+        "target "
         "has no code.\n"
         "Wrong: `tanh` of an index tile. Right: cast the tile to a float first.",
     ),
     "DSL0591": (
         "a product whose layouts do not fit its matrix instruction",
-        "An explicit layout says which lane holds which element; the instruction fixes which lanes share "
-        "a row and which share an index along k, and all three tiles of the product must agree on both. "
+        "An explicit layout says which lane holds which element; the instruction fixes which "
+        "lanes share "
+        "a row and which share an index along k, and all three tiles of the product must agree "
+        "on both. "
         "The message names what does not.\n"
         "Wrong: `local(2, 2).spatial(4, 8)` for the accumulator of `mma.m16n8k16`. Right: "
         "`local(2, 1).spatial(8, 4).local(1, 2)`, or no layout, and one that fits is chosen.",

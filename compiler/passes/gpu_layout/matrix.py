@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.layout import Layout, Mode
+from dslc.compiler.layout import Layout, Mode, divisible
 from dslc.compiler.layout.mode import Modes, replicated
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.target import SWAP, Atom
@@ -59,21 +59,25 @@ def atoms_for(dot: ins.Dot, target: Target) -> list[Atom]:
 
 
 def plans(dot: ins.Dot, target: Target, threads: int) -> list[Plan]:
-    """Every way to share the product among the warps of a block of that many threads."""
-    warps = threads // target.warp_size
+    """Every way to share the product among the warps of a block of that many threads.
+
+    An explicit layout of the result leaves those ways that give it, in whatever order it has.
+    """
+    given = dot.out.type.layout
     found: list[Plan] = []
     for atom in atoms_for(dot, target):
-        *batch, m, k = dot.a.type.shape
-        n = dot.b.type.shape[-1]
+        if given is not None:
+            found += [_plan(dot, atom, given / atom.c)] if divisible(given, atom.c) else []
+            continue
+        *batch, m, n = dot.out.type.shape
         tiles = (*batch, m // atom.m, n // atom.n)
+        warps = threads // target.warp_size
         shares = _shares(warps, tiles)
         # Warps with copies of the whole product are of no use while others could share it.
         most = max(prod(s) for s in shares)
-        for share in (s for s in shares if prod(s) == most):
-            copies = warps // most
-            work = prod(tiles) * copies * atom.m * atom.n * k
-            cycles = work * dot.a.type.dtype.bits / 16 / _MAC_RATE
-            found.append(_plan(atom, share, tiles, k // atom.k, copies, cycles))
+        found += [
+            _plan(dot, atom, _shared(tiles, s, warps // most)) for s in shares if prod(s) == most
+        ]
     return found
 
 
@@ -89,38 +93,35 @@ def _shares(warps: int, tiles: tuple[int, ...]) -> list[tuple[int, ...]]:
     return found
 
 
-def _plan(
-    atom: Atom,
-    share: tuple[int, ...],
-    tiles: tuple[int, ...],
-    k_tiles: int,
-    copies: int,
-    cycles: float,
-) -> Plan:
+def _shared(tiles: tuple[int, ...], share: tuple[int, ...], copies: int) -> Layout:
+    """The layout of atoms over warps: each warp has a block of neighbours."""
+    repeats = [t // s for t, s in zip(tiles, share, strict=True)]
+    warps = [Mode(s, d, r) for d, (s, r) in enumerate(zip(share, repeats, strict=True))]
+    own = [Mode(r, d, 1) for d, r in enumerate(repeats)]
+    return Layout(tiles, (replicated(copies), *warps), tuple(own))
+
+
+def _plan(dot: ins.Dot, atom: Atom, outer: Layout) -> Plan:
+    """The plan in which atoms lie over warps as `outer` says."""
     assert atom.a is not None
     assert atom.b is not None
-    rank = len(tiles)
-    repeats = tuple(t // s for t, s in zip(tiles, share, strict=True))
-    m, n = rank - 2, rank - 1
+    m, n = outer.rank - 2, outer.rank - 1
+    k_tiles = dot.a.type.shape[-1] // atom.k
+    along_k = Mode(k_tiles, n, 1), Mode(k_tiles, m, 1)
+    a = _without(outer, n, k_tiles, lambda own: (*own, along_k[0]))
+    b = _without(outer, m, k_tiles, lambda own: (along_k[1], *own))
+    share = tuple(
+        prod(s.size for s in outer.spatial_modes if s.axis == d) for d in range(outer.rank)
+    )
+    work = outer.threads * outer.locals * k_tiles * atom.m * atom.n * atom.k
+    cycles = work * dot.a.type.dtype.bits / 16 / _MAC_RATE
+    return Plan(atom.name, a * atom.a, b * atom.b, outer * atom.c, share, cycles)
 
-    def operand(layout: Layout, keeps: tuple[int, ...], inner: int | None) -> Layout:
-        """Warps along the axes that the operand has, copies along the others, repeats along k."""
-        modes: list[Mode] = [replicated(copies)]
-        for d, count in enumerate(share):
-            modes.append(Mode(count, d, repeats[d]) if d in keeps else replicated(count))
-        extents = list(tiles)
-        local = list(repeats)
-        if inner is not None:
-            extents[inner] = local[inner] = k_tiles
-        own: Modes = tuple(Mode(c, d, 1) for d, c in enumerate(local))
-        return Layout(tuple(extents), tuple(modes), own) * layout
 
-    batch = tuple(range(m))
-    return Plan(
-        atom.name,
-        operand(atom.a, (*batch, m), n),
-        operand(atom.b, (*batch, n), m),
-        operand(atom.c, (*batch, m, n), None),
-        share,
-        cycles,
+def _without(outer: Layout, axis: int, extent: int, local: Callable[[Modes], Modes]) -> Layout:
+    """An operand: warps along an axis that it has not hold copies, and k stands in its place."""
+    return Layout(
+        tuple(extent if d == axis else size for d, size in enumerate(outer.shape)),
+        tuple(replicated(s.size) if s.axis == axis else s for s in outer.spatial_modes),
+        local(tuple(s for s in outer.local_modes if s.axis != axis)),
     )

@@ -8,6 +8,7 @@ from dslc.compiler.ir import Memory, Role, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir import values as iv
 from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import operands, results
 from dslc.compiler.layout import Layout
 from dslc.compiler.passes.gpu_layout import cost
@@ -32,7 +33,8 @@ class Prices:
 
     def __init__(self, regions: Regions, target: Target, threads: int) -> None:
         self.regions, self.threads, self.warp = regions, threads, target.warp_size
-        self._known: dict[Layout, Layout] = {}
+        self._known: dict[object, Layout] = {}
+        self._related: dict[tuple[int, ...], Layout | None] = {}
         self._costs: dict[tuple[object, ...], float] = {}
         self.plans: dict[Site, list[Plan]] = {}
         self.touching: dict[Region, list[Site]] = {r: [] for r in regions.all}
@@ -48,7 +50,25 @@ class Prices:
 
     def intern(self, layout: Layout) -> Layout:
         """One object for equal layouts, so that costs are kept by identity."""
-        return self._known.setdefault(layout, layout)
+        # Without swizzles equal layouts have equal parts, whose hash is quicker than the layout's.
+        parts = (layout.shape, layout.spatial_modes, layout.local_modes)
+        return self._known.setdefault(layout if layout.swizzles else parts, layout)
+
+    def operand(self, stmt: Stmt, x: Value, out: Layout) -> Layout | None:
+        """`operand_layout` between interned layouts."""
+        key = id(stmt), id(x), id(out)
+        if key not in self._related:
+            found = operand_layout(stmt, x, out)
+            self._related[key] = None if found is None else self.intern(found)
+        return self._related[key]
+
+    def result(self, stmt: Stmt, x: Layout) -> Layout | None:
+        """`result_layout` between interned layouts."""
+        key = id(stmt), id(x)
+        if key not in self._related:
+            found = result_layout(stmt, x)
+            self._related[key] = None if found is None else self.intern(found)
+        return self._related[key]
 
     def layout(self, value: Value, layouts: Assignment) -> Layout | None:
         """The layout of a tile; None where it is open, or made as asked."""
@@ -81,11 +101,10 @@ class Prices:
                 return 0.0 if here is None else self.access(site, here)[1]
             case ins.Reduce(out=out, x=x, axis=axis):
                 there = self.layout(x, layouts)
-                natural = None if there is None else result_layout(stmt, there)
+                natural = None if there is None else self.result(stmt, there)
                 if there is None or natural is None:
                     return 0.0
                 cycles = cost.reduction(there, natural, axis, self.warp) * site.weight
-                natural = self.intern(natural)
                 return cycles + self._moved(natural, self.layout(out, layouts), out, site.weight)
         result = shaping(stmt)
         there = None if result is None else self.layout(result, layouts)
@@ -104,11 +123,11 @@ class Prices:
             if here is None:
                 continue
             weight = self.regions.weight(x, site)
-            wanted = there if x in same else operand_layout(stmt, x, there)
+            wanted = there if x in same else self.operand(stmt, x, there)
             if wanted is not None:
-                cycles += self._moved(here, self.intern(wanted), x, weight)
-            elif (natural := result_layout(stmt, here)) is not None:
-                cycles += self._moved(self.intern(natural), there, x, site.weight)
+                cycles += self._moved(here, wanted, x, weight)
+            elif (natural := self.result(stmt, here)) is not None:
+                cycles += self._moved(natural, there, x, site.weight)
             else:
                 cycles += cost.exchanged(here, there, x.type.dtype.bits) * site.weight
         return cycles

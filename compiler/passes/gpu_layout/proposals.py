@@ -9,7 +9,7 @@ from dslc.compiler.layout import Layout, Mode
 from dslc.compiler.layout.mode import with_weights
 from dslc.compiler.passes.gpu_layout.prices import Assignment, Prices
 from dslc.compiler.passes.gpu_layout.regions import Region, Site
-from dslc.compiler.passes.gpu_layout.relations import operand_layout, result_layout, shaped, shaping
+from dslc.compiler.passes.gpu_layout.relations import shaped, shaping
 
 _MEMORY = (ins.Load, ins.Store, ins.AtomicAdd, ins.Gather, ins.Scatter)
 
@@ -42,7 +42,7 @@ class Proposals:
             for site in self.prices.touching[region]
             for layout in self._proposed(site, region, chosen)
         ]
-        return _once(map(self.prices.intern, [*found, *self._memory_layouts(region)]))
+        return _once([*found, *self._memory_layouts(region)])
 
     def _proposed(self, site: Site, region: Region, chosen: Assignment) -> Iterator[Layout]:
         """What a statement proposes for a region, by the layouts at its other side."""
@@ -58,12 +58,16 @@ class Proposals:
             if isinstance(stmt, ins.Dot):
                 fitting = [p for p in self.prices.plans[site] if asked and p.c is there]
                 yield from (p.a if x is stmt.a else p.b for p in fitting)
-            elif mine and given is not None and (layout := result_layout(stmt, given)) is not None:
+            elif (
+                mine
+                and given is not None
+                and (layout := self.prices.result(stmt, given)) is not None
+            ):
                 yield layout
                 if isinstance(stmt, ins.Reduce):
-                    yield from _shared_out(layout, self.prices.warp)
+                    yield from map(self.prices.intern, _shared_out(layout, self.prices.warp))
             elif asked and there is not None:
-                layout = operand_layout(stmt, x, there)
+                layout = self.prices.operand(stmt, x, there)
                 if layout is not None:
                     yield layout
 

@@ -7,7 +7,7 @@ from dslc.checker.calls import Argument, function
 from dslc.checker.context import Context
 from dslc.checker.failure import fail
 from dslc.checker.items import Item, describe, is_scalar
-from dslc.checker.subscript import Access, check_readable, check_writable
+from dslc.checker.subscript import Access, check_readable, check_updatable, check_writable
 from dslc.compiler.ir import Memory, Place, Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -123,8 +123,7 @@ def sync(c: Context) -> Item:
 def _semaphore(region: Argument, value: Argument) -> tuple[Access, ex.Expr]:
     found = region.region()
     memory = found.region.memory
-    check_writable(memory, region.loc)
-    check_readable(memory, region.loc)
+    check_updatable(memory, region.loc)
     if not memory.dtype.is_integer or any(s != 1 for s in found.region.shape):
         fail("DSL0223", "a semaphore is one integer of a tensor", region.loc, hint="semaphore[i]")
     return found, as_dtype(value.item(), memory.dtype, value.loc)

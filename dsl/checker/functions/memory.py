@@ -12,6 +12,7 @@ from dslc.checker.subscript import (
     Access,
     check_readable,
     check_same_shape,
+    check_updatable,
     check_writable,
     read,
 )
@@ -49,9 +50,6 @@ def value_for(c: Context, item: Item, found: Access, x: Argument) -> Value:
 
 def add_atomic(c: Context, found: Access, item: Item, x: Argument) -> None:
     """An atomic addition to a global tensor."""
-    memory = found.region.memory
-    check_writable(memory, x.loc)
-    check_readable(memory, x.loc)
     c.emit.emit(ins.AtomicAdd(found.region, value_for(c, item, found, x), loc=c.emit.loc))
 
 
@@ -60,8 +58,7 @@ def atomic_add(c: Context, region: Argument, x: Argument) -> Item:
     """Add to a region, each element atomically, and give what stood there before."""
     found = region.region()
     memory = found.region.memory
-    check_writable(memory, region.loc)
-    check_readable(memory, region.loc)
+    check_updatable(memory, region.loc)
     tile = value_for(c, x.item(), found, x)
     out = c.emit.value(memory.dtype, found.region.shape)
     c.emit.emit(ins.AtomicAdd(found.region, tile, out, loc=c.emit.loc))

@@ -1,4 +1,4 @@
-"""A CUDA device without a GPU: the driver's stand-in of tests/support/fake_libcuda.c."""
+"""The fixture of a CUDA device without a GPU: the driver's stand-in of fake_libcuda.c."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dslc.runtime.cuda.driver import load_driver
 
 from support.fake_cuda import FakeDriver
 
-SOURCE = Path(__file__).parents[2] / "support" / "fake_libcuda.c"
+SOURCE = Path(__file__).with_name("fake_libcuda.c")
 
 
 @pytest.fixture(scope="session")

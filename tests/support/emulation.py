@@ -1,0 +1,110 @@
+"""A lowered program on the host: every kernel's text is emitted, and the emulator runs the text.
+
+lowered = lower(program)
+execute(lowered, args, seed=1)   # arrays of `out` and `inout` parameters are written in place
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+from dslc.codegen.cuda.generate import emit
+from dslc.compiler.dtypes import Kind, storage_dtype
+from dslc.compiler.interpreter import bind_dims
+from dslc.compiler.interpreter.dims import evaluate
+from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
+from dslc.compiler.passes.gpu import gpu_passes
+from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.targets import find_target
+from dslc.runtime import packing
+from dslc.runtime.cuda_emulator import emulate
+
+TARGET = find_target("cuda:sm_90a")
+Edit = Callable[[str], str]
+emitted = functools.cache(emit)
+
+
+def lower(program: TileProgram, **options: int) -> TileProgram:
+    """After all passes of a GPU."""
+    return run_passes(program, gpu_passes(TARGET, **options))
+
+
+def execute(
+    program: TileProgram, args: Mapping[str, Any], seed: int = 0, edit: Edit | None = None
+) -> None:
+    """Run a lowered program by its emitted text (changed by `edit`, for tests of the tests)."""
+    given = dict(args)
+    for param in program.packed:
+        given[param.name] = packing.pack(given[param.name], param.storage.to_data())
+    if isinstance(program, Kernel):
+        _launch(program, given, {}, seed, edit)
+        return
+    dims = _dims(program, given)
+    arrays = {p: given[p.name] for p in program.params if isinstance(p, Memory)}
+    for memory in program.buffers:
+        shape = tuple(evaluate(e, dims) for e in memory.shape)
+        arrays[memory] = np.full(prod(shape) * memory_bytes(memory), 0xFF, np.uint8).view(
+            storage_dtype(memory.dtype)
+        )
+        arrays[memory] = arrays[memory].reshape(shape)
+    for number, call in enumerate(program.calls):
+        pairs = list(zip(call.kernel.params, call.args, strict=True))
+        passed = {p.name: arrays[a] for p, a in pairs if isinstance(a, Memory)}
+        scalars = {p.name: evaluate(a, dims) for p, a in pairs if not isinstance(a, Memory)}
+        _launch(call.kernel, {**passed, **scalars}, scalars, seed + number, edit)
+
+
+def memory_bytes(memory: Memory) -> int:
+    """Bytes of an element as arrays hold it."""
+    return storage_dtype(memory.dtype).itemsize
+
+
+def _dims(program: Kernel | Program, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of every dim and scalar by name."""
+    packed = {p.name for p in program.packed}
+    tensors = [p for p in program.params if isinstance(p, Memory)]
+    shapes = {p.name: None if p.name in packed else given[p.name].shape for p in tensors}
+    known = {p.name: given[p.name] for p in program.params if not isinstance(p, Memory)}
+    known |= dict(program.fixed)
+    return bind_dims(program.params, shapes, known=known)
+
+
+def turns(kernel: Kernel, dims: Mapping[str, Any]) -> int:
+    """The blocks of a launch."""
+    bounds = [[evaluate(e, dims) for e in (a.start, a.stop, a.step)] for a in kernel.grid]
+    return prod(max(0, -(-(stop - start) // step)) for start, stop, step in bounds)
+
+
+def _launch(
+    kernel: Kernel, given: Mapping[str, Any], known: Mapping[str, Any], seed: int, edit: Edit | None
+) -> None:
+    text, shared = emitted(kernel)
+    dims = {**_dims(kernel, given), **known}
+    words: list[Any] = []
+    for param in kernel.params:
+        value = given[param.name]
+        if isinstance(param, Memory) and not value.flags.c_contiguous:
+            raise AssertionError(f"{param.name} is not in C order")
+        words.append(value)
+    words += [dims[d.name] for d in kernel.dims]
+    spaces = [_workspace(w, dims) for w in kernel.workspaces]
+    assert kernel.threads is not None
+    emulate(
+        edit(text) if edit else text, kernel.name, [*words, *spaces],
+        turns(kernel, dims), kernel.threads, shared, seed,
+    )  # fmt: skip
+    for memory, space in zip(kernel.workspaces, spaces, strict=True):
+        if memory.dtype.kind in (Kind.INT, Kind.UINT):
+            assert not space.any(), f"the counter {memory.name} is not zero after {kernel.name}"
+
+
+def _workspace(memory: Memory, dims: Mapping[str, Any]) -> np.ndarray:
+    """Counters are zero; what is not counted holds NaN, since kernels write it before they read it."""
+    shape = tuple(evaluate(e, dims) for e in memory.shape)
+    if memory.dtype.is_float:
+        return np.full(shape, np.nan, storage_dtype(memory.dtype))
+    return np.zeros(shape, storage_dtype(memory.dtype))

@@ -1,0 +1,192 @@
+"""Kernels for CUDA through the face, with the driver's stand-in: compiled for real, run by nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dslc
+import dslc.cuda_machine
+import numpy as np
+import pytest
+from dslc.codegen.cuda.locate import find_library, find_tool
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.runtime.cuda.device import CudaDevice
+
+from support.fake_cuda import FakeDriver, OnDevice, aligned
+
+SOURCE = """
+kernel scale(x: f32[M, N], factor: f32, y: out f32[M, N]):
+    tune BN = 256 | 128
+
+    for m in parallel(range(M)):
+        for n in range(0, N, BN):
+            y[m, n : n + BN] = x[m, n : n + BN] * factor
+
+kernel widen(w: u4[K, N], y: out f32[K, N]):
+    for k in parallel(range(0, K, 16)):
+        for n in range(0, N, 64):
+            y[k : k + 16, n : n + 64] = cast(w[k : k + 16, n : n + 64], f32)
+
+program twice(x: f32[M, N], factor: f32, y: out f32[M, N]):
+    t = buffer(f32, [M, N])
+    scale(x, factor, t)
+    scale(t, 2.0, y, BN=128)
+"""
+
+pytestmark = pytest.mark.skipif(
+    find_library("nvrtc") is None, reason="needs NVRTC: pip install nvidia-cuda-nvrtc"
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DSLC_CACHE", "off")
+
+
+@pytest.fixture
+def lib() -> Any:
+    return dslc.compile(SOURCE, "cuda:sm_90a")
+
+
+def arrays(m: int = 4, n: int = 64) -> tuple[OnDevice, OnDevice]:
+    return OnDevice(aligned((m, n))), OnDevice(aligned((m, n)))
+
+
+def test_it_compiles_without_a_driver(lib: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DSLC_LIBCUDA", "/nonexistent/libcuda.so")
+    made = lib.scale.specialize(BN=128)
+    assert made.artifact.files["sm_90a.cubin"].startswith(b"\x7fELF")
+    assert made.artifact.target == "cuda:sm_90a"
+    assert made.config == {"BN": 128}
+    assert "scale(" in made.source("cu") == made.source()
+    assert ".target sm_90a" in made.source("ptx")
+    assert made.artifact.launch["resources"]["registers"] > 0
+    if find_tool("nvdisasm") is not None:
+        assert "EXIT" in made.source("sass")
+
+
+def test_a_call_launches(lib: Any, driver: FakeDriver) -> None:
+    x, y = arrays()
+    lib.scale(x, 2.0, y)
+    assert driver.count("launches") == 1
+    assert driver.last.grid[0] == 4
+    lib.scale(y=y, x=x, factor=1.0, BN=128)
+    assert driver.count("launches") == 2
+
+
+def test_the_stream_is_an_option(lib: Any, driver: FakeDriver) -> None:
+    x, y = arrays()
+    with dslc.options(stream=12):
+        lib.scale(x, 2.0, y)
+    assert driver.last.stream == 12
+    lib.scale(x, 2.0, y)
+    assert driver.last.stream is None
+
+
+def test_arrays_of_the_host_go_there_and_back(lib: Any, driver: FakeDriver) -> None:
+    lib.scale(np.ones((3, 8), np.float32), 2.0, np.zeros((3, 8), np.float32))
+    assert driver.count("launches") == 1
+    assert driver.count("allocations") == driver.count("frees") == 2
+
+
+def test_codes_of_the_host_are_packed(lib: Any, driver: FakeDriver) -> None:
+    codes = np.zeros((32, 64), np.uint8)
+    y = OnDevice(aligned((32, 64)))
+    lib.widen(codes, y)
+    packed = lib.widen.pack("w", codes)
+    lib.widen(packed, y)
+    lib.widen(OnDevice(_aligned_copy(packed)), y)
+    assert driver.count("launches") == 3
+
+
+def test_codes_on_the_device_are_refused_where_bytes_are_wanted(
+    lib: Any, driver: FakeDriver
+) -> None:
+    y = OnDevice(aligned((32, 64)))
+    storage = lib.widen.specialize().artifact.signature.params[0].packed
+    assert storage is not None
+    with pytest.raises(DiagnosticError, match="packed bytes") as caught:
+        lib.widen(OnDevice(aligned((32, 64), "uint8")), y)
+    assert "kernel.pack" in str(caught.value.diagnostics[0].hint)
+
+
+def _aligned_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    copy: np.ndarray[Any, Any] = aligned(array.shape, str(array.dtype))
+    copy[...] = array
+    return copy
+
+
+def test_divisors_of_dims_make_specialisations(lib: Any, driver: FakeDriver) -> None:
+    ragged = lib.scale.specialize_for({"M": 3, "N": 100})
+    wide = lib.scale.specialize_for({"M": 3, "N": 96})
+    assert wide is lib.scale.specialize_for({"M": 5, "N": 4096})
+    assert wide is not ragged
+    assert [r.text for r in wide.artifact.signature.requires] == ["N % 16 == 0"]
+    assert not ragged.artifact.signature.requires
+    assert not lib.scale.specialize().artifact.signature.requires
+    x, y = arrays(3, 100)
+    ragged(x, 1.0, y)
+    with pytest.raises(DiagnosticError) as caught:
+        wide(x, 1.0, y)
+    assert caught.value.diagnostics[0].code == "DSL0759"
+
+
+def test_the_interpreter_relies_on_no_divisors() -> None:
+    kernel = dslc.compile(SOURCE, "interp").scale
+    assert kernel.specialize_for({"M": 3, "N": 96}) is kernel.specialize_for({"M": 1, "N": 100})
+
+
+def test_fixed_dims_need_no_divisors() -> None:
+    kernel = dslc.compile(SOURCE, "cuda:sm_90a", define={"N": 96}).scale
+    assert not kernel.specialize_for({"M": 3, "N": 96}).artifact.signature.requires
+
+
+def test_a_package_chooses_by_divisors(lib: Any, driver: FakeDriver, tmp_path: Path) -> None:
+    wide = lib.scale.specialize_for({"M": 3, "N": 96})
+    ragged = lib.scale.specialize_for({"M": 3, "N": 100})
+    lib.save(tmp_path / "package", [wide, ragged])
+    loaded = dslc.load(tmp_path / "package")
+    assert loaded.target == "cuda:sm_90a"
+    for n in (96, 100):
+        x, y = arrays(3, n)
+        loaded.scale(x, 1.0, y)
+    assert driver.count("launches") == 2
+    lib.save(tmp_path / "narrow", [wide])
+    x, y = arrays(3, 100)
+    with pytest.raises(DiagnosticError) as caught:
+        dslc.load(tmp_path / "narrow").scale(x, 1.0, y)
+    assert caught.value.diagnostics[0].code == "DSL0747"
+
+
+def test_a_program_launches_its_kernels(lib: Any, driver: FakeDriver, tmp_path: Path) -> None:
+    x, y = arrays()
+    lib.twice(x, 3.0, y)
+    assert driver.count("launches") == 2
+    assert driver.count("allocations") == 1
+    made = lib.twice.specialize()
+    assert made.source().count("__global__") == 2
+    assert len(made.artifact.launch["calls"]) == 2
+    lib.save(tmp_path / "package", [made])
+    dslc.load(tmp_path / "package").twice(x, 3.0, y)
+    assert driver.count("launches") == 4
+
+
+def test_cuda_is_the_gpu_that_is_there(driver: FakeDriver) -> None:
+    assert dslc.compile(SOURCE, "cuda").scale.specialize().artifact.target == "cuda:sm_90a"
+    driver.reset(1, 8, 6)
+    CudaDevice.get.cache_clear()
+    assert dslc.cuda_machine.present_target() == "cuda:sm_80"
+    driver.reset(1, 12, 0)
+    CudaDevice.get.cache_clear()
+    with pytest.raises(DiagnosticError, match="no target for Fake GPU"):
+        dslc.compile(SOURCE, "cuda")
+
+
+def test_another_gpu_is_refused(lib: Any, driver: FakeDriver) -> None:
+    driver.reset(1, 8, 0)
+    CudaDevice.get.cache_clear()
+    x, y = arrays()
+    with pytest.raises(DiagnosticError, match="sm_90a; device 0") as caught:
+        lib.scale(x, 1.0, y)
+    assert caught.value.diagnostics[0].code == "DSL0841"
