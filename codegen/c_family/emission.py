@@ -49,7 +49,7 @@ class Frame:
 
     loop: ins.For
     start: int  # the line before which it begins
-    sums: dict[object, str] = field(default_factory=dict)  # registers that live through it, by purpose
+    sums: dict[object, str] = field(default_factory=dict)  # registers that live through it
     after: list[Callable[[], None]] = field(default_factory=list)
 
 
