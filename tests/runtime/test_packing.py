@@ -58,7 +58,9 @@ def by_hand(codes: np.ndarray, storage: PackedStorage) -> np.ndarray:
     return out
 
 
-@pytest.mark.parametrize("text", ["spatial(8, 4).local(8, 4)", "local(4, 8).spatial(4, 2).local(2, 1)"])
+@pytest.mark.parametrize(
+    "text", ["spatial(8, 4).local(8, 4)", "local(4, 8).spatial(4, 2).local(2, 1)"]
+)
 @pytest.mark.parametrize("lanes", [2, 4])
 @pytest.mark.parametrize("bits", range(1, 9))
 def test_packing_in_lanes_is_its_definition(text, lanes, bits):
