@@ -30,6 +30,9 @@ _READ_BITS = (ins.View, ins.ConvertLayout, ins.Cast)
 
 Emitter = Callable[["Emission", Any], None]
 
+# What emitters call their counters, partners in a reduction, and areas without asking for a name.
+_OWN = ("i", "j", "other", "other_at", "line", "tid", "turn", "shared", "scratch")
+
 
 @dataclass(slots=True)
 class Emission:
@@ -56,6 +59,7 @@ class Emission:
 
     def __post_init__(self) -> None:
         self.out._names = self.head._names  # one set of names
+        self.out.reserve(_OWN)
         self.bases = ThreadBases(self.head, "tid")
         self.facts = kernel_facts(self.kernel)
         for statement in walk(self.kernel.body):
