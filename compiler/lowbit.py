@@ -8,6 +8,13 @@ which go to memory as the u8 tile
 
 so that each thread loads n2 words of n1 bytes and neighbours load neighbouring words. A `view` then
 makes the bytes the low-bit tile again at no cost. Threads that hold copies read the same bytes.
+
+*Lanes.* A GPU computes on words of 32 bits that hold two halves or four bytes. With `lanes` = 2
+the bits of a thread's first half of elements go to the lower halves of its words and those of the
+second half to the upper ones; with 4 each quarter goes to a byte. One mask then takes two (four)
+elements at once to where they are computed on. `interleaved` gives the order of elements in which
+those that one word of results holds lie so. A thread's bytes are brought in the order of the view
+by a conversion between register layouts, which generators carry out on paper.
 """
 
 from __future__ import annotations
@@ -19,7 +26,7 @@ from typing import Any
 
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.layout import Layout, Mode, local, reshape, spatial
-from dslc.compiler.layout.mode import replicated
+from dslc.compiler.layout.mode import Modes, replicated, size_of, split_modes
 
 WORD_BYTES = 16  # the widest load of a thread
 
@@ -30,13 +37,15 @@ class PackedStorage:
 
     A tensor of shape [K, ...] becomes u8[cdiv(K, tile[0]), ..., tile_bytes]; where a tile reaches past
     the tensor it is filled with code 0, which is the number 0 in every low-bit dtype. `layout` has the
-    shape `tile` and no swizzle, and each of its threads holds whole bytes.
+    shape `tile` and no swizzle, and each of its threads holds whole bytes; with several `lanes`, whole
+    words of 4 bytes.
     """
 
     bits: int
     signed: bool
     tile: tuple[int, ...]
     layout: Layout
+    lanes: int = 1
 
     @property
     def threads(self) -> int:
@@ -73,6 +82,17 @@ class PackedStorage:
         inner = Mode(self.word_bytes, 0, 1)
         return Layout((self.tile_bytes,), tuple(reversed(spatial_modes)), (words, inner))
 
+    @property
+    def view_layout(self) -> Layout:
+        """The layout of a tile's bytes in which they are viewed: one lane's bytes after the other's."""
+        loaded = self.byte_layout
+        if self.lanes == 1:
+            return loaded
+        run = 4 // self.lanes
+        above, low = _split(loaded.local_modes, run)
+        rest, lane = _split(above, self.lanes)
+        return Layout(loaded.shape, loaded.spatial_modes, (*lane, *rest, *low))
+
     def shape(self, extents: Sequence[int]) -> tuple[int, ...]:
         """The shape of the u8 array that stores a tensor of these extents."""
         return (*(-(-n // t) for n, t in zip(extents, self.tile, strict=True)), self.tile_bytes)
@@ -94,18 +114,22 @@ class PackedStorage:
             "order": [flat.index(m) for m in ordered],
             "thread_bytes": self.thread_bytes,
             "word_bytes": self.word_bytes,
+            "lanes": self.lanes,
         }
 
 
 def storage_for(
-    tile: Sequence[int], bits: int, layout: Layout, *, signed: bool = False
+    tile: Sequence[int], bits: int, layout: Layout, *, signed: bool = False, lanes: int = 1
 ) -> PackedStorage:
-    """The storage of tiles that are loaded as `layout`, whose shape is `tile` up to axes of extent 1.
+    """The storage of tiles that are viewed as `layout`, whose shape is `tile` up to axes of extent 1.
 
-    DSL0320 where a thread's bits are not whole bytes, or where a swizzle scatters them.
+    DSL0320 where a thread's bits are not whole bytes (with several lanes, words), or where a swizzle
+    scatters them.
     """
     if layout.swizzles:
         raise error("DSL0320", f"{layout} has a swizzle: the bits of a thread are not in one order")
+    if lanes not in (1, 2, 4):
+        raise error("DSL0320", f"a word has 1, 2 or 4 lanes, not {lanes}")
     shaped = reshape(layout, tile)
     total = shaped.locals * bits
     if total % 8:
@@ -115,7 +139,42 @@ def storage_for(
             "not whole bytes",
             hint=f"give each thread a multiple of {8 // gcd(bits, 8)} elements",
         )
-    return PackedStorage(bits, signed, tuple(tile), shaped)
+    if lanes > 1 and total % 32:
+        raise error("DSL0320", f"{layout} holds {total} bits in each thread, not whole words of 32")
+    return PackedStorage(bits, signed, tuple(tile), shaped, lanes)
+
+
+# How many results of one shift, for codes of these widths, are still in the low bits of a half.
+_CLASSES = {1: 4, 2: 2, 4: 2}
+_FRAGMENT = 4  # registers of a lane in the larger operand of a matrix instruction
+
+
+def interleaved(layout: Layout, bits: int, lanes: int) -> Layout | None:
+    """The order in which a thread's elements are stored in lanes; None where they do not divide.
+
+    Elements that follow each other in `layout` go to different lanes. Of codes that divide a half, the
+    words of results are also dealt so that those of one matrix instruction lie at distances that are
+    multiples of its registers: what masks at the same place leave then belongs together.
+    """
+    modes = layout.local_modes
+    if layout.swizzles or layout.locals * bits % 32 or layout.locals % lanes:
+        return None
+    parts = split_modes(modes, lanes)
+    if parts is None:
+        return None
+    words, lane = parts
+    classes = _CLASSES.get(bits, 1) if lanes == 2 else 1
+    if classes > 1 and (found := split_modes(words, _FRAGMENT)) is not None:
+        above, register = found
+        if size_of(above) % classes == 0 and (dealt := split_modes(above, classes)) is not None:
+            words = (*dealt[0], *register, *dealt[1])
+    return Layout(layout.shape, layout.spatial_modes, (*lane, *words))
+
+
+def _split(modes: Modes, low: int) -> tuple[Modes, Modes]:
+    parts = split_modes(modes, low)
+    assert parts is not None, "the words of a thread are powers of two"
+    return parts
 
 
 def default_layout(tile: Sequence[int], bits: int, threads: int) -> Layout | None:

@@ -50,29 +50,28 @@ class CudaMachine:
         """CUDA C (`cu`, and `final`), PTX (`ptx`) and the disassembled machine code (`sass`)."""
 
         def cu() -> str:
-            if SOURCE not in artifact.files:
-                raise error("DSL0803", f"the artifact {artifact.name} has no file {SOURCE}")
-            return artifact.files[SOURCE].decode()
+            return "\n".join(text.decode() for text in _files(artifact, SOURCE))
 
         def ptx() -> str:
             from dslc.codegen.cuda.toolchain import compile_ptx
 
-            return compile_ptx(cu(), self._architecture)
+            sources = [text.decode() for text in _files(artifact, SOURCE)]
+            return "\n".join(compile_ptx(s, self._architecture) for s in sources)
 
         def sass() -> str:
             from dslc.codegen.cuda.sass import disassemble
 
-            functions = disassemble(self.binaries(artifact)["cubin"])
+            codes = _files(artifact, f"{self._architecture}.cubin")
+            functions = [f for code in codes for f in disassemble(code)]
             return "".join(f"{f.name}:\n{f.text()}" for f in functions)
 
         return {"cu": cu, "ptx": ptx, "sass": sass, "final": cu}
 
     def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
-        """The machine code (`cubin`); DSL0803 where there is none for this architecture."""
-        name = f"{self._architecture}.cubin"
-        if name not in artifact.files:
-            raise error("DSL0803", f"the artifact {artifact.name} has no file {name}")
-        return {"cubin": artifact.files[name]}
+        """The machine code of a kernel (`cubin`); DSL0803 where there is none for this architecture."""
+        if artifact.kind == "program":
+            return {}
+        return {"cubin": _files(artifact, f"{self._architecture}.cubin")[0]}
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
@@ -114,6 +113,14 @@ def present_target() -> str:
         text = f"there is no target for {device.name}, compute capability {device.architecture}"
         raise error("DSL0901", text, hint=f"the targets are {', '.join(names)}")
     return fitting[-1]
+
+
+def _files(artifact: Artifact, name: str) -> list[bytes]:
+    """The file of a kernel, or those of a program's kernels in order; DSL0803 where there is none."""
+    found = [c for n, c in artifact.files.items() if n == name or n.endswith(f".{name}")]
+    if not found:
+        raise error("DSL0803", f"the artifact {artifact.name} has no file {name}")
+    return found
 
 
 def _stream() -> int | None:

@@ -106,6 +106,8 @@ class Interpreter:
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """DSL0803 where the artifact has no program text, DSL04xx where that is not Tile IR."""
+        import dslc.compiler.interpreter  # noqa: F401 - here: the first launch does not wait for it
+
         return InterpretedProgram(program or self._program(artifact))
 
     def _program(self, artifact: Artifact) -> TileProgram:

@@ -42,12 +42,12 @@ class Changes(TypedDict, total=False):
 
 
 _DEFAULT = Settings()
-_current: ContextVar[Settings] = ContextVar("dslc.options", default=_DEFAULT)
+CURRENT: ContextVar[Settings] = ContextVar("dslc.options", default=_DEFAULT)
 
 
 def current_settings() -> Settings:
     """The options that hold here."""
-    return _current.get()
+    return CURRENT.get()
 
 
 @contextmanager
@@ -56,9 +56,9 @@ def options(**changes: Unpack[Changes]) -> Iterator[Settings]:
 
     TypeError for an option that there is not.
     """
-    settings = replace(_current.get(), **changes)
-    token = _current.set(settings)
+    settings = replace(CURRENT.get(), **changes)
+    token = CURRENT.set(settings)
     try:
         yield settings
     finally:
-        _current.reset(token)
+        CURRENT.reset(token)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dslc.settings import current_settings
+from dslc.settings import CURRENT
 
 if TYPE_CHECKING:
     from dslc.machines import ShortCall
@@ -26,11 +26,14 @@ class ShortCalls:
         calls = self._calls
         if not calls:
             return False
-        stream = current_settings().stream
-        for call in calls:
+        stream = CURRENT.get().stream
+        return calls[0](arguments, stream) or self._run_another(arguments, stream)
+
+    def _run_another(self, arguments: Sequence[object], stream: object) -> bool:
+        calls = self._calls
+        for call in calls[1:]:
             if call(arguments, stream):
-                if call is not calls[0]:
-                    self._calls = (call, *(c for c in calls if c is not call))
+                self._calls = (call, *(c for c in calls if c is not call))
                 return True
         return False
 

@@ -53,7 +53,7 @@ class Listed:
 
 
 def _warn(note: str) -> None:
-    warnings.warn(note, CacheWarning, stacklevel=3)
+    warnings.warn(note, CacheWarning, stacklevel=4)
 
 
 class Cache:
@@ -73,6 +73,9 @@ class Cache:
 
     def get(self, key: str) -> Entry | None:
         """The entry, every byte of it checked; None where there is none or it was refused."""
+        return self._get(key, self._note)
+
+    def _get(self, key: str, note: Callable[[str], None]) -> Entry | None:
         path = self._path(key)
         try:
             self._check_owner()
@@ -80,7 +83,7 @@ class Cache:
         except FileNotFoundError:
             return None
         except (CorruptEntryError, OSError) as problem:
-            self._note(f"cache entry {key[:12]} is not used: {problem}")
+            note(f"cache entry {key[:12]} is not used: {problem}")
             return None
         with contextlib.suppress(OSError):
             os.utime(path)  # the time of last use, for prune
@@ -110,7 +113,8 @@ class Cache:
         with self._writing():
             self._prepare()
         with locked(self._locks / key):
-            return self.get(key) or self.put(key, *build())
+            # Another process may have made it meanwhile; what was refused was noted above.
+            return self._get(key, lambda note: None) or self.put(key, *build())
 
     def remove(self, key: str) -> bool:
         """Delete an entry; whether there was one."""

@@ -108,6 +108,11 @@ def evaluate(text: str, values: Values) -> int:
     return int(result)
 
 
+def number(text: str, values: Values) -> Number:
+    """The number that an expression gives; DSL0811 where it gives none."""
+    return _run(text, values)
+
+
 def holds(text: str, values: Values) -> bool:
     """Whether a condition holds."""
     return bool(_run(text, values))

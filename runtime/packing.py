@@ -3,7 +3,8 @@
 Two schemes. `row`: the codes in row-major order, bits one after another. `tiles`: the tensor is cut
 into tiles; the codes of a tile stand in the order in which the threads hold them, each thread's bits
 are whole bytes, and these are dealt out in words, the first word of every thread, then the second, ...
-so that neighbouring threads load neighbouring words. The compiler writes the description
+so that neighbouring threads load neighbouring words. With several lanes a thread's bits are cut into as
+many parts, which its 32-bit words hold side by side. The compiler writes the description
 (`dslc.compiler.lowbit.PackedStorage.to_data`).
 """
 
@@ -33,6 +34,7 @@ class _Tiles:
     order: tuple[int, ...]
     thread_bytes: int
     word_bytes: int
+    lanes: int
 
     @property
     def tile(self) -> tuple[int, ...]:
@@ -131,6 +133,7 @@ def _pack_strip(rows: Array, tiles: _Tiles) -> Array:
     ordered = rows.reshape(sizes).transpose(order)
     joined = _join(np.ascontiguousarray(ordered).reshape(-1), tiles.bits)
     words = tiles.thread_bytes // tiles.word_bytes
+    joined = _exchange(joined, tiles.thread_bytes, tiles.lanes, tiles.thread_bytes // 4)
     dealt = joined.reshape(-1, tiles.threads, words, tiles.word_bytes).transpose(0, 2, 1, 3)
     return dealt.reshape(*counts, tiles.tile_bytes)
 
@@ -139,12 +142,22 @@ def _unpack_strip(data: Array, tiles: _Tiles, extents: Sequence[int]) -> Array:
     counts = tiles.counts(extents)
     words = tiles.thread_bytes // tiles.word_bytes
     dealt = data.reshape(-1, words, tiles.threads, tiles.word_bytes).transpose(0, 2, 1, 3)
-    codes = _spread(np.ascontiguousarray(dealt).reshape(-1), tiles.bits)
+    joined = np.ascontiguousarray(dealt).reshape(-1)
+    joined = _exchange(joined, tiles.thread_bytes, tiles.thread_bytes // 4, tiles.lanes)
+    codes = _spread(joined, tiles.bits)
     sizes, order = tiles.split(counts)
     ordered = codes.reshape([sizes[i] for i in order])
     padded = [c * t for c, t in zip(counts, tiles.tile, strict=True)]
     rows: Array = ordered.transpose(np.argsort(order)).reshape(padded)
     return rows[tuple(slice(0, n) for n in extents)]
+
+
+def _exchange(data: Array, thread_bytes: int, outer: int, inner: int) -> Array:
+    """Each thread's bytes as [outer, inner, rest], the first two exchanged; as it was with one lane."""
+    if outer == 1 or inner == 1:
+        return data
+    parts = data.reshape(-1, outer, inner, thread_bytes // (outer * inner))
+    return np.ascontiguousarray(parts.transpose(0, 2, 1, 3)).reshape(-1)
 
 
 def _strips(tiles: _Tiles, extents: Sequence[int]) -> list[tuple[int, int]]:
@@ -229,6 +242,7 @@ def _tiles(storage: Mapping[str, Any]) -> _Tiles:
         tuple(int(i) for i in storage["order"]),
         int(storage["thread_bytes"]),
         int(storage["word_bytes"]),
+        int(storage.get("lanes", 1)),
     )
     factors = sum(len(sizes) for sizes in found.modes)
     sound = (
@@ -241,6 +255,8 @@ def _tiles(storage: Mapping[str, Any]) -> _Tiles:
         and found.thread_bytes % found.word_bytes == 0
         and prod(found.tile) * found.bits % 8 == 0
         and found.tile_bytes % found.thread_bytes == 0
+        and found.lanes in (1, 2, 4)
+        and (found.lanes == 1 or found.thread_bytes % 4 == 0)
     )
     if not sound:
         raise ValueError(f"{dict(storage)} describes no packed storage")

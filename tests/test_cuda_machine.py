@@ -27,6 +27,11 @@ kernel widen(w: u4[K, N], y: out f32[K, N]):
     for k in parallel(range(0, K, 16)):
         for n in range(0, N, 64):
             y[k : k + 16, n : n + 64] = cast(w[k : k + 16, n : n + 64], f32)
+
+program twice(x: f32[M, N], factor: f32, y: out f32[M, N]):
+    t = buffer(f32, [M, N])
+    scale(x, factor, t)
+    scale(t, 2.0, y, BN=128)
 """
 
 pytestmark = pytest.mark.skipif(
@@ -152,6 +157,19 @@ def test_a_package_chooses_by_divisors(lib: Any, driver: FakeDriver, tmp_path: P
     with pytest.raises(DiagnosticError) as caught:
         dslc.load(tmp_path / "narrow").scale(x, 1.0, y)
     assert caught.value.diagnostics[0].code == "DSL0747"
+
+
+def test_a_program_launches_its_kernels(lib: Any, driver: FakeDriver, tmp_path: Path) -> None:
+    x, y = arrays()
+    lib.twice(x, 3.0, y)
+    assert driver.count("launches") == 2
+    assert driver.count("allocations") == 1
+    made = lib.twice.specialize()
+    assert made.source().count("__global__") == 2
+    assert len(made.artifact.launch["calls"]) == 2
+    lib.save(tmp_path / "package", [made])
+    dslc.load(tmp_path / "package").twice(x, 3.0, y)
+    assert driver.count("launches") == 4
 
 
 def test_cuda_is_the_gpu_that_is_there(driver: FakeDriver) -> None:

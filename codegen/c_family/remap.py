@@ -75,13 +75,8 @@ def _rename(e: Emission, out: Value, x: Tile, picks: list[int]) -> None:
         e.alias(out, x)
         return
     tile = e.new(out)
-    step = _affine(picks)
-    if step is not None:
-        with e.out.loop("i", tile.count):
-            e.out.line(_copy_element(tile, "i", x, step))
-        return
-    for i, pick in enumerate(picks):
-        e.out.line(_copy_element(tile, str(i), x, str(pick)))
+    for to, source in linear_loops(e.out, np.stack([np.arange(len(picks)), picks], axis=1)):
+        e.out.line(_copy_element(tile, to, x, source))
 
 
 def gather(out: Writer, x: Tile, picks: Sequence[int]) -> Tile:

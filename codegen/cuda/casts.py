@@ -124,8 +124,7 @@ def _with_power(words: Words, found: tuple[Piece, ...], place: int, to: DType, s
     """2^(Y - place) plus the field at `place`, whose bit number `signed` - 1 is inverted."""
     power = number(2.0 ** (to.mantissa - place), to)
     sign = 1 << (place + signed - 1) if signed else 0
-    text = words.field(found, place, 16)
-    return f"{text} {'^' if signed else '|'} {hexadecimal((power | sign) * 0x10001)}"
+    return words.field(found, place, 16, hexadecimal((power | sign) * 0x10001))
 
 
 def _in_bytes(at: Positions) -> bool:
@@ -192,7 +191,7 @@ def _from_float(dtype: DType, to: DType) -> Rule:
         sign = pieces(at[:, -1:], 16)
         if exponent == to.exponent:
             return words.field(pieces(at, 16), place, 16)
-        text = f"{words.field(sign, 15, 16)} | {words.field(magnitude, place, 16)}"
+        text = words.field(sign, 15, 16, words.field(magnitude, place, 16))
         result = f"mul_{to.name}x2({text}, {pair(factor, to)})"
         if special is None:
             return result

@@ -92,13 +92,13 @@ class Words:
             self.exchanged[word, mask] = name
         return self.exchanged[word, mask]
 
-    def field(self, found: Iterable[Piece], to: int, width: int) -> str:
-        """The field at bit `to` of every lane, zeros elsewhere."""
-        parts = [
-            f"({self.shift(p.word, to + p.first - p.at)} & {hexadecimal(p.mask(to, width))})"
-            for p in found
-        ]
-        return parts[0] if len(parts) == 1 else f"({' | '.join(parts)})"
+    def field(self, found: Iterable[Piece], to: int, width: int, onto: str = "") -> str:
+        """The field at bit `to` of every lane, zeros elsewhere; xored onto another word if given."""
+        text = onto
+        for p in found:
+            word, mask = self.shift(p.word, to + p.first - p.at), hexadecimal(p.mask(to, width))
+            text = f"mask_xor({word}, {mask}, {text})" if text else f"({word} & {mask})"
+        return text
 
 
 def hexadecimal(x: int) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dslc.codegen.cuda.calls import bytes_of, call_arguments
 from dslc.codegen.cuda.generate import emit
 from dslc.codegen.cuda.toolchain import DEFAULT, Options, architecture_of, compile_cubin
 from dslc.compiler.artifact import Artifact, Hashes, Json
-from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind
-from dslc.compiler.ir import Kernel, Memory, TileProgram
+from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
 
@@ -16,17 +16,16 @@ _UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
 
 
 def lower(program: TileProgram, target: Target, options: Options = DEFAULT) -> Artifact:
-    """Compile a kernel that the passes of a GPU have scheduled.
+    """Compile what the passes of a GPU have scheduled; equal kernels of a program are one.
 
     DSL0590 for what the generator cannot say, DSL0951 without a CUDA compiler.
     """
-    if not isinstance(program, Kernel):
-        raise error(
-            "DSL0590",
-            f"{program.name} is a program: its kernels are compiled one by one for {target.name}",
-            program.loc,
-            hint="call its kernels in order, or run it with --target interp",
-        )
+    if isinstance(program, Kernel):
+        return _lower_kernel(program, target, options)
+    return _lower_program(program, target, options)
+
+
+def _lower_kernel(program: Kernel, target: Target, options: Options) -> Artifact:
     text, shared = emit(program)
     architecture = architecture_of(target.name)
     binary = compile_cubin(text, architecture, options, f"{program.name}.cu")
@@ -52,6 +51,35 @@ def lower(program: TileProgram, target: Target, options: Options = DEFAULT) -> A
     )
 
 
+def _lower_program(program: Program, target: Target, options: Options) -> Artifact:
+    kernels: dict[bytes, tuple[int, Artifact]] = {}
+    calls: list[Json] = []
+    for call in program.calls:
+        made = _lower_kernel(call.kernel, target, options)
+        number, _ = kernels.setdefault(made.files[SOURCE], (len(kernels), made))
+        calls.append({"kernel": number, **call_arguments(program, call)})
+    made_of = dict(kernels.values())
+    buffers = [{"name": b.name, "bytes": bytes_of(b)} for b in program.buffers]
+    return Artifact(
+        program.name,
+        "program",
+        target.name,
+        program.name,
+        signature_of(program, {}),
+        _UNKNOWN,
+        launch={
+            "buffers": buffers,
+            "kernels": [made.to_manifest() for made in made_of.values()],
+            "calls": calls,
+        },
+        files={
+            f"{number}.{name}": content
+            for number, made in made_of.items()
+            for name, content in made.files.items()
+        },
+    )
+
+
 def _blocks(kernel: Kernel) -> str:
     """All turns of the grid along x."""
     return " * ".join(f"({extent})" for extent in grid_of(kernel)) or "1"
@@ -72,6 +100,8 @@ def _arguments(kernel: Kernel) -> list[Json]:
 
 def _ctype(dtype: DType) -> str:
     """How a scalar travels: narrow integers as 32 bits, narrow floats as f32."""
+    if dtype.kind is Kind.INDEX:
+        return "i32"
     if dtype.kind is Kind.BOOL or dtype.bits >= 32:
         return "f32" if dtype.name == "tf32" else dtype.name
     if dtype.is_float:

@@ -184,6 +184,11 @@ DEVICE unsigned sub_f16x2(unsigned a, unsigned b) { unsigned d; asm("sub.rn.f16x
 
 DEVICE unsigned mul_f16x2(unsigned a, unsigned b) { unsigned d; asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
 
+// (x & mask) ^ y in one instruction, whatever of it is constant.
+DEVICE unsigned mask_xor(unsigned x, unsigned mask, unsigned y) {
+  unsigned d; asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(d) : "r"(x), "r"(mask), "r"(y)); return d;
+}
+
 // Bytes of a and b by the four digits of `pick`: 0 to 3 are those of a, 4 to 7 those of b.
 DEVICE unsigned bytes(unsigned a, unsigned b, unsigned pick) { return __byte_perm(a, b, pick); }
 

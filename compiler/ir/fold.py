@@ -89,11 +89,6 @@ def wrap(value: int, dtype: DType) -> int:
     return value if low <= value <= high else (value - low) % (high - low + 1) + low
 
 
-def round_float(value: float, dtype: DType) -> float | None:
-    """The nearest number of f16, bf16, f32 or f64, ties to even; None for another dtype."""
-    return _ROUND[dtype](value) if dtype in _ROUND else None
-
-
 def _integer_unary(op: str, x: int, dtype: DType) -> int | None:
     match op:
         case "neg":

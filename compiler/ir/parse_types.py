@@ -54,7 +54,7 @@ class TypeReader(Scope):
         return known[token.text]
 
     def packed_param(self) -> PackedParam:
-        """A stored parameter: `w: u4[K, N]` and the layout of a tile."""
+        """A stored parameter: `w: u4[K, N]`, the layout of a tile, and its lanes."""
         cursor = self.cursor
         name = cursor.name("a parameter").text
         cursor.expect(":")
@@ -65,9 +65,10 @@ class TypeReader(Scope):
         layout = self._layout()
         if layout is None:
             raise cursor.fail("the layout of a tile")
+        lanes = cursor.integer() if cursor.accept("lanes") else 1
         signed = dtype.kind is Kind.INT
         with self._located(token):
-            storage = storage_for(layout.shape, dtype.bits, layout, signed=signed)
+            storage = storage_for(layout.shape, dtype.bits, layout, signed=signed, lanes=lanes)
         return PackedParam(name, dtype, shape, storage)
 
     def layout(self) -> Layout:

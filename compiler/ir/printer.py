@@ -23,7 +23,7 @@ statement:
     memory    = "@" NAME ":" ROLE PLACE? DTYPE "[" expr,* "]" ("strides" "(" expr,* ")")? layout?
                 ("packed" NAME)? ("offset" INT)? at?
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
-              | "threads" "(" INT ")" | "packed" NAME ":" DTYPE "[" expr,* "]" layout
+              | "threads" "(" INT ")" | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
               | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range),*
     call      = "call" NAME "(" (memory name | expr),* ")" at?
     stmt      = (result "=")? WORD argument,* type? at? | loop | while | if
@@ -143,7 +143,9 @@ class _KernelPrinter:
         if owner.fixed:
             yield "  fixed " + ", ".join(f"{n} = {v}" for n, v in owner.fixed)
         for p in owner.packed:
-            yield f"  packed {p.name}: {p.dtype}[{self._exprs(p.shape)}] `{p.storage.layout}`"
+            lanes = f" lanes {p.storage.lanes}" if p.storage.lanes > 1 else ""
+            shape = self._exprs(p.shape)
+            yield f"  packed {p.name}: {p.dtype}[{shape}] `{p.storage.layout}`{lanes}"
 
     def _param(self, param: Param) -> str:
         if isinstance(param, Memory):

@@ -78,7 +78,9 @@ def parse_layout(text: str) -> Layout:
     try:
         tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as found:
-        raise error("DSL0310", f"{text.strip()!r} is no layout expression: {found}") from None
+        reason = found.msg if isinstance(found, SyntaxError) else found
+        shown = f"{text.strip()!r} is no layout expression: {reason}"
+        raise error("DSL0310", shown, hint="write one such as spatial(8, 4)") from None
     value = _value(tree.body, 0)
     if not isinstance(value, Layout):
         raise error("DSL0310", f"{text.strip()!r} is no layout: write one such as spatial(8, 4)")

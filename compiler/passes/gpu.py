@@ -36,7 +36,7 @@ def gpu_passes(
         Simplify(),
         Bounds(),
         AssignLayouts(target, warps),
-        LowBit(target.warp_size),
+        LowBit(target.warp_size, lanes=True),
         Bounds(),
         Pipeline(target, stages),
         Hoist(),

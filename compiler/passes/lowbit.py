@@ -9,7 +9,14 @@ After, with w stored tile by tile as u8[cdiv(K, 64), cdiv(N, 128), 4096]:
     %b = load @w[k // 64, n // 128, 0 : +4096!] : u8[4096] `local(8).spatial(32).local(16)`
     %q = view %b : u4[64, 128] `spatial(32, 1).local(2, 128)`
 
-The kernel's `packed` then says how w's codes are stored (`dslc.compiler.lowbit`).
+The kernel's `packed` then says how w's codes are stored (`dslc.compiler.lowbit`). Where the machine
+computes on words of several lanes, the codes stand in the order of lanes, and two conversions that stay
+within each thread say so:
+
+    %b = load @w[...] : u8[4096] `local(8).spatial(32).local(16)`
+    %l = convert_layout %b : u8[4096]          each lane's bytes after the other's
+    %v = view %l : u4[64, 128]                 in the order of storage
+    %q = convert_layout %v : u4[64, 128] `spatial(32, 1).local(2, 128)`
 """
 
 from __future__ import annotations
@@ -40,7 +47,7 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, kernels, map_kernels
 from dslc.compiler.ir.traverse import memories, walk
 from dslc.compiler.layout import Layout, reshape
-from dslc.compiler.lowbit import PackedStorage, default_layout, storage_for
+from dslc.compiler.lowbit import PackedStorage, default_layout, interleaved, storage_for
 from dslc.compiler.passes.alignment import Divisors, divisor, known_divisors
 
 # A parameter's storage: tiles, compact row-major bits, or unpacked codes as it was.
@@ -60,13 +67,14 @@ class LowBit:
     """
 
     threads: int = 32
+    lanes: bool = False
     name: ClassVar[str] = "low-bit"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its low-bit parameters stored as bytes."""
         if isinstance(program, Kernel):
-            return _store(program, _choices(program, self.threads))
-        chosen = {k: _choices(k, self.threads) for k in kernels(program)}
+            return _store(program, self._choices(program))
+        chosen = {k: self._choices(k) for k in kernels(program)}
         shared = _agree(program, chosen)
         stored = map_kernels(program, lambda k: _store(k, chosen[k]))
         assert isinstance(stored, Program)
@@ -78,22 +86,26 @@ class LowBit:
         )
         return replace(stored, params=params, calls=calls, packed=_packed(program.params, shared))
 
-
-def _choices(kernel: Kernel, threads: int) -> dict[Memory, Storage]:
-    """The storage of each low-bit parameter that the pass may choose."""
-    accesses: defaultdict[Memory, list[Stmt]] = defaultdict(list)
-    for stmt in walk(kernel.body):
-        for memory in memories(stmt):
-            accesses[memory].append(stmt)
-    known = known_divisors(kernel)
-    chosen: dict[Memory, Storage] = {}
-    for memory in kernel.tensors:
-        if _is_open(memory):
-            loads = [s for s in accesses[memory] if isinstance(s, ins.Load)]
-            only_loads = len(loads) == len(accesses[memory])
-            found = _tiles(memory, loads, known, threads) if only_loads and loads else None
-            chosen[memory] = found if found is not None else "row"
-    return _bound(kernel.params, chosen)
+    def _choices(self, kernel: Kernel) -> dict[Memory, Storage]:
+        """The storage of each low-bit parameter that the pass may choose."""
+        accesses: defaultdict[Memory, list[Stmt]] = defaultdict(list)
+        casts: dict[Value, int] = {}
+        for stmt in walk(kernel.body):
+            for memory in memories(stmt):
+                accesses[memory].append(stmt)
+            if isinstance(stmt, ins.Cast):
+                casts[stmt.x] = min(stmt.out.type.dtype.bits, casts.get(stmt.x, 32))
+        known = known_divisors(kernel)
+        chosen: dict[Memory, Storage] = {}
+        for memory in kernel.tensors:
+            if _is_open(memory):
+                loads = [s for s in accesses[memory] if isinstance(s, ins.Load)]
+                only_loads = len(loads) == len(accesses[memory])
+                found = _tiles(memory, loads, known, self.threads) if only_loads and loads else None
+                if found is not None and self.lanes:
+                    found = _in_lanes(found, min(casts.get(s.out, 32) for s in loads))
+                chosen[memory] = found if found is not None else "row"
+        return _bound(kernel.params, chosen)
 
 
 def _bound(params: Iterable[object], chosen: Mapping[Memory, Storage]) -> dict[Memory, Storage]:
@@ -133,6 +145,13 @@ def _tiles(
         return storage_for(tile, bits, layout, signed=signed)
     except DiagnosticError:  # the layout leaves no whole bytes, or is swizzled
         return None
+
+
+def _in_lanes(storage: PackedStorage, bits: int) -> PackedStorage:
+    """The storage in lanes of as many bits, where a word has several and the tile divides into them."""
+    lanes = 32 // bits if bits in (8, 16) else 1
+    ordered = interleaved(storage.layout, storage.bits, lanes) if lanes > 1 else None
+    return storage if ordered is None else replace(storage, layout=ordered, lanes=lanes)
 
 
 def _fits(load: ins.Load, tile: tuple[int, ...], known: Divisors) -> bool:
@@ -248,9 +267,17 @@ class _Loads(Rewriter):
         region = Region(self.memory(load.region.memory), (*tiles, whole))
         taken = TileType(U8, (storage.tile_bytes,), storage.byte_layout)
         packed = Value(taken, f"{load.out.name}_bytes" if load.out.name else "")
+        made: list[Stmt] = [ins.Load(packed, region, loc=load.loc)]
+        out = self._viewed(load.out, storage.layout)
+        if storage.lanes == 1:
+            return (*made, ins.View(out, packed, loc=load.loc))
+        lanes = Value(replace(taken, layout=storage.view_layout), f"{packed.name}_lanes")
+        stored = Value(replace(out.type, layout=reshape(storage.layout, out.type.shape)), "")
         return (
-            ins.Load(packed, region, loc=load.loc),
-            ins.View(self._viewed(load.out, storage.layout), packed, loc=load.loc),
+            *made,
+            ins.ConvertLayout(lanes, packed, loc=load.loc),
+            ins.View(stored, lanes, loc=load.loc),
+            ins.ConvertLayout(out, stored, loc=load.loc),
         )
 
     def _tile_number(self, axis: AxisSlice, extent: int) -> AxisSlice:

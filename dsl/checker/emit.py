@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from dslc.checker.failure import fail
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import BOOL, DType
 from dslc.compiler.ir import Region, TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout
+
+MAX_ELEMENTS = 1 << 28  # of a tile: beyond what a turn of any machine holds
 
 
 class Emitter:
@@ -42,7 +46,10 @@ class Emitter:
         return ex.Var(unique, dtype)
 
     def value(self, dtype: DType, shape: tuple[int, ...], layout: Layout | None = None) -> Value:
-        """A tile that some instruction will define."""
+        """A tile that some instruction will define; DSL0204 for one that no machine could hold."""
+        if math.prod(shape) > MAX_ELEMENTS:
+            fail("DSL0204", f"a tile of {math.prod(shape)} elements is too large", self.loc,
+                 hint=f"the limit is {MAX_ELEMENTS}: walk over it in a loop")  # fmt: skip
         return Value(TileType(dtype, shape, layout), self.hint)
 
     def emit(self, instruction: ins.Stmt) -> None:

@@ -41,8 +41,8 @@ def parse_range(c: Context, node: tree.Expr) -> Range:
         and node.function.id == "range"
     ):
         written = node.function if isinstance(node, tree.Call) else node
-        name = written.id if isinstance(written, tree.Name) else ""
-        near = did_you_mean(name, ("range", "parallel")) if name else None
+        word = written.id if isinstance(written, tree.Name) else ""
+        near = did_you_mean(word, ("range", "parallel"))
         fail("DSL0215", "a for loop goes over range(...) or parallel(...)", node.loc, hint=near)
     if not 1 <= len(node.args) <= 3:
         fail("DSL0205", f"range takes 1 to 3 arguments, not {len(node.args)}", node.loc)

@@ -8,10 +8,7 @@ from pathlib import Path
 from dslc.checker.failure import NeedsDims
 from dslc.checker.module import Template, check_module
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Severity
-from dslc.compiler.ir.instructions import Alloc, For
-from dslc.compiler.ir.rewrite import kernels
-from dslc.compiler.ir.traverse import walk
-from dslc.compiler.passes.pipeline import run_passes, shared_passes
+from dslc.compiler.passes.split import SplitReduction
 from dslc.frontend.tile_parser import parse_tile
 
 _SAMPLES = (256, 128, 64, 4096, 32, 16, 8, 4, 2, 1)
@@ -26,8 +23,8 @@ def check_source(
 ) -> list[Diagnostic]:
     """Every finding in a `.tile` source, notes included; no errors means that it compiles.
 
-    Every kernel is elaborated with its default choices, then with each other choice alone, and goes
-    through the shared passes where these may refuse it. Dims that must be fixed are tried with samples.
+    Every kernel is elaborated with its default choices, then with each other choice alone, and its
+    split loops are divided. Dims that must be fixed are tried with samples.
     """
     try:
         module = check_module(parse_tile(text, file), search=search, define=define)
@@ -75,11 +72,8 @@ def _check(template: Template, config: Mapping[str, object]) -> list[Diagnostic]
 
 
 def _compile(template: Template, fixed: Mapping[str, int], config: Mapping[str, object]) -> None:
-    """Elaborate; what splits a loop or holds memory on the chip goes through the passes, too."""
-    program = template.elaborate(fixed, config)
-    statements = (s for kernel in kernels(program) for s in walk(kernel.body))
-    if any(isinstance(s, Alloc) or (isinstance(s, For) and (s.split or 1) > 1) for s in statements):
-        run_passes(program, shared_passes())
+    """Elaborate, and split the loops that ask for it: the one shared pass that may refuse."""
+    SplitReduction()(template.elaborate(fixed, config))
 
 
 def _with_samples(

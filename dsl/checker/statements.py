@@ -96,7 +96,9 @@ def _assign(c: Context, target: tree.Expr, value: tree.Expr, loc: Loc) -> None:
 def _unpack(c: Context, items: tuple[tree.Expr, ...], value: Item, loc: Loc) -> None:
     found = value if isinstance(value, tuple) else None
     if found is None or len(found) != len(items):
-        fail("DSL0216", f"{len(items)} names are assigned from {describe(value)}", loc)
+        names = "1 name is" if len(items) == 1 else f"{len(items)} names are"
+        hint = "write it without the comma" if len(items) == 1 and found is None else None
+        fail("DSL0216", f"{names} assigned from {describe(value)}", loc, hint=hint)
     for item, part in zip(items, found, strict=True):
         if not isinstance(item, tree.Name):
             fail("DSL0216", "only names can be unpacked into", item.loc)

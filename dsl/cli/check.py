@@ -40,7 +40,7 @@ dslc check gemm.tile --diagnostics sarif > findings.sarif
 )
 @session_options
 def command(files: tuple[Path, ...], define: tuple[str, ...], include: tuple[Path, ...]) -> int:
-    """Check every kernel of every FILE: names, types, shapes, layouts, splits, memory.
+    """Check every kernel of every FILE: names, types, shapes, layouts, split loops.
 
     Each kernel is checked with its default tune choices and with every other choice alone. Dims that
     must be known are taken as a sample, with a note that says which. Exit code 1 where there is an

@@ -140,6 +140,10 @@ def _argument(
             "DSL0911", f"--input {param.name}={given}: a tensor of {dtype} comes from a file"
         )
     shape = tuple(evaluate(text, sizes) for text in param.dims)
-    if param.mode == "out":
-        return np.zeros(shape, storage_dtype(dtype))
-    return random_array(dtype, shape, rng)
+    try:
+        if param.mode == "out":
+            return np.zeros(shape, storage_dtype(dtype))
+        return random_array(dtype, shape, rng)
+    except (ValueError, MemoryError):
+        text = f"{param.name}: {dtype}{list(shape)} does not fit in this machine's memory"
+        raise error("DSL0910", f"{kernel.name}: {text}", hint="give smaller --dim") from None

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import struct
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from dslc.compiler.artifact import Artifact, Param
+from dslc.compiler.artifact import Artifact, Param, Signature
 from dslc.compiler.diagnostics import error
 from dslc.runtime.binding import bind_dims
 from dslc.runtime.buffers import as_array, import_array
@@ -19,10 +18,9 @@ from dslc.runtime.cuda.arrays import (
     is_torch,
     refuse_overlaps,
 )
-from dslc.runtime.cuda.description import describe
 from dslc.runtime.cuda.device import CudaDevice
-from dslc.runtime.cuda.functions import load_function
-from dslc.runtime.cuda.plan import Fire, Function, make_fire
+from dslc.runtime.cuda.launchers import launcher_of
+from dslc.runtime.cuda.plan import Fire
 from dslc.runtime.cuda.staging import staging
 from dslc.runtime.cuda.streams import current_stream, stream_handle
 from dslc.runtime.cuda.torch_path import Call, Shape, torch_call
@@ -35,16 +33,16 @@ _LARGEST_DIM = (1 << 31) - 1
 
 
 class CudaKernel:
-    """A compiled kernel. It touches no driver before its first launch."""
+    """A compiled kernel or program. It touches no driver before its first launch."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
-        self.description = describe(artifact)
+        self._launcher = launcher_of(artifact)
         self._params = artifact.signature.params
-        self._functions: dict[int, Function] = {}
         self._plans: dict[tuple[object, ...], Fire] = {}
-        self._lock = threading.Lock()
-        self._relevant = self._relevant_scalars()
+        # The scalar parameters that shapes, requirements, sizes or the grid depend on.
+        used = _names_in(artifact.signature) | self._launcher.scalars
+        self._relevant = tuple(p.name for p in self._params if p.dims is None and p.name in used)
 
     def launch(self, args: Mapping[str, Any], stream: object = None) -> None:
         """Enqueue it once over arguments by parameter name; outputs are written in place.
@@ -92,19 +90,8 @@ class CudaKernel:
         device = CudaDevice.get(self._ordinal(arrays))
         fire = self._plan(device, arrays, self._scalars(args))
         constant = {n: args[n] for n in self._relevant}
-        shape = Shape(fire, self._order(), constant, self.description.alignment)
+        shape = Shape(fire, self._launcher.order, constant, self._launcher.alignment)
         return torch_call(self.artifact.signature, arguments, arrays, shape)
-
-    def function_on(self, device: CudaDevice) -> Function:
-        """The kernel loaded on a device."""
-        function = self._functions.get(device.ordinal)
-        if function is None:
-            with self._lock:
-                function = self._functions.get(device.ordinal)
-                if function is None:
-                    function = load_function(device, self.artifact, self.description)
-                    self._functions[device.ordinal] = function
-        return function
 
     def _enqueue(
         self, device: CudaDevice, stream: int, arrays: Mapping[str, DeviceArray],
@@ -114,7 +101,7 @@ class CudaKernel:
         self._check_alignment(arrays)
         scalars = self._scalars(args)
         fire = self._plan(device, arrays, scalars)
-        values = [arrays[n].address if n in arrays else scalars[n] for n in self._order()]
+        values = [arrays[n].address if n in arrays else scalars[n] for n in self._launcher.order]
         try:
             fire(stream, *values)
         except (struct.error, OverflowError) as problem:
@@ -124,10 +111,6 @@ class CudaKernel:
     def _scalars(self, args: Mapping[str, Any]) -> dict[str, Number]:
         scalars = [p for p in self._params if p.dims is None]
         return {p.name: as_dtype(_number(args[p.name]), p.dtype) for p in scalars}
-
-    def _order(self) -> tuple[str, ...]:
-        kinds = ("tensor", "scalar")
-        return tuple(a.text for a in self.description.arguments if a.kind in kinds)
 
     def _plan(
         self,
@@ -146,7 +129,7 @@ class CudaKernel:
             values = self._bind(arrays, scalars)
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
-            fire = self._plans[key] = make_fire(self.function_on(device), values)
+            fire = self._plans[key] = self._launcher.fire(device, values)
         return fire
 
     def _bind(
@@ -180,7 +163,7 @@ class CudaKernel:
         return next(iter(devices), 0)
 
     def _check_alignment(self, arrays: Mapping[str, DeviceArray]) -> None:
-        alignment = self.description.alignment
+        alignment = self._launcher.alignment
         for name, array in arrays.items():
             if array.address % alignment:
                 raise error(
@@ -190,15 +173,12 @@ class CudaKernel:
                     hint="copy it (.clone(), .copy()), or slice at a multiple of that",
                 )
 
-    def _relevant_scalars(self) -> tuple[str, ...]:
-        """The scalar parameters that shapes, requirements, sizes or the grid depend on."""
-        signature = self.artifact.signature
-        texts = [r.condition for r in signature.requires]
-        texts += [t for p in signature.params for t in (*(p.dims or ()), *(p.strides or ()))]
-        texts += [*self.description.grid, *(w.bytes for w in self.artifact.workspaces)]
-        texts += [a.text for a in self.description.arguments if a.kind == "value"]
-        used = {name for text in texts for name in names_of(text)}
-        return tuple(p.name for p in self._params if p.dims is None and p.name in used)
+
+def _names_in(signature: Signature) -> frozenset[str]:
+    """The names that shapes, strides and requirements speak of."""
+    texts = [r.condition for r in signature.requires]
+    texts += [t for p in signature.params for t in (*(p.dims or ()), *(p.strides or ()))]
+    return frozenset(name for text in texts for name in names_of(text))
 
 
 def _number(value: Any) -> Number:

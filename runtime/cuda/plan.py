@@ -105,15 +105,22 @@ def _plain(function: Function, grid: Sequence[int], values: Mapping[str, Number]
         pack(frame.buffer, 0, *given)
         if frame.stream != stream:
             frame.config.stream = frame.stream = stream
-        status = launch(frame.reference, handle, frame.parameters, None)
-        if status in _RETRIED:
-            with function.device.current():
-                status = launch(frame.reference, handle, frame.parameters, None)
+        if status := launch(frame.reference, handle, frame.parameters, None):
+            _again(function, frame, status)
         frames.append(frame)
-        if status:
-            raise function.device.driver.failed(f"launching {function.artifact.name}", status)
 
     return fire
+
+
+def _again(function: Function, frame: _Frame, status: int) -> None:
+    """Launch in the device's own context where none or another was current; else DSL0842."""
+    device = function.device
+    if status in _RETRIED:
+        with device.current():
+            handle = ctypes.c_void_p(function.handle)
+            status = device.driver.launch(frame.reference, handle, frame.parameters, None)
+    if status:
+        raise device.driver.failed(f"launching {function.artifact.name}", status)
 
 
 def _number(function: Function, index: int) -> int:

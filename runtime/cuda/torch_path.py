@@ -62,7 +62,7 @@ def torch_call(
     checks = [_guard([a for _, a in tensors], [names[p.name] for p, _ in tensors], scope)]
     checks += [_scalar_check(p, names[p.name], shape.constant, scope) for p in scalars]
     addresses = [f"p{names[p.name]}" for p, _ in tensors]
-    overlaps = _overlaps(tensors, names, arrays)
+    overlaps, bounds = _overlaps(tensors, names, arrays)
     passed = [f"p{names[n]}" if n in arrays else names[n] for n in shape.order]
     lines = [
         "def call(arguments, stream):",
@@ -71,6 +71,7 @@ def torch_call(
         f"    if not ({' and '.join(checks)}): return False",
         *(f"    p{names[p.name]} = {names[p.name]}.data_ptr()" for p, _ in tensors),
         f"    if ({' | '.join(addresses)}) & {shape.alignment - 1}: return False",
+        *(f"    {bound}" for bound in bounds),
         *([f"    if {' or '.join(overlaps)}: return False"] if overlaps else []),
         "    stream = query(device) if stream is None else handle(stream)",
         f"    try: fire(stream, {', '.join(passed)})",
@@ -128,16 +129,21 @@ def _overlaps(
     tensors: Sequence[tuple[Param, object]],
     names: Mapping[str, str],
     arrays: Mapping[str, DeviceArray],
-) -> list[str]:
-    """Conditions that an output's memory meets that of another argument: the long way says which."""
+) -> tuple[list[str], list[str]]:
+    """Conditions that an output's memory meets that of another argument, and what they read.
+
+    The long way says which. Bounds are computed once for all arguments of a size.
+    """
+    bounds: dict[tuple[str, int], str] = {}
     found = []
     for i, (out, _) in enumerate(tensors):
         if out.mode == "in":
             continue
+        p = f"p{names[out.name]}"
+        above = bounds.setdefault((p, arrays[out.name].nbytes), f"b{len(bounds)}")
         for j, (other, _) in enumerate(tensors):
             if i == j or (other.mode != "in" and j < i):
                 continue
-            p, q = f"p{names[out.name]}", f"p{names[other.name]}"
-            below, above = arrays[other.name].nbytes, arrays[out.name].nbytes
-            found.append(f"{q} - {above} < {p} < {q} + {below}")
-    return found
+            below = bounds.setdefault((p, -arrays[other.name].nbytes), f"b{len(bounds)}")
+            found.append(f"{below} < p{names[other.name]} < {above}")
+    return found, [f"{name} = {p} + {size}" for (p, size), name in bounds.items()]

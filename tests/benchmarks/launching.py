@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from dslc.compiler.artifact import Param, Signature  # noqa: E402
-from dslc.runtime.cuda import CudaKernel, arrays  # noqa: E402
+from dslc.runtime.cuda import CudaDevice, CudaKernel, arrays  # noqa: E402
 
 from support.fake_cuda import OnDevice, aligned, scale_artifact  # noqa: E402
 
@@ -79,6 +79,8 @@ def main() -> None:
         given = {f"x{i}": OnDevice(aligned((64, 256))) for i in range(TENSORS - 1)}
         given["y"] = OnDevice(aligned((64, 256)))
         kernel.launch(given)
+        device = CudaDevice.get(0)  # its context is current, as it is after any work of torch
+        device.driver.call("cuCtxSetCurrent", device.context)
         with_torch(kernel)
         measure("8 arrays by __cuda_array_interface__", lambda: kernel.launch(given), CALLS // 20)
 

@@ -155,3 +155,12 @@ def test_what_is_written_elsewhere_is_named_here(body, hint):
     found = failure(body)
     assert found.hint == hint
     assert "range gives" not in found.message
+
+
+def test_a_tile_that_no_machine_holds_is_refused():
+    assert failure("y[0, 0] = sum(zeros(f16, [1000000, 1000000]))").code == "DSL0204"
+
+
+def test_one_name_with_a_comma_is_told_so():
+    found = failure("a, = n + 1")
+    assert (found.code, found.hint) == ("DSL0216", "write it without the comma")

@@ -337,3 +337,11 @@ def test_sixteen_processes_leave_no_torn_entry(tmp_path: Path) -> None:
     assert cache.verify() == {}
     assert len(cache.ls()) <= 3
     assert list((root / "v1/staging").iterdir()) == []
+
+
+def test_a_damaged_entry_is_noted_once_where_it_is_fetched(cache: Cache, notes: list[str]) -> None:
+    entry = cache.put(KEY, FILES, INFO)
+    (entry.path / next(iter(FILES))).write_bytes(b"other")
+    again = cache.fetch(KEY, lambda: (FILES, INFO))
+    assert again.files == FILES
+    assert len(notes) == 1

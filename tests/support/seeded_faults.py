@@ -1,4 +1,4 @@
-"""Emitted texts with one fault each: a barrier, a wait or a commit deleted, an index constant changed."""
+"""Emitted texts with one fault each: a barrier, a wait or a commit deleted, an index changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ _DELETED = {
     "wait": re.compile(r"\bcopy_wait<\d+>\(\);"),
     "commit": re.compile(r"\bcopy_commit\(\);"),
 }
-_ACCESS = re.compile(r"\b(?:load_global|store|copy_async|ldmatrix|mma|set_bits|get_bits)_?\w*|\]\s*=")
+_ACCESS = re.compile(
+    r"\b(?:load_global|store|copy_async|ldmatrix|mma|set_bits|get_bits)_?\w*|\]\s*="
+)
 _NUMBER = re.compile(r"(?<![\w.<])(\d+)(?![\w.>])")
 
 
@@ -54,4 +56,6 @@ def index_faults(text: str, count: int, seed: int = 0) -> list[Fault]:
 
 def _changed(text: str, kind: str, start: int, end: int, new: str) -> Fault:
     number = text[:start].count("\n") + 1
-    return Fault(kind, number, text.splitlines()[number - 1].strip(), text[:start] + new + text[end:])
+    return Fault(
+        kind, number, text.splitlines()[number - 1].strip(), text[:start] + new + text[end:]
+    )

@@ -11,7 +11,7 @@ ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0910": (
         "A definition on the command line cannot be read",
         "`-D NAME=VALUE` fixes a dim or a const. The name is a plain name and the value a number, "
-        "True, False or a dtype.\n\n"
+        "True, False or a dtype. `--dim` gives a size that fits in memory.\n\n"
         "Wrong:  -D K=4k\n"
         "Right:  -D K=4096    -D W=i6",
     ),

@@ -1,0 +1,68 @@
+"""What a program gives to each of its kernels, as expressions over the program's own dims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dslc.compiler.artifact import Json
+from dslc.compiler.diagnostics import error
+from dslc.compiler.dtypes import storage_dtype
+from dslc.compiler.ir import Call, Kernel, Memory, Program
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.manifest import expression_text
+
+
+def call_arguments(program: Program, call: Call) -> dict[str, Json]:
+    """Tensors by name, dims and scalars as texts; DSL0590 for a dim that no argument binds."""
+    tensors: dict[str, str] = {}
+    scalars: dict[str, str] = {}
+    bound: dict[ex.Var, ex.Expr] = {}
+    for param, given in zip(call.kernel.params, call.args, strict=True):
+        if isinstance(param, Memory):
+            assert isinstance(given, Memory)
+            tensors[param.name] = given.name
+            _bind(call.kernel, _shape(call.kernel, param), _shape(program, given), bound)
+            if param.strides is not None:
+                _bind(call.kernel, param.strides, _strides(given), bound)
+        else:
+            assert not isinstance(given, Memory)
+            scalars[param.name] = expression_text(given)
+    for dim in call.kernel.dims:
+        if dim not in bound:
+            text = f"no argument of {call.kernel.name} gives its dim {dim.name}"
+            raise error(
+                "DSL0590", text, call.loc, hint="fix it with -D, or add a parameter that has it"
+            )
+    dims = {d.name: expression_text(bound[d]) for d in call.kernel.dims}
+    return {"tensors": tensors, "dims": dims, "scalars": scalars}
+
+
+def bytes_of(memory: Memory) -> str:
+    """The size of a buffer: codes of low bits take a byte each."""
+    factors = [f"({expression_text(e)})" for e in memory.shape]
+    return " * ".join([*factors, str(storage_dtype(memory.dtype).itemsize)])
+
+
+def _shape(owner: Kernel | Program, memory: Memory) -> Sequence[ex.Expr]:
+    """The shape that the caller knows, where the memory is bytes by now."""
+    return next((p.shape for p in owner.packed if p.name == memory.name), memory.shape)
+
+
+def _strides(memory: Memory) -> Sequence[ex.Expr]:
+    if memory.strides is not None:
+        return memory.strides
+    strides: list[ex.Expr] = [ex.index(1)]
+    for extent in reversed(memory.shape[1:]):
+        strides.insert(0, ex.Binary("mul", extent, strides[0], extent.dtype))
+    return strides
+
+
+def _bind(
+    kernel: Kernel,
+    wanted: Sequence[ex.Expr],
+    given: Sequence[ex.Expr],
+    bound: dict[ex.Var, ex.Expr],
+) -> None:
+    for expr, value in zip(wanted, given, strict=False):
+        if isinstance(expr, ex.Var) and expr in kernel.dims:
+            bound.setdefault(expr, value)
