@@ -12,7 +12,7 @@ from dslc.compiler.ir import Kernel, Role
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.printer import print_program
 from dslc.runtime.cuda_emulator import EmulationError, compiler
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from strategies import random_ir
 
@@ -37,7 +37,7 @@ def with_barriers(body: Sequence[ins.Stmt]) -> tuple[ins.Stmt, ...]:
 
 
 @given(random_ir.kernels(), st.integers(0, 99))
-@settings(deadline=None, max_examples=300, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=150, phases=(Phase.explicit, Phase.reuse, Phase.generate), suppress_health_check=list(HealthCheck))
 def test_the_text_means_what_the_kernel_means(kernel: Kernel, seed: int) -> None:
     kernel = replace(kernel, body=with_barriers(kernel.body))
     args = random_ir.inputs(kernel, seed)
