@@ -80,7 +80,8 @@ def translate(text: str, entry: str) -> str:
         if found := re.search(rf"\b{word}\b[^\n]*", code):
             line = code[: found.start()].count("\n") + 1
             raise EmulationError(f"line {line} is CUDA that the emulator does not know: {found[0]}")
-    launch = f'extern "C" void emu_launch(void** arguments) {{ emu_call(emu_kernel_{entry}, arguments); }}\n'
+    call = f"emu_call(emu_kernel_{entry}, arguments);"
+    launch = f'extern "C" void emu_launch(void** arguments) {{ {call} }}\n'
     return f'#include "ptx.h"\n#line 1 "kernel.cu"\n{code}\n{launch}'
 
 
