@@ -9,12 +9,12 @@ which go to memory as the u8 tile
 so that each thread loads n2 words of n1 bytes and neighbours load neighbouring words. A `view` then
 makes the bytes the low-bit tile again at no cost. Threads that hold copies read the same bytes.
 
-*Lanes.* A GPU computes on words of 32 bits that hold two halves or four bytes. With `lanes` = 2
-the bits of a thread's first half of elements go to the lower halves of its words and those of the
-second half to the upper ones; with 4 each quarter goes to a byte. One mask then takes two (four)
-elements at once to where they are computed on. `interleaved` gives the order of elements in which
-those that one word of results holds lie so. A thread's bytes are brought in the order of the view
-by a conversion between register layouts, which generators carry out on paper.
+*Lanes.* A GPU computes on words of 32 bits that hold two halves or four bytes. With `lanes` = 2 the
+bits of a thread's first half of elements go to the lower halves of its words and those of the second
+half to the upper ones; with 4 each quarter goes to a byte. One mask then takes two (four) elements at
+once to where they are computed on. `interleaved` gives the order of elements in which those that one
+word of results holds lie so. A thread's bytes are brought in the order of the view by a conversion
+between register layouts, which generators carry out on paper.
 """
 
 from __future__ import annotations
@@ -144,8 +144,8 @@ def storage_for(
     return PackedStorage(bits, signed, tuple(tile), shaped, lanes)
 
 
-# How many results of one shift, for codes of these widths, are still in the low bits of a half.
-_CLASSES = {1: 4, 2: 2, 4: 2}
+# For codes of these widths, at how many places in the low 11 bits of a half storage in lanes has them.
+CLASSES = {1: 4, 2: 2, 4: 2}
 _FRAGMENT = 4  # registers of a lane in the larger operand of a matrix instruction
 
 
@@ -163,7 +163,7 @@ def interleaved(layout: Layout, bits: int, lanes: int) -> Layout | None:
     if parts is None:
         return None
     words, lane = parts
-    classes = _CLASSES.get(bits, 1) if lanes == 2 else 1
+    classes = CLASSES.get(bits, 1) if lanes == 2 else 1
     if classes > 1 and (found := split_modes(words, _FRAGMENT)) is not None:
         above, register = found
         if size_of(above) % classes == 0 and (dealt := split_modes(above, classes)) is not None:

@@ -95,9 +95,9 @@ class CudaExecutable:
     def __init__(self, artifact: Artifact) -> None:
         self.kernel = CudaKernel(artifact)
 
-    def launch(self, args: Mapping[str, Argument]) -> None:
+    def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
         """Enqueue it; with arrays of the host, wait for it."""
-        self.kernel.launch(args, _stream())
+        self.kernel.launch(args, _stream(), dims)
 
     def short_call(self, arguments: Sequence[object]) -> ShortCall | None:
         """The short way of torch tensors."""

@@ -24,8 +24,11 @@ False where they are not like those that it was made for: nothing has happened t
 class Executable(Protocol):
     """A kernel that is ready to run."""
 
-    def launch(self, args: Mapping[str, Argument]) -> None:
-        """Run it once over arguments by parameter name; outputs are written in place."""
+    def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
+        """Run it once over arguments by parameter name; outputs are written in place.
+
+        `dims` are those that the caller stated or gave by codes that are packed by now.
+        """
 
     def short_call(self, arguments: Sequence[object]) -> ShortCall | None:
         """A short way for calls like one that was launched, with the arguments as they were passed."""
@@ -125,7 +128,7 @@ class InterpretedProgram:
     def __init__(self, program: TileProgram) -> None:
         self._program = program
 
-    def launch(self, args: Mapping[str, Argument]) -> None:
+    def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
         """Run every turn of the grid."""
         from dslc.compiler.interpreter import Options, run
 

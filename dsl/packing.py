@@ -32,11 +32,17 @@ def pack(parameter: Parameter, stored: Param, codes: object) -> Array:
 
 
 def as_stored(
-    parameter: Parameter, stored: Param, array: Array, sizes: Callable[[], Mapping[str, int]]
+    parameter: Parameter,
+    stored: Param,
+    array: Array,
+    sizes: Callable[[], Mapping[str, int]],
+    *,
+    rows: bool = False,
 ) -> Array:
     """A call's argument as the kernel takes it: codes are packed where it wants bytes in tiles.
 
-    A kernel takes both forms of a `packed row` parameter, and of one axis only it can tell them apart.
+    The interpreter takes both forms of a `packed row` parameter, and of one axis only it can tell them
+    apart; other machines take bytes, and `rows` packs codes for them.
     The shape of codes in tiles is checked here against the dims that `sizes` gives: the tiles hide it.
     """
     scheme = None if stored.packed is None else stored.packed["scheme"]
@@ -45,7 +51,7 @@ def as_stored(
         if scheme == "tiles" and array.ndim != parameter.rank + 1:
             raise _wrong_shape(parameter, array, str(parameter), "DSL0751")
         return array
-    if scheme == "tiles":
+    if scheme == "tiles" or (rows and scheme == "row" and not parameter.is_written):
         _check_extents(parameter, stored, array, sizes())
         return pack(parameter, stored, array)
     name = parameter.name

@@ -103,11 +103,16 @@ class Specialization:
             return {**known_dims(self.parameters, ready), **self.fixed}
 
         stored = {
-            p.name: as_stored(p, s, array, sizes)
+            p.name: as_stored(p, s, array, sizes, rows=self._machine.target.family != "interp")
             for p, s in self._low_bit
             if isinstance(array := ready[p.name], np.ndarray)
         }
-        self._executable.launch({**ready, **stored} if stored else ready)
+        if not stored:
+            self._executable.launch(ready, stated)
+            return
+        names = {d for p in self.parameters for d in p.dims or ()}
+        dims = {d: v for d, v in sizes().items() if d in names and d.isidentifier()}
+        self._executable.launch({**ready, **stored}, {**dims, **stated})
 
     def short_call(self, arguments: Mapping[str, object]) -> ShortCall | None:
         """A short way for calls with arguments like these, as they were passed, by parameter."""

@@ -170,9 +170,9 @@ def test_nothing_is_copied_on_the_way(lib, monkeypatch):
     seen = {}
     launch = dslc.machines.InterpretedProgram.launch
 
-    def spy(self, args):
+    def spy(self, args, dims):
         seen.update(args)
-        launch(self, args)
+        launch(self, args, dims)
 
     monkeypatch.setattr(dslc.machines.InterpretedProgram, "launch", spy)
     big = np.zeros((10, 14), np.float32)

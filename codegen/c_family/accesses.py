@@ -13,6 +13,7 @@ from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import Chunks, add, chunks, fastest_run, loops
 from dslc.codegen.c_family.registers import Tile, decode
+from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.dtypes import INDEX, DType, Kind
 from dslc.compiler.ir import Memory, Place, Region
 from dslc.compiler.ir import expr as ex
@@ -112,9 +113,22 @@ def access(e: Emission, region: Region, layout: Layout, width: int | None = None
     return Access(e, region, layout, found, chunks(layout, found, e.out))
 
 
+def is_row(memory: Memory) -> bool:
+    """Whether elements lie bit beside bit, so that each is taken out of its bytes."""
+    return memory.packed == "row" and memory.dtype.bits < 8
+
+
+def refuse_row(memory: Memory) -> None:
+    """DSL0590 where threads would share the bytes that they write, or addresses are by the byte."""
+    if is_row(memory):
+        raise unsupported(f"this access of {memory.name}, whose elements share bytes")
+
+
 def vector_width(e: Emission, region: Region, layout: Layout) -> int:
     """How many elements one access may move."""
     memory = region.memory
+    if is_row(memory):
+        return 1
     last = region.axes[-1] if region.axes else None
     if last is None or last.dropped or last.step != 1:
         return 1
@@ -177,8 +191,13 @@ def load(e: Emission, s: ins.Load) -> None:
 
 
 def _load_chunk(e: Emission, found: Access, tile: Tile) -> None:
-    source = f"{pointer(e, found.memory)} + {found.address()}"
-    move(e, tile, found.runs.element, found.width, source, found.memory.dtype)
+    memory = found.memory
+    if is_row(memory):
+        raw = f"load_row<{memory.dtype.bits}>({pointer(e, memory)}, {found.address()})"
+        e.out.line(set_code(tile, found.runs.element, raw, memory.dtype))
+        return
+    source = f"{pointer(e, memory)} + {found.address()}"
+    move(e, tile, found.runs.element, found.width, source, memory.dtype)
 
 
 def move(e: Emission, tile: Tile, element: str, width: int, source: str, dtype: DType) -> None:
@@ -208,10 +227,11 @@ def set_code(tile: Tile, i: str, raw: str, dtype: DType) -> str:
 
 def store(e: Emission, s: ins.Store) -> None:
     """A tile to global or shared memory."""
+    refuse_row(s.region.memory)
     tile = e.tile(s.x)
     found = access(e, s.region, tile.layout)
     once = first_copy(tile.layout)
-    with loops(e.out, found.runs):
+    with e.exchanging(found.memory), loops(e.out, found.runs):
         inside = " && ".join(p for p in (once, found.inside()) if p)
         if inside:
             with e.out.block(f"if ({inside})"):

@@ -20,7 +20,7 @@ def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
     if counts:  # a counter orders what the block wrote before and reads after
         e.out.line("__threadfence();")
         e.barrier()
-    with loops(e.out, found.runs):
+    with e.exchanging(found.memory), loops(e.out, found.runs):
         inside = " && ".join(p for p in (once, found.inside()) if p) or "true"
         with e.out.block(f"if ({inside})"):
             to = f"{pointer(e, found.memory)} + {found.address()}"

@@ -48,7 +48,7 @@ def bits_of(tile: Tile) -> Bits:
 
 
 def runs(at: Positions) -> list[tuple[int, int, int]]:
-    """An element's bits as runs of neighbours in one word: the first bit, where it is, how many."""
+    """An element's bits in runs of neighbours of a word: (its first bit, where it is, how many)."""
     found: list[tuple[int, int, int]] = []
     for bit, place in enumerate(int(p) for p in at):
         if found:

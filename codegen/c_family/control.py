@@ -88,6 +88,7 @@ def _share(e: Emission, result: Value | ex.Var, inner: Value | ex.Var) -> None:
 
 def for_loop(e: Emission, s: ins.For) -> None:
     """A counted loop with what it carries."""
+    frame = e.enter(s)
     _open(e, [(c.inner, c.init) for c in s.carried])
     start, stop, step = (e.scalar(x) for x in (s.start, s.stop, s.step))
     wide = e.is_wide(s.start)
@@ -103,6 +104,7 @@ def for_loop(e: Emission, s: ins.For) -> None:
         e.body(s.body)
         _assign(e, [(c.inner, c.yielded) for c in s.carried])
     e.facts = outside
+    e.leave(frame)
     for c in s.carried:
         _share(e, c.result, c.inner)
         e.facts.assume_invariant(c, s.body, after=True)

@@ -6,11 +6,12 @@ from dslc.codegen.c_family import scalars
 from dslc.codegen.c_family.ctypes_of import is_packed
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
-from dslc.codegen.c_family.registers import Tile
+from dslc.codegen.c_family.registers import Tile, encode
 from dslc.compiler.dtypes import limits
 from dslc.compiler.ir import instructions as ins
 
-_PAIRS = {"add": "add", "sub": "sub", "mul": "mul"}
+_PAIRS = frozenset({"add", "sub", "mul", "min", "max"})
+_SIGNS = {"neg": "{} ^ 0x80008000u", "abs": "{} & 0x7fff7fffu"}
 _PAIRED = ("f16", "bf16")
 
 
@@ -40,6 +41,11 @@ def arange(e: Emission, s: ins.Arange) -> None:
 def unary(e: Emission, s: ins.Unary) -> None:
     """out = op(x)."""
     x = e.tile(s.x)
+    if s.op in _SIGNS and x.dtype.name in _PAIRED:
+        tile = e.new(s.out, zero=False)
+        with e.out.loop("i", tile.words):
+            e.out.line(f"{tile.name}[i] = {_SIGNS[s.op].format(f'{x.name}[i]')};")
+        return
     tile = e.new(s.out)
     with e.out.loop("i", tile.count):
         e.out.line(tile.write("i", scalars.unary(s.op, x.read("i"), x.dtype)))
@@ -48,12 +54,13 @@ def unary(e: Emission, s: ins.Unary) -> None:
 def binary(e: Emission, s: ins.Binary) -> None:
     """out = op(x, y)."""
     x, y = e.tile(s.x), e.tile(s.y)
-    tile = e.new(s.out)
     if s.op in _PAIRS and x.dtype.name in _PAIRED:
+        tile = e.new(s.out, zero=False)
         with e.out.loop("i", tile.words):
-            call = f"{_PAIRS[s.op]}_{x.dtype.name}x2({x.name}[i], {y.name}[i])"
+            call = f"{s.op}_{x.dtype.name}x2({x.name}[i], {y.name}[i])"
             e.out.line(f"{tile.name}[i] = {call};")
         return
+    tile = e.new(s.out)
     with e.out.loop("i", tile.count):
         text = scalars.binary(s.op, x.read("i"), y.read("i"), x.dtype)
         e.out.line(tile.write("i", text))
@@ -77,6 +84,12 @@ def fma(e: Emission, s: ins.Fma) -> None:
 def where(e: Emission, s: ins.Where) -> None:
     """out = x where condition, else y."""
     c, x, y = e.tile(s.condition), e.tile(s.x), e.tile(s.y)
+    if x.dtype.bits == 16 and x.count % 2 == 0:
+        tile = e.new(s.out, zero=False)
+        with e.out.loop("i", tile.words):
+            both = f"{c.name}[2 * i], {c.name}[2 * i + 1], {x.name}[i], {y.name}[i]"
+            e.out.line(f"{tile.name}[i] = select_halves({both});")
+        return
     tile = e.new(s.out)
     with e.out.loop("i", tile.count):
         e.out.line(tile.write("i", f"{c.read('i')} ? {x.read('i')} : {y.read('i')}"))
@@ -90,6 +103,12 @@ def cast(e: Emission, s: ins.Cast) -> None:
         low, high = (_converted(x, tile, f"2 * i{plus}") for plus in ("", " + 1"))
         with e.out.loop("i", tile.words):
             e.out.line(f"{tile.name}[i] = pack_{tile.dtype.name}({low}, {high});")
+        return
+    if tile.dtype.bits == 8 and is_packed(tile.dtype) and tile.count % 4 == 0:
+        convert = _saturated if s.saturate else _converted
+        codes = [encode(convert(x, tile, f"4 * i + {k}"), tile.dtype) for k in range(4)]
+        with e.out.loop("i", tile.words):
+            e.out.line(f"{tile.name}[i] = join_bytes({', '.join(codes)});")
         return
     with e.out.loop("i", tile.count):
         text = _converted(x, tile, "i")
@@ -107,7 +126,7 @@ def _saturated(x: Tile, to: Tile, i: str) -> str:
         return scalars.convert(x.read(i), x.dtype, to.dtype, saturate=True)
     most = scalars.float_literal(limits(to.dtype).greatest)
     text = scalars.convert(x.read(i), x.dtype, to.dtype)
-    return f"fminf(fmaxf({text}, -{most}), {most})" if to.dtype.bits <= 32 else text
+    return f"clampf({text}, {most})" if to.dtype.bits <= 32 else text
 
 
 def view(e: Emission, s: ins.View) -> None:

@@ -18,20 +18,42 @@ from dslc.codegen.c_family.registers import Tile, tile_of
 from dslc.codegen.c_family.scalars import Scalars, not_negative
 from dslc.codegen.c_family.writer import Writer
 from dslc.compiler.diagnostics import error
-from dslc.compiler.dtypes import Kind
-from dslc.compiler.ir import Kernel, Memory, Value
+from dslc.compiler.dtypes import DType, Kind
+from dslc.compiler.ir import Kernel, Memory, Place, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.passes.facts import Facts, kernel_facts
 
 # What reads the bits of its operand where they lie.
-_READ_BITS = (ins.View, ins.ConvertLayout, ins.Cast)
+_READ_BITS = (
+    ins.View, ins.ConvertLayout, ins.Cast, ins.Broadcast, ins.Reshape, ins.Transpose, ins.Extract,
+    ins.Repeat,
+)  # fmt: skip
 
 Emitter = Callable[["Emission", Any], None]
 
 # What emitters call their counters, partners in a reduction, and areas without asking for a name.
 _OWN = ("i", "j", "other", "other_at", "line", "tid", "turn", "shared", "scratch")
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A cast that is not carried out yet: bits of a narrow dtype. `emit` makes it a plain tile."""
+
+    bits: Bits
+    dtype: DType
+    emit: Callable[[Emission, Value, Late], Tile]
+
+
+@dataclass(slots=True)
+class Frame:
+    """A loop whose body is being emitted: what its instructions want done before and after it."""
+
+    loop: ins.For
+    start: int  # the line before which it begins
+    sums: dict[object, str] = field(default_factory=dict)  # registers that live through it
+    after: list[Callable[[], None]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -46,11 +68,13 @@ class Emission:
     out: Writer = field(default_factory=lambda: Writer(1))
     tiles: dict[Value, Tile] = field(default_factory=dict)
     bits: dict[Value, Bits] = field(default_factory=dict)  # of tiles that no registers hold
+    late: dict[Value, Late] = field(default_factory=dict)  # casts that their reader carries out
     readers: dict[Value, list[ins.Stmt]] = field(default_factory=dict)
     variables: dict[ex.Var, str] = field(default_factory=dict)
     wide: set[ex.Var] = field(default_factory=set)
     memories: dict[Memory, str] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
+    frames: list[Frame] = field(default_factory=list)
     scratch_bytes: int = 0
     scratch_read: bool = False  # whether threads may still read it
     scratch_uses: int = 0
@@ -101,6 +125,8 @@ class Emission:
 
     def tile(self, value: Value) -> Tile:
         """The registers of a value that was emitted; bits that lie elsewhere are collected here."""
+        if value in self.late:
+            return self.late[value].emit(self, value, self.late[value])
         bits = self.bits.get(value)
         if bits is None:
             return self.tiles[value]
@@ -158,12 +184,43 @@ class Emission:
                 )
             emitter(self, statement)
 
+    def enter(self, loop: ins.For) -> Frame:
+        """A loop begins here."""
+        self.frames.append(Frame(loop, len(self.out.lines)))
+        return self.frames[-1]
+
+    def leave(self, frame: Frame) -> None:
+        """It has ended."""
+        assert self.frames.pop() is frame
+        for statement in frame.after:
+            statement()
+
+    def before_loop(self, line: str) -> None:
+        """A line before the innermost loop."""
+        self.out.insert(self.frames[-1].start, line)
+
     # Shared memory
 
     def barrier(self) -> None:
         """A barrier of the block, after which nobody reads scratch any longer."""
         self.out.line("__syncthreads();")
         self.scratch_read = False
+
+    @contextmanager
+    def exchanging(self, memory: Memory) -> Iterator[None]:
+        """A write to a buffer that other threads may read: barriers before and after.
+
+        A kernel that has barriers of its own says itself where they stand.
+        """
+        shared = memory.place is Place.SHARED and not self._has_barriers()
+        if shared:
+            self.out.line("__syncthreads();")
+        yield
+        if shared:
+            self.out.line("__syncthreads();")
+
+    def _has_barriers(self) -> bool:
+        return any(isinstance(s, ins.Sync | ins.CopyAsync) for s in walk(self.kernel.body))
 
     def scratch(self, size: int) -> str:
         """Bytes of shared memory for one instruction, which may write them at once.

@@ -6,7 +6,9 @@ import numpy as np
 from dslc.codegen.c_family.accesses import (
     code,
     first_copy,
+    is_row,
     pointer,
+    refuse_row,
     set_code,
     strides,
     tile_axis,
@@ -77,7 +79,10 @@ def gather(e: Emission, s: ins.Gather) -> None:
         where, inside = _gather_address(
             e, s.region, tile, at, ids.read(found.element), s.axis, s.ids.type.rank
         )
-        raw = f"({pointer(e, s.region.memory)})[{where}]"
+        memory = s.region.memory
+        raw = f"({pointer(e, memory)})[{where}]"
+        if is_row(memory):
+            raw = f"load_row<{memory.dtype.bits}>({pointer(e, memory)}, {where})"
         e.out.line(
             f"if ({inside}) {{ {set_code(tile, found.element, raw, s.region.memory.dtype)} }}"
         )
@@ -85,11 +90,12 @@ def gather(e: Emission, s: ins.Gather) -> None:
 
 def scatter(e: Emission, s: ins.Scatter) -> None:
     """The inverse of a gather."""
+    refuse_row(s.region.memory)
     ids = _ids_tile(e, s.ids, s.x.type.shape, s.axis, s.x)
     tile = e.tile(s.x)
     found = chunks(tile.layout, 1, e.out)
     once = first_copy(tile.layout)
-    with loops(e.out, found):
+    with e.exchanging(s.region.memory), loops(e.out, found):
         at = [
             add(e.bases.base(tile.layout, a), found.offset(a)) or "0"
             for a in range(tile.layout.rank)

@@ -36,6 +36,10 @@ class Tile:
         ctype = "unsigned" if is_packed(self.dtype) else element_type(self.dtype)
         return f"{ctype} {self.name}[{self.words}]"
 
+    def renamed(self, name: str) -> Tile:
+        """Registers of the same kind under another name."""
+        return Tile(name, self.dtype, self.layout)
+
     def read(self, i: str) -> str:
         """Element i, in its element type."""
         return read(self.name, self.dtype, i)

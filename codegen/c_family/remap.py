@@ -8,6 +8,7 @@ whichever thread it is, registers are renamed; else the operand goes through sha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -56,18 +57,42 @@ def registers(to: Layout, source: Layout, wanted: Indices) -> list[int] | None:
 
 def move(e: Emission, out: Value, x: Tile, source: Source) -> None:
     """Define `out`, whose element I is element source(I) of x."""
-    assert out.type.layout is not None
-    to = out.type.layout
-    indices = to.table().reshape(to.threads * to.locals, to.rank)
-    wanted_rows = source(indices)
-    shape = x.layout.shape
-    strides = np.array([prod(shape[k + 1 :]) for k in range(len(shape))], dtype=np.int64)
-    wanted = (wanted_rows * strides).sum(axis=-1).reshape(to.threads, to.locals)
-    picks = registers(to, x.layout, wanted)
+    wanted = _wanted(out, x.layout, source)
+    picks = registers(_laid(out), x.layout, wanted)
     if picks is not None:
         _rename(e, out, x, picks)
     else:
         _through_shared(e, out, x, wanted)
+
+
+def move_value(e: Emission, out: Value, x: Value, source: Source) -> None:
+    """The same of a value. Narrow elements that stay in their thread are read where they lie; those
+    whose cast is yet to come are cast by the reader of `out`.
+    """
+    late, dtype = e.late.get(x), x.type.dtype
+    if late is not None or (dtype.bits <= 8 and is_packed(dtype)):
+        picks = registers(_laid(out), _laid(x), _wanted(out, _laid(x), source))
+        if picks is not None and late is not None:
+            e.late[out] = replace(late, bits=late.bits.picked(picks))
+            return
+        if picks is not None:
+            e.defer(out, e.bits_of(x).picked(picks))
+            return
+    move(e, out, e.tile(x), source)
+
+
+def _wanted(out: Value, x: Layout, source: Source) -> Indices:
+    """The row-major numbers in x of the result's elements: [threads, locals]."""
+    to = _laid(out)
+    indices = to.table().reshape(to.threads * to.locals, to.rank)
+    strides = np.array([prod(x.shape[k + 1 :]) for k in range(x.rank)], dtype=np.int64)
+    wanted: Indices = (source(indices) * strides).sum(axis=-1)
+    return wanted.reshape(to.threads, to.locals)
+
+
+def _laid(x: Value) -> Layout:
+    assert x.type.layout is not None
+    return x.type.layout
 
 
 def _rename(e: Emission, out: Value, x: Tile, picks: list[int]) -> None:
@@ -237,13 +262,13 @@ def broadcast(e: Emission, s: ins.Broadcast) -> None:
     shape = s.x.type.shape
     skip = s.out.type.rank - len(shape)
     ones = np.array([1 if n == 1 else 0 for n in shape], dtype=np.int64)
-    move(e, s.out, e.tile(s.x), lambda i: i[:, skip:] * (1 - ones))
+    move_value(e, s.out, s.x, lambda i: i[:, skip:] * (1 - ones))
 
 
 def reshape(e: Emission, s: ins.Reshape) -> None:
     """The same row-major numbers."""
     to, shape = s.out.type.shape, s.x.type.shape
-    move(e, s.out, e.tile(s.x), lambda i: _unravel(_ravel(i, to), shape))
+    move_value(e, s.out, s.x, lambda i: _unravel(_ravel(i, to), shape))
 
 
 def _ravel(rows: Indices, shape: tuple[int, ...]) -> Indices:
@@ -260,7 +285,7 @@ def _unravel(numbers: Indices, shape: tuple[int, ...]) -> Indices:
 def transpose(e: Emission, s: ins.Transpose) -> None:
     """Axes in another order."""
     back = np.argsort(s.axes)
-    move(e, s.out, e.tile(s.x), lambda i: i[:, back])
+    move_value(e, s.out, s.x, lambda i: i[:, back])
 
 
 def extract(e: Emission, s: ins.Extract) -> None:
@@ -273,7 +298,7 @@ def extract(e: Emission, s: ins.Extract) -> None:
             rows[:, axis] += i[:, place] * s.steps[axis]
         return rows
 
-    move(e, s.out, e.tile(s.x), source)
+    move_value(e, s.out, s.x, source)
 
 
 def repeat(e: Emission, s: ins.Repeat) -> None:
@@ -284,18 +309,12 @@ def repeat(e: Emission, s: ins.Repeat) -> None:
         rows[:, s.axis] //= s.times
         return rows
 
-    move(e, s.out, e.tile(s.x), source)
+    move_value(e, s.out, s.x, source)
 
 
 def convert_layout(e: Emission, s: ins.ConvertLayout) -> None:
-    """The same elements elsewhere; narrow ones that stay in their thread are read where they lie."""
-    dtype, to, source = s.x.type.dtype, s.out.type.layout, s.x.type.layout
-    if dtype.bits <= 8 and is_packed(dtype) and to is not None and source is not None:
-        picks = registers(to, source, flat(to))
-        if picks is not None:
-            e.defer(s.out, e.bits_of(s.x).picked(picks))
-            return
-    move(e, s.out, e.tile(s.x), lambda i: i)
+    """The same elements elsewhere."""
+    move_value(e, s.out, s.x, lambda i: i)
 
 
 EMITTERS: dict[type, Emitter] = {

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 Table = NDArray[np.int64]
 
 
-def linear_loops(out: Writer, table: Table) -> Iterator[list[str]]:
+def linear_loops(out: Writer, table: Table | list[list[int]]) -> Iterator[list[str]]:
     """Walk the rows of a table of numbers in order, giving its columns as C expressions.
 
     Runs of rows whose numbers grow alike become loops, and so do runs of such loops; each time the
     caller is given the columns, it writes the statement (in the innermost loop).
     """
     levels: list[tuple[str, int, Table]] = []
-    heads = table
+    heads = np.asarray(table)
     while len(heads) > 1 and (size := _regular(heads)) > 1:
         levels.append((out.name("i"), size, heads[1] - heads[0]))
         heads = heads[::size]

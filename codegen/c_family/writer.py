@@ -67,6 +67,10 @@ class Writer:
         """Add one line."""
         self.lines.append("  " * self._indent + text if text else "")
 
+    def insert(self, at: int, text: str) -> None:
+        """Add a line before line number `at`, one level further out than here."""
+        self.lines.insert(at, "  " * (self._indent - 1) + text)
+
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
         """`head {`, the lines inside, `}`."""

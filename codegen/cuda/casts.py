@@ -1,37 +1,21 @@
-"""Casts of codes of 1 to 8 bits to the operands of the tensor cores, a word of results at a time.
+"""Cast: a word of results at a time where a rule makes it, in loops over the source's words.
 
-To a 16-bit float, whose mantissa has Y bits (10 in f16, 7 in bf16):
-
-- an integer code c of B <= Y bits becomes the mantissa of a power of two, 2^(Y-t) + c with c at bit t
-  (wherever it lies already, if that is low enough), and one subtraction leaves c: exact, as all three
-  numbers are on the grid. The sign bit of two's complement is inverted on the way, which adds 2^(B-1).
-- a wider integer (8 bits to bf16) is two such fields, joined by one FMA;
-- a float's exponent and mantissa are moved to the place of the result's, its sign to the top, and a
-  multiplication by a power of two mends the bias: exact, subnormals included. Codes of infinity and
-  NaN have their exponent filled with ones.
-
-To an integer of 8 bits, codes are spread over bytes and their signs extended.
-
-Each step is one LOP3, shift, byte permutation or packed 16-bit instruction for a word of results. What
-has no such way (a target that cannot hold the values, an odd count) takes the general cast.
+What no rule makes (a target that cannot hold the values, an odd count) takes the general cast. A cast
+that one product alone reads is left to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
 from dslc.codegen.c_family import elementwise
 from dslc.codegen.c_family.bits import Bits, Positions
-from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.emission import Emission, Emitter, Late
+from dslc.codegen.c_family.registers import Tile, tile_of
 from dslc.codegen.c_family.writer import Writer
-from dslc.codegen.cuda.extraction import Piece, Words, hexadecimal, pieces
-from dslc.compiler.dtypes import DType, Kind, limits
-from dslc.compiler.dtypes.formats import magnitudes
+from dslc.codegen.cuda.cast_rules import Rule, rule_for
+from dslc.codegen.cuda.extraction import Words
+from dslc.codegen.cuda.scaled_rules import scaled_rule_for
+from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
-
-# a word of results from the bits of its elements [lanes, bits]
-Rule = Callable[[Words, Positions], str]
 
 
 def cast(e: Emission, s: ins.Cast) -> None:
@@ -44,8 +28,36 @@ def cast(e: Emission, s: ins.Cast) -> None:
         elementwise.cast(e, s)
         return
     bits = e.bits_of(s.x)
+    if scaled_rule_for(dtype, to, 1) is not None and _feeds_one_product(e, s.out):
+        e.late[s.out] = Late(bits, dtype, _exactly)
+        return
     tile = e.new(s.out, zero=False)
     emit_words(e.out, bits, tile.name, lanes, rule)
+
+
+def _exactly(e: Emission, value: Value, late: Late) -> Tile:
+    """The tile of a cast that no product took over."""
+    to = value.type.dtype
+    rule = rule_for(late.dtype, to)
+    assert rule is not None
+    tile = tile_of(value, e.out.name(value.name or "t"))
+    e.out.line(f"{tile.declaration};")
+    emit_words(e.out, late.bits, tile.name, 32 // to.bits, rule)
+    return tile
+
+
+def _feeds_one_product(e: Emission, value: Value) -> bool:
+    """Whether one Dot on the matrix units is all that reads a tile, or what only renames it."""
+    readers = e.readers.get(value, [])
+    if len(readers) != 1:
+        return False
+    match readers[0]:
+        case ins.Dot(a=a, b=b, atom=atom):
+            return atom is not None and (a is value) != (b is value)
+        case ins.Reshape() | ins.Transpose() | ins.ConvertLayout() as move:
+            out = move.out
+            return _feeds_one_product(e, out)
+    return False
 
 
 def emit_words(out: Writer, bits: Bits, name: str, lanes: int, rule: Rule) -> None:
@@ -67,6 +79,8 @@ def emit_words(out: Writer, bits: Bits, name: str, lanes: int, rule: Rule) -> No
 
 
 def _sum(var: str, factor: int, offset: int) -> str:
+    if factor == 0:
+        return str(offset)
     product = var if factor == 1 else f"{var} * {factor}"
     return f"{product} + {offset}" if offset else product
 
@@ -79,162 +93,6 @@ def _period(grouped: Positions) -> tuple[int, int]:
         if step % 32 == 0 and step > 0 and (grouped[length:] - grouped[:-length] == step).all():
             return length, step // 32
     return count, 0
-
-
-def rule_for(dtype: DType, to: DType) -> Rule | None:
-    """How a word of a target dtype is made, or None where there is no way by words."""
-    if dtype.bits > 8 or dtype.kind in (Kind.BOOL, Kind.SCALE):
-        return None
-    if to.name in ("f16", "bf16"):
-        if dtype.is_integer:
-            return _from_integer(dtype, to)
-        return _from_float(dtype, to) if holds(dtype, to) else None
-    if to.name in ("i8", "u8") and dtype.is_integer and dtype.bits < 8:
-        return _to_bytes(dtype)
-    return None
-
-
-def holds(dtype: DType, to: DType) -> bool:
-    """Whether a float's numbers all are numbers of a wider one with as many exponent bits or more."""
-    fits = limits(dtype).greatest <= limits(to).greatest
-    return fits and dtype.exponent <= to.exponent and dtype.mantissa <= to.mantissa
-
-
-# Integers
-
-
-def _from_integer(dtype: DType, to: DType) -> Rule:
-    bits, signed = dtype.bits, dtype.kind is Kind.INT
-    if bits > to.mantissa:
-        return _in_two_fields(dtype, to)
-
-    def rule(words: Words, at: Positions) -> str:
-        if bits == 8 and _in_bytes(at):
-            return _by_bytes(words, at, to, signed)
-        found = pieces(at, 16)
-        place = words.place(found, range(to.mantissa - bits + 1))
-        text = _with_power(words, found, place, to, bits if signed else 0)
-        power = 2.0 ** (to.mantissa - place)
-        return f"sub_{to.name}x2({text}, {pair(power + (2 ** (bits - 1) if signed else 0), to)})"
-
-    return rule
-
-
-def _with_power(words: Words, found: tuple[Piece, ...], place: int, to: DType, signed: int) -> str:
-    """2^(Y - place) plus the field at `place`, whose bit number `signed` - 1 is inverted."""
-    power = number(2.0 ** (to.mantissa - place), to)
-    sign = 1 << (place + signed - 1) if signed else 0
-    return words.field(found, place, 16, hexadecimal((power | sign) * 0x10001))
-
-
-def _in_bytes(at: Positions) -> bool:
-    """Whether every code is a byte of one word."""
-    return len({int(b) // 32 for b in at[:, 0]}) == 1 and not (at[:, 0] % 8).any()
-
-
-def _by_bytes(words: Words, at: Positions, to: DType, signed: bool) -> str:
-    """Whole bytes to the mantissa's low byte, below the power's: one byte permutation."""
-    number_of = int(at[0, 0]) // 32
-    word = words.inverted(number_of, 0x80808080) if signed else words.names[number_of]
-    power = 2.0**to.mantissa
-    high = hexadecimal((number(power, to) >> 8) * 0x01010101)
-    first, second = (int(b) % 32 // 8 for b in at[:, 0])
-    picked = f"bytes({word}, {high}, 0x4{second}4{first}u)"
-    return f"sub_{to.name}x2({picked}, {pair(power + 128 * signed, to)})"
-
-
-def _in_two_fields(dtype: DType, to: DType) -> Rule:
-    """low + 16 high, the parts as above: (P + high) * 16 - (16 P + P' [+ 128]), then + (P' + low)."""
-    signed = dtype.kind is Kind.INT
-
-    def rule(words: Words, at: Positions) -> str:
-        lower, upper = pieces(at[:, :4], 16), pieces(at[:, 4:], 16)
-        choices = range(to.mantissa - 4 + 1)
-        below = words.place(lower, choices)
-        low = _with_power(words, lower, below, to, 0)
-        above = words.place(upper, choices)
-        high = _with_power(words, upper, above, to, 4 if signed else 0)
-        offset = 16 * 2.0 ** (to.mantissa - above) + 2.0 ** (to.mantissa - below) + 128 * signed
-        scaled = f"fma_{to.name}x2({high}, {pair(16.0, to)}, {pair(-offset, to)})"
-        return f"add_{to.name}x2({scaled}, {low})"
-
-    return rule
-
-
-def _to_bytes(dtype: DType) -> Rule:
-    bits = dtype.bits
-
-    def rule(words: Words, at: Positions) -> str:
-        field = words.field(pieces(at, 8), 0, 8)
-        if dtype.kind is Kind.UINT:
-            return field
-        name = words.out.name("c")
-        words.out.line(f"const unsigned {name} = {field};")
-        # The sign bit times 2^(9-B) - 2 is that bit in all places above it: 2^8 - 2^B.
-        sign = hexadecimal((1 << (bits - 1)) * 0x01010101)
-        return f"{name} + ({name} & {sign}) * {hexadecimal((1 << (9 - bits)) - 2)}"
-
-    return rule
-
-
-# Floats
-
-
-def _from_float(dtype: DType, to: DType) -> Rule:
-    exponent, mantissa = dtype.exponent, dtype.mantissa
-    place = to.mantissa - mantissa
-    factor = 2.0 ** ((1 << (to.exponent - 1)) - (1 << (exponent - 1)))
-    special = None if exponent == to.exponent else _first_special(dtype)
-
-    def rule(words: Words, at: Positions) -> str:
-        magnitude = pieces(at[:, :-1], 16)
-        sign = pieces(at[:, -1:], 16)
-        if exponent == to.exponent:
-            return words.field(pieces(at, 16), place, 16)
-        text = words.field(sign, 15, 16, words.field(magnitude, place, 16))
-        result = f"mul_{to.name}x2({text}, {pair(factor, to)})"
-        if special is None:
-            return result
-        return _filled(words, text, result, special << place, to)
-
-    return rule
-
-
-def _first_special(dtype: DType) -> int | None:
-    """The least code without sign that is no finite number."""
-    count = len(magnitudes(dtype))
-    return None if count == 1 << (dtype.bits - 1) else count
-
-
-def _filled(words: Words, text: str, result: str, first: int, to: DType) -> str:
-    """The result, with its exponent full of ones where the code's magnitude is at least `first`."""
-    carry = words.out.name("c")
-    threshold = hexadecimal((0x8000 - first) * 0x10001)
-    # No half's sum reaches the next half: both summands are below 0x8000.
-    words.out.line(
-        f"const unsigned {carry} = ((({text}) & 0x7fff7fffu) + {threshold}) & 0x80008000u;"
-    )
-    # 0x8000 - 0x0400 is f16's exponent, 0x8000 - 0x0080 that of bf16.
-    return f"{result} | ({carry} - ({carry} >> {to.exponent}))"
-
-
-# Constants
-
-
-def number(x: float, to: DType) -> int:
-    """The code of a number that the 16-bit float has."""
-    if to.name == "f16":
-        code, back = int(np.float16(x).view(np.uint16)), float(np.float16(x))
-    else:
-        code = int(np.float32(x).view(np.uint32)) >> 16
-        back = float(np.uint32(code << 16).view(np.float32))
-    assert back == x, f"{to} has no {x}"
-    return code
-
-
-def pair(x: float, to: DType) -> str:
-    """The number in both halves of a word."""
-    return hexadecimal(number(x, to) * 0x10001)
 
 
 EMITTERS: dict[type, Emitter] = {ins.Cast: cast}

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from math import gcd, prod
 
-from dslc.codegen.c_family.accesses import Access, access, first_copy, pointer, vector_width
+from dslc.codegen.c_family.accesses import (
+    Access,
+    access,
+    first_copy,
+    pointer,
+    refuse_row,
+    vector_width,
+)
 from dslc.codegen.c_family.ctypes_of import memory_bits
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
@@ -41,6 +48,7 @@ def copy_async(e: Emission, s: ins.CopyAsync) -> None:
     Which thread copies what is the instruction's to say, since a reader may rely on it; only where it
     does not are runs spread over the threads.
     """
+    refuse_row(s.src.memory)
     bits = memory_bits(s.dst.memory.dtype)
     for size in (16, 8, 4):
         width = size * 8 // bits

@@ -57,7 +57,15 @@ class Nvrtc:
         return list(found)
 
     def compile(self, source: str, name: str, options: Sequence[str]) -> Compilation:
-        """Compile one text; `name` is what the log calls it."""
+        """Compile one text; `name` is what the log calls it.
+
+        NVRTC 13 keeps a cache of its own on machines with a driver, and what it takes from there has no
+        log, so no report of registers. dslc has a cache: the compiler's is turned off where it exists.
+        """
+        done = self._compile(source, name, (*options, "--no-cache"))
+        return self._compile(source, name, options) if done.options_refused else done
+
+    def _compile(self, source: str, name: str, options: Sequence[str]) -> Compilation:
         program = ctypes.c_void_p()
         text = source.encode()
         self._check("nvrtcCreateProgram", ctypes.byref(program), text, name.encode(), 0, None, None)

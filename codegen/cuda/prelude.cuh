@@ -35,6 +35,9 @@ DEVICE double dmin_nan(double a, double b) { return a != a ? a : b != b ? b : a 
 
 DEVICE double dmax_nan(double a, double b) { return a != a ? a : b != b ? b : a > b ? a : b; }
 
+// Into -most to most; NaN stays.
+DEVICE float clampf(float x, float most) { return x != x ? x : fminf(fmaxf(x, -most), most); }
+
 template <class T> DEVICE T imin(T a, T b) { return a < b ? a : b; }
 
 template <class T> DEVICE T imax(T a, T b) { return a > b ? a : b; }
@@ -207,6 +210,24 @@ DEVICE unsigned add_bf16x2(unsigned a, unsigned b) { return fma_bf16x2(a, 0x3f80
 
 DEVICE unsigned sub_bf16x2(unsigned a, unsigned b) { return fma_bf16x2(b, 0xbf80bf80u, a); }
 
+// The greater and the lesser of pairs; NaN wins, as in NumPy.
+DEVICE unsigned max_f16x2(unsigned a, unsigned b) { unsigned d; asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
+
+DEVICE unsigned min_f16x2(unsigned a, unsigned b) { unsigned d; asm("min.NaN.f16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
+
+DEVICE unsigned max_bf16x2(unsigned a, unsigned b) { unsigned d; asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
+
+DEVICE unsigned min_bf16x2(unsigned a, unsigned b) { unsigned d; asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
+
+DEVICE unsigned select_halves(bool low, bool high, unsigned x, unsigned y) {
+  return bytes(x, y, (low ? 0x0010u : 0x0054u) | (high ? 0x3200u : 0x7600u));
+}
+
+// The low bytes of four words.
+DEVICE unsigned join_bytes(unsigned a, unsigned b, unsigned c, unsigned d) {
+  return bytes(bytes(a, b, 0x0040u), bytes(c, d, 0x0040u), 0x5410u);
+}
+
 // Memory: vectors of 1 to 16 bytes.
 DEVICE unsigned load_global_1(const void* p) { return *(const unsigned char*)p; }
 
@@ -304,4 +325,13 @@ DEVICE void ldmatrix_x1(unsigned* w, const void* p) {
 DEVICE void ldmatrix_x1_trans(unsigned* w, const void* p) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
     : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
+}
+
+// Element i of codes of B bits that lie one beside the other, little-endian.
+template <int B> DEVICE unsigned load_row(const unsigned char* p, long long i) {
+  const long long at = i * B;
+  const int low = (int)(at & 7);
+  unsigned v = p[at >> 3] >> low;
+  if (low + B > 8) v |= (unsigned)p[(at >> 3) + 1] << (8 - low);
+  return v & ((1u << B) - 1u);
 }

@@ -44,8 +44,12 @@ class CudaKernel:
         used = _names_in(artifact.signature) | self._launcher.scalars
         self._relevant = tuple(p.name for p in self._params if p.dims is None and p.name in used)
 
-    def launch(self, args: Mapping[str, Any], stream: object = None) -> None:
+    def launch(
+        self, args: Mapping[str, Any], stream: object = None, dims: Mapping[str, int] | None = None
+    ) -> None:
         """Enqueue it once over arguments by parameter name; outputs are written in place.
+
+        `dims` are those that the caller knows: packed bytes tell none.
 
         Arrays are those of a GPU (torch, CuPy, JAX, ...) or of the host, which are copied there and
         back. Raises DSL075x, DSL076x for arguments that do not fit, DSL084x for the device.
@@ -66,13 +70,13 @@ class CudaKernel:
         if given is None:
             given = current_stream(device.ordinal, arrays.values())
         if not host:
-            self._enqueue(device, given, arrays, args)
+            self._enqueue(device, given, arrays, args, dims or {})
             return
         written = {p.name for p in self._params if p.mode != "in"}
         with staging(device, given) as staged:
             for name, array in host.items():
                 arrays[name] = staged.take(array, written=name in written)
-            self._enqueue(device, given, arrays, args)
+            self._enqueue(device, given, arrays, args, dims or {})
 
     def short_call(self, arguments: Sequence[object]) -> Call | None:
         """A short way for calls like one that `launch` has run; None where there is none.
@@ -88,19 +92,19 @@ class CudaKernel:
                     return None
                 arrays[p.name] = array
         device = CudaDevice.get(self._ordinal(arrays))
-        fire = self._plan(device, arrays, self._scalars(args))
+        fire = self._plan(device, arrays, self._scalars(args), {})
         constant = {n: args[n] for n in self._relevant}
         shape = Shape(fire, self._launcher.order, constant, self._launcher.alignment)
         return torch_call(self.artifact.signature, arguments, arrays, shape)
 
     def _enqueue(
         self, device: CudaDevice, stream: int, arrays: Mapping[str, DeviceArray],
-        args: Mapping[str, Any],
+        args: Mapping[str, Any], dims: Mapping[str, int],
     ) -> None:  # fmt: skip
         refuse_overlaps(self._params, arrays)
         self._check_alignment(arrays)
         scalars = self._scalars(args)
-        fire = self._plan(device, arrays, scalars)
+        fire = self._plan(device, arrays, scalars, dims)
         values = [arrays[n].address if n in arrays else scalars[n] for n in self._launcher.order]
         try:
             fire(stream, *values)
@@ -117,16 +121,18 @@ class CudaKernel:
         device: CudaDevice,
         arrays: Mapping[str, DeviceArray],
         scalars: Mapping[str, Number],
+        dims: Mapping[str, int],
     ) -> Fire:
         key = (
             device.ordinal,
             *((a.shape, a.strides, a.element) for a in arrays.values()),
             *arrays,
             *(scalars[n] for n in self._relevant),
+            *dims.items(),
         )
         fire = self._plans.get(key)
         if fire is None:
-            values = self._bind(arrays, scalars)
+            values = self._bind(arrays, {**dims, **scalars})
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
             fire = self._plans[key] = self._launcher.fire(device, values)

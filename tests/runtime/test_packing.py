@@ -8,7 +8,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.diagnostics.catalogue import entries
 from dslc.compiler.dtypes import pack_bits
 from dslc.compiler.layout import Layout, parse_layout, reshape
-from dslc.compiler.lowbit import PackedStorage, default_layout, storage_for
+from dslc.compiler.lowbit import PackedStorage, default_layout, interleaved, storage_for
 from dslc.runtime.packing import pack, packed_shape, unpack
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -49,9 +49,40 @@ def by_hand(codes: np.ndarray, storage: PackedStorage) -> np.ndarray:
                 inside = all(x < n for x, n in zip(at, codes.shape, strict=True))
                 code = int(codes[tuple(at)]) if inside else 0
                 held |= (code % (1 << storage.bits)) << (i * storage.bits)
-            for j, byte in enumerate(held.to_bytes(storage.thread_bytes, "little")):
+            size = storage.thread_bytes // storage.lanes
+            for i, byte in enumerate(held.to_bytes(storage.thread_bytes, "little")):
+                lane, place = divmod(i, size)
+                run = 4 // storage.lanes
+                j = i if storage.lanes == 1 else (place // run * 4 + lane * run + place % run)
                 out[tile][(j // n1 * threads + number) * n1 + j % n1] = byte
     return out
+
+
+@pytest.mark.parametrize(
+    "text", ["spatial(8, 4).local(8, 4)", "local(4, 8).spatial(4, 2).local(2, 1)"]
+)
+@pytest.mark.parametrize("lanes", [2, 4])
+@pytest.mark.parametrize("bits", range(1, 9))
+def test_packing_in_lanes_is_its_definition(text, lanes, bits):
+    layout = parse_layout(text)
+    storage = storage_for(layout.shape, bits, layout, lanes=lanes)
+    codes = codes_of(tuple(n * 2 - 1 for n in layout.shape), bits, False, bits)
+    stored = pack(codes, storage.to_data())
+    np.testing.assert_array_equal(stored, by_hand(codes, storage))
+    np.testing.assert_array_equal(unpack(stored, storage.to_data(), codes.shape), codes)
+
+
+@pytest.mark.parametrize("bits", range(1, 9))
+@pytest.mark.parametrize("lanes", [2, 4])
+def test_lanes_hold_what_one_word_of_results_does(bits, lanes):
+    layout = parse_layout("spatial(32).local(64)")
+    stored = interleaved(layout, bits, lanes)
+    assert stored is not None
+    places = {int(x): i for i, x in enumerate(stored.table()[0, :, 0])}
+    for first in range(0, 64, lanes):
+        at = [places[first + lane] for lane in range(lanes)]
+        assert [x // (64 // lanes) for x in at] == list(range(lanes))
+        assert len({x % (64 // lanes) for x in at}) == 1
 
 
 @pytest.mark.parametrize("text", LAYOUTS)

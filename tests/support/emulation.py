@@ -12,6 +12,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
+from dslc.codegen.c_family.accesses import is_row
 from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import Kind, storage_dtype
 from dslc.compiler.interpreter import bind_dims
@@ -89,6 +90,11 @@ def _launch(
         value = given[param.name]
         if isinstance(param, Memory) and not value.flags.c_contiguous:
             raise AssertionError(f"{param.name} is not in C order")
+        stored = {p.name for p in kernel.packed}
+        if isinstance(param, Memory) and is_row(param) and param.name not in stored:
+            signed = param.dtype.kind is Kind.INT
+            row = {"scheme": "row", "bits": param.dtype.bits, "signed": signed}
+            value = packing.pack(value, row)
         words.append(value)
     words += [dims[d.name] for d in kernel.dims]
     spaces = [_workspace(w, dims) for w in kernel.workspaces]

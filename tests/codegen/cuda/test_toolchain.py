@@ -158,3 +158,10 @@ ptxas info    : Used 8 registers
     assert found == {"a": Resources(30, 8, 4, 12, 48, 2), "b": Resources(8)}
     assert found["a"].spills
     assert not found["b"].spills
+
+
+def test_what_was_compiled_before_is_reported_again(nvrtc: None) -> None:
+    """NVRTC's own cache, which exists where there is a driver, would leave the report out."""
+    first, second = (compile_cubin(SCALE, "sm_90a") for _ in range(2))
+    assert first.resources == second.resources
+    assert first.resources["scale"].registers

@@ -62,6 +62,36 @@ def same_before_and_after(before, after, arguments, outs):
     assert any(x.any() for x in results[0])
 
 
+LANES = """
+kernel product(a: {to}[M, K], w: {dtype}[K, N], c: out {acc}[M, N]):
+    for m, n in parallel(range(0, M, 4), range(0, N, 32)):
+        acc = zeros({acc}, [4, 32])
+        for k in range(0, K, 64):
+            acc += dot(a[m : m + 4, k : k + 64], cast(w[k : k + 64, n : n + 32], {to}))
+        c[m : m + 4, n : n + 32] = acc
+"""
+
+
+@pytest.mark.parametrize("dtype", ["u4", "i4", "u1", "i3", "u2", "i6", "f6e3m2", "f5e2m2", "u7"])
+@pytest.mark.parametrize(("to", "acc", "lanes"), [("f16", "f32", 2), ("i8", "i32", 4)])
+def test_lanes_of_the_type_that_is_cast_to(dtype, to, acc, lanes):
+    if to == "i8" and dtype.startswith("f"):
+        dtype = "u3"
+    before = kernel_of(LANES.format(dtype=dtype, to=to, acc=acc))
+    after = LowBit(lanes=True)(before)
+    verify(after)
+    (stored,) = after.packed
+    assert stored.storage.lanes == lanes
+    assert print_program(parse_program(print_program(after))) == print_program(after)
+    rng = np.random.default_rng(1)
+    arguments = {
+        "a": rng.integers(-3, 4, (5, 70)).astype(storage_dtype(parse_dtype(to))),
+        "w": codes_for(dtype, (70, 40)),
+        "c": np.zeros((5, 40), storage_dtype(parse_dtype(acc))),
+    }
+    same_before_and_after(before, after, arguments, ["c"])
+
+
 @pytest.mark.parametrize("dtype", ["u4", "i4", "u1", "i3", "u2", "i6", "f6e3m2", "f5e2m2", "u7"])
 @pytest.mark.parametrize(("m", "n", "k"), [(4, 32, 16), (5, 33, 19), (1, 7, 3)])
 def test_a_product_is_the_same(dtype, m, n, k):

@@ -1,0 +1,185 @@
+"""How a word of cast results is made from codes of 1 to 8 bits: the numbers themselves.
+
+To a 16-bit float, whose mantissa has Y bits (10 in f16, 7 in bf16):
+
+- an integer code c of B <= Y bits becomes the mantissa of a power of two, 2^(Y-t) + c with c at bit t
+  (wherever it lies already, if that is low enough), and one subtraction leaves c: exact, since all
+  three are on the grid. The sign bit of two's complement is inverted on the way, which adds 2^(B-1).
+- a wider integer (8 bits to bf16) is two such fields, joined by one FMA;
+- a float's exponent and mantissa are moved to the place of the result's, its sign to the top, and a
+  multiplication by a power of two mends the bias: exact, subnormals included. Codes of infinity and
+  NaN have their exponent filled with ones.
+
+To an integer of 8 bits, codes are spread over bytes and their signs extended.
+
+Each step is one LOP3, shift, byte permutation or packed 16-bit instruction for a word of results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from dslc.codegen.c_family.bits import Positions
+from dslc.codegen.cuda.extraction import Piece, Words, hexadecimal, pieces
+from dslc.compiler.dtypes import DType, Kind, limits
+from dslc.compiler.dtypes.formats import magnitudes
+
+# The C of a word of results from the bits of its elements [lanes, bits].
+Rule = Callable[[Words, Positions], str]
+
+
+def rule_for(dtype: DType, to: DType) -> Rule | None:
+    """How a word of a target dtype is made, or None where there is no way by words."""
+    if dtype.bits > 8 or dtype.kind in (Kind.BOOL, Kind.SCALE):
+        return None
+    if to.name in ("f16", "bf16"):
+        if dtype.is_integer:
+            return _from_integer(dtype, to)
+        return _from_float(dtype, to) if holds(dtype, to) else None
+    if to.name in ("i8", "u8") and dtype.is_integer and dtype.bits < 8:
+        return _to_bytes(dtype)
+    return None
+
+
+def holds(dtype: DType, to: DType) -> bool:
+    """Whether a float's numbers all are numbers of a wider one with as many exponent bits or more."""
+    fits = limits(dtype).greatest <= limits(to).greatest
+    return fits and dtype.exponent <= to.exponent and dtype.mantissa <= to.mantissa
+
+
+# Integers
+
+
+def _from_integer(dtype: DType, to: DType) -> Rule:
+    bits, signed = dtype.bits, dtype.kind is Kind.INT
+    if bits > to.mantissa:
+        return _in_two_fields(dtype, to)
+
+    def rule(words: Words, at: Positions) -> str:
+        if bits == 8 and _in_bytes(at):
+            return _by_bytes(words, at, to, signed)
+        found = pieces(at, 16)
+        place = words.place(found, range(to.mantissa - bits + 1))
+        text = _with_power(words, found, place, to, bits if signed else 0)
+        power = 2.0 ** (to.mantissa - place)
+        return f"sub_{to.name}x2({text}, {pair(power + (2 ** (bits - 1) if signed else 0), to)})"
+
+    return rule
+
+
+def _with_power(words: Words, found: tuple[Piece, ...], place: int, to: DType, signed: int) -> str:
+    """2^(Y - place) plus the field at `place`, whose bit number `signed` - 1 is inverted."""
+    power = number(2.0 ** (to.mantissa - place), to)
+    sign = 1 << (place + signed - 1) if signed else 0
+    return words.field(found, place, 16, hexadecimal((power | sign) * 0x10001))
+
+
+def _in_bytes(at: Positions) -> bool:
+    """Whether every code is a byte of one word."""
+    return len({int(b) // 32 for b in at[:, 0]}) == 1 and not (at[:, 0] % 8).any()
+
+
+def _by_bytes(words: Words, at: Positions, to: DType, signed: bool) -> str:
+    """Whole bytes to the mantissa's low byte, below the power's: one byte permutation."""
+    number_of = int(at[0, 0]) // 32
+    word = words.inverted(number_of, 0x80808080) if signed else words.names[number_of]
+    power = 2.0**to.mantissa
+    high = hexadecimal((number(power, to) >> 8) * 0x01010101)
+    first, second = (int(b) % 32 // 8 for b in at[:, 0])
+    picked = f"bytes({word}, {high}, 0x4{second}4{first}u)"
+    return f"sub_{to.name}x2({picked}, {pair(power + 128 * signed, to)})"
+
+
+def _in_two_fields(dtype: DType, to: DType) -> Rule:
+    """low + 16 high, the parts as above: (P + high) * 16 - (16 P + P' [+ 128]), then + (P' + low)."""
+    signed = dtype.kind is Kind.INT
+
+    def rule(words: Words, at: Positions) -> str:
+        lower, upper = pieces(at[:, :4], 16), pieces(at[:, 4:], 16)
+        choices = range(to.mantissa - 4 + 1)
+        below = words.place(lower, choices)
+        low = _with_power(words, lower, below, to, 0)
+        above = words.place(upper, choices)
+        high = _with_power(words, upper, above, to, 4 if signed else 0)
+        offset = 16 * 2.0 ** (to.mantissa - above) + 2.0 ** (to.mantissa - below) + 128 * signed
+        scaled = f"fma_{to.name}x2({high}, {pair(16.0, to)}, {pair(-offset, to)})"
+        return f"add_{to.name}x2({scaled}, {low})"
+
+    return rule
+
+
+def _to_bytes(dtype: DType) -> Rule:
+    bits = dtype.bits
+
+    def rule(words: Words, at: Positions) -> str:
+        field = words.field(pieces(at, 8), 0, 8)
+        if dtype.kind is Kind.UINT:
+            return field
+        name = words.out.name("c")
+        words.out.line(f"const unsigned {name} = {field};")
+        # The sign bit times 2^(9-B) - 2 is that bit in all places above it: 2^8 - 2^B.
+        sign = hexadecimal((1 << (bits - 1)) * 0x01010101)
+        return f"{name} + ({name} & {sign}) * {hexadecimal((1 << (9 - bits)) - 2)}"
+
+    return rule
+
+
+# Floats
+
+
+def _from_float(dtype: DType, to: DType) -> Rule:
+    exponent, mantissa = dtype.exponent, dtype.mantissa
+    place = to.mantissa - mantissa
+    factor = 2.0 ** ((1 << (to.exponent - 1)) - (1 << (exponent - 1)))
+    special = None if exponent == to.exponent else first_special(dtype)
+
+    def rule(words: Words, at: Positions) -> str:
+        magnitude = pieces(at[:, :-1], 16)
+        sign = pieces(at[:, -1:], 16)
+        if exponent == to.exponent:
+            return words.field(pieces(at, 16), place, 16)
+        text = words.field(sign, 15, 16, words.field(magnitude, place, 16))
+        result = f"mul_{to.name}x2({text}, {pair(factor, to)})"
+        if special is None:
+            return result
+        return _filled(words, text, result, special << place, to)
+
+    return rule
+
+
+def first_special(dtype: DType) -> int | None:
+    """The least code without sign that is no finite number."""
+    count = len(magnitudes(dtype))
+    return None if count == 1 << (dtype.bits - 1) else count
+
+
+def _filled(words: Words, text: str, result: str, first: int, to: DType) -> str:
+    """The result, with its exponent full of ones where the code's magnitude is at least `first`."""
+    carry = words.out.name("c")
+    threshold = hexadecimal((0x8000 - first) * 0x10001)
+    # No half's sum reaches the next half: both summands are below 0x8000.
+    words.out.line(
+        f"const unsigned {carry} = ((({text}) & 0x7fff7fffu) + {threshold}) & 0x80008000u;"
+    )
+    # 0x8000 - 0x0400 is f16's exponent, 0x8000 - 0x0080 that of bf16.
+    return f"{result} | ({carry} - ({carry} >> {to.exponent}))"
+
+
+# Constants
+
+
+def number(x: float, to: DType) -> int:
+    """The code of a number that the 16-bit float has."""
+    if to.name == "f16":
+        code, back = int(np.float16(x).view(np.uint16)), float(np.float16(x))
+    else:
+        code = int(np.float32(x).view(np.uint32)) >> 16
+        back = float(np.uint32(code << 16).view(np.float32))
+    assert back == x, f"{to} has no {x}"
+    return code
+
+
+def pair(x: float, to: DType) -> str:
+    """The number in both halves of a word."""
+    return hexadecimal(number(x, to) * 0x10001)

@@ -1,0 +1,93 @@
+"""Products of low-bit weights: emitted, run on the host, compared with NumPy's element by element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from dslc.checker import check_module
+from dslc.codegen.cuda.generate import emit
+from dslc.compiler.dtypes import DType, Kind, all_dtypes, decode, storage_dtype
+from dslc.compiler.ir import Kernel
+from dslc.compiler.passes.gpu import gpu_passes
+from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.targets import find_target
+from dslc.frontend import parse_tile
+from dslc.runtime import packing
+from dslc.runtime.cuda_emulator import compiler, emulate
+
+NAMES = {d.name: d for d in all_dtypes()}
+N, K = 128, 256
+SCALED = ["i1", "u1", "u2", "u3", "u4", "u5", "u6", "u7", "f3e1m1", "f4e2m1", "f6e3m2", "f7e4m2"]
+LOOP = """
+kernel product(a: {T}[{M}, {K}], w: {W}[{K}, {N}], c: out f32[{M}, {N}]):
+    acc = zeros(f32, [{M}, {N}])
+    for k in range(0, {K}, {BK}):
+        acc += dot(a[0:{M}, k : k + {BK}], cast(w[k : k + {BK}, 0:{N}], {T}))
+    c[0:{M}, 0:{N}] = acc
+"""
+AFTER = """
+kernel product(a: {T}[{M}, {K}], w: {W}[{K}, {N}], c: out f32[{M}, {N}]):
+    acc = zeros(f32, [{M}, {N}])
+    for k in range(0, {K}, {BK}):
+        acc += dot(a[0:{M}, k : k + {BK}], cast(w[k : k + {BK}, 0:{N}], {T})) * 0.5
+    c[0:{M}, 0:{N}] = acc
+"""
+
+
+def lowered(text: str, **values: object) -> Kernel:
+    found = (
+        check_module(parse_tile(text.format(**values), "p.tile")).templates["product"].elaborate()
+    )
+    assert isinstance(found, Kernel)
+    after = run_passes(found, gpu_passes(find_target("cuda:sm_90a")))
+    assert isinstance(after, Kernel)
+    return after
+
+
+def run(kernel: Kernel, dtype: DType, to: DType, m: int, n: int, k: int) -> tuple[str, Any, Any]:
+    text, shared = emit(kernel)
+    rng = np.random.default_rng(1)
+    a = rng.integers(-3, 4, (m, k)).astype(storage_dtype(to))
+    codes = rng.integers(0, 1 << dtype.bits, (k, n)).astype(np.uint8)
+    if dtype.kind is Kind.INT:
+        codes = (codes << (8 - dtype.bits)).astype(np.uint8).view(np.int8) >> (8 - dtype.bits)
+    stored = packing.pack(codes, kernel.packed[0].storage.to_data()) if kernel.packed else codes
+    c = np.zeros((m, n), np.float32)
+    emulate(text, "product", [a, stored, c], 1, kernel.threads or 32, shared)
+    want = a.astype(np.float64) @ np.asarray(decode(codes, dtype)).astype(np.float64)
+    return text, c, want
+
+
+@pytest.fixture(scope="module", autouse=True)
+def needs_a_host_compiler() -> None:
+    if compiler() is None:
+        pytest.skip("needs a host compiler")
+
+
+@pytest.mark.parametrize("name", SCALED)
+@pytest.mark.parametrize("m", [8, 16])
+def test_factors_are_made_up_for_after_the_loop(name: str, m: int) -> None:
+    kernel = lowered(LOOP, T="f16", W=name, M=m, N=N, K=K, BK=128)
+    text, found, want = run(kernel, NAMES[name], NAMES["f16"], m, N, K)
+    assert (found == want).all()
+    assert "fmaf(" in text
+    assert "sub_f16x2" not in text
+    assert "mul_f16x2" not in text
+
+
+@pytest.mark.parametrize("name", ["u1", "u2", "u4", "f6e3m2"])
+def test_factors_are_made_up_for_where_the_sums_are_used(name: str) -> None:
+    kernel = lowered(AFTER, T="f16", W=name, M=8, N=64, K=K, BK=256)
+    text, found, want = run(kernel, NAMES[name], NAMES["f16"], 8, 64, K)
+    assert (found == want * 0.5).all()
+    assert "part" in text
+
+
+@pytest.mark.parametrize("name", ["i1", "i2", "i3", "i4", "i5", "i6", "i7", "u4", "f5e2m2"])
+@pytest.mark.parametrize("to", ["f16", "bf16"])
+def test_exact_operands(name: str, to: str) -> None:
+    kernel = lowered(LOOP, T=to, W=name, M=16, N=64, K=128, BK=64)
+    _, found, want = run(kernel, NAMES[name], NAMES[to], 16, 64, 128)
+    assert (found == want).all()
