@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from dslc.compiler.interpreter import Options, run
-from dslc.compiler.ir import Kernel, Role
-from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir import Kernel
 from dslc.compiler.ir.printer import print_program
 from dslc.runtime.cuda_emulator import EmulationError, compiler
 from hypothesis import HealthCheck, given, settings
@@ -21,26 +17,9 @@ from support.emulation import emitted, execute, lower
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
 
 
-def with_barriers(body: Sequence[ins.Stmt]) -> tuple[ins.Stmt, ...]:
-    """Barriers around what touches buffers: the threads of a block share these."""
-    out: list[ins.Stmt] = []
-    for old in body:
-        stmt = old
-        if isinstance(old, ins.For | ins.While):
-            stmt = replace(old, body=with_barriers(old.body))
-        elif isinstance(old, ins.If):
-            then, otherwise = with_barriers(old.then), with_barriers(old.otherwise)
-            stmt = replace(old, then=then, otherwise=otherwise)
-        region = getattr(old, "region", None)
-        touches = region is not None and region.memory.role is Role.BUFFER
-        out += [ins.Sync(), stmt, ins.Sync()] if touches else [stmt]
-    return tuple(out)
-
-
 @given(random_ir.kernels(), st.integers(0, 99))
 @settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 def test_the_text_means_what_the_kernel_means(kernel: Kernel, seed: int) -> None:
-    kernel = replace(kernel, body=with_barriers(kernel.body))
     args = random_ir.inputs(kernel, seed)
     wanted = {n: a.copy() for n, a in args.items()}
     run(kernel, wanted, Options())
