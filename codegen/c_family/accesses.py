@@ -13,7 +13,7 @@ from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import Chunks, add, chunks, fastest_run, loops
 from dslc.codegen.c_family.registers import Tile, decode
-from dslc.codegen.c_family.scalars import not_negative, unsupported
+from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.dtypes import INDEX, DType, Kind
 from dslc.compiler.ir import Memory, Place, Region
 from dslc.compiler.ir import expr as ex
@@ -76,7 +76,7 @@ class Access:
                 continue
             at = self.coordinate(axis)
             extent = self.e.scalar(self.memory.shape[axis])
-            if not not_negative(a.start):
+            if not self.e.not_negative(a.start):
                 parts.append(f"({at}) >= 0")
             parts.append(f"{at} < {extent}")
         return " && ".join(parts)

@@ -94,6 +94,8 @@ def for_loop(e: Emission, s: ins.For) -> None:
     wide = e.is_wide(s.start)
     outside, e.facts = e.facts, e.facts.copy()
     e.facts.assume_range(s.var, s.start, s.stop, s.step)
+    for c in s.carried:
+        e.facts.assume_invariant(c, s.body, after=False)
     head = e.declare(s.var, wide=wide)
     name = e.variables[s.var]
     up = f"++{name}" if step == "1" else f"{name} += {step}"
@@ -105,12 +107,15 @@ def for_loop(e: Emission, s: ins.For) -> None:
     e.leave(frame)
     for c in s.carried:
         _share(e, c.result, c.inner)
+        e.facts.assume_invariant(c, s.body, after=True)
 
 
 def while_loop(e: Emission, s: ins.While) -> None:
     """A loop on a condition computed at its head."""
     _open(e, [(c.inner, c.init) for c in s.carried])
     outside, e.facts = e.facts, e.facts.copy()
+    for c in s.carried:
+        e.facts.assume_invariant(c, s.body, after=False)
     with e.out.block("while (true)"), e.repeated():
         e.body(s.before)
         e.out.line(f"if (!({e.scalar(s.condition)})) break;")
@@ -119,6 +124,7 @@ def while_loop(e: Emission, s: ins.While) -> None:
     e.facts = outside
     for c in s.carried:
         _share(e, c.result, c.inner)
+        e.facts.assume_invariant(c, s.body, after=True)
 
 
 def branch(e: Emission, s: ins.If) -> None:

@@ -15,7 +15,7 @@ from dslc.codegen.c_family.bits import Bits, bits_of, collect
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed, scalar_type
 from dslc.codegen.c_family.indexing import ThreadBases
 from dslc.codegen.c_family.registers import Tile, tile_of
-from dslc.codegen.c_family.scalars import Scalars
+from dslc.codegen.c_family.scalars import Scalars, not_negative
 from dslc.codegen.c_family.writer import Writer
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind
@@ -32,6 +32,9 @@ _READ_BITS = (
 )  # fmt: skip
 
 Emitter = Callable[["Emission", Any], None]
+
+# What emitters call their counters, partners in a reduction, and areas without asking for a name.
+_OWN = ("i", "j", "other", "other_at", "line", "tid", "turn", "shared", "scratch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class Emission:
 
     def __post_init__(self) -> None:
         self.out._names = self.head._names  # one set of names
+        self.out.reserve(_OWN)
         self.bases = ThreadBases(self.head, "tid")
         self.facts = kernel_facts(self.kernel)
         for statement in walk(self.kernel.body):
@@ -97,7 +101,15 @@ class Emission:
         return self._scalars().is_wide(e)
 
     def _scalars(self) -> Scalars:
-        return Scalars(self.variables, lambda v: self.tile(v).read("0"), frozenset(self.wide))
+        reads = lambda v: self.tile(v).read("0")  # noqa: E731
+        return Scalars(self.variables, reads, frozenset(self.wide), self._bounded)
+
+    def not_negative(self, e: ex.Expr) -> bool:
+        """Whether an index is proved to be at least 0 here."""
+        return not_negative(e, self._bounded)
+
+    def _bounded(self, var: ex.Var) -> bool:
+        return self.facts.nonnegative(self.facts.form(var))
 
     def declare(self, var: ex.Var, *, wide: bool = False) -> str:
         """The C type and name of a new scalar variable."""

@@ -18,7 +18,6 @@ from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.remap import move
-from dslc.codegen.c_family.scalars import not_negative
 from dslc.compiler.ir import Region, TileType, Value
 from dslc.compiler.ir import instructions as ins
 
@@ -59,7 +58,7 @@ def _gather_address(
                 )
             )
             if a.checked:
-                if not not_negative(a.start):
+                if not e.not_negative(a.start):
                     inside.append(f"({at}) >= 0")
                 inside.append(f"({at}) < {e.scalar(region.memory.shape[k])}")
         stride = e.scalar(strides(region.memory)[k])

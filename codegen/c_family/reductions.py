@@ -153,12 +153,16 @@ def _split_axis(layout: Layout, axis: int, warp: int) -> tuple[list[int], list[t
 
 def _shuffle(e: Emission, fold: Fold, part: str, place: str, count: int, distance: int) -> None:
     with e.out.loop("i", count):
-        e.out.line(f"const {fold.ctype} y = __shfl_xor_sync(0xffffffffu, {part}[i], {distance});")
+        e.out.line(
+            f"const {fold.ctype} other = __shfl_xor_sync(0xffffffffu, {part}[i], {distance});"
+        )
         j = "0"
         if place:
-            e.out.line(f"const int j = __shfl_xor_sync(0xffffffffu, {place}[i], {distance});")
-            j = "j"
-        fold.combine(e.out, f"{part}[i]", f"{place}[i]", "y", j)
+            e.out.line(
+                f"const int other_at = __shfl_xor_sync(0xffffffffu, {place}[i], {distance});"
+            )
+            j = "other_at"
+        fold.combine(e.out, f"{part}[i]", f"{place}[i]", "other", j)
 
 
 def _across_warps(
@@ -184,13 +188,14 @@ def _across_warps(
         e.out.line(f"{part}[i] = {fold.start()};" + (f" {place}[i] = 0x7fffffff;" if place else ""))
         with ExitStack() as stack:
             at = [group]
-            for k, (weight, size) in enumerate(digits):
+            for weight, size in digits:
+                w = e.out.name("w")
                 e.out.line("#pragma unroll")
-                stack.enter_context(e.out.block(f"for (int w{k} = 0; w{k} < {size}; ++w{k})"))
-                at.append(f"w{k} * {weight}")
+                stack.enter_context(e.out.block(f"for (int {w} = 0; {w} < {size}; ++{w})"))
+                at.append(f"{w} * {weight}")
             where = f"i * {e.threads} + {' + '.join(at)}"
-            e.out.line(f"const {fold.ctype} y = {cells}[{where}];")
-            fold.combine(e.out, f"{part}[i]", f"{place}[i]", "y", f"{places}[{where}]")
+            e.out.line(f"const {fold.ctype} other = {cells}[{where}];")
+            fold.combine(e.out, f"{part}[i]", f"{place}[i]", "other", f"{places}[{where}]")
 
 
 def _finish(e: Emission, s: ins.Reduce, layout: Layout, array: str) -> None:

@@ -59,12 +59,14 @@ def float_literal(value: float, *, double: bool = False) -> str:
 class Scalars:
     """Prints expressions; `names` gives the C name of every variable, `reads` of rank-0 tiles.
 
-    `wide` are the variables that are `long long`.
+    `wide` are the variables that are `long long`, `bounded` tells of a variable whether it is proved to
+    be at least 0.
     """
 
     names: Mapping[ex.Var, str]
     reads: Callable[[Value], str]
     wide: frozenset[ex.Var] = frozenset()
+    bounded: Callable[[ex.Var], bool] = lambda _: False
 
     def text(self, e: ex.Expr) -> str:
         """The expression, in parentheses where it is not an atom."""
@@ -90,7 +92,7 @@ class Scalars:
 
     def _plain_division(self, e: ex.Binary) -> bool:
         """Whether C's division rounds as the language's: nothing negative meets it."""
-        return e.op in ("floordiv", "mod") and not_negative(e.x) and positive(e.y)
+        return e.op in ("floordiv", "mod") and positive(e.y) and not_negative(e.x, self.bounded)
 
     def is_wide(self, e: ex.Expr) -> bool:
         """Whether an index expression needs 64 bits."""
@@ -102,19 +104,19 @@ class Scalars:
         )
 
 
-def not_negative(e: ex.Expr) -> bool:
-    """Whether an index is never below 0: dims and counters are not."""
+def not_negative(e: ex.Expr, bounded: Callable[[ex.Var], bool]) -> bool:
+    """Whether an index is never below 0; `bounded` knows of its variables."""
     match e:
         case ex.Const(value=value):
             return value >= 0
         case ex.Var(dtype=dtype):
-            return dtype.kind is Kind.INDEX
+            return dtype.kind is Kind.INDEX and bounded(e)
         case ex.Binary(op="add" | "mul" | "floordiv" | "max" | "min", x=x, y=y):
-            return not_negative(x) and not_negative(y)
+            return not_negative(x, bounded) and not_negative(y, bounded)
         case ex.Binary(op="mod", y=y):
             return positive(y)
         case ex.Convert(x=x):
-            return x.dtype.kind is Kind.UINT or not_negative(x)
+            return x.dtype.kind is Kind.UINT or not_negative(x, bounded)
     return False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 _RESERVED = frozenset(
@@ -92,6 +92,11 @@ class Writer:
             self.line("#pragma unroll")
         with self.block(f"for (int {var} = 0; {var} < {count}; ++{var})"):
             yield
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Names that `name` never gives."""
+        for name in names:
+            self._names.setdefault(name, 1)
 
     def name(self, hint: str) -> str:
         """A C identifier like the hint that was not given before."""

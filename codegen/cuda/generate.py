@@ -18,8 +18,9 @@ from dslc.codegen.c_family import (
 )
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
+from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
 from dslc.codegen.cuda import casts, copies, ldmatrix, matrix
-from dslc.codegen.cuda.prelude import used
+from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, Memory, Role
 from dslc.compiler.ir import expr as ex
@@ -34,11 +35,18 @@ EMITTERS = table(
     ldmatrix.EMITTERS,
 )  # fmt: skip
 
+# Words that CUDA gives a meaning, beside those of C.
+_CUDA = (
+    "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "min", "max", "abs", "fma", "printf",
+    *(f"{name}{suffix}" for name in FLOAT_FUNCTIONS for suffix in ("", "f")), "DEVICE",
+)  # fmt: skip
+
 
 def emit(kernel: Kernel) -> tuple[str, int]:
     """The text of a kernel, and the bytes of shared memory that a block of it needs."""
     assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
     e = Emission(kernel, EMITTERS, kernel.threads)
+    e.out.reserve([*functions(), *_CUDA])
     params = _parameters(e)
     shared = _shared(e)
     e.head.line("const int tid = threadIdx.x;")

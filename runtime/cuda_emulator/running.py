@@ -40,11 +40,10 @@ def emulate(
     """Run a kernel over `grid` blocks of `threads`; gives what it printed.
 
     `args` are in the order of the parameters: arrays for pointers (those that are not const are
-    written in place), numbers for the rest. The seed decides the order of blocks and threads
-    (even: every choice is uniform, odd: threads keep priorities, so that some lag far behind)
-    and when copies land. EmulationError tells what the kernel did that a GPU forbids: accesses
-    outside a buffer or misaligned, threads that wait for ever, barriers that diverge,
-    instructions without host versions.
+    written in place), numbers for the rest. The seed decides the order of blocks and threads (even:
+    every choice is uniform, odd: threads keep priorities, so that some lag far behind) and when
+    copies land. EmulationError tells what the kernel did that a GPU forbids: accesses outside a buffer
+    or misaligned, threads that wait for ever, barriers that diverge, PTX without a host version.
     """
     if grid == 0:
         return ""
