@@ -21,6 +21,8 @@ EVERY_WEIGHT = (
 GRID_ROWS = (1, 3, 8, 16, 17, 64, 256, 1000)
 # N and K of the grid: whole tiles, and neither a multiple of a tile nor of 16 bytes.
 GRID_COLUMNS = ((512, 512), (1000, 384), (205, 640))
+# N, K and group of the kernel with zero points: 65 groups end within a tile of any size.
+RAGGED = (205, 1040, 16)
 
 ROW_KERNELS = ("copy", "rmsnorm", "layernorm", "softmax", "swiglu", "rope")
 LENGTHS = (4096, 8192, 16384)
@@ -91,9 +93,11 @@ def attention(lengths: Iterable[int] = LENGTHS) -> list[Case]:
 
 
 def grid(weights: Iterable[str], rows: Iterable[int] = GRID_ROWS) -> list[Case]:
+    sizes = [{"N": n, "K": k} for n, k in GRID_COLUMNS]
+    sizes.append(dict(zip(("N", "K", "G"), RAGGED, strict=True)))
     return [
-        Case("grid", weight, {"M": m, "N": n, "K": k}, activations(weight))
-        for weight, (n, k), m in product(list(weights), GRID_COLUMNS, list(rows))
+        Case("grid", weight, {"M": m, **columns}, activations(weight))
+        for weight, columns, m in product(list(weights), sizes, list(rows))
     ]
 
 

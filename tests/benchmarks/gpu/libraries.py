@@ -17,6 +17,6 @@ LIBRARIES: dict[str, dict[str, str]] = {
         "flash": "gpu.rivals.sdpa:flash",
     },
     "launch": {"dslc and triton": "gpu.rivals.triton_launch:launch"},
-    "grid": {"dslc": "gpu.ours.products:grid", "humming": "gpu.rivals.humming:grid"},
+    "grid": {"dslc": "gpu.ours.grid:grid", "humming": "gpu.rivals.humming:grid"},
     "compiling": {"dslc": "gpu.ours.compiling:compiling"},
 }

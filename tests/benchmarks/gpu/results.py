@@ -11,6 +11,10 @@ from typing import Any
 from gpu.cases import Case
 
 Record = dict[str, Any]
+# Between a measuring process and the one that started it: the mark of a result's line, and the status
+# of a process whose GPU no longer works.
+MARK = "@@result "
+BROKEN = 3
 
 
 @dataclass

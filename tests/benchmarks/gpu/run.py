@@ -30,10 +30,8 @@ sys.path[0] = str(HERE.parent)
 from gpu import cases, machine  # noqa: E402
 from gpu.cases import Case  # noqa: E402
 from gpu.libraries import LIBRARIES  # noqa: E402
-from gpu.results import Results  # noqa: E402
+from gpu.results import BROKEN, MARK, Results  # noqa: E402
 from gpu.table import document  # noqa: E402
-
-MARK = "@@result "
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -155,7 +153,7 @@ def measure(
             worker.stop()
             return
         todo = todo[done:]
-        if worker.status() != 3 and todo:  # 3: the failure is among the results already
+        if worker.status() != BROKEN and todo:
             failure = {"case": todo[0].to_data(), "failure": problem}
             show(library, failure)
             results.add(library, failure)

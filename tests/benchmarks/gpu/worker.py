@@ -20,9 +20,7 @@ sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from gpu.cases import Case  # noqa: E402
 from gpu.libraries import LIBRARIES  # noqa: E402
-
-MARK = "@@result "
-BROKEN = 3
+from gpu.results import BROKEN, MARK  # noqa: E402
 
 
 def tell(record: dict[str, Any]) -> None:
