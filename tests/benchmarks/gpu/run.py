@@ -17,7 +17,6 @@ import os
 import queue
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -46,7 +45,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--kernels", **words, help="of rows, and to compile: softmax,rope")
     parser.add_argument("--lengths", **words, help="of attention: 4096,8192")
     parser.add_argument(
-        "--config", default="listed", help="our tune choices: default, listed, or a JSON file"
+        "--config",
+        default="listed",
+        help="our tune choices: default (as a call without any), listed, or a JSON file",
     )
     parser.add_argument("--json", type=Path, default=Path("bench-gpu.json"), help="raw figures")
     parser.add_argument("--markdown", type=Path, help="the tables as a file, too")
@@ -168,12 +169,10 @@ def main() -> None:
         results = Results(machine.facts())
         until = time.monotonic() + options.seconds
         os.environ["DSLC_BENCH_CONFIG"] = options.config
-        with tempfile.TemporaryDirectory() as folder:
-            os.environ.setdefault("DSLC_CACHE_DIR", folder)
-            for section, todo in chosen(options).items():
-                for library in LIBRARIES[section]:
-                    if not options.library or set(options.library) & set(library.split()):
-                        measure(results, section, library, todo, options.patience, until)
+        for section, todo in chosen(options).items():
+            for library in LIBRARIES[section]:
+                if not options.library or set(options.library) & set(library.split()):
+                    measure(results, section, library, todo, options.patience, until)
         results.machine |= {f"{k} after": v for k, v in machine.query().items() if "clocks" in k}
         results.save(options.json)
     text = document(results)

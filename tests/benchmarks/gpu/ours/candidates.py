@@ -1,7 +1,8 @@
-"""Tune choices to try: those of a file, those listed here, or the compiler's default alone.
+"""Tune choices to try: those of a file, those listed here, or none.
 
-`--config default` takes the default choice, `--config listed` the best of the lists below, and a path a
-JSON file with the same structure: kernel name, greatest number of rows, choices.
+`--config default` leaves them open, as a call without choices does: what the tuner has stored, or the
+compiler's default. `--config listed` tries the lists below and keeps the best, a path those of a JSON
+file with the same structure: kernel name, greatest number of rows, choices.
 """
 
 from __future__ import annotations
