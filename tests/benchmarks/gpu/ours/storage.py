@@ -12,6 +12,8 @@ from dslc.runtime.packing import packed_shape
 from dslc.specialization import Specialization
 
 STRIP = 1024  # rows of K that one thread packs at a time; a multiple of every tile
+# What was packed last: kernels for other numbers of rows often take weights in the same storage.
+_last: list[tuple[torch.Tensor, Mapping[str, Any], torch.Tensor]] = []
 
 
 def as_codes(patterns: torch.Tensor, weight: str) -> np.ndarray:
@@ -28,11 +30,21 @@ def storage_of(made: Specialization, param: str) -> Mapping[str, Any] | None:
 
 
 def packed(made: Specialization, param: str, patterns: torch.Tensor, weight: str) -> torch.Tensor:
-    """The parameter's bytes on the GPU, packed by strips on several threads."""
-    codes = as_codes(patterns, weight)
+    """The parameter's bytes on the GPU."""
     storage = storage_of(made, param)
     if storage is None:
-        return torch.from_numpy(codes).cuda()
+        return torch.from_numpy(as_codes(patterns, weight)).cuda()
+    if not _last or _last[0][0] is not patterns or _last[0][1] != storage:
+        _last.clear()  # its memory first
+        found = _packed(made, param, as_codes(patterns, weight), storage)
+        _last.append((patterns, storage, found))
+    return _last[0][2]
+
+
+def _packed(
+    made: Specialization, param: str, codes: np.ndarray, storage: Mapping[str, Any]
+) -> torch.Tensor:
+    """By strips on several threads where strips are whole tiles."""
     if storage["scheme"] != "tiles" or len(codes) % STRIP:
         return torch.from_numpy(made.pack(param, codes)).cuda()
     strips = [codes[i : i + STRIP] for i in range(0, len(codes), STRIP)]

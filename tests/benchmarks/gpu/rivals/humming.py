@@ -3,14 +3,17 @@
     pip install humming-kernels==0.1.19
 
 An unsigned code c of n bits means c - 2^(n - 1) there; small floats are as here. Weights are [N, K].
-The kernel is the one that the library's own heuristic chooses for the number of rows.
+The kernel is the one that the library's own heuristic chooses for the number of rows. N is padded to a
+multiple of 64, which it requires.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib.metadata
-import re
+import json
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +22,11 @@ from gpu import problems
 from gpu.cases import GROUP, Case
 from gpu.measure import Prepared, copies_beyond_cache, relative_error, timed
 from humming.forward import humming_forward
+from humming.kernel.humming import HummingKernel
 from humming.layer import HummingLayer
 from humming.ops import pack_weight
+from humming.schema import HummingWeightSchema
+from humming.transform import prepare_layer_config
 from humming.tune import get_heuristics_config
 
 
@@ -43,11 +49,39 @@ def values_of(weight: str) -> np.ndarray:
     return np.arange(2 * half, dtype=np.float64) - half
 
 
+PAD_N = 64
+
+
+def compile_all(cases: Sequence[Case]) -> None:
+    """Compile on all cores what `prepare` asks for; an error is met again, and told, there."""
+    specs = []
+    for case in cases:
+        schema = HummingWeightSchema(b_dtype=humming_type(case.name), weight_scale_group_size=GROUP)
+        layer = prepare_layer_config(
+            shape_n=case.dims["N"],
+            shape_k=case.dims["K"],
+            weight_schema=schema,
+            pad_n_to_multiple=PAD_N,
+            torch_dtype=problems.TORCH[case.dtype],
+        )
+        try:
+            tuning = json.dumps(get_heuristics_config(layer, shape_m=case.dims["M"]))
+            parts = HummingKernel._resolve_configs(layer.to_str(), None, tuning)
+        except Exception:
+            continue
+        merged = {k: v for part in parts for k, v in part.items() if k != "num_sms"}
+        specs.append((HummingKernel, merged))
+    try:
+        HummingKernel.compile_many(specs)
+    except Exception as problem:
+        print(f"humming, compiling ahead: {problem}", file=sys.stderr)
+
+
 @functools.lru_cache(maxsize=1)
 def layer_of(weight: str, k: int, n: int, dtype: str) -> HummingLayer:
     """A layer with the codes and scales of the problem, in its own storage."""
     made = problems.weights(weight, k, n, dtype)
-    bits = int(re.match(r"[uif](\d+)", weight)[1])
+    bits = int(weight[1])
     codes = made.codes.t().to(torch.int32).contiguous()
     if weight[0] == "i":
         codes ^= 1 << (bits - 1)
@@ -55,6 +89,7 @@ def layer_of(weight: str, k: int, n: int, dtype: str) -> HummingLayer:
         shape_n=n,
         shape_k=k,
         weight_config={"dtype": humming_type(weight), "group_size": GROUP},
+        pad_n_to_multiple=PAD_N,
         torch_dtype=problems.TORCH[dtype],
     ).cuda()
     packed = pack_weight(codes, bits)
