@@ -97,10 +97,19 @@ def error_verdict(ours: float, rival: float | None) -> Verdict:
     return Verdict(True)
 
 
+def has_bar(case: Case) -> bool:
+    """Whether the project asks something of the case."""
+    if case.section == "quantized":
+        shape = (case.dims["K"], case.dims["N"])
+        return case.name in DECODE_TYPES and case.dims["M"] <= DECODE_ROWS and shape in SHAPES
+    if case.section == "dense":
+        return case.dtype == "f16" and set(case.dims.values()) == {8192}
+    return case.section != "attention"
+
+
 def quantized_verdict(case: Case, ours: float, rival: float | None) -> Verdict:
     """Decode: at least 90 % of humming's speed, and quicker than tilus's figure."""
-    shape = (case.dims["K"], case.dims["N"])
-    if case.name not in DECODE_TYPES or case.dims["M"] > DECODE_ROWS or shape not in SHAPES:
+    if not has_bar(case):
         return Verdict(None)
     tilus = tilus_us(case)
     if tilus is not None and ours >= tilus:
@@ -111,8 +120,7 @@ def quantized_verdict(case: Case, ours: float, rival: float | None) -> Verdict:
 
 
 def dense_verdict(case: Case, ours: float, rival: float | None) -> Verdict:
-    cube = len(set(case.dims.values())) == 1 and case.dims["M"] == 8192
-    if not cube or case.dtype != "f16" or rival is None:
+    if not has_bar(case) or rival is None:
         return Verdict(None)
     return Verdict(rival / ours >= DENSE_SPEED, f"under {DENSE_SPEED:.0%} of cuBLAS")
 

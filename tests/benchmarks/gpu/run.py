@@ -26,7 +26,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path[0] = str(HERE.parent)
 
-from gpu import cases, machine  # noqa: E402
+from gpu import cases, limits, machine  # noqa: E402
 from gpu.cases import Case  # noqa: E402
 from gpu.libraries import LIBRARIES  # noqa: E402
 from gpu.results import BROKEN, MARK, Results  # noqa: E402
@@ -49,6 +49,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
         default="listed",
         help="our tune choices: default (as a call without any), listed, or a JSON file",
     )
+    parser.add_argument("--bars", action="store_true", help="only what the project sets a bar for")
     parser.add_argument("--json", type=Path, default=Path("bench-gpu.json"), help="raw figures")
     parser.add_argument("--markdown", type=Path, help="the tables as a file, too")
     parser.add_argument("--from", dest="source", type=Path, nargs="+", help="raw figures to show")
@@ -75,7 +76,10 @@ def chosen(options: argparse.Namespace) -> dict[str, list[Case]]:
         "grid": lambda: cases.grid(weights or cases.EVERY_WEIGHT, rows or cases.GRID_ROWS),
         "compiling": cases.compiling,
     }
-    return {section: makers[section]() for section in options.section}
+    found = {section: makers[section]() for section in options.section}
+    if options.bars:
+        found = {s: [c for c in every if limits.has_bar(c)] for s, every in found.items()}
+    return found
 
 
 class Worker:

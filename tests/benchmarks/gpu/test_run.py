@@ -36,6 +36,14 @@ def test_options_choose_cases() -> None:
     assert {c.dims["M"] for c in chosen["grid"]} == {1, 3}
 
 
+def test_bars_alone() -> None:
+    chosen = run.chosen(run.arguments(["--bars", "--section", "quantized,dense,attention,rows"]))
+    assert len(chosen["quantized"]) == 4 * 2 * 6
+    assert [c.label for c in chosen["dense"]] == ["gemm f16 M=8192, N=8192, K=8192"]
+    assert chosen["attention"] == []
+    assert len(chosen["rows"]) == 6
+
+
 def test_every_library_of_a_section_names_a_function() -> None:
     here = Path(run.__file__).parent
     for section in run.chosen(run.arguments([])):
