@@ -54,6 +54,8 @@ SIZES: dict[str, tuple[tuple[str, ...], list[Dims]]] = {
     ),
     "mlp": (HALVES, sizes("S H F", (2048, 4096, 14_336), (77, 512, 1376))),
 }  # fmt: skip
+# At these sizes the default choice takes more shared memory than there is.
+CHOICES = {"lowrank_mlp": {"BF": 64, "BH": 32}}
 CASES = [
     pytest.param(kernel, dtype, dims, id=f"{kernel}-{dtype}-{'x'.join(map(str, dims.values()))}")
     for kernel, (types, calls) in SIZES.items()
@@ -104,7 +106,7 @@ def test_kernel(torch: Any, kernel: str, dtype: str, dims: Dims) -> None:
     for name in posed.codes:
         packed = library[kernel].pack(name, args[name].cpu().numpy(), **dims)
         args[name] = torch.from_numpy(packed).cuda()
-    library[kernel](*args.values())
+    library[kernel](*args.values(), **CHOICES.get(kernel, {}))
     for name, expected in posed.expected.items():
         if name in posed.exact:
             assert torch.equal(args[name].double(), expected), name

@@ -207,7 +207,9 @@ def lowrank_mlp(d: Dims, dtype: str) -> TorchProblem:
 
 def quantized_rows(x: Tensor) -> tuple[Tensor, Tensor]:
     """Codes and scales of rows by single roundings of f32, so that they are exact."""
-    scale = x.float().abs().amax(1).clamp(min=1e-30) / 127
+    top = x.float().abs().amax(1).clamp(min=1e-30)
+    # Divided by a tensor: on a GPU torch multiplies by the reciprocal of a number, which rounds twice.
+    scale = top / torch.full_like(top, 127)
     return (x.float() / scale[:, None]).round().to(torch.int8), scale
 
 
