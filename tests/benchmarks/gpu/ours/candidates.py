@@ -15,14 +15,11 @@ from typing import Any
 
 Choice = dict[str, Any]
 
+DECODE: list[Choice] = [{"BN": bn, "BK": bk} for bn in (64, 128) for bk in (128, 256, 512)]
 LISTED: dict[str, dict[str, list[Choice]]] = {
     "gemm_quantized": {
-        "16": [
-            {"BM": 16, "BN": 64, "BK": 128},
-            {"BM": 16, "BN": 128, "BK": 128},
-            {"BM": 16, "BN": 64, "BK": 64},
-            {"BM": 16, "BN": 128, "BK": 64},
-        ],
+        "8": [{"BM": 8, **rest} for rest in DECODE],
+        "16": [{"BM": 16, **rest} for rest in DECODE],
         "64": [
             {"BM": 64, "BN": 128, "BK": 64},
             {"BM": 64, "BN": 64, "BK": 128},
