@@ -29,6 +29,13 @@ def share(part: float | None) -> str:
     return figure(part, ".0%")
 
 
+def judged(verdict: limits.Verdict, error: float | None) -> str:
+    """The verdict on a time; a time of wrong results counts for nothing."""
+    if error is not None and not error <= limits.ERROR_LIMIT:
+        return f"wrong: error {error:.1e}"
+    return str(verdict)
+
+
 def shape(case: Case) -> str:
     return f"{case.dims['K']} x {case.dims['N']}"
 
@@ -47,7 +54,7 @@ def quantized(results: Results) -> str:
             case.name, shape(case), str(case.dims["M"]), figure(ours), figure(rival),
             figure(limits.tilus_us(case)), figure(f16), figure(ratio(ours, rival), ".2f"),
             share(None if ours is None else floor / ours),
-            *(figure(e, ".1e") for e in errors), str(verdict),
+            *(figure(e, ".1e") for e in errors), judged(verdict, errors[0]),
         ])  # fmt: skip
     heads = (
         "weights", "K x N", "M", "dslc us", "humming us", "tilus us (published)", "cuBLAS f16 us",
@@ -60,7 +67,7 @@ def dense(results: Results) -> str:
     rows: Rows = []
     for case in results.cases("dense"):
         ours, rival = (results.number(case, name) for name in ("dslc", "cublas"))
-        rate = limits.product_operations(case) / 1e6
+        rate, error = limits.product_operations(case) / 1e6, results.number(case, "dslc", "error")
         verdict = limits.Verdict(None)
         if ours is not None:
             verdict = limits.dense_verdict(case, ours, rival)
@@ -68,8 +75,7 @@ def dense(results: Results) -> str:
             case.dtype, shape(case), str(case.dims["M"]), figure(ours), figure(rival),
             figure(None if ours is None else rate / ours, ".0f"),
             figure(None if rival is None else rate / rival, ".0f"),
-            figure(ratio(ours, rival), ".2f"), figure(results.number(case, "dslc", "error"), ".1e"),
-            str(verdict),
+            figure(ratio(ours, rival), ".2f"), figure(error, ".1e"), judged(verdict, error),
         ])  # fmt: skip
     heads = (
         "type", "K x N", "M", "dslc us", "cuBLAS us", "dslc TFLOP/s", "cuBLAS TFLOP/s",
@@ -91,7 +97,7 @@ def row_kernels(results: Results) -> str:
     ceiling = copies[0] if copies else None
     for case in cases:
         ours, rival = (results.number(case, name) for name in ("dslc", "torch.compile"))
-        rate = bandwidth(results, case, "dslc")
+        rate, error = bandwidth(results, case, "dslc"), results.number(case, "dslc", "error")
         verdict = limits.Verdict(None)
         if ours is not None and rate is not None:
             faster = None if rival is None else ours <= rival
@@ -100,8 +106,7 @@ def row_kernels(results: Results) -> str:
         rows.append([
             case.name, case.dtype, figure(ours), figure(rival), figure(rate, ".2f"),
             figure(bandwidth(results, case, "torch.compile"), ".2f"), share(of_copy),
-            figure(ratio(ours, rival), ".2f"), figure(results.number(case, "dslc", "error"), ".1e"),
-            str(verdict),
+            figure(ratio(ours, rival), ".2f"), figure(error, ".1e"), judged(verdict, error),
         ])  # fmt: skip
     heads = (
         "kernel", "type", "dslc us", "torch.compile us", "dslc TB/s", "torch.compile TB/s",
@@ -148,7 +153,9 @@ def grid(results: Results) -> str:
         errors = [results.number(case, "dslc", "error") for case in mine]
         rivals = [results.number(case, "humming", "error") for case in mine]
         pairs = list(zip(errors, rivals, strict=True))
-        held = sum(e is not None and limits.error_verdict(e, r).met is True for e, r in pairs)
+        held = sum(
+            e is not None and limits.error_verdict(weight, e, r).met is True for e, r in pairs
+        )
         known = [r for r in rivals if r is not None]
         rows.append([
             weight, f"{held} of {len(mine)}",

@@ -71,12 +71,14 @@ def test_rows_need_a_copys_rate_and_no_slower_than_inductor() -> None:
 
 
 def test_an_error_that_is_no_number_is_over_the_limit() -> None:
-    assert limits.error_verdict(math.nan, None).met is False
-    assert limits.error_verdict(2.1e-4, None).met is True
-    assert limits.error_verdict(2.1e-4, 2.05e-4).met is True
-    assert limits.error_verdict(3e-4, 2e-4).met is False
+    assert limits.error_verdict("i4", math.nan, None).met is False
+    assert limits.error_verdict("i4", 2.1e-4, None).met is True
+    assert limits.error_verdict("i4", 2.1e-4, 2.05e-4).met is True
+    assert limits.error_verdict("i4", 3e-4, 2e-4).met is False
+    # Unsigned codes are other numbers there.
+    assert limits.error_verdict("u4", 3e-4, 2e-4).met is True
     # A rival that is wrong itself is no measure.
-    assert limits.error_verdict(3e-4, 0.5).met is True
+    assert limits.error_verdict("i4", 3e-4, 0.5).met is True
 
 
 def test_a_launch_is_under_5_us_and_a_third_of_tritons() -> None:

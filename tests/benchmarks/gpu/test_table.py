@@ -46,6 +46,11 @@ def test_what_is_missing_is_a_dash(results: Results) -> None:
     assert "- dslc: u5 f16 M=4096, N=8192, K=8192: RuntimeError: no" in table.document(results)
 
 
+def test_wrong_results_meet_no_bar(results: Results) -> None:
+    results.add("dslc", record(DECODE, us=1.0, error=0.5))
+    assert cells(table.quantized(results))[-1] == "wrong: error 5.0e-01"
+
+
 def test_skipped_cases_leave_no_line(results: Results) -> None:
     case = Case("rows", "copy", {"M": 64, "N": 64}, "bf16")
     results.add("dslc", record(case, skipped=True))

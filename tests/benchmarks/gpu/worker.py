@@ -29,8 +29,11 @@ def tell(record: dict[str, Any]) -> None:
 
 def failed(case: Case, problem: Exception) -> dict[str, Any]:
     traceback.print_exc(limit=-4)
-    lines = str(problem).strip().splitlines()
-    text = f"{type(problem).__name__}: {lines[0] if lines else ''}"
+    said = str(problem).strip()
+    if not said:  # an assertion says by its line what it is about
+        last = traceback.extract_tb(problem.__traceback__)[-1]
+        said = f"{Path(last.filename).name}:{last.lineno} {last.line}"
+    text = f"{type(problem).__name__}: {said.splitlines()[0]}"
     return {"case": case.to_data(), "failure": text[:400]}
 
 
