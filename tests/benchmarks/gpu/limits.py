@@ -21,6 +21,7 @@ DECODE_ROWS = 16
 DECODE_SPEED = 0.9  # of humming's speed
 DENSE_SPEED = 0.6  # of cuBLAS's, at 8192^3 in f16
 COPY_SHARE = 0.85  # of a copy's bytes per second
+NOISE = 1.02  # times of one kernel in several processes differ by as much
 LAUNCH_US, LAUNCH_SHARE = 5.0, 1 / 3  # and of Triton's time
 COMPILE_SECONDS = 0.5
 

@@ -47,7 +47,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--config",
         default="listed",
-        help="our tune choices: default (as a call without any), listed, or a JSON file",
+        help="our tune choices: default (as a call without any), tune, listed, or a JSON file",
     )
     parser.add_argument("--bars", action="store_true", help="only what the project sets a bar for")
     parser.add_argument("--json", type=Path, default=Path("bench-gpu.json"), help="raw figures")

@@ -100,7 +100,7 @@ def row_kernels(results: Results) -> str:
         rate, error = bandwidth(results, case, "dslc"), results.number(case, "dslc", "error")
         verdict = limits.Verdict(None)
         if ours is not None and rate is not None:
-            faster = None if rival is None else ours <= rival
+            faster = None if rival is None else ours <= rival * limits.NOISE
             verdict = limits.rows_verdict(rate, ceiling, faster)
         of_copy = None if rate is None or ceiling is None else rate / ceiling
         rows.append([

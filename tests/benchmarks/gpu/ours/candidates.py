@@ -1,8 +1,9 @@
 """Tune choices to try: those of a file, those listed here, or none.
 
 `--config default` leaves them open, as a call without choices does: what the tuner has stored, or the
-compiler's default. `--config listed` tries the lists below and keeps the best, a path those of a JSON
-file with the same structure: kernel name, greatest number of rows, choices.
+compiler's default; `--config tune` runs the tuner first. `--config listed` tries the lists below and
+keeps the best, a path those of a JSON file with the same structure: kernel name, greatest number of rows,
+choices.
 """
 
 from __future__ import annotations
@@ -73,8 +74,8 @@ def given() -> str:
 
 
 def choices(kernel: str, rows: int, source: str) -> list[Choice]:
-    """The choices to try for a number of rows; one empty choice is the default."""
-    if source == "default":
+    """The choices to try for a number of rows; one empty choice leaves them open."""
+    if source in ("default", "tune"):
         return [{}]
     table: Mapping[str, Mapping[str, list[Choice]]] = LISTED
     if source != "listed":

@@ -16,6 +16,7 @@ from dslc.specialization import Specialization
 from gpu.ours.candidates import Choice, choices, given
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
+TUNING_SECONDS = 20.0
 # file, kernel, definitions, sizes, choice: what one compilation needs, as plain data.
 Job = tuple[str, str, tuple[tuple[str, Any], ...], tuple[tuple[str, int], ...], Choice]
 
@@ -69,6 +70,17 @@ def jobs_for(
     return [job(file, kernel, define, sizes, choice) for choice in choices(kernel, rows, given())]
 
 
+def tune(what: Job, machine: str) -> None:
+    """Have the compiler's tuner find and store the choices of these sizes.
+
+    Each number of rows may store its weights in a way of its own, as each is measured by itself.
+    """
+    file, name, define, sizes, _ = what
+    kernel = library(file, define, machine)[name]
+    dims = {dim: size for dim, size in sizes if dim in kernel.dims}
+    kernel.tune(**dims, budget=TUNING_SECONDS, repack=True)
+
+
 def best(
     jobs: list[Job], launcher: Callable[[Specialization], Callable[[int], object]], copies: int
 ) -> Specialization:
@@ -78,6 +90,8 @@ def best(
     """
     from gpu.measure import replays
 
+    if given() == "tune":
+        tune(jobs[0], target())
     if len(jobs) == 1:
         return build(jobs[0], target())
     found: list[tuple[float, Specialization]] = []
