@@ -88,12 +88,12 @@ def best(
 
     `launcher` gives what launches a specialisation on copy i. The last error goes on if none compiles.
     """
-    from gpu.measure import replays
-
     if given() == "tune":
         tune(jobs[0], target())
     if len(jobs) == 1:
         return build(jobs[0], target())
+    from gpu.measure import replays  # torch; what compiles ahead goes without
+
     found: list[tuple[float, Specialization]] = []
     failure: Exception | None = None
     for what in jobs:
