@@ -2,8 +2,8 @@
 
 `--config default` leaves them open, as a call without choices does: what the tuner has stored, or the
 compiler's default; `--config tune` runs the tuner first. `--config listed` tries the lists below and
-keeps the best; a path does so with the lists of a JSON file of the same structure: kernel name, greatest
-number of rows, choices.
+keeps the best, a path those of a JSON file of the same structure: kernel, greatest number of rows,
+choices.
 """
 
 from __future__ import annotations
