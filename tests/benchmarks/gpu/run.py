@@ -32,6 +32,8 @@ from gpu.libraries import LIBRARIES  # noqa: E402
 from gpu.results import BROKEN, MARK, Results  # noqa: E402
 from gpu.table import document  # noqa: E402
 
+COMPILING = 10  # times the patience of a case: all kernels are compiled before the first
+
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -138,18 +140,24 @@ def show(library: str, record: dict[str, Any]) -> None:
 def measure(
     results: Results, section: str, library: str, todo: list[Case], patience: float, until: float
 ) -> None:
-    """All cases by one library, with a new process after one that broke or hung."""
+    """All cases by one library, with a new process after one that broke or hung.
+
+    The first record of a process says that its library is there and that all is compiled; a process
+    that ends before it is not started again.
+    """
     while todo and time.monotonic() < until:
         worker = Worker(section, library, todo)
-        done = 0
+        started, done = False, 0
         problem = "the process ended"
         try:
             while time.monotonic() < until:
-                record = worker.next(min(patience, max(1.0, until - time.monotonic())))
+                wait = patience if started else COMPILING * patience
+                record = worker.next(min(wait, max(1.0, until - time.monotonic())))
                 if record is None:
                     break
                 show(library, record)
                 results.add(library, record)
+                started = started or "versions" in record
                 done += "case" in record
         except TimeoutError:
             worker.stop()
@@ -162,7 +170,7 @@ def measure(
             failure = {"case": todo[0].to_data(), "failure": problem}
             show(library, failure)
             results.add(library, failure)
-            todo = todo[1:] if done else []  # what fails at once, such as an import, fails again
+            todo = todo[1:] if started else []
 
 
 def main() -> None:
@@ -177,6 +185,7 @@ def main() -> None:
             for library in LIBRARIES[section]:
                 if not options.library or set(options.library) & set(library.split()):
                     measure(results, section, library, todo, options.patience, until)
+                    results.save(options.json)
         results.machine |= {f"{k} after": v for k, v in machine.query().items() if "clocks" in k}
         results.save(options.json)
     text = document(results)

@@ -53,12 +53,15 @@ def test_every_library_of_a_section_names_a_function() -> None:
             assert f"def {function}(" in text
 
 
-def workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: str) -> None:
+def workers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: str, first: str = "tell(versions={})"
+) -> None:
     """Measure with a script in the place of worker.py: `body` treats `case`, `tell` prints."""
     script = tmp_path / "worker.py"
     script.write_text(
         "import json, sys, time\n"
         "def tell(**record): print('@@result ' + json.dumps(record), flush=True)\n"
+        f"{first}\n"
         "for case in json.load(sys.stdin):\n" + textwrap.indent(textwrap.dedent(body), "    ")
     )
     monkeypatch.setattr(run, "HERE", tmp_path / "a" / "b")
@@ -106,8 +109,17 @@ def test_a_hang_ends_after_the_patience(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_a_library_that_is_not_installed_fails_once(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    workers(monkeypatch, tmp_path, "raise ImportError('no such library')")
+    workers(monkeypatch, tmp_path, "pass", first="raise ImportError('no such library')")
     assert measured() == [("u1", "the process ended")]
+
+
+def test_each_case_that_ends_its_process_costs_itself_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    body = "sys.exit(9) if case['name'] != 'u3' else tell(case=case, us=1.0)"
+    workers(monkeypatch, tmp_path, body)
+    ended = "the process ended"
+    assert measured() == [("u1", ended), ("u2", ended), ("u3", 1.0)]
 
 
 def test_tables_from_a_file_need_no_gpu(

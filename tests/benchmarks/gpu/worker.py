@@ -53,10 +53,9 @@ def main() -> None:
     module_name, _, function = LIBRARIES[section][library].partition(":")
     cases = [Case.from_data(data) for data in json.load(sys.stdin)]
     module = importlib.import_module(module_name)
-    if hasattr(module, "versions"):
-        tell({"versions": module.versions()})
     if hasattr(module, "compile_all"):
         module.compile_all(cases)
+    tell({"versions": module.versions() if hasattr(module, "versions") else {}})
     for case in cases:
         start = time.perf_counter()
         try:
