@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from dslc.arguments import Array, dim_size
+from dslc.arguments import Array, dim_size, element_bytes
 from dslc.runtime.buffers import import_array
 from dslc.short_calls import ShortCalls
 from dslc.signature import Matched, Parameter, Signature
 
 if TYPE_CHECKING:
     from dslc.compiler.diagnostics import Loc
+    from dslc.facts import Alignments
     from dslc.machines import Machine
     from dslc.specialization import Specialization
 
@@ -26,9 +27,16 @@ class Origin(Protocol):
     machine: Machine
 
     def specialization(
-        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+        self,
+        fixed: Mapping[str, int],
+        config: Mapping[str, object],
+        sizes: Sizes,
+        alignments: Alignments = (),
     ) -> Specialization:
-        """The one for these dims and choices; `sizes` gives dims that it needs beyond `fixed`."""
+        """The one for these dims and choices; `sizes` gives dims that it needs beyond `fixed`.
+
+        `alignments` are the tensors that begin at multiples of fewer bytes than usual.
+        """
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""
@@ -114,7 +122,8 @@ class Kernel:
         def size(dim: str) -> int | None:
             return dim_size(signature.parameters, ready, dim)
 
-        made = origin.specialization({}, matched.config, size)
+        alignments = origin.machine.alignments(signature.parameters, ready)
+        made = origin.specialization({}, matched.config, size, alignments)
         made.launch(ready, matched.dims)
         if short is not None:
             short.add(made.short_call(matched.arguments))
@@ -138,16 +147,23 @@ class Kernel:
         return origin.specialization(dims, config, lambda dim: None)
 
     def specialize_for(
-        self, sizes: Mapping[str, int], config: Mapping[str, object] | None = None
+        self,
+        sizes: Mapping[str, int],
+        config: Mapping[str, object] | None = None,
+        *,
+        unaligned: Iterable[str] = (),
     ) -> Specialization:
         """The kernel compiled as a call with dims of these sizes would compile it.
 
-        Only the dims that it must know are fixed; the others stay free. DSL0230 names those that it
-        must know and `sizes` lacks.
+        Only the dims that it must know are fixed; the others stay free. The tensors of `unaligned`
+        begin anywhere, as slices of others do. DSL0230 names the dims that it must know and `sizes`
+        lacks, DSL0755 a tensor that it has not.
         """
         origin = self._origin
         choices, _ = origin.signature.choices(dict(config or {}))
-        return origin.specialization({}, choices, sizes.get)
+        parameters = [origin.signature.parameter(name) for name in unaligned]
+        alignments = tuple((p.name, element_bytes(p)) for p in parameters if p.dims is not None)
+        return origin.specialization({}, choices, sizes.get, alignments)
 
     def source(self, stage: str = "final", **dims_and_tunes: object) -> str:
         """The program's text at a stage: `tile`, `ir`, after each pass by its name, or `final`."""

@@ -11,6 +11,7 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import INTERP, Target, find_target
+from dslc.facts import Alignments
 from dslc.settings import current_settings
 from dslc.signature import Parameter
 
@@ -57,6 +58,11 @@ class Machine(Protocol):
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
     ) -> dict[str, Argument]:
         """A call's arguments checked and read, by parameter in order."""
+
+    def alignments(
+        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
+    ) -> Alignments:
+        """The prepared tensors for which a kernel of their own is made, with what they begin at."""
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """The artifact ready to run; `program` is what it was made of, where that is at hand."""
@@ -106,6 +112,12 @@ class Interpreter:
     ) -> dict[str, Argument]:
         """Arrays of the host, without a copy."""
         return prepare(parameters, arguments)
+
+    def alignments(
+        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
+    ) -> Alignments:
+        """None: an element is read at a time."""
+        return ()
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """DSL0803 where the artifact has no program text, DSL04xx where that is not Tile IR."""

@@ -65,6 +65,12 @@ class Specialization:
         return self.artifact.target
 
     @property
+    def alignments(self) -> Mapping[str, int]:
+        """The tensors that may begin at multiples of fewer bytes than 16, with how many."""
+        found: dict[str, int] = self.artifact.launch.get("alignments", {})
+        return MappingProxyType(found)
+
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in the caller's order."""
         return self.signature.parameters

@@ -16,6 +16,7 @@ from dslc.runtime.cuda.arrays import (
     check_element,
     device_array,
     is_torch,
+    misaligned,
     refuse_overlaps,
 )
 from dslc.runtime.cuda.device import CudaDevice
@@ -94,7 +95,7 @@ class CudaKernel:
         device = CudaDevice.get(self._ordinal(arrays))
         fire = self._plan(device, arrays, self._scalars(args), {})
         constant = {n: args[n] for n in self._relevant}
-        shape = Shape(fire, self._launcher.order, constant, self._launcher.alignment)
+        shape = Shape(fire, self._launcher.order, constant, self._launcher.alignments)
         return torch_call(self.artifact.signature, arguments, arrays, shape)
 
     def _enqueue(
@@ -169,15 +170,10 @@ class CudaKernel:
         return next(iter(devices), 0)
 
     def _check_alignment(self, arrays: Mapping[str, DeviceArray]) -> None:
-        alignment = self._launcher.alignment
         for name, array in arrays.items():
-            if array.address % alignment:
-                raise error(
-                    "DSL0766",
-                    f"argument {name} begins at an address that is no multiple of {alignment} bytes "
-                    f"({array.address % alignment} past one)",
-                    hint="copy it (.clone(), .copy()), or slice at a multiple of that",
-                )
+            wanted = self._launcher.alignments[name]
+            if array.address % wanted:
+                raise misaligned(array, name, wanted)
 
 
 def _names_in(signature: Signature) -> frozenset[str]:

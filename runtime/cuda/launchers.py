@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.runtime.binding import check_requirements
-from dslc.runtime.cuda.description import describe
+from dslc.runtime.cuda.description import ALIGNMENT, describe, read_alignments
 from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.cuda.functions import load_function
 from dslc.runtime.cuda.plan import Fire, Function, make_fire
@@ -22,12 +22,12 @@ from dslc.runtime.scalars import as_dtype
 class Launcher(Protocol):
     """Makes launches ready for known dims.
 
-    `order` are the parameters that a ready launch takes, `alignment` that of their addresses, and
-    `scalars` those whose values must be known as dims are.
+    `order` are the parameters that a ready launch takes, `alignments` what the addresses of tensors are
+    multiples of, and `scalars` the parameters whose values must be known as dims are.
     """
 
     order: tuple[str, ...]
-    alignment: int
+    alignments: Mapping[str, int]
     scalars: frozenset[str]
 
     def fire(self, device: CudaDevice, values: Mapping[str, Number]) -> Fire:
@@ -45,7 +45,8 @@ class KernelLauncher:
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
         self.description = describe(artifact)
-        self.alignment = self.description.alignment
+        usual = self.description.alignment
+        self.alignments = _alignments(artifact, usual, self.description.alignments)
         arguments = self.description.arguments
         self.order = tuple(a.text for a in arguments if a.kind in ("tensor", "scalar"))
         texts = [*self.description.grid, *(w.bytes for w in artifact.workspaces)]
@@ -110,8 +111,6 @@ class ProgramLauncher:
     files have its number before their names; `calls` with a kernel's number and what it is given.
     """
 
-    alignment = 16
-
     def __init__(self, artifact: Artifact) -> None:
         try:
             kernels = [_kernel(artifact, i, m) for i, m in enumerate(artifact.launch["kernels"])]
@@ -123,6 +122,7 @@ class ProgramLauncher:
         except (KeyError, TypeError, IndexError) as problem:
             text = f"the calls of {artifact.name} cannot be read: {problem!r}"
             raise error("DSL0802", text) from None
+        self.alignments = _alignments(artifact, ALIGNMENT, read_alignments(artifact))
         self.order = tuple(p.name for p in artifact.signature.params)
         self.scalars = frozenset(name for step in self._steps for name in step.relevant)
         self._held: dict[int, Workspaces] = {}
@@ -155,6 +155,11 @@ class ProgramLauncher:
                 launch(stream, *[everything[i] for i in picks])
 
         return fire
+
+
+def _alignments(artifact: Artifact, usual: int, less: Mapping[str, int]) -> Mapping[str, int]:
+    tensors = (p.name for p in artifact.signature.params if p.dims is not None)
+    return {name: less.get(name, usual) for name in tensors}
 
 
 def _kernel(artifact: Artifact, index: int, manifest: Any) -> KernelLauncher:
