@@ -221,8 +221,11 @@ def test_a_program_launches_its_kernels(lib: Any, driver: FakeDriver, tmp_path: 
     assert made.source().count("__global__") == 2
     assert len(made.artifact.launch["calls"]) == 2
     lib.save(tmp_path / "package", [made])
-    dslc.load(tmp_path / "package").twice(x, 3.0, y)
+    loaded = dslc.load(tmp_path / "package")
+    for _ in range(3):
+        loaded.twice(x, 3.0, y)
     assert driver.count("launches") == 4
+    assert driver.count("graph_launches") == 2
 
 
 def test_cuda_is_the_gpu_that_is_there(driver: FakeDriver) -> None:

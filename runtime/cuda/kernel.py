@@ -20,8 +20,9 @@ from dslc.runtime.cuda.arrays import (
     refuse_overlaps,
 )
 from dslc.runtime.cuda.device import CudaDevice
-from dslc.runtime.cuda.launchers import launcher_of
+from dslc.runtime.cuda.launchers import KernelLauncher, Launcher
 from dslc.runtime.cuda.plan import Fire
+from dslc.runtime.cuda.programs import ProgramLauncher
 from dslc.runtime.cuda.staging import staging
 from dslc.runtime.cuda.streams import current_stream, stream_handle
 from dslc.runtime.cuda.torch_path import Call, Shape, torch_call
@@ -38,7 +39,10 @@ class CudaKernel:
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
-        self._launcher = launcher_of(artifact)
+        is_kernel = artifact.kind == "kernel"
+        self._launcher: Launcher = (
+            KernelLauncher(artifact) if is_kernel else ProgramLauncher(artifact)
+        )
         self._params = artifact.signature.params
         self._plans: dict[tuple[object, ...], Fire] = {}
         # The scalar parameters that shapes, requirements, sizes or the grid depend on.
