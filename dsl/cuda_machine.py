@@ -112,9 +112,9 @@ class CudaExecutable:
         """Enqueue it; with arrays of the host, wait for it."""
         self.kernel.launch(args, _stream(), dims)
 
-    def short_call(self, arguments: Sequence[object]) -> ShortCall | None:
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """The short way of torch tensors."""
-        return self.kernel.short_call(arguments)
+        return self.kernel.short_call(arguments, dims)
 
 
 def present_target() -> str:

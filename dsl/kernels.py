@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from dslc.arguments import Array, dim_size, element_bytes
 from dslc.runtime.buffers import import_array
-from dslc.short_calls import ShortCalls
-from dslc.signature import Matched, Parameter, Signature
+from dslc.short_calls import CallForms
+from dslc.signature import Parameter, Signature
 
 if TYPE_CHECKING:
     from dslc.compiler.diagnostics import Loc
@@ -52,8 +52,7 @@ class Kernel:
 
     def __init__(self, origin: Callable[[], Origin]) -> None:
         self._find_origin = origin
-        self._short = ShortCalls()
-        self._short_for: dict[tuple[tuple[str, object], ...], ShortCalls] = {}
+        self._short = CallForms()
 
     @classmethod
     def of(cls, origin: Origin) -> Kernel:
@@ -109,14 +108,11 @@ class Kernel:
 
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Run the kernel over arrays of NumPy, torch, JAX or CuPy."""
-        if not kwargs and self._short.run(args):
+        if self._short.run(args, kwargs):
             return
         origin = self._origin
         signature = origin.signature
         matched = signature.match(args, kwargs)
-        short = self._short_calls(matched)
-        if kwargs and short is not None and short.run(_ordered(signature, matched)):
-            return
         ready = origin.machine.prepare(signature.parameters, matched.arguments)
 
         def size(dim: str) -> int | None:
@@ -125,17 +121,7 @@ class Kernel:
         alignments = origin.machine.alignments(signature.parameters, ready)
         made = origin.specialization({}, matched.config, size, alignments)
         made.launch(ready, matched.dims)
-        if short is not None:
-            short.add(made.short_call(matched.arguments))
-
-    def _short_calls(self, matched: Matched) -> ShortCalls | None:
-        """The short ways for a call's tune choices; None where it states dims, which are checked."""
-        if matched.dims:
-            return None
-        if not matched.config:
-            return self._short
-        key = tuple(sorted(matched.config.items()))
-        return self._short_for.setdefault(key, ShortCalls())
+        self._short.add(signature, args, kwargs, made.short_call(matched))
 
     def specialize(self, **dims_and_tunes: object) -> Specialization:
         """The kernel compiled for these dims and choices: `lib.gemm.specialize(K=4096, BM=64)`.
@@ -191,7 +177,3 @@ class Kernel:
         origin = self._origin
         config, dims = origin.signature.choices(dims_and_tunes)
         return origin.specialization({}, config, dims.get).unpack(param, packed, **dims)
-
-
-def _ordered(signature: Signature, matched: Matched) -> list[object]:
-    return [matched.arguments[p.name] for p in signature.parameters]

@@ -31,7 +31,7 @@ class Executable(Protocol):
         `dims` are those that the caller stated or gave by codes that are packed by now.
         """
 
-    def short_call(self, arguments: Sequence[object]) -> ShortCall | None:
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """A short way for calls like one that was launched, with the arguments as they were passed."""
 
 
@@ -148,7 +148,7 @@ class InterpretedProgram:
         host: Mapping[str, Any] = args  # `prepare` gave arrays of the host alone
         run(self._program, host, Options(s.shuffle, s.check, s.stdout, s.progress))
 
-    def short_call(self, arguments: Sequence[object]) -> ShortCall | None:
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """None: the way is long whatever the arguments."""
         return None
 

@@ -83,10 +83,13 @@ class CudaKernel:
                 arrays[name] = staged.take(array, written=name in written)
             self._enqueue(device, given, arrays, args, dims or {})
 
-    def short_call(self, arguments: Sequence[object]) -> Call | None:
+    def short_call(
+        self, arguments: Sequence[object], dims: Mapping[str, int] | None = None
+    ) -> Call | None:
         """A short way for calls like one that `launch` has run; None where there is none.
 
-        The arguments are as they were passed, in the order of the parameters.
+        The arguments are as they were passed, in the order of the parameters; `dims` are those of
+        `launch`.
         """
         args = {p.name: a for p, a in zip(self._params, arguments, strict=True)}
         arrays: dict[str, DeviceArray] = {}
@@ -97,7 +100,7 @@ class CudaKernel:
                     return None
                 arrays[p.name] = array
         device = CudaDevice.get(self._ordinal(arrays))
-        fire = self._plan(device, arrays, self._scalars(args), {})
+        fire = self._plan(device, arrays, self._scalars(args), dims or {})
         constant = {n: args[n] for n in self._relevant}
         shape = Shape(fire, self._launcher.order, constant, self._launcher.alignments)
         return torch_call(self.artifact.signature, arguments, arrays, shape)

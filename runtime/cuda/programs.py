@@ -28,7 +28,7 @@ from dslc.runtime.elements import storage_dtype
 from dslc.runtime.expression import Number, evaluate, names_of, number
 from dslc.runtime.scalars import as_dtype
 
-_MOST_GRAPHS = 4  # of one choice of dims, for as many streams and sets of addresses
+_MOST_GRAPHS = 8  # of one choice of dims, for as many streams and sets of addresses
 _MOST_CHOICES = 32  # of dims that have graphs
 _CODES = {"b": "?", "i": "q", "u": "Q", "f": "d"}  # a scalar of a NumPy kind in a graph's key
 
