@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from dslc.arguments import Argument, prepare
-from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.artifact import Artifact, Hashes, Param
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
@@ -14,7 +15,7 @@ from dslc.compiler.targets import TARGETS, Target
 from dslc.facts import Alignments
 from dslc.machines import ShortCall
 from dslc.runtime.cuda import CudaDevice, CudaKernel, stream_handle
-from dslc.runtime.cuda.arrays import DeviceArray, alignment_of, device_array
+from dslc.runtime.cuda.arrays import DeviceArray, alignment_of, check_element, device_array
 from dslc.runtime.cuda.description import ALIGNMENT
 from dslc.runtime.cuda.device import fits
 from dslc.settings import current_settings
@@ -82,7 +83,10 @@ class CudaMachine:
         stream = _stream() or 0
 
         def find(parameter: Parameter, value: object) -> DeviceArray | None:
-            return device_array(value, parameter.name, stream)
+            found = device_array(value, parameter.name, stream)
+            if found is not None and not parameter.dtype.is_low_bit:  # before a kernel is compiled
+                check_element(found, _described(parameter))
+            return found
 
         return prepare(parameters, arguments, find)
 
@@ -126,6 +130,11 @@ def present_target() -> str:
         text = f"there is no target for {device.name}, compute capability {device.architecture}"
         raise error("DSL0901", text, hint=f"the targets are {', '.join(names)}")
     return fitting[-1]
+
+
+def _described(parameter: Parameter) -> Param:
+    mode: Any = parameter.mode
+    return Param(parameter.name, parameter.dtype.name, mode, parameter.dims)
 
 
 def _files(artifact: Artifact, name: str) -> list[bytes]:

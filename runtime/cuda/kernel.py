@@ -14,6 +14,7 @@ from dslc.runtime.buffers import as_array, import_array
 from dslc.runtime.cuda.arrays import (
     DeviceArray,
     check_element,
+    check_strides,
     device_array,
     is_torch,
     misaligned,
@@ -31,7 +32,8 @@ from dslc.runtime.packing import pack, packed_shape
 from dslc.runtime.scalars import as_dtype
 
 _MOST_PLANS = 4096
-_LARGEST_DIM = (1 << 31) - 1
+# Index variables are 32 bits wide: what a tile reaches beyond the end must fit as well.
+_LARGEST_DIM = (1 << 31) - (1 << 20)
 
 
 class CudaKernel:
@@ -70,6 +72,7 @@ class CudaKernel:
                 host[p.name] = self._host_array(p, args[p.name])
             else:
                 check_element(found, p)
+                check_strides(found, p)
                 arrays[p.name] = found
         device = CudaDevice.get(self._ordinal(arrays))
         if given is None:
@@ -153,9 +156,7 @@ class CudaKernel:
         shapes = {n: None if n in packed else a.shape for n, a in arrays.items()}
         strides = {n: a.strides for n, a in arrays.items()}
         values = bind_dims(self.artifact.signature, shapes, strides, scalars)
-        for name in self.artifact.signature.dims:
-            if not 0 <= values[name] <= _LARGEST_DIM:
-                raise error("DSL0843", f"{name} = {values[name]} is more than a kernel can index")
+        _check_dims(self.artifact.signature, arrays, values)
         for p in self._params:
             if p.packed is not None:
                 _check_packed(p, arrays[p.name], values)
@@ -188,6 +189,25 @@ def _names_in(signature: Signature) -> frozenset[str]:
     texts = [r.condition for r in signature.requires]
     texts += [t for p in signature.params for t in (*(p.dims or ()), *(p.strides or ()))]
     return frozenset(name for text in texts for name in names_of(text))
+
+
+def _check_dims(
+    signature: Signature, arrays: Mapping[str, DeviceArray], values: Mapping[str, Number]
+) -> None:
+    """DSL0843 for a dim or an axis that 32 bits cannot count, or two dims whose sum they cannot."""
+    plain = [p for p in signature.params if p.dims is not None and p.packed is None]
+    sizes = {name: values[name] for name in (*signature.dims, *signature.fixed)}
+    for p in plain:
+        sizes |= {f"axis {k} of {p.name}": n for k, n in enumerate(arrays[p.name].shape)}
+    for name, size in sizes.items():
+        if not 0 <= size <= _LARGEST_DIM:
+            text = f"{name} = {size} is more than a kernel can index: {_LARGEST_DIM}"
+            raise error("DSL0843", text, hint="give the tensor more axes, or call it for parts")
+    extents = {text for p in plain for text in p.dims or () if text in signature.dims}
+    largest = sorted(extents, key=lambda name: (values[name], name))[-2:]
+    if len(largest) == 2 and sum(values[name] for name in largest) > _LARGEST_DIM:
+        text = f"{' + '.join(largest)} is more than a kernel can index: {_LARGEST_DIM}"
+        raise error("DSL0843", text, hint="give the tensors more axes, or call it for parts")
 
 
 def _number(value: Any) -> Number:
