@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dslc.arguments import Argument, prepare
 from dslc.compiler.artifact import Artifact, Hashes, Param
@@ -13,7 +13,7 @@ from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import TARGETS, Target
 from dslc.facts import Alignments
-from dslc.machines import ShortCall
+from dslc.machines import PLAIN_CODE, CodeOptions, ShortCall
 from dslc.runtime.cuda import CudaDevice, CudaKernel, stream_handle
 from dslc.runtime.cuda.arrays import DeviceArray, alignment_of, check_element, device_array
 from dslc.runtime.cuda.description import ALIGNMENT
@@ -21,21 +21,30 @@ from dslc.runtime.cuda.device import fits
 from dslc.settings import current_settings
 from dslc.signature import Parameter
 
+if TYPE_CHECKING:
+    from dslc.codegen.cuda.toolchain import Options
+
 SOURCE = "kernel.cu"
 
 
 class CudaMachine:
     """GPUs of one architecture; to compile, neither a GPU nor a driver is needed."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, code: CodeOptions = PLAIN_CODE) -> None:
         self.target = target
+        self._code = code
         self._architecture = target.name.partition(":")[2]
 
     def toolchain(self) -> str:
         """The CUDA compiler and its options."""
         from dslc.codegen.cuda.toolchain import toolchain_identity
 
-        return toolchain_identity()
+        return toolchain_identity(self._options())
+
+    def _options(self) -> Options:
+        from dslc.codegen.cuda.toolchain import Options
+
+        return Options(line_info=self._code.line_info, fmad=self._code.fmad)
 
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
@@ -43,7 +52,7 @@ class CudaMachine:
         """Machine code and its source. DSL0951 without a CUDA compiler, DSL0590 for what cannot be."""
         from dslc.codegen.cuda.lowering import lower
 
-        made = lower(program, self.target)
+        made = lower(program, self.target, self._options())
         signature = signature_of(program, config)
         return dataclasses.replace(
             made, target=self.target.name, signature=signature, hashes=hashes
@@ -59,7 +68,8 @@ class CudaMachine:
             from dslc.codegen.cuda.toolchain import compile_ptx
 
             sources = [text.decode() for text in _files(artifact, SOURCE)]
-            return "\n".join(compile_ptx(s, self._architecture) for s in sources)
+            options = self._options()
+            return "\n".join(compile_ptx(s, self._architecture, options) for s in sources)
 
         def sass() -> str:
             from dslc.codegen.cuda.sass import disassemble

@@ -66,6 +66,19 @@ def test_it_compiles_without_a_driver(lib: Any, monkeypatch: pytest.MonkeyPatch)
         assert "EXIT" in made.source("sass")
 
 
+def test_how_code_is_compiled_is_an_option(lib: Any) -> None:
+    usual = lib.scale.specialize()
+    assert "__fmul_rn" in usual.source()
+    lines = dslc.compile(SOURCE, "cuda:sm_90a", line_info=True).scale.specialize()
+    assert b".debug_line" in lines.artifact.files["sm_90a.cubin"]
+    assert b".debug_line" not in usual.artifact.files["sm_90a.cubin"]
+    assert ".loc" in lines.source("ptx")
+    assert ".loc" not in usual.source("ptx")
+    contracted = dslc.compile(SOURCE, "cuda:sm_90a", fmad=True).scale.specialize()
+    toolchains = {m.artifact.hashes.toolchain for m in (usual, lines, contracted)}
+    assert len(toolchains) == 3
+
+
 def test_a_call_launches(lib: Any, driver: FakeDriver) -> None:
     x, y = arrays()
     lib.scale(x, 2.0, y)

@@ -65,6 +65,14 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  dslc.torch_op(a.scale); dslc.torch_op(b.scale)\n"
         "Right:  dslc.torch_op(a.scale); dslc.torch_op(b.scale, 'scale_rows')",
     ),
+    "DSL0749": (
+        "A call would have to compile its kernel",
+        "With `DSLC_JIT=error` calls run what was compiled before: by `specialize` or `specialize_for` "
+        "in this process, into a package that was loaded, or into the compile cache. So a service "
+        "learns at its start, and not at a call, that a kernel is missing.\n\n"
+        "Wrong:  DSLC_JIT=error, and lib.gemm(a, w, c) with shapes that nobody compiled for\n"
+        'Right:  lib.gemm.specialize_for({"M": 16, "K": 4096, "N": 4096}) before the calls',
+    ),
     "DSL0751": (
         "An argument has the wrong number of axes",
         "A tensor parameter `a: f16[M, K]` takes an array with as many axes as it has dims.\n\n"
