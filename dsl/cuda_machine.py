@@ -15,7 +15,13 @@ from dslc.compiler.targets import TARGETS, Target
 from dslc.facts import Alignments
 from dslc.machines import PLAIN_CODE, CodeOptions, ShortCall
 from dslc.runtime.cuda import CudaDevice, CudaKernel, stream_handle
-from dslc.runtime.cuda.arrays import DeviceArray, alignment_of, check_element, device_array
+from dslc.runtime.cuda.arrays import (
+    DeviceArray,
+    alignment_of,
+    check_element,
+    device_array,
+    refuse_host_tensors,
+)
 from dslc.runtime.cuda.description import ALIGNMENT
 from dslc.runtime.cuda.device import fits
 from dslc.settings import current_settings
@@ -98,7 +104,10 @@ class CudaMachine:
                 check_element(found, _described(parameter))
             return found
 
-        return prepare(parameters, arguments, find)
+        ready = prepare(parameters, arguments, find)
+        found = {name: a for name, a in ready.items() if isinstance(a, DeviceArray)}
+        refuse_host_tensors(arguments, found)
+        return ready
 
     def alignments(
         self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
@@ -127,7 +136,7 @@ class CudaExecutable:
         self.kernel.launch(args, _stream(), dims)
 
     def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
-        """The short way of torch tensors."""
+        """The short way of tensors of torch or CuPy."""
         return self.kernel.short_call(arguments, dims)
 
 

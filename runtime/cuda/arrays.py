@@ -145,6 +145,19 @@ def check_element(array: DeviceArray, param: Param) -> None:
         )
 
 
+def refuse_host_tensors(args: Mapping[str, object], arrays: Mapping[str, DeviceArray]) -> None:
+    """DSL0765 for a torch tensor of the host beside arrays of a GPU: it was forgotten there."""
+    for name, value in args.items():
+        if arrays and name not in arrays and is_torch(value):
+            other, array = next(iter(arrays.items()))
+            raise error(
+                "DSL0765",
+                f"argument {name} is a torch tensor on {getattr(value, 'device', 'the host')}, and "
+                f"{other} is on cuda:{array.device}",
+                hint=f"{name}.to({other}.device) first",
+            )
+
+
 def check_strides(array: DeviceArray, param: Param) -> None:
     """DSL0753 for an axis that runs backwards, DSL0742 for an output of which elements share memory."""
     axes = [(s, n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1]

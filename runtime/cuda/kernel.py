@@ -16,17 +16,19 @@ from dslc.runtime.cuda.arrays import (
     check_element,
     check_strides,
     device_array,
+    is_cupy,
     is_torch,
     misaligned,
+    refuse_host_tensors,
     refuse_overlaps,
 )
 from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.cuda.launchers import KernelLauncher, Launcher
 from dslc.runtime.cuda.plan import Fire
 from dslc.runtime.cuda.programs import ProgramLauncher
+from dslc.runtime.cuda.short_path import Call, Shape, short_call
 from dslc.runtime.cuda.staging import staging
 from dslc.runtime.cuda.streams import current_stream, stream_handle
-from dslc.runtime.cuda.torch_path import Call, Shape, torch_call
 from dslc.runtime.expression import Number, evaluate, names_of
 from dslc.runtime.packing import pack, packed_shape
 from dslc.runtime.scalars import as_dtype
@@ -74,6 +76,7 @@ class CudaKernel:
                 check_element(found, p)
                 check_strides(found, p)
                 arrays[p.name] = found
+        refuse_host_tensors(args, arrays)
         device = CudaDevice.get(self._ordinal(arrays))
         if given is None:
             given = current_stream(device.ordinal, arrays.values())
@@ -98,7 +101,7 @@ class CudaKernel:
         arrays: dict[str, DeviceArray] = {}
         for p in self._params:
             if p.dims is not None:
-                array = device_array(args[p.name], p.name) if is_torch(args[p.name]) else None
+                array = device_array(args[p.name], p.name) if _is_swift(args[p.name]) else None
                 if array is None:
                     return None
                 arrays[p.name] = array
@@ -106,7 +109,7 @@ class CudaKernel:
         fire = self._plan(device, arrays, self._scalars(args), dims or {})
         constant = {n: args[n] for n in self._relevant}
         shape = Shape(fire, self._launcher.order, constant, self._launcher.alignments)
-        return torch_call(self.artifact.signature, arguments, arrays, shape)
+        return short_call(self.artifact.signature, arguments, arrays, shape)
 
     def _enqueue(
         self, device: CudaDevice, stream: int, arrays: Mapping[str, DeviceArray],
@@ -208,6 +211,11 @@ def _check_dims(
     if len(largest) == 2 and sum(values[name] for name in largest) > _LARGEST_DIM:
         text = f"{' + '.join(largest)} is more than a kernel can index: {_LARGEST_DIM}"
         raise error("DSL0843", text, hint="give the tensors more axes, or call it for parts")
+
+
+def _is_swift(value: object) -> bool:
+    """Whether a short way knows its library."""
+    return is_torch(value) or is_cupy(value)
 
 
 def _number(value: Any) -> Number:

@@ -195,11 +195,13 @@ Right: `y.to(x.device)` first.
     "DSL0766": (
         "a misaligned array",
         """
-The kernel reads memory in words of 16 bytes, so that an array must begin at a multiple of that. What a
-library allocates does; a slice that begins in between does not.
+A kernel that was compiled ahead of time reads memory in words of 16 bytes, so that an array must begin
+at a multiple of that. What a library allocates does; a slice that begins in between does not. Kernels
+for such slices are built with `--unaligned`; a kernel that is compiled at its call is made for what it
+gets. Even then an element must lie at a multiple of its own size.
 
-Wrong: `lib.scale(x[1:], y)`, x a vector of f16.
-Right: `lib.scale(x[1:].clone(), y)`, or `x[8:]`.
+Wrong: `dslc.load("package").scale(x[1:], y)`, x a vector of f16.
+Right: `dslc build scale.tile -t cuda:sm_90a --unaligned -o package`, or `x[1:].clone()`.
 """,
     ),
     "DSL0767": (

@@ -262,6 +262,19 @@ def test_several_devices(scale: CudaKernel, torch: Any) -> None:
         scale.launch({"x": x, "y": y.to("cuda:0"), "s": 1.0})
 
 
+def test_arrays_of_cupy_by_the_short_way(scale: CudaKernel) -> None:
+    cupy = pytest.importorskip("cupy")
+    x, y = cupy.arange(128, dtype="float32"), cupy.empty(128, "float32")
+    call = scale.short_call((x, y, 1.0))
+    assert call is not None
+    with cupy.cuda.Stream():
+        for s in (2.0, 3.0):
+            x = cupy.arange(128, dtype="float32") + s
+            assert call((x, y, s), None)
+            assert (y == x * s).all()
+    assert not call((x[:64], y, 1.0), None)
+
+
 def test_arrays_of_cupy_and_jax(scale: CudaKernel, device: CudaDevice) -> None:
     cupy = pytest.importorskip("cupy")
     x, y = cupy.arange(128, dtype="float32"), cupy.empty(128, "float32")

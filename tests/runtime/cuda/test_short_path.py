@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from dslc.compiler.artifact import Param
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.runtime.cuda import CudaKernel, arrays, torch_path
+from dslc.runtime.cuda import CudaKernel, arrays, short_path
 
 from support.fake_cuda import FakeDriver, scale_artifact
 
@@ -21,7 +21,7 @@ def _tensors_of_the_host(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     monkeypatch.setattr(arrays, "torch_device", lambda tensor: 0)
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 6, raising=False)
     if request.param == "compared":
-        monkeypatch.setattr(torch_path, "_torch_guards", lambda tensors: None)
+        monkeypatch.setattr(short_path, "_torch_guards", lambda tensors: None)
 
 
 def tensor(n: int = 8, **options: Any) -> Any:
@@ -160,3 +160,20 @@ def test_a_tensor_of_another_alignment_takes_the_long_way(driver: FakeDriver) ->
     assert torch.equal(y, memory[5:13] * 2)
     call = short(CudaKernel(loose), memory[4:12], y, 1.0)
     assert [call((memory[s : s + 8], y, 2.0), None) for s in (0, 1, 4)] == [True, False, True]
+
+
+def test_a_tensor_forgotten_on_the_host_is_refused(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y = tensor()
+    monkeypatch.setattr(arrays, "torch_device", lambda t: 0 if t is y else None)
+    kernel = CudaKernel(scale_artifact())
+    with pytest.raises(
+        DiagnosticError, match="argument x is a torch tensor on cpu, and y"
+    ) as caught:
+        kernel.launch({"x": tensor(), "y": y, "s": 1.0})
+    assert caught.value.diagnostics[0].code == "DSL0765"
+    kernel.launch({"x": tensor().numpy(), "y": y, "s": 1.0})
+    monkeypatch.setattr(arrays, "torch_device", lambda t: None)
+    kernel.launch({"x": tensor(), "y": y, "s": 2.0})  # all on the host: copied there and back
+    assert torch.equal(y, tensor() * 2)

@@ -1,21 +1,22 @@
-"""The short way for torch tensors: a call whose tensors look like those of a call before.
+"""The short way for tensors of torch or CuPy: a call whose tensors look like those of a call before.
 
 What is left to do in Python decides what a launch costs, so the function is written out for the
 parameters of a kernel: no loop, no dictionary. torch compares types, dtypes, devices, sizes and strides
 of all tensors in one call with the guards of its compiler, where it has them; else they are compared
-here one by one.
+here one by one, as those of CuPy are.
 """
 
 from __future__ import annotations
 
 import importlib
 import struct
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from dslc.compiler.artifact import Param, Signature
-from dslc.runtime.cuda.arrays import DeviceArray, alignment_of
+from dslc.runtime.cuda.arrays import DeviceArray, alignment_of, is_cupy, is_torch
 from dslc.runtime.cuda.description import ALIGNMENT
 from dslc.runtime.cuda.plan import Fire
 from dslc.runtime.cuda.streams import stream_handle, torch_query
@@ -41,7 +42,28 @@ class Shape:
     alignments: Mapping[str, int]
 
 
-def torch_call(
+@dataclass(frozen=True, slots=True)
+class _Library:
+    """How tensors of a library are compared, where they begin, and what its current stream is."""
+
+    guard: Callable[[Sequence[Any], Sequence[str], dict[str, Any]], str]
+    address: str
+    query: Callable[[int], int]
+
+
+def _library(tensors: Sequence[object]) -> _Library | None:
+    """The library that all these tensors are of."""
+    if tensors and all(is_torch(t) for t in tensors):
+        query = torch_query()
+        return None if query is None else _Library(_guard_of_torch, "data_ptr()", query)
+    if tensors and all(is_cupy(t) for t in tensors):
+        cupy: Any = sys.modules["cupy"]
+        current = cupy.cuda.get_current_stream
+        return _Library(_guard_of_cupy, "data.ptr", lambda device: int(current().ptr))
+    return None
+
+
+def short_call(
     signature: Signature,
     arguments: Sequence[object],
     arrays: Mapping[str, DeviceArray],
@@ -52,15 +74,15 @@ def torch_call(
     tensors = [(p, a) for p, a in zip(params, arguments, strict=True) if p.dims is not None]
     scalars = [p for p in params if p.dims is None]
     device = next((arrays[p.name].device for p, _ in tensors), -1)
-    query = torch_query() if tensors else None
-    if query is None or not all(p.dtype in _EXACT for p in scalars):
+    library = _library([a for _, a in tensors])
+    if library is None or not all(p.dtype in _EXACT for p in scalars):
         return None
     names = {p.name: f"a{i}" for i, p in enumerate(params)}
     scope: dict[str, Any] = {
-        "fire": shape.fire, "query": query, "device": device,
+        "fire": shape.fire, "query": library.query, "device": device,
         "handle": stream_handle, "refusals": (struct.error, OverflowError),
     }  # fmt: skip
-    checks = [_guard([a for _, a in tensors], [names[p.name] for p, _ in tensors], scope)]
+    checks = [library.guard([a for _, a in tensors], [names[p.name] for p, _ in tensors], scope)]
     checks += [_scalar_check(p, names[p.name], shape.constant, scope) for p in scalars]
     misplaced = _misplaced(tensors, names, arrays, shape.alignments)
     overlaps, bounds = _overlaps(tensors, names, arrays)
@@ -70,7 +92,7 @@ def torch_call(
         f"    if len(arguments) != {len(params)}: return False",
         f"    {', '.join(names.values())}, = arguments",
         f"    if not ({' and '.join(checks)}): return False",
-        *(f"    p{names[p.name]} = {names[p.name]}.data_ptr()" for p, _ in tensors),
+        *(f"    p{names[p.name]} = {names[p.name]}.{library.address}" for p, _ in tensors),
         f"    if {' or '.join(misplaced)}: return False",
         *(f"    {bound}" for bound in bounds),
         *([f"    if {' or '.join(overlaps)}: return False"] if overlaps else []),
@@ -84,7 +106,7 @@ def torch_call(
     return call
 
 
-def _guard(tensors: Sequence[Any], names: Sequence[str], scope: dict[str, Any]) -> str:
+def _guard_of_torch(tensors: Sequence[Any], names: Sequence[str], scope: dict[str, Any]) -> str:
     """A condition that the tensors of these names look like these."""
     check = _torch_guards(tensors)
     if check is not None:
@@ -99,6 +121,21 @@ def _guard(tensors: Sequence[Any], names: Sequence[str], scope: dict[str, Any]) 
         parts.append(
             f"type({name}) is {name}_type and ({name}.dtype, {name}.get_device(), {name}.shape, "
             f"{name}.stride(), {name}.is_neg()) == {name}_like"
+        )
+    return " and ".join(parts)
+
+
+def _guard_of_cupy(tensors: Sequence[Any], names: Sequence[str], scope: dict[str, Any]) -> str:
+    """The same for CuPy's; strides are in bytes."""
+    parts = []
+    for name, tensor in zip(names, tensors, strict=True):
+        scope[f"{name}_type"] = type(tensor)
+        scope[f"{name}_like"] = (
+            tensor.dtype, tensor.shape, tensor.strides, tensor.data.device_id
+        )  # fmt: skip
+        parts.append(
+            f"type({name}) is {name}_type and ({name}.dtype, {name}.shape, {name}.strides, "
+            f"{name}.data.device_id) == {name}_like"
         )
     return " and ".join(parts)
 
