@@ -17,7 +17,8 @@ ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0742": (
         "An output shares memory with another argument",
         "Parallel turns run in any order and at once, and the compiler keeps what it has read: it "
-        "relies on outputs having memory of their own. Inputs may share memory with each other.\n\n"
+        "relies on outputs having memory of their own, an element each. Inputs may share memory with "
+        "each other.\n\n"
         "Wrong:  lib.softmax(x, x)\n"
         "Right:  y = numpy.empty_like(x); lib.softmax(x, y)\n"
         "        or a kernel with the one parameter `x: inout f32[M, N]`",
@@ -89,7 +90,7 @@ ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0753": (
         "An argument has the wrong strides",
         "`a: f16[M, K] strides (sm, 1)` fixes how the elements lie in memory, counted in elements: "
-        "here the last axis is dense.\n\n"
+        "here the last axis is dense. No axis of an array on a GPU runs backwards.\n\n"
         "Wrong:  kernel(a.T)\n"
         "Right:  kernel(numpy.ascontiguousarray(a.T))",
     ),
@@ -187,6 +188,8 @@ Right: `x.detach()`.
         "arguments on different devices",
         """
 All tensors of a call lie on one device, where the kernel runs.
+
+A torch tensor of the host beside those of a GPU is refused as well; a NumPy array is copied there.
 
 Wrong: `lib.add(x, y, z)` with x on cuda:0 and y on cuda:1.
 Right: `y.to(x.device)` first.
