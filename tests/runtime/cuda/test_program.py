@@ -91,6 +91,26 @@ def test_zeros_of_both_signs_are_two_numbers(driver: FakeDriver) -> None:
         assert np.signbit(y.array).all() == np.signbit(s)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "numbers"),
+    [("bf16", (0.5, -2)), ("f64", (1e300, 0.1)), ("bool", (True, False)), ("u64", (0, 2**64 - 1)),
+     ("i8", (-128, 127)), ("index", (0, 7))],
+)  # fmt: skip
+def test_scalars_of_every_kind(driver: FakeDriver, dtype: str, numbers: tuple[Any, ...]) -> None:
+    artifact = twice()
+    x, s, y = artifact.signature.params
+    calls = [{**c, "scalars": {"s": "2.0"}} for c in artifact.launch["calls"]]
+    signature = replace(artifact.signature, params=(x, replace(s, dtype=dtype), y))
+    launch = {**artifact.launch, "calls": calls}
+    program = CudaKernel(replace(artifact, signature=signature, launch=launch))
+    x, y = OnDevice(aligned(8)), OnDevice(aligned(8))
+    x.array[:] = 1
+    for number in (*numbers, *numbers):
+        program.launch({"x": x, "s": number, "y": y})
+        assert np.array_equal(y.array, x.array * 4)
+    assert driver.count("graphs") == 2
+
+
 def test_choices_of_dims_share_a_number_of_graphs(driver: FakeDriver) -> None:
     gc.collect()  # what other tests left
     before = driver.count("destroyed")
