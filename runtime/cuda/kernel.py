@@ -106,9 +106,11 @@ class CudaKernel:
                     return None
                 arrays[p.name] = array
         device = CudaDevice.get(self._ordinal(arrays))
-        fire = self._plan(device, arrays, self._scalars(args), dims or {})
+        scalars = self._scalars(args)
+        fire = self._plan(device, arrays, scalars, dims or {})
+        direct = self._launcher.direct(device, self._bind(arrays, {**(dims or {}), **scalars}))
         constant = {n: args[n] for n in self._relevant}
-        shape = Shape(fire, self._launcher.order, constant, self._launcher.alignments)
+        shape = Shape(fire, direct, self._launcher.order, constant, self._launcher.alignments)
         return short_call(self.artifact.signature, arguments, arrays, shape)
 
     def _enqueue(

@@ -22,7 +22,7 @@ from dslc.runtime.cuda.description import ALIGNMENT, read_alignments
 from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.cuda.graphs import LaunchGraph
 from dslc.runtime.cuda.launchers import KernelLauncher, alignments_of
-from dslc.runtime.cuda.plan import Fire, Prepared, fire_of, is_synchronous, switching
+from dslc.runtime.cuda.plan import Direct, Fire, Prepared, fire_of, is_synchronous, switching
 from dslc.runtime.cuda.workspace import Workspaces
 from dslc.runtime.expression import Number, evaluate, names_of, number
 from dslc.runtime.scalars import as_dtype
@@ -108,6 +108,10 @@ class ProgramLauncher:
             self._with_graphs,
         )  # fmt: skip
         return ready.fire if device.alone else switching(device, ready.fire)
+
+    def direct(self, device: CudaDevice, values: Mapping[str, Number]) -> Direct | None:
+        """None: there are graphs to be chosen from."""
+        return None
 
     def _call(
         self,

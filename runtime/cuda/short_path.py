@@ -18,9 +18,10 @@ from typing import Any
 from dslc.compiler.artifact import Param, Signature
 from dslc.runtime.cuda.arrays import DeviceArray, alignment_of, is_cupy, is_torch
 from dslc.runtime.cuda.description import ALIGNMENT
-from dslc.runtime.cuda.plan import Fire
+from dslc.runtime.cuda.plan import Direct, Fire, Frame
 from dslc.runtime.cuda.streams import stream_handle, torch_query
 from dslc.runtime.elements import storage_dtype
+from dslc.runtime.expression import Number
 
 Call = Callable[[Sequence[object], object], bool]
 """Launch with these arguments, in the order of the parameters, on a stream (None: the current one).
@@ -30,6 +31,12 @@ False where they are not like those that it was made for: nothing has happened t
 
 _EXACT = frozenset({"f32", "f64", "bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"})
 _TYPES = {"f": "(int, float)", "b": "(bool,)"}
+_REFUSALS = (struct.error, OverflowError)  # a scalar that its C type cannot hold
+_MOST_KNOWN = 512
+_DIRECT = (
+    "    if status := launch(found.reference, handle_of, found.parameters, None):",
+    "        again(found, status)",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,7 @@ class Shape:
     """What a call like this one has: its plan, the arguments' order in it, what must stay the same."""
 
     fire: Fire
+    direct: Direct | None
     order: tuple[str, ...]
     constant: Mapping[str, object]
     alignments: Mapping[str, int]
@@ -78,32 +86,93 @@ def short_call(
     if library is None or not all(p.dtype in _EXACT for p in scalars):
         return None
     names = {p.name: f"a{i}" for i, p in enumerate(params)}
+    known = _Known(shape, _fits(tensors, names, arrays, shape))
     scope: dict[str, Any] = {
-        "fire": shape.fire, "query": library.query, "device": device,
-        "handle": stream_handle, "refusals": (struct.error, OverflowError),
+        "known": known.frames.get if shape.direct else known.verified.__contains__,
+        "anew": known.anew, "fire": shape.fire, "query": library.query, "device": device,
+        "handle": stream_handle, "exact": struct.Struct("<d").pack, "refusals": _REFUSALS,
     }  # fmt: skip
+    if shape.direct:
+        scope |= {n: getattr(shape.direct, n) for n in ("launch", "handle_of", "again")}
     checks = [library.guard([a for _, a in tensors], [names[p.name] for p, _ in tensors], scope)]
     checks += [_scalar_check(p, names[p.name], shape.constant, scope) for p in scalars]
-    misplaced = _misplaced(tensors, names, arrays, shape.alignments)
-    overlaps, bounds = _overlaps(tensors, names, arrays)
-    passed = [f"p{names[n]}" if n in arrays else names[n] for n in shape.order]
+    # Floats that are equal may be two numbers: 0.0 and -0.0.
+    floats = {p.name for p in scalars if p.dtype.startswith("f")}
+    exact = [
+        f"exact({names[n]})" if n in floats else _passed(n, names, arrays) for n in shape.order
+    ]
+    passed = ", ".join(_passed(n, names, arrays) for n in shape.order)
     lines = [
         "def call(arguments, stream):",
-        f"    if len(arguments) != {len(params)}: return False",
-        f"    {', '.join(names.values())}, = arguments",
+        f"    try: {', '.join(names.values())}, = arguments",
+        "    except ValueError: return False",
         f"    if not ({' and '.join(checks)}): return False",
         *(f"    p{names[p.name]} = {names[p.name]}.{library.address}" for p, _ in tensors),
-        f"    if {' or '.join(misplaced)}: return False",
-        *(f"    {bound}" for bound in bounds),
-        *([f"    if {' or '.join(overlaps)}: return False"] if overlaps else []),
         "    stream = query(device) if stream is None else handle(stream)",
-        f"    try: fire(stream, {', '.join(passed)})",
+        f"    try: key = (stream, {', '.join(exact)})",
         "    except refusals: return False",
+        "    found = known(key)",
+        f"    if not found: return anew(key, stream, {passed})",
+        *(_DIRECT if shape.direct else [f"    fire(stream, {passed})"]),
         "    return True",
     ]
     exec("\n".join(lines), scope)  # made of numbers and of names that are numbered
     call: Call = scope["call"]
     return call
+
+
+def _passed(name: str, names: Mapping[str, str], arrays: Mapping[str, DeviceArray]) -> str:
+    return f"p{names[name]}" if name in arrays else names[name]
+
+
+class _Known:
+    """Addresses and scalars with which there was a launch before: nothing is left to check.
+
+    Those that come a second time get a frame of their own, where the launch is direct.
+    """
+
+    def __init__(self, shape: Shape, fits: Callable[..., bool]) -> None:
+        self._shape, self._fits = shape, fits
+        self.verified: set[tuple[object, ...]] = set()
+        self.frames: dict[tuple[object, ...], Frame] = {}
+
+    def anew(self, key: tuple[object, ...], stream: int, *given: Number) -> bool:
+        """A launch with a key that is not known; False where the arguments do not fit."""
+        if key not in self.verified and not self._fits(*given):
+            return False
+        try:
+            self._shape.fire(stream, *given)
+        except _REFUSALS:
+            return False
+        if self._shape.direct is not None and key in self.verified:
+            if len(self.frames) >= _MOST_KNOWN:
+                self.frames.clear()
+            self.frames[key] = self._shape.direct.frame(stream, given)
+        if len(self.verified) >= _MOST_KNOWN:
+            self.verified.clear()
+        self.verified.add(key)
+        return True
+
+
+def _fits(
+    tensors: Sequence[tuple[Param, object]],
+    names: Mapping[str, str],
+    arrays: Mapping[str, DeviceArray],
+    shape: Shape,
+) -> Callable[..., bool]:
+    """Whether addresses, in the order of a launch's arguments, are aligned and outputs apart."""
+    misplaced = _misplaced(tensors, names, arrays, shape.alignments)
+    overlaps, bounds = _overlaps(tensors, names, arrays)
+    scope: dict[str, Any] = {}
+    lines = [
+        f"def fits({', '.join(_passed(n, names, arrays) for n in shape.order)}):",
+        f"    if {' or '.join(misplaced)}: return False",
+        *(f"    {bound}" for bound in bounds),
+        f"    return not ({' or '.join(overlaps) or False})",
+    ]
+    exec("\n".join(lines), scope)
+    fits: Callable[..., bool] = scope["fits"]
+    return fits
 
 
 def _guard_of_torch(tensors: Sequence[Any], names: Sequence[str], scope: dict[str, Any]) -> str:
