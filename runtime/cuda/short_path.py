@@ -85,6 +85,10 @@ def short_call(
     library = _library([a for _, a in tensors])
     if library is None or not all(p.dtype in _EXACT for p in scalars):
         return None
+    if len(set(shape.order)) < len(shape.order) or not {p.name for p, _ in tensors} <= {
+        *shape.order
+    }:
+        return None
     names = {p.name: f"a{i}" for i, p in enumerate(params)}
     known = _Known(shape, _fits(tensors, names, arrays, shape))
     scope: dict[str, Any] = {
