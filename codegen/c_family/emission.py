@@ -24,6 +24,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.passes.facts import Facts, kernel_facts
+from dslc.compiler.targets import Target
 
 # What reads the bits of its operand where they lie.
 _READ_BITS = (
@@ -63,6 +64,7 @@ class Emission:
     kernel: Kernel
     emitters: dict[type, Emitter]
     threads: int
+    target: Target
     warp: int = 32
     head: Writer = field(default_factory=lambda: Writer(1))
     out: Writer = field(default_factory=lambda: Writer(1))

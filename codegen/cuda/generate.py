@@ -27,6 +27,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.traverse import walk
+from dslc.compiler.targets import Target
 
 EMITTERS = table(
     elementwise.EMITTERS, control.EMITTERS, accesses.EMITTERS, remap.EMITTERS,
@@ -42,10 +43,10 @@ _CUDA = (
 )  # fmt: skip
 
 
-def emit(kernel: Kernel) -> tuple[str, int]:
+def emit(kernel: Kernel, target: Target) -> tuple[str, int]:
     """The text of a kernel, and the bytes of shared memory that a block of it needs."""
     assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
-    e = Emission(kernel, EMITTERS, kernel.threads)
+    e = Emission(kernel, EMITTERS, kernel.threads, target)
     e.out.reserve([*functions(), *_CUDA])
     params = _parameters(e)
     shared = _shared(e)

@@ -26,7 +26,7 @@ def lower(program: TileProgram, target: Target, options: Options = DEFAULT) -> A
 
 
 def _lower_kernel(program: Kernel, target: Target, options: Options) -> Artifact:
-    text, shared = emit(program)
+    text, shared = emit(program, target)
     architecture = architecture_of(target.name)
     binary = compile_cubin(text, architecture, options, f"{program.name}.cu")
     assert program.threads is not None

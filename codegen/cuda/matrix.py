@@ -15,7 +15,7 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout, permute
-from dslc.compiler.targets import Atom, find_target
+from dslc.compiler.targets import Atom
 from dslc.compiler.targets.target import SWAP
 
 
@@ -24,7 +24,7 @@ def dot(e: Emission, s: ins.Dot) -> None:
     if s.atom is None:
         products.dot(e, s)
         return
-    atom = find_target("cuda:sm_90a").atom(s.atom.removesuffix(SWAP))
+    atom = e.target.atom(s.atom.removesuffix(SWAP))
     left, right = (s.b, s.a) if s.atom.endswith(SWAP) else (s.a, s.b)
     if atom is None or not atom.takes(left.type.dtype.name, right.type.dtype.name):
         text = f"{s.atom} does not multiply {s.a.type.dtype} by {s.b.type.dtype}"

@@ -26,7 +26,12 @@ from dslc.runtime.cuda_emulator import emulate
 
 TARGET = find_target("cuda:sm_90a")
 Edit = Callable[[str], str]
-emitted = functools.cache(emit)
+
+
+@functools.cache
+def emitted(kernel: Kernel) -> tuple[str, int]:
+    """The text of a kernel and its bytes of shared memory."""
+    return emit(kernel, TARGET)
 
 
 def lower(program: TileProgram, **options: int) -> TileProgram:
