@@ -19,7 +19,7 @@ from dslc.codegen.c_family.scalars import Scalars, not_negative
 from dslc.codegen.c_family.writer import Writer
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind
-from dslc.compiler.ir import Kernel, Memory, Place, Value
+from dslc.compiler.ir import Kernel, Memory, Place, Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import operands, walk
@@ -77,6 +77,8 @@ class Emission:
     memories: dict[Memory, str] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     frames: list[Frame] = field(default_factory=list)
+    in_memory: dict[Value, tuple[Region, bool]] = field(default_factory=dict)  # and if transposed
+    under_way: list[Tile] = field(default_factory=list)  # results of products that no wait ended
     scratch_bytes: int = 0
     scratch_read: bool = False  # whether threads may still read it
     scratch_uses: int = 0

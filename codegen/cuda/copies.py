@@ -16,6 +16,7 @@ from dslc.codegen.c_family.ctypes_of import memory_bits
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.layout import Layout, Mode
 
 
@@ -101,8 +102,10 @@ def commit(e: Emission, s: ins.CommitGroup) -> None:
 
 
 def wait(e: Emission, s: ins.WaitGroup) -> None:
-    """Until at most so many groups are under way."""
+    """Until at most so many groups are under way, for units that read memory themselves too."""
     e.out.line(f"copy_wait<{s.pending}>();")
+    if any(isinstance(x, ins.Dot) and x.is_late for x in walk(e.kernel.body)):
+        e.out.line("fence_async_proxy();")
 
 
 EMITTERS: dict[type, Emitter] = {

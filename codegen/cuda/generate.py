@@ -19,7 +19,7 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
-from dslc.codegen.cuda import casts, copies, ldmatrix, matrix
+from dslc.codegen.cuda import casts, copies, ldmatrix, matrix, wgmma
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, Memory, Role
@@ -33,7 +33,7 @@ EMITTERS = table(
     elementwise.EMITTERS, control.EMITTERS, accesses.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
-    ldmatrix.EMITTERS,
+    ldmatrix.EMITTERS, wgmma.EMITTERS,
 )  # fmt: skip
 
 # Words that CUDA gives a meaning, beside those of C.
@@ -131,7 +131,7 @@ def _turn(e: Emission) -> None:
 def _file(kernel: Kernel, params: list[str], body: str, shared: int) -> str:
     doc = "".join(f"// {line}\n" for line in (kernel.doc or "").splitlines())
     signature = ",\n    ".join(params)
-    uses = "  extern __shared__ __align__(128) unsigned char shared[];\n" if shared else ""
+    uses = "  extern __shared__ __align__(1024) unsigned char shared[];\n" if shared else ""
     needed = used(body)
     vectors = "#define DEVICE static __device__ __forceinline__\n\n"
     return (

@@ -7,7 +7,7 @@ from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.registers import Tile, tile_of
 from dslc.codegen.c_family.remap import gather
 from dslc.codegen.c_family.writer import Writer
-from dslc.codegen.cuda import mma
+from dslc.codegen.cuda import mma, wgmma
 from dslc.codegen.cuda.fragments import Mismatch, plan
 from dslc.codegen.cuda.instructions import Call, emit_calls
 from dslc.codegen.cuda.scaled import added_after_loop, choose, emit_scaled
@@ -30,7 +30,10 @@ def dot(e: Emission, s: ins.Dot) -> None:
         text = f"{s.atom} does not multiply {s.a.type.dtype} by {s.b.type.dtype}"
         raise error("DSL0591", text, s.loc)
     try:
-        _product(e, s, atom, left, right)
+        if s.is_late:
+            wgmma.dot(e, s, atom)
+        else:
+            _product(e, s, atom, left, right)
     except Mismatch as problem:
         text = f"{s.atom} cannot multiply tiles of these layouts: {problem}"
         hint = f"a is {s.a.type.layout}, b is {s.b.type.layout}, the result {s.out.type.layout}"

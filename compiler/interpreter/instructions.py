@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dslc.compiler.interpreter import accesses, copies, debugging, semaphores, tiles
+from dslc.compiler.interpreter import accesses, copies, debugging, products, semaphores, tiles
 from dslc.compiler.interpreter.scope import Scope, Step
 from dslc.compiler.ir import instructions as ins
 
@@ -28,7 +28,7 @@ BUILDERS: dict[type, Callable[[Scope, Any], Step]] = {
     ins.Repeat: tiles.repeat,
     ins.Concat: tiles.concat,
     ins.Extract: tiles.extract,
-    ins.Dot: tiles.dot,
+    ins.Dot: products.dot,
     ins.Alloc: accesses.alloc,
     ins.Load: accesses.load,
     ins.Store: accesses.store,
@@ -38,6 +38,7 @@ BUILDERS: dict[type, Callable[[Scope, Any], Step]] = {
     ins.CopyAsync: copies.copy_async,
     ins.CommitGroup: copies.commit_group,
     ins.WaitGroup: copies.wait_group,
+    ins.WaitDots: products.wait_dots,
     ins.Sync: copies.sync,
     ins.SemaphoreRelease: semaphores.release,
     ins.Let: debugging.let,

@@ -224,6 +224,9 @@ class Dot:
     """out = a @ b (+ acc), batched over leading axes: [.., m, k] x [.., k, n].
 
     Floats accumulate in f32 (f64 for f64), integers in i32. `atom` names the matrix unit, once chosen.
+    An operand that has no layout by then is read from shared memory by the unit itself, which takes its
+    time: such a Dot `is_late`. Its result may be read, and what it reads be overwritten, only after the
+    WaitDots for it; the next Dot may take the result as its accumulator at once.
     """
 
     out: Value
@@ -232,6 +235,12 @@ class Dot:
     acc: Value | None = None
     atom: str | None = None
     loc: Loc | None = _loc()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it ends only at a WaitDots."""
+        in_memory = self.a.type.layout is None or self.b.type.layout is None
+        return self.atom is not None and in_memory
 
 
 # Memory
@@ -330,6 +339,14 @@ class CommitGroup:
 @dataclass(frozen=True, slots=True, eq=False)
 class WaitGroup:
     """Wait until at most `pending` groups are under way."""
+
+    pending: int
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WaitDots:
+    """Wait until at most `pending` late Dots are under way."""
 
     pending: int
     loc: Loc | None = _loc()
@@ -486,6 +503,7 @@ Instruction: TypeAlias = (
     | CopyAsync
     | CommitGroup
     | WaitGroup
+    | WaitDots
     | Sync
     | SemaphoreWait
     | SemaphoreRelease

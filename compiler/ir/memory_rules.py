@@ -104,7 +104,7 @@ def _copy_async(stmt: ins.CopyAsync) -> Fail | None:
     return None
 
 
-def _wait_group(stmt: ins.WaitGroup) -> Fail | None:
+def _wait_group(stmt: ins.WaitGroup | ins.WaitDots) -> Fail | None:
     return ("DSL0416", "less than no group cannot be pending") if stmt.pending < 0 else None
 
 
@@ -127,6 +127,7 @@ MEMORY_RULES: dict[type, Callable[..., Fail | None]] = {
     ins.Scatter: _scatter,
     ins.CopyAsync: _copy_async,
     ins.WaitGroup: _wait_group,
+    ins.WaitDots: _wait_group,
     ins.SemaphoreWait: _semaphore,
     ins.SemaphoreRelease: _semaphore,
 }

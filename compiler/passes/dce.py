@@ -36,6 +36,7 @@ from dslc.compiler.ir.values import Memory, Role
 _SYNCHRONISATION = (
     ins.CommitGroup,
     ins.WaitGroup,
+    ins.WaitDots,
     ins.Sync,
     ins.SemaphoreWait,
     ins.SemaphoreRelease,

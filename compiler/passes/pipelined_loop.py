@@ -49,7 +49,10 @@ class PipelinedLoop:
         rings: Sequence[Ring],
         prefetched: Sequence[Ahead],
         taken: set[str],
+        late: Sequence[ins.Dot] = (),
     ) -> None:
+        self.late = tuple(late)
+        self.ahead = stages - 1 - min(1, len(self.late))  # turns that copies run ahead
         self.loop, self.stages, self.rings, self.taken = loop, stages, rings, taken
         self.prefetched = prefetched
         assert isinstance(loop.step, Const)
@@ -66,14 +69,16 @@ class PipelinedLoop:
             out.append(self._prologue())
         firsts = [self._first(a, out) for a in self.prefetched]
         out.append(self._loop(firsts))
+        if self.late:
+            out.append(ins.WaitDots(0, loc=self.loop.loc))
         return tuple(out)
 
     def _prologue(self) -> ins.For:
-        """The copies of the first `stages - 1` turns, a group each."""
+        """The copies of the first turns, a group each."""
         turn = self._var("turn")
         at = simplify(_add(self.loop.start, Binary("mul", turn, index(self.step), INDEX)))
         body = (*self._copies(at, turn), ins.CommitGroup())
-        last = index(self.stages - 1)
+        last = index(self.ahead)
         return ins.For(turn, index(0), last, index(1), body, stages=1, loc=self.loop.loc)
 
     def _loop(self, firsts: Sequence[Value]) -> ins.For:
@@ -81,10 +86,10 @@ class PipelinedLoop:
         head: list[Stmt] = []
         carried: list[Carried] = []
         if self.rings:
-            head.append(ins.WaitGroup(self.stages - 2))
+            head.append(ins.WaitGroup(self.ahead - 1))
             if self.shares:
                 head.append(ins.Sync())
-            ahead = self._at(loop.var, self.stages - 1)
+            ahead = self._at(loop.var, self.ahead)
             head += [*self._copies(ahead, self.fill), ins.CommitGroup()]
             carried += self._counters()
         reads: dict[Value, Value] = {}
@@ -94,15 +99,20 @@ class PipelinedLoop:
             carried += held
         renamed = Substitution(values=reads)
         body = renamed.body(tuple(s for s in map(self._read, loop.body) if s is not None))
+        if self.late:
+            last = max(i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_late)
+            wait = ins.WaitDots(len(self.late), loc=self.late[-1].loc)
+            body = (*body[: last + 1], wait, *body[last + 1 :])
         kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)
         return replace(loop, body=(*head, *body), carried=(*kept, *carried), stages=1)
 
     def _counters(self) -> list[Carried]:
         slot, fill, n = self.slot, self.fill, self.stages
         after = simplify(_mod(_add(slot, index(1)), n))
+        filled = slot if self.ahead == n - 1 else simplify(_mod(_add(fill, index(1)), n))
         return [
             Carried(self._var("slot"), slot, index(0), after),
-            Carried(self._var("fill"), fill, index(n - 1), slot),
+            Carried(self._var("fill"), fill, index(self.ahead), filled),
         ]
 
     def _copies(self, at: Expr, slot: Expr) -> Body:

@@ -28,6 +28,9 @@ the turn before. Groups are committed in every turn, empty ones too, so the coun
 end. Where each thread reads only what it copied itself there is no barrier. Nothing is left to wait
 for after the loop, since no copy is issued past its end.
 
+Where products end later (`late_products`), the slot that is filled is that of two turns before, and
+one group fewer is under way: the products of the turn before may still read theirs.
+
 A load that stays the same for several turns is copied once for all of them, into a ring of its own
 count. What cannot be copied asynchronously is loaded into registers a turn ahead (`staging` has the
 rules, `rings` the layouts). Kernels with copies or barriers of their own are left as they are, as are
@@ -49,12 +52,14 @@ from dslc.compiler.ir.rewrite import map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, Use, walk
 from dslc.compiler.ir.values import Memory, Place, Role
 from dslc.compiler.passes.facts import FactsRewriter
+from dslc.compiler.passes.late_products import deferred, settle
 from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
-from dslc.compiler.passes.rings import place
+from dslc.compiler.passes.rings import in_panels, place
 from dslc.compiler.passes.stages import Room, choose_stages
 from dslc.compiler.passes.staging import Ahead, constant_memories, is_prefetched, loads_ahead
 from dslc.compiler.targets import Target
 
+_LAGGING = 2  # stages up to which no product may run on into the next turn
 _EXPLICIT = (ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync)
 
 
@@ -77,7 +82,7 @@ class Pipeline:
         if any(isinstance(s, _EXPLICIT) or _is_shared(s) for s in walk(kernel.body)):
             return kernel
         body = _Loops(kernel, self.target, self.stages).body(kernel.body)
-        return kernel if body is kernel.body else replace(kernel, body=body)
+        return settle(kernel if body is kernel.body else replace(kernel, body=body))
 
 
 def _is_shared(stmt: Stmt) -> bool:
@@ -127,11 +132,13 @@ class _Loops(FactsRewriter):
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         found = loads_ahead(loop, facts, self.unwritten)
         staged = [a for a in found if a.width]
-        stages = asked or choose_stages(loop, staged, self.room)
+        late = deferred(loop)
+        stages = asked or choose_stages(loop, staged, self.room, min(1, len(late)))
         if stages == 1:
             staged = []
         elif asked is None:
             stages = min(stages, max(2, _turns(loop)))
+        late = late if stages > _LAGGING and staged else ()
         kept = {a.load for a in staged}
         threads = self.room.threads
         prefetched = [a for a in found if a.load not in kept and is_prefetched(a, threads)]
@@ -139,12 +146,17 @@ class _Loops(FactsRewriter):
             return None
         rings = [self._ring(a, stages) for a in staged]
         self.room.take(sum(r.bytes for r in rings))
-        return PipelinedLoop(loop, stages, rings, prefetched, self.taken).body(self.depth > 0)
+        pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late)
+        return pipelined.body(self.depth > 0)
 
     def _ring(self, ahead: Ahead, stages: int) -> Ring:
         load = ahead.load
         memory, type_ = load.region.memory, load.out.type
-        placed = place(type_.shape, memory.dtype.bits, ahead.width, type_.layout, self.target.banks)
+        if type_.layout is None and self.room.threads is not None:
+            placed = in_panels(type_.shape, memory.dtype.bits, ahead.width, self.room.threads)
+        else:
+            bits, reader = memory.dtype.bits, type_.layout
+            placed = place(type_.shape, bits, ahead.width, reader, self.target.banks)
         slots = stages
         if ahead.run > 1:  # as many runs as the turns under way can touch
             slots = 1 << (-(-(stages - 1) // ahead.run)).bit_length()

@@ -178,4 +178,24 @@ PTX_MMA_PAIRS(16, 8, 16, s32, s8, u8, 4, 2, 1)
 PTX_MMA_PAIRS(16, 8, 64, s32, s4, u4, 4, 4, 2)
 PTX_MMA_PAIRS(16, 8, 32, s32, s4, u4, 4, 2, 1)
 
+
+// Products of a warpgroup (9.7.15): registers of d, two descriptors, scale-d, the other flags.
+HOST unsigned long long flag(unsigned long long x) { return x; }
+HOST unsigned long long flag(int x) { return (unsigned)x; }
+HOST unsigned long long flag(float) { return 0; }
+template <class... R> HOST void wgmma(int n, int k, const char* d, const char* a, const char* b, R&&... r) {
+  const int count = n / 2, all = (int)sizeof...(R);
+  void* at[] = {(void*)&r...};
+  const unsigned long long rest[] = {flag(r)...};
+  if (all < count + 3) emu_fail("wgmma has %d operands", all);
+  for (int i = count + 2; i < all && i < count + 5; ++i)
+    if (rest[i] != 1) emu_fail("wgmma whose scales are not 1");
+  const bool down[] = {all == count + 7 && rest[count + 5], all == count + 7 && rest[count + 6]};
+  emu_wgmma(n, k, d, a, b, at, count, rest[count], rest[count + 1], down[0], down[1]);
+}
+HOST void wgmma_fence_sync_aligned() { emu_wgmma_fence(); }
+HOST void wgmma_commit_group_sync_aligned() { emu_wgmma_commit(); }
+HOST void wgmma_wait_group_sync_aligned(int pending, int line = __builtin_LINE()) { emu_wgmma_wait(pending, line); }
+HOST void fence_proxy_async_shared_cta() { emu_proxy_fence(); }
+
 }  // namespace ptx

@@ -20,6 +20,13 @@ _ENTRY = re.compile(
     r'extern\s+"C"\s+__global__\s+void\s+(?:__\w+__\s*\([^()]*\)\s*)*(\w+)\s*\(([^()]*)\)\s*\{'
 )
 _INSTRUCTION = re.compile(r"([a-z][\w.:]*)\s*(.*)", re.DOTALL)
+_WARPGROUP = "wgmma_mma_async_sync_aligned_m64n"
+_WARPGROUP_TYPES = (
+    *((16, f"f32_{t}_{t}") for t in ("f16", "bf16")),
+    (8, "f32_tf32_tf32"),
+    *((32, f"f32_{a}_{b}") for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")),
+    *((32, f"s32_{a}_{b}") for a in ("s8", "u8") for b in ("s8", "u8")),
+)
 _BETWEEN_BLOCKS = re.compile(
     r"\batomic\w*\s*\(|\bvolatile\s+\w|__threadfence\s*\(|\b(?:red|atom)\."
 )
@@ -98,6 +105,8 @@ def instructions() -> frozenset[str]:
     for pairs, m, n, k, d, a, b in macro.findall(header):
         for x, y in [(x, y) for x in (a, b) for y in (a, b)] if pairs else [(a, b)]:
             names.add(f"mma_sync_aligned_m{m}n{n}k{k}_row_col_{d}_{x}_{y}_{d}")
+    for n in range(8, 257, 8):
+        names |= {f"{_WARPGROUP}{n}k{k}_{types}" for k, types in _WARPGROUP_TYPES}
     return frozenset(names)
 
 
@@ -144,11 +153,20 @@ def _inline_assembly(text: str) -> str:
             flat = re.sub(r"[{}\[\]]", "", arguments)
             pieces = re.split(r"%(\d+)", flat)  # text, number, text, number, ..., text
             pieces[1::2] = [f"({operands[int(number)]})" for number in pieces[1::2]]
-            calls.append(f"ptx::{name}({''.join(pieces)})")
+            calls.append(f"ptx::{_call(name)}{''.join(pieces)})")
         lines = text[start:end].count("\n")
         out += [text[last:start], "(" + ", ".join(calls or ["0"]) + ")", "\n" * lines]
         last = end
     return "".join([*out, text[last:]])
+
+
+def _call(name: str) -> str:
+    """The function of an instruction and what its name says beside: `wgmma(64, 16, "f32", "f16", "f16", `."""
+    if not name.startswith(_WARPGROUP):
+        return f"{name}("
+    shape, *types = name.removeprefix(_WARPGROUP).split("_")
+    words = ", ".join(f'"{t}"' for t in types)
+    return f"wgmma({shape.replace('k', ', ')}, {words}, "
 
 
 def _closing(text: str, at: int) -> int:

@@ -46,7 +46,8 @@ class Prices:
             for region in found:
                 self.touching[region].append(site)
             if isinstance(site.stmt, ins.Dot):
-                self.plans[site] = [p.over(self.intern) for p in plans(site.stmt, target, threads)]
+                found_plans = plans(site.stmt, target, threads, regions.in_place)
+                self.plans[site] = [p.over(self.intern) for p in found_plans]
 
     def intern(self, layout: Layout) -> Layout:
         """One object for equal layouts, so that costs are kept by identity."""
@@ -154,7 +155,7 @@ class Prices:
     def _planned(self, site: Site, dot: ins.Dot, plan: Plan, layouts: Assignment) -> float:
         cycles = plan.cycles * site.weight
         for x, wanted in ((dot.a, plan.a), (dot.b, plan.b)):
-            if (here := self.layout(x, layouts)) is not None:
+            if wanted is not None and (here := self.layout(x, layouts)) is not None:
                 cycles += self._moved(here, wanted, x, self.regions.weight(x, site))
         return cycles
 
