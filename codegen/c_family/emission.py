@@ -78,6 +78,10 @@ class Emission:
     facts: Facts = field(default_factory=Facts)
     frames: list[Frame] = field(default_factory=list)
     in_memory: dict[Value, tuple[Region, bool]] = field(default_factory=dict)  # and if transposed
+    maps: dict[object, str] = field(
+        default_factory=dict
+    )  # parameters that describe boxes of tensors
+    leader: str = "tid == 0"  # the thread that acts for all
     under_way: list[Tile] = field(default_factory=list)  # results of products that no wait ended
     scratch_bytes: int = 0
     scratch_read: bool = False  # whether threads may still read it

@@ -18,7 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from dslc.codegen.cuda.fragments import Mismatch
-from dslc.compiler.layout import Layout
+from dslc.compiler.ir import Region
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir.affine import constant
+from dslc.compiler.layout import Layout, Mode
 from dslc.compiler.layout.inversion import local_numbers
 from numpy.typing import NDArray
 
@@ -29,7 +32,7 @@ SWIZZLES = {128: 1, 64: 2, 32: 3}  # the code of a swizzle of that many bytes
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How an operand lies: bytes of the swizzle and of the two strides; `along` where k is in the rows."""
+    """How an operand lies: bytes of the swizzle and the strides; `along` where k is in the rows."""
 
     swizzle: int
     leading: int
@@ -84,15 +87,44 @@ def operand(
     raise Mismatch("its layout in shared memory is none from which the unit can read")
 
 
+def placed(region: Region) -> tuple[Layout, list[tuple[ex.Expr, int]]]:
+    """The layout of the two axes of the tile, and the bytes that an index of the ring counts.
+
+    Raises Mismatch where that is not one tile of a ring.
+    """
+    memory = region.memory
+    layout, size = memory.layout, memory.dtype.bits // 8
+    kept = [d for d, a in enumerate(region.axes) if not a.dropped]
+    if layout is None or len(kept) != 2:
+        raise Mismatch("it is no tile of a memory with a layout")
+    starts = [constant(region.axes[d].start) for d in kept]
+    if any(starts) or any(region.axes[d].size != layout.shape[d] for d in kept):
+        raise Mismatch("it is a part of what lies in memory together")
+    weight, slots = 1, []
+    modes = []
+    for mode in reversed(layout.local_modes):
+        if mode.axis in kept:
+            modes.insert(0, Mode(mode.size, kept.index(mode.axis), mode.stride))
+            if slots:
+                raise Mismatch("the tiles of a ring do not lie one after another")
+        else:
+            slots.append((region.axes[mode.axis].start, weight * size))
+        weight *= mode.size
+    swizzles = [s for s in layout.swizzles if s.dim in kept and s.source in kept]
+    if len(slots) > 1 or len(swizzles) != len(layout.swizzles):
+        raise Mismatch("the tiles of a ring do not lie one after another")
+    places = [kept.index(d) if d in kept else -1 for d in range(layout.rank)]
+    shape = tuple(layout.shape[d] for d in kept)
+    return Layout(shape, (), tuple(modes), tuple(s.moved(places) for s in swizzles)), slots
+
+
 def _format(
     plain: Layout, size: int, along: bool, tile: tuple[int, int], width: int
 ) -> Format | None:
     """The strides that the first tile has, for a swizzle of that width."""
 
     def at(i: int, k: int) -> int:
-        inside = all(
-            x < n for x, n in zip((i, k) if along else (k, i), plain.shape, strict=True)
-        )
+        inside = all(x < n for x, n in zip((i, k) if along else (k, i), plain.shape, strict=True))
         return int(local_numbers(plain, [i, k] if along else [k, i])) * size if inside else 0
 
     if along:

@@ -19,7 +19,7 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
-from dslc.codegen.cuda import casts, copies, ldmatrix, matrix, wgmma
+from dslc.codegen.cuda import bulk, casts, copies, ldmatrix, matrix, wgmma
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, Memory, Role
@@ -33,13 +33,13 @@ EMITTERS = table(
     elementwise.EMITTERS, control.EMITTERS, accesses.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
-    ldmatrix.EMITTERS, wgmma.EMITTERS,
+    ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS,
 )  # fmt: skip
 
 # Words that CUDA gives a meaning, beside those of C.
 _CUDA = (
     "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "min", "max", "abs", "fma", "printf",
-    *(f"{name}{suffix}" for name in FLOAT_FUNCTIONS for suffix in ("", "f")), "DEVICE",
+    *(f"{name}{suffix}" for name in FLOAT_FUNCTIONS for suffix in ("", "f")), "DEVICE", "TensorMap",
 )  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def emit(kernel: Kernel, target: Target) -> tuple[str, int]:
 
 
 def _parameters(e: Emission) -> list[str]:
-    """Tensors as pointers, dims as int, scalars by value, workspaces last."""
+    """Tensors as pointers, dims as int, scalars by value, workspaces, tensor maps."""
     found = []
     for param in e.kernel.params:
         if isinstance(param, Memory):
@@ -73,6 +73,9 @@ def _parameters(e: Emission) -> list[str]:
     for dim in e.kernel.dims:
         found.append(e.declare(dim))
     found += [_pointer(e, w) for w in e.kernel.workspaces]
+    for box in bulk.tensor_maps(e.kernel):
+        e.maps[box] = e.out.name(f"{box.memory.name}_map")
+        found.append(f"const __grid_constant__ TensorMap {e.maps[box]}")
     return found
 
 
@@ -134,6 +137,8 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int) -> str:
     uses = "  extern __shared__ __align__(1024) unsigned char shared[];\n" if shared else ""
     needed = used(body)
     vectors = "#define DEVICE static __device__ __forceinline__\n\n"
+    if "TensorMap" in signature:
+        vectors += bulk.TENSOR_MAP
     return (
         f"// {kernel.name}: one turn of its grid is one block of {kernel.threads} threads.\n{doc}\n"
         f"{vectors}{needed}\n\n"

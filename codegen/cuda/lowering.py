@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.calls import bytes_of, call_arguments
 from dslc.codegen.cuda.generate import emit
 from dslc.codegen.cuda.toolchain import DEFAULT, Options, architecture_of, compile_cubin
@@ -86,7 +87,7 @@ def _blocks(kernel: Kernel) -> str:
 
 
 def _arguments(kernel: Kernel) -> list[Json]:
-    """The C parameters in order: the kernel's, its dims, its workspaces."""
+    """The C parameters in order: the kernel's, its dims, its workspaces, its tensor maps."""
     found: list[Json] = []
     for param in kernel.params:
         if isinstance(param, Memory):
@@ -95,6 +96,7 @@ def _arguments(kernel: Kernel) -> list[Json]:
             found.append({"kind": "scalar", "name": param.name, "type": _ctype(param.dtype)})
     found += [{"kind": "value", "value": d.name, "type": "i32"} for d in kernel.dims]
     found += [{"kind": "workspace", "name": w.name} for w in kernel.workspaces]
+    found += [box.to_data() for box in tensor_maps(kernel)]
     return found
 
 

@@ -1,4 +1,4 @@
-"""The device functions of prelude.cuh, mma.py and wgmma.py, of which a kernel gets those that it names."""
+"""The functions of prelude.cuh, mma.py and wgmma.py, of which a kernel gets those that it names."""
 
 from __future__ import annotations
 

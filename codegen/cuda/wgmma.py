@@ -14,7 +14,7 @@ from dslc.codegen.c_family import control
 from dslc.codegen.c_family.accesses import pointer
 from dslc.codegen.c_family.ctypes_of import element_type
 from dslc.codegen.c_family.emission import Emission, Emitter
-from dslc.codegen.c_family.registers import Tile, tile_of
+from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.remap import thread_part
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.codegen.cuda.descriptors import (
@@ -23,6 +23,7 @@ from dslc.codegen.cuda.descriptors import (
     Indices,
     Operand,
     operand,
+    placed,
     repeats,
     separated,
 )
@@ -31,10 +32,9 @@ from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.ir import Kernel, Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, inner_names, results
-from dslc.compiler.layout import Layout, divide, permute
+from dslc.compiler.layout import divide, permute
 from dslc.compiler.targets import TARGETS, Atom
 from dslc.compiler.targets.target import SWAP
 
@@ -158,7 +158,7 @@ def _side(
     origins = np.zeros((groups, steps, count, 2), np.int64)
     origins[..., 0] = blocks[:, None, :] * tile[0]
     origins[..., 1] = np.arange(steps)[:, None] * tile[1]
-    layout, slots = _placed(region)
+    layout, slots = placed(region)
     bits = region.memory.dtype.bits
     found = operand(layout, bits, along, tile, origins.reshape(-1, 2))
     own, more = separated(found.starts, groups, (steps, count))
@@ -168,34 +168,6 @@ def _side(
     name = e.out.name(f"{value.name or 't'}_at")
     e.out.line(f"const unsigned long long {name} = {descriptor};")
     return _Side(name, more // _UNIT, found.format)
-
-
-def _placed(region: Region) -> tuple[Layout, list[tuple[ex.Expr, int]]]:
-    """The layout of the two axes of the tile, and the bytes that an index of the ring counts."""
-    memory = region.memory
-    layout, size = memory.layout, memory.dtype.bits // 8
-    kept = [d for d, a in enumerate(region.axes) if not a.dropped]
-    if layout is None or len(kept) != 2:
-        raise Mismatch("it is no tile of a memory with a layout")
-    starts = [constant(region.axes[d].start) for d in kept]
-    if any(starts) or any(region.axes[d].size != layout.shape[d] for d in kept):
-        raise Mismatch("it is a part of what lies in memory together")
-    weight, slots = 1, []
-    modes = []
-    for mode in reversed(layout.local_modes):
-        if mode.axis in kept:
-            modes.insert(0, type(mode)(mode.size, kept.index(mode.axis), mode.stride))
-            if slots:
-                raise Mismatch("the tiles of a ring do not lie one after another")
-        else:
-            slots.append((region.axes[mode.axis].start, weight * size))
-        weight *= mode.size
-    swizzles = [s for s in layout.swizzles if s.dim in kept and s.source in kept]
-    if len(slots) > 1 or len(swizzles) != len(layout.swizzles):
-        raise Mismatch("the tiles of a ring do not lie one after another")
-    places = [kept.index(d) if d in kept else -1 for d in range(layout.rank)]
-    shape = tuple(layout.shape[d] for d in kept)
-    return Layout(shape, (), tuple(modes), tuple(s.moved(places) for s in swizzles)), slots
 
 
 def _descriptor(

@@ -67,7 +67,9 @@ class Scope:
     size: int = 1
     sites: list[Site] = field(default_factory=list)
     loc: Loc | None = None
-    in_memory: dict[Value, int] = field(default_factory=dict)  # slots of what a late Dot still reads
+    in_memory: dict[Value, int] = field(
+        default_factory=dict
+    )  # slots of what a late Dot still reads
 
     def slot(self, name: Name) -> int:
         """The slot of a tile, a scalar or a memory."""

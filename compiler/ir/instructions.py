@@ -320,12 +320,14 @@ class CopyAsync:
     """Start a copy between memories; it has landed only after the wait for its group.
 
     `layout`, of the regions' shape, says which thread copies which element, once decided: the first of
-    those that hold it.
+    those that hold it. With a `barrier`, one element, the copy is in bulk: a unit of the machine makes
+    it, and it has landed when the barrier's phase ends; it belongs to no group.
     """
 
     dst: Region
     src: Region
     layout: Layout | None = None
+    barrier: Region | None = None
     loc: Loc | None = _loc()
 
 
@@ -356,6 +358,37 @@ class WaitDots:
 class Sync:
     """A barrier of all threads of the turn."""
 
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InitBarriers:
+    """The elements of the region become barriers whose phases end after `arrivals` arrivals each.
+
+    A barrier counts its phases from 0. A phase ends when all have arrived and the bytes that they
+    announced have been copied; then the next begins.
+    """
+
+    region: Region
+    arrivals: int
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrive:
+    """One arrival at a barrier; its phase ends only after `bytes` more bytes of bulk copies."""
+
+    region: Region
+    bytes: int = 0
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AwaitPhase:
+    """Wait until the barrier's latest phase of that parity (0 or 1) has ended; it may have by now."""
+
+    region: Region
+    parity: Expr
     loc: Loc | None = _loc()
 
 
@@ -505,6 +538,9 @@ Instruction: TypeAlias = (
     | WaitGroup
     | WaitDots
     | Sync
+    | InitBarriers
+    | Arrive
+    | AwaitPhase
     | SemaphoreWait
     | SemaphoreRelease
     | Let

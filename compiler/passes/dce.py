@@ -38,6 +38,9 @@ _SYNCHRONISATION = (
     ins.WaitGroup,
     ins.WaitDots,
     ins.Sync,
+    ins.InitBarriers,
+    ins.Arrive,
+    ins.AwaitPhase,
     ins.SemaphoreWait,
     ins.SemaphoreRelease,
 )

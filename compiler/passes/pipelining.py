@@ -31,6 +31,9 @@ for after the loop, since no copy is issued past its end.
 Where products end later (`late_products`), the slot that is filled is that of two turns before, and
 one group fewer is under way: the products of the turn before may still read theirs.
 
+What the machine has a unit for is copied in bulk (`bulk`): one arrival announces the bytes of a slot,
+and instead of its group a turn waits for the phase of that slot's barrier.
+
 A load that stays the same for several turns is copied once for all of them, into a ring of its own
 count. What cannot be copied asynchronously is loaded into registers a turn ahead (`staging` has the
 rules, `rings` the layouts). Kernels with copies or barriers of their own are left as they are, as are
@@ -51,7 +54,8 @@ from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, Use, walk
 from dslc.compiler.ir.values import Memory, Place, Role
-from dslc.compiler.passes.facts import FactsRewriter
+from dslc.compiler.passes.bulk import is_box
+from dslc.compiler.passes.facts import Facts, FactsRewriter
 from dslc.compiler.passes.late_products import deferred, settle
 from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
 from dslc.compiler.passes.rings import in_panels, place
@@ -95,7 +99,7 @@ class _Loops(FactsRewriter):
     def __init__(self, kernel: Kernel, target: Target, stages: int | None) -> None:
         super().__init__(kernel)
         self.target, self.stages = target, stages
-        self.taken = scalar_names(kernel)
+        self.taken, self.tensors = scalar_names(kernel), kernel.tensors
         self.unwritten = constant_memories(kernel.body, kernel.tensors)
         self.room = Room.of(kernel, target)
         self.depth = 0
@@ -144,12 +148,12 @@ class _Loops(FactsRewriter):
         prefetched = [a for a in found if a.load not in kept and is_prefetched(a, threads)]
         if not staged and not prefetched:
             return None
-        rings = [self._ring(a, stages) for a in staged]
+        rings = [self._ring(a, stages, facts) for a in staged]
         self.room.take(sum(r.bytes for r in rings))
         pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late)
         return pipelined.body(self.depth > 0)
 
-    def _ring(self, ahead: Ahead, stages: int) -> Ring:
+    def _ring(self, ahead: Ahead, stages: int, facts: Facts) -> Ring:
         load = ahead.load
         memory, type_ = load.region.memory, load.out.type
         if type_.layout is None and self.room.threads is not None:
@@ -165,7 +169,9 @@ class _Loops(FactsRewriter):
             f"{memory.name}_ring", memory.dtype, tuple(map(index, shape)), Role.BUFFER,
             Place.SHARED, layout=layout, loc=load.loc,
         )  # fmt: skip
-        return Ring(ahead, ring, placed, slots)
+        # Barriers begin their life once: a loop within a loop is left to the threads' copies.
+        unit = self.target.bulk_copies and ahead.run == 1 and not self.depth
+        return Ring(ahead, ring, placed, slots, unit and is_box(load, self.tensors, facts))
 
 
 def _is_counted(loop: ins.For) -> bool:

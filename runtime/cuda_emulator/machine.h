@@ -31,7 +31,7 @@ void emu_commit();
 void emu_wait(int pending);
 
 // A box of a tensor, as a tensor map describes it: extents and strides in bytes, the fastest axis first.
-struct TensorBox {
+struct alignas(64) TensorBox {
   unsigned char* base;
   long long extents[5], strides[5];
   unsigned box[5], elements, size, swizzle;

@@ -4,6 +4,8 @@
 #pragma once
 #include "emulator.h"
 
+static int _ __attribute__((unused));  // where PTX writes what nobody wants
+
 namespace ptx {
 
 // Conversions (9.7.9.21).
@@ -197,5 +199,30 @@ HOST void wgmma_fence_sync_aligned() { emu_wgmma_fence(); }
 HOST void wgmma_commit_group_sync_aligned() { emu_wgmma_commit(); }
 HOST void wgmma_wait_group_sync_aligned(int pending, int line = __builtin_LINE()) { emu_wgmma_wait(pending, line); }
 HOST void fence_proxy_async_shared_cta() { emu_proxy_fence(); }
+
+// Barriers with phases (9.7.13.15), and bulk copies of boxes that they count (9.7.9.27).
+HOST void mbarrier_init_shared_cta_b64(unsigned at, int count) { emu_phase_init(at, (unsigned)count); }
+HOST void fence_mbarrier_init_release_cluster() {}
+HOST void mbarrier_arrive_shared_cta_b64(int, unsigned at) { emu_phase_arrive(at, 0); }
+HOST void mbarrier_arrive_expect_tx_shared_cta_b64(int, unsigned at, int bytes) { emu_phase_arrive(at, bytes); }
+HOST void mbarrier_try_wait_parity_shared_cta_b64(int& ended, unsigned at, unsigned parity, int line = __builtin_LINE()) {
+  emu_phase_wait(at, parity, line);
+  ended = 1;
+}
+HOST void selp_u32(unsigned& d, unsigned a, unsigned b, int p) { d = p ? a : b; }
+template <class... I> HOST void bulk_load(unsigned to, const void* map, I... rest) {
+  const int at[] = {(int)rest..., 0, 0, 0, 0, 0};
+  emu_bulk_load((const TensorBox*)map, at, to, (unsigned)at[sizeof...(I) - 1]);
+}
+#define PTX_BULK(D) \
+  template <class... I> HOST void cp_async_bulk_tensor_##D##d_shared_cluster_global_tile_mbarrier_complete_tx_bytes( \
+      unsigned to, const void* map, I... rest) { \
+    static_assert(sizeof...(I) == D + 1, "a box has as many coordinates as axes"); \
+    bulk_load(to, map, rest...); \
+  }
+PTX_BULK(2)
+PTX_BULK(3)
+PTX_BULK(4)
+PTX_BULK(5)
 
 }  // namespace ptx

@@ -10,9 +10,9 @@ they may stay there: such an operand has no layout.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from dataclasses import dataclass, replace
 from math import prod
+from types import MappingProxyType
 
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
