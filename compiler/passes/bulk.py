@@ -24,6 +24,8 @@ def is_box(load: ins.Load, params: tuple[Memory, ...], facts: Facts) -> bool:
     shape, bits = load.out.type.shape, memory.dtype.bits
     if load.out.type.layout is not None or panels(shape, bits) is None or memory not in params:
         return False
+    if memory.align is not None and memory.align % _UNIT:
+        return False
     if not 2 <= memory.rank <= _MOST_AXES or shape[0] > _MOST_ROWS:
         return False
     if any(a.step != 1 for a in region.axes) or region.axes[-1].dropped:

@@ -111,7 +111,8 @@ unsigned shared_size();
 void set_shared(unsigned bytes);
 unsigned char* new_shared();               // filled with ones: NaN in every float, -1 in every integer
 void free_shared(unsigned char* memory, const Block& block);
-unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, bool constant);
+unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, size_t align,
+                       bool constant);
 void check_guards();
 void install_handlers();
 void land(const Copy& copy);
