@@ -81,6 +81,7 @@ class Emission:
     maps: dict[object, str] = field(
         default_factory=dict
     )  # parameters that describe boxes of tensors
+    sent: set[Memory] = field(default_factory=set)  # buffers that a unit of the machine reads
     leader: str = "tid == 0"  # the thread that acts for all
     under_way: list[Tile] = field(default_factory=list)  # results of products that no wait ended
     scratch_bytes: int = 0

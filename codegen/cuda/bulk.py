@@ -16,7 +16,7 @@ from dslc.codegen.cuda.descriptors import operand, placed
 from dslc.codegen.cuda.fragments import Mismatch
 from dslc.compiler.artifact import Json
 from dslc.compiler.diagnostics import error
-from dslc.compiler.ir import Kernel, Memory, Region
+from dslc.compiler.ir import Kernel, Memory, Place, Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
@@ -51,16 +51,33 @@ class TensorMap:
 def tensor_maps(kernel: Kernel) -> list[TensorMap]:
     """Those that a kernel's bulk copies need, each once, in the order of its parameters."""
     copies = (s for s in walk(kernel.body) if isinstance(s, ins.CopyAsync))
-    found = dict.fromkeys(tensor_map(s) for s in copies if s.barrier is not None)
+    found = dict.fromkeys(tensor_map(s) for s in copies if is_bulk(s))
     return sorted(found, key=lambda m: (kernel.tensors.index(m.memory), m.box))
 
 
+def sent_from(kernel: Kernel) -> set[Memory]:
+    """The buffers in shared memory from which the unit copies to tensors."""
+    copies = (s for s in walk(kernel.body) if isinstance(s, ins.CopyAsync) and is_bulk(s))
+    return {s.src.memory for s in copies if s.barrier is None}
+
+
+def is_bulk(s: ins.CopyAsync) -> bool:
+    """Whether the unit copies: to shared memory with a barrier, from there always."""
+    return s.barrier is not None or _sides(s)[1] is s.dst
+
+
+def _sides(s: ins.CopyAsync) -> tuple[Region, Region]:
+    """The tile in shared memory, and the part of a tensor."""
+    return (s.src, s.dst) if s.src.memory.place is Place.SHARED else (s.dst, s.src)
+
+
 def tensor_map(s: ins.CopyAsync) -> TensorMap:
-    """The map of a bulk copy: a panel of the tile. DSL0591 where the unit does not write so."""
-    rows, wide = _panel(s.dst)
-    kept = [d for d, a in enumerate(s.src.axes) if not a.dropped]
-    box = tuple({kept[0]: rows, kept[1]: wide}.get(d, 1) for d in range(s.src.memory.rank))
-    return TensorMap(s.src.memory, box, wide * s.dst.memory.dtype.bits // 8)
+    """The map of a bulk copy: a panel of the tile. DSL0591 where the unit does not copy so."""
+    tile, box = _sides(s)
+    rows, wide = _panel(tile)
+    kept = [d for d, a in enumerate(box.axes) if not a.dropped]
+    extents = tuple({kept[0]: rows, kept[1]: wide}.get(d, 1) for d in range(box.memory.rank))
+    return TensorMap(box.memory, extents, wide * tile.memory.dtype.bits // 8)
 
 
 def _panel(region: Region) -> tuple[int, int]:
@@ -82,20 +99,23 @@ def _panel(region: Region) -> tuple[int, int]:
 
 def copy(e: Emission, s: ins.CopyAsync) -> None:
     """One thread starts the copies of all panels."""
-    assert s.barrier is not None
     found = tensor_map(s)
-    rows, wide = _panel(s.dst)
-    count = s.dst.shape[-1] // wide
-    slots = [f"({e.scalar(start)}) * {size}" for start, size in placed(s.dst)[1]]
+    tile, box = _sides(s)
+    rows, wide = _panel(tile)
+    count = tile.shape[-1] // wide
+    slots = [f"({e.scalar(start)}) * {size}" for start, size in placed(tile)[1]]
     i = e.out.name("i")
-    base = f"(unsigned char*){pointer(e, s.dst.memory)}"
+    base = f"(unsigned char*){pointer(e, tile.memory)}"
     panel = f"{i} * {rows * found.swizzle}" if count > 1 else "0"
-    starts = [e.scalar(a.start) for a in s.src.axes]
+    starts = [e.scalar(a.start) for a in box.axes]
     if count > 1:
         starts[-1] = add(starts[-1], f"{i} * {wide}")
     at = ", ".join(f"(int)({x})" for x in reversed(starts))
     to = add(base, *slots, panel)
-    line = f"bulk_load_{len(starts)}d({to}, &{e.maps[found]}, {barrier(e, s.barrier)}, {at});"
+    if s.barrier is None:
+        line = f"bulk_store_{len(starts)}d(&{e.maps[found]}, {to}, {at});"
+    else:
+        line = f"bulk_load_{len(starts)}d({to}, &{e.maps[found]}, {barrier(e, s.barrier)}, {at});"
     with e.out.block(f"if ({e.leader})"):
         if count == 1:
             e.out.line(line)

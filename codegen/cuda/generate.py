@@ -73,6 +73,7 @@ def _parameters(e: Emission) -> list[str]:
     for dim in e.kernel.dims:
         found.append(e.declare(dim))
     found += [_pointer(e, w) for w in e.kernel.workspaces]
+    e.sent = bulk.sent_from(e.kernel)
     for box in bulk.tensor_maps(e.kernel):
         e.maps[box] = e.out.name(f"{box.memory.name}_map")
         found.append(f"const __grid_constant__ TensorMap {e.maps[box]}")

@@ -318,6 +318,31 @@ DEVICE void bulk_load_5d(void* to, const TensorMap* map, unsigned long long* b, 
     :: "r"(shared_address(to)), "l"(map), "r"(shared_address(b)), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v) : "memory");
 }
 
+// Boxes from shared memory, in groups: those waited for have been read.
+DEVICE void bulk_store_2d(const TensorMap* map, const void* from, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];"
+    :: "l"(map), "r"(shared_address(from)), "r"(x), "r"(y) : "memory");
+}
+
+DEVICE void bulk_store_3d(const TensorMap* map, const void* from, int x, int y, int z) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];"
+    :: "l"(map), "r"(shared_address(from)), "r"(x), "r"(y), "r"(z) : "memory");
+}
+
+DEVICE void bulk_store_4d(const TensorMap* map, const void* from, int x, int y, int z, int u) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
+    :: "l"(map), "r"(shared_address(from)), "r"(x), "r"(y), "r"(z), "r"(u) : "memory");
+}
+
+DEVICE void bulk_store_5d(const TensorMap* map, const void* from, int x, int y, int z, int u, int v) {
+  asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"
+    :: "l"(map), "r"(shared_address(from)), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v) : "memory");
+}
+
+DEVICE void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+template <int N> DEVICE void bulk_wait() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(N) : "memory"); }
+
 // Products of warpgroups: ordered after what wrote the registers, closed to a group, waited for.
 DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 

@@ -6,6 +6,7 @@ program = run_passes(program, gpu_passes(find_target("cuda:sm_90a")))
 from __future__ import annotations
 
 from dslc.compiler.passes.bounds import Bounds
+from dslc.compiler.passes.bulk import BulkStores
 from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.gpu_layout import AssignLayouts
 from dslc.compiler.passes.hoist import Hoist
@@ -41,6 +42,7 @@ def gpu_passes(
         Pipeline(target, stages),
         Hoist(),
         SliceProducts(target),
+        BulkStores(target.bulk_copies),
         Simplify(),
         Bounds(),
         DeadCode(),

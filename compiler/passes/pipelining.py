@@ -54,7 +54,7 @@ from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, Use, walk
 from dslc.compiler.ir.values import Memory, Place, Role
-from dslc.compiler.passes.bulk import is_box
+from dslc.compiler.passes.bulk import is_loaded_in_bulk
 from dslc.compiler.passes.facts import Facts, FactsRewriter
 from dslc.compiler.passes.late_products import deferred, settle
 from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
@@ -171,7 +171,8 @@ class _Loops(FactsRewriter):
         )  # fmt: skip
         # Barriers begin their life once: a loop within a loop is left to the threads' copies.
         unit = self.target.bulk_copies and ahead.run == 1 and not self.depth
-        return Ring(ahead, ring, placed, slots, unit and is_box(load, self.tensors, facts))
+        bulk = unit and is_loaded_in_bulk(load, self.tensors, facts)
+        return Ring(ahead, ring, placed, slots, bulk)
 
 
 def _is_counted(loop: ins.For) -> bool:

@@ -219,7 +219,15 @@ template <class... I> HOST void bulk_load(unsigned to, const void* map, I... res
       unsigned to, const void* map, I... rest) { \
     static_assert(sizeof...(I) == D + 1, "a box has as many coordinates as axes"); \
     bulk_load(to, map, rest...); \
+  } \
+  template <class... I> HOST void cp_async_bulk_tensor_##D##d_global_shared_cta_tile_bulk_group( \
+      const void* map, I... rest) { \
+    static_assert(sizeof...(I) == D + 1, "a box has as many coordinates as axes"); \
+    const int at[] = {(int)rest..., 0, 0, 0, 0, 0}; \
+    emu_bulk_store((const TensorBox*)map, at, (unsigned)at[sizeof...(I) - 1]); \
   }
+HOST void cp_async_bulk_commit_group() {}
+HOST void cp_async_bulk_wait_group_read(int pending) { if (!pending) emu_bulk_wait(); }
 PTX_BULK(2)
 PTX_BULK(3)
 PTX_BULK(4)

@@ -21,7 +21,10 @@ _ENTRY = re.compile(
 )
 _INSTRUCTION = re.compile(r"([a-z][\w.:]*)\s*(.*)", re.DOTALL)
 _PREDICATE = re.compile(r"\.reg\s+\.pred\s+(\w+)")
-_BULK_LOAD = "shared_cluster_global_tile_mbarrier_complete_tx_bytes"
+_BULK = (
+    "shared_cluster_global_tile_mbarrier_complete_tx_bytes",
+    "global_shared_cta_tile_bulk_group",
+)
 _WARPGROUP = "wgmma_mma_async_sync_aligned_m64n"
 _WARPGROUP_TYPES = (
     *((16, f"f32_{t}_{t}") for t in ("f16", "bf16")),
@@ -108,7 +111,7 @@ def instructions() -> frozenset[str]:
     for pairs, m, n, k, d, a, b in macro.findall(header):
         for x, y in [(x, y) for x in (a, b) for y in (a, b)] if pairs else [(a, b)]:
             names.add(f"mma_sync_aligned_m{m}n{n}k{k}_row_col_{d}_{x}_{y}_{d}")
-    names |= {f"cp_async_bulk_tensor_{d}d_{_BULK_LOAD}" for d in range(2, 6)}
+    names |= {f"cp_async_bulk_tensor_{d}d_{way}" for d in range(2, 6) for way in _BULK}
     for n in range(8, 257, 8):
         names |= {f"{_WARPGROUP}{n}k{k}_{types}" for k, types in _WARPGROUP_TYPES}
     return frozenset(names)

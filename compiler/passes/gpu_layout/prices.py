@@ -11,6 +11,7 @@ from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import operands, results
 from dslc.compiler.layout import Layout
+from dslc.compiler.passes.bulk import is_short
 from dslc.compiler.passes.gpu_layout import cost
 from dslc.compiler.passes.gpu_layout.blocked import blocked, vector_of
 from dslc.compiler.passes.gpu_layout.matrix import Plan, plans
@@ -48,6 +49,8 @@ class Prices:
             if isinstance(site.stmt, ins.Dot):
                 found_plans = plans(site.stmt, target, threads, regions.in_place)
                 self.plans[site] = [p.over(self.intern) for p in found_plans]
+        in_memory = any(p.a is None or p.b is None for found in self.plans.values() for p in found)
+        self.bulk = regions.bulk if target.bulk_copies and in_memory else frozenset()
 
     def intern(self, layout: Layout) -> Layout:
         """One object for equal layouts, so that costs are kept by identity."""
@@ -174,6 +177,9 @@ class Prices:
         assert isinstance(stmt, ins.Load | ins.Store)
         tile = stmt.out if isinstance(stmt, ins.Load) else stmt.x
         best = here, self._access_cost(site, here)
+        bits = tile.type.dtype.bits
+        if stmt in self.bulk and is_short(here, bits):
+            return here, min(best[1], cost.stored_in_bulk(here, bits) * site.weight)
         if tile.type.layout is not None:
             return best
         for layout in self.variants(tile.type.shape, stmt.region):
