@@ -22,7 +22,7 @@ from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
 from dslc.codegen.cuda import bulk, casts, copies, ldmatrix, matrix, wgmma
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
-from dslc.compiler.ir import Kernel, Memory, Role
+from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
@@ -106,30 +106,51 @@ def _shared(e: Emission) -> int:
 
 
 def _turn(e: Emission) -> None:
-    """The variables of the grid from the block's number, the last axis fastest."""
+    """The variables of the grid from the block's number, the last axis fastest, or in strips."""
     axes = e.kernel.grid
     if not axes:
         return
-    e.head.line(
-        "long long turn = blockIdx.x;" if len(axes) > 1 else "const long long turn = blockIdx.x;"
-    )
+    strips = e.kernel.strips if len(axes) > 1 else None
+    counts = [_count(e, axis) for axis in axes]
+    const = "" if len(axes) > 1 else "const "
+    e.head.line(f"{const}long long turn = blockIdx.x;")
+    digits: dict[int, str] = {}
+    if strips is not None:
+        high, wide = counts[-2:]
+        rows, columns, inside = (e.head.name(n) for n in ("rows", "columns", "inside"))
+        e.head.line(f"const int {rows} = {high}, {columns} = {wide};")
+        e.head.line(f"int {inside} = (int)(turn % ((long long){rows} * {columns}));")
+        first, height = e.head.name("first"), e.head.name("height")
+        strip = f"({strips}ll * {columns})"
+        e.head.line(f"const int {first} = (int)({inside} / {strip}) * {strips};")
+        e.head.line(f"const int {height} = min({rows} - {first}, {strips});")
+        e.head.line(f"{inside} -= {first} * {columns};")
+        digits = {
+            len(axes) - 2: f"{first} + {inside} % {height}",
+            len(axes) - 1: f"{inside} / {height}",
+        }
+        e.head.line(f"turn /= (long long){rows} * {columns};")
     for k, axis in reversed(list(enumerate(axes))):
-        count = (
-            f"{e.scalar(axis.stop)}"
-            if axis.start == ex.index(0)
-            else (f"({e.scalar(axis.stop)} - {e.scalar(axis.start)})")
-        )
-        if axis.step != ex.index(1):
-            step = e.scalar(axis.step)
-            count = f"(({count} + {step} - 1) / {step})"
-        digit = "turn" if k == 0 else f"turn % {count}"
+        count = counts[k]
+        digit = digits.get(k) or ("turn" if k == 0 else f"turn % {count}")
         value = digit if axis.step == ex.index(1) else f"({digit}) * {e.scalar(axis.step)}"
         if axis.start != ex.index(0):
             value = f"{e.scalar(axis.start)} + {value}"
         head = e.declare(axis.var)
         e.head.line(f"const {head} = (int)({value});")
-        if k:
+        if k and k not in digits:
             e.head.line(f"turn /= {count};")
+
+
+def _count(e: Emission, axis: GridAxis) -> str:
+    """How many turns an axis has."""
+    count = e.scalar(axis.stop)
+    if axis.start != ex.index(0):
+        count = f"({count} - {e.scalar(axis.start)})"
+    if axis.step == ex.index(1):
+        return count
+    step = e.scalar(axis.step)
+    return f"(({count} + {step} - 1) / {step})"
 
 
 def _file(kernel: Kernel, params: list[str], body: str, shared: int) -> str:

@@ -17,6 +17,7 @@ from dslc.compiler.passes.pipelining import Pipeline
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.slices import SliceProducts
 from dslc.compiler.passes.split import SplitReduction
+from dslc.compiler.passes.strips import Strips
 from dslc.compiler.targets import Target
 
 
@@ -43,6 +44,7 @@ def gpu_passes(
         Hoist(),
         SliceProducts(target),
         BulkStores(target.bulk_copies),
+        Strips(target),
         Simplify(),
         Bounds(),
         DeadCode(),
