@@ -11,9 +11,11 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import TARGETS, Target
+from dslc.facts import Alignments
 from dslc.machines import ShortCall
 from dslc.runtime.cuda import CudaDevice, CudaKernel, stream_handle
-from dslc.runtime.cuda.arrays import DeviceArray, device_array
+from dslc.runtime.cuda.arrays import DeviceArray, alignment_of, device_array
+from dslc.runtime.cuda.description import ALIGNMENT
 from dslc.runtime.cuda.device import fits
 from dslc.settings import current_settings
 from dslc.signature import Parameter
@@ -84,6 +86,17 @@ class CudaMachine:
 
         return prepare(parameters, arguments, find)
 
+    def alignments(
+        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
+    ) -> Alignments:
+        """The tensors of the GPU that begin between multiples of 16 bytes, as slices of others may."""
+        found = []
+        for p in parameters:
+            array = ready[p.name]
+            if isinstance(array, DeviceArray) and array.address % ALIGNMENT:
+                found.append((p.name, alignment_of(array, p.name)))
+        return tuple(found)
+
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> CudaExecutable:
         """DSL0802 where the artifact's launch cannot be read. The GPU is asked at the first launch."""
         return CudaExecutable(artifact)
@@ -99,9 +112,9 @@ class CudaExecutable:
         """Enqueue it; with arrays of the host, wait for it."""
         self.kernel.launch(args, _stream(), dims)
 
-    def short_call(self, arguments: Sequence[object]) -> ShortCall | None:
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """The short way of torch tensors."""
-        return self.kernel.short_call(arguments)
+        return self.kernel.short_call(arguments, dims)
 
 
 def present_target() -> str:

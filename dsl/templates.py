@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.building import BuildOptions, build
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
-from dslc.facts import Facts, divisor_facts, with_facts
+from dslc.facts import Alignments, Facts, divisor_facts, with_facts
 from dslc.machines import find_machine
 from dslc.signature import Parameter, Signature, as_dim
 
@@ -48,27 +48,35 @@ class TemplateOrigin:
         return self._tile()
 
     def specialization(
-        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+        self,
+        fixed: Mapping[str, int],
+        config: Mapping[str, object],
+        sizes: Sizes,
+        alignments: Alignments = (),
     ) -> Specialization:
         """The one for these dims and choices, from memory where it was made before."""
         dims = {**self._fixed, **fixed}
         choices = {**self._defaults, **config}
         self._fix(dims, self._static, sizes)
-        found = self._made.get(_key(dims, choices, self._facts(dims, sizes)))
-        return found if found is not None else self._make(dims, choices, sizes)
+        found = self._made.get(_key(dims, choices, self._facts(dims, sizes, alignments)))
+        return found if found is not None else self._make(dims, choices, sizes, alignments)
 
     def _make(
-        self, dims: dict[str, int], choices: dict[str, object], sizes: Sizes
+        self,
+        dims: dict[str, int],
+        choices: dict[str, object],
+        sizes: Sizes,
+        alignments: Alignments,
     ) -> Specialization:
         with self._lock:
             program = None
             while program is None:
-                facts = self._facts(dims, sizes)
+                facts = self._facts(dims, sizes, alignments)
                 key = _key(dims, choices, facts)
                 if key in self._made:
                     return self._made[key]
                 program = self._elaborate(dims, choices, sizes)
-            program = with_facts(program, facts)
+            program = with_facts(program, facts, self.machine.target)
             made = build(program, choices, self.signature, self.machine, self._options, self._tile)
             if len(self._made) >= _MOST_SPECIALIZATIONS:
                 del self._made[next(iter(self._made))]
@@ -87,10 +95,10 @@ class TemplateOrigin:
                 raise self._unfixed(needs) from None
             return None
 
-    def _facts(self, dims: Mapping[str, int], sizes: Sizes) -> Facts:
-        """What may be relied on of the dims that stay free."""
+    def _facts(self, dims: Mapping[str, int], sizes: Sizes, alignments: Alignments) -> Facts:
+        """What may be relied on of the dims that stay free, and of where tensors begin."""
         free = [d for d in self.signature.dims if d not in dims]
-        return divisor_facts(self.machine.target, free, sizes)
+        return Facts(divisor_facts(self.machine.target, free, sizes), alignments)
 
     def _fix(self, dims: dict[str, int], names: Sequence[str], sizes: Sizes) -> bool:
         """Fix dims by the arguments' shapes; whether any was."""
@@ -113,7 +121,7 @@ class TemplateOrigin:
 def _key(
     dims: Mapping[str, int], choices: Mapping[str, object], facts: Facts
 ) -> tuple[object, ...]:
-    return (*sorted(dims.items()), *sorted(choices.items()), *facts)
+    return (*sorted(dims.items()), *sorted(choices.items()), facts)
 
 
 def _signature(template: Template) -> Signature:

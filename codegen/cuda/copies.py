@@ -15,7 +15,9 @@ from dslc.codegen.c_family.accesses import (
 from dslc.codegen.c_family.ctypes_of import memory_bits
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
+from dslc.codegen.cuda import bulk
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.layout import Layout, Mode
 
 
@@ -48,6 +50,9 @@ def copy_async(e: Emission, s: ins.CopyAsync) -> None:
     Which thread copies what is the instruction's to say, since a reader may rely on it; only where it
     does not are runs spread over the threads.
     """
+    if s.barrier is not None:
+        bulk.copy(e, s)
+        return
     refuse_row(s.src.memory)
     bits = memory_bits(s.dst.memory.dtype)
     for size in (16, 8, 4):
@@ -101,8 +106,10 @@ def commit(e: Emission, s: ins.CommitGroup) -> None:
 
 
 def wait(e: Emission, s: ins.WaitGroup) -> None:
-    """Until at most so many groups are under way."""
+    """Until at most so many groups are under way, for units that read memory themselves too."""
     e.out.line(f"copy_wait<{s.pending}>();")
+    if any(isinstance(x, ins.Dot) and x.is_late for x in walk(e.kernel.body)):
+        e.out.line("fence_async_proxy();")
 
 
 EMITTERS: dict[type, Emitter] = {

@@ -19,7 +19,7 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
-from dslc.codegen.cuda import casts, copies, ldmatrix, matrix
+from dslc.codegen.cuda import bulk, casts, copies, ldmatrix, matrix, wgmma
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, Memory, Role
@@ -27,25 +27,26 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.traverse import walk
+from dslc.compiler.targets import Target
 
 EMITTERS = table(
     elementwise.EMITTERS, control.EMITTERS, accesses.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
-    ldmatrix.EMITTERS,
+    ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS,
 )  # fmt: skip
 
 # Words that CUDA gives a meaning, beside those of C.
 _CUDA = (
     "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "min", "max", "abs", "fma", "printf",
-    *(f"{name}{suffix}" for name in FLOAT_FUNCTIONS for suffix in ("", "f")), "DEVICE",
+    *(f"{name}{suffix}" for name in FLOAT_FUNCTIONS for suffix in ("", "f")), "DEVICE", "TensorMap",
 )  # fmt: skip
 
 
-def emit(kernel: Kernel) -> tuple[str, int]:
+def emit(kernel: Kernel, target: Target) -> tuple[str, int]:
     """The text of a kernel, and the bytes of shared memory that a block of it needs."""
     assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
-    e = Emission(kernel, EMITTERS, kernel.threads)
+    e = Emission(kernel, EMITTERS, kernel.threads, target)
     e.out.reserve([*functions(), *_CUDA])
     params = _parameters(e)
     shared = _shared(e)
@@ -61,7 +62,7 @@ def emit(kernel: Kernel) -> tuple[str, int]:
 
 
 def _parameters(e: Emission) -> list[str]:
-    """Tensors as pointers, dims as int, scalars by value, workspaces last."""
+    """Tensors as pointers, dims as int, scalars by value, workspaces, tensor maps."""
     found = []
     for param in e.kernel.params:
         if isinstance(param, Memory):
@@ -72,6 +73,9 @@ def _parameters(e: Emission) -> list[str]:
     for dim in e.kernel.dims:
         found.append(e.declare(dim))
     found += [_pointer(e, w) for w in e.kernel.workspaces]
+    for box in bulk.tensor_maps(e.kernel):
+        e.maps[box] = e.out.name(f"{box.memory.name}_map")
+        found.append(f"const __grid_constant__ TensorMap {e.maps[box]}")
     return found
 
 
@@ -130,9 +134,11 @@ def _turn(e: Emission) -> None:
 def _file(kernel: Kernel, params: list[str], body: str, shared: int) -> str:
     doc = "".join(f"// {line}\n" for line in (kernel.doc or "").splitlines())
     signature = ",\n    ".join(params)
-    uses = "  extern __shared__ __align__(128) unsigned char shared[];\n" if shared else ""
+    uses = "  extern __shared__ __align__(1024) unsigned char shared[];\n" if shared else ""
     needed = used(body)
     vectors = "#define DEVICE static __device__ __forceinline__\n\n"
+    if "TensorMap" in signature:
+        vectors += bulk.TENSOR_MAP
     return (
         f"// {kernel.name}: one turn of its grid is one block of {kernel.threads} threads.\n{doc}\n"
         f"{vectors}{needed}\n\n"

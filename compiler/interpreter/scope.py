@@ -67,6 +67,9 @@ class Scope:
     size: int = 1
     sites: list[Site] = field(default_factory=list)
     loc: Loc | None = None
+    in_memory: dict[Value, int] = field(
+        default_factory=dict
+    )  # slots of what a late Dot still reads
 
     def slot(self, name: Name) -> int:
         """The slot of a tile, a scalar or a memory."""
@@ -81,6 +84,11 @@ class Scope:
         if value not in self.masks:
             self.masks[value] = self._new()
         return self.masks[value]
+
+    def hold(self, value: Value) -> int:
+        """The slot of the part of a memory that a tile without a layout is."""
+        self.in_memory[value] = self._new()
+        return self.in_memory[value]
 
     def site(self, verb: str, loc: Loc | None, layout: Layout | None = None) -> Site:
         """A new statement; `layout` is that of the tile which it moves to or from memory."""

@@ -53,7 +53,7 @@ def uses_of(body: Sequence[ins.Stmt]) -> Uses:
                 written.add(dst.memory)
                 copied |= {dst.memory, src.memory}
                 explicit = True
-            case ins.Sync():
+            case ins.Sync() | ins.AwaitPhase():
                 explicit = True
             case _:
                 pass

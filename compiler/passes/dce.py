@@ -36,7 +36,11 @@ from dslc.compiler.ir.values import Memory, Role
 _SYNCHRONISATION = (
     ins.CommitGroup,
     ins.WaitGroup,
+    ins.WaitDots,
     ins.Sync,
+    ins.InitBarriers,
+    ins.Arrive,
+    ins.AwaitPhase,
     ins.SemaphoreWait,
     ins.SemaphoreRelease,
 )

@@ -45,8 +45,11 @@ class Room:
         self.bytes -= count
 
 
-def choose_stages(loop: ins.For, staged: Sequence[Ahead], room: Room) -> int:
-    """The fewest stages with enough bytes under way; 1 where not even two stages fit."""
+def choose_stages(loop: ins.For, staged: Sequence[Ahead], room: Room, lag: int = 0) -> int:
+    """The fewest stages with enough bytes under way; 1 where not even two stages fit.
+
+    A slot is filled `lag` turns after the one that read it.
+    """
     stage = sum(math.ceil(a.bytes / a.run) for a in staged)
     if not stage or 2 * stage > room.bytes:
         return 1
@@ -56,9 +59,9 @@ def choose_stages(loop: ins.For, staged: Sequence[Ahead], room: Room) -> int:
             break
         fitting = room.bytes // (stages * stage)
         blocks = max(1, min(_BLOCKS, fitting, _REGISTERS // (room.threads or _THREADS)))
-        under_way = blocks * (stages - 1) * stage
+        under_way = blocks * (stages - 1 - lag) * stage
         if under_way > most:
             best, most = stages, under_way
-        if under_way >= BYTES_IN_FLIGHT and stages >= _FEWEST:
+        if under_way >= BYTES_IN_FLIGHT and stages >= _FEWEST + lag:
             break
     return best

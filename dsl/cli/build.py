@@ -45,6 +45,11 @@ dslc build gemm.tile --print-after all --time-passes
     type=click.Path(path_type=Path),
     help="The folder of the package (default: the file's name with .dslc), or the file of --emit.",
 )
+@click.option(
+    "--unaligned",
+    is_flag=True,
+    help="Add kernels for GPU tensors that begin anywhere, as slices of others may.",
+)
 @compile_options
 def command(
     file: Path,
@@ -52,6 +57,7 @@ def command(
     choices: tuple[str, ...],
     emit: str | None,
     output: Path | None,
+    unaligned: bool,
     options: CompileOptions,
 ) -> int:
     """Compile FILE for a target into a package that `dslc.load` runs.
@@ -68,6 +74,12 @@ def command(
     kernels = picked_kernels(library, name, file)
     config = parse_definitions(choices, "--set")
     made = [k.specialize(**_own(k, config, kernels)) for k in kernels]
+    if unaligned:
+        tensors = {k.name: [p.name for p in k.parameters if p.dims is not None] for k in kernels}
+        made += [
+            k.specialize_for({}, _own(k, config, kernels), unaligned=tensors[k.name])
+            for k in kernels
+        ]
     for one in made:
         current().note(repr(one), level=1)
     if emit and (binaries := [b for m in made if (b := m.binary(emit)) is not None]):
@@ -78,7 +90,8 @@ def command(
         return ExitCode.OK
     folder = output or Path(file.with_suffix(".dslc").name)
     library.save(folder, made)
-    current().say(f"{folder}: {', '.join(m.name for m in made)} for {library.target}")
+    names = ", ".join(dict.fromkeys(m.name for m in made))
+    current().say(f"{folder}: {names} for {library.target}")
     return ExitCode.OK
 
 

@@ -13,14 +13,19 @@ from typing import Any
 
 import numpy as np
 from dslc.compiler.artifact import Param
-from dslc.compiler.diagnostics import error
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.runtime.binding import dense_strides
 from dslc.runtime.cuda import driver as cu
+from dslc.runtime.cuda.description import ALIGNMENT
 from dslc.runtime.cuda.driver import load_driver
 from dslc.runtime.dlpack import device_name, read_tensor
 from dslc.runtime.elements import accepted_elements, element_bytes
 
 _OVERLAP_WORK: Any = 10_000  # candidates that the exact test tries (its stub knows 0 and -1 alone)
+_ALIGNMENTS = (
+    ALIGNMENT,
+    4,
+)  # bytes that a kernel can rely on; 4 are what an asynchronous copy needs
 _LEGACY = 1  # DLPack's word for the default stream
 
 
@@ -57,6 +62,35 @@ class DeviceArray:
             return 0
         span = sum((n - 1) * abs(s) for n, s in zip(self.shape, self.strides, strict=True))
         return (span + 1) * element_bytes(self.element)
+
+
+def alignment_of(array: DeviceArray, param: str) -> int:
+    """The bytes that its address is a multiple of: 16, 4 or its element's, the first that divides.
+
+    DSL0766 where it is not even a multiple of its element's.
+    """
+    size = element_bytes(array.element)
+    for bytes_ in (*(a for a in _ALIGNMENTS if a > size), size):
+        if array.address % bytes_ == 0:
+            return bytes_
+    raise misaligned(array, param, size)
+
+
+def misaligned(array: DeviceArray, param: str, wanted: int) -> DiagnosticError:
+    """DSL0766 for an array that begins between the multiples that a kernel was compiled for."""
+    if wanted <= element_bytes(array.element):
+        hint = "copy it to memory that a library has allocated"
+    else:
+        hint = (
+            "copy it (.clone(), .copy()), slice at a multiple of that, or build the kernel for it: "
+            f"dslc build --unaligned, or specialize_for(sizes, unaligned=[{param!r}])"
+        )
+    return error(
+        "DSL0766",
+        f"argument {param} begins at an address that is no multiple of {wanted} bytes "
+        f"({array.address % wanted} past one)",
+        hint=hint,
+    )
 
 
 def is_torch(value: object) -> bool:

@@ -68,6 +68,12 @@ class CudaDevice:
         """Whether its context is the thread's current one."""
         return self.driver.handle("cuCtxGetCurrent") == self.context
 
+    def is_capturing(self, stream: int) -> bool:
+        """Whether launches on a stream are recorded in a graph at present."""
+        status = ctypes.c_int()
+        failed = self.driver.library.cuStreamIsCapturing(stream, ctypes.byref(status))
+        return not failed and status.value == cu.CAPTURING
+
     @contextmanager
     def between_captures(self) -> Iterator[None]:
         """Current, and free to allocate and load while this thread captures a graph.

@@ -16,11 +16,13 @@ from dslc.runtime.cuda.arrays import (
     check_element,
     device_array,
     is_torch,
+    misaligned,
     refuse_overlaps,
 )
 from dslc.runtime.cuda.device import CudaDevice
-from dslc.runtime.cuda.launchers import launcher_of
+from dslc.runtime.cuda.launchers import KernelLauncher, Launcher
 from dslc.runtime.cuda.plan import Fire
+from dslc.runtime.cuda.programs import ProgramLauncher
 from dslc.runtime.cuda.staging import staging
 from dslc.runtime.cuda.streams import current_stream, stream_handle
 from dslc.runtime.cuda.torch_path import Call, Shape, torch_call
@@ -37,7 +39,10 @@ class CudaKernel:
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
-        self._launcher = launcher_of(artifact)
+        is_kernel = artifact.kind == "kernel"
+        self._launcher: Launcher = (
+            KernelLauncher(artifact) if is_kernel else ProgramLauncher(artifact)
+        )
         self._params = artifact.signature.params
         self._plans: dict[tuple[object, ...], Fire] = {}
         # The scalar parameters that shapes, requirements, sizes or the grid depend on.
@@ -78,10 +83,13 @@ class CudaKernel:
                 arrays[name] = staged.take(array, written=name in written)
             self._enqueue(device, given, arrays, args, dims or {})
 
-    def short_call(self, arguments: Sequence[object]) -> Call | None:
+    def short_call(
+        self, arguments: Sequence[object], dims: Mapping[str, int] | None = None
+    ) -> Call | None:
         """A short way for calls like one that `launch` has run; None where there is none.
 
-        The arguments are as they were passed, in the order of the parameters.
+        The arguments are as they were passed, in the order of the parameters; `dims` are those of
+        `launch`.
         """
         args = {p.name: a for p, a in zip(self._params, arguments, strict=True)}
         arrays: dict[str, DeviceArray] = {}
@@ -92,9 +100,9 @@ class CudaKernel:
                     return None
                 arrays[p.name] = array
         device = CudaDevice.get(self._ordinal(arrays))
-        fire = self._plan(device, arrays, self._scalars(args), {})
+        fire = self._plan(device, arrays, self._scalars(args), dims or {})
         constant = {n: args[n] for n in self._relevant}
-        shape = Shape(fire, self._launcher.order, constant, self._launcher.alignment)
+        shape = Shape(fire, self._launcher.order, constant, self._launcher.alignments)
         return torch_call(self.artifact.signature, arguments, arrays, shape)
 
     def _enqueue(
@@ -169,15 +177,10 @@ class CudaKernel:
         return next(iter(devices), 0)
 
     def _check_alignment(self, arrays: Mapping[str, DeviceArray]) -> None:
-        alignment = self._launcher.alignment
         for name, array in arrays.items():
-            if array.address % alignment:
-                raise error(
-                    "DSL0766",
-                    f"argument {name} begins at an address that is no multiple of {alignment} bytes "
-                    f"({array.address % alignment} past one)",
-                    hint="copy it (.clone(), .copy()), or slice at a multiple of that",
-                )
+            wanted = self._launcher.alignments[name]
+            if array.address % wanted:
+                raise misaligned(array, name, wanted)
 
 
 def _names_in(signature: Signature) -> frozenset[str]:

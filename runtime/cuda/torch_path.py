@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dslc.compiler.artifact import Param, Signature
-from dslc.runtime.cuda.arrays import DeviceArray
+from dslc.runtime.cuda.arrays import DeviceArray, alignment_of
+from dslc.runtime.cuda.description import ALIGNMENT
 from dslc.runtime.cuda.plan import Fire
 from dslc.runtime.cuda.streams import stream_handle, torch_query
 from dslc.runtime.elements import storage_dtype
@@ -37,7 +38,7 @@ class Shape:
     fire: Fire
     order: tuple[str, ...]
     constant: Mapping[str, object]
-    alignment: int
+    alignments: Mapping[str, int]
 
 
 def torch_call(
@@ -61,7 +62,7 @@ def torch_call(
     }  # fmt: skip
     checks = [_guard([a for _, a in tensors], [names[p.name] for p, _ in tensors], scope)]
     checks += [_scalar_check(p, names[p.name], shape.constant, scope) for p in scalars]
-    addresses = [f"p{names[p.name]}" for p, _ in tensors]
+    misplaced = _misplaced(tensors, names, arrays, shape.alignments)
     overlaps, bounds = _overlaps(tensors, names, arrays)
     passed = [f"p{names[n]}" if n in arrays else names[n] for n in shape.order]
     lines = [
@@ -70,7 +71,7 @@ def torch_call(
         f"    {', '.join(names.values())}, = arguments",
         f"    if not ({' and '.join(checks)}): return False",
         *(f"    p{names[p.name]} = {names[p.name]}.data_ptr()" for p, _ in tensors),
-        f"    if ({' | '.join(addresses)}) & {shape.alignment - 1}: return False",
+        f"    if {' or '.join(misplaced)}: return False",
         *(f"    {bound}" for bound in bounds),
         *([f"    if {' or '.join(overlaps)}: return False"] if overlaps else []),
         "    stream = query(device) if stream is None else handle(stream)",
@@ -123,6 +124,29 @@ def _scalar_check(
         scope[f"{name}_is"] = constant[param.name]
         return f"type({name}) in {types} and {name} == {name}_is"
     return f"type({name}) in {types}"
+
+
+def _misplaced(
+    tensors: Sequence[tuple[Param, object]],
+    names: Mapping[str, str],
+    arrays: Mapping[str, DeviceArray],
+    wanted: Mapping[str, int],
+) -> list[str]:
+    """Conditions that a tensor begins at other multiples of bytes than the one that was seen.
+
+    At more of them, too: there may be a better kernel for those.
+    """
+    whole: dict[int, list[str]] = {}
+    found = []
+    for p, _ in tensors:
+        name, seen = f"p{names[p.name]}", alignment_of(arrays[p.name], p.name)
+        most = max(seen, wanted[p.name])
+        if seen >= ALIGNMENT:
+            whole.setdefault(most, []).append(name)
+            continue
+        above = 4 if seen < 4 else ALIGNMENT
+        found.append(f"{name} & {most - 1} or not {name} & {above - 1}")
+    return [f"({' | '.join(n)}) & {most - 1}" for most, n in whole.items()] + found
 
 
 def _overlaps(

@@ -7,8 +7,10 @@ import shutil
 import struct
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,14 +19,43 @@ from dslc.runtime.cuda_emulator.errors import EmulationError
 from dslc.runtime.cuda_emulator.translating import Parameter, entries, meets_other_blocks
 from numpy.typing import NDArray
 
-Argument = NDArray[Any] | int | float
+
+@dataclass(frozen=True, slots=True)
+class BoxMap:
+    """A tensor map of the array that is argument number `of`: extents, strides in bytes, the box.
+
+    The fastest axis comes first; `bytes` are those of an element, `swizzle` those of its width.
+    """
+
+    of: int
+    bytes: int
+    swizzle: int
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+
+    def line(self) -> str:
+        """As the runner reads it."""
+        axes = zip(self.extents, (self.bytes, *self.strides), self.box, strict=True)
+        words = [
+            self.of,
+            self.bytes,
+            self.swizzle,
+            len(self.box),
+            *(x for axis in axes for x in axis),
+        ]
+        return "m " + " ".join(map(str, words))
+
+
+Argument = NDArray[Any] | int | float | BoxMap
 
 _FORMATS = {
     "bool": "?", "int": "i", "unsigned": "I", "unsigned int": "I", "long long": "q",
     "unsigned long long": "Q", "float": "f", "double": "d", "short": "h", "unsigned short": "H",
 }  # fmt: skip
 _SIDE_BY_SIDE = 16  # blocks at once where blocks wait for one another; more where all of them wait
-_ALIGN = 64
+_ALIGN = 64  # in the file
+_BUFFER_ALIGN = 16
 
 
 def emulate(
@@ -36,14 +67,17 @@ def emulate(
     shared_bytes: int = 0,
     seed: int = 0,
     timeout: float = 100.0,
+    alignments: Mapping[int, int] = MappingProxyType({}),
 ) -> str:
     """Run a kernel over `grid` blocks of `threads`; gives what it printed.
 
     `args` are in the order of the parameters: arrays for pointers (those that are not const are
     written in place), numbers for the rest. The seed decides the order of blocks and threads (even:
     every choice is uniform, odd: threads keep priorities, so that some lag far behind) and when
-    copies land. EmulationError tells what the kernel did that a GPU forbids: accesses outside a buffer
-    or misaligned, threads that wait for ever, barriers that diverge, PTX without a host version.
+    copies land. Buffers begin at multiples of 16 bytes, or of fewer: `alignments` gives them by the
+    numbers of arguments. EmulationError tells what the kernel did that a GPU forbids: accesses outside
+    a buffer or misaligned, threads that wait for ever, barriers that diverge, PTX without a host
+    version.
     """
     if grid == 0:
         return ""
@@ -53,13 +87,17 @@ def emulate(
         raise EmulationError(f"{entry} takes {len(params)} arguments, not {len(args)}")
     data = bytearray()
     lines, places = [], []
-    for param, arg in zip(params, args, strict=True):
+    for number, (param, arg) in enumerate(zip(params, args, strict=True)):
+        if isinstance(arg, BoxMap):
+            lines.append(arg.line())
+            continue
         if not param.pointer:
             lines.append(f"s {_number(param, arg):x}")
             continue
         array = _array(param, arg)
         data += bytes(-len(data) % _ALIGN)
-        lines.append(f"p {int(param.constant)} {len(data)} {array.nbytes} {param.name}")
+        place = f"{len(data)} {array.nbytes} {alignments.get(number, _BUFFER_ALIGN)}"
+        lines.append(f"p {int(param.constant)} {place} {param.name}")
         if not param.constant:
             places.append((array, len(data)))
         data += array.tobytes()

@@ -3,31 +3,42 @@
 The result is (warps over m and n) . (repeats) . (the atom's c); an operand lies as the atom has it,
 repeated along k, with copies in the warps that differ only along the other operand's axis (Tilus
 paper, section 4; the atoms are in `Target.atoms`). Exchanging the operands puts the side with many
-columns on the atom's m (operand swap).
+columns on the atom's m (operand swap). Units of several warps read operands from shared memory where
+they may stay there: such an operand has no layout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
+from types import MappingProxyType
 
+from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout, Mode, divisible
 from dslc.compiler.layout.mode import Modes, replicated
+from dslc.compiler.passes.gpu_layout.cost import SHARED_BYTES
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.target import SWAP, Atom
 
-_MAC_RATE = 1024  # multiply-adds of 16 bits in a cycle of a multiprocessor (Ampere; more on Hopper)
+_MAC_RATE = 1024  # multiply-adds of 16 bits in a cycle of a multiprocessor, by a warp's atoms
+_GROUP_RATE = 2048  # by those of a warpgroup
+_EITHER_BITS = 16
+_READ_SHARE = 0.05
+_NOWHERE: Mapping[Value, bool] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One way to compute a Dot: the atom and the three layouts, over all threads of the block."""
+    """One way to compute a Dot: the atom and the three layouts, over all threads of the block.
+
+    An operand that the unit reads from shared memory has none.
+    """
 
     atom: str
-    a: Layout
-    b: Layout
+    a: Layout | None
+    b: Layout | None
     c: Layout
     share: tuple[int, ...]  # how many warps stand along each axis of the result
     copies: int  # how many warps hold the same part of it
@@ -41,7 +52,8 @@ class Plan:
 
     def over(self, f: Callable[[Layout], Layout]) -> Plan:
         """The plan with `f` of its layouts."""
-        return replace(self, a=f(self.a), b=f(self.b), c=f(self.c))
+        a, b = (None if x is None else f(x) for x in (self.a, self.b))
+        return replace(self, a=a, b=b, c=f(self.c))
 
 
 def atoms_for(dot: ins.Dot, target: Target) -> list[Atom]:
@@ -60,13 +72,16 @@ def atoms_for(dot: ins.Dot, target: Target) -> list[Atom]:
     return [atom for atom in found if atom.k == deepest]
 
 
-def plans(dot: ins.Dot, target: Target, threads: int) -> list[Plan]:
+def plans(
+    dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool] = _NOWHERE
+) -> list[Plan]:
     """Every way to share the product among the warps of a block of that many threads.
 
-    An explicit layout of the result leaves those ways that give it, in whatever order it has.
+    An explicit layout of the result leaves those ways that give it, in whatever order it has. Operands
+    that are `in_place` may be read from shared memory.
     """
     given = dot.out.type.layout
-    found: list[Plan] = []
+    found = _group_plans(dot, target, threads, in_place) if given is None else []
     for atom in atoms_for(dot, target):
         if given is not None:
             found += [_plan(dot, atom, given / atom.c)] if divisible(given, atom.c) else []
@@ -81,6 +96,55 @@ def plans(dot: ins.Dot, target: Target, threads: int) -> list[Plan]:
             _plan(dot, atom, _shared(tiles, s, warps // most)) for s in shares if prod(s) == most
         ]
     return found
+
+
+def _group_plans(
+    dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool]
+) -> list[Plan]:
+    """The ways of units whose groups of warps read both operands from shared memory.
+
+    Each group takes the widest instruction that divides its columns. Only 16-bit elements may lie in
+    memory with another axis than k along the rows.
+    """
+    if dot.out.type.rank != 2 or dot.a not in in_place or dot.b not in in_place:
+        return []
+    if (in_place[dot.a] or not in_place[dot.b]) and dot.a.type.dtype.bits != _EITHER_BITS:
+        return []
+    m, n = dot.out.type.shape
+    best: dict[tuple[bool, int], Plan] = {}
+    for atom in target.atoms:
+        if atom.a is not None or atom.b is not None or threads % atom.threads:
+            continue
+        for way in (atom, atom.swapped):
+            if not fits_unit(dot, way):
+                continue
+            tiles = (m // way.m, n // way.n)
+            for share in _shares(threads // atom.threads, tiles):
+                if prod(share) != threads // atom.threads:
+                    continue
+                c = _shared(tiles, share, 1) * way.c
+                cycles = _group_cycles(dot, atom)
+                # Targets list their atoms by width: a wider one comes later.
+                best[way is not atom, share[0]] = Plan(way.name, None, None, c, share, 1, cycles)
+    return list(best.values())
+
+
+def _group_cycles(dot: ins.Dot, atom: Atom) -> float:
+    """What the unit takes, or shared memory where that is slower; fewer reads are the better way."""
+    m, n = dot.out.type.shape
+    k, bits = dot.a.type.shape[-1], dot.a.type.dtype.bits
+    computing = m * n * k * bits / 16 / _GROUP_RATE
+    count = m * n / (atom.m * atom.n)
+    reading = count * (atom.m + atom.n) * k * bits / 8 / SHARED_BYTES
+    return max(computing, reading) + reading * _READ_SHARE
+
+
+def fits_unit(dot: ins.Dot, atom: Atom) -> bool:
+    """Whether the atom's tile divides the product, and the unit takes its dtypes."""
+    a, b = dot.a.type, dot.b.type
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    divides = m % atom.m == 0 and n % atom.n == 0 and k % atom.k == 0
+    return divides and atom.takes(a.dtype.name, b.dtype.name)
 
 
 def _shares(warps: int, tiles: tuple[int, ...]) -> list[tuple[int, ...]]:

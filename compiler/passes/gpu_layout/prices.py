@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
 from dslc.compiler.ir import Memory, Role, Value
@@ -47,7 +48,8 @@ class Prices:
             for region in found:
                 self.touching[region].append(site)
             if isinstance(site.stmt, ins.Dot):
-                self.plans[site] = [p.over(self.intern) for p in _ways(site.stmt, target, threads)]
+                ways = _ways(site.stmt, target, threads, regions.in_place)
+                self.plans[site] = [p.over(self.intern) for p in ways]
 
     def intern(self, layout: Layout) -> Layout:
         """One object for equal layouts, so that costs are kept by identity."""
@@ -155,7 +157,7 @@ class Prices:
     def _planned(self, site: Site, dot: ins.Dot, plan: Plan, layouts: Assignment) -> float:
         cycles = plan.cycles * site.weight
         for x, wanted in ((dot.a, plan.a), (dot.b, plan.b)):
-            if (here := self.layout(x, layouts)) is not None:
+            if wanted is not None and (here := self.layout(x, layouts)) is not None:
                 cycles += self._moved(here, wanted, x, self.regions.weight(x, site))
         return cycles
 
@@ -219,9 +221,11 @@ class Prices:
         return found
 
 
-def _ways(dot: ins.Dot, target: Target, threads: int) -> list[Plan]:
+def _ways(
+    dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool]
+) -> list[Plan]:
     """The plans of a product, and what dealing makes of them."""
-    found = plans(dot, target, threads)
+    found = plans(dot, target, threads, in_place)
     bits = dot.a.type.dtype.bits
     for plan in tuple(found):
         atom = target.atom(plan.atom)

@@ -147,3 +147,16 @@ def test_threads_share_a_short_way(driver: FakeDriver) -> None:
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_a_tensor_of_another_alignment_takes_the_long_way(driver: FakeDriver) -> None:
+    """There may be a better kernel for it, or none."""
+    artifact = scale_artifact()
+    loose = replace(artifact, launch={**artifact.launch, "alignments": {"x": 4}})
+    memory, y = tensor(64), tensor()
+    call = short(CudaKernel(loose), memory[1:9], y, 1.0)
+    for start, fits in ((1, True), (2, True), (3, True), (4, False), (0, False), (5, True)):
+        assert call((memory[start : start + 8], y, 2.0), None) is fits
+    assert torch.equal(y, memory[5:13] * 2)
+    call = short(CudaKernel(loose), memory[4:12], y, 1.0)
+    assert [call((memory[s : s + 8], y, 2.0), None) for s in (0, 1, 4)] == [True, False, True]
