@@ -41,7 +41,9 @@ class Plan:
     b: Layout | None
     c: Layout
     share: tuple[int, ...]  # how many warps stand along each axis of the result
+    copies: int  # how many warps hold the same part of it
     cycles: float  # of the matrix units of one multiprocessor
+    dealt: tuple[bool, bool] = (False, False)  # k, and the columns of the result (`dealing`)
 
     @property
     def is_swapped(self) -> bool:
@@ -123,7 +125,7 @@ def _group_plans(
                 c = _shared(tiles, share, 1) * way.c
                 cycles = _group_cycles(dot, atom)
                 # Targets list their atoms by width: a wider one comes later.
-                best[way is not atom, share[0]] = Plan(way.name, None, None, c, share, cycles)
+                best[way is not atom, share[0]] = Plan(way.name, None, None, c, share, 1, cycles)
     return list(best.values())
 
 
@@ -179,7 +181,8 @@ def _plan(dot: ins.Dot, atom: Atom, outer: Layout) -> Plan:
     )
     work = outer.threads * outer.locals * k_tiles * atom.m * atom.n * atom.k
     cycles = work * dot.a.type.dtype.bits / 16 / _MAC_RATE
-    return Plan(atom.name, a * atom.a, b * atom.b, outer * atom.c, share, cycles)
+    copies = outer.replication
+    return Plan(atom.name, a * atom.a, b * atom.b, outer * atom.c, share, copies, cycles)
 
 
 def _without(outer: Layout, axis: int, extent: int, local: Callable[[Modes], Modes]) -> Layout:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
 from dslc.compiler.ir import Memory, Role, Value
@@ -14,6 +15,7 @@ from dslc.compiler.layout import Layout
 from dslc.compiler.passes.bulk import is_short
 from dslc.compiler.passes.gpu_layout import cost
 from dslc.compiler.passes.gpu_layout.blocked import blocked, vector_of
+from dslc.compiler.passes.gpu_layout.dealing import dealt
 from dslc.compiler.passes.gpu_layout.matrix import Plan, plans
 from dslc.compiler.passes.gpu_layout.regions import Region, Regions, Site
 from dslc.compiler.passes.gpu_layout.relations import (
@@ -47,8 +49,8 @@ class Prices:
             for region in found:
                 self.touching[region].append(site)
             if isinstance(site.stmt, ins.Dot):
-                found_plans = plans(site.stmt, target, threads, regions.in_place)
-                self.plans[site] = [p.over(self.intern) for p in found_plans]
+                ways = _ways(site.stmt, target, threads, regions.in_place)
+                self.plans[site] = [p.over(self.intern) for p in ways]
         in_memory = any(p.a is None or p.b is None for found in self.plans.values() for p in found)
         self.bulk = regions.bulk if target.bulk_copies and in_memory else frozenset()
 
@@ -223,6 +225,17 @@ class Prices:
                 break
             vector //= 2
         return found
+
+
+def _ways(dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool]) -> list[Plan]:
+    """The plans of a product, and what dealing makes of them."""
+    found = plans(dot, target, threads, in_place)
+    bits = dot.a.type.dtype.bits
+    for plan in tuple(found):
+        atom = target.atom(plan.atom)
+        if atom is not None and dot.out.type.layout is None:
+            found += dealt(plan, atom, bits)
+    return found
 
 
 def is_packed_freely(memory: Memory) -> bool:
