@@ -93,8 +93,12 @@ class PipelinedLoop:
         self.grouped = any(not r.bulk for r in rings)
         self.full = Full(stages, self._var("phase")) if any(r.bulk for r in rings) else None
 
-    def body(self, again: bool) -> Body:
-        """What stands in place of the loop; `again` where it may run several times in a turn."""
+    def body(self, again: bool, more: bool) -> Body:
+        """What stands in place of the loop.
+
+        `again` where it may run several times in a turn, `more` where other loops may take the memory of
+        its rings.
+        """
         out: list[Stmt] = [ins.Alloc(r.memory, loc=r.ahead.load.loc) for r in self.rings]
         if self.full is not None:
             out += self.full.begin()
@@ -106,6 +110,9 @@ class PipelinedLoop:
         out.append(self._loop(firsts))
         if self.late:
             out.append(ins.WaitDots(0, loc=self.loop.loc))
+        if self.rings and more:  # no copy is under way, but only a wait shows that the rings are free
+            out += [ins.WaitGroup(0)] if self.grouped else []
+            out.append(ins.Sync())
         return tuple(out)
 
     def _prologue(self) -> ins.For:
@@ -119,6 +126,7 @@ class PipelinedLoop:
     def _loop(self, firsts: Sequence[Sequence[Value]]) -> ins.For:
         loop = self.loop
         head: list[Stmt] = []
+        filling: list[Stmt] = []
         tail: list[Stmt] = []
         carried: list[Carried] = []
         if self.rings:
@@ -129,7 +137,9 @@ class PipelinedLoop:
             if self.shares:
                 head.append(ins.Sync())
             ahead = self._at(loop.var, self.ahead)
-            head += [*self._copies(ahead, self.fill), *self._commit()]
+            filling = [*self._copies(ahead, self.fill), *self._commit()]
+            if not self.late:
+                head += filling
             carried += self._counters()
         reads: dict[Value, Value] = {}
         for prefetched, first in zip(self.prefetched, firsts, strict=True):
@@ -141,7 +151,8 @@ class PipelinedLoop:
         if self.late:
             last = max(i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_late)
             wait = ins.WaitDots(len(self.late), loc=self.late[-1].loc)
-            body = (*body[: last + 1], wait, *body[last + 1 :])
+            # The unit has work before the threads begin to copy.
+            body = (*body[: last + 1], *filling, wait, *body[last + 1 :])
         kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)
         # Unrolled by as many turns, tiles change their names and not their registers.
         unroll = loop.unroll or (self.held if self.held > 1 else None)

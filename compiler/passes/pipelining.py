@@ -104,6 +104,10 @@ class _Loops(FactsRewriter):
         self.taken, self.tensors = scalar_names(kernel), kernel.tensors
         self.unwritten = constant_memories(kernel.body, kernel.tensors)
         self.room = Room.of(kernel, target)
+        loops = (s for s in walk(kernel.body) if isinstance(s, ins.For))
+        self.more = sum(not any(isinstance(t, ins.For) for t in walk(s.body)) for s in loops) > 1
+        self.used = [0]  # bytes of rings that live at once in each body around, so far
+        self.inner = 0  # in the loop that was left last
         self.depth = 0
 
     def memory(self, memory: Memory) -> Memory:
@@ -118,30 +122,43 @@ class _Loops(FactsRewriter):
         """A body, with the number of loops around it."""
         inside = isinstance(stmt, ins.For | ins.While)
         self.depth += inside
+        if inside:
+            self.used.append(0)
         found = super().nested(stmt, which, handed)
         self.depth -= inside
+        if inside:
+            self.inner = self.used.pop()
         return found
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A loop that can be pipelined gives its prologue and itself."""
         rebuilt = self.rebuild(stmt)
-        if not isinstance(rebuilt, ins.For):
+        if not isinstance(rebuilt, ins.For | ins.While):
             return (rebuilt,)
-        return self._loop(rebuilt) or (rebuilt,)
+        inner, made = self.inner, None
+        if isinstance(rebuilt, ins.For):
+            # Rings of loops one after another lie in one place.
+            room = replace(self.room, bytes=self.room.bytes - inner)
+            own, made = self._loop(rebuilt, room)
+            inner += own
+        self.used[-1] = max(self.used[-1], inner)
+        return made or (rebuilt,)
 
-    def _loop(self, loop: ins.For) -> Body | None:
+    def _loop(self, loop: ins.For, room: Room) -> tuple[int, Body | None]:
+        """The bytes of its rings, and what stands in its place; None for a loop that stays."""
         asked = loop.stages or self.stages
         nested = any(isinstance(s, ins.For | ins.While) for s in walk(loop.body))
         if asked == 1 or (nested and asked is None) or not _is_counted(loop):
-            return None
+            return 0, None
         facts = self.facts.copy()
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         found = loads_ahead(loop, facts, self.unwritten)
         if held := turns_ahead(found, asked):
-            return PipelinedLoop(loop, 1, (), found, self.taken, held=held).body(self.depth > 0)
+            straight = PipelinedLoop(loop, 1, (), found, self.taken, held=held)
+            return 0, straight.body(self.depth > 0, self.more)
         staged = [a for a in found if a.width]
         late = deferred(loop)
-        stages = asked or choose_stages(loop, staged, self.room, min(1, len(late)))
+        stages = asked or choose_stages(loop, staged, room, min(1, len(late)))
         if stages == 1:
             staged = []
         elif asked is None:
@@ -151,11 +168,10 @@ class _Loops(FactsRewriter):
         threads = self.room.threads
         prefetched = [a for a in found if a.load not in kept and is_prefetched(a, threads)]
         if not staged and not prefetched:
-            return None
+            return 0, None
         rings = [self._ring(a, stages, facts) for a in staged]
-        self.room.take(sum(r.bytes for r in rings))
         pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late)
-        return pipelined.body(self.depth > 0)
+        return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more)
 
     def _ring(self, ahead: Ahead, stages: int, facts: Facts) -> Ring:
         load = ahead.load

@@ -41,10 +41,6 @@ class Room:
         converted = [tile_bytes(s.out) for s in stmts if isinstance(s, ins.ConvertLayout)]
         return cls((shared.bytes if shared else 0) - max(converted, default=0), kernel.threads)
 
-    def take(self, count: int) -> None:
-        """Bytes that another loop has no more."""
-        self.bytes -= count
-
 
 def choose_stages(loop: ins.For, staged: Sequence[Ahead], room: Room, lag: int = 0) -> int:
     """The fewest stages with enough bytes under way; 1 where not even two stages fit.
