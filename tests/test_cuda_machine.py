@@ -172,7 +172,8 @@ def test_a_tensor_that_begins_in_between_gets_a_kernel_of_its_own(
     assert driver.count("launches") == 4
     made = lib.scale.specialize_for({"M": 4, "N": 64}, unaligned=["x"])
     assert made.alignments == {"x": 4}
-    assert "load_global_16(" not in made.source().partition("__global__")[2]
+    assert "copy_async_16(" not in made.source().partition("__global__")[2]
+    assert "copy_async_4(" in made.source().partition("__global__")[2]
     assert "store_16(" in made.source().partition("__global__")[2]
     usual = lib.scale.specialize_for({"M": 4, "N": 64})
     assert usual.alignments == {}

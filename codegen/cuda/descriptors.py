@@ -100,8 +100,9 @@ def placed(region: Region) -> tuple[Layout, list[tuple[ex.Expr, int]]]:
     starts = [constant(region.axes[d].start) for d in kept]
     if any(starts) or any(region.axes[d].size != layout.shape[d] for d in kept):
         raise Mismatch("it is a part of what lies in memory together")
-    weight, slots = 1, []
-    modes = []
+    weight = 1
+    slots: list[tuple[ex.Expr, int]] = []
+    modes: list[Mode] = []
     for mode in reversed(layout.local_modes):
         if mode.axis in kept:
             modes.insert(0, Mode(mode.size, kept.index(mode.axis), mode.stride))

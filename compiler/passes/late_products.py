@@ -70,8 +70,11 @@ class _Settler(Rewriter):
         """A product and its wait; an operand and its copy."""
         if isinstance(stmt, ins.Dot) and stmt.is_late and stmt not in self.waited:
             return (stmt, ins.WaitDots(0, loc=stmt.loc))
-        in_memory = isinstance(stmt, ins.Load) and stmt.out.type.layout is None
-        if in_memory and stmt.region.memory.place is not Place.SHARED:
+        if (
+            isinstance(stmt, ins.Load)
+            and stmt.out.type.layout is None
+            and stmt.region.memory.place is not Place.SHARED
+        ):
             return self._copied(stmt)
         return (self.rebuild(stmt),)
 

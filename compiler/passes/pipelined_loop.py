@@ -96,8 +96,8 @@ class PipelinedLoop:
     def body(self, again: bool, more: bool) -> Body:
         """What stands in place of the loop.
 
-        `again` where it may run several times in a turn, `more` where other loops may take the memory of
-        its rings.
+        `again` where it may run several times in a turn, `more` where other loops may take the memory
+        of its rings.
         """
         out: list[Stmt] = [ins.Alloc(r.memory, loc=r.ahead.load.loc) for r in self.rings]
         if self.full is not None:
@@ -110,7 +110,9 @@ class PipelinedLoop:
         out.append(self._loop(firsts))
         if self.late:
             out.append(ins.WaitDots(0, loc=self.loop.loc))
-        if self.rings and more:  # no copy is under way, but only a wait shows that the rings are free
+        if (
+            self.rings and more
+        ):  # no copy is under way, but only a wait shows that the rings are free
             out += [ins.WaitGroup(0)] if self.grouped else []
             out.append(ins.Sync())
         return tuple(out)

@@ -136,9 +136,10 @@ void end_phase(PhaseBarrier& b) {
   b.waiting.clear();
 }
 
-// Copies land at once, or when nothing else holds up the phase.
-void settle(PhaseBarrier& b) {
-  if (b.loads.empty() || (b.pending && emu_random.below(2))) return end_phase(b);
+// Copies land as soon as all have come, or as late as somebody waits for them.
+void settle(PhaseBarrier& b, bool waited = false) {
+  if (b.loads.empty()) return end_phase(b);
+  if (!waited && b.waiting.empty() && emu_random.below(2)) return;
   long coming = 0;
   for (const BulkLoad& load : b.loads) coming += (long)(load.box.elements * load.box.size);
   if (b.pending == 0 && coming < b.bytes) return;  // more copies are expected
@@ -219,6 +220,7 @@ void emu_phase_arrive(unsigned address, long bytes) {
 void emu_phase_wait(unsigned address, unsigned parity, int line) {
   for (;;) {
     PhaseBarrier& b = barrier_at(address);
+    if (b.phase % 2 == parity % 2) settle(b, true);
     if (b.phase % 2 != parity % 2) return;
     Fiber* f = emu_fiber;
     f->line = line;
@@ -245,9 +247,14 @@ void emu_bulk_store(const TensorBox* box, const int* at, unsigned from) {
   emu_fiber->stores.push_back(store);
 }
 
+void emu_bulk_commit() { emu_fiber->committed = emu_fiber->stores.size(); }
+
 void emu_bulk_wait() {
-  for (const BulkLoad& s : emu_fiber->stores) move_box(s.box, s.at, s.to, false);
-  emu_fiber->stores.clear();
+  auto& stores = emu_fiber->stores;
+  const auto end = stores.begin() + (long)emu_fiber->committed;
+  for (auto s = stores.begin(); s != end; ++s) move_box(s->box, s->at, s->to, false);
+  stores.erase(stores.begin(), end);
+  emu_fiber->committed = 0;
 }
 
 }  // extern "C"

@@ -226,7 +226,7 @@ template <class... I> HOST void bulk_load(unsigned to, const void* map, I... res
     const int at[] = {(int)rest..., 0, 0, 0, 0, 0}; \
     emu_bulk_store((const TensorBox*)map, at, (unsigned)at[sizeof...(I) - 1]); \
   }
-HOST void cp_async_bulk_commit_group() {}
+HOST void cp_async_bulk_commit_group() { emu_bulk_commit(); }
 HOST void cp_async_bulk_wait_group_read(int pending) { if (!pending) emu_bulk_wait(); }
 PTX_BULK(2)
 PTX_BULK(3)
