@@ -1,4 +1,4 @@
-"""Products of warpgroups that read their operands from shared memory: wgmma (PTX ISA 8.5, 9.7.15).
+"""Products of warpgroups that read operands from shared memory: wgmma (PTX ISA 8.5, 9.7.15).
 
 The unit writes accumulators while the warps run on. So the result of a product has the registers of its
 accumulator wherever nothing else reads that, and after a wait the compiler is told that they changed.
@@ -19,7 +19,6 @@ from dslc.codegen.c_family.remap import thread_part
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.codegen.cuda.descriptors import (
     SWIZZLES,
-    Format,
     Indices,
     Operand,
     operand,
@@ -34,12 +33,13 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, inner_names, results
-from dslc.compiler.layout import divide, permute
+from dslc.compiler.layout import Layout, divide, permute
 from dslc.compiler.targets import TARGETS, Atom
 from dslc.compiler.targets.target import SWAP
 
 _PTX = {"i8": "s8", "i32": "s32", "f8e4m3": "e4m3", "f8e5m2": "e5m2"}
 _UNIT = 16  # bytes that a step of a descriptor's start stands for
+_WORDS = 4  # registers of a left operand that the unit takes from them
 
 
 def name_of(atom: Atom, a: str, b: str) -> str:
@@ -51,7 +51,7 @@ def name_of(atom: Atom, a: str, b: str) -> str:
 def functions() -> dict[str, str]:
     """Every instruction of NVIDIA's targets as a function, by name."""
     targets = [t for t in TARGETS.values() if t.family == "cuda"]
-    atoms = [x for t in targets for x in t.atoms if x.a is None and x.b is None]
+    atoms = [x for t in targets for x in t.atoms if x.b is None and not x.name.endswith(SWAP)]
     return {name_of(x, a, b): _function(x, a, b, c) for x in atoms for a, b, c in x.types}
 
 
@@ -59,33 +59,48 @@ def _function(atom: Atom, a: str, b: str, c: str) -> str:
     result = parse_dtype(c)
     assert result is not None
     count, letter = atom.c.locals, "f" if result.is_float else "r"
-    registers = ", ".join(f"%{i}" for i in range(count))
+    both = atom.a is None
     types = ".".join(_PTX.get(n, n) for n in (c, a, b))
-    # Scales of a product are 1; 16-bit operands may lie with k down the columns.
+    left = _numbers(count, 1 if both else _WORDS)
+    at = count + (1 if both else _WORDS)
+    # Scales of a product are 1; 16-bit operands in memory may lie with k down the columns.
     either = a in ("f16", "bf16")
-    rest = f", 1, 1, %{count + 2}, %{count + 3}" if either else ", 1, 1" if letter == "f" else ""
+    flags = [f"%{i}" for i in range(at + 1, at + 2 + both)] if either else []
+    scales = ["1", "1"] if letter == "f" else []
+    rest = ", ".join([f"%{at}", "1", *scales, *flags])
     shape = f"m{atom.m}n{atom.n}k{atom.k}"
+    first = left if both else f"{{{left}}}"
     text = (
-        f"wgmma.mma_async.sync.aligned.{shape}.{types} "
-        f"{{{registers}}}, %{count}, %{count + 1}, 1{rest};"
+        f"wgmma.mma_async.sync.aligned.{shape}.{types} {{{_numbers(0, count)}}}, {first}, {rest};"
     )
     outputs = ", ".join(f'"+{letter}"(d[{i}])' for i in range(count))
-    inputs = '"l"(a), "l"(b)' + (', "n"(A), "n"(B)' if either else "")
-    head = "template <int A, int B> " if either else ""
+    words = ['"l"(a)'] if both else [f'"r"(a[{i}])' for i in range(_WORDS)]
+    constants = (['"n"(A)'] if both else []) + ['"n"(B)'] if either else []
+    inputs = ", ".join([*words, '"l"(b)', *constants])
+    head = f"template <{'int A, ' if both else ''}int B> " if either else ""
+    operand_a = "unsigned long long a" if both else "const unsigned* a"
     return (
-        f"{head}DEVICE void {name_of(atom, a, b)}({element_type(result)}* d, "
-        f"unsigned long long a, unsigned long long b) {{\n"
+        f"{head}DEVICE void {name_of(atom, a, b)}({element_type(result)}* d, {operand_a}, "
+        f"unsigned long long b) {{\n"
         f'  asm volatile("{text}"\n    : {outputs}\n    : {inputs});\n}}'
     )
 
 
+def _numbers(first: int, count: int) -> str:
+    """`%4, %5, ...`: the operands of an asm statement."""
+    return ", ".join(f"%{i}" for i in range(first, first + count))
+
+
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """An operand in memory: the descriptor's text, and what each step adds to its start."""
+    """An operand: its descriptor's or its registers' text, and what each step adds to that.
 
-    descriptor: str
+    `down` where it lies in memory with k down the columns, None where it is in registers.
+    """
+
+    text: str
     steps: Indices
-    format: Format
+    down: bool | None = None
 
 
 def dot(e: Emission, s: ins.Dot, atom: Atom) -> None:
@@ -96,16 +111,20 @@ def dot(e: Emission, s: ins.Dot, atom: Atom) -> None:
     outer = divide(c, atom.c).table()  # [groups, repeats, 2]
     steps = s.a.type.shape[1] // atom.k
     left, right = (s.b, s.a) if swapped else (s.a, s.b)
-    a = _side(e, left, left is s.a, (atom.m, atom.k), outer[..., 0], steps)
+    if atom.a is None:
+        a = _side(e, left, left is s.a, (atom.m, atom.k), outer[..., 0], steps)
+    else:
+        a = _registers(e, left, swapped, atom.a, outer[..., 0], steps)
     b = _side(e, right, right is s.a, (atom.n, atom.k), outer[..., 1], steps)
     first = np.arange(outer.shape[1]) * atom.c.locals
     table = np.stack([a.steps, b.steps, np.broadcast_to(first, a.steps.shape)], axis=-1)
     function = name_of(atom, left.type.dtype.name, right.type.dtype.name)
     if left.type.dtype.bits == 16:
-        function += f"<{int(not a.format.along)}, {int(not b.format.along)}>"
+        flags = [str(int(x.down)) for x in (a, b) if x.down is not None]
+        function += f"<{', '.join(flags)}>"
     e.out.line("wgmma_fence();")
     for x, y, at in linear_loops(e.out, table.reshape(-1, 3)):
-        e.out.line(f"{function}({out.name} + {at}, {a.descriptor} + {x}, {b.descriptor} + {y});")
+        e.out.line(f"{function}({out.name} + {at}, {a.text} + {x}, {b.text} + {y});")
     e.out.line("wgmma_commit();")
     e.under_way.append(out)
 
@@ -167,7 +186,29 @@ def _side(
     descriptor = _descriptor(e, region, found, own, slots)
     name = e.out.name(f"{value.name or 't'}_at")
     e.out.line(f"const unsigned long long {name} = {descriptor};")
-    return _Side(name, more // _UNIT, found.format)
+    return _Side(name, more // _UNIT, not found.format.along)
+
+
+def _registers(
+    e: Emission, value: Value, swapped: bool, atom: Layout, blocks: Indices, steps: int
+) -> _Side:
+    """The left operand in registers: the first of those that each instruction takes."""
+    tile = e.tile(value)
+    layout = permute(tile.layout, (1, 0)) if swapped else tile.layout
+    held = divide(layout, atom).table()  # [groups, places, 2]
+    groups, repeats_, words = *blocks.shape, atom.locals * tile.dtype.bits // 32
+    found = np.zeros((groups, steps, repeats_), np.int64)
+    for group in range(groups):
+        places = {(int(i), int(k)): at for at, (i, k) in enumerate(held[group])}
+        for step in range(steps):
+            for number, block in enumerate(blocks[group]):
+                place = places.get((int(block), step))
+                if place is None:
+                    raise Mismatch("a group of warps does not hold the rows of its results")
+                found[group, step, number] = place * words
+    if (found != found[:1]).any():
+        raise Mismatch("the groups of warps hold the left operand differently")
+    return _Side(tile.name, found[0])
 
 
 def _descriptor(

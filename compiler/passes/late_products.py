@@ -30,6 +30,9 @@ from dslc.compiler.passes.staging import COPY_BYTES
 def deferred(loop: ins.For) -> tuple[ins.Dot, ...]:
     """The late products right in the body of a loop, if only the next turns' products read them."""
     late = tuple(s for s in loop.body if isinstance(s, ins.Dot) and s.is_late)
+    # An operand in registers is made anew in the next turn, while the unit would still read it.
+    if any(x.type.layout is not None for d in late for x in (d.a, d.b)):
+        return ()
     readers = users((loop,))
     sums: set[Value] = {d.out for d in late}
     sums |= {c.inner for c in loop.carried if c.yielded in sums and isinstance(c.inner, Value)}

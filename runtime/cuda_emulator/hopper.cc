@@ -9,6 +9,7 @@
 namespace {
 
 const unsigned GROUP = 128;  // threads of a warpgroup
+const unsigned LEFT = 4;     // registers of a thread for a left operand that is not in memory
 
 // An operand's element in shared memory, by its descriptor.
 struct Operand {
@@ -47,13 +48,31 @@ unsigned long long element(const Operand& operand, int i, int k) {
   return code;
 }
 
+// A left operand in registers: each has neighbours along k, every second one is eight rows below.
+void left_rows(const Warpgroup::Product& p, int bits, double (*a)[32]) {
+  const int each = 32 / bits;
+  for (unsigned t = 0; t < GROUP; ++t)
+    for (unsigned r = 0; r < LEFT; ++r) {
+      unsigned word;
+      memcpy(&word, p.left_registers[t * LEFT + r], 4);
+      const int i = (int)(t / 32 * 16 + t % 32 / 4 + (r & 1) * 8);
+      for (int e = 0; e < each; ++e)
+        a[i][((int)(t % 4) + (int)(r >> 1) * 4) * each + e] = value_of(word >> e * bits, p.a);
+    }
+}
+
 void compute(const Warpgroup::Product& p) {
   static double a[64][32], b[256][32];
   const int bits = bits_of(p.a);
-  const Operand left(p.left, p.left_down, bits / 8), right(p.right, p.right_down, bits / 8);
-  for (int k = 0; k < p.k; ++k) {
-    for (int i = 0; i < 64; ++i) a[i][k] = value_of(element(left, i, k), p.a);
+  const Operand right(p.right, p.right_down, bits / 8);
+  for (int k = 0; k < p.k; ++k)
     for (int j = 0; j < p.n; ++j) b[j][k] = value_of(element(right, j, k), p.b);
+  if (p.left_registers.empty()) {
+    const Operand left(p.left, p.left_down, bits / 8);
+    for (int k = 0; k < p.k; ++k)
+      for (int i = 0; i < 64; ++i) a[i][k] = value_of(element(left, i, k), p.a);
+  } else {
+    left_rows(p, bits, a);
   }
   for (unsigned t = 0; t < GROUP; ++t) {
     const int row = (int)(t / 32 * 16 + t % 32 / 4);
@@ -155,7 +174,8 @@ extern "C" {
 void emu_wgmma_fence() { emu_fiber->fenced = true; }
 
 void emu_wgmma(int n, int k, const char* d, const char* a, const char* b, void** registers, int count,
-               unsigned long long left, unsigned long long right, bool left_down, bool right_down) {
+               void** left_registers, unsigned long long left, unsigned long long right, bool left_down,
+               bool right_down) {
   Fiber* f = emu_fiber;
   if (count != n / 2) emu_fail("wgmma with n = %d has %d registers of the result", n, count);
   if (!f->fenced) emu_fail("wgmma without a wgmma.fence since its registers were read or written");
@@ -163,14 +183,17 @@ void emu_wgmma(int n, int k, const char* d, const char* a, const char* b, void**
   Warpgroup& group = own_group();
   const size_t number = f->products++;
   if (number == group.products.size()) {
-    Warpgroup::Product fresh = {n, k, d, a, b, left, right, left_down, right_down, 0, {}};
+    Warpgroup::Product fresh = {n, k, d, a, b, left, right, left_down, right_down, 0, {}, {}};
     fresh.registers.resize((size_t)GROUP * (size_t)count);
+    if (left_registers) fresh.left_registers.resize((size_t)GROUP * LEFT);
     group.products.push_back(fresh);
   }
   Warpgroup::Product& p = group.products[number];
+  if (left_registers) left = p.left;
   if (p.n != n || p.k != k || p.left != left || p.right != right || strcmp(p.a, a) || strcmp(p.b, b))
     emu_fail("the threads of a warpgroup do not ask for one product: thread %u has other descriptors", f->number);
   for (int i = 0; i < count; ++i) p.registers[f->number % GROUP * (unsigned)count + (unsigned)i] = registers[i];
+  for (unsigned i = 0; left_registers && i < LEFT; ++i) p.left_registers[f->number % GROUP * LEFT + i] = left_registers[i];
   if (++p.came == GROUP && emu_random.below(2)) carry_out(group, asked(group));
 }
 

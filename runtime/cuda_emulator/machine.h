@@ -40,7 +40,7 @@ struct alignas(64) TensorBox {
 
 void emu_wgmma_fence();
 void emu_wgmma(int n, int k, const char* d, const char* a, const char* b, void** registers, int count,
-               unsigned long long left, unsigned long long right, bool left_down, bool right_down);
+               void** left_registers, unsigned long long left, unsigned long long right, bool left_down, bool right_down);
 void emu_wgmma_commit();
 void emu_wgmma_wait(int pending, int line);
 void emu_proxy_fence();

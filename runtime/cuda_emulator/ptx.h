@@ -181,19 +181,24 @@ PTX_MMA_PAIRS(16, 8, 64, s32, s4, u4, 4, 4, 2)
 PTX_MMA_PAIRS(16, 8, 32, s32, s4, u4, 4, 2, 1)
 
 
-// Products of a warpgroup (9.7.15): registers of d, two descriptors, scale-d, the other flags.
+// Products of a warpgroup (9.7.15): registers of d, a descriptor or four registers of a, the descriptor
+// of b, scale-d, the other flags.
 HOST unsigned long long flag(unsigned long long x) { return x; }
+HOST unsigned long long flag(unsigned x) { return x; }
 HOST unsigned long long flag(int x) { return (unsigned)x; }
 HOST unsigned long long flag(float) { return 0; }
 template <class... R> HOST void wgmma(int n, int k, const char* d, const char* a, const char* b, R&&... r) {
   const int count = n / 2, all = (int)sizeof...(R);
   void* at[] = {(void*)&r...};
   const unsigned long long rest[] = {flag(r)...};
-  if (all < count + 3) emu_fail("wgmma has %d operands", all);
-  for (int i = count + 2; i < all && i < count + 5; ++i)
+  const int own = all - count;  // beside the result: 3, 5 or 7 with a in memory, else 6, 8 or 9
+  const bool in_registers = own == 6 || own == 8 || own == 9;
+  const int first = count + (in_registers ? 4 : 1);  // the descriptor of b
+  if (!in_registers && own != 3 && own != 5 && own != 7) emu_fail("wgmma has %d operands", all);
+  for (int i = first + 1; i < all && i < first + 4; ++i)
     if (rest[i] != 1) emu_fail("wgmma whose scales are not 1");
-  const bool down[] = {all == count + 7 && rest[count + 5], all == count + 7 && rest[count + 6]};
-  emu_wgmma(n, k, d, a, b, at, count, rest[count], rest[count + 1], down[0], down[1]);
+  const bool left = own == 7 && rest[all - 2], right = (own == 7 || own == 9) && rest[all - 1];
+  emu_wgmma(n, k, d, a, b, at, count, in_registers ? &at[count] : nullptr, rest[count], rest[first], left, right);
 }
 HOST void wgmma_fence_sync_aligned() { emu_wgmma_fence(); }
 HOST void wgmma_commit_group_sync_aligned() { emu_wgmma_commit(); }

@@ -26,6 +26,7 @@ _MAC_RATE = 1024  # multiply-adds of 16 bits in a cycle of a multiprocessor, by 
 _GROUP_RATE = 2048  # by those of a warpgroup
 _EITHER_BITS = 16
 _READ_SHARE = 0.05
+_MANY_COLUMNS = 64
 _NOWHERE: Mapping[Value, bool] = MappingProxyType({})
 
 
@@ -101,32 +102,49 @@ def plans(
 def _group_plans(
     dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool]
 ) -> list[Plan]:
-    """The ways of units whose groups of warps read both operands from shared memory.
+    """The ways of units whose groups of warps read an operand, or both, from shared memory.
 
     Each group takes the widest instruction that divides its columns. Only 16-bit elements may lie in
     memory with another axis than k along the rows.
     """
-    if dot.out.type.rank != 2 or dot.a not in in_place or dot.b not in in_place:
-        return []
-    if (in_place[dot.a] or not in_place[dot.b]) and dot.a.type.dtype.bits != _EITHER_BITS:
+    if dot.out.type.rank != 2:
         return []
     m, n = dot.out.type.shape
     best: dict[tuple[bool, int], Plan] = {}
     for atom in target.atoms:
-        if atom.a is not None or atom.b is not None or threads % atom.threads:
+        if atom.b is not None or threads % atom.threads:
             continue
         for way in (atom, atom.swapped):
-            if not fits_unit(dot, way):
+            if not fits_unit(dot, way) or not _finds_operands(dot, way, atom, in_place):
                 continue
             tiles = (m // way.m, n // way.n)
             for share in _shares(threads // atom.threads, tiles):
                 if prod(share) != threads // atom.threads:
                     continue
-                c = _shared(tiles, share, 1) * way.c
+                outer = _shared(tiles, share, 1)
+                a, b = _operands(dot, way, outer)
                 cycles = _group_cycles(dot, atom)
                 # Targets list their atoms by width: a wider one comes later.
-                best[way is not atom, share[0]] = Plan(way.name, None, None, c, share, 1, cycles)
+                key = way is not atom, share[0]
+                best[key] = Plan(way.name, a, b, outer * way.c, share, 1, cycles)
     return list(best.values())
+
+
+def _finds_operands(dot: ins.Dot, way: Atom, atom: Atom, in_place: Mapping[Value, bool]) -> bool:
+    """Whether what the unit reads from memory is there, and what it takes from registers is not.
+
+    A register operand has as many readers as the result has columns for each of its rows: for few of
+    them the warps' own instructions do.
+    """
+    for x, layout, turned in ((dot.a, way.a, False), (dot.b, way.b, True)):
+        if (layout is None) != (x in in_place):
+            return False
+        either = x.type.dtype.bits == _EITHER_BITS
+        if layout is None and not either and in_place[x] is not turned:
+            return False
+    columns = dot.out.type.shape[0 if way is not atom else 1]
+    packed = dot.a.type.dtype.bits <= _EITHER_BITS
+    return atom.a is None or (columns >= _MANY_COLUMNS and packed)
 
 
 def _group_cycles(dot: ins.Dot, atom: Atom) -> float:
@@ -169,20 +187,27 @@ def _shared(tiles: tuple[int, ...], share: tuple[int, ...], copies: int) -> Layo
 
 def _plan(dot: ins.Dot, atom: Atom, outer: Layout) -> Plan:
     """The plan in which atoms lie over warps as `outer` says."""
-    assert atom.a is not None
-    assert atom.b is not None
-    m, n = outer.rank - 2, outer.rank - 1
+    a, b = _operands(dot, atom, outer)
     k_tiles = dot.a.type.shape[-1] // atom.k
-    along_k = Mode(k_tiles, n, 1), Mode(k_tiles, m, 1)
-    a = _without(outer, n, k_tiles, lambda own: (*own, along_k[0]))
-    b = _without(outer, m, k_tiles, lambda own: (along_k[1], *own))
     share = tuple(
         prod(s.size for s in outer.spatial_modes if s.axis == d) for d in range(outer.rank)
     )
     work = outer.threads * outer.locals * k_tiles * atom.m * atom.n * atom.k
     cycles = work * dot.a.type.dtype.bits / 16 / _MAC_RATE
     copies = outer.replication
-    return Plan(atom.name, a * atom.a, b * atom.b, outer * atom.c, share, copies, cycles)
+    return Plan(atom.name, a, b, outer * atom.c, share, copies, cycles)
+
+
+def _operands(dot: ins.Dot, atom: Atom, outer: Layout) -> tuple[Layout | None, Layout | None]:
+    """The layouts of the operands; None for one that the unit reads from memory."""
+    m, n = outer.rank - 2, outer.rank - 1
+    k_tiles = dot.a.type.shape[-1] // atom.k
+    a = b = None
+    if atom.a is not None:
+        a = _without(outer, n, k_tiles, lambda own: (*own, Mode(k_tiles, n, 1))) * atom.a
+    if atom.b is not None:
+        b = _without(outer, m, k_tiles, lambda own: (Mode(k_tiles, m, 1), *own)) * atom.b
+    return a, b
 
 
 def _without(outer: Layout, axis: int, extent: int, local: Callable[[Modes], Modes]) -> Layout:
