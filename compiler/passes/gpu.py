@@ -9,6 +9,7 @@ from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.bulk import BulkStores
 from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.divisions import NameDivisions
+from dslc.compiler.passes.fuse_sums import FuseSums
 from dslc.compiler.passes.gpu_layout import AssignLayouts
 from dslc.compiler.passes.hoist import Hoist
 from dslc.compiler.passes.lowbit import LowBit
@@ -38,6 +39,7 @@ def gpu_passes(
         SplitReduction(),
         Simplify(),
         Bounds(),
+        FuseSums(),
         AssignLayouts(target, warps),
         LowBit(target.warp_size, lanes=True),
         Bounds(),
