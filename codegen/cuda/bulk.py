@@ -132,15 +132,23 @@ def barrier(e: Emission, region: Region) -> str:
 def init(e: Emission, s: ins.InitBarriers) -> None:
     """One thread makes them; the barrier of the block that follows tells the others."""
     first, count = barrier(e, s.region), s.region.axes[0].size
+    together = any(
+        isinstance(x, ins.Arrive) and x.together and x.region.memory is s.region.memory
+        for x in walk(e.kernel.body)
+    )
+    arrivals = s.arrivals * (e.threads // e.warp if together else 1)
     with e.out.block(f"if ({e.leader})"):
         with e.out.loop("i", count):
-            e.out.line(f"phase_init({first} + i, {s.arrivals});")
+            e.out.line(f"phase_init({first} + i, {arrivals});")
         e.out.line("phase_init_fence();")
 
 
 def arrive(e: Emission, s: ins.Arrive) -> None:
-    """One thread arrives, with the bytes that are to come."""
+    """One thread arrives, with the bytes that are to come; or one of each warp."""
     at = barrier(e, s.region)
+    if s.together:
+        e.out.line(f"if (tid % {e.warp} == 0) phase_arrive({at});")
+        return
     call = f"phase_expect({at}, {s.bytes});" if s.bytes else f"phase_arrive({at});"
     e.out.line(f"if ({e.leader}) {call}")
 

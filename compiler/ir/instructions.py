@@ -376,10 +376,14 @@ class InitBarriers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrive:
-    """One arrival at a barrier; its phase ends only after `bytes` more bytes of bulk copies."""
+    """One arrival at a barrier; its phase ends only after `bytes` more bytes of bulk copies.
+
+    One thread arrives for all; with `together`, it is an arrival once every warp has come to it.
+    """
 
     region: Region
     bytes: int = 0
+    together: bool = False
     loc: Loc | None = _loc()
 
 

@@ -46,6 +46,13 @@ def deferred(loop: ins.For) -> tuple[ins.Dot, ...]:
     return late if nested == len(late) else ()
 
 
+def is_paced(loop: ins.For) -> bool:
+    """Whether late products right in the loop's body are all that read what it loads for them."""
+    late = [s for s in loop.body if isinstance(s, ins.Dot) and s.is_late]
+    inside = [s for s in walk(loop.body) if isinstance(s, ins.Dot) and s.is_late]
+    return bool(late) and len(late) == len(inside)
+
+
 def settle(kernel: Kernel) -> Kernel:
     """The kernel with every late product waited for, and every operand of one in shared memory."""
     if not any(isinstance(s, ins.Dot) and s.is_late for s in walk(kernel.body)):

@@ -41,31 +41,34 @@ class Ring:
         return Region(self.memory, (AxisSlice(slot, 1, dropped=True, checked=False), *inside))
 
 
-class Full:
-    """The barriers of a ring that is filled in bulk, one a slot: a phase ends when it is full."""
+class Barriers:
+    """The barriers of a ring that is filled in bulk, one a slot, and the parity that is waited for.
 
-    def __init__(self, slots: int, phase: Var) -> None:
+    A phase of `full` ends when the slot is, one of `empty` when all have read it.
+    """
+
+    def __init__(self, name: str, slots: int, phase: Var) -> None:
         self.slots, self.phase = slots, phase
-        self.memory = Memory("full", U64, (index(slots),), Role.BUFFER, Place.SHARED)
+        self.memory = Memory(name, U64, (index(slots),), Role.BUFFER, Place.SHARED)
 
     def begin(self) -> Body:
-        """They are made, and every thread knows."""
+        """They are made; a barrier of the block must follow."""
         every = Region(self.memory, (AxisSlice(index(0), self.slots, checked=False),))
-        return (ins.Alloc(self.memory), ins.InitBarriers(every, 1), ins.Sync())
+        return (ins.Alloc(self.memory), ins.InitBarriers(every, 1))
 
     def at(self, slot: Expr) -> Region:
         """The barrier of a slot."""
         return Region(self.memory, (AxisSlice(slot, 1, dropped=True, checked=False),))
 
     def wait(self, slot: Expr) -> ins.AwaitPhase:
-        """Until the slot is full."""
+        """Until the phase of the slot has ended."""
         return ins.AwaitPhase(self.at(slot), self.phase)
 
-    def counter(self, result: Var, slot: Expr) -> Carried:
+    def counter(self, result: Var, slot: Expr, first: int) -> Carried:
         """The parity of the phase, which changes when the slots begin anew."""
         wraps = Binary("floordiv", _add(slot, index(1)), index(self.slots), INDEX)
         after = simplify(_mod(_add(self.phase, wraps), 2))
-        return Carried(result, self.phase, index(0), after)
+        return Carried(result, self.phase, index(first), after)
 
 
 class PipelinedLoop:
@@ -79,11 +82,12 @@ class PipelinedLoop:
         prefetched: Sequence[Ahead],
         taken: set[str],
         late: Sequence[ins.Dot] = (),
+        paced: bool = False,
         held: int = 1,
     ) -> None:
         """`held` is by how many turns loads to registers run ahead."""
         self.late, self.held = tuple(late), held
-        self.ahead = stages - 1 - min(1, len(self.late))  # turns that copies run ahead
+        self.ahead = stages - 1 - (paced or bool(self.late))  # turns that copies run ahead
         self.loop, self.stages, self.rings, self.taken = loop, stages, rings, taken
         self.prefetched = prefetched
         assert isinstance(loop.step, Const)
@@ -91,7 +95,11 @@ class PipelinedLoop:
         self.slot, self.fill = self._var("slot"), self._var("fill")
         self.shares = any(not r.placed.private for r in rings)
         self.grouped = any(not r.bulk for r in rings)
-        self.full = Full(stages, self._var("phase")) if any(r.bulk for r in rings) else None
+        self.full = self.empty = None
+        if any(r.bulk for r in rings):
+            self.full = Barriers("full", stages, self._var("phase"))
+        if paced:
+            self.empty = Barriers("empty", stages, self._var("freed"))
 
     def body(self, again: bool, more: bool) -> Body:
         """What stands in place of the loop.
@@ -102,6 +110,8 @@ class PipelinedLoop:
         out: list[Stmt] = [ins.Alloc(r.memory, loc=r.ahead.load.loc) for r in self.rings]
         if self.full is not None:
             out += self.full.begin()
+            out += self.empty.begin() if self.empty is not None else ()
+            out.append(ins.Sync())
         elif self.rings and self.shares and again:
             out.append(ins.Sync())  # the last run may still be reading
         if self.rings:
@@ -136,10 +146,10 @@ class PipelinedLoop:
                 head.append(ins.WaitGroup(self.ahead - 1))
             if self.full is not None:
                 head.append(self.full.wait(self.slot))
-            if self.shares:
+            if self.shares and self.empty is None:
                 head.append(ins.Sync())
             ahead = self._at(loop.var, self.ahead)
-            filling = [*self._copies(ahead, self.fill), *self._commit()]
+            filling = [*self._copies(ahead, self.fill, again=True), *self._commit()]
             if not self.late:
                 head += filling
             carried += self._counters()
@@ -154,7 +164,9 @@ class PipelinedLoop:
             last = max(i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_late)
             wait = ins.WaitDots(len(self.late), loc=self.late[-1].loc)
             # The unit has work before the threads begin to copy.
-            body = (*body[: last + 1], *filling, wait, *body[last + 1 :])
+            body = (*body[: last + 1], *filling, wait, *self._freed(1), *body[last + 1 :])
+        else:
+            body = (*body, *self._freed(0))
         kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)
         # Unrolled by as many turns, tiles change their names and not their registers.
         unroll = loop.unroll or (self.held if self.held > 1 else None)
@@ -171,15 +183,33 @@ class PipelinedLoop:
             Carried(self._var("fill"), fill, index(self.ahead), filled),
         ]
         if self.full is not None:
-            counters.append(self.full.counter(self._var("phase"), slot))
+            counters.append(self.full.counter(self._var("phase"), slot, 0))
+        if self.empty is not None:  # a slot's first filling waits for nothing
+            counters.append(self.empty.counter(self._var("freed"), fill, 1))
         return counters
+
+    def _freed(self, turns: int) -> Body:
+        """All have read the slot of so many turns ago."""
+        if self.empty is None:
+            return ()
+        if not turns:
+            return (ins.Arrive(self.empty.at(self.slot), together=True),)
+        before = simplify(_mod(_add(self.slot, index(self.stages - turns)), self.stages))
+        arrive = ins.Arrive(self.empty.at(before), together=True)
+        op = "gt" if self.step > 0 else "lt"
+        return (ins.If(Binary(op, self.loop.var, self.loop.start, BOOL), (arrive,)),)
 
     def _commit(self) -> Body:
         return (ins.CommitGroup(),) if self.grouped else ()
 
-    def _copies(self, at: Expr, slot: Expr) -> Body:
-        """The copies of the turn whose variable is `at`, if there is such a turn."""
+    def _copies(self, at: Expr, slot: Expr, again: bool = False) -> Body:
+        """The copies of the turn whose variable is `at`, if there is such a turn.
+
+        They fill a slot `again` that may still be read.
+        """
         inside: list[Stmt] = []
+        if again and self.empty is not None:
+            inside.append(self.empty.wait(slot))
         if self.full is not None:
             count = sum(r.bytes // r.slots for r in self.rings if r.bulk)
             inside.append(ins.Arrive(self.full.at(slot), count))

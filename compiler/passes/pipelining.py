@@ -32,7 +32,10 @@ Where products end later (`late_products`), the slot that is filled is that of t
 one group fewer is under way: the products of the turn before may still read theirs.
 
 What the machine has a unit for is copied in bulk (`bulk`): one arrival announces the bytes of a slot,
-and instead of its group a turn waits for the phase of that slot's barrier.
+and instead of its group a turn waits for the phase of that slot's barrier. Where late products alone
+read what is copied in bulk there is no barrier of the block: warps arrive at a second barrier of the
+slot when they have read it, and its next filling waits for that phase, so that warps may be a turn
+apart.
 
 A load that stays the same for several turns is copied once for all of them, into a ring of its own
 count. What cannot be copied asynchronously is loaded into registers a turn ahead (`staging` has the
@@ -57,7 +60,7 @@ from dslc.compiler.ir.traverse import Body, Use, walk
 from dslc.compiler.ir.values import Memory, Place, Role
 from dslc.compiler.passes.bulk import is_loaded_in_bulk
 from dslc.compiler.passes.facts import Facts, FactsRewriter
-from dslc.compiler.passes.late_products import deferred, settle
+from dslc.compiler.passes.late_products import deferred, is_paced, settle
 from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
 from dslc.compiler.passes.rings import in_panels, place
 from dslc.compiler.passes.stages import Room, choose_stages
@@ -158,19 +161,21 @@ class _Loops(FactsRewriter):
             return 0, straight.body(self.depth > 0, self.more)
         staged = [a for a in found if a.width]
         late = deferred(loop)
-        stages = asked or choose_stages(loop, staged, room, min(1, len(late)))
+        paced = is_paced(loop) and all(self._is_bulk(a, facts) for a in staged)
+        stages = asked or choose_stages(loop, staged, room, int(paced or bool(late)))
         if stages == 1:
             staged = []
         elif asked is None:
             stages = min(stages, max(2, _turns(loop)))
-        late = late if stages > _LAGGING and staged else ()
+        if stages <= _LAGGING or not staged:
+            late, paced = (), False
         kept = {a.load for a in staged}
         threads = self.room.threads
         prefetched = [a for a in found if a.load not in kept and is_prefetched(a, threads)]
         if not staged and not prefetched:
             return 0, None
         rings = [self._ring(a, stages, facts) for a in staged]
-        pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late)
+        pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced)
         return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more)
 
     def _ring(self, ahead: Ahead, stages: int, facts: Facts) -> Ring:
@@ -189,10 +194,12 @@ class _Loops(FactsRewriter):
             f"{memory.name}_ring", memory.dtype, tuple(map(index, shape)), Role.BUFFER,
             Place.SHARED, layout=layout, loc=load.loc,
         )  # fmt: skip
+        return Ring(ahead, ring, placed, slots, self._is_bulk(ahead, facts))
+
+    def _is_bulk(self, ahead: Ahead, facts: Facts) -> bool:
         # Barriers begin their life once: a loop within a loop is left to the threads' copies.
         unit = self.target.bulk_copies and ahead.run == 1 and not self.depth
-        bulk = unit and is_loaded_in_bulk(load, self.tensors, facts)
-        return Ring(ahead, ring, placed, slots, bulk)
+        return unit and is_loaded_in_bulk(ahead.load, self.tensors, facts)
 
 
 def _is_counted(loop: ins.For) -> bool:

@@ -67,7 +67,7 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   init_barriers @full[0 : +2!], arrivals=1
   arrive @full[1!], bytes=2048
   copy_async @tile[0 : +16, 0 : +64], @x[m : +16, 0 : +64], barrier=@full[1!]
-  arrive @full[0!]
+  arrive @full[0!], together
   await_phase @full[m % 2!], m % 2
   semaphore_wait @lock[m % 8], i32(1)
   semaphore_release @lock[m % 8], read(%old) + i32(1)
