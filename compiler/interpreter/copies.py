@@ -85,7 +85,7 @@ class Copies:
 
 def copy_async(scope: Scope, i: ins.CopyAsync) -> Step:
     """Read the source now; out of bounds gives 0."""
-    site = scope.site("the copy", i.loc, i.layout)
+    site = scope.site("the copy", i.loc, i.layout, awaited=i.barrier is not None)
     sources = compile_window(scope, i.src, site)
     targets = compile_window(scope, i.dst, site)
     src, dst = scope.slot(i.src.memory), scope.slot(i.dst.memory)

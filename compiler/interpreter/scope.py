@@ -42,13 +42,14 @@ class Site:
     """A statement as diagnostics speak of it: its number in the kernel, its place and what it does.
 
     `owners` says for an access which thread moves each element of its tile: -1 where several do, None
-    where no layout tells.
+    where no layout tells. What is `awaited` has happened for all threads when it lands.
     """
 
     number: int
     verb: str
     loc: Loc | None
     owners: Array | None = None
+    awaited: bool = False
 
 
 @dataclass(slots=True)
@@ -90,10 +91,12 @@ class Scope:
         self.in_memory[value] = self._new()
         return self.in_memory[value]
 
-    def site(self, verb: str, loc: Loc | None, layout: Layout | None = None) -> Site:
+    def site(
+        self, verb: str, loc: Loc | None, layout: Layout | None = None, *, awaited: bool = False
+    ) -> Site:
         """A new statement; `layout` is that of the tile which it moves to or from memory."""
         owners = owners_of(layout) if self.check and layout is not None else None
-        self.sites.append(Site(len(self.sites) + 1, verb, loc, owners))
+        self.sites.append(Site(len(self.sites) + 1, verb, loc, owners, awaited))
         return self.sites[-1]
 
     def _new(self) -> int:

@@ -4,10 +4,10 @@
     %y = load @ring_1[slot, ...] : f16[64, 256]
     %d = dot %x, %y, acc=%s, atom="wgmma.m64n256k16.ss" : f32[128, 256] `...`
 
-In a pipelined loop that does nothing with the sums but hand them on, a turn's products may run on while
-the next turn begins: its wait leaves them pending, and the last ones are waited for after the loop
-(`passes.pipelining` then fills a slot one turn later). Any other product is waited for at once. An
-operand that no ring holds is copied to shared memory on the spot.
+A product is waited for at once, but for those of a pipelined loop that does nothing with the sums but
+hand them on. Its turn's products may run on while the next turn begins: the wait leaves them pending,
+and the last ones are waited for after the loop (`passes.pipelining` then fills a slot one turn later).
+An operand that no ring holds is copied to shared memory on the spot.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def is_paced(loop: ins.For) -> bool:
 
 
 def settle(kernel: Kernel) -> Kernel:
-    """The kernel with every late product waited for, and every operand of one in shared memory."""
+    """The kernel with every operand of late products in shared memory."""
     if not any(isinstance(s, ins.Dot) and s.is_late for s in walk(kernel.body)):
         return kernel
     return replace(kernel, body=_Settler(kernel.threads or 1).body(kernel.body))
@@ -64,22 +64,13 @@ class _Settler(Rewriter):
     def __init__(self, threads: int) -> None:
         super().__init__()
         self.threads = threads
-        self.waited: set[Stmt] = set()
 
     def memory(self, memory: Memory) -> Memory:
         """Memories stay as they are."""
         return memory
 
-    def body(self, body: Body) -> Body:
-        """A body, knowing which products a wait follows."""
-        last = max((i for i, s in enumerate(body) if isinstance(s, ins.WaitDots)), default=0)
-        self.waited.update(body[:last])
-        return super().body(body)
-
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
-        """A product and its wait; an operand and its copy."""
-        if isinstance(stmt, ins.Dot) and stmt.is_late and stmt not in self.waited:
-            return (stmt, ins.WaitDots(0, loc=stmt.loc))
+        """An operand and its copy."""
         if (
             isinstance(stmt, ins.Load)
             and stmt.out.type.layout is None

@@ -161,6 +161,7 @@ class PipelinedLoop:
         renamed = Substitution(values=reads)
         body = renamed.body(tuple(s for s in map(self._read, loop.body) if s is not None))
         if self.late:
+            body = tuple(s for s in body if not isinstance(s, ins.WaitDots))
             last = max(i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_late)
             wait = ins.WaitDots(len(self.late), loc=self.late[-1].loc)
             # The unit has work before the threads begin to copy.

@@ -179,7 +179,9 @@ class _Applier(Rewriter):
                     for x, layout in ((stmt.a, plan.a), (stmt.b, plan.b))
                 )
                 rebuilt = self.rebuild(stmt)
-                return [_giving(rebuilt, a=a, b=b, atom=plan.atom)]
+                dot = _giving(rebuilt, a=a, b=b, atom=plan.atom)
+                late = isinstance(dot, ins.Dot) and dot.is_late
+                return [dot, ins.WaitDots(0, loc=stmt.loc)] if late else [dot]
             case ins.Load() if stmt.out not in self.solution.in_memory:
                 return self._made_as(stmt, stmt.out, self.solution.accesses[stmt])
             case ins.Reduce(out=out, x=x):
