@@ -51,13 +51,13 @@ def with_facts(program: TileProgram, facts: Facts, target: Target) -> TileProgra
 
     The kernels of a program rely on what follows for theirs.
     """
-    added = tuple(_multiple(d, n) for d in program.dims for m, n in facts.divisors if d.name == m)
+    divisors, aligned = dict(facts.divisors), dict(facts.alignments)
+    known = {dim: divisors[dim.name] for dim in program.dims if dim.name in divisors}
+    added = (_multiple(dim, n) for dim, n in known.items())
     program = dataclasses.replace(program, requires=(*program.requires, *added))
-    aligned = dict(facts.alignments)
     if isinstance(program, Kernel):
         return _aligned(program, aligned)
     params = {p: _placed(p, aligned) for p in program.params if isinstance(p, Memory)}
-    known = {d: n for d in program.dims for m, n in facts.divisors if d.name == m}
     made: dict[tuple[object, ...], Kernel] = {}
     calls = tuple(_informed(call, params, known, target, made) for call in program.calls)
     moved = tuple(params[p] if isinstance(p, Memory) else p for p in program.params)

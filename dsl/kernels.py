@@ -32,10 +32,13 @@ class Origin(Protocol):
         config: Mapping[str, object],
         sizes: Sizes,
         alignments: Alignments = (),
+        *,
+        at_call: bool = False,
     ) -> Specialization:
         """The one for these dims and choices; `sizes` gives dims that it needs beyond `fixed`.
 
-        `alignments` are the tensors that begin at multiples of fewer bytes than usual.
+        `alignments` are the tensors that begin at multiples of fewer bytes than usual. `at_call` says
+        that a call waits for it: DSL0749 where it would have to be compiled then, and must not.
         """
 
     def tile(self) -> str:
@@ -119,7 +122,7 @@ class Kernel:
             return dim_size(signature.parameters, ready, dim)
 
         alignments = origin.machine.alignments(signature.parameters, ready)
-        made = origin.specialization({}, matched.config, size, alignments)
+        made = origin.specialization({}, matched.config, size, alignments, at_call=True)
         made.launch(ready, matched.dims)
         self._short.add(signature, args, kwargs, made.short_call(matched))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dslc.arguments import Argument, prepare
@@ -20,6 +21,21 @@ ShortCall = Callable[[Sequence[object], object], bool]
 
 False where they are not like those that it was made for: nothing has happened then.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOptions:
+    """How a machine's code is compiled; it bears on GPUs.
+
+    `line_info` lets profilers show the lines of the emitted text. `fmad` lets the compiler contract
+    products and sums into FMAs, which changes results in the last place.
+    """
+
+    line_info: bool = False
+    fmad: bool = False
+
+
+PLAIN_CODE = CodeOptions()
 
 
 class Executable(Protocol):
@@ -165,7 +181,7 @@ def resolve_target(name: str) -> str:
     return present_target()
 
 
-def find_machine(target: str) -> Machine:
+def find_machine(target: str, code: CodeOptions = PLAIN_CODE) -> Machine:
     """The machine of a target.
 
     DSL09xx for an unknown target, DSL0950 for a target that this version cannot generate code for.
@@ -176,7 +192,7 @@ def find_machine(target: str) -> Machine:
     if found.family == "cuda":
         from dslc.cuda_machine import CudaMachine
 
-        return CudaMachine(found)
+        return CudaMachine(found, code)
     raise error(
         "DSL0950",
         f"there is no code generator for the target {found.name} here",

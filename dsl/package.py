@@ -53,6 +53,8 @@ class PackagedOrigin:
         config: Mapping[str, object],
         sizes: Sizes,
         alignments: Alignments = (),
+        *,
+        at_call: bool = False,
     ) -> Specialization:
         """The first saved one that fits the known dims and choices; DSL0747 where none does.
 

@@ -53,7 +53,7 @@ class _Form:
     __slots__ = ("_arguments", "_options", "_ways")
 
     def __init__(self, arguments: Sequence[str], options: Sequence[str]) -> None:
-        self._arguments = _getter(arguments)
+        self._arguments = _getter(arguments) if arguments else None
         self._options = _getter(options)
         self._ways: dict[object, ShortCalls] = {}  # by the values of tunes and dims
 
@@ -64,7 +64,7 @@ class _Form:
             return False
         if ways is None:
             return False
-        return ways.run((*args, *self._arguments(named)))
+        return ways.run((*args, *self._arguments(named)) if self._arguments else args)
 
     def add(self, named: Mapping[str, object], call: ShortCall) -> None:
         if len(self._ways) >= _MOST_OPTIONS:

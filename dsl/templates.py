@@ -35,7 +35,7 @@ class TemplateOrigin:
         self._template = template
         self._options = options
         self._tile = tile
-        self.machine = find_machine(options.target)
+        self.machine = find_machine(options.target, options.code)
         define = template.define
         self._defaults = {n: define.get(n, c[0]) for n, c in template.tunes.items()}
         self._fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
@@ -53,13 +53,17 @@ class TemplateOrigin:
         config: Mapping[str, object],
         sizes: Sizes,
         alignments: Alignments = (),
+        *,
+        at_call: bool = False,
     ) -> Specialization:
         """The one for these dims and choices, from memory where it was made before."""
         dims = {**self._fixed, **fixed}
         choices = {**self._defaults, **config}
         self._fix(dims, self._static, sizes)
         found = self._made.get(_key(dims, choices, self._facts(dims, sizes, alignments)))
-        return found if found is not None else self._make(dims, choices, sizes, alignments)
+        if found is not None:
+            return found
+        return self._make(dims, choices, sizes, alignments, at_call)
 
     def _make(
         self,
@@ -67,6 +71,7 @@ class TemplateOrigin:
         choices: dict[str, object],
         sizes: Sizes,
         alignments: Alignments,
+        at_call: bool,
     ) -> Specialization:
         with self._lock:
             program = None
@@ -77,7 +82,10 @@ class TemplateOrigin:
                     return self._made[key]
                 program = self._elaborate(dims, choices, sizes)
             program = with_facts(program, facts, self.machine.target)
-            made = build(program, choices, self.signature, self.machine, self._options, self._tile)
+            made = build(
+                program, choices, self.signature, self.machine, self._options, self._tile,
+                at_call=at_call,
+            )  # fmt: skip
             if len(self._made) >= _MOST_SPECIALIZATIONS:
                 del self._made[next(iter(self._made))]
             self._made[key] = made

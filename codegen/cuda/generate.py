@@ -126,8 +126,8 @@ def _turn(e: Emission) -> None:
         e.head.line(f"const int {height} = min({rows} - {first}, {strips});")
         e.head.line(f"{inside} -= {first} * {columns};")
         digits = {
-            len(axes) - 2: f"{first} + {inside} % {height}",
-            len(axes) - 1: f"{inside} / {height}",
+            len(axes) - 2: f"(long long)({first} + {inside} % {height})",
+            len(axes) - 1: f"(long long)({inside} / {height})",
         }
         e.head.line(f"turn /= (long long){rows} * {columns};")
     for k, axis in reversed(list(enumerate(axes))):
@@ -136,8 +136,9 @@ def _turn(e: Emission) -> None:
         value = digit if axis.step == ex.index(1) else f"({digit}) * {e.scalar(axis.step)}"
         if axis.start != ex.index(0):
             value = f"{e.scalar(axis.start)} + {value}"
-        head = e.declare(axis.var)
-        e.head.line(f"const {head} = (int)({value});")
+        wide = e.is_product(axis.stop)
+        head = e.declare(axis.var, wide=wide)
+        e.head.line(f"const {head} = {'' if wide else '(int)'}({value});")
         if k and k not in digits:
             e.head.line(f"turn /= {count};")
 

@@ -48,7 +48,8 @@ dslc build gemm.tile --print-after all --time-passes
 @click.option(
     "--unaligned",
     is_flag=True,
-    help="Add kernels for GPU tensors that begin anywhere, as slices of others may.",
+    help="Add kernels for GPU tensors that begin anywhere, as slices of others may; with --emit show "
+    "these.",
 )
 @compile_options
 def command(
@@ -73,12 +74,10 @@ def command(
     library = options.library(file)
     kernels = picked_kernels(library, name, file)
     config = parse_definitions(choices, "--set")
-    made = [k.specialize(**_own(k, config, kernels)) for k in kernels]
+    made = [] if unaligned and emit else [k.specialize(**_own(k, config, kernels)) for k in kernels]
     if unaligned:
-        tensors = {k.name: [p.name for p in k.parameters if p.dims is not None] for k in kernels}
         made += [
-            k.specialize_for({}, _own(k, config, kernels), unaligned=tensors[k.name])
-            for k in kernels
+            k.specialize_for({}, _own(k, config, kernels), unaligned=_tensors(k)) for k in kernels
         ]
     for one in made:
         current().note(repr(one), level=1)
@@ -101,6 +100,10 @@ def _own(
     """The choices that this kernel has; one that none of them has is left for its error."""
     elsewhere = {name for k in kernels for name in k.tunes} - set(kernel.tunes)
     return {name: value for name, value in config.items() if name not in elsewhere}
+
+
+def _tensors(kernel: Kernel) -> list[str]:
+    return [p.name for p in kernel.parameters if p.dims is not None]
 
 
 def _canonical(file: Path) -> str:

@@ -145,6 +145,42 @@ def check_element(array: DeviceArray, param: Param) -> None:
         )
 
 
+def refuse_host_tensors(args: Mapping[str, object], arrays: Mapping[str, DeviceArray]) -> None:
+    """DSL0765 for a torch tensor of the host beside arrays of a GPU: it was forgotten there."""
+    for name, value in args.items():
+        if arrays and name not in arrays and is_torch(value):
+            other, array = next(iter(arrays.items()))
+            raise error(
+                "DSL0765",
+                f"argument {name} is a torch tensor on {getattr(value, 'device', 'the host')}, and "
+                f"{other} is on cuda:{array.device}",
+                hint=f"{name}.to({other}.device) first",
+            )
+
+
+def check_strides(array: DeviceArray, param: Param) -> None:
+    """DSL0753 for an axis that runs backwards, DSL0742 for an output of which elements share memory."""
+    axes = [(s, n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1]
+    if 0 in array.shape or (param.mode == "in" and all(s >= 0 for s, _ in axes)):
+        return
+    if any(s < 0 for s, _ in axes):
+        raise error(
+            "DSL0753",
+            f"argument {param.name} has strides {array.strides}: a kernel reads no axis backwards",
+            hint="copy it (.copy(), .contiguous())",
+        )
+    reach = 0  # of the axes whose elements lie closer
+    for stride, extent in sorted(axes):
+        if stride <= reach:
+            raise error(
+                "DSL0742",
+                f"argument {param.name} ({param.mode}) has strides {array.strides}, by which elements "
+                f"of shape {array.shape} share memory",
+                hint="give the output memory of its own",
+            )
+        reach += stride * (extent - 1)
+
+
 def refuse_overlaps(params: Sequence[Param], arrays: Mapping[str, DeviceArray]) -> None:
     """DSL0742 where an output shares memory with another argument."""
     tensors = [p for p in params if p.name in arrays]

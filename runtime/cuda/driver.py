@@ -14,6 +14,7 @@ from typing import Any
 from dslc.compiler.diagnostics import DiagnosticError, error
 
 SUCCESS = 0
+OUT_OF_MEMORY = 2
 INVALID_CONTEXT = 201
 NOT_FOUND = 500
 

@@ -10,7 +10,7 @@ from dslc.compiler.artifact import Artifact
 from dslc.runtime.cuda.description import describe
 from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.cuda.functions import load_function
-from dslc.runtime.cuda.plan import Fire, Function, make_fire
+from dslc.runtime.cuda.plan import Direct, Fire, Function, direct_of, make_fire
 from dslc.runtime.expression import Number, names_of
 
 
@@ -27,6 +27,9 @@ class Launcher(Protocol):
 
     def fire(self, device: CudaDevice, values: Mapping[str, Number]) -> Fire:
         """The launch for these dims and scalars."""
+
+    def direct(self, device: CudaDevice, values: Mapping[str, Number]) -> Direct | None:
+        """The same, where it is one call of the driver and nothing else."""
 
 
 class KernelLauncher:
@@ -49,6 +52,10 @@ class KernelLauncher:
     def fire(self, device: CudaDevice, values: Mapping[str, Number]) -> Fire:
         """The launch for these dims and scalars."""
         return make_fire(self.function_on(device), values)
+
+    def direct(self, device: CudaDevice, values: Mapping[str, Number]) -> Direct | None:
+        """The launch alone, for a kernel without workspaces."""
+        return direct_of(self.function_on(device), values)
 
     def function_on(self, device: CudaDevice) -> Function:
         """The kernel loaded on a device."""

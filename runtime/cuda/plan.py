@@ -159,6 +159,36 @@ def fire_of(prepared: Prepared) -> Fire:
     return _synchronous(function, fire) if is_synchronous() else fire
 
 
+class Direct:
+    """A kernel's launches with arguments that are filled in once and used again.
+
+    Threads may share a frame that is filled: a launch only reads it. Where another device's context is
+    current the driver refuses, and `again` launches in the right one.
+    """
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self.launch = prepared.function.device.driver.launch
+        self.handle_of = ctypes.c_void_p(prepared.function.handle)
+
+    def frame(self, stream: int, given: Sequence[Number]) -> Frame:
+        """A frame with these arguments."""
+        frame = self._prepared.frame()
+        self._prepared.pack(frame.buffer, 0, *given)
+        frame.config.stream = frame.stream = stream
+        return frame
+
+    def again(self, frame: Frame, status: int) -> None:
+        """After a launch that failed: in the device's own context, or DSL0842."""
+        _again(self._prepared.function, frame, status)
+
+
+def direct_of(function: Function, values: Mapping[str, Number]) -> Direct | None:
+    """The direct launch of a kernel with these dims; None where a launch is more than that."""
+    prepared = Prepared(function, values)
+    return None if prepared.empty or prepared.sizes or is_synchronous() else Direct(prepared)
+
+
 def is_synchronous() -> bool:
     """Whether every launch waits, so that a fault is laid at its kernel's door."""
     return os.environ.get("DSLC_CUDA_SYNC") == "1"

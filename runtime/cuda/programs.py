@@ -22,15 +22,13 @@ from dslc.runtime.cuda.description import ALIGNMENT, read_alignments
 from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.cuda.graphs import LaunchGraph
 from dslc.runtime.cuda.launchers import KernelLauncher, alignments_of
-from dslc.runtime.cuda.plan import Fire, Prepared, fire_of, is_synchronous, switching
+from dslc.runtime.cuda.plan import Direct, Fire, Prepared, fire_of, is_synchronous, switching
 from dslc.runtime.cuda.workspace import Workspaces
-from dslc.runtime.elements import storage_dtype
 from dslc.runtime.expression import Number, evaluate, names_of, number
 from dslc.runtime.scalars import as_dtype
 
 _MOST_GRAPHS = 8  # of one choice of dims, for as many streams and sets of addresses
 _MOST_CHOICES = 32  # of dims that have graphs
-_CODES = {"b": "?", "i": "q", "u": "Q", "f": "d"}  # a scalar of a NumPy kind in a graph's key
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +108,10 @@ class ProgramLauncher:
             self._with_graphs,
         )  # fmt: skip
         return ready.fire if device.alone else switching(device, ready.fire)
+
+    def direct(self, device: CudaDevice, values: Mapping[str, Number]) -> Direct | None:
+        """None: there are graphs to be chosen from."""
+        return None
 
     def _call(
         self,
@@ -231,7 +233,12 @@ class ReadyProgram:
 
 
 def _code(param: Param) -> str:
-    return "Q" if param.dims is not None else _CODES[storage_dtype(param.dtype).kind]
+    """How an argument stands in the key of a graph, as a code of `struct`: an address, or a number."""
+    if param.dtype == "bool" and param.dims is None:
+        return "?"
+    if param.dims is not None or param.dtype.startswith("u"):
+        return "Q"
+    return "q" if param.dtype.startswith("i") else "d"
 
 
 def _kernel(artifact: Artifact, index: int, manifest: Any) -> KernelLauncher:

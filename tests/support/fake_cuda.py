@@ -45,6 +45,10 @@ class FakeDriver:
         found = int(self.library.fake_count(what.encode()))
         return found if found >= 0 else int(self.library.fake_graph_count(what.encode()))
 
+    def room(self, size: int) -> None:
+        """No allocation may be larger."""
+        self.library.fake_room(ctypes.c_size_t(size))
+
     def fail_next(self, status: int) -> None:
         self.library.fake_fail_next(status)
 

@@ -19,6 +19,7 @@ static uint64_t capture_number = 0;
 static __thread uint64_t current[64], depth = 1;
 static int64_t allocations = 0, frees = 0, launches = 0, synchronisations = 0, allocated_in_capture = 0;
 static int capture_mode = 0, dynamic_shared = 0;
+static size_t room = (size_t)-1;
 static Config last;
 static Attribute last_attributes[8];
 
@@ -29,8 +30,9 @@ void fake_reset(int d, int ma, int mi) {
   devices = d, major = ma, minor = mi, fail_next = 0, capturing = 0, capture_number = 0, depth = 1;
   current[0] = 0;
   allocations = frees = launches = synchronisations = allocated_in_capture = 0;
-  capture_mode = dynamic_shared = 0;
+  capture_mode = dynamic_shared = 0, room = (size_t)-1;
 }
+void fake_room(size_t bytes) { room = bytes; }
 void fake_fail_next(int status) { fail_next = status; }
 void fake_capture(int on) { capturing = on; if (on) ++capture_number; }
 void fake_set_current(uint64_t context) { current[depth - 1] = context; }
@@ -80,6 +82,7 @@ CUresult cuFuncGetAttribute(int *v, int a, Function *f) { *v = a == 0 ? 512 : 0;
 CUresult cuFuncSetAttribute(Function *f, int a, int v) { if (a == 8) dynamic_shared = v; return 0; }
 
 CUresult cuMemAlloc_v2(uint64_t *p, size_t n) {
+  if (n > room) return 2;
   ++allocations;
   if (capturing) { ++allocated_in_capture; if (capture_mode != 2) return 900; }
   *p = (uint64_t)aligned_alloc(256, (n + 255) / 256 * 256);

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from dslc.compiler.artifact import Artifact, Hashes, Param, Signature
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.runtime.cuda import CudaKernel
+from dslc.runtime.cuda import CudaDevice, CudaKernel
+from dslc.runtime.cuda.arrays import device_array
 
 from support.fake_cuda import FakeDriver, OnDevice, aligned, scale_artifact
 
@@ -88,6 +89,26 @@ def test_zeros_of_both_signs_are_two_numbers(driver: FakeDriver) -> None:
     for s in (1.0, 0.0, -0.0, 0.0):
         program.launch({"x": x, "s": s, "y": y})
         assert np.signbit(y.array).all() == np.signbit(s)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "numbers"),
+    [("bf16", (0.5, -2)), ("f64", (1e300, 0.1)), ("bool", (True, False)), ("u64", (0, 2**64 - 1)),
+     ("i8", (-128, 127)), ("index", (0, 7))],
+)  # fmt: skip
+def test_scalars_of_every_kind(driver: FakeDriver, dtype: str, numbers: tuple[Any, ...]) -> None:
+    artifact = twice()
+    x, s, y = artifact.signature.params
+    calls = [{**c, "scalars": {"s": "2.0"}} for c in artifact.launch["calls"]]
+    signature = replace(artifact.signature, params=(x, replace(s, dtype=dtype), y))
+    launch = {**artifact.launch, "calls": calls}
+    program = CudaKernel(replace(artifact, signature=signature, launch=launch))
+    x, y = OnDevice(aligned(8)), OnDevice(aligned(8))
+    x.array[:] = 1
+    for number in (*numbers, *numbers):
+        program.launch({"x": x, "s": number, "y": y})
+        assert np.array_equal(y.array, x.array * 4)
+    assert driver.count("graphs") == 2
 
 
 def test_choices_of_dims_share_a_number_of_graphs(driver: FakeDriver) -> None:
@@ -239,3 +260,22 @@ def test_what_is_no_description_is_refused() -> None:
         with pytest.raises(DiagnosticError) as caught:
             CudaKernel(replace(twice(), launch={**twice().launch, **launch}))
         assert caught.value.diagnostics[0].code == "DSL0802" or "kernels" in launch
+
+
+def test_every_device_has_graphs_and_buffers_of_its_own(driver: FakeDriver) -> None:
+    driver.reset(devices=2)
+    CudaDevice.get.cache_clear()
+    program = CudaKernel(twice())
+    x, y = OnDevice(aligned(8)), OnDevice(aligned(8))
+    x.array[:] = np.arange(8)
+    arrays = {n: device_array(a, n) for n, a in (("x", x), ("y", y))}
+    for current in (1000, 1001, 1001, 1000, 0):
+        for device in (0, 1):
+            driver.context = current
+            there = {n: replace(a, device=device) for n, a in arrays.items() if a is not None}
+            y.array[:] = 0
+            program.launch({**there, "s": 2.0})
+            assert np.array_equal(y.array, x.array * 6)
+            assert driver.context == current
+    assert driver.count("graphs") == driver.count("allocations") == 2
+    assert driver.count("launches") == 4
