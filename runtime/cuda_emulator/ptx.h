@@ -88,6 +88,8 @@ HOST void min_NaN_bf16x2(unsigned& d, unsigned a, unsigned b) { best2<8, 7>(d, a
 HOST void ex2_approx_f32(float& d, float a) { d = exp2f(a); }
 HOST void ex2_approx_ftz_f32(float& d, float a) { d = exp2f(a); }
 HOST void rcp_approx_f32(float& d, float a) { d = 1.0f / a; }
+HOST void min_NaN_f32(float& d, float a, float b) { d = a != a ? a : b != b ? b : a < b ? a : b; }
+HOST void max_NaN_f32(float& d, float a, float b) { d = a != a ? a : b != b ? b : a > b ? a : b; }
 HOST void rcp_approx_ftz_f32(float& d, float a) { d = 1.0f / a; }
 HOST void rsqrt_approx_f32(float& d, float a) { d = rsqrtf(a); }
 HOST void tanh_approx_f32(float& d, float a) { d = tanhf(a); }
