@@ -116,9 +116,9 @@ def _turn(e: Emission) -> None:
     e.head.line(f"{const}long long turn = blockIdx.x;")
     digits: dict[int, str] = {}
     if strips is not None:
-        high, wide = counts[-2:]
+        high, across = counts[-2:]
         rows, columns, inside = (e.head.name(n) for n in ("rows", "columns", "inside"))
-        e.head.line(f"const int {rows} = {high}, {columns} = {wide};")
+        e.head.line(f"const int {rows} = {high}, {columns} = {across};")
         e.head.line(f"int {inside} = (int)(turn % ((long long){rows} * {columns}));")
         first, height = e.head.name("first"), e.head.name("height")
         strip = f"({strips}ll * {columns})"

@@ -47,7 +47,8 @@ def lowered(kernel: str) -> tuple[Kernel, str]:
 def test_a_deleted_barrier_wait_or_commit_is_found(kernel: str) -> None:
     program, text = lowered(kernel)
     seeded = list(faults(text))
-    assert {f.kind for f in seeded} == {"barrier", "wait", "commit"}
+    # Where loads go straight to registers there are no copies to wait for.
+    assert {f.kind for f in seeded} in ({"barrier", "wait", "commit"}, {"barrier"})
     needed = [f for f in seeded if not frees_rings(text, f)]
     assert not [str(f) for f in needed if not is_found(kernel, program, f)]
 
