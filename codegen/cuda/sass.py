@@ -116,8 +116,13 @@ class Code:
         return tuple(self._between(start, end) for start, end in spans)
 
     def main_loop(self) -> Code | None:
-        """The innermost loop with the most matrix and memory instructions, None without loops."""
-        loops = [c for c in self.loops() if not c._inner()]
+        """The innermost loop with the most matrix and memory instructions, None without loops.
+
+        Loops that wait within a loop that multiplies do not count.
+        """
+        multiply = [c for c in self.loops() if c._multiplies()]
+        loops = [c for c in multiply if not any(x._multiplies() for x in c._inner())]
+        loops = loops or [c for c in self.loops() if not c._inner()]
         return max(loops, key=lambda c: (c._weight(), len(c)), default=None)
 
     def text(self) -> str:
@@ -130,6 +135,9 @@ class Code:
 
     def _inner(self) -> tuple[Code, ...]:
         return tuple(c for c in self.loops() if len(c) < len(self))
+
+    def _multiplies(self) -> bool:
+        return any(i.kind == "matrix" for i in self.instructions)
 
     def _weight(self) -> int:
         return sum(1 for i in self.instructions if i.kind == "matrix" or i.kind in _MEMORY)
