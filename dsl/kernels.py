@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from dslc.arguments import Array, dim_size
+from dslc.arguments import Array, dim_size, plain_on_device
 from dslc.runtime.buffers import import_array
 from dslc.short_calls import ShortCalls
 from dslc.signature import Matched, Parameter, Signature
@@ -26,9 +26,16 @@ class Origin(Protocol):
     machine: Machine
 
     def specialization(
-        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+        self,
+        fixed: Mapping[str, int],
+        config: Mapping[str, object],
+        sizes: Sizes,
+        plain: frozenset[str] = frozenset(),
     ) -> Specialization:
-        """The one for these dims and choices; `sizes` gives dims that it needs beyond `fixed`."""
+        """The one for these dims and choices; `sizes` gives dims that it needs beyond `fixed`.
+
+        `plain` are 8-bit parameters whose bytes come as an ordinary array.
+        """
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""
@@ -114,7 +121,8 @@ class Kernel:
         def size(dim: str) -> int | None:
             return dim_size(signature.parameters, ready, dim)
 
-        made = origin.specialization({}, matched.config, size)
+        plain = plain_on_device(signature.parameters, ready)
+        made = origin.specialization({}, matched.config, size, plain)
         made.launch(ready, matched.dims)
         if short is not None:
             short.add(made.short_call(matched.arguments))
@@ -128,14 +136,16 @@ class Kernel:
         key = tuple(sorted(matched.config.items()))
         return self._short_for.setdefault(key, ShortCalls())
 
-    def specialize(self, **dims_and_tunes: object) -> Specialization:
+    def specialize(self, plain: Iterable[str] = (), /, **dims_and_tunes: object) -> Specialization:
         """The kernel compiled for these dims and choices: `lib.gemm.specialize(K=4096, BM=64)`.
 
-        DSL0230 names the dims that must be given.
+        `plain` names 8-bit weights that calls pass as ordinary arrays, not packed. DSL0230 names the
+        dims that must be given.
         """
         origin = self._origin
         config, dims = origin.signature.choices(dims_and_tunes)
-        return origin.specialization(dims, config, lambda dim: None)
+        names = frozenset(origin.signature.parameter(name).name for name in plain)
+        return origin.specialization(dims, config, lambda dim: None, names)
 
     def specialize_for(
         self, sizes: Mapping[str, int], config: Mapping[str, object] | None = None
@@ -156,7 +166,7 @@ class Kernel:
         return self.specialize(**dims_and_tunes).source(stage)
 
     def pack(self, param: str, codes: object, **dims_and_tunes: object) -> Array:
-        """Codes of a low-bit parameter in the storage that the kernel loads.
+        """Codes of a parameter of at most 8 bits in the storage that the kernel loads.
 
         The storage follows from the tune choices: pack with those of the call.
         """

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -47,9 +47,31 @@ class PackagedOrigin:
         raise error("DSL0745", f"{self.signature.name} comes from a package, without its source")
 
     def specialization(
-        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+        self,
+        fixed: Mapping[str, int],
+        config: Mapping[str, object],
+        sizes: Sizes,
+        plain: frozenset[str] = frozenset(),
     ) -> Specialization:
-        """The first saved one that fits the known dims and choices; DSL0747 where none does."""
+        """The first saved one that fits the known dims and choices; DSL0747 where none does.
+
+        One that takes plain bytes as they are goes before one that wants them packed, which can say so.
+        """
+        fitting = list(self._fitting(fixed, config, sizes))
+        for made in fitting:
+            if not any(p.name in plain and p.packed for p in made.artifact.signature.params):
+                return made
+        if fitting:
+            return fitting[0]
+        raise error(
+            "DSL0747",
+            f"no {self.signature.name} of the package was compiled for this call",
+            hint=f"it has {', '.join(map(_choices, self._made)) or 'none'}",
+        )
+
+    def _fitting(
+        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+    ) -> Iterator[Specialization]:
         for made in self._made:
             chosen = all(made.config[n] == plain_choice(v) for n, v in config.items())
             if (
@@ -57,12 +79,7 @@ class PackagedOrigin:
                 and all(fixed.get(d, sizes(d)) in (None, v) for d, v in made.fixed.items())
                 and _may_run(made, lambda dim: fixed.get(dim, sizes(dim)))
             ):
-                return made
-        raise error(
-            "DSL0747",
-            f"no {self.signature.name} of the package was compiled for this call",
-            hint=f"it has {', '.join(map(_choices, self._made)) or 'none'}",
-        )
+                yield made
 
 
 def _may_run(made: Specialization, size: Sizes) -> bool:

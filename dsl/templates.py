@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.building import BuildOptions, build
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
+from dslc.compiler.passes.weights import with_codes
 from dslc.facts import Facts, divisor_facts, with_facts
 from dslc.machines import find_machine
 from dslc.signature import Parameter, Signature, as_dim
@@ -48,27 +49,35 @@ class TemplateOrigin:
         return self._tile()
 
     def specialization(
-        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+        self,
+        fixed: Mapping[str, int],
+        config: Mapping[str, object],
+        sizes: Sizes,
+        plain: frozenset[str] = frozenset(),
     ) -> Specialization:
         """The one for these dims and choices, from memory where it was made before."""
         dims = {**self._fixed, **fixed}
         choices = {**self._defaults, **config}
         self._fix(dims, self._static, sizes)
-        found = self._made.get(_key(dims, choices, self._facts(dims, sizes)))
-        return found if found is not None else self._make(dims, choices, sizes)
+        found = self._made.get(_key(dims, choices, self._facts(dims, sizes), plain))
+        return found if found is not None else self._make(dims, choices, sizes, plain)
 
     def _make(
-        self, dims: dict[str, int], choices: dict[str, object], sizes: Sizes
+        self,
+        dims: dict[str, int],
+        choices: dict[str, object],
+        sizes: Sizes,
+        plain: frozenset[str],
     ) -> Specialization:
         with self._lock:
             program = None
             while program is None:
                 facts = self._facts(dims, sizes)
-                key = _key(dims, choices, facts)
+                key = _key(dims, choices, facts, plain)
                 if key in self._made:
                     return self._made[key]
                 program = self._elaborate(dims, choices, sizes)
-            program = with_facts(program, facts)
+            program = with_facts(with_codes(program, plain), facts)
             made = build(program, choices, self.signature, self.machine, self._options, self._tile)
             if len(self._made) >= _MOST_SPECIALIZATIONS:
                 del self._made[next(iter(self._made))]
@@ -111,9 +120,9 @@ class TemplateOrigin:
 
 
 def _key(
-    dims: Mapping[str, int], choices: Mapping[str, object], facts: Facts
+    dims: Mapping[str, int], choices: Mapping[str, object], facts: Facts, plain: frozenset[str]
 ) -> tuple[object, ...]:
-    return (*sorted(dims.items()), *sorted(choices.items()), *facts)
+    return (*sorted(dims.items()), *sorted(choices.items()), *facts, plain)
 
 
 def _signature(template: Template) -> Signature:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from dslc.compiler.ir import Memory, Role, Value
+from dslc.compiler.ir import Role, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir import values as iv
 from dslc.compiler.ir.affine import constant
@@ -193,7 +193,7 @@ class Prices:
             cycles = cost.loaded(layout, bits, axis, self.warp, staged=False)
         elif isinstance(stmt, ins.Store):
             cycles = cost.stored(layout, bits, axis, self.warp)
-        elif is_packed_freely(memory):
+        elif memory in self.regions.packed:
             cycles = cost.packed_load(layout, bits, self.warp)
         else:
             cycles = cost.loaded(layout, bits, axis, self.warp, staged=site.depth > 0)
@@ -216,12 +216,6 @@ class Prices:
                 break
             vector //= 2
         return found
-
-
-def is_packed_freely(memory: Memory) -> bool:
-    """Whether the compiler chooses how the parameter is stored (`passes.lowbit`)."""
-    free = memory.packed is None and memory.strides is None and memory.role is Role.IN
-    return memory.dtype.is_low_bit and free
 
 
 def contiguous_axis(region: iv.Region) -> int | None:

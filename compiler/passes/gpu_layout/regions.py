@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from dslc.compiler.ir import Kernel, Value
+from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
@@ -19,6 +19,7 @@ from dslc.compiler.ir.traverse import Body, bodies, handed, inner_names, results
 from dslc.compiler.layout import Layout
 from dslc.compiler.passes.gpu_layout.cost import SLOW_OPS
 from dslc.compiler.passes.gpu_layout.relations import alike, shaped
+from dslc.compiler.passes.weights import packed_freely
 
 _TURNS = 16  # of a loop whose count is not known
 _MOST = 1e6
@@ -62,6 +63,7 @@ class Regions:
     of: dict[Value, Region] = field(default_factory=dict)
     free: set[Value] = field(default_factory=set)
     origin: dict[Value, Site] = field(default_factory=dict)
+    packed: frozenset[Memory] = frozenset()  # parameters whose storage follows their loads
 
     def weight(self, value: Value, site: Site) -> float:
         """How often a conversion of the tile for that site runs: it stands where either allows."""
@@ -70,7 +72,7 @@ class Regions:
 
 def find_regions(kernel: Kernel) -> Regions:
     """The regions in the order of their first tiles."""
-    found = Regions()
+    found = Regions(packed=packed_freely(kernel))
     found.sites.extend(_sites(kernel.body, 1.0, ()))
     for site in found.sites:
         for name in results(site.stmt):
