@@ -21,6 +21,7 @@ from collections.abc import Callable
 
 import numpy as np
 from dslc.codegen.c_family.bits import Positions
+from dslc.codegen.cuda.byte_rules import byte_cast
 from dslc.codegen.cuda.extraction import Piece, Words, hexadecimal, pieces
 from dslc.compiler.dtypes import DType, Kind, limits
 from dslc.compiler.dtypes.formats import magnitudes
@@ -36,7 +37,7 @@ def rule_for(dtype: DType, to: DType) -> Rule | None:
     if to.name in ("f16", "bf16"):
         if dtype.is_integer:
             return _from_integer(dtype, to)
-        return _from_float(dtype, to) if holds(dtype, to) else None
+        return _from_float(dtype, to) if fits(dtype, to) else None
     if to.name in ("i8", "u8") and dtype.is_integer and dtype.bits < 8:
         return _to_bytes(dtype)
     return None
@@ -46,6 +47,11 @@ def holds(dtype: DType, to: DType) -> bool:
     """Whether a float's numbers all are numbers of a wider one with as many exponent bits or more."""
     fits = limits(dtype).greatest <= limits(to).greatest
     return fits and dtype.exponent <= to.exponent and dtype.mantissa <= to.mantissa
+
+
+def fits(dtype: DType, to: DType) -> bool:
+    """Whether casts only move bits: `holds`, or only what is infinity there is past it."""
+    return holds(dtype, to) or (dtype.exponent == to.exponent and dtype.mantissa == 0)
 
 
 # Integers
@@ -133,8 +139,13 @@ def _from_float(dtype: DType, to: DType) -> Rule:
     place = to.mantissa - mantissa
     factor = 2.0 ** ((1 << (to.exponent - 1)) - (1 << (exponent - 1)))
     special = None if exponent == to.exponent else first_special(dtype)
+    through = byte_cast(dtype, to)
 
     def rule(words: Words, at: Positions) -> str:
+        if through is not None and (found := through.word(words, at)) is not None:
+            if through.factor == 1:
+                return found
+            return f"mul_{to.name}x2({found}, {pair(through.factor, to)})"
         magnitude = pieces(at[:, :-1], 16)
         sign = pieces(at[:, -1:], 16)
         if exponent == to.exponent:

@@ -228,6 +228,17 @@ DEVICE unsigned join_bytes(unsigned a, unsigned b, unsigned c, unsigned d) {
   return bytes(bytes(a, b, 0x0040u), bytes(c, d, 0x0040u), 0x5410u);
 }
 
+// Two floats of f8e4m3 in the low bytes of a word.
+DEVICE unsigned f16x2_of_f8e4m3x2(unsigned x) {
+#if __CUDA_ARCH__ >= 890
+  unsigned w; asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(w) : "h"((unsigned short)x)); return w;
+#else
+  const unsigned w = bytes(x, 0u, 0x1404u), magnitude = w & 0x7f007f00u;
+  const unsigned nan = (magnitude + 0x01000100u) & 0x80008000u;
+  return mul_f16x2(magnitude >> 1 | (w & 0x80008000u), 0x5c005c00u) | (nan - (nan >> 6));
+#endif
+}
+
 // Memory: vectors of 1 to 16 bytes.
 DEVICE unsigned load_global_1(const void* p) { return *(const unsigned char*)p; }
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.compiler.dtypes import INDEX, U8, Kind
+from dslc.compiler.dtypes import INDEX, U8, DType, Kind
 from dslc.compiler.ir import (
     AxisSlice,
     Kernel,
@@ -46,7 +46,7 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, kernels, map_kernels
 from dslc.compiler.ir.traverse import memories, walk
 from dslc.compiler.layout import Layout, reshape
-from dslc.compiler.lowbit import PackedStorage, default_layout, interleaved, storage_for
+from dslc.compiler.lowbit import PackedStorage, default_layout, interleaved, lanes_for, storage_for
 from dslc.compiler.passes.alignment import Divisors, divisor, known_divisors
 from dslc.compiler.passes.weights import CODES, is_open, packed_freely
 
@@ -69,6 +69,7 @@ class LowBit:
 
     threads: int = 32
     lanes: bool = False
+    f8: bool = False  # the machine converts f8e4m3
     name: ClassVar[str] = "low-bit"
 
     def __call__(self, program: TileProgram) -> TileProgram:
@@ -90,12 +91,12 @@ class LowBit:
     def _choices(self, kernel: Kernel) -> dict[Memory, Storage]:
         """The storage of each low-bit parameter that the pass may choose."""
         accesses: defaultdict[Memory, list[Stmt]] = defaultdict(list)
-        casts: dict[Value, int] = {}
+        casts: defaultdict[Value, set[DType]] = defaultdict(set)
         for stmt in walk(kernel.body):
             for memory in memories(stmt):
                 accesses[memory].append(stmt)
             if isinstance(stmt, ins.Cast):
-                casts[stmt.x] = min(stmt.out.type.dtype.bits, casts.get(stmt.x, 32))
+                casts[stmt.x].add(stmt.out.type.dtype)
         known = known_divisors(kernel)
         free = packed_freely(kernel)
         chosen: dict[Memory, Storage] = {}
@@ -108,7 +109,9 @@ class LowBit:
                 only_loads = len(loads) == len(accesses[memory])
                 found = _tiles(memory, loads, known, self.threads) if only_loads and loads else None
                 if found is not None and self.lanes:
-                    found = _in_lanes(found, min(casts.get(s.out, 32) for s in loads))
+                    wanted = set().union(*(casts[s.out] for s in loads))
+                    lanes = {lanes_for(memory.dtype, to, f8=self.f8) for to in wanted}
+                    found = _in_lanes(found, max(lanes, default=1))
                 chosen[memory] = found if found is not None else _plainest(memory)
         return _bound(kernel.params, chosen)
 
@@ -152,9 +155,8 @@ def _tiles(
         return None
 
 
-def _in_lanes(storage: PackedStorage, bits: int) -> PackedStorage:
-    """The storage in lanes of as many bits, where a word has several and the tile divides into them."""
-    lanes = 32 // bits if bits in (8, 16) else 1
+def _in_lanes(storage: PackedStorage, lanes: int) -> PackedStorage:
+    """The storage in so many lanes, where there are several and the tile divides into them."""
     ordered = interleaved(storage.layout, storage.bits, lanes) if lanes > 1 else None
     return storage if ordered is None else replace(storage, layout=ordered, lanes=lanes)
 

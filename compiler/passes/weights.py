@@ -1,9 +1,9 @@
 """Which parameters the compiler may store as it likes: those of low-bit types, and 8-bit weights.
 
 Elements of fewer than 8 bits have no storage of their own, so every parameter of them that is only
-read is stored as its loads want it. A tensor of bytes is an ordinary array, which a caller may have from
-anywhere; it is stored otherwise only where that pays: where it is the *weights* of a product, that is
-where each element is cast to a wider type and becomes one element of a product's operand. Scales and
+read is stored as its loads want it. A tensor of bytes is an ordinary array, which a caller may have
+from anywhere; it is stored otherwise only where that pays: where it is the *weights* of a product, that
+is where each element is cast to a wider type and becomes one element of a product's operand. Scales and
 zero points, which are repeated over the rows of a group, are not weights; nor are bytes that a matrix
 unit takes as they are.
 
