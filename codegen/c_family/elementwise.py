@@ -77,8 +77,12 @@ def fma(e: Emission, s: ins.Fma) -> None:
         return
     function = "fma" if x.dtype.bits == 64 else "fmaf"
     with e.out.loop("i", tile.count):
-        args = ", ".join(t.read("i") for t in (x, y, z))
-        e.out.line(tile.write("i", f"{function}({args})"))
+        args = [t.read("i") for t in (x, y, z)]
+        text = f"{function}({', '.join(args)})"
+        if not x.dtype.is_float:
+            product = scalars.binary("mul", args[0], args[1], x.dtype)
+            text = scalars.binary("add", product, args[2], x.dtype)
+        e.out.line(tile.write("i", text))
 
 
 def where(e: Emission, s: ins.Where) -> None:

@@ -10,7 +10,15 @@ template <class T> DEVICE T floordiv(T a, T b) {
 
 template <class T> DEVICE T floormod(T a, T b) { return b == 0 ? T(0) : T(a - floordiv(a, b) * b); }
 
-DEVICE float floormodf(float a, float b) { return a - floorf(a / b) * b; }
+DEVICE float floormodf(float a, float b) {
+  const float r = fmodf(a, b);
+  return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : r;
+}
+
+DEVICE double floormodd(double a, double b) {
+  const double r = fmod(a, b);
+  return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
+}
 
 template <class T> DEVICE T shift_left(T a, T b) {
   return (unsigned)b < sizeof(T) * 8 ? T((unsigned long long)a << b) : T(0);
@@ -49,6 +57,8 @@ DEVICE unsigned bits_f32(float x) { return __float_as_uint(x); }
 DEVICE float exp2_approx(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
 DEVICE float sigmoidf(float x) { return 1.0f / (1.0f + expf(-x)); }
+
+DEVICE double sigmoidd(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 // Packed elements: B bits each, little-endian across 32-bit words.
 template <int B> DEVICE unsigned get_bits(const unsigned* w, int i) {
