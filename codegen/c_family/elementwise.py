@@ -7,7 +7,7 @@ from dslc.codegen.c_family.ctypes_of import is_packed
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.registers import Tile, encode
-from dslc.compiler.dtypes import limits
+from dslc.compiler.dtypes import Kind, limits
 from dslc.compiler.ir import instructions as ins
 
 _PAIRS = frozenset({"add", "sub", "mul", "min", "max"})
@@ -130,6 +130,8 @@ def _saturated(x: Tile, to: Tile, i: str) -> str:
         return scalars.convert(x.read(i), x.dtype, to.dtype, saturate=True)
     most = scalars.float_literal(limits(to.dtype).greatest)
     text = scalars.convert(x.read(i), x.dtype, to.dtype)
+    if to.dtype.kind is Kind.SCALE:  # 0 has no scale either
+        return f"clamp_scale({text}, {most})"
     return f"clampf({text}, {most})" if to.dtype.bits <= 32 else text
 
 

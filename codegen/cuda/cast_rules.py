@@ -32,7 +32,9 @@ Rule = Callable[[Words, Positions], str]
 
 def rule_for(dtype: DType, to: DType) -> Rule | None:
     """How a word of a target dtype is made, or None where there is no way by words."""
-    if dtype.bits > 8 or dtype.kind in (Kind.BOOL, Kind.SCALE):
+    if dtype.kind is Kind.SCALE:
+        return _from_scale if to.name == "bf16" else None
+    if dtype.bits > 8 or dtype.kind is Kind.BOOL:
         return None
     if to.name in ("f16", "bf16"):
         if dtype.is_integer:
@@ -157,6 +159,14 @@ def _from_float(dtype: DType, to: DType) -> Rule:
         return _filled(words, text, result, special << place, to)
 
     return rule
+
+
+def _from_scale(words: Words, at: Positions) -> str:
+    """e8m0 to bf16: the exponent alone; codes 0 and 255 (2^-127 and NaN) get the next bit too."""
+    name = words.out.name("c")
+    words.out.line(f"const unsigned {name} = {words.field(pieces(at, 16), 7, 16)};")
+    other = f"(({name} + 0x00800080u) & 0x7f007f00u)"  # 0 for these two
+    return f"{name} | ((0x80008000u - {other}) & 0x80008000u) >> 9"
 
 
 def first_special(dtype: DType) -> int | None:

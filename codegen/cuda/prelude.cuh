@@ -46,6 +46,9 @@ DEVICE double dmax_nan(double a, double b) { return a != a ? a : b != b ? b : a 
 // Into -most to most; NaN stays.
 DEVICE float clampf(float x, float most) { return x != x ? x : fminf(fmaxf(x, -most), most); }
 
+// To a power of two of e8m0: 0 gives the least, what is past `most` gives that.
+DEVICE float clamp_scale(float x, float most) { return x == 0.0f ? __uint_as_float(0x400000u) : clampf(x, most); }
+
 template <class T> DEVICE T imin(T a, T b) { return a < b ? a : b; }
 
 template <class T> DEVICE T imax(T a, T b) { return a > b ? a : b; }
