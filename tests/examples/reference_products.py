@@ -62,6 +62,28 @@ def gemm_quantized_zeros(rng: Rng, d: Dims, dtype: str, weight: str) -> Problem:
     return Problem(args, {"c": expected})
 
 
+def gemm_mx(rng: Rng, d: Dims, dtype: str, weight: str = "f4e2m1", **_: str) -> Problem:
+    a = normal(rng, (d["M"], d["K"]), dtype)
+    w, value = codes(rng, (d["K"], d["N"]), weight)
+    most = int(np.ceil(np.log2(max(np.abs(value).max(initial=0), 1))))
+    s = (127 - most - rng.integers(0, 4, (d["K"] // 32, d["N"]))).astype(np.uint8)
+    b = value * np.repeat(np.exp2(s.astype(np.float64) - 127), 32, 0)
+    expected = (exact(a) @ exact(b.astype(NUMPY[dtype]))).rounded(dtype)
+    return Problem({"a": a, "w": w, "s": s, "c": blank((d["M"], d["N"]), dtype)}, {"c": expected})
+
+
+def gemm_nvfp4(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
+    a = normal(rng, (d["M"], d["K"]), dtype)
+    w, value = codes(rng, (d["K"], d["N"]), "f4e2m1")
+    s, scale = codes(rng, (d["K"] // 16, d["N"]), "f8e4m3")
+    t = float(np.float32(rng.uniform(0.5, 1.0) / 448 / 6))
+    b = value * np.repeat(scale, 16, 0)
+    assert (b == b.astype(NUMPY[dtype])).all()
+    expected = ((exact(a) @ exact(b)) * exact(np.float64(t))).rounded(dtype)
+    args = {"a": a, "w": w, "s": s, "t": t, "c": blank((d["M"], d["N"]), dtype)}
+    return Problem(args, {"c": expected})
+
+
 def scales(rng: Rng, shape: tuple[int, ...], dtype: str, weights: Array) -> Array:
     """Scales that bring weights to about 1, so that no product overflows f16."""
     return (rng.uniform(0.5, 1.0, shape) / max(np.abs(weights).max(initial=0), 1)).astype(
