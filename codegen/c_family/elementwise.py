@@ -53,6 +53,10 @@ def unary(e: Emission, s: ins.Unary) -> None:
 
 def binary(e: Emission, s: ins.Binary) -> None:
     """out = op(x, y)."""
+    late = e.late.get(s.x)
+    if s.op == "sub" and late is not None and late.minus is not None:
+        late.minus(e, s, late)
+        return
     x, y = e.tile(s.x), e.tile(s.y)
     if s.op in _PAIRS and x.dtype.name in _PAIRED:
         tile = e.new(s.out, zero=False)
@@ -77,11 +81,11 @@ def fma(e: Emission, s: ins.Fma) -> None:
         return
     function = "fma" if x.dtype.bits == 64 else "fmaf"
     with e.out.loop("i", tile.count):
-        args = [t.read("i") for t in (x, y, z)]
-        text = f"{function}({', '.join(args)})"
+        read = [t.read("i") for t in (x, y, z)]
+        text = f"{function}({', '.join(read)})"
         if not x.dtype.is_float:
-            product = scalars.binary("mul", args[0], args[1], x.dtype)
-            text = scalars.binary("add", product, args[2], x.dtype)
+            product = scalars.binary("mul", read[0], read[1], x.dtype)
+            text = scalars.binary("add", product, read[2], x.dtype)
         e.out.line(tile.write("i", text))
 
 

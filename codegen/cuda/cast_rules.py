@@ -29,6 +29,9 @@ from dslc.compiler.dtypes.formats import magnitudes
 # The C of a word of results from the bits of its elements [lanes, bits].
 Rule = Callable[[Words, Positions], str]
 
+# The same of numbers that are too great, and by how much.
+Biased = Callable[[Words, Positions], tuple[str, float]]
+
 
 def rule_for(dtype: DType, to: DType) -> Rule | None:
     """How a word of a target dtype is made, or None where there is no way by words."""
@@ -60,18 +63,33 @@ def fits(dtype: DType, to: DType) -> bool:
 
 
 def _from_integer(dtype: DType, to: DType) -> Rule:
-    bits, signed = dtype.bits, dtype.kind is Kind.INT
-    if bits > to.mantissa:
+    biased = biased_rule(dtype, to)
+    if biased is None:
         return _in_two_fields(dtype, to)
 
     def rule(words: Words, at: Positions) -> str:
+        text, offset = biased(words, at)
+        return f"sub_{to.name}x2({text}, {pair(offset, to)})"
+
+    return rule
+
+
+def biased_rule(dtype: DType, to: DType) -> Biased | None:
+    """Words of integers that are too great by a number of 2^B to 2^(Y+1) that is given with them.
+
+    None where a code has more bits than the mantissa.
+    """
+    bits, signed = dtype.bits, dtype.kind is Kind.INT
+    if not dtype.is_integer or bits > 8 or to.name not in ("f16", "bf16") or bits > to.mantissa:
+        return None
+
+    def rule(words: Words, at: Positions) -> tuple[str, float]:
         if bits == 8 and _in_bytes(at):
-            return _by_bytes(words, at, to, signed)
+            return _by_bytes(words, at, to, signed), 2.0**to.mantissa + 128 * signed
         found = pieces(at, 16)
         place = words.place(found, range(to.mantissa - bits + 1))
         text = _with_power(words, found, place, to, bits if signed else 0)
-        power = 2.0 ** (to.mantissa - place)
-        return f"sub_{to.name}x2({text}, {pair(power + (2 ** (bits - 1) if signed else 0), to)})"
+        return text, 2.0 ** (to.mantissa - place) + (2 ** (bits - 1) if signed else 0)
 
     return rule
 
@@ -95,8 +113,7 @@ def _by_bytes(words: Words, at: Positions, to: DType, signed: bool) -> str:
     power = 2.0**to.mantissa
     high = hexadecimal((number(power, to) >> 8) * 0x01010101)
     first, second = (int(b) % 32 // 8 for b in at[:, 0])
-    picked = f"bytes({word}, {high}, 0x4{second}4{first}u)"
-    return f"sub_{to.name}x2({picked}, {pair(power + 128 * signed, to)})"
+    return f"bytes({word}, {high}, 0x4{second}4{first}u)"
 
 
 def _in_two_fields(dtype: DType, to: DType) -> Rule:
