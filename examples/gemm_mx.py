@@ -19,7 +19,7 @@ T = bf16
 W = f4e2m1
 
 
-@dslc.kernel(G=32, BM=[16, 64, 128], BN=[128, 64, 256], BK=[128, 64, 32])
+@dslc.kernel(G=32, BM=[16, 8, 64, 128], BN=[128, 64, 256], BK=[128, 64, 32, 256, 512])
 def gemm_mx(a: T[M, K], w: W[K, N], s: e8m0[K // G, N], c: out[T[M, N]]):
     """c = a @ (w * s)."""
     require(K % G == 0)

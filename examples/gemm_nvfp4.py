@@ -16,7 +16,7 @@ from dslc.quantize import dequantize, quantize_nvfp4
 T = f16
 
 
-@dslc.kernel(G=16, BM=[16, 64, 128], BN=[128, 64, 256], BK=[128, 64, 32])
+@dslc.kernel(G=16, BM=[16, 8, 64, 128], BN=[128, 64, 256], BK=[128, 64, 32, 256, 512])
 def gemm_nvfp4(a: T[M, K], w: f4e2m1[K, N], s: f8e4m3[K // G, N], t: f32, c: out[T[M, N]]):
     """c = a @ (w * s) * t."""
     require(K % G == 0)
