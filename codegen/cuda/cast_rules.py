@@ -24,7 +24,7 @@ from dslc.codegen.c_family.bits import Positions
 from dslc.codegen.cuda.byte_rules import byte_cast
 from dslc.codegen.cuda.extraction import Piece, Words, hexadecimal, pieces
 from dslc.compiler.dtypes import DType, Kind, limits
-from dslc.compiler.dtypes.formats import magnitudes
+from dslc.compiler.dtypes.formats import has_infinity, magnitudes
 
 # The C of a word of results from the bits of its elements [lanes, bits].
 Rule = Callable[[Words, Positions], str]
@@ -173,7 +173,7 @@ def _from_float(dtype: DType, to: DType) -> Rule:
         result = f"mul_{to.name}x2({text}, {pair(factor, to)})"
         if special is None:
             return result
-        return _filled(words, text, result, special << place, to)
+        return _filled(words, at, result, special, dtype, to)
 
     return rule
 
@@ -192,16 +192,23 @@ def first_special(dtype: DType) -> int | None:
     return None if count == 1 << (dtype.bits - 1) else count
 
 
-def _filled(words: Words, text: str, result: str, first: int, to: DType) -> str:
-    """The result, with its exponent full of ones where the code's magnitude is at least `first`."""
-    carry = words.out.name("c")
-    threshold = hexadecimal((0x8000 - first) * 0x10001)
-    # No half's sum reaches the next half: both summands are below 0x8000.
-    words.out.line(
-        f"const unsigned {carry} = ((({text}) & 0x7fff7fffu) + {threshold}) & 0x80008000u;"
-    )
-    # 0x8000 - 0x0400 is f16's exponent, 0x8000 - 0x0080 that of bf16.
-    return f"{result} | ({carry} - ({carry} >> {to.exponent}))"
+def _filled(words: Words, at: Positions, result: str, first: int, dtype: DType, to: DType) -> str:
+    """The result, its exponent full of ones where the code's magnitude is at least `first`.
+
+    Of 8-bit codes in a word, four are compared at once: the sum reaches bit 7 of their bytes, which is
+    then copied to all bits of the halves. Of NaN alone all bits may be ones.
+    """
+    number_of = int(at[0, 0]) // 32
+    assert _in_bytes(at), "floats with infinities or NaN have 8 bits and lie in words"
+    source, reach = words.names[number_of], hexadecimal((0x80 - first) * 0x01010101)
+    text = f"({source} & 0x7f7f7f7fu) + {reach}"
+    carry = words.once(("special", number_of), "c", lambda: text)
+    low, high = (8 | int(b) % 32 // 8 for b in at[:, 0])
+    spread = f"signs({carry}, 0x{high:x}{high:x}{low:x}{low:x}u)"
+    if has_infinity(dtype):
+        ones = ((1 << to.exponent) - 1) << to.mantissa
+        spread = f"({spread} & {hexadecimal(ones * 0x10001)})"
+    return f"{result} | {spread}"
 
 
 # Constants

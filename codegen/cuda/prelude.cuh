@@ -241,6 +241,11 @@ DEVICE unsigned join_bytes(unsigned a, unsigned b, unsigned c, unsigned d) {
   return bytes(bytes(a, b, 0x0040u), bytes(c, d, 0x0040u), 0x5410u);
 }
 
+// Bytes that are the highest bit of the picked ones all over.
+DEVICE unsigned signs(unsigned x, unsigned pick) {
+  unsigned d; asm("prmt.b32 %0, %1, %2, %3;" : "=r"(d) : "r"(x), "r"(0u), "r"(pick)); return d;
+}
+
 // Two floats of f8e4m3 in the low bytes of a word.
 DEVICE unsigned f16x2_of_f8e4m3x2(unsigned x) {
 #if __CUDA_ARCH__ >= 890
