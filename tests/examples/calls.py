@@ -67,6 +67,11 @@ TABLE: dict[str, Calls] = {
         {"BN": 64, "BK": 32},
         sizes("M N K", (16, 64, 256), (21, 100, 128), (1, 1, 128)),
     ),
+    "gemm_quantized_sums": (
+        "gemm_quantized",
+        ({"T": "f16"}, {"W": "u2"}, {"W": "f8e4m3"}, {"G": "32", "T": "bf16", "W": "i5"}),
+        {"BN": 64, "BK": 256}, sizes("M N K", (16, 64, 512), (21, 100, 384), (1, 1, 128)),
+    ),
     "gemm_quantized_zeros": (
         "gemm_quantized", ({"G": "32"}, {"G": "16"}, {"G": "32", "T": "bf16", "W": "u3"}), {"BN": 64},
         sizes("M N K", (16, 64, 128), (21, 100, 160), (1, 1, 32)),

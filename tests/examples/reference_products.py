@@ -50,6 +50,18 @@ def gemm_quantized(rng: Rng, d: Dims, dtype: str, weight: str) -> Problem:
     return Problem(args, {"c": expected})
 
 
+def gemm_quantized_sums(rng: Rng, d: Dims, dtype: str, weight: str) -> Problem:
+    a = normal(rng, (d["M"], d["K"]), dtype)
+    w, value = codes(rng, (d["K"], d["N"]), weight)
+    s = scales(rng, (d["K"] // d["G"], d["N"]), dtype, value)
+    # One rounding more for each group's sum, when it is scaled.
+    product = exact(a) @ exact(value * np.repeat(s.astype(np.float64), d["G"], 0))
+    most = np.abs(a.astype(np.float64)) @ np.abs(value * np.repeat(s.astype(np.float64), d["G"], 0))
+    expected = Near(product.value, product.error + 2 * U32 * most).rounded(dtype)
+    args = {"a": a, "w": w, "s": s, "c": blank((d["M"], d["N"]), dtype)}
+    return Problem(args, {"c": expected})
+
+
 def gemm_quantized_zeros(rng: Rng, d: Dims, dtype: str, weight: str) -> Problem:
     a = normal(rng, (d["M"], d["K"]), dtype)
     w, value = codes(rng, (d["K"], d["N"]), weight)
