@@ -167,8 +167,10 @@ DEVICE unsigned encode_f8e3m4(float f) {
   return sign | (f != f ? 0x78u : !(fabsf(f) < 15.75f) ? 0x70u : min(code, 0x6fu));
 }
 
+// The exponent alone; codes 0 and 255 (2^-127 and NaN) get the next bit too.
 DEVICE float decode_e8m0(unsigned v) {
-  return v == 255u ? __uint_as_float(0x7fc00000u) : v ? __uint_as_float(v << 23) : __uint_as_float(0x400000u);
+  const unsigned x = v << 23, other = (x + 0x800000u) & 0x7f000000u;
+  return __uint_as_float(x | ((0x80000000u - other) >> 31) << 22);
 }
 
 // Ties go up, as does all between the least two scales; what has no scale is NaN.
