@@ -164,11 +164,14 @@ class ByteForm(enum.Enum):
 
 
 def byte_form(dtype: DType, to: DType) -> ByteForm | None:
-    """The 8-bit float whose fields can hold those of a small one, and its infinities and NaN."""
+    """The 8-bit float whose fields can hold those of a small one, and its infinities and NaN.
+
+    To bf16 only the two 8-bit floats themselves go so, which become f16 first.
+    """
+    if to.name in ("f16", "bf16") and dtype.name in ("f8e4m3", "f8e5m2"):
+        return ByteForm(dtype.name)
     if dtype.kind is not Kind.FLOAT or dtype.bits > 8 or to.name != "f16":
         return None
-    if dtype.name in ("f8e4m3", "f8e5m2"):
-        return ByteForm(dtype.name)
     if dtype.mantissa <= 2 and (dtype.exponent < 5 or dtype.name == "f6e5m0"):
         return ByteForm.E5M2
     return ByteForm.E4M3 if dtype.mantissa == 3 and dtype.exponent < 4 else None

@@ -1,4 +1,4 @@
-"""Casts of small floats to f16 four at a time, through bytes that are floats of 8 bits themselves.
+"""Casts of small floats to 16 bits four at a time, through bytes that are floats of 8 bits themselves.
 
 The four bytes of a word get the codes' fields where f8e5m2 or f8e4m3 has its own: sign at bit 7, the
 mantissa's highest bit below the exponent. That takes half the masks and shifts that two halves take.
@@ -7,7 +7,8 @@ From there each pair of results is one instruction:
 - a float of at most 2 bits of mantissa is a byte of f8e5m2, which is the upper byte of an f16 (PRMT);
 - one of 3 bits is a byte of f8e4m3, which machines that multiply such floats convert two at a time.
 
-What the narrower exponent lacks is a power of two. Storage in four lanes has codes so
+What the narrower exponent lacks is a power of two. The two 8-bit floats reach bf16 by way of f16, which
+has their infinities and NaN. Storage in four lanes has codes so
 (`dslc.compiler.lowbit`).
 """
 
@@ -27,6 +28,7 @@ class ByteCast:
     """How a small float becomes f16 through bytes; results are to be multiplied by `factor`."""
 
     form: ByteForm
+    to: DType
     mantissa: int
     whole: bool  # the codes are bytes of the form already
     factor: float
@@ -39,10 +41,10 @@ class ByteCast:
         four = at[0] - 8 * first + 8 * np.arange(4)[:, None]
         source = words.once(four.tobytes(), "b", lambda: self._bytes(words, four))
         if self.form is ByteForm.E5M2:
-            return f"bytes({source}, 0u, 0x{first + 1}4{first}4u)"
-        return (
-            f"f16x2_of_f8e4m3x2({source})" if first == 0 else f"f16x2_of_f8e4m3x2({source} >> 16)"
-        )
+            text = f"bytes({source}, 0u, 0x{first + 1}4{first}4u)"
+        else:
+            text = f"f16x2_of_f8e4m3x2({source}{' >> 16' if first else ''})"
+        return text if self.to.name == "f16" else f"bf16x2_of_f16x2({text})"
 
     def _bytes(self, words: Words, four: Positions) -> str:
         """Four codes as bytes of the form."""
@@ -59,7 +61,7 @@ def byte_cast(dtype: DType, to: DType) -> ByteCast | None:
     if form is None:
         return None
     factor = 2.0 ** (form.bias - ((1 << (dtype.exponent - 1)) - 1))
-    return ByteCast(form, dtype.mantissa, dtype.bits == 8 and factor == 1, factor)
+    return ByteCast(form, to, dtype.mantissa, dtype.bits == 8 and factor == 1, factor)
 
 
 def first_lane(at: Positions) -> int | None:

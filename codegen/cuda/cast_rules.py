@@ -5,7 +5,7 @@ To a 16-bit float, whose mantissa has Y bits (10 in f16, 7 in bf16):
 - an integer code c of B <= Y bits becomes the mantissa of a power of two, 2^(Y-t) + c with c at bit t
   (wherever it lies already, if that is low enough), and one subtraction leaves c: exact, since all
   three are on the grid. The sign bit of two's complement is inverted on the way, which adds 2^(B-1).
-- a wider integer (8 bits to bf16) is two such fields, joined by one FMA;
+- a wider integer (8 bits to bf16) becomes f16 first;
 - a float's exponent and mantissa are moved to the place of the result's, its sign to the top, and a
   multiplication by a power of two mends the bias: exact, subnormals included. Codes of infinity and
   NaN have their exponent filled with ones.
@@ -23,7 +23,7 @@ import numpy as np
 from dslc.codegen.c_family.bits import Positions
 from dslc.codegen.cuda.byte_rules import byte_cast
 from dslc.codegen.cuda.extraction import Piece, Words, hexadecimal, pieces
-from dslc.compiler.dtypes import DType, Kind, limits
+from dslc.compiler.dtypes import F16, DType, Kind, limits
 from dslc.compiler.dtypes.formats import has_infinity, magnitudes
 
 # The C of a word of results from the bits of its elements [lanes, bits].
@@ -65,7 +65,8 @@ def fits(dtype: DType, to: DType) -> bool:
 def _from_integer(dtype: DType, to: DType) -> Rule:
     biased = biased_rule(dtype, to)
     if biased is None:
-        return _in_two_fields(dtype, to)
+        through = _from_integer(dtype, F16)
+        return lambda words, at: f"bf16x2_of_f16x2({through(words, at)})"
 
     def rule(words: Words, at: Positions) -> str:
         text, offset = biased(words, at)
@@ -114,24 +115,6 @@ def _by_bytes(words: Words, at: Positions, to: DType, signed: bool) -> str:
     high = hexadecimal((number(power, to) >> 8) * 0x01010101)
     first, second = (int(b) % 32 // 8 for b in at[:, 0])
     return f"bytes({word}, {high}, 0x4{second}4{first}u)"
-
-
-def _in_two_fields(dtype: DType, to: DType) -> Rule:
-    """low + 16 high, the parts as above: (P + high) * 16 - (16 P + P' [+ 128]), then + (P' + low)."""
-    signed = dtype.kind is Kind.INT
-
-    def rule(words: Words, at: Positions) -> str:
-        lower, upper = pieces(at[:, :4], 16), pieces(at[:, 4:], 16)
-        choices = range(to.mantissa - 4 + 1)
-        below = words.place(lower, choices)
-        low = _with_power(words, lower, below, to, 0)
-        above = words.place(upper, choices)
-        high = _with_power(words, upper, above, to, 4 if signed else 0)
-        offset = 16 * 2.0 ** (to.mantissa - above) + 2.0 ** (to.mantissa - below) + 128 * signed
-        scaled = f"fma_{to.name}x2({high}, {pair(16.0, to)}, {pair(-offset, to)})"
-        return f"add_{to.name}x2({scaled}, {low})"
-
-    return rule
 
 
 def _to_bytes(dtype: DType) -> Rule:

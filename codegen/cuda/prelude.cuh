@@ -259,6 +259,9 @@ DEVICE unsigned f16x2_of_f8e4m3x2(unsigned x) {
 #endif
 }
 
+// Numbers that both have.
+DEVICE unsigned bf16x2_of_f16x2(unsigned x) { return pack_bf16(decode_f16(x & 0xffffu), decode_f16(x >> 16)); }
+
 // Memory: vectors of 1 to 16 bytes.
 DEVICE unsigned load_global_1(const void* p) { return *(const unsigned char*)p; }
 

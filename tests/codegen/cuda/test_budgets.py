@@ -56,6 +56,19 @@ def test_a_weight_costs_no_more(casts: ModuleType, weights: str) -> None:
     assert loop.count("HMMA") > 0
 
 
+@pytest.mark.parametrize(
+    ("weights", "reached"),
+    [
+        ("u4", 1.60), ("i8", 3.87), ("u8", 3.55), ("f4e2m1", 2.59), ("f6e3m2", 2.97), ("f8e4m3", 2.85),
+        ("f8e5m2", 2.60),
+    ],
+)  # fmt: skip
+def test_a_weight_costs_no_more_in_bf16(casts: ModuleType, weights: str, reached: float) -> None:
+    loop, each = casts.main_loop(weights, "bf16")
+    assert each <= SLACK * reached <= casts.BUDGET[int(weights[1])]
+    assert not loop.spills()
+
+
 @pytest.mark.parametrize("weights", ["u1", "u2", "u4", "u8", "f6e3m2", "f8e5m2", "f8e4m3"])
 def test_a_weight_costs_no_more_on_ampere(casts: ModuleType, weights: str) -> None:
     loop, each = casts.main_loop(weights, architecture="sm_80")
