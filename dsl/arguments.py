@@ -78,12 +78,12 @@ def tensor(parameter: Parameter, value: object) -> Array:
     name, written = parameter.name, parameter.is_written
     if parameter.may_be_packed:
         array = import_array(value, param=name, writable=written)
-        if parameter.dtype.is_low_bit or _is_packed(parameter, array):
+        if parameter.dtype.is_low_bit or is_packed(parameter, array):
             return array
     return as_array(value, parameter.dtype.name, param=name, writable=written)
 
 
-def _is_packed(parameter: Parameter, array: Argument) -> bool:
+def is_packed(parameter: Parameter, array: Argument) -> bool:
     """Whether an array is bytes in tiles."""
     if not (is_tensor(array) and parameter.may_be_packed and str(array.dtype) == "uint8"):
         return False
@@ -109,7 +109,7 @@ def plain_on_device(
 
 def _check_rank(parameter: Parameter, array: Argument) -> None:
     assert is_tensor(array)
-    if array.ndim == parameter.rank or _is_packed(parameter, array):
+    if array.ndim == parameter.rank or is_packed(parameter, array):
         return
     raise error(
         "DSL0751",
@@ -220,3 +220,8 @@ def known_dims(parameters: Sequence[Parameter], ready: Mapping[str, Argument]) -
         elif isinstance(value, int):
             known.setdefault(parameter.name, value)
     return known
+
+
+def element_bytes(parameter: Parameter) -> int:
+    """The bytes of an element as an argument holds it; of low-bit codes, packed or not, 1."""
+    return max(1, parameter.dtype.bits // 8)

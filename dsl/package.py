@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,7 @@ from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.compiler.fingerprint import digest
 from dslc.compiler.manifest import plain_choice
+from dslc.facts import Alignments
 from dslc.kernels import Kernel, Sizes
 from dslc.library import Library
 from dslc.machines import Machine, find_machine
@@ -51,35 +52,42 @@ class PackagedOrigin:
         fixed: Mapping[str, int],
         config: Mapping[str, object],
         sizes: Sizes,
+        alignments: Alignments = (),
+        *,
         plain: frozenset[str] = frozenset(),
+        at_call: bool = False,
     ) -> Specialization:
         """The first saved one that fits the known dims and choices; DSL0747 where none does.
 
-        One that takes plain bytes as they are goes before one that wants them packed, which can say so.
+        Where none fits the tensors' alignments or takes plain bytes as they are, the launch of the one
+        that it gives will say so.
         """
-        fitting = list(self._fitting(fixed, config, sizes))
+        fitting = [m for m in self._made if self._fits(m, fixed, config, sizes)]
+        if not fitting:
+            raise error(
+                "DSL0747",
+                f"no {self.signature.name} of the package was compiled for this call",
+                hint=f"it has {', '.join(map(_choices, self._made)) or 'none'}",
+            )
         for made in fitting:
-            if not any(p.name in plain and p.packed for p in made.artifact.signature.params):
+            aligned = all(made.alignments.get(name, n + 1) <= n for name, n in alignments)
+            packs = any(p.name in plain and p.packed for p in made.artifact.signature.params)
+            if aligned and not packs:
                 return made
-        if fitting:
-            return fitting[0]
-        raise error(
-            "DSL0747",
-            f"no {self.signature.name} of the package was compiled for this call",
-            hint=f"it has {', '.join(map(_choices, self._made)) or 'none'}",
-        )
+        return fitting[0]
 
-    def _fitting(
-        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
-    ) -> Iterator[Specialization]:
-        for made in self._made:
-            chosen = all(made.config[n] == plain_choice(v) for n, v in config.items())
-            if (
-                chosen
-                and all(fixed.get(d, sizes(d)) in (None, v) for d, v in made.fixed.items())
-                and _may_run(made, lambda dim: fixed.get(dim, sizes(dim)))
-            ):
-                yield made
+    def _fits(
+        self,
+        made: Specialization,
+        fixed: Mapping[str, int],
+        config: Mapping[str, object],
+        sizes: Sizes,
+    ) -> bool:
+        if not all(made.config[n] == plain_choice(v) for n, v in config.items()):
+            return False
+        if not all(fixed.get(d, sizes(d)) in (None, v) for d, v in made.fixed.items()):
+            return False
+        return _may_run(made, lambda dim: fixed.get(dim, sizes(dim)))
 
 
 def _may_run(made: Specialization, size: Sizes) -> bool:
@@ -94,7 +102,8 @@ def _may_run(made: Specialization, size: Sizes) -> bool:
 
 
 def _choices(made: Specialization) -> str:
-    return f"({', '.join(f'{n}={v}' for n, v in {**made.fixed, **made.config}.items())})"
+    chosen = [f"{n}={v}" for n, v in {**made.fixed, **made.config}.items()]
+    return f"({', '.join([*chosen, *(f'{n} unaligned' for n in made.alignments)])})"
 
 
 def save(path: Path, name: str, specializations: Iterable[Specialization]) -> None:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.building import BuildOptions, build
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
-from dslc.compiler.passes.weights import with_codes
-from dslc.facts import Facts, divisor_facts, with_facts
+from dslc.facts import Alignments, Facts, divisor_facts, with_facts
 from dslc.machines import find_machine
 from dslc.signature import Parameter, Signature, as_dim
 
@@ -36,7 +35,7 @@ class TemplateOrigin:
         self._template = template
         self._options = options
         self._tile = tile
-        self.machine = find_machine(options.target)
+        self.machine = find_machine(options.target, options.code)
         define = template.define
         self._defaults = {n: define.get(n, c[0]) for n, c in template.tunes.items()}
         self._fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
@@ -53,32 +52,42 @@ class TemplateOrigin:
         fixed: Mapping[str, int],
         config: Mapping[str, object],
         sizes: Sizes,
+        alignments: Alignments = (),
+        *,
         plain: frozenset[str] = frozenset(),
+        at_call: bool = False,
     ) -> Specialization:
         """The one for these dims and choices, from memory where it was made before."""
         dims = {**self._fixed, **fixed}
         choices = {**self._defaults, **config}
         self._fix(dims, self._static, sizes)
-        found = self._made.get(_key(dims, choices, self._facts(dims, sizes), plain))
-        return found if found is not None else self._make(dims, choices, sizes, plain)
+        found = self._made.get(_key(dims, choices, self._facts(dims, sizes, alignments, plain)))
+        if found is not None:
+            return found
+        return self._make(dims, choices, sizes, alignments, plain, at_call)
 
     def _make(
         self,
         dims: dict[str, int],
         choices: dict[str, object],
         sizes: Sizes,
+        alignments: Alignments,
         plain: frozenset[str],
+        at_call: bool,
     ) -> Specialization:
         with self._lock:
             program = None
             while program is None:
-                facts = self._facts(dims, sizes)
-                key = _key(dims, choices, facts, plain)
+                facts = self._facts(dims, sizes, alignments, plain)
+                key = _key(dims, choices, facts)
                 if key in self._made:
                     return self._made[key]
                 program = self._elaborate(dims, choices, sizes)
-            program = with_facts(with_codes(program, plain), facts)
-            made = build(program, choices, self.signature, self.machine, self._options, self._tile)
+            program = with_facts(program, facts, self.machine.target)
+            made = build(
+                program, choices, self.signature, self.machine, self._options, self._tile,
+                at_call=at_call,
+            )  # fmt: skip
             if len(self._made) >= _MOST_SPECIALIZATIONS:
                 del self._made[next(iter(self._made))]
             self._made[key] = made
@@ -96,10 +105,16 @@ class TemplateOrigin:
                 raise self._unfixed(needs) from None
             return None
 
-    def _facts(self, dims: Mapping[str, int], sizes: Sizes) -> Facts:
-        """What may be relied on of the dims that stay free."""
+    def _facts(
+        self,
+        dims: Mapping[str, int],
+        sizes: Sizes,
+        alignments: Alignments,
+        plain: frozenset[str],
+    ) -> Facts:
+        """What may be relied on of free dims, of where tensors begin and how they come."""
         free = [d for d in self.signature.dims if d not in dims]
-        return divisor_facts(self.machine.target, free, sizes)
+        return Facts(divisor_facts(self.machine.target, free, sizes), alignments, plain)
 
     def _fix(self, dims: dict[str, int], names: Sequence[str], sizes: Sizes) -> bool:
         """Fix dims by the arguments' shapes; whether any was."""
@@ -120,9 +135,9 @@ class TemplateOrigin:
 
 
 def _key(
-    dims: Mapping[str, int], choices: Mapping[str, object], facts: Facts, plain: frozenset[str]
+    dims: Mapping[str, int], choices: Mapping[str, object], facts: Facts
 ) -> tuple[object, ...]:
-    return (*sorted(dims.items()), *sorted(choices.items()), *facts, plain)
+    return (*sorted(dims.items()), *sorted(choices.items()), facts)
 
 
 def _signature(template: Template) -> Signature:
