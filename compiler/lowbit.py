@@ -19,12 +19,14 @@ between register layouts, which generators carry out on paper.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
 from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.layout import Layout, Mode, local, reshape, spatial
 from dslc.compiler.layout.mode import Modes, replicated, size_of, split_modes
 
@@ -144,8 +146,50 @@ def storage_for(
     return PackedStorage(bits, signed, tuple(tile), shaped, lanes)
 
 
+class ByteForm(enum.Enum):
+    """A float of 8 bits that f16 is made of in one instruction for two."""
+
+    E5M2 = "f8e5m2"  # the upper byte of an f16
+    E4M3 = "f8e4m3"  # what machines with products of such floats convert
+
+    @property
+    def mantissa(self) -> int:
+        """Its bits of mantissa."""
+        return 2 if self is ByteForm.E5M2 else 3
+
+    @property
+    def bias(self) -> int:
+        """Its exponent's bias."""
+        return 15 if self is ByteForm.E5M2 else 7
+
+
+def byte_form(dtype: DType, to: DType) -> ByteForm | None:
+    """The 8-bit float whose fields can hold those of a small one, and its infinities and NaN.
+
+    To bf16 only the two 8-bit floats themselves go so, which become f16 first.
+    """
+    if to.name in ("f16", "bf16") and dtype.name in ("f8e4m3", "f8e5m2"):
+        return ByteForm(dtype.name)
+    if dtype.kind is not Kind.FLOAT or dtype.bits > 8 or to.name != "f16":
+        return None
+    if dtype.mantissa <= 2 and (dtype.exponent < 5 or dtype.name == "f6e5m0"):
+        return ByteForm.E5M2
+    return ByteForm.E4M3 if dtype.mantissa == 3 and dtype.exponent < 4 else None
+
+
+def lanes_for(dtype: DType, to: DType, *, f8: bool) -> int:
+    """In how many lanes codes are stored that are cast: those of results, or bytes on the way there.
+
+    `f8` says that the machine converts f8e4m3.
+    """
+    form = byte_form(dtype, to)
+    if form is ByteForm.E5M2 or (form is ByteForm.E4M3 and f8):
+        return 4
+    return 32 // to.bits if to.bits in (8, 16) else 1
+
+
 # For codes of these widths, at how many places in the low 11 bits of a half storage in lanes has them.
-CLASSES = {1: 4, 2: 2, 4: 2}
+CLASSES = {1: 4, 2: 4, 4: 2}
 _FRAGMENT = 4  # registers of a lane in the larger operand of a matrix instruction
 
 

@@ -72,19 +72,44 @@ def tensor(parameter: Parameter, value: object) -> Array:
     """The argument of a tensor parameter as an array in its storage dtype, without a copy.
 
     That of a low-bit parameter is codes or bytes, and stays as it is: its specialisation knows the
-    storage. DSL076x for what is no array of the dtype, on a device, or read-only though it is written.
+    storage. So do the packed bytes of 8-bit weights, which have an axis more than these. DSL076x for
+    what is no array of the dtype, on a device, or read-only though it is written.
     """
     name, written = parameter.name, parameter.is_written
-    if parameter.dtype.is_low_bit:
+    if parameter.may_be_packed:
         array = import_array(value, param=name, writable=written)
-    else:
-        array = as_array(value, parameter.dtype.name, param=name, writable=written)
-    return array
+        if parameter.dtype.is_low_bit or is_packed(parameter, array):
+            return array
+    return as_array(value, parameter.dtype.name, param=name, writable=written)
+
+
+def is_packed(parameter: Parameter, array: Argument) -> bool:
+    """Whether an array is bytes in tiles."""
+    if not (is_tensor(array) and parameter.may_be_packed and str(array.dtype) == "uint8"):
+        return False
+    return parameter.dtype.is_low_bit or array.ndim == parameter.rank + 1
+
+
+def plain_on_device(
+    parameters: Sequence[Parameter], ready: Mapping[str, Argument]
+) -> frozenset[str]:
+    """The 8-bit parameters whose elements lie on a device one after another, as any library has them.
+
+    They cannot be packed at the call: the kernel is to read them as they are.
+    """
+    return frozenset(
+        p.name
+        for p in parameters
+        if p.is_bytes
+        and is_tensor(found := ready[p.name])
+        and not isinstance(found, np.ndarray)
+        and found.ndim == p.rank
+    )
 
 
 def _check_rank(parameter: Parameter, array: Argument) -> None:
     assert is_tensor(array)
-    if array.ndim == parameter.rank or (parameter.dtype.is_low_bit and str(array.dtype) == "uint8"):
+    if array.ndim == parameter.rank or is_packed(parameter, array):
         return
     raise error(
         "DSL0751",

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dslc.arguments import Argument, prepare
+from dslc.arguments import Argument, is_packed, prepare
 from dslc.compiler.artifact import Artifact, Hashes, Param
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
@@ -100,8 +100,9 @@ class CudaMachine:
 
         def find(parameter: Parameter, value: object) -> DeviceArray | None:
             found = device_array(value, parameter.name, stream)
-            if found is not None and not parameter.dtype.is_low_bit:  # before a kernel is compiled
-                check_element(found, _described(parameter))
+            if found is None or parameter.dtype.is_low_bit or is_packed(parameter, found):
+                return found
+            check_element(found, _described(parameter))  # before a kernel is compiled
             return found
 
         ready = prepare(parameters, arguments, find)

@@ -2,7 +2,8 @@
 
 A machine reads memory in wide words where rows begin at multiples of them. A call with N = 4096 gets a
 kernel that requires `N % 16 == 0`; one with N = 1000 gets another, which relies on nothing. A tensor
-that begins between such multiples, as a slice of another may, gets a kernel that knows.
+that begins between such multiples, as a slice of another may, gets a kernel that knows; so does one of
+bytes that a kernel would rather have packed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dslc.compiler.ir import Call, Kernel, Memory, Requirement, TileProgram
 from dslc.compiler.ir.expr import Binary, Const, Expr, Var, index
 from dslc.compiler.ir.rewrite import Rewriter
 from dslc.compiler.passes.alignment import divisor
+from dslc.compiler.passes.weights import with_codes
 from dslc.compiler.targets import Target
 
 Divisors = tuple[tuple[str, int], ...]
@@ -30,6 +32,7 @@ class Facts:
 
     divisors: Divisors = ()
     alignments: Alignments = ()
+    plain: frozenset[str] = frozenset()  # 8-bit tensors whose bytes come as an ordinary array
 
 
 def divisor_facts(
@@ -51,6 +54,7 @@ def with_facts(program: TileProgram, facts: Facts, target: Target) -> TileProgra
 
     The kernels of a program rely on what follows for theirs.
     """
+    program = with_codes(program, facts.plain)
     divisors, aligned = dict(facts.divisors), dict(facts.alignments)
     known = {dim: divisors[dim.name] for dim in program.dims if dim.name in divisors}
     added = (_multiple(dim, n) for dim, n in known.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from dslc.arguments import Array, dim_size, element_bytes
+from dslc.arguments import Array, dim_size, element_bytes, plain_on_device
 from dslc.runtime.buffers import import_array
 from dslc.short_calls import CallForms
 from dslc.signature import Parameter, Signature
@@ -33,12 +33,14 @@ class Origin(Protocol):
         sizes: Sizes,
         alignments: Alignments = (),
         *,
+        plain: frozenset[str] = frozenset(),
         at_call: bool = False,
     ) -> Specialization:
         """The one for these dims and choices; `sizes` gives dims that it needs beyond `fixed`.
 
-        `alignments` are the tensors that begin at multiples of fewer bytes than usual. `at_call` says
-        that a call waits for it: DSL0749 where it would have to be compiled then, and must not.
+        `alignments` are the tensors that begin at multiples of fewer bytes than usual, `plain` 8-bit
+        parameters whose bytes come as an ordinary array. `at_call` says that a call waits for it:
+        DSL0749 where it would have to be compiled then, and must not.
         """
 
     def tile(self) -> str:
@@ -122,18 +124,23 @@ class Kernel:
             return dim_size(signature.parameters, ready, dim)
 
         alignments = origin.machine.alignments(signature.parameters, ready)
-        made = origin.specialization({}, matched.config, size, alignments, at_call=True)
+        plain = plain_on_device(signature.parameters, ready)
+        made = origin.specialization(
+            {}, matched.config, size, alignments, plain=plain, at_call=True
+        )
         made.launch(ready, matched.dims)
         self._short.add(signature, args, kwargs, made.short_call(matched))
 
-    def specialize(self, **dims_and_tunes: object) -> Specialization:
+    def specialize(self, plain: Iterable[str] = (), /, **dims_and_tunes: object) -> Specialization:
         """The kernel compiled for these dims and choices: `lib.gemm.specialize(K=4096, BM=64)`.
 
-        DSL0230 names the dims that must be given.
+        `plain` names 8-bit weights that calls pass as ordinary arrays, not packed. DSL0230 names the
+        dims that must be given.
         """
         origin = self._origin
         config, dims = origin.signature.choices(dims_and_tunes)
-        return origin.specialization(dims, config, lambda dim: None)
+        names = frozenset(origin.signature.parameter(name).name for name in plain)
+        return origin.specialization(dims, config, lambda dim: None, plain=names)
 
     def specialize_for(
         self,
@@ -161,7 +168,7 @@ class Kernel:
         return self.specialize(**dims_and_tunes).source(stage)
 
     def pack(self, param: str, codes: object, **dims_and_tunes: object) -> Array:
-        """Codes of a low-bit parameter in the storage that the kernel loads.
+        """Codes of a parameter of at most 8 bits in the storage that the kernel loads.
 
         The storage follows from the tune choices: pack with those of the call.
         """

@@ -54,11 +54,13 @@ class PackagedOrigin:
         sizes: Sizes,
         alignments: Alignments = (),
         *,
+        plain: frozenset[str] = frozenset(),
         at_call: bool = False,
     ) -> Specialization:
         """The first saved one that fits the known dims and choices; DSL0747 where none does.
 
-        Where none fits the tensors' alignments, the launch of the one that it gives will say so.
+        Where none fits the tensors' alignments or takes plain bytes as they are, the launch of the one
+        that it gives will say so.
         """
         fitting = [m for m in self._made if self._fits(m, fixed, config, sizes)]
         if not fitting:
@@ -68,7 +70,9 @@ class PackagedOrigin:
                 hint=f"it has {', '.join(map(_choices, self._made)) or 'none'}",
             )
         for made in fitting:
-            if all(made.alignments.get(name, n + 1) <= n for name, n in alignments):
+            aligned = all(made.alignments.get(name, n + 1) <= n for name, n in alignments)
+            packs = any(p.name in plain and p.packed for p in made.artifact.signature.params)
+            if aligned and not packs:
                 return made
         return fitting[0]
 

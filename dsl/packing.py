@@ -1,4 +1,4 @@
-"""Low-bit parameters: from codes to the storage that a kernel loads, and back.
+"""Parameters of 8 bits and fewer: from codes to the storage that a kernel loads, and back.
 
 Codes are one element a byte: integers as their value, floats as their bit pattern. The artifact says
 how each parameter is stored: as packed bytes, or as the codes themselves.
@@ -6,10 +6,10 @@ how each parameter is stored: as packed bytes, or as the codes themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
-from dslc.arguments import Array
+from dslc.arguments import Argument, Array, is_tensor
 from dslc.compiler.artifact import Param
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import storage_dtype
@@ -21,7 +21,7 @@ from dslc.signature import Parameter
 
 def pack(parameter: Parameter, stored: Param, codes: object) -> Array:
     """Codes as the parameter is stored. DSL0746, and DSL078x for codes that do not fit."""
-    _check_low_bit(parameter)
+    _check_width(parameter)
     array = as_array(codes, parameter.dtype.name, param=parameter.name)
     if array.ndim != parameter.rank:
         text = f"codes of shape {array.shape} do not fit {parameter}"
@@ -58,9 +58,19 @@ def as_stored(
     return as_array(array, parameter.dtype.name, param=name, writable=parameter.is_written)
 
 
+def refuse_packed(parameters: Iterable[Parameter], ready: Mapping[str, Argument]) -> None:
+    """DSL0751 where bytes in tiles come for a parameter that the kernel reads as an array."""
+    for parameter in parameters:
+        array = ready[parameter.name]
+        if is_tensor(array) and array.ndim != parameter.rank:
+            text = f"argument {parameter.name} has shape {tuple(array.shape)}: {array.ndim} axes, "
+            text += f"expected {parameter.rank}: {parameter}"
+            raise error("DSL0751", text, hint="this kernel reads it as it is, unpacked")
+
+
 def unpack(parameter: Parameter, stored: Param, packed: object, dims: Mapping[str, int]) -> Array:
     """The codes of a stored parameter, whose shape follows from the dims."""
-    _check_low_bit(parameter)
+    _check_width(parameter)
     data = import_array(packed, param=parameter.name)
     if stored.packed is None:
         return data.view(storage_dtype(parameter.dtype))
@@ -96,7 +106,7 @@ def _wrong_shape(parameter: Parameter, array: Array, expected: str, code: str) -
     return error(code, text, hint="pass codes, one a byte, or what pack gives")
 
 
-def _check_low_bit(parameter: Parameter) -> None:
-    if parameter.dims is None or not parameter.dtype.is_low_bit:
-        hint = "tensors of dtypes below 8 bits have one"
+def _check_width(parameter: Parameter) -> None:
+    if parameter.dims is None or parameter.dtype.bits > 8:
+        hint = "tensors of dtypes of at most 8 bits have one"
         raise error("DSL0746", f"{parameter} has no packed storage", hint=hint)

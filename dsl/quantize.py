@@ -4,11 +4,14 @@ A group is `group` rows of one column, as in `s: f16[K // G, N]`. Integers with 
 quantised symmetrically: w ~ code * scale. Unsigned integers get a zero point of the weights' own type:
 w ~ (code - zero) * scale (Jacob et al., "Quantization and Training of Neural Networks for Efficient
 Integer-Arithmetic-Only Inference", CVPR 2018, section 2.1).
+
+`quantize_mx` gives the MX formats (OCP Microscaling Formats Specification 1.0: a scale e8m0 for 32
+rows), `quantize_nvfp4` 4-bit floats with scales of 8 bits for 16 rows and one of the whole tensor.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,7 +27,7 @@ class Quantized:
 
     Arrays follow the storage convention of a call: integers are their values, floats of 8 bits and
     fewer their bit patterns. `zero_points` has the shape of `scales` and the type of the codes; it is
-    None for symmetric types.
+    None for symmetric types. All is to be multiplied by `tensor_scale`, a number of f32.
     """
 
     dtype: DType
@@ -33,6 +36,7 @@ class Quantized:
     codes: Array
     scales: Array
     zero_points: Array | None
+    tensor_scale: float = 1.0
 
 
 def quantize(
@@ -69,6 +73,30 @@ def quantize(
     return Quantized(target, scale_type, group, codes, scales, points)
 
 
+def quantize_mx(weights: Array, dtype: DType | str = "f4e2m1") -> Quantized:
+    """Elements with a power of two for 32 rows of a column (MX): f4e2m1, f6e2m3, f6e3m2, f8e4m3, ...
+
+    The power is the least that clips nothing. Of `i8` the specification takes code / 64: its scales
+    are 2^6 times these. Errors as of `quantize`.
+    """
+    return quantize(weights, dtype, 32, "e8m0")
+
+
+def quantize_nvfp4(weights: Array, group: int = 16) -> Quantized:
+    """f4e2m1 with scales of f8e4m3 for `group` rows of a column and one of f32 for the tensor (NVFP4).
+
+    `tensor_scale` brings the greatest scale to the greatest number of f8e4m3; of zeros it is 1. Errors
+    as of `quantize`.
+    """
+    element, scale = _dtype("f4e2m1"), _dtype("f8e4m3")
+    greatest = np.abs(_in_groups(weights, group)).max(initial=0.0)
+    most = float(limits(element).greatest) * float(limits(scale).greatest)
+    factor = float(np.float32(greatest / most)) or 1.0
+    # A quotient just past the range, by the factor's rounding, has the range's end for its scale.
+    scaled = np.clip(weights.astype(np.float64) / factor, -most, most)
+    return replace(quantize(scaled, element, group, scale), tensor_scale=factor)
+
+
 def dequantize(quantized: Quantized) -> Array:
     """The matrix that the codes stand for, float32 [K, N]."""
     rows, columns = quantized.codes.shape
@@ -77,7 +105,8 @@ def dequantize(quantized: Quantized) -> Array:
     if quantized.zero_points is not None:
         values = values - quantized.zero_points[:, None, :].astype(np.float32)
     scales = decode(quantized.scales, quantized.scale_dtype).astype(np.float32)
-    return np.asarray((values * scales[:, None, :]).reshape(rows, columns))
+    whole = values * scales[:, None, :] * np.float32(quantized.tensor_scale)
+    return np.asarray(whole.reshape(rows, columns))
 
 
 def _dtype(dtype: DType | str) -> DType:

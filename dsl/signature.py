@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dslc.compiler.diagnostics import DiagnosticError, Loc, did_you_mean, error
-from dslc.compiler.dtypes import DType, parse_dtype
+from dslc.compiler.dtypes import DType, Kind, parse_dtype
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,17 @@ class Parameter:
     def rank(self) -> int:
         """The number of axes, 0 for a scalar."""
         return len(self.dims or ())
+
+    @property
+    def may_be_packed(self) -> bool:
+        """Whether a call may pass its packed bytes in place of its elements."""
+        return self.dtype.is_low_bit or self.is_bytes
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether it is read only and of an 8-bit type, of which a kernel may pack the weights."""
+        numbers = self.dtype.kind in (Kind.INT, Kind.UINT, Kind.FLOAT)
+        return self.rank > 0 and self.dtype.bits == 8 and numbers and not self.is_written
 
     @property
     def is_written(self) -> bool:

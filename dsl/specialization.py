@@ -10,7 +10,7 @@ import numpy as np
 from dslc.arguments import Argument, Array, dim_size, known_dims
 from dslc.compiler.diagnostics import did_you_mean, error
 from dslc.compiler.manifest import plain_choice
-from dslc.packing import as_stored, pack, unpack
+from dslc.packing import as_stored, pack, refuse_packed, unpack
 from dslc.short_calls import CallForms
 from dslc.signature import Matched, Parameter, Signature
 
@@ -43,12 +43,18 @@ class Specialization:
         self._executable = executable
         self._short = CallForms()
         self._stages = stages
-        self._low_bit = [
+        self._stored_bits = [
             (parameter, stored)
             for parameter, stored in zip(
                 signature.parameters, artifact.signature.params, strict=True
             )
-            if parameter.dims is not None and parameter.dtype.is_low_bit
+            if parameter.dims is not None
+            and (parameter.dtype.is_low_bit or stored.packed is not None)
+        ]
+        self._plain_bytes = [
+            p
+            for p, s in zip(signature.parameters, artifact.signature.params, strict=True)
+            if p.is_bytes and s.packed is None
         ]
         self.artifact = artifact
         self.fixed: Mapping[str, int] = MappingProxyType(artifact.signature.fixed)
@@ -105,12 +111,14 @@ class Specialization:
                 text = f"{self.name}: {dim} is {size} in the arguments, not {value} as stated"
                 raise error("DSL0743", text)
 
+        refuse_packed(self._plain_bytes, ready)
+
         def sizes() -> Mapping[str, int]:
             return {**known_dims(self.parameters, ready), **self.fixed}
 
         stored = {
             p.name: as_stored(p, s, array, sizes, rows=self._machine.target.family != "interp")
-            for p, s in self._low_bit
+            for p, s in self._stored_bits
             if isinstance(array := ready[p.name], np.ndarray)
         }
         if not stored:
@@ -137,7 +145,7 @@ class Specialization:
         return self._machine.binaries(self.artifact).get(form)
 
     def pack(self, param: str, codes: object) -> Array:
-        """Codes of a low-bit parameter (one a byte) in the storage that the kernel loads."""
+        """Codes of a parameter of at most 8 bits (one a byte) in the storage that the kernel loads."""
         return pack(self.signature.parameter(param), self._stored(param), codes)
 
     def unpack(self, param: str, packed: object, **dims: int) -> Array:

@@ -54,16 +54,17 @@ class TemplateOrigin:
         sizes: Sizes,
         alignments: Alignments = (),
         *,
+        plain: frozenset[str] = frozenset(),
         at_call: bool = False,
     ) -> Specialization:
         """The one for these dims and choices, from memory where it was made before."""
         dims = {**self._fixed, **fixed}
         choices = {**self._defaults, **config}
         self._fix(dims, self._static, sizes)
-        found = self._made.get(_key(dims, choices, self._facts(dims, sizes, alignments)))
+        found = self._made.get(_key(dims, choices, self._facts(dims, sizes, alignments, plain)))
         if found is not None:
             return found
-        return self._make(dims, choices, sizes, alignments, at_call)
+        return self._make(dims, choices, sizes, alignments, plain, at_call)
 
     def _make(
         self,
@@ -71,12 +72,13 @@ class TemplateOrigin:
         choices: dict[str, object],
         sizes: Sizes,
         alignments: Alignments,
+        plain: frozenset[str],
         at_call: bool,
     ) -> Specialization:
         with self._lock:
             program = None
             while program is None:
-                facts = self._facts(dims, sizes, alignments)
+                facts = self._facts(dims, sizes, alignments, plain)
                 key = _key(dims, choices, facts)
                 if key in self._made:
                     return self._made[key]
@@ -103,10 +105,16 @@ class TemplateOrigin:
                 raise self._unfixed(needs) from None
             return None
 
-    def _facts(self, dims: Mapping[str, int], sizes: Sizes, alignments: Alignments) -> Facts:
-        """What may be relied on of the dims that stay free, and of where tensors begin."""
+    def _facts(
+        self,
+        dims: Mapping[str, int],
+        sizes: Sizes,
+        alignments: Alignments,
+        plain: frozenset[str],
+    ) -> Facts:
+        """What may be relied on of free dims, of where tensors begin and how they come."""
         free = [d for d in self.signature.dims if d not in dims]
-        return Facts(divisor_facts(self.machine.target, free, sizes), alignments)
+        return Facts(divisor_facts(self.machine.target, free, sizes), alignments, plain)
 
     def _fix(self, dims: dict[str, int], names: Sequence[str], sizes: Sizes) -> bool:
         """Fix dims by the arguments' shapes; whether any was."""

@@ -35,6 +35,23 @@ def gemm_quantized(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
         c[m : m + BM, n : n + BN] = cast(acc, T)
 
 
+@dslc.kernel(G=128, BM=[16, 8, 32], BN=[64, 128], BK=[512, 256, 128, 1024])
+def gemm_quantized_sums(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
+    """c = sum over groups of (a @ w) * s, the scales applied to sums in f32: exact weights, few M."""
+    require(K % G == 0)
+    require(BK % G == 0)
+
+    for m, n in parallel(range(0, M, BM), range(0, N, BN)):
+        # A product for each group, side by side: the warps of a block share the groups.
+        acc = zeros(f32, [BK // G, BM, BN])
+        for k in range(0, K, BK):
+            x = transpose(reshape(a[m : m + BM, k : k + BK], [BM, BK // G, G]), [1, 0, 2])
+            q = reshape(cast(w[k : k + BK, n : n + BN], T), [BK // G, G, BN])
+            scale = cast(s[k // G : k // G + BK // G, n : n + BN], f32)
+            acc += dot(x, q) * scale[:, None, :]
+        c[m : m + BM, n : n + BN] = cast(sum(acc, 0), T)
+
+
 @dslc.kernel(G=32, BM=[16, 8, 64, 128], BN=[128, 64, 256], BK=[64, 32, 128, 256, 512])
 def gemm_quantized_zeros(a: T[M, K], w: W[K, N], s: T[K // G, N], z: W[K // G, N], c: out[T[M, N]]):
     """c = a @ ((w - z) * s): asymmetric quantisation, the zero points stored as the weights are."""

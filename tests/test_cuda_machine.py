@@ -125,6 +125,42 @@ def test_codes_on_the_device_are_refused_where_bytes_are_wanted(
     assert "kernel.pack" in str(caught.value.diagnostics[0].hint)
 
 
+WEIGHTS = """
+kernel product(a: f16[M, K], w: i8[K, N], c: out f32[M, N]):
+    for m, n in parallel(range(0, M, 16), range(0, N, 64)):
+        acc = zeros(f32, [16, 64])
+        for k in range(0, K, 64):
+            acc += dot(a[m : m + 16, k : k + 64], cast(w[k : k + 64, n : n + 64], f16))
+        c[m : m + 16, n : n + 64] = acc
+
+program both(a: f16[M, K], w: i8[K, N], c: out f32[M, N], d: out f32[M, N]):
+    product(a, w, c)
+    product(a, w, d)
+"""
+
+
+@pytest.mark.parametrize("name", ["product", "both"])
+def test_bytes_on_the_device_are_read_as_they_are_and_packed_ones_in_tiles(
+    name: str, driver: FakeDriver
+) -> None:
+    kernel = dslc.compile(WEIGHTS, "cuda:sm_90a")[name]
+    a = OnDevice(aligned((16, 128), "float16"))
+    outs = [OnDevice(aligned((16, 64))) for _ in kernel.parameters[2:]]
+    packed = kernel.pack("w", np.zeros((128, 64), np.int8))
+    assert packed.shape == (2, 1, 64 * 64)
+    kernel(a, OnDevice(aligned((128, 64), "int8")), *outs)
+    kernel(a, OnDevice(_aligned_copy(packed)), *outs)
+    kernel(a, np.zeros((128, 64), np.int8), *outs)  # packed at the call
+    assert driver.count("launches") == 3 * len(outs)
+    whole = kernel.specialize()
+    with pytest.raises(DiagnosticError, match="packed bytes"):
+        whole(a, OnDevice(aligned((128, 64), "int8")), *outs)
+    plain = kernel.specialize(["w"])
+    plain(a, OnDevice(aligned((128, 64), "int8")), *outs)
+    with pytest.raises(DiagnosticError, match="axes, expected 2"):
+        plain(a, OnDevice(_aligned_copy(packed)), *outs)
+
+
 def _aligned_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     copy: np.ndarray[Any, Any] = aligned(array.shape, str(array.dtype))
     copy[...] = array

@@ -109,6 +109,66 @@ def test_a_row_of_one_axis(dtype):
         np.testing.assert_array_equal(y, codes)
 
 
+WEIGHTS = """
+const W = u8
+
+kernel product(a: f16[M, K], w: W[K, N], z: W[K // 16, N], c: out f32[M, N]):
+    for m, n in parallel(range(0, M, 16), range(0, N, 32)):
+        acc = zeros(f32, [16, 32])
+        for k in range(0, K, 32):
+            zero = repeat(z[k // 16 : k // 16 + 2, n : n + 32], 16, 0)
+            b = cast(w[k : k + 32, n : n + 32], f16) - cast(zero, f16)
+            acc += dot(a[m : m + 16, k : k + 32], b)
+        c[m : m + 16, n : n + 32] = acc
+
+kernel straight(a: i8[M, K], b: i8[K, N], c: out i32[M, N]):
+    for m, n in parallel(range(0, M, 16), range(0, N, 32)):
+        acc = zeros(i32, [16, 32])
+        for k in range(0, K, 32):
+            acc += dot(a[m : m + 16, k : k + 32], b[k : k + 32, n : n + 32])
+        c[m : m + 16, n : n + 32] = acc
+"""
+
+
+@pytest.mark.parametrize("dtype", ["u8", "i8", "f8e4m3", "f8e5m2"])
+def test_weights_of_8_bits_are_packed_too(dtype):
+    kernel = dslc.compile(WEIGHTS, define={"W": dtype}).product
+    codes, zeros = random_codes(dtype, (48, 40)), random_codes(dtype, (3, 40))
+    codes[codes.view(np.uint8) & 0x7C == 0x7C] = 1  # neither inf nor NaN
+    if dtype.startswith("f"):
+        zeros[...] = 1
+    a = np.ones((5, 48), np.float16)
+    packed = kernel.pack("w", codes)
+    assert (packed.dtype, packed.shape) == (np.uint8, (2, 2, 32 * 32))
+    np.testing.assert_array_equal(kernel.unpack("w", packed, K=48, N=40), codes)
+    results = []
+    plain = kernel.specialize(["w"])
+    for run, w in ((kernel, codes), (kernel, packed), (plain, codes)):
+        results.append(np.full((5, 40), np.nan, np.float32))
+        run(a, w, zeros, results[-1])
+    decoded = decode(codes, parse_dtype(dtype)).astype(np.float16)
+    decoded = decoded - np.repeat(decode(zeros, parse_dtype(dtype)).astype(np.float16), 16, 0)
+    expected = a.astype(np.float32) @ decoded.astype(np.float32)
+    np.testing.assert_allclose(results[0], expected, rtol=1e-5)
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+    with pytest.raises(DiagnosticError, match="axes, expected 2"):
+        plain(a, packed, zeros, results[0])
+
+
+def test_bytes_that_are_no_weights_stay_arrays():
+    lib = dslc.compile(WEIGHTS)
+    zeros = random_codes("u8", (3, 40))
+    assert lib.product.pack("z", zeros).shape == zeros.shape
+    assert lib.product.unpack("z", zeros, K=48, N=40).shape == zeros.shape
+    a, b = random_codes("i8", (16, 32)), random_codes("i8", (32, 40))
+    assert lib.straight.pack("b", b) is not None
+    assert all(p.packed is None for p in lib.straight.specialize().artifact.signature.params)
+    c = np.zeros((16, 40), np.int32)
+    lib.straight(a, lib.straight.pack("b", b), c)
+    np.testing.assert_array_equal(c, a.astype(np.int32) @ b.astype(np.int32))
+
+
 PLAIN_LINE = """
 kernel line(w: i4[K], y: out i4[K]):
     for k in parallel(range(0, K, 8)):

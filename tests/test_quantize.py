@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import F16, DType, Kind, all_dtypes, decode, parse_dtype
-from dslc.quantize import dequantize, quantize
+from dslc.quantize import dequantize, quantize, quantize_mx, quantize_nvfp4
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -100,3 +100,46 @@ def test_scales_of_other_types(scale_dtype: str) -> None:
 def test_refusals(weights: np.ndarray, dtype: str, group: int, words: str) -> None:
     with pytest.raises(DiagnosticError, match=words):
         quantize(weights, dtype, group)
+
+
+@pytest.mark.parametrize("name", ["f4e2m1", "f6e2m3", "f6e3m2", "f8e4m3", "f8e5m2", "i8"])
+def test_mx_scales_are_the_least_powers_that_clip_nothing(name: str) -> None:
+    weights = random_weights() * np.exp2(np.random.default_rng(1).integers(-20, 20, (1, 24)))
+    made = quantize_mx(weights, name)
+    assert (made.group, made.scale_dtype.name, made.tensor_scale) == (32, "e8m0", 1.0)
+    assert made.scales.shape == (8, 24)
+    dtype = parse_dtype(name)
+    assert dtype is not None
+    most = levels(dtype)[-1]
+    scale = np.exp2(made.scales.astype(np.float64) - 127)
+    greatest = np.abs(weights.reshape(8, 32, 24)).max(axis=1)
+    assert (greatest <= most * scale).all()
+    assert (greatest > most * scale / 2).all()
+    values = decode(made.codes, dtype).astype(np.float64) * np.repeat(scale, 32, 0)
+    np.testing.assert_array_equal(values, dequantize(made))
+
+
+@pytest.mark.parametrize("factor", [1e-30, 1.0, 3e4])
+def test_nvfp4_scales_use_the_range_of_theirs(factor: float) -> None:
+    weights = random_weights().astype(np.float64) * factor
+    made = quantize_nvfp4(weights)
+    assert (made.group, made.dtype.name, made.scale_dtype.name) == (16, "f4e2m1", "f8e4m3")
+    scale = decode(made.scales, made.scale_dtype).astype(np.float64)
+    assert scale.max() == 448
+    found = dequantize(made).astype(np.float64)
+    # Half a step of the greatest codes, and what rounding the scale clips: 1 part in 16.
+    most = np.repeat(np.abs(weights.reshape(16, 16, 24)).max(axis=1), 16, 0)
+    assert (np.abs(found - weights) <= most * (1 / 6 + 1 / 16)).all()
+    assert np.linalg.norm(found - weights) < 0.11 * np.linalg.norm(weights)
+    whole = made.tensor_scale * np.repeat(scale, 16, 0)
+    np.testing.assert_allclose(
+        found, decode(made.codes, made.dtype).astype(float) * whole, rtol=1e-6
+    )
+
+
+def test_nvfp4_of_zeros_is_zeros() -> None:
+    made = quantize_nvfp4(np.zeros((32, 4)))
+    assert made.tensor_scale == 1.0
+    assert not dequantize(made).any()
+    with pytest.raises(DiagnosticError, match="does not divide"):
+        quantize_nvfp4(np.zeros((40, 4)))

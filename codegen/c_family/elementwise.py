@@ -7,7 +7,7 @@ from dslc.codegen.c_family.ctypes_of import is_packed
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.registers import Tile, encode
-from dslc.compiler.dtypes import limits
+from dslc.compiler.dtypes import Kind, limits
 from dslc.compiler.ir import instructions as ins
 
 _PAIRS = frozenset({"add", "sub", "mul", "min", "max"})
@@ -53,6 +53,10 @@ def unary(e: Emission, s: ins.Unary) -> None:
 
 def binary(e: Emission, s: ins.Binary) -> None:
     """out = op(x, y)."""
+    late = e.late.get(s.x)
+    if s.op == "sub" and late is not None and late.minus is not None:
+        late.minus(e, s, late)
+        return
     x, y = e.tile(s.x), e.tile(s.y)
     if s.op in _PAIRS and x.dtype.name in _PAIRED:
         tile = e.new(s.out, zero=False)
@@ -77,8 +81,12 @@ def fma(e: Emission, s: ins.Fma) -> None:
         return
     function = "fma" if x.dtype.bits == 64 else "fmaf"
     with e.out.loop("i", tile.count):
-        args = ", ".join(t.read("i") for t in (x, y, z))
-        e.out.line(tile.write("i", f"{function}({args})"))
+        read = [t.read("i") for t in (x, y, z)]
+        text = f"{function}({', '.join(read)})"
+        if not x.dtype.is_float:
+            product = scalars.binary("mul", read[0], read[1], x.dtype)
+            text = scalars.binary("add", product, read[2], x.dtype)
+        e.out.line(tile.write("i", text))
 
 
 def where(e: Emission, s: ins.Where) -> None:
@@ -126,6 +134,8 @@ def _saturated(x: Tile, to: Tile, i: str) -> str:
         return scalars.convert(x.read(i), x.dtype, to.dtype, saturate=True)
     most = scalars.float_literal(limits(to.dtype).greatest)
     text = scalars.convert(x.read(i), x.dtype, to.dtype)
+    if to.dtype.kind is Kind.SCALE:  # 0 has no scale either
+        return f"clamp_scale({text}, {most})"
     return f"clampf({text}, {most})" if to.dtype.bits <= 32 else text
 
 

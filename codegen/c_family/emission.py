@@ -40,11 +40,15 @@ _OWN = ("i", "j", "other", "other_at", "line", "tid", "turn", "shared", "scratch
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A cast that is not carried out yet: bits of a narrow dtype. `emit` makes it a plain tile."""
+    """A cast that is not carried out yet: bits of a narrow dtype. `emit` makes it a plain tile.
+
+    `minus` writes the difference of it and another tile, for the instruction that alone reads it.
+    """
 
     bits: Bits
     dtype: DType
     emit: Callable[[Emission, Value, Late], Tile]
+    minus: Callable[[Emission, ins.Binary, Late], None] | None = None
 
 
 @dataclass(slots=True)

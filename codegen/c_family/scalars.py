@@ -189,6 +189,8 @@ def unary(op: str, x: str, dtype: DType) -> str:
             return f"(!{x})"
         case "invert":
             return f"(!{x})" if dtype.kind is Kind.BOOL else f"(~{x})"
+        case "floor" | "ceil" | "round" if not dtype.is_float:
+            return x
         case "abs" if not dtype.is_float:
             return f"({x} < 0 ? -{x} : {x})"
     function = FLOAT_FUNCTIONS[op]

@@ -5,7 +5,7 @@ To a 16-bit float, whose mantissa has Y bits (10 in f16, 7 in bf16):
 - an integer code c of B <= Y bits becomes the mantissa of a power of two, 2^(Y-t) + c with c at bit t
   (wherever it lies already, if that is low enough), and one subtraction leaves c: exact, since all
   three are on the grid. The sign bit of two's complement is inverted on the way, which adds 2^(B-1).
-- a wider integer (8 bits to bf16) is two such fields, joined by one FMA;
+- a wider integer (8 bits to bf16) becomes f16 first;
 - a float's exponent and mantissa are moved to the place of the result's, its sign to the top, and a
   multiplication by a power of two mends the bias: exact, subnormals included. Codes of infinity and
   NaN have their exponent filled with ones.
@@ -21,22 +21,28 @@ from collections.abc import Callable
 
 import numpy as np
 from dslc.codegen.c_family.bits import Positions
+from dslc.codegen.cuda.byte_rules import byte_cast
 from dslc.codegen.cuda.extraction import Piece, Words, hexadecimal, pieces
-from dslc.compiler.dtypes import DType, Kind, limits
-from dslc.compiler.dtypes.formats import magnitudes
+from dslc.compiler.dtypes import F16, DType, Kind, limits
+from dslc.compiler.dtypes.formats import has_infinity, magnitudes
 
 # The C of a word of results from the bits of its elements [lanes, bits].
 Rule = Callable[[Words, Positions], str]
 
+# The same of numbers that are too great, and by how much.
+Biased = Callable[[Words, Positions], tuple[str, float]]
+
 
 def rule_for(dtype: DType, to: DType) -> Rule | None:
     """How a word of a target dtype is made, or None where there is no way by words."""
-    if dtype.bits > 8 or dtype.kind in (Kind.BOOL, Kind.SCALE):
+    if dtype.kind is Kind.SCALE:
+        return _from_scale if to.name == "bf16" else None
+    if dtype.bits > 8 or dtype.kind is Kind.BOOL:
         return None
     if to.name in ("f16", "bf16"):
         if dtype.is_integer:
             return _from_integer(dtype, to)
-        return _from_float(dtype, to) if holds(dtype, to) else None
+        return _from_float(dtype, to) if fits(dtype, to) else None
     if to.name in ("i8", "u8") and dtype.is_integer and dtype.bits < 8:
         return _to_bytes(dtype)
     return None
@@ -48,22 +54,43 @@ def holds(dtype: DType, to: DType) -> bool:
     return fits and dtype.exponent <= to.exponent and dtype.mantissa <= to.mantissa
 
 
+def fits(dtype: DType, to: DType) -> bool:
+    """Whether casts only move bits: `holds`, or only what is infinity there is past it."""
+    return holds(dtype, to) or (dtype.exponent == to.exponent and dtype.mantissa == 0)
+
+
 # Integers
 
 
 def _from_integer(dtype: DType, to: DType) -> Rule:
-    bits, signed = dtype.bits, dtype.kind is Kind.INT
-    if bits > to.mantissa:
-        return _in_two_fields(dtype, to)
+    biased = biased_rule(dtype, to)
+    if biased is None:
+        through = _from_integer(dtype, F16)
+        return lambda words, at: f"bf16x2_of_f16x2({through(words, at)})"
 
     def rule(words: Words, at: Positions) -> str:
+        text, offset = biased(words, at)
+        return f"sub_{to.name}x2({text}, {pair(offset, to)})"
+
+    return rule
+
+
+def biased_rule(dtype: DType, to: DType) -> Biased | None:
+    """Words of integers that are too great by a number of 2^B to 2^(Y+1) that is given with them.
+
+    None where a code has more bits than the mantissa.
+    """
+    bits, signed = dtype.bits, dtype.kind is Kind.INT
+    if not dtype.is_integer or bits > 8 or to.name not in ("f16", "bf16") or bits > to.mantissa:
+        return None
+
+    def rule(words: Words, at: Positions) -> tuple[str, float]:
         if bits == 8 and _in_bytes(at):
-            return _by_bytes(words, at, to, signed)
+            return _by_bytes(words, at, to, signed), 2.0**to.mantissa + 128 * signed
         found = pieces(at, 16)
         place = words.place(found, range(to.mantissa - bits + 1))
         text = _with_power(words, found, place, to, bits if signed else 0)
-        power = 2.0 ** (to.mantissa - place)
-        return f"sub_{to.name}x2({text}, {pair(power + (2 ** (bits - 1) if signed else 0), to)})"
+        return text, 2.0 ** (to.mantissa - place) + (2 ** (bits - 1) if signed else 0)
 
     return rule
 
@@ -87,26 +114,7 @@ def _by_bytes(words: Words, at: Positions, to: DType, signed: bool) -> str:
     power = 2.0**to.mantissa
     high = hexadecimal((number(power, to) >> 8) * 0x01010101)
     first, second = (int(b) % 32 // 8 for b in at[:, 0])
-    picked = f"bytes({word}, {high}, 0x4{second}4{first}u)"
-    return f"sub_{to.name}x2({picked}, {pair(power + 128 * signed, to)})"
-
-
-def _in_two_fields(dtype: DType, to: DType) -> Rule:
-    """low + 16 high, the parts as above: (P + high) * 16 - (16 P + P' [+ 128]), then + (P' + low)."""
-    signed = dtype.kind is Kind.INT
-
-    def rule(words: Words, at: Positions) -> str:
-        lower, upper = pieces(at[:, :4], 16), pieces(at[:, 4:], 16)
-        choices = range(to.mantissa - 4 + 1)
-        below = words.place(lower, choices)
-        low = _with_power(words, lower, below, to, 0)
-        above = words.place(upper, choices)
-        high = _with_power(words, upper, above, to, 4 if signed else 0)
-        offset = 16 * 2.0 ** (to.mantissa - above) + 2.0 ** (to.mantissa - below) + 128 * signed
-        scaled = f"fma_{to.name}x2({high}, {pair(16.0, to)}, {pair(-offset, to)})"
-        return f"add_{to.name}x2({scaled}, {low})"
-
-    return rule
+    return f"bytes({word}, {high}, 0x4{second}4{first}u)"
 
 
 def _to_bytes(dtype: DType) -> Rule:
@@ -133,8 +141,13 @@ def _from_float(dtype: DType, to: DType) -> Rule:
     place = to.mantissa - mantissa
     factor = 2.0 ** ((1 << (to.exponent - 1)) - (1 << (exponent - 1)))
     special = None if exponent == to.exponent else first_special(dtype)
+    through = byte_cast(dtype, to)
 
     def rule(words: Words, at: Positions) -> str:
+        if through is not None and (found := through.word(words, at)) is not None:
+            if through.factor == 1:
+                return found
+            return f"mul_{to.name}x2({found}, {pair(through.factor, to)})"
         magnitude = pieces(at[:, :-1], 16)
         sign = pieces(at[:, -1:], 16)
         if exponent == to.exponent:
@@ -143,9 +156,17 @@ def _from_float(dtype: DType, to: DType) -> Rule:
         result = f"mul_{to.name}x2({text}, {pair(factor, to)})"
         if special is None:
             return result
-        return _filled(words, text, result, special << place, to)
+        return _filled(words, at, result, special, dtype, to)
 
     return rule
+
+
+def _from_scale(words: Words, at: Positions) -> str:
+    """e8m0 to bf16: the exponent alone; codes 0 and 255 (2^-127 and NaN) get the next bit too."""
+    name = words.out.name("c")
+    words.out.line(f"const unsigned {name} = {words.field(pieces(at, 16), 7, 16)};")
+    other = f"(({name} + 0x00800080u) & 0x7f007f00u)"  # 0 for these two
+    return f"{name} | ((0x80008000u - {other}) & 0x80008000u) >> 9"
 
 
 def first_special(dtype: DType) -> int | None:
@@ -154,16 +175,23 @@ def first_special(dtype: DType) -> int | None:
     return None if count == 1 << (dtype.bits - 1) else count
 
 
-def _filled(words: Words, text: str, result: str, first: int, to: DType) -> str:
-    """The result, with its exponent full of ones where the code's magnitude is at least `first`."""
-    carry = words.out.name("c")
-    threshold = hexadecimal((0x8000 - first) * 0x10001)
-    # No half's sum reaches the next half: both summands are below 0x8000.
-    words.out.line(
-        f"const unsigned {carry} = ((({text}) & 0x7fff7fffu) + {threshold}) & 0x80008000u;"
-    )
-    # 0x8000 - 0x0400 is f16's exponent, 0x8000 - 0x0080 that of bf16.
-    return f"{result} | ({carry} - ({carry} >> {to.exponent}))"
+def _filled(words: Words, at: Positions, result: str, first: int, dtype: DType, to: DType) -> str:
+    """The result, its exponent full of ones where the code's magnitude is at least `first`.
+
+    Of 8-bit codes in a word, four are compared at once: the sum reaches bit 7 of their bytes, which is
+    then copied to all bits of the halves. Of NaN alone all bits may be ones.
+    """
+    number_of = int(at[0, 0]) // 32
+    assert _in_bytes(at), "floats with infinities or NaN have 8 bits and lie in words"
+    source, reach = words.names[number_of], hexadecimal((0x80 - first) * 0x01010101)
+    text = f"({source} & 0x7f7f7f7fu) + {reach}"
+    carry = words.once(("special", number_of), "c", lambda: text)
+    low, high = (8 | int(b) % 32 // 8 for b in at[:, 0])
+    spread = f"signs({carry}, 0x{high:x}{high:x}{low:x}{low:x}u)"
+    if has_infinity(dtype):
+        ones = ((1 << to.exponent) - 1) << to.mantissa
+        spread = f"({spread} & {hexadecimal(ones * 0x10001)})"
+    return f"{result} | {spread}"
 
 
 # Constants

@@ -7,7 +7,7 @@ other fields share) and one mask. Storage orders codes so that all do (`dslc.com
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dslc.codegen.c_family.bits import Positions
@@ -61,6 +61,7 @@ class Words:
     names: dict[int, str]
     shifted: dict[tuple[int, int], str] = field(default_factory=dict)
     exchanged: dict[tuple[int, int], str] = field(default_factory=dict)
+    made: dict[object, str] = field(default_factory=dict)
 
     def cost(self, found: Iterable[Piece], to: int) -> int:
         """How many new shifts a field needs at bit `to` of the lanes."""
@@ -91,6 +92,16 @@ class Words:
             self.out.line(f"const unsigned {name} = {self.names[word]} ^ {hexadecimal(mask)};")
             self.exchanged[word, mask] = name
         return self.exchanged[word, mask]
+
+    def once(self, key: object, name: str, text: Callable[[], str]) -> str:
+        """A word that several results share, by what it is made of."""
+        if key not in self.made:
+            value = text()
+            self.made[key] = value
+            if value not in self.names.values():
+                self.made[key] = self.out.name(name)
+                self.out.line(f"const unsigned {self.made[key]} = {value};")
+        return self.made[key]
 
     def field(self, found: Iterable[Piece], to: int, width: int, onto: str = "") -> str:
         """The field at bit `to` of every lane, zeros elsewhere; xored onto another word if given."""

@@ -10,7 +10,15 @@ template <class T> DEVICE T floordiv(T a, T b) {
 
 template <class T> DEVICE T floormod(T a, T b) { return b == 0 ? T(0) : T(a - floordiv(a, b) * b); }
 
-DEVICE float floormodf(float a, float b) { return a - floorf(a / b) * b; }
+DEVICE float floormodf(float a, float b) {
+  const float r = fmodf(a, b);
+  return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : r;
+}
+
+DEVICE double floormodd(double a, double b) {
+  const double r = fmod(a, b);
+  return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
+}
 
 template <class T> DEVICE T shift_left(T a, T b) {
   return (unsigned)b < sizeof(T) * 8 ? T((unsigned long long)a << b) : T(0);
@@ -38,6 +46,9 @@ DEVICE double dmax_nan(double a, double b) { return a != a ? a : b != b ? b : a 
 // Into -most to most; NaN stays.
 DEVICE float clampf(float x, float most) { return x != x ? x : fminf(fmaxf(x, -most), most); }
 
+// To a power of two of e8m0: 0 gives the least, what is past `most` gives that.
+DEVICE float clamp_scale(float x, float most) { return x == 0.0f ? __uint_as_float(0x400000u) : clampf(x, most); }
+
 template <class T> DEVICE T imin(T a, T b) { return a < b ? a : b; }
 
 template <class T> DEVICE T imax(T a, T b) { return a > b ? a : b; }
@@ -49,6 +60,8 @@ DEVICE unsigned bits_f32(float x) { return __float_as_uint(x); }
 DEVICE float exp2_approx(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
 DEVICE float sigmoidf(float x) { return 1.0f / (1.0f + expf(-x)); }
+
+DEVICE double sigmoidd(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 // Packed elements: B bits each, little-endian across 32-bit words.
 template <int B> DEVICE unsigned get_bits(const unsigned* w, int i) {
@@ -157,8 +170,10 @@ DEVICE unsigned encode_f8e3m4(float f) {
   return sign | (f != f ? 0x78u : !(fabsf(f) < 15.75f) ? 0x70u : min(code, 0x6fu));
 }
 
+// The exponent alone; codes 0 and 255 (2^-127 and NaN) get the next bit too.
 DEVICE float decode_e8m0(unsigned v) {
-  return v == 255u ? __uint_as_float(0x7fc00000u) : v ? __uint_as_float(v << 23) : __uint_as_float(0x400000u);
+  const unsigned x = v << 23, other = (x + 0x800000u) & 0x7f000000u;
+  return __uint_as_float(x | ((0x80000000u - other) >> 31) << 22);
 }
 
 // Ties go up, as does all between the least two scales; what has no scale is NaN.
@@ -230,6 +245,25 @@ DEVICE unsigned select_halves(bool low, bool high, unsigned x, unsigned y) {
 DEVICE unsigned join_bytes(unsigned a, unsigned b, unsigned c, unsigned d) {
   return bytes(bytes(a, b, 0x0040u), bytes(c, d, 0x0040u), 0x5410u);
 }
+
+// Bytes that are the highest bit of the picked ones all over.
+DEVICE unsigned signs(unsigned x, unsigned pick) {
+  unsigned d; asm("prmt.b32 %0, %1, %2, %3;" : "=r"(d) : "r"(x), "r"(0u), "r"(pick)); return d;
+}
+
+// Two floats of f8e4m3 in the low bytes of a word.
+DEVICE unsigned f16x2_of_f8e4m3x2(unsigned x) {
+#if __CUDA_ARCH__ >= 890
+  unsigned w; asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(w) : "h"((unsigned short)x)); return w;
+#else
+  const unsigned w = bytes(x, 0u, 0x1404u), magnitude = w & 0x7f007f00u;
+  const unsigned nan = (magnitude + 0x01000100u) & 0x80008000u;
+  return mul_f16x2(magnitude >> 1 | (w & 0x80008000u), 0x5c005c00u) | (nan - (nan >> 6));
+#endif
+}
+
+// Numbers that both have.
+DEVICE unsigned bf16x2_of_f16x2(unsigned x) { return pack_bf16(decode_f16(x & 0xffffu), decode_f16(x >> 16)); }
 
 // Memory: vectors of 1 to 16 bytes.
 DEVICE unsigned load_global_1(const void* p) { return *(const unsigned char*)p; }

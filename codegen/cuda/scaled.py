@@ -19,10 +19,10 @@ from dslc.codegen.c_family.bits import Bits
 from dslc.codegen.c_family.emission import Emission, Late
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.unrolling import linear_loops
-from dslc.codegen.cuda.casts import emit_words
 from dslc.codegen.cuda.fragments import Plan, Step
 from dslc.codegen.cuda.instructions import Call, emit_calls
 from dslc.codegen.cuda.scaled_rules import Scaled, exact_shifts, most_classes, scaled_rule_for
+from dslc.codegen.cuda.word_loops import emit_words, indexed
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Var
@@ -128,7 +128,7 @@ def emit_scaled(
     """The words of the operand, then the instructions and what they add to the result."""
     operand: Tile = call.a if left else call.b
     e.out.line(f"{operand.declaration};")
-    emit_words(e.out, bits, operand.name, 2, choice.scaled.rule)
+    emit_words(e.out, bits, operand.name, 2, indexed(choice.scaled.rule))
     if once:
         _through_loop(e, call, found, choice, left)
         return

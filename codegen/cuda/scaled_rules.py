@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from dslc.codegen.c_family.bits import Positions
 from dslc.codegen.c_family.writer import Writer
+from dslc.codegen.cuda.byte_rules import byte_cast, first_lane
 from dslc.codegen.cuda.cast_rules import Rule, first_special, rule_for
 from dslc.codegen.cuda.extraction import Words, pieces
 from dslc.compiler.dtypes import DType, Kind
@@ -85,10 +86,18 @@ def _scaled_integer(dtype: DType, classes: int) -> Scaled:
 
 def _scaled_float(dtype: DType, to: DType) -> Scaled:
     place = to.mantissa - dtype.mantissa
-    factor = 2.0 ** ((1 << (to.exponent - 1)) - (1 << (dtype.exponent - 1)))
+    factors = [2.0 ** ((1 << (to.exponent - 1)) - (1 << (dtype.exponent - 1)))]
+    through = byte_cast(dtype, to)
+    if through is not None:
+        factors.append(through.factor)
+
+    def of(at: Positions) -> int:
+        return int(through is not None and first_lane(at) is not None)
 
     def rule(words: Words, at: Positions) -> str:
+        if through is not None and (found := through.word(words, at)) is not None:
+            return found
         magnitude = words.field(pieces(at[:, :-1], 16), place, 16)
         return words.field(pieces(at[:, -1:], 16), 15, 16, magnitude)
 
-    return Scaled(rule, lambda at: 0, (factor,))
+    return Scaled(rule, of, tuple(factors))

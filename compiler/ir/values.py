@@ -63,8 +63,9 @@ class Memory:
 
     `shape` is in elements; `strides` too, row-major and dense where None. `layout` is the explicit
     on-chip layout (one thread: address to logical index). `packed` is `row` where the parameter's
-    low-bit storage is fixed. `offset` is the byte offset in its place, once planned. A parameter's
-    address is a multiple of `align` bytes; None is what every machine's memory begins at, 16.
+    low-bit storage is fixed, `codes` where bytes are to stay an ordinary array. `offset` is the byte
+    offset in its place, once planned. A parameter's address is a multiple of `align` bytes; None is
+    what every machine's memory begins at, 16.
     """
 
     name: str

@@ -34,6 +34,7 @@ def gpu_passes(
     loops that do not say themselves.
     """
     shared = target.memory("shared")
+    f8 = any(atom.takes("f8e4m3", "f8e4m3") for atom in target.atoms)
     return (
         Simplify(),
         SplitReduction(),
@@ -41,7 +42,7 @@ def gpu_passes(
         Bounds(),
         FuseSums(),
         AssignLayouts(target, warps),
-        LowBit(target.warp_size, lanes=True),
+        LowBit(target.warp_size, lanes=True, f8=f8),
         Bounds(),
         Pipeline(target, stages),
         Hoist(),

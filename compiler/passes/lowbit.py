@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.compiler.dtypes import INDEX, U8, Kind
+from dslc.compiler.dtypes import INDEX, U8, DType, Kind
 from dslc.compiler.ir import (
     AxisSlice,
     Kernel,
@@ -35,7 +35,6 @@ from dslc.compiler.ir import (
     PackedParam,
     Program,
     Region,
-    Role,
     TileProgram,
     TileType,
     Value,
@@ -47,8 +46,9 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, kernels, map_kernels
 from dslc.compiler.ir.traverse import memories, walk
 from dslc.compiler.layout import Layout, reshape
-from dslc.compiler.lowbit import PackedStorage, default_layout, interleaved, storage_for
+from dslc.compiler.lowbit import PackedStorage, default_layout, interleaved, lanes_for, storage_for
 from dslc.compiler.passes.alignment import Divisors, divisor, known_divisors
+from dslc.compiler.passes.weights import CODES, is_open, packed_freely
 
 # A parameter's storage: tiles, compact row-major bits, or unpacked codes as it was.
 Storage: TypeAlias = PackedStorage | Literal["row", "codes"]
@@ -57,17 +57,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LowBit:
-    """Chooses the packed storage of every low-bit parameter that is only read.
+    """Chooses the packed storage of every low-bit parameter that is only read, and of 8-bit weights.
 
     A parameter is stored in tiles where all its loads take tiles of one shape that start at multiples
     of that shape; they have the register layout that the program gives, or else one over at most
     `threads` threads. Where that is not so, or elements out of bounds may have to read another number
     than 0, it becomes `packed row`, which serves every access. Parameters that are written, have
-    strides, are `packed row` already, or alone give a dim its value stay as they are.
+    strides, are `packed row` already, or alone give a dim its value stay as they are. Parameters of 8
+    bits are packed in tiles where they are weights (`passes.weights`), else they stay arrays of bytes.
     """
 
     threads: int = 32
     lanes: bool = False
+    f8: bool = False  # the machine converts f8e4m3
     name: ClassVar[str] = "low-bit"
 
     def __call__(self, program: TileProgram) -> TileProgram:
@@ -89,22 +91,28 @@ class LowBit:
     def _choices(self, kernel: Kernel) -> dict[Memory, Storage]:
         """The storage of each low-bit parameter that the pass may choose."""
         accesses: defaultdict[Memory, list[Stmt]] = defaultdict(list)
-        casts: dict[Value, int] = {}
+        casts: defaultdict[Value, set[DType]] = defaultdict(set)
         for stmt in walk(kernel.body):
             for memory in memories(stmt):
                 accesses[memory].append(stmt)
             if isinstance(stmt, ins.Cast):
-                casts[stmt.x] = min(stmt.out.type.dtype.bits, casts.get(stmt.x, 32))
+                casts[stmt.x].add(stmt.out.type.dtype)
         known = known_divisors(kernel)
+        free = packed_freely(kernel)
         chosen: dict[Memory, Storage] = {}
         for memory in kernel.tensors:
-            if _is_open(memory):
+            if memory not in free:
+                if memory.dtype.bits == 8 and (is_open(memory) or memory.packed == CODES):
+                    chosen[memory] = "codes"
+            else:
                 loads = [s for s in accesses[memory] if isinstance(s, ins.Load)]
                 only_loads = len(loads) == len(accesses[memory])
                 found = _tiles(memory, loads, known, self.threads) if only_loads and loads else None
                 if found is not None and self.lanes:
-                    found = _in_lanes(found, min(casts.get(s.out, 32) for s in loads))
-                chosen[memory] = found if found is not None else "row"
+                    wanted = set().union(*(casts[s.out] for s in loads))
+                    lanes = {lanes_for(memory.dtype, to, f8=self.f8) for to in wanted}
+                    found = _in_lanes(found, max(lanes, default=1))
+                chosen[memory] = found if found is not None else _plainest(memory)
         return _bound(kernel.params, chosen)
 
 
@@ -124,9 +132,9 @@ def _dims_given(param: object) -> Iterable[object]:
     return param.shape if param.packed is None else ()
 
 
-def _is_open(memory: Memory) -> bool:
-    free = memory.packed is None and memory.strides is None and memory.rank > 0
-    return memory.dtype.is_low_bit and memory.role is Role.IN and free
+def _plainest(memory: Memory) -> Storage:
+    """What serves every access."""
+    return "row" if memory.dtype.is_low_bit else "codes"
 
 
 def _tiles(
@@ -147,9 +155,8 @@ def _tiles(
         return None
 
 
-def _in_lanes(storage: PackedStorage, bits: int) -> PackedStorage:
-    """The storage in lanes of as many bits, where a word has several and the tile divides into them."""
-    lanes = 32 // bits if bits in (8, 16) else 1
+def _in_lanes(storage: PackedStorage, lanes: int) -> PackedStorage:
+    """The storage in so many lanes, where there are several and the tile divides into them."""
     ordered = interleaved(storage.layout, storage.bits, lanes) if lanes > 1 else None
     return storage if ordered is None else replace(storage, layout=ordered, lanes=lanes)
 
@@ -179,8 +186,8 @@ def _agree(program: Program, chosen: dict[Kernel, dict[Memory, Storage]]) -> dic
         wanted = [choices[m] for choices in chosen.values() for m in group if m in choices]
         if not wanted:
             continue
-        settled = wanted[0] if all(w == wanted[0] for w in wanted) else "row"
-        if "codes" in wanted or not all(_is_open(m) for m in group):
+        settled = wanted[0] if all(w == wanted[0] for w in wanted) else _plainest(group[0])
+        if "codes" in wanted or not all(is_open(m) for m in group):
             settled = "codes"
         for choices in chosen.values():
             choices.update({m: settled for m in group if m in choices})
@@ -208,7 +215,7 @@ class _Groups:
 
 def _store(kernel: Kernel, choices: Mapping[Memory, Storage]) -> Kernel:
     """The kernel over the stored parameters."""
-    if all(s == "codes" for s in choices.values()):
+    if all(s == "codes" and m.packed is None for m, s in choices.items()):
         return kernel
     rewritten = _Loads(choices).kernel(kernel)
     return replace(rewritten, packed=_packed(kernel.params, choices))
@@ -235,6 +242,8 @@ def _as_stored(param: T, choices: Mapping[Memory, Storage]) -> T | Memory:
             return replace(param, dtype=U8, shape=(*counts, ex.index(storage.tile_bytes)))
         case "row":
             return replace(param, packed="row")
+        case "codes" if param.packed == CODES:
+            return replace(param, packed=None)
         case _:
             return param
 

@@ -18,6 +18,15 @@ HOST void cvt_rn_f16x2_f32(unsigned& d, float high, float low) {
 HOST void cvt_rn_bf16x2_f32(unsigned& d, float high, float low) {
   d = emu_encode(high, 8, 7) << 16 | emu_encode(low, 8, 7);
 }
+// No infinities; with one bit of exponent more, 2^-8 times the number.
+HOST unsigned half_of_e4m3(unsigned code) {
+  const unsigned magnitude = code & 0x7fu;
+  if (magnitude == 0x7fu) return 0x7fffu;
+  return emu_encode(emu_decode((code & 0x80u) << 1 | magnitude, 5, 3) * 256.0, 5, 10);
+}
+HOST void cvt_rn_f16x2_e4m3x2(unsigned& d, unsigned short a) {
+  d = half_of_e4m3(a >> 8) << 16 | half_of_e4m3(a & 0xffu);
+}
 // What is no number of the type saturates; NaN gives 0 (the greatest for 64 bits is not relied on).
 template <class T> HOST T truncated(double a, double low, double above) {
   if (a != a) return 0;

@@ -1,6 +1,7 @@
 """Instructions per weight of products with low-bit weights, read from machine code: no GPU is asked.
 
     python tests/benchmarks/casts.py [DTYPE ...] [--m 8] [--to f16] [--architecture sm_90a]
+    python tests/benchmarks/casts.py [DTYPE ...] --kernel gemm_quantized_sums [--tile 16x64x512]
 
 A kernel loads packed weights, casts them and multiplies matrices; what
 its main loop has, lane-instructions a weight, stands beside what a machine can issue while memory
@@ -10,13 +11,15 @@ delivers the weight at 95 % of its rate (the budget), and beside what Tilus 0.2.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from pathlib import Path
 
 from dslc.checker import check_module
 from dslc.codegen.cuda.generate import emit
 from dslc.codegen.cuda.sass import Code, disassemble
 from dslc.codegen.cuda.toolchain import compile_cubin
 from dslc.compiler.dtypes import all_dtypes, parse_dtype
-from dslc.compiler.ir import Kernel
+from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.gpu import gpu_passes
@@ -26,6 +29,7 @@ from dslc.frontend import parse_tile
 
 BUDGET = {bits: 0.975 * bits for bits in range(1, 9)}  # 4.3 TB/s, 132 SM x 4 x 32 lanes x 1.98 GHz
 TILUS = {"u4": 3.1, "u2": 4.6, "u1": 4.7, "f6e3m2": 9.8}
+EXAMPLES = Path(__file__).parents[2] / "examples"
 N, K = 128, 256
 SOURCE = """
 kernel product(a: {to}[M, 8192], w: {w}[8192, N], c: out f32[M, N]):
@@ -45,8 +49,23 @@ def main_loop(
     k = K * 2 if width == 1 else K
     text = SOURCE.format(w=w, to=to, m=m, n=N, k=k)
     template = check_module(parse_tile(text, "product.tile")).templates["product"]
-    kernel = template.elaborate({"M": m, "N": 8192}, {})
-    scheduled = run_passes(kernel, gpu_passes(find_target("cuda:sm_90a")))
+    return _loop_of(template.elaborate({"M": m, "N": 8192}, {}), N * k, architecture)
+
+
+def example_loop(
+    name: str, define: Mapping[str, str], config: Mapping[str, int], architecture: str = "sm_90a"
+) -> tuple[Code, float]:
+    """The same of a quantised product of the examples, on 8192 x 8192 weights."""
+    file = name if (EXAMPLES / f"{name}.tile").exists() else "gemm_quantized"
+    given = {key: parse_dtype(value) or int(value) for key, value in define.items()}
+    module = parse_tile((EXAMPLES / f"{file}.tile").read_text(), f"{file}.tile")
+    template = check_module(module, define=given).templates[name]
+    kernel = template.elaborate({"M": config["BM"], "K": 8192, "N": 8192}, config)
+    return _loop_of(kernel, config["BN"] * config["BK"], architecture)
+
+
+def _loop_of(kernel: TileProgram, weights: int, architecture: str) -> tuple[Code, float]:
+    scheduled = run_passes(kernel, gpu_passes(find_target(f"cuda:{architecture}")))
     assert isinstance(scheduled, Kernel)
     (code,) = disassemble(
         compile_cubin(emit(scheduled, find_target("cuda:sm_90a"))[0], architecture).cubin
@@ -54,7 +73,7 @@ def main_loop(
     loop = code.main_loop()
     assert loop is not None, "the product has no loop"
     turns = max(s.unroll or 1 for s in walk(scheduled.body) if isinstance(s, ins.For))
-    return loop, loop.per(N * k * turns, scheduled.threads or 32)
+    return loop, loop.per(weights * turns, scheduled.threads or 32)
 
 
 def main() -> None:
@@ -65,10 +84,18 @@ def main() -> None:
     parser.add_argument("--m", type=int, default=8)
     parser.add_argument("--to", default="f16")
     parser.add_argument("--architecture", default="sm_90a")
+    parser.add_argument("--kernel", help="a product of the examples, with scales of groups")
+    parser.add_argument("--tile", default="16x64x512", help="its tile, BM x BN x BK")
     args = parser.parse_args()
+    tile = dict(zip(("BM", "BN", "BK"), map(int, args.tile.split("x")), strict=True))
     print(f"{'weights':8} {'all':>6} {'matrix':>7} {'budget':>7} {'tilus':>6}   mix")
     for w in args.dtypes:
-        loop, total = main_loop(w, args.to, args.m, args.architecture)
+        if args.kernel:
+            define = {} if args.kernel == "gemm_nvfp4" else {"W": w}
+            define["T"] = args.to
+            loop, total = example_loop(args.kernel, define, tile, args.architecture)
+        else:
+            loop, total = main_loop(w, args.to, args.m, args.architecture)
         mix = loop.mix()
         matrix = total * mix.get("matrix", 0) / len(loop)
         budget = BUDGET[parse_dtype(w).bits]  # type: ignore[union-attr]

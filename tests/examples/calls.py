@@ -14,6 +14,7 @@ FILES = sorted(path.stem for path in EXAMPLES.glob("*.tile"))
 
 HALVES = ({"T": "f16"}, {"T": "bf16"})
 FLOATS = (*HALVES, {"T": "f32"})
+MX_ELEMENTS = ("f4e2m1", "f6e2m3", "f6e3m2", "f8e4m3", "f8e5m2", "i8")
 WEIGHTS = [
     *(f"u{bits}" for bits in range(1, 9)),
     *(f"i{bits}" for bits in range(2, 9)),
@@ -69,9 +70,21 @@ TABLE: dict[str, Calls] = {
         {"BN": 64, "BK": 32},
         sizes("M N K", (16, 64, 256), (21, 100, 128), (1, 1, 128)),
     ),
+    "gemm_quantized_sums": (
+        "gemm_quantized",
+        ({"T": "f16"}, {"W": "u2"}, {"W": "f8e4m3"}, {"G": "32", "T": "bf16", "W": "i5"}),
+        {"BN": 64, "BK": 256}, sizes("M N K", (16, 64, 512), (21, 100, 384), (1, 1, 128)),
+    ),
     "gemm_quantized_zeros": (
         "gemm_quantized", ({"G": "32"}, {"G": "16"}, {"G": "32", "T": "bf16", "W": "u3"}), {"BN": 64},
         sizes("M N K", (16, 64, 128), (21, 100, 160), (1, 1, 32)),
+    ),
+    "gemm_mx": (
+        "gemm_mx", ({"T": "bf16"}, {"T": "f16"}, {"W": "i8"}, {"W": "f6e3m2"}), {"BN": 64},
+        sizes("M N K", (16, 64, 256), (21, 100, 160), (1, 1, 32)),
+    ),
+    "gemm_nvfp4": (
+        "gemm_nvfp4", HALVES, {"BN": 64}, sizes("M N K", (16, 64, 256), (21, 100, 80), (1, 1, 16)),
     ),
     "splitk_bias": (
         "splitk_bias", FLOATS, {}, sizes("M N K", (16, 64, 512), (21, 70, 333), (1, 1, 1), (2, 3, 0)),
@@ -121,8 +134,9 @@ TABLE: dict[str, Calls] = {
 
 def problem(kernel: str, dims: dict[str, int], define: dict[str, str], seed: int) -> Problem:
     """Arguments and expected outputs for the element types of a definition."""
-    dtype = define.get("T", "f32" if kernel.startswith("softmax") else "f16")
-    weight = define.get("W", "u4")
+    usual = {"softmax": "f32", "softmax_rows": "f32", "gemm_mx": "bf16"}
+    dtype = define.get("T", usual.get(kernel, "f16"))
+    weight = define.get("W", "f4e2m1" if kernel == "gemm_mx" else "u4")
     group = int(define.get("G", "32" if kernel == "gemm_quantized_zeros" else "128"))
     rng = np.random.default_rng(seed)
     return references.PROBLEMS[kernel](rng, {"G": group, **dims}, dtype=dtype, weight=weight)

@@ -50,6 +50,18 @@ def gemm_quantized(rng: Rng, d: Dims, dtype: str, weight: str) -> Problem:
     return Problem(args, {"c": expected})
 
 
+def gemm_quantized_sums(rng: Rng, d: Dims, dtype: str, weight: str) -> Problem:
+    a = normal(rng, (d["M"], d["K"]), dtype)
+    w, value = codes(rng, (d["K"], d["N"]), weight)
+    s = scales(rng, (d["K"] // d["G"], d["N"]), dtype, value)
+    # One rounding more for each group's sum, when it is scaled.
+    product = exact(a) @ exact(value * np.repeat(s.astype(np.float64), d["G"], 0))
+    most = np.abs(a.astype(np.float64)) @ np.abs(value * np.repeat(s.astype(np.float64), d["G"], 0))
+    expected = Near(product.value, product.error + 2 * U32 * most).rounded(dtype)
+    args = {"a": a, "w": w, "s": s, "c": blank((d["M"], d["N"]), dtype)}
+    return Problem(args, {"c": expected})
+
+
 def gemm_quantized_zeros(rng: Rng, d: Dims, dtype: str, weight: str) -> Problem:
     a = normal(rng, (d["M"], d["K"]), dtype)
     w, value = codes(rng, (d["K"], d["N"]), weight)
@@ -59,6 +71,28 @@ def gemm_quantized_zeros(rng: Rng, d: Dims, dtype: str, weight: str) -> Problem:
     b = (shifted * np.repeat(s.astype(np.float64), d["G"], 0)).astype(NUMPY[dtype])
     expected = (exact(a) @ exact(b)).rounded(dtype)
     args = {"a": a, "w": w, "s": s, "z": z, "c": blank((d["M"], d["N"]), dtype)}
+    return Problem(args, {"c": expected})
+
+
+def gemm_mx(rng: Rng, d: Dims, dtype: str, weight: str = "f4e2m1", **_: str) -> Problem:
+    a = normal(rng, (d["M"], d["K"]), dtype)
+    w, value = codes(rng, (d["K"], d["N"]), weight)
+    most = int(np.ceil(np.log2(max(np.abs(value).max(initial=0), 1))))
+    s = (127 - most - rng.integers(0, 4, (d["K"] // 32, d["N"]))).astype(np.uint8)
+    b = value * np.repeat(np.exp2(s.astype(np.float64) - 127), 32, 0)
+    expected = (exact(a) @ exact(b.astype(NUMPY[dtype]))).rounded(dtype)
+    return Problem({"a": a, "w": w, "s": s, "c": blank((d["M"], d["N"]), dtype)}, {"c": expected})
+
+
+def gemm_nvfp4(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
+    a = normal(rng, (d["M"], d["K"]), dtype)
+    w, value = codes(rng, (d["K"], d["N"]), "f4e2m1")
+    s, scale = codes(rng, (d["K"] // 16, d["N"]), "f8e4m3")
+    t = float(np.float32(rng.uniform(0.5, 1.0) / 448 / 6))
+    b = value * np.repeat(scale, 16, 0)
+    assert (b == b.astype(NUMPY[dtype])).all()
+    expected = ((exact(a) @ exact(b)) * exact(np.float64(t))).rounded(dtype)
+    args = {"a": a, "w": w, "s": s, "t": t, "c": blank((d["M"], d["N"]), dtype)}
     return Problem(args, {"c": expected})
 
 

@@ -13,7 +13,10 @@ from reference_layers import attention, attention_input, mlp
 from reference_products import (
     gemm,
     gemm_i8,
+    gemm_mx,
+    gemm_nvfp4,
     gemm_quantized,
+    gemm_quantized_sums,
     gemm_quantized_zeros,
     gemm_residual,
     lowrank,
@@ -48,9 +51,9 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     function.__name__: function
     for function in (
         vector_add, softmax, softmax_rows, rmsnorm, layernorm, rope, rope_interleaved, swiglu,
-        gemm, gemm_i8, gemm_residual, gemm_quantized, gemm_quantized_zeros, splitk_bias, attention,
-        lowrank, lowrank_mlp, quantize_rows, gemm_w4a8_channel, gemm_w4a8_group, w4a8_channel,
-        w4a8_group, tilus_plain, tilus_rearrange, tilus_rearrange_words, tilus_pipelined,
-        attention_input, mlp,
+        gemm, gemm_i8, gemm_residual, gemm_quantized, gemm_quantized_sums, gemm_quantized_zeros,
+        gemm_mx, gemm_nvfp4, splitk_bias, attention, lowrank, lowrank_mlp, quantize_rows,
+        gemm_w4a8_channel, gemm_w4a8_group, w4a8_channel, w4a8_group, tilus_plain, tilus_rearrange,
+        tilus_rearrange_words, tilus_pipelined, attention_input, mlp,
     )
 }  # fmt: skip

@@ -17,7 +17,7 @@ import near
 import numpy as np
 import pytest
 import references
-from calls import EXAMPLES, FILES, TABLE, WEIGHTS, hold, problem
+from calls import EXAMPLES, FILES, MX_ELEMENTS, TABLE, WEIGHTS, hold, problem
 
 
 @functools.cache
@@ -72,6 +72,15 @@ def test_every_weight_type(kernel: str, weight: str) -> None:
     dims = {"M": 3, "N": 40, "K": 96}
     found = library("gemm_quantized", tuple(define.items()))[kernel]
     check(found, problem(kernel, dims, define, seed=4), {"BN": 64, "BK": 32})
+
+
+@pytest.mark.parametrize("weight", MX_ELEMENTS)
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+def test_every_mx_element(weight: str, dtype: str) -> None:
+    define = {"T": dtype, "W": weight}
+    found = library("gemm_mx", tuple(define.items()))["gemm_mx"]
+    dims = {"M": 3, "N": 40, "K": 96}
+    check(found, problem("gemm_mx", dims, define, seed=8), {"BN": 64, "BK": 32})
 
 
 def within_f16(weight: str) -> bool:

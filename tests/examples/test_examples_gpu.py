@@ -11,7 +11,7 @@ from typing import Any
 
 import dslc
 import pytest
-from calls import EXAMPLES, TABLE, WEIGHTS, hold, problem
+from calls import EXAMPLES, MX_ELEMENTS, TABLE, WEIGHTS, hold, problem
 
 pytestmark = pytest.mark.gpu
 
@@ -43,4 +43,12 @@ def test_every_weight_type(weight: str) -> None:
     posed = problem("gemm_quantized", {"M": 16, "N": 128, "K": 256}, define, seed=7)
     lib = library("gemm_quantized", tuple(define.items()))
     lib.gemm_quantized(*posed.args.values(), BN=64, BK=64)
+    hold(posed)
+
+
+@pytest.mark.parametrize("weight", MX_ELEMENTS)
+def test_every_mx_element(weight: str) -> None:
+    define = {"W": weight}
+    posed = problem("gemm_mx", {"M": 16, "N": 128, "K": 256}, define, seed=8)
+    library("gemm_mx", tuple(define.items())).gemm_mx(*posed.args.values(), BN=64, BK=64)
     hold(posed)

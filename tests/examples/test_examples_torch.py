@@ -32,6 +32,9 @@ SIZES: dict[str, tuple[tuple[str, ...], list[Dims]]] = {
     "gemm_residual": (HALVES, sizes("M N K", (2048, 4096, 4096), (1000, 1000, 1000))),
     "gemm_quantized": (HALVES, sizes("M N K", (16, 8192, 8192), (1, 1000, 4096), (1000, 4096, 4096))),
     "gemm_quantized_zeros": (HALVES, sizes("M N K", (16, 8192, 8192), (1000, 1000, 4096))),
+    "gemm_quantized_sums": (HALVES, sizes("M N K", (16, 8192, 8192), (1, 1000, 4096))),
+    "gemm_mx": (HALVES, sizes("M N K", (16, 8192, 8192), (1000, 1000, 4096))),
+    "gemm_nvfp4": (HALVES, sizes("M N K", (16, 8192, 8192), (1000, 1000, 4096))),
     "splitk_bias": (HALVES, sizes("M N K", (16, 1024, 28_672), (33, 1000, 4100))),
     "attention": (
         HALVES,

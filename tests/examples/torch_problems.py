@@ -163,6 +163,37 @@ def gemm_quantized_zeros(d: Dims, dtype: str) -> TorchProblem:
     return TorchProblem(args, {"c": expected}, roundings=2, codes=("w", "z"))
 
 
+def gemm_quantized_sums(d: Dims, dtype: str) -> TorchProblem:
+    return gemm_quantized(d, dtype)
+
+
+# The values of f4e2m1 by code, and those of f8e4m3 that are scales here.
+E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+
+
+def e2m1(shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """Codes and what they mean."""
+    found = codes(shape)
+    values = torch.tensor([*E2M1, *(-x for x in E2M1)], dtype=torch.float64, device="cuda")
+    return found, values[found.long()]
+
+
+def gemm_mx(d: Dims, dtype: str) -> TorchProblem:
+    a, (w, value) = normal((d["M"], d["K"]), dtype), e2m1((d["K"], d["N"]))
+    s = torch.randint(120, 126, (d["K"] // 32, d["N"]), device="cuda").to(torch.uint8)
+    args = {"a": a, "w": w, "s": s, "c": blank((d["M"], d["N"]), dtype)}
+    expected = a.double() @ (value * torch.exp2(spread(s, 32) - 127))
+    return TorchProblem(args, {"c": expected}, codes=("w",))
+
+
+def gemm_nvfp4(d: Dims, dtype: str) -> TorchProblem:
+    a, (w, value) = normal((d["M"], d["K"]), dtype), e2m1((d["K"], d["N"]))
+    s = (torch.rand(d["K"] // 16, d["N"], device="cuda") * 400 + 1).to(torch.float8_e4m3fn)
+    t = 2.0**-12
+    args = {"a": a, "w": w, "s": s, "t": t, "c": blank((d["M"], d["N"]), dtype)}
+    return TorchProblem(args, {"c": a.double() @ (value * spread(s.float(), 16)) * t}, codes=("w",))
+
+
 def attention(d: Dims, dtype: str) -> TorchProblem:
     """S queries after L - S past keys of each sequence; fewer of the last sequence."""
     batch, rows, length, width = d["B"], d["S"], d["L"], d["D"]
@@ -281,9 +312,8 @@ PROBLEMS: dict[str, Callable[[Dims, str], TorchProblem]] = {
     function.__name__: function
     for function in (
         vector_add, softmax, softmax_rows, rmsnorm, layernorm, rope, rope_interleaved, swiglu, gemm,
-        gemm_i8,
-        gemm_residual, gemm_quantized, gemm_quantized_zeros, splitk_bias, attention, lowrank,
-        lowrank_mlp, quantize_rows, gemm_w4a8_channel, gemm_w4a8_group, w4a8_channel, w4a8_group,
-        attention_input, mlp,
+        gemm_i8, gemm_residual, gemm_quantized, gemm_quantized_sums, gemm_quantized_zeros, gemm_mx,
+        gemm_nvfp4, splitk_bias, attention, lowrank, lowrank_mlp, quantize_rows, gemm_w4a8_channel,
+        gemm_w4a8_group, w4a8_channel, w4a8_group, attention_input, mlp,
     )
 }  # fmt: skip

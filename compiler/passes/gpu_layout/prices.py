@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from dslc.compiler.ir import Memory, Role, Value
+from dslc.compiler.ir import Role, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir import values as iv
 from dslc.compiler.ir.affine import constant
@@ -202,7 +202,7 @@ class Prices:
             cycles = cost.loaded(layout, bits, axis, self.warp, staged=False)
         elif isinstance(stmt, ins.Store):
             cycles = cost.stored(layout, bits, axis, self.warp)
-        elif is_packed_freely(memory):
+        elif memory in self.regions.packed:
             cycles = cost.packed_load(layout, bits, self.warp)
         else:
             cycles = cost.loaded(layout, bits, axis, self.warp, staged=site.depth > 0)
@@ -238,12 +238,6 @@ def _ways(dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, b
         if atom is not None and dot.out.type.layout is None:
             found += dealt(plan, atom, bits)
     return found
-
-
-def is_packed_freely(memory: Memory) -> bool:
-    """Whether the compiler chooses how the parameter is stored (`passes.lowbit`)."""
-    free = memory.packed is None and memory.strides is None and memory.role is Role.IN
-    return memory.dtype.is_low_bit and free
 
 
 def contiguous_axis(region: iv.Region) -> int | None:

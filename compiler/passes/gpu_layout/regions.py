@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dslc.compiler.ir import Kernel, Value
+from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
@@ -21,6 +21,7 @@ from dslc.compiler.passes.bulk import bulk_stores
 from dslc.compiler.passes.gpu_layout.cost import SLOW_OPS
 from dslc.compiler.passes.gpu_layout.in_place import readable_in_place
 from dslc.compiler.passes.gpu_layout.relations import alike, shaped
+from dslc.compiler.passes.weights import packed_freely
 
 _TURNS = 16  # of a loop whose count is not known
 _MOST = 1e6
@@ -66,6 +67,7 @@ class Regions:
     origin: dict[Value, Site] = field(default_factory=dict)
     in_place: Mapping[Value, bool] = field(default_factory=dict)  # `readable_in_place`
     bulk: frozenset[Stmt] = frozenset()  # `bulk_stores`
+    packed: frozenset[Memory] = frozenset()  # parameters whose storage follows their loads
 
     def weight(self, value: Value, site: Site) -> float:
         """How often a conversion of the tile for that site runs: it stands where either allows."""
@@ -75,7 +77,8 @@ class Regions:
 def find_regions(kernel: Kernel) -> Regions:
     """The regions in the order of their first tiles."""
     in_place = readable_in_place(kernel)
-    found = Regions(in_place=in_place, bulk=bulk_stores(kernel) if in_place else frozenset())
+    bulk = bulk_stores(kernel) if in_place else frozenset()
+    found = Regions(in_place=in_place, bulk=bulk, packed=packed_freely(kernel))
     found.sites.extend(_sites(kernel.body, 1.0, ()))
     for site in found.sites:
         for name in results(site.stmt):

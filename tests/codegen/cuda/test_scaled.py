@@ -35,6 +35,15 @@ kernel product(a: {T}[{M}, {K}], w: {W}[{K}, {N}], c: out f32[{M}, {N}]):
     c[0:{M}, 0:{N}] = acc
 """
 
+SHIFTED = """
+kernel product(a: {T}[{M}, {K}], w: {W}[{K}, {N}], c: out f32[{M}, {N}]):
+    acc = zeros(f32, [{M}, {N}])
+    for k in range(0, {K}, {BK}):
+        b = cast(w[k : k + {BK}, 0:{N}], {T}) - {Z}
+        acc += dot(a[0:{M}, k : k + {BK}], b)
+    c[0:{M}, 0:{N}] = acc
+"""
+
 
 def lowered(text: str, **values: object) -> Kernel:
     found = (
@@ -91,3 +100,49 @@ def test_exact_operands(name: str, to: str) -> None:
     kernel = lowered(LOOP, T=to, W=name, M=16, N=64, K=128, BK=64)
     _, found, want = run(kernel, NAMES[name], NAMES[to], 16, 64, 128)
     assert (found == want).all()
+
+
+@pytest.mark.parametrize("name", ["u1", "u4", "u7", "i2", "i6"])
+@pytest.mark.parametrize("to", ["f16", "bf16"])
+def test_differences_of_whole_numbers_are_exact(name: str, to: str) -> None:
+    """At the ends of the codes' range, past it, and of what is no whole number."""
+    dtype = NAMES[name]
+    low, high = dtype.integer_range
+    for z, whole in ((low, True), (high, True), (high + 1, False), (0.5, False)):
+        kernel = lowered(SHIFTED, T=to, W=name, M=8, N=16, K=64, BK=64, Z=z)
+        text, found, want = run(kernel, dtype, NAMES[to], 8, 16, 64)
+        assert ("add_" in text) == whole
+        if z != 0.5 or high < 64:
+            a = np.random.default_rng(1).integers(-3, 4, (8, 64))
+            assert (found == want - z * a.sum(1, keepdims=True)).all(), z
+
+
+@pytest.mark.parametrize("name", ["u3", "u4", "u8", "i5", "i8"])
+def test_zero_points_are_taken_from_every_code(name: str) -> None:
+    """All differences of two codes, each exact in f16."""
+    dtype = NAMES[name]
+    text = """
+kernel product(a: f16[16, 256], w: {W}[256, 256], z: {W}[1, 256], c: out f32[16, 256]):
+    acc = zeros(f32, [16, 256])
+    for k in range(0, 256, 64):
+        zero = repeat(z[0:1, 0:256], 64, 0)
+        b = cast(w[k : k + 64, 0:256], f16) - cast(zero, f16)
+        acc += dot(a[0:16, k : k + 64], b)
+    c[0:16, 0:256] = acc
+"""
+    kernel = lowered(text, W=name)
+    emitted, shared = emit(kernel, find_target("cuda:sm_90a"))
+    every = np.arange(256).astype(np.uint8)
+    signed = dtype.kind is Kind.INT
+    values = (every << (8 - dtype.bits)).astype(np.uint8).view(np.int8 if signed else np.uint8)
+    values = values >> (8 - dtype.bits)
+    w, z = np.ascontiguousarray(np.repeat(values[:, None], 256, 1)), values[None, :].copy()
+    a = np.zeros((16, 256), np.float16)
+    a[np.arange(16), np.arange(16) * 16 + 5] = 1
+    c = np.zeros((16, 256), np.float32)
+    storages = {p.name: p.storage.to_data() for p in kernel.packed}
+    given = [packing.pack(x, storages[n]) if n in storages else x for n, x in (("w", w), ("z", z))]
+    emulate(emitted, "product", [a, *given, c], 1, kernel.threads or 32, shared)
+    want = w[np.arange(16) * 16 + 5].astype(np.float32) - z.astype(np.float32)
+    assert (c == want).all()
+    assert "add_f16x2" in emitted

@@ -75,8 +75,8 @@ kernel product(a: {to}[M, K], w: {dtype}[K, N], c: out {acc}[M, N]):
 @pytest.mark.parametrize("dtype", ["u4", "i4", "u1", "i3", "u2", "i6", "f6e3m2", "f5e2m2", "u7"])
 @pytest.mark.parametrize(("to", "acc", "lanes"), [("f16", "f32", 2), ("i8", "i32", 4)])
 def test_lanes_of_the_type_that_is_cast_to(dtype, to, acc, lanes):
-    if to == "i8" and dtype.startswith("f"):
-        dtype = "u3"
+    if dtype.startswith("f"):  # through bytes
+        dtype, lanes = (dtype, 4) if to == "f16" else ("u3", lanes)
     before = kernel_of(LANES.format(dtype=dtype, to=to, acc=acc))
     after = LowBit(lanes=True)(before)
     verify(after)

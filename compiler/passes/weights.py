@@ -1,0 +1,113 @@
+"""Which parameters the compiler may store as it likes: those of low-bit types, and 8-bit weights.
+
+Elements of fewer than 8 bits have no storage of their own, so every parameter of them that is only
+read is stored as its loads want it. A tensor of bytes is an ordinary array, which a caller may have
+from anywhere; it is stored otherwise only where that pays: where it is the *weights* of a product, that
+is where each element is cast to a wider type and becomes one element of a product's operand. Scales and
+zero points, which are repeated over the rows of a group, are not weights; nor are bytes that a matrix
+unit takes as they are.
+
+`packed codes` on a parameter (`Memory.packed`) says that the caller passes the bytes as an ordinary
+array, whatever they are used for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from dslc.compiler.dtypes import Kind
+from dslc.compiler.ir import Kernel, Memory, Role, TileProgram, Value
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.program import Program
+from dslc.compiler.ir.rewrite import Rewriter, map_kernels
+from dslc.compiler.ir.traverse import operands, results, walk
+
+CODES = "codes"
+_SAME_ELEMENTS = (
+    ins.Cast, ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Reshape, ins.Transpose, ins.ConvertLayout,
+)  # fmt: skip
+
+
+def packed_freely(kernel: Kernel) -> frozenset[Memory]:
+    """The parameters of a kernel whose storage the compiler chooses."""
+    wide = [m for m in kernel.tensors if is_open(m) and not m.dtype.is_low_bit]
+    found = {m for m in kernel.tensors if is_open(m) and m.dtype.is_low_bit}
+    if wide:
+        found |= _weights(kernel) & set(wide)
+    return frozenset(found)
+
+
+def is_open(memory: Memory) -> bool:
+    """Whether a parameter may be stored otherwise than as an array of its elements."""
+    free = memory.packed is None and memory.strides is None and memory.rank > 0
+    kinds = (Kind.INT, Kind.UINT, Kind.FLOAT)
+    small = memory.dtype.is_low_bit or (memory.dtype.bits == 8 and memory.dtype.kind in kinds)
+    return small and memory.role is Role.IN and free
+
+
+def _weights(kernel: Kernel) -> set[Memory]:
+    readers: defaultdict[Value, list[Stmt]] = defaultdict(list)
+    loads: list[ins.Load] = []
+    for stmt in walk(kernel.body):
+        for value in operands(stmt):
+            readers[value].append(stmt)
+        if isinstance(stmt, ins.Load):
+            loads.append(stmt)
+    return {load.region.memory for load in loads if _becomes_operand(load.out, readers, cast=False)}
+
+
+def _becomes_operand(value: Value, readers: dict[Value, list[Stmt]], *, cast: bool) -> bool:
+    """Whether a tile's elements, once `cast`, become those of an operand of a product."""
+    for stmt in readers.get(value, ()):
+        match stmt:
+            case ins.Dot(acc=acc):
+                if cast and value is not acc:
+                    return True
+            case _ if isinstance(stmt, _SAME_ELEMENTS):
+                wider = isinstance(stmt, ins.Cast) and stmt.out.type.dtype.bits > 8
+                if any(
+                    isinstance(out, Value) and _becomes_operand(out, readers, cast=cast or wider)
+                    for out in results(stmt)
+                ):
+                    return True
+    return False
+
+
+class _Marked(Rewriter):
+    def __init__(self, memories: dict[Memory, Memory]) -> None:
+        super().__init__()
+        self._memories.update(memories)
+
+
+def with_codes(program: TileProgram, names: frozenset[str]) -> TileProgram:
+    """The program with the 8-bit parameters of these names passed as ordinary arrays."""
+    marked = {
+        p: replace(p, packed=CODES)
+        for p in program.params
+        if isinstance(p, Memory) and p.name in names and is_open(p) and not p.dtype.is_low_bit
+    }
+    if not marked:
+        return program
+    if isinstance(program, Kernel):
+        return _Marked(marked).kernel(program)
+    assert isinstance(program, Program)
+    taken: defaultdict[Kernel, set[str]] = defaultdict(set)
+    for call in program.calls:
+        pairs = zip(call.kernel.params, call.args, strict=True)
+        taken[call.kernel] |= {p.name for p, a in pairs if a in marked}
+    passed = map_kernels(program, lambda k: _with_codes(k, frozenset(taken[k])))
+    assert isinstance(passed, Program)
+    calls = tuple(
+        replace(c, args=tuple(marked.get(a, a) if isinstance(a, Memory) else a for a in c.args))
+        for c in passed.calls
+    )
+    params = tuple(marked.get(p, p) if isinstance(p, Memory) else p for p in program.params)
+    return replace(passed, params=params, calls=calls)
+
+
+def _with_codes(kernel: Kernel, names: frozenset[str]) -> Kernel:
+    found = with_codes(kernel, names)
+    assert isinstance(found, Kernel)
+    return found
