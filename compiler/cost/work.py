@@ -1,0 +1,151 @@
+"""What one block of a kernel does from begin to end, for known dims and turns of its loops.
+
+Loops and branches whose course depends on the turn are counted over a sample of turns, as
+`dslc.compiler.ir.workload` does.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+from dslc.compiler.cost.statements import Statements, Work
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.expr import Const, Expr, Read, substitute
+from dslc.compiler.ir.program import Kernel
+from dslc.compiler.ir.traverse import operands, walk
+from dslc.compiler.ir.values import Role, Value
+from dslc.compiler.ir.workload import Known, sampled, turns_of, value_of
+
+_LOOP = 8.0  # instructions of each warp around a turn of a loop
+_BRANCH = 3.0
+_TURNS = 16  # of a loop whose bounds are not known
+_SAMPLES = 4  # turns of a loop whose work differs from turn to turn
+
+
+def block_work(kernel: Kernel, known: Known, costs: Statements) -> Work:
+    """The work of the block of one turn of the grid; `known` has the dims and the grid's variables."""
+    return _Walk(costs).body(kernel.body, known)
+
+
+class _Walk:
+    def __init__(self, costs: Statements) -> None:
+        self.costs = costs
+
+    def body(self, body: Iterable[ins.Stmt], known: Known) -> Work:
+        total = Work()
+        known = dict(known)
+        loaded: set[Value] = set()  # tiles whose bytes are still under way
+        for stmt in body:
+            if loaded and not loaded.isdisjoint(operands(stmt)):
+                total.waits += 1
+                loaded.clear()
+            match stmt:
+                case ins.Let(var=var, value=value):
+                    number = _settled(value, known)
+                    if number is not None:
+                        known[var] = Const(number, var.dtype)
+                    total.add(self.costs.of(stmt))
+                case ins.For():
+                    self._loop(stmt, known, total)
+                case ins.While():
+                    total.add(self.body(itertools.chain(stmt.before, stmt.body), known))
+                case ins.If():
+                    self._branch(stmt, known, total)
+                case _:
+                    total.add(self.costs.of(stmt))
+                    if isinstance(stmt, ins.Load | ins.Gather) and _is_far(stmt):
+                        loaded.add(stmt.out)
+        return total
+
+    def _loop(self, loop: ins.For, known: Known, total: Work) -> None:
+        turns = turns_of(loop.start, loop.stop, loop.step, known)
+        if turns is None:
+            bounds = [_settled(e, known) for e in (loop.start, loop.stop, loop.step)]
+            start, stop, step = (None if b is None else int(b) for b in bounds)
+            known_all = start is not None and stop is not None and step
+            turns = range(start or 0, stop or 0, step or 1) if known_all else range(_TURNS)
+        if not turns:
+            return
+        flights = in_flight(loop)
+        varies = any(isinstance(s, ins.For | ins.While | ins.If) for s in loop.body)
+        points = list(sampled([turns]))
+        points = points[:: max(1, len(points) // _SAMPLES)] if varies else points[:1]
+        prefetched = _prefetched(loop)
+        for (at,) in points:
+            one = self.body(loop.body, known | {loop.var: Const(at, INDEX)})
+            self.costs.control(one, _LOOP)
+            if flights:
+                one.waits += 1 / flights
+            if prefetched:
+                one.waits = max(one.waits, 1.0)
+            # Waits that other work of the turn hides count by what is left of them, which the model
+            # knows: it compares the turn's own cycles with the latency.
+            total.add(self._hidden(one, flights or prefetched), len(turns) / len(points))
+        if flights:
+            total.waits += 1
+
+    def _hidden(self, turn: Work, overlapped: bool | int) -> Work:
+        if not overlapped or not turn.waits:
+            return turn
+        rates = self.costs.rates
+        stall = turn.waits * rates.latency * rates.clock
+        turn.waits = max(0.0, stall - turn.path) / (rates.latency * rates.clock)
+        return turn
+
+    def _branch(self, branch: ins.If, known: Known, total: Work) -> None:
+        self.costs.control(total, _BRANCH)
+        chosen = value_of(branch.condition, known)
+        if chosen is not None:
+            total.add(self.body(branch.then if chosen else branch.otherwise, known))
+            return
+        sides = [self.body(b, known) for b in (branch.then, branch.otherwise)]
+        longer = max(sides, key=lambda w: w.slots)
+        times = _share(branch.condition)
+        total.add(longer, times)
+        # The block that takes it is the last, and the launch ends with it.
+        total.path += longer.path * (1 - times)
+        total.waits += longer.waits * (1 - times)
+
+
+def _settled(expr: Expr, known: Known) -> int | float | bool | None:
+    """The value of an expression where what was read from memory counts as 0."""
+    bound = substitute(expr, known)
+    for node in [n for n in ex.walk(bound) if isinstance(n, Read)]:
+        bound = _without_read(bound, node)
+    return constant(bound)
+
+
+def _without_read(expr: Expr, read: Read) -> Expr:
+    if expr is read:
+        return Const(0, read.dtype)
+    return ex.map_children(expr, lambda e: _without_read(e, read))
+
+
+def _share(condition: Expr) -> float:
+    """The share of blocks that take a branch: one of n where arrivals are compared with n - 1."""
+    if isinstance(condition, ex.Binary) and condition.op == "eq":
+        for side in (condition.x, condition.y):
+            last = constant(side)
+            if last is not None and last >= 1:
+                return 1 / (float(last) + 1)
+    return 1.0
+
+
+def in_flight(loop: ins.For) -> int:
+    """How many groups of copies are under way while a turn of this loop waits; 0 without copies."""
+    waits = [s for s in loop.body if isinstance(s, ins.WaitGroup)]
+    return min((w.pending for w in waits), default=-1) + 1
+
+
+def _prefetched(loop: ins.For) -> bool:
+    """Whether tiles that a turn loads are used by the next one alone."""
+    yielded = {c.yielded for c in loop.carried if isinstance(c.yielded, Value)}
+    return any(isinstance(s, ins.Load) and s.out in yielded and _is_far(s) for s in walk(loop.body))
+
+
+def _is_far(stmt: ins.Load | ins.Gather) -> bool:
+    return stmt.region.memory.role is not Role.BUFFER

@@ -1,0 +1,1 @@
+"""Finding the fastest choices of a kernel for given sizes, and remembering them."""
