@@ -95,6 +95,7 @@ def compile(  # noqa: A001 - the module's own
     print_after: Iterable[str] = (),
     dump_dir: str | os.PathLike[str] | None = None,
     observers: Iterable[Observer] = (),
+    autotune: bool = False,
 ) -> Library:
     """Check a `.tile` file, or source given as text, and give its kernels.
 
@@ -104,7 +105,8 @@ def compile(  # noqa: A001 - the module's own
     file's own. `cache`: True, False, a folder, or None for `DSLC_CACHE` and the user's cache.
     `print_after` names passes whose result is printed on the standard error (`all` for each),
     `dump_dir` gets one file a pass, and `observers` are called with every stage
-    (`dslc.compiler.passes.pipeline`); with any of these the passes run whatever the cache holds.
+    (`dslc.compiler.passes.pipeline`); with any of these the passes run whatever the cache holds. With
+    `autotune` the first call of sizes that were never tuned finds the fastest choices (docs/tuning.md).
 
     Raises DiagnosticError with all that is wrong in the source.
     """
@@ -123,7 +125,7 @@ def compile(  # noqa: A001 - the module's own
     options = build_options(target, define, cache, watching)
     module = parse_tile(text, file)
     found = origins(module, options, search=[Path(f) for f in include], folder=folder)
-    kernels = {name: Kernel.of(origin) for name, origin in found.items()}
+    kernels = {name: Kernel.of(origin, autotune=autotune) for name, origin in found.items()}
     return Library(kernels, name=file, target=options.target, doc=module.doc)
 
 

@@ -51,7 +51,7 @@ class PackagedOrigin:
     ) -> Specialization:
         """The first saved one that fits the known dims and choices; DSL0747 where none does."""
         for made in self._made:
-            chosen = all(made.config[n] == plain_choice(v) for n, v in config.items())
+            chosen = all(made.config.get(n) == plain_choice(v) for n, v in config.items())
             if (
                 chosen
                 and all(fixed.get(d, sizes(d)) in (None, v) for d, v in made.fixed.items())

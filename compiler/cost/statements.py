@@ -44,9 +44,9 @@ class Work:
     """What a block does; bytes of global memory are by memory name.
 
     `shared` are bytes through shared memory, `slots` warp instructions, `special` results of the
-    special function unit, `matrix` cycles of a multiprocessor's matrix units, `operations` multiply-adds
-    of products, `path` the cycles that the block needs though nothing else runs, without waits for
-    memory, and `waits` how often it waits for the latency of memory, as a number that may be fractional.
+    special function unit, `matrix` cycles of a multiprocessor's matrix units, `operations` the
+    multiply-adds of products, `path` the cycles that the block needs though nothing else runs, without
+    waits for memory, and `waits` how often it waits for the latency of memory, in parts too.
     """
 
     loaded: dict[str, float] = field(default_factory=dict)

@@ -78,6 +78,10 @@ class CudaKernel:
                 arrays[name] = staged.take(array, written=name in written)
             self._enqueue(device, given, arrays, args, dims or {})
 
+    def release(self) -> None:
+        """Give workspaces back: no launch may be under way, and graphs of it are not replayed again."""
+        self._launcher.release()
+
     def short_call(self, arguments: Sequence[object]) -> Call | None:
         """A short way for calls like one that `launch` has run; None where there is none.
 

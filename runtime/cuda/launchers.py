@@ -33,6 +33,9 @@ class Launcher(Protocol):
     def fire(self, device: CudaDevice, values: Mapping[str, Number]) -> Fire:
         """The launch for these dims and scalars."""
 
+    def release(self) -> None:
+        """Give workspaces back: no launch may be under way, and graphs of it are not replayed again."""
+
 
 def launcher_of(artifact: Artifact) -> Launcher:
     """DSL0802 where the artifact's launch cannot be read."""
@@ -58,6 +61,11 @@ class KernelLauncher:
     def fire(self, device: CudaDevice, values: Mapping[str, Number]) -> Fire:
         """The launch for these dims and scalars."""
         return make_fire(self.function_on(device), values)
+
+    def release(self) -> None:
+        """Give workspaces back."""
+        for function in self._functions.values():
+            function.workspaces.free()
 
     def function_on(self, device: CudaDevice) -> Function:
         """The kernel loaded on a device."""
@@ -155,6 +163,13 @@ class ProgramLauncher:
                 launch(stream, *[everything[i] for i in picks])
 
         return fire
+
+    def release(self) -> None:
+        """Give workspaces and buffers back."""
+        for held in self._held.values():
+            held.free()
+        for step in self._steps:
+            step.kernel.release()
 
 
 def _kernel(artifact: Artifact, index: int, manifest: Any) -> KernelLauncher:

@@ -17,7 +17,7 @@ Schedule = Callable[..., TileProgram]
 
 @pytest.fixture(scope="session")
 def schedule() -> Schedule:
-    """An example kernel after the passes of sm_90a: schedule("gemm", "gemm", dims, choices, warps=4)."""
+    """An example kernel after the passes of sm_90a: schedule(file, kernel, dims, choices, warps=4)."""
     target = find_target("cuda:sm_90a")
 
     def scheduled(
