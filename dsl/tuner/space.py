@@ -40,8 +40,11 @@ class Configuration:
 def choices_of(
     tunes: Mapping[str, Sequence[Value]], fixed: Mapping[str, Value], defaults: Mapping[str, Value]
 ) -> list[Configuration]:
-    """Every product of tune choices, the default first; `fixed` settles some of the names."""
-    names = list(tunes)
+    """Every product of tune choices, the default first.
+
+    `fixed` settles some of the names, launch options among them.
+    """
+    names = list(dict.fromkeys((*tunes, *fixed)))
     values = [[fixed[n]] if n in fixed else _default_first(tunes[n], defaults[n]) for n in names]
     products = (
         Configuration(tuple(zip(names, v, strict=True))) for v in itertools.product(*values)
@@ -51,13 +54,14 @@ def choices_of(
 
 def with_options(
     configurations: Iterable[Configuration],
-    tunes: Iterable[str],
-    fixed: Mapping[str, Value],
+    taken: Iterable[str],
 ) -> Iterator[Configuration]:
-    """Each with every product of launch options; those as they are come first."""
-    own = set(tunes)
-    options = [n for n in OPTIONS if n not in own]
-    tried = [(fixed[n],) if n in fixed else (None, *TRIED[n]) for n in options]
+    """Each with every product of launch options, but for names that are taken.
+
+    Those as they are come first.
+    """
+    options = [n for n in OPTIONS if n not in set(taken)]
+    tried = [(None, *TRIED[n]) for n in options]
     for configuration in configurations:
         for product in itertools.product(*tried):
             chosen = [(n, v) for n, v in zip(options, product, strict=True) if v is not None]

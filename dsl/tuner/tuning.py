@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dslc.compiler.diagnostics import error
+from dslc.compiler.ir import Kernel
+from dslc.compiler.ir.expr import Const
 from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.workload import Known, value_of
 from dslc.tuner.inputs import Inputs
 from dslc.tuner.pruning import Candidate, Pruned, prune
 from dslc.tuner.records import Record
@@ -20,6 +23,7 @@ from dslc.tuner.tasks import Task, predict_task
 from dslc.tuner.workers import Workers, default_count
 
 if TYPE_CHECKING:
+    from dslc.compiler.ir import TileProgram
     from dslc.templates import TemplateOrigin
     from dslc.tuner.bench import Bench
     from dslc.tuner.inputs import Array, Scalar
@@ -117,15 +121,13 @@ class Tuning:
     def prune(self, workers: Workers) -> Pruned:
         """The candidates by prediction; no device is asked."""
         origin, settled = self.origin, self.request.settled
-        tunes = origin.open_tunes
-        configurations = choices_of(tunes, settled, origin.defaults)
-        said = {n: v for n, v in settled.items() if n not in tunes}
+        configurations = choices_of(origin.open_tunes, settled, origin.defaults)
 
         def advance(done: int, total: int) -> None:
             self.settings.report(Progress("predicting", done, total))
 
         def expand(kept: Iterable[Configuration]) -> Iterable[Configuration]:
-            return with_options(kept, origin.signature.tunes, said)
+            return with_options(kept, (*origin.signature.tunes, *settled))
 
         return prune(
             configurations, expand, self.task, workers,
@@ -158,6 +160,7 @@ class Tuning:
     def task(self, configuration: Configuration) -> Task:
         """What a worker needs. DiagnosticError where the kernel refuses the choices."""
         made = self.origin.elaborated(self.fixed, configuration.config, self.sizes.get)
+        _check_requirements(made.program, self.sizes)
         cache = self.origin.options.cache
         return Task(
             print_program(made.program, locations=True),
@@ -212,6 +215,16 @@ class Tuning:
             store = TuningStore(cache.root)
             store.remove(others)
             store.add([record])
+
+
+def _check_requirements(program: TileProgram, sizes: Mapping[str, int]) -> None:
+    """DSL0759 for a requirement that these sizes break; what depends on more is for the call."""
+    if not isinstance(program, Kernel):
+        return
+    known: Known = {d: Const(sizes[d.name], d.dtype) for d in program.dims}
+    for requirement in program.requires:
+        if value_of(requirement.condition, known) == 0:
+            raise error("DSL0759", f"it requires {requirement.text}", requirement.loc)
 
 
 def exact_dims(origin: TemplateOrigin) -> tuple[str, ...]:
