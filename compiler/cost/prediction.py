@@ -61,7 +61,7 @@ class Prediction:
             work = f"{2e-9 * self.operations:.4g} Gflop"
             rows.append(("floor by flops", f"{microseconds(self.floor_operations)} for {work}"))
         rows += [(_LABELS[name], microseconds(t)) for name, t in self.terms.items() if t]
-        if self.blocks:
+        if self.at_once:
             text = f"{self.blocks}, {self.at_once} at once on a multiprocessor ({self.limit})"
             rows.append(("blocks", f"{text}, {self.waves:.2f} waves"))
         return "\n".join(f"{name + ':':<22}{text}" for name, text in rows)

@@ -45,3 +45,6 @@ class Bench(Protocol):
 
     def load(self, artifact: Artifact) -> Loaded:
         """Make a configuration ready. DiagnosticError where the device refuses it."""
+
+    def works(self) -> bool:
+        """Whether the device still runs kernels: after a fault of one, it may not in this process."""

@@ -54,5 +54,5 @@ def _bytes(array: Array) -> Array:
 def _picked(size: int) -> Any:
     if size <= _MOST:
         return slice(None)
-    spread = np.random.default_rng(0).integers(0, size, _MOST - 2 * _ENDS)
+    spread = np.random.default_rng(0).integers(_ENDS, size - _ENDS, _MOST - 2 * _ENDS)
     return np.concatenate([np.arange(_ENDS), spread, np.arange(size - _ENDS, size)])

@@ -7,6 +7,7 @@ events.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,6 +15,7 @@ from math import ceil
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.binding import dense_strides
 from dslc.runtime.cuda.arrays import DeviceArray
 from dslc.runtime.cuda.device import CudaDevice
@@ -64,16 +66,25 @@ class CudaBench:
         }
         return CudaLoaded(self, artifact, arrays, scalars, keys)
 
+    def works(self) -> bool:
+        """Whether the context is sound."""
+        try:
+            self.watch.wait()
+        except DiagnosticError:
+            return False
+        return True
+
     def leave(self, keys: Iterable[Key]) -> None:
         """A configuration uses these arrays no more."""
         self._users.subtract(keys)
 
     def close(self) -> None:
-        """Give all memory back."""
-        for arrays in self._held.values():
-            self._free(arrays)
-        self._held.clear()
-        self.watch.close()
+        """Give all memory back; after a fault of a kernel the driver has done so."""
+        with contextlib.suppress(DiagnosticError):
+            for arrays in self._held.values():
+                self._free(arrays)
+            self._held.clear()
+            self.watch.close()
 
     def upload(self, array: DeviceArray, values: Array) -> None:
         """Copy host values to the device, and wait."""

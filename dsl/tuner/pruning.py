@@ -7,8 +7,10 @@ dropped, and so is what gives the same code as another configuration.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import as_completed
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from dslc.tuner.workers import Workers
 
 _MOST = 2000  # configurations that are predicted
+_POLL = 0.2  # seconds between two looks at the clock
 _FEWEST = 16  # products of tune choices whose launch options are tried
 
 MakeTask = Callable[[Configuration], Task]
@@ -59,16 +62,19 @@ def prune(
     *,
     seed: int = 0,
     storage: str | None = None,
+    until: float = math.inf,
     advance: Advance = lambda done, total: None,
 ) -> Pruned:
     """All that may be measured. `tunes` are products of tune choices, the default first.
 
     `expand` adds launch options. With a `storage` only configurations that pack weights so remain,
-    beside the default. DSL0921 where the machine runs none.
+    beside the default. What is not predicted `until` then (`time.monotonic`) is left out. DSL0921 where
+    the machine runs none.
     """
     found = Pruned()
     first = drawn(tunes, _MOST, seed)
-    coarse = _predicted(first, make_task, workers, found, advance)
+    asking = _Asking(make_task, workers, found, until, advance)
+    coarse = asking.predicted(first)
     if coarse and coarse[0].configuration == first[0]:
         found.default = coarse[0]
     ranked = sorted(coarse, key=lambda c: c.predicted)
@@ -76,7 +82,7 @@ def prune(
     seen = {c.configuration for c in coarse}
     more = [c for c in expand(k.configuration for k in kept) if c not in seen]
     # The first of a random choice always stays: here none is special.
-    fine = _predicted(drawn(more, _MOST, seed), make_task, workers, found, advance, len(coarse))
+    fine = asking.predicted(drawn(more, _MOST, seed))
     found.total = len(first) + len(more)
     texts: set[str] = set()
     for candidate in sorted((*coarse, *fine), key=lambda c: c.predicted):
@@ -92,41 +98,70 @@ def prune(
     return found
 
 
-def _predicted(
-    configurations: Sequence[Configuration],
-    make_task: MakeTask,
-    workers: Workers,
-    found: Pruned,
-    advance: Advance,
-    before: int = 0,
-) -> list[Candidate]:
-    """The candidates of configurations, in their order; the refused are kept in `found`."""
-    tasks: dict[Configuration, Task] = {}
-    futures: dict[Future[Outlook], Configuration] = {}
-    for configuration in configurations:
-        try:
-            task = make_task(configuration)
-        except DiagnosticError as refusal:
-            found.refused.append((configuration, refusal.diagnostics[0].message.splitlines()[0]))
-            continue
-        tasks[configuration] = task
-        futures[workers.submit(predict_task, task)] = configuration
-    outlooks: dict[Configuration, Outlook] = {}
-    for done, future in enumerate(as_completed(futures), start=1):
-        configuration = futures[future]
-        try:
-            outlooks[configuration] = future.result()
-        except DiagnosticError as refusal:
-            found.refused.append((configuration, refusal.diagnostics[0].message.splitlines()[0]))
-        except Exception as failure:
-            # A worker that died, or a defect of the compiler: one configuration less.
-            found.refused.append((configuration, f"{type(failure).__name__}: {failure}"))
-        advance(before + done, before + len(futures))
-    return [
-        Candidate(c, tasks[c], outlooks[c], outlooks[c].prediction.seconds)
-        for c in configurations
-        if c in outlooks
-    ]
+@dataclass(slots=True)
+class _Asking:
+    """Has configurations predicted by the workers."""
+
+    make_task: MakeTask
+    workers: Workers
+    found: Pruned
+    until: float
+    advance: Advance
+    before: int = 0
+
+    def predicted(self, configurations: Sequence[Configuration]) -> list[Candidate]:
+        """The candidates in their order; the refused are kept in `found`."""
+        tasks: dict[Configuration, Task] = {}
+        pending: dict[Future[Outlook], Configuration] = {}
+        for configuration in configurations:
+            if tasks and self._is_late():
+                break
+            try:
+                task = self.make_task(configuration)
+            except DiagnosticError as refusal:
+                self._refuse(configuration, refusal)
+                continue
+            tasks[configuration] = task
+            pending[self.workers.submit(predict_task, task)] = configuration
+        outlooks = self._collect(pending)
+        self.before += len(tasks)
+        return [
+            Candidate(c, tasks[c], outlooks[c], outlooks[c].prediction.seconds)
+            for c in tasks
+            if c in outlooks
+        ]
+
+    def _collect(
+        self, pending: dict[Future[Outlook], Configuration]
+    ) -> dict[Configuration, Outlook]:
+        outlooks: dict[Configuration, Outlook] = {}
+        total = len(pending)
+        while pending and not (outlooks and self._is_late()):
+            done, _ = wait(pending, _POLL, FIRST_COMPLETED)
+            for future in done:
+                configuration = pending.pop(future)
+                try:
+                    outlooks[configuration] = future.result()
+                except Exception as failure:
+                    # Refused, or a defect of the compiler: one configuration less.
+                    self._refuse(configuration, failure)
+            self.advance(self.before + total - len(pending), self.before + total)
+        for future in pending:
+            future.cancel()
+        return outlooks
+
+    def _refuse(self, configuration: Configuration, failure: Exception) -> None:
+        self.found.refused.append((configuration, reason_of(failure)))
+
+    def _is_late(self) -> bool:
+        return time.monotonic() > self.until
+
+
+def reason_of(failure: Exception) -> str:
+    """A failure in one line."""
+    if isinstance(failure, DiagnosticError):
+        return failure.diagnostics[0].message.splitlines()[0]
+    return f"{type(failure).__name__}: {failure}"
 
 
 def _nothing(found: Pruned) -> DiagnosticError:

@@ -7,6 +7,7 @@ the time is up, or on Ctrl-C, the best so far is the result.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.tuner.bench import FULL, QUICK, Effort
+from dslc.tuner.pruning import reason_of
 from dslc.tuner.tasks import Compiled, compile_task
 
 if TYPE_CHECKING:
@@ -76,13 +78,15 @@ class Search:
         *,
         budget: float | None = None,
         report: Report = lambda progress: None,
+        began: float | None = None,
     ) -> None:
         self.bench, self.workers, self.report = bench, workers, report
         self.candidates = list(candidates)
         self.default = default
         self.budget = budget
         self.found = Found()
-        self._began = time.monotonic()
+        self._began = time.monotonic() if began is None else began
+        self._broken = ""
         self._loaded: dict[int, Loaded] = {}
         self._done = 0
 
@@ -94,11 +98,12 @@ class Search:
         except KeyboardInterrupt:
             self.found.interrupted = "Ctrl-C"
         finally:
-            for loaded in self._loaded.values():
-                loaded.close()
+            self._close_all()
+        if self._broken:
+            self.found.interrupted = f"the GPU, which stopped: {self._broken}"
         self.found.elapsed = time.monotonic() - self._began
         self._choose()
-        if self.found.best is None and not self.found.interrupted:
+        if self.found.best is None and (self._broken or not self.found.interrupted):
             reason = self.found.dropped[0][1] if self.found.dropped else "nothing was measured"
             raise error("DSL0921", f"no configuration could be measured: {reason}")
         return self.found
@@ -116,9 +121,12 @@ class Search:
             if self._time_is_up(self.budget and self.budget * (1 - _FOR_FINALS)):
                 self.found.interrupted = "budget"
                 break
+            if self._broken:
+                break
             done, _ = wait(pending, _POLL, FIRST_COMPLETED)
             for future in done:
-                self._measure(pending.pop(future), future)
+                if not self._broken:
+                    self._measure(pending.pop(future), future)
         for future in pending:
             future.cancel()
 
@@ -151,11 +159,11 @@ class Search:
                 self.found.measured.append(candidate)
             else:
                 self._drop(candidate, wrong)
-        except DiagnosticError as failure:
-            self._drop(candidate, failure.diagnostics[0].message.splitlines()[0])
         except Exception as failure:
-            # A worker that died or a defect of the compiler: one configuration less.
-            self._drop(candidate, f"{type(failure).__name__}: {failure}")
+            # Refused by the device, or a defect of the compiler: one configuration less.
+            self._drop(candidate, reason_of(failure))
+            if not self.bench.works():
+                self._broken = reason_of(failure)
         self._forget_slow()
         self._tell("measuring", self._done, len(self.candidates))
 
@@ -165,6 +173,8 @@ class Search:
         if self.default is not None and self.default.seconds is not None:
             finalists += [] if self.default in finalists else [self.default]
         for number, candidate in enumerate(finalists, start=1):
+            if self._broken:
+                break
             if self._time_is_up(self.budget) and candidate is not self.default:
                 self.found.interrupted = "budget"
                 continue
@@ -180,6 +190,11 @@ class Search:
             compiled = compile_task(candidate.task)  # from the cache, or quickly once more
             loaded = self._loaded[id(candidate)] = self.bench.load(compiled.artifact)
         return loaded.time(effort)
+
+    def _close_all(self) -> None:
+        for loaded in self._loaded.values():
+            with contextlib.suppress(DiagnosticError):  # after a fault nothing can be given back
+                loaded.close()
 
     # Keeping the best
 
@@ -202,7 +217,8 @@ class Search:
     def _drop(self, candidate: Candidate, reason: str) -> None:
         self.found.dropped.append((candidate, reason))
         if (held := self._loaded.pop(id(candidate), None)) is not None:
-            held.close()
+            with contextlib.suppress(DiagnosticError):
+                held.close()
 
     def _time_is_up(self, limit: float | None) -> bool:
         return limit is not None and time.monotonic() - self._began > limit

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import math
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from dslc.tuner.inputs import Array, Scalar
 
 TOP = 64
+_PREDICTING = 0.4  # of the budget, at most
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -120,6 +123,8 @@ class Tuning:
 
     def prune(self, workers: Workers) -> Pruned:
         """The candidates by prediction; no device is asked."""
+        budget = self.settings.budget
+        until = math.inf if budget is None else time.monotonic() + _PREDICTING * budget
         origin, settled = self.origin, self.request.settled
         configurations = choices_of(origin.open_tunes, settled, origin.defaults)
 
@@ -131,17 +136,19 @@ class Tuning:
 
         return prune(
             configurations, expand, self.task, workers,
-            seed=self.settings.seed, storage=self._storage(), advance=advance,
+            seed=self.settings.seed, storage=self._storage(), until=until, advance=advance,
         )  # fmt: skip
 
     def run(self, bench: Bench, workers: Workers) -> Result:
         """Prune, measure, remember."""
+        began = time.monotonic()
         pruned = self.prune(workers)
         candidates = self.chosen(pruned)
         settings = self.settings
         search = Search(
             candidates, pruned.default, bench, workers, budget=settings.budget,
             report=settings.report,
+            began=began,
         )  # fmt: skip
         found = search.run()
         record = self._record(found, bench) if found.best is not None else None

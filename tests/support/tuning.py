@@ -42,11 +42,15 @@ class StandIn:
     device: str = "Stand-in"
     driver: str = "CUDA 13.0"
     timed: list[tuple[Config, Effort]] = field(default_factory=list)
+    broken: bool = False
     loaded: int = 0
     most_loaded: int = 0
 
     def __call__(self, inputs: Inputs) -> StandIn:
         return self
+
+    def works(self) -> bool:
+        return not self.broken
 
     def load(self, artifact: Artifact) -> _Loaded:
         self.loaded += 1

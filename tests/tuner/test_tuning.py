@@ -216,3 +216,26 @@ def test_processes_of_their_own_compile(lib: Library, tuned: Tuned) -> None:
     result = tuned(lib.scale, StandIn(lambda c: 1.0 / int(c["BN"])), {"N": 4096}, jobs=2)
     assert result.config["BN"] == 1024
     assert not result.found.dropped
+
+
+def test_a_fault_of_the_gpu_ends_it_with_the_best_so_far(lib: Library, tuned: Tuned) -> None:
+    from dslc.compiler.diagnostics import error
+
+    def faulty(config: Config) -> float:
+        if config != {"BM": 16, "BN": 64}:
+            bench.broken = True
+            raise error("DSL0842", "running gemm failed: an illegal address")
+        return 1e-5
+
+    bench = StandIn(faulty)
+    result = tuned(lib.gemm, bench, DIMS, top=12)
+    assert "illegal address" in result.found.interrupted
+    assert len(result.found.dropped) == 1, "nothing else is tried after it"
+    assert result.config == {"BM": 16, "BN": 64}
+    assert bench.loaded == 0
+
+
+def test_predicting_takes_a_part_of_the_budget(lib: Library, tuned: Tuned) -> None:
+    result = tuned(lib.gemm, StandIn(wide_is_fast), DIMS, budget=1e-9)
+    assert len(result.pruned.candidates) < 4
+    assert result.config == {"BM": 16, "BN": 64}
