@@ -18,22 +18,24 @@ T = f16
 W = u4
 
 
-@dslc.kernel(G=128, BM=[16, 64, 128], BN=[128, 64, 256], BK=[128, 64, 32])
+@dslc.kernel(G=128, BM=[16, 8, 64, 128], BN=[128, 64, 256], BK=[128, 64, 32, 256, 512])
 def gemm_quantized(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
     """c = a @ (w * s): symmetric quantisation, or a code that carries its sign."""
     require(K % G == 0)
-    # A block of K lies in one group, so that one row of scales serves it.
-    require(G % BK == 0)
+    # A block of K lies in one group, or covers whole ones.
+    require(G % BK == 0 or BK % G == 0)
 
     for m, n in parallel(range(0, M, BM), range(0, N, BN)):
         acc = zeros(f32, [BM, BN])
         for k in range(0, K, BK):
-            b = cast(w[k : k + BK, n : n + BN], T) * s[k // G, n : n + BN]
+            g = k // G
+            scale = repeat(s[g : g + max(1, BK // G), n : n + BN], min(G, BK), 0)
+            b = cast(w[k : k + BK, n : n + BN], T) * scale
             acc += dot(a[m : m + BM, k : k + BK], b)
         c[m : m + BM, n : n + BN] = cast(acc, T)
 
 
-@dslc.kernel(G=32, BM=[16, 64, 128], BN=[128, 64, 256], BK=[64, 32, 128])
+@dslc.kernel(G=32, BM=[16, 8, 64, 128], BN=[128, 64, 256], BK=[64, 32, 128, 256, 512])
 def gemm_quantized_zeros(a: T[M, K], w: W[K, N], s: T[K // G, N], z: W[K // G, N], c: out[T[M, N]]):
     """c = a @ ((w - z) * s): asymmetric quantisation, the zero points stored as the weights are."""
     require(K % G == 0)

@@ -49,9 +49,11 @@ class PipelinedLoop:
         rings: Sequence[Ring],
         prefetched: Sequence[Ahead],
         taken: set[str],
+        ahead: int = 1,
     ) -> None:
+        """`ahead` is by how many turns the prefetched loads run ahead."""
         self.loop, self.stages, self.rings, self.taken = loop, stages, rings, taken
-        self.prefetched = prefetched
+        self.prefetched, self.ahead = prefetched, ahead
         assert isinstance(loop.step, Const)
         self.step = int(loop.step.value)
         self.slot, self.fill = self._var("slot"), self._var("fill")
@@ -64,7 +66,7 @@ class PipelinedLoop:
             out.append(ins.Sync())  # the last run may still be reading
         if self.rings:
             out.append(self._prologue())
-        firsts = [self._first(a, out) for a in self.prefetched]
+        firsts = [self._firsts(a, out) for a in self.prefetched]
         out.append(self._loop(firsts))
         return tuple(out)
 
@@ -76,9 +78,10 @@ class PipelinedLoop:
         last = index(self.stages - 1)
         return ins.For(turn, index(0), last, index(1), body, stages=1, loc=self.loop.loc)
 
-    def _loop(self, firsts: Sequence[Value]) -> ins.For:
+    def _loop(self, firsts: Sequence[Sequence[Value]]) -> ins.For:
         loop = self.loop
         head: list[Stmt] = []
+        tail: list[Stmt] = []
         carried: list[Carried] = []
         if self.rings:
             head.append(ins.WaitGroup(self.stages - 2))
@@ -90,12 +93,16 @@ class PipelinedLoop:
         reads: dict[Value, Value] = {}
         for prefetched, first in zip(self.prefetched, firsts, strict=True):
             load, held, reads[prefetched.load.out] = self._next(prefetched, first)
-            head.append(load)
+            (tail if len(first) > 1 else head).append(load)
             carried += held
         renamed = Substitution(values=reads)
         body = renamed.body(tuple(s for s in map(self._read, loop.body) if s is not None))
         kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)
-        return replace(loop, body=(*head, *body), carried=(*kept, *carried), stages=1)
+        # Unrolled by as many turns, tiles change their names and not their registers.
+        unroll = loop.unroll or (self.ahead if self.ahead > 1 else None)
+        # What is loaded last takes the registers that are read first, once they have been read.
+        body = (*head, *body, *merged(tail))
+        return replace(loop, body=body, carried=(*kept, *carried), stages=1, unroll=unroll)
 
     def _counters(self) -> list[Carried]:
         slot, fill, n = self.slot, self.fill, self.stages
@@ -138,31 +145,39 @@ class PipelinedLoop:
 
     # Prefetched into registers
 
-    def _first(self, ahead: Ahead, out: list[Stmt]) -> Value:
-        """The first turn's tile, zeros where there is no turn."""
-        load, start = ahead.load, self.loop.start
+    def _firsts(self, ahead: Ahead, out: list[Stmt]) -> list[Value]:
+        """The tiles of the first turns, zeros where there is no such turn."""
+        load = ahead.load
         none = replace(load.out, name=f"{load.out.name or 't'}_none")
         out.append(ins.Full(none, zeros(none), loc=load.loc))
-        first = replace(load.out, name=f"{load.out.name or 't'}_first")
-        out.append(self._guarded(ahead, start, none, first))
-        return first
+        found: list[Value] = []
+        for turn in range(self.ahead if ahead.run == 1 else 1):
+            first = replace(load.out, name=f"{load.out.name or 't'}_first")
+            out.append(self._guarded(ahead, self._at(self.loop.start, turn), none, first))
+            found.append(first)
+        return found
 
-    def _next(self, ahead: Ahead, first: Value) -> tuple[Stmt, list[Carried], Value]:
-        """The load for the next turn (or run), what is carried for it, and this turn's tile."""
-        out, at = ahead.load.out, self._at(self.loop.var, ahead.run)
-        now, next_ = replace(out), replace(out, name=f"{out.name or 't'}_next")
+    def _next(self, ahead: Ahead, firsts: Sequence[Value]) -> tuple[Stmt, list[Carried], Value]:
+        """The load for a later turn (or run), what is carried for it, and this turn's tile."""
+        out = ahead.load.out
+        names = [replace(out, name=f"{out.name or 't'}_next") for _ in firsts]
+        now, *waiting = (replace(out), *names[1:])
         if ahead.run == 1:
-            load = self._guarded(ahead, at, now, next_)
-            return load, [Carried(replace(out), now, first, next_)], now
+            last = names[0]
+            load = self._guarded(ahead, self._at(self.loop.var, len(firsts)), now, last)
+            inner, yielded = (now, *waiting), (*waiting, last)
+            rotated = zip(inner, firsts, yielded, strict=True)
+            return load, [Carried(replace(out), i, f, y) for i, f, y in rotated], now
         # In a run's first turn the tile that waited becomes the current one.
-        waited, this = replace(next_), replace(out)
-        loaded, kept = replace(next_), replace(next_)
-        load = self._guarded(ahead, at, waited, loaded)
+        (first,) = firsts
+        waited, this = replace(names[0]), replace(out)
+        loaded, kept = replace(waited), replace(waited)
+        load = self._guarded(ahead, self._at(self.loop.var, ahead.run), waited, loaded)
         joined = (Joined(this, waited, now), Joined(kept, loaded, waited))
         begins = Binary("eq", simplify(_mod(self.loop.var, ahead.period)), index(0), BOOL)
         carried = [
             Carried(replace(out), now, first, this),
-            Carried(replace(next_), waited, first, kept),
+            Carried(replace(waited), waited, first, kept),
         ]
         return ins.If(begins, (load,), (), joined, loc=ahead.load.loc), carried, this
 
@@ -199,6 +214,27 @@ class PipelinedLoop:
 
     def _var(self, hint: str) -> Var:
         return Var(fresh_name(hint, self.taken), INDEX)
+
+
+def merged(stmts: Sequence[Stmt]) -> Body:
+    """Neighbouring Ifs of one condition as one, where no later one reads what an earlier one makes."""
+    out: list[Stmt] = []
+    for stmt in stmts:
+        last = out[-1] if out else None
+        if (
+            isinstance(last, ins.If)
+            and isinstance(stmt, ins.If)
+            and last.condition == stmt.condition
+        ):
+            out[-1] = replace(
+                last,
+                then=(*last.then, *stmt.then),
+                otherwise=(*last.otherwise, *stmt.otherwise),
+                joined=(*last.joined, *stmt.joined),
+            )
+        else:
+            out.append(stmt)
+    return tuple(out)
 
 
 def _add(x: Expr, y: Expr) -> Expr:

@@ -30,7 +30,8 @@ for after the loop, since no copy is issued past its end.
 
 A load that stays the same for several turns is copied once for all of them, into a ring of its own
 count. What cannot be copied asynchronously is loaded into registers a turn ahead (`staging` has the
-rules, `rings` the layouts). Kernels with copies or barriers of their own are left as they are, as are
+rules, `rings` the layouts), and where no load gains by shared memory all are, several turns ahead
+(`straight`). Kernels with copies or barriers of their own are left as they are, as are
 those with shared buffers for which the compiler places the barriers.
 """
 
@@ -53,6 +54,7 @@ from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
 from dslc.compiler.passes.rings import place
 from dslc.compiler.passes.stages import Room, choose_stages
 from dslc.compiler.passes.staging import Ahead, constant_memories, is_prefetched, loads_ahead
+from dslc.compiler.passes.straight import turns_ahead
 from dslc.compiler.targets import Target
 
 _EXPLICIT = (ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync)
@@ -126,6 +128,8 @@ class _Loops(FactsRewriter):
         facts = self.facts.copy()
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         found = loads_ahead(loop, facts, self.unwritten)
+        if ahead := turns_ahead(found, asked):
+            return PipelinedLoop(loop, 1, (), found, self.taken, ahead).body(self.depth > 0)
         staged = [a for a in found if a.width]
         stages = asked or choose_stages(loop, staged, self.room)
         if stages == 1:

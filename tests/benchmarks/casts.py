@@ -2,7 +2,7 @@
 
     python tests/benchmarks/casts.py [DTYPE ...] [--m 8] [--to f16] [--architecture sm_90a]
 
-A kernel loads packed weights through a ring in shared memory, casts them and multiplies matrices; what
+A kernel loads packed weights, casts them and multiplies matrices; what
 its main loop has, lane-instructions a weight, stands beside what a machine can issue while memory
 delivers the weight at 95 % of its rate (the budget), and beside what Tilus 0.2.0 takes.
 """
@@ -17,6 +17,8 @@ from dslc.codegen.cuda.sass import Code, disassemble
 from dslc.codegen.cuda.toolchain import compile_cubin
 from dslc.compiler.dtypes import all_dtypes, parse_dtype
 from dslc.compiler.ir import Kernel
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.targets import find_target
@@ -49,7 +51,8 @@ def main_loop(
     (code,) = disassemble(compile_cubin(emit(scheduled)[0], architecture).cubin)
     loop = code.main_loop()
     assert loop is not None, "the product has no loop"
-    return loop, loop.per(N * k, scheduled.threads or 32)
+    turns = max(s.unroll or 1 for s in walk(scheduled.body) if isinstance(s, ins.For))
+    return loop, loop.per(N * k * turns, scheduled.threads or 32)
 
 
 def main() -> None:

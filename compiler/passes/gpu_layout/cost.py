@@ -117,7 +117,10 @@ def reduction(x: Layout, out: Layout, axis: int, warp: int) -> float:
             warps *= mode.size // within
     cycles = x.threads * x.locals / LANES
     cycles += log2(lanes) * out.locals * x.threads / warp * 2 if lanes > 1 else 0
-    return cycles + (exchanged(out, out, 32) if warps > 1 else 0)
+    if warps > 1:  # every thread writes what it has and reads what all of them have of it
+        parts = out.threads * out.locals * 4
+        cycles += 2 * BARRIER + parts * (1 + warps) / SHARED_BYTES
+    return cycles
 
 
 def product_without_unit(m: int, n: int, k: int, out: Layout) -> float:

@@ -30,7 +30,9 @@ class Plan:
     b: Layout
     c: Layout
     share: tuple[int, ...]  # how many warps stand along each axis of the result
+    copies: int  # how many warps hold the same part of it
     cycles: float  # of the matrix units of one multiprocessor
+    dealt: tuple[bool, bool] = (False, False)  # k, and the columns of the result (`dealing`)
 
     @property
     def is_swapped(self) -> bool:
@@ -115,7 +117,8 @@ def _plan(dot: ins.Dot, atom: Atom, outer: Layout) -> Plan:
     )
     work = outer.threads * outer.locals * k_tiles * atom.m * atom.n * atom.k
     cycles = work * dot.a.type.dtype.bits / 16 / _MAC_RATE
-    return Plan(atom.name, a * atom.a, b * atom.b, outer * atom.c, share, cycles)
+    copies = outer.replication
+    return Plan(atom.name, a * atom.a, b * atom.b, outer * atom.c, share, copies, cycles)
 
 
 def _without(outer: Layout, axis: int, extent: int, local: Callable[[Modes], Modes]) -> Layout:

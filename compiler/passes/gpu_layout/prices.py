@@ -13,6 +13,7 @@ from dslc.compiler.ir.traverse import operands, results
 from dslc.compiler.layout import Layout
 from dslc.compiler.passes.gpu_layout import cost
 from dslc.compiler.passes.gpu_layout.blocked import blocked, vector_of
+from dslc.compiler.passes.gpu_layout.dealing import dealt
 from dslc.compiler.passes.gpu_layout.matrix import Plan, plans
 from dslc.compiler.passes.gpu_layout.regions import Region, Regions, Site
 from dslc.compiler.passes.gpu_layout.relations import (
@@ -46,7 +47,7 @@ class Prices:
             for region in found:
                 self.touching[region].append(site)
             if isinstance(site.stmt, ins.Dot):
-                self.plans[site] = [p.over(self.intern) for p in plans(site.stmt, target, threads)]
+                self.plans[site] = [p.over(self.intern) for p in _ways(site.stmt, target, threads)]
 
     def intern(self, layout: Layout) -> Layout:
         """One object for equal layouts, so that costs are kept by identity."""
@@ -216,6 +217,17 @@ class Prices:
                 break
             vector //= 2
         return found
+
+
+def _ways(dot: ins.Dot, target: Target, threads: int) -> list[Plan]:
+    """The plans of a product, and what dealing makes of them."""
+    found = plans(dot, target, threads)
+    bits = dot.a.type.dtype.bits
+    for plan in tuple(found):
+        atom = target.atom(plan.atom)
+        if atom is not None and dot.out.type.layout is None:
+            found += dealt(plan, atom, bits)
+    return found
 
 
 def is_packed_freely(memory: Memory) -> bool:

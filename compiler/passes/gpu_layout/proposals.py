@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.layout import Layout, Mode
+from dslc.compiler.layout import Layout, Mode, unsqueeze
 from dslc.compiler.layout.mode import with_weights
 from dslc.compiler.passes.gpu_layout.prices import Assignment, Prices
 from dslc.compiler.passes.gpu_layout.regions import Region, Site
@@ -21,19 +21,25 @@ class Proposals:
         self.prices = prices
         self._blocked: dict[Region, list[Layout]] = {}
 
-    def for_products(self, region: Region) -> list[tuple[object, Layout]]:
+    def for_products(self, region: Region) -> list[tuple[object, Assignment]]:
         """The layouts of the results of a region's Dots, the cheapest first, each with its kind.
 
-        Plans of one kind share their products among the warps alike.
+        Plans of one kind share their products among the warps alike. Where k is dealt the operands'
+        layouts are given as well: neither operand would change its order of k alone.
         """
-        found = [
-            (p.cycles * site.weight, (p.share, p.is_swapped), p.c)
-            for site in self.prices.touching[region]
-            if isinstance(site.stmt, ins.Dot) and self.prices.regions.of[site.stmt.out] is region
-            for p in self.prices.plans[site]
-        ]
+        of = self.prices.regions.of
+        found: list[tuple[float, object, Assignment]] = []
+        for site in self.prices.touching[region]:
+            dot = site.stmt
+            if not isinstance(dot, ins.Dot) or of[dot.out] is not region:
+                continue
+            for p in self.prices.plans[site]:
+                given = {region: p.c}
+                if p.dealt[0]:
+                    given |= {of[x]: y for x, y in ((dot.a, p.a), (dot.b, p.b)) if x in of}
+                found.append((p.cycles * site.weight, (p.share, p.is_swapped, p.dealt), given))
         found.sort(key=lambda triple: triple[0])
-        return [(kind, layout) for _, kind, layout in found]
+        return [(kind, given) for _, kind, given in found]
 
     def candidates(self, region: Region, chosen: Assignment) -> list[Layout]:
         """What may be best for a region while others are chosen."""
@@ -67,8 +73,9 @@ class Proposals:
                 if isinstance(stmt, ins.Reduce):
                     yield from map(self.prices.intern, _shared_out(layout, self.prices.warp))
             elif asked and there is not None:
-                layout = self.prices.operand(stmt, x, there)
-                if layout is not None:
+                if isinstance(stmt, ins.Reduce):
+                    yield self.prices.intern(_gathered(there, stmt))
+                elif (layout := self.prices.operand(stmt, x, there)) is not None:
                     yield layout
 
     def _memory_layouts(self, region: Region) -> list[Layout]:
@@ -78,6 +85,14 @@ class Proposals:
             found = [x for r in accesses or (None,) for x in self.prices.variants(region.shape, r)]
             self._blocked[region] = _once(found)
         return self._blocked[region]
+
+
+def _gathered(out: Layout, reduce: ins.Reduce) -> Layout:
+    """What a reduction's operand may be so that each thread adds alone what it has of the result."""
+    axis, shape = reduce.axis, reduce.x.type.shape
+    kept = out if reduce.keepdims else unsqueeze(out, [axis])
+    along = Mode(shape[axis], axis, 1)
+    return Layout(shape, kept.spatial_modes, (along, *kept.local_modes))
 
 
 def _shared_out(layout: Layout, warp: int) -> Iterator[Layout]:

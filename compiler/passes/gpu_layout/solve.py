@@ -26,7 +26,7 @@ from dslc.compiler.targets import Target
 _SWEEPS = 3
 _VISITS = 2
 
-Options = dict[Region, list[tuple[object, Layout]]]
+Options = dict[Region, list[tuple[object, Assignment]]]
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ class _Solver:
             for r in self.regions.all
             if r not in fixed and (found := self.proposals.for_products(r))
         }
-        starts = [fixed | start for start in _starts(options)]
+        starts = [start | fixed for start in _starts(options)]
         best = min(map(self._spread, starts), key=self.prices.total)
         if len(options) > 1:
             best = self._improve(best, options, fixed)
@@ -77,8 +77,8 @@ class _Solver:
         for _ in range(_SWEEPS):
             before = price
             for region, ways in options.items():
-                for _, layout in ways:
-                    tried = self._changed(best, region, layout, kept)
+                for _, given in ways:
+                    tried = self._changed(best, region, given[region], kept)
                     if (now := self.prices.total(tried)) < price:
                         best, price = tried, now
             if price == before:
@@ -167,7 +167,7 @@ def _starts(options: Options) -> Iterator[Assignment]:
     """All products shared alike, for each way; a product that cannot takes its cheapest."""
     kinds = dict.fromkeys(kind for found in options.values() for kind, _ in found)
     for kind in kinds or {None: None}:
-        yield {
-            region: next((x for own, x in found if own == kind), found[0][1])
-            for region, found in options.items()
-        }
+        start: Assignment = {}
+        for found in options.values():
+            start |= next((given for own, given in found if own == kind), found[0][1])
+        yield start

@@ -12,12 +12,13 @@ from dslc.compiler.ir.printer import print_statement
 from dslc.compiler.ir.traverse import definitions, walk
 from dslc.compiler.passes.gpu_layout.matrix import atoms_for
 from dslc.compiler.passes.gpu_layout.regions import find_regions
-from dslc.compiler.passes.gpu_layout.warp_split import accumulations
+from dslc.compiler.passes.gpu_layout.warp_split import NARROW, accumulations
 from dslc.compiler.targets import Target
 
 _TILE_OF_EIGHT = 128 * 128  # results of a product from which on eight warps share it
 _FEW, _SOME = 8, 32  # elements that each thread has, in kernels without products
 _ROWS = 16  # of the matrix unit's tile
+_MOST = 16  # warps
 _MANY = 64  # elements a thread from which on more than eight warps are taken
 
 
@@ -83,7 +84,7 @@ def _warps(kernel: Kernel, target: Target) -> list[int]:
         return _for_elements(kernel, target)
     deep = {d for a in accumulations(kernel) for d in a.dots}
     counts = [_for_product(d, target, split=d in deep) for d in dots]
-    return [min(max(counts), *_rows_of_chains(kernel), 8)]
+    return [min(max(counts), *_rows_of_chains(kernel), _MOST)]
 
 
 def _for_product(dot: ins.Dot, target: Target, *, split: bool) -> int:
@@ -94,7 +95,10 @@ def _for_product(dot: ins.Dot, target: Target, *, split: bool) -> int:
         return _power(prod(dot.out.type.shape) // (_FEW * target.warp_size), 4)
     deep = dot.a.type.shape[-1] if split else 1
     tiles = max(prod(batch) * (m // a.m) * (n // a.n) * max(1, deep // a.k) for a in atoms)
-    return _power(tiles, 8 if m * n * prod(batch) >= _TILE_OF_EIGHT else 4)
+    most = 8 if m * n * prod(batch) >= _TILE_OF_EIGHT else 4
+    if split and min(m, n) <= NARROW:  # two of the atom's k for each warp: then lanes read 16 bytes
+        most = max(most, min(_MOST, deep // (2 * atoms[0].k)))
+    return _power(tiles, most)
 
 
 def _rows_of_chains(kernel: Kernel) -> list[int]:

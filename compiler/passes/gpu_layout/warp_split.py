@@ -35,7 +35,7 @@ from dslc.compiler.passes.gpu_layout.matrix import atoms_for
 from dslc.compiler.targets import Target
 
 _REGISTERS = 64  # of accumulators that a thread may hold
-_NARROW = 32  # rows or columns of a tile up to which warps that share the other side read too much
+NARROW = 32  # rows or columns of a tile up to which warps that share the other side read too much
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +156,18 @@ class _Splitter(Rewriter):
         return [*before, replace(rebuilt, carried=every), *after]
 
     def _total(self, init: Value, result: Value, parts: Value, loop: ins.For) -> list[Stmt]:
+        # A tile of its own, so that it may lie otherwise than the parts: then each thread adds a
+        # share of the result.
+        moved = Value(parts.type, parts.name)
+        apart = ins.Reshape(moved, parts, loc=loop.loc)
         made = self.made.get(init)
         zero = isinstance(made, ins.Full) and isinstance(made.value, Const) and not made.value.value
         if zero:
-            return [ins.Reduce(result, "sum", parts, 0, loc=loop.loc)]
+            return [apart, ins.Reduce(result, "sum", moved, 0, loc=loop.loc)]
         total = Value(result.type, result.name)
         return [
-            ins.Reduce(total, "sum", parts, 0, loc=loop.loc),
+            apart,
+            ins.Reduce(total, "sum", moved, 0, loc=loop.loc),
             ins.Binary(result, "add", init, total, loc=loop.loc),
         ]
 

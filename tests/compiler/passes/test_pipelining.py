@@ -159,14 +159,13 @@ class _Without(Rewriter):
 SYNCHRONISATION = (ins.WaitGroup, ins.CommitGroup, ins.Sync)
 
 
-@pytest.mark.parametrize("stages", [2, 3, 5])
 @pytest.mark.parametrize(
-    ("text", "dims", "count"),
+    ("text", "dims", "count", "stages"),
     [
-        (PRODUCT, {"M": 16, "N": 32, "K": 256}, 4),
-        (SCALED, {"M": 16, "N": 32, "K": 256}, 4),
-        (NESTED, {"M": 16, "N": 64, "K": 112}, 5),
-        (STREAM, {"N": 4096}, 3),
+        *((PRODUCT, {"M": 16, "N": 32, "K": 256}, 4, n) for n in (2, 3, 5)),
+        *((SCALED, {"M": 16, "N": 32, "K": 256}, 4, n) for n in (2, 3, 5)),
+        *((NESTED, {"M": 16, "N": 64, "K": 112}, 5, n) for n in (2, 3, 5)),
+        *((STREAM, {"N": 4096}, 3, n) for n in (6, 8)),  # more than registers are taken for
     ],
 )
 def test_no_wait_commit_or_barrier_can_be_left_out(text, dims, count, stages):
@@ -182,7 +181,7 @@ def test_no_wait_commit_or_barrier_can_be_left_out(text, dims, count, stages):
 
 
 def test_each_thread_waits_for_its_own_copies_alone():
-    after = pipelined(prepared(STREAM), 3)
+    after = pipelined(prepared(STREAM), 6)
     (copy, _), (load,) = every(after, ins.CopyAsync), every(after, ins.Load)
     assert copy.layout == load.out.type.layout
     assert not every(after, ins.Sync)
@@ -302,7 +301,7 @@ kernel f(x: f32[N], y: out f32[128]):
     y[:] = acc
 """
     before = prepared(text)
-    after = pipelined(before, 4)
+    after = pipelined(before, 8)
     assert every(after, ins.CopyAsync)
     for n in (0, 128, 256, 1280):
         meaning.assert_same_meaning(before, after, arguments(before, {"N": n}))
@@ -318,7 +317,7 @@ kernel f(x: f32[N, 128], t: i32[M], y: out f32[128]):
     y[:] = acc
 """
     before = prepared(text, by=1)
-    after = pipelined(before, 3)
+    after = pipelined(before, 6)
     assert {s.src.memory.name for s in every(after, ins.CopyAsync)} >= {"x"}
     args = arguments(before, {"N": 4, "M": 7})
     args["t"] = np.array([3, 1, 0, 9, -1, 2, 3], np.int32)
