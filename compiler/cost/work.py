@@ -7,7 +7,7 @@ Loops and branches whose course depends on the turn are counted over a sample of
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from dslc.compiler.cost.statements import Statements, Work
 from dslc.compiler.dtypes import INDEX
@@ -16,7 +16,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.expr import Const, Expr, Read, substitute
 from dslc.compiler.ir.program import Kernel
-from dslc.compiler.ir.traverse import operands, walk
+from dslc.compiler.ir.traverse import operands
 from dslc.compiler.ir.values import Role, Value
 from dslc.compiler.ir.workload import Known, sampled, turns_of, value_of
 
@@ -70,25 +70,22 @@ class _Walk:
             turns = range(start or 0, stop or 0, step or 1) if known_all else range(_TURNS)
         if not turns:
             return
-        flights = in_flight(loop)
+        flights = max(in_flight(loop), turns_ahead(loop))
         varies = any(isinstance(s, ins.For | ins.While | ins.If) for s in loop.body)
         points = list(sampled([turns]))
         points = points[:: max(1, len(points) // _SAMPLES)] if varies else points[:1]
-        prefetched = _prefetched(loop)
         for (at,) in points:
             one = self.body(loop.body, known | {loop.var: Const(at, INDEX)})
             self.costs.control(one, _LOOP)
             if flights:
                 one.waits += 1 / flights
-            if prefetched:
-                one.waits = max(one.waits, 1.0)
             # Waits that other work of the turn hides count by what is left of them, which the model
             # knows: it compares the turn's own cycles with the latency.
-            total.add(self._hidden(one, flights or prefetched), len(turns) / len(points))
+            total.add(self._hidden(one, flights), len(turns) / len(points))
         if flights:
             total.waits += 1
 
-    def _hidden(self, turn: Work, overlapped: bool | int) -> Work:
+    def _hidden(self, turn: Work, overlapped: int) -> Work:
         if not overlapped or not turn.waits:
             return turn
         rates = self.costs.rates
@@ -141,10 +138,33 @@ def in_flight(loop: ins.For) -> int:
     return min((w.pending for w in waits), default=-1) + 1
 
 
-def _prefetched(loop: ins.For) -> bool:
-    """Whether tiles that a turn loads are used by the next one alone."""
-    yielded = {c.yielded for c in loop.carried if isinstance(c.yielded, Value)}
-    return any(isinstance(s, ins.Load) and s.out in yielded and _is_far(s) for s in walk(loop.body))
+def turns_ahead(loop: ins.For) -> int:
+    """By how many turns the loop's loads into registers run ahead; 0 where none does.
+
+    What is loaded for a later turn is handed on from turn to turn until it is read.
+    """
+    handed_to = {c.yielded: c.inner for c in loop.carried if isinstance(c.yielded, Value)}
+    deepest = 0
+    for value in _far_tiles(loop.body):
+        depth, at = 0, value
+        while (inner := handed_to.get(at)) is not None and isinstance(inner, Value):
+            depth, at = depth + 1, inner
+            if depth > len(handed_to):
+                break
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _far_tiles(body: Iterable[ins.Stmt]) -> Iterator[Value]:
+    """The tiles that a body loads from global memory, by the names that they have after branches."""
+    for stmt in body:
+        if isinstance(stmt, ins.Load | ins.Gather) and _is_far(stmt):
+            yield stmt.out
+        elif isinstance(stmt, ins.If):
+            inside = set(_far_tiles((*stmt.then, *stmt.otherwise)))
+            for joined in stmt.joined:
+                if isinstance(joined.result, Value) and inside & {joined.then, joined.otherwise}:
+                    yield joined.result
 
 
 def _is_far(stmt: ins.Load | ins.Gather) -> bool:
