@@ -6,18 +6,29 @@ result is multiplied and goes into a product) never stands in registers as a who
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import prod
 
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.program import Kernel
-from dslc.compiler.ir.traverse import Body, Name, bodies, handed, operands, results, uses_of, walk
+from dslc.compiler.ir.traverse import (
+    Body,
+    Use,
+    bodies,
+    inner_names,
+    leaving,
+    operands,
+    results,
+    uses_of,
+    walk,
+)
 from dslc.compiler.ir.traverse import values_in as values_of_use
 from dslc.compiler.ir.values import Role, Value
 
 _FIXED = 30  # addresses, loop variables, indices
 _STREAMED = 0.3  # of a tile that is used up as it is made
 MOST = 255  # registers of a thread
+_FETCHED = 0.75  # of a tile that is fetched from shared memory bit by bit
 _STREAMS = (
     ins.Unary,
     ins.Binary,
@@ -36,31 +47,45 @@ def estimate_registers(kernel: Kernel) -> int:
     return int(_FIXED + _peak(kernel.body, kernel))
 
 
-def _peak(body: Body, kernel: Kernel) -> float:
-    """The most words a thread holds at a statement of a body, nested ones included."""
+def _peak(
+    body: Body,
+    kernel: Kernel,
+    entering: Iterable[Value] = (),
+    leaving: Iterable[Use] = (),
+) -> float:
+    """The most words a thread holds at a statement of a body, nested ones included.
+
+    Tiles that enter live until they are read last, those that leave until the end.
+    """
     last: dict[Value, int] = {}
     for at, stmt in enumerate(body):
         for value in _read_within(stmt):
             last[value] = at
-    live: dict[Value, float] = {}
-    most = 0.0
+    for use in leaving:
+        last.update(dict.fromkeys(values_of_use(use), len(body)))
+    live = {v: _words(v, kernel) for v in entering}
+    most = sum(live.values())
     for at, stmt in enumerate(body):
-        inside = max((_inside(stmt, b, kernel) for b in bodies(stmt)), default=0.0)
-        handed_on = sum(_words(_result(h.result), kernel) for h in handed(stmt))
+        inside = max((_inside(stmt, i, kernel) for i in range(len(bodies(stmt)))), default=0.0)
+        # What goes into a loop and comes out of it has one set of registers.
+        most = max(most, inside + sum(w for v, w in live.items() if not _goes_in(stmt, v)))
+        dying = [v for v in operands(stmt) if last.get(v, -1) == at]
         for name in results(stmt):
             if isinstance(name, Value):
-                live[name] = _held(stmt, name, kernel)
-        # What goes into a loop is what comes out of it: one set of registers.
-        most = max(most, sum(live.values()) + max(0.0, inside - handed_on))
+                live[name] = _held(stmt, name, [live.pop(v, 0.0) for v in dying], kernel)
+                dying = []
+        most = max(most, sum(live.values()))
         live = {v: words for v, words in live.items() if last.get(v, -1) > at}
     return most
 
 
-def _inside(stmt: ins.Stmt, body: Body, kernel: Kernel) -> float:
-    carried = 0.0
-    if isinstance(stmt, ins.For | ins.While):
-        carried = sum(_words(c.inner, kernel) for c in stmt.carried)
-    return carried + _peak(body, kernel)
+def _goes_in(stmt: ins.Stmt, value: Value) -> bool:
+    return isinstance(stmt, ins.For | ins.While) and any(c.init is value for c in stmt.carried)
+
+
+def _inside(stmt: ins.Stmt, which: int, kernel: Kernel) -> float:
+    entering = (n for n in inner_names(stmt) if isinstance(n, Value))
+    return _peak(bodies(stmt)[which], kernel, entering, leaving(stmt)[which])
 
 
 def _read_within(stmt: ins.Stmt) -> Iterator[Value]:
@@ -71,28 +96,25 @@ def _read_within(stmt: ins.Stmt) -> Iterator[Value]:
                 yield from values_of_use(use)
 
 
-def _held(stmt: ins.Stmt, value: Value, kernel: Kernel) -> float:
+def _held(stmt: ins.Stmt, value: Value, freed: list[float], kernel: Kernel) -> float:
+    """The words of a new tile; `freed` are those of operands that are read for the last time."""
     words = _words(value, kernel)
     if isinstance(stmt, _RENAMES) or (isinstance(stmt, ins.ConvertLayout) and _is_packed(value)):
-        return 0.0
-    if isinstance(stmt, ins.Dot) and stmt.acc is not None:
-        return 0.0  # it stands where the accumulator stood
+        return max(freed, default=0.0)
+    if isinstance(stmt, ins.Dot):
+        return words
     if isinstance(stmt, ins.Load) and stmt.region.memory.role is Role.BUFFER:
-        return words * 0.75
-    return words * _STREAMED if isinstance(stmt, _STREAMS) else words
+        return words * _FETCHED
+    if isinstance(stmt, _STREAMS):
+        return max(words * _STREAMED, min(words, max(freed, default=0.0)))
+    return words
 
 
 def _is_packed(value: Value) -> bool:
     return value.type.dtype.is_low_bit or value.type.dtype.name == "u8"
 
 
-def _result(name: Name) -> Value | None:
-    return name if isinstance(name, Value) else None
-
-
-def _words(value: Name | None, kernel: Kernel) -> float:
-    if not isinstance(value, Value):
-        return 0.0
+def _words(value: Value, kernel: Kernel) -> float:
     layout = value.type.layout
     elements = layout.locals if layout else -(-prod(value.type.shape) // (kernel.threads or 128))
     return max(1.0, elements * value.type.dtype.bits / 32)

@@ -31,10 +31,12 @@ _SMALL_FLOAT = 0.5  # more, for a float's exponent and sign
 _VECTOR = 16  # bytes of the widest access of a thread
 _MATRICES = 16  # bits of elements that ldmatrix reads
 _ADDRESS = 2.0  # instructions for the address of an access
+_COPY_ADDRESS, _SHARED_ADDRESS = 6.0, 0.75  # of an asynchronous copy: two, and a predicate
 _BARRIER = 40.0  # cycles until all warps are there
 _SHARED_LATENCY = 30.0
 _CHAIN = 18.0  # cycles of a matrix instruction until its result can be used
 _ARITHMETIC_LATENCY = 6.0
+_OVERHEAD = 1.2  # moves and indices beside the instructions that a statement needs
 _SERIAL = 1.2  # cycles between two instructions of one warp
 _EXCHANGE = 2  # barriers of an exchange through shared memory
 
@@ -120,6 +122,7 @@ class Statements:
     # Parts
 
     def _issue(self, work: Work, slots: float, latency: float = 0.0) -> None:
+        slots *= _OVERHEAD
         work.slots += slots
         work.path += slots / self.warps * _SERIAL + latency
 
@@ -146,7 +149,7 @@ class Statements:
         _count(work.loaded, src, count)
         work.shared += count
         accesses = count / max(4, width) / self.warp
-        self._issue(work, accesses * 1.5 + 3 * self.warps)
+        self._issue(work, accesses * (1 + _COPY_ADDRESS) + 4 * self.warps)
 
     def _access(self, work: Work, region: Region, tile: Value, counter: dict[str, float]) -> None:
         bits = region.memory.dtype.bits
@@ -161,7 +164,7 @@ class Statements:
             held = layout.threads if layout is not None else self.warps * self.warp
             work.shared += per_thread * held
             slots = per_thread / width * self.warps
-            self._issue(work, slots * 1.25, _SHARED_LATENCY)
+            self._issue(work, slots * (1 + _SHARED_ADDRESS), _SHARED_LATENCY)
             return
         _count(counter, region, region_bytes(region) * _sectors(layout, bits, self.warp))
         copies = layout.replication if layout is not None and counter is work.stored else 1

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from dslc.compiler.cost.statements import Statements
+from dslc.compiler.cost.work import turn_work
+from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import Const
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import walk
+from dslc.compiler.ir.workload import Known
 from dslc.compiler.targets import Target
 
 _NARROW = 8  # bits of a weight at most
@@ -15,14 +20,19 @@ _NARROW = 8  # bits of a weight at most
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of the main loop of a block: narrow weights that it uses, matrix instructions a warp."""
+    """One turn of the main loop of a block.
+
+    `weights` are the narrow ones that it uses, `matrix` the matrix instructions of a warp, and
+    `instructions` all of a warp, as the model counts them.
+    """
 
     weights: int
     matrix: float
+    instructions: float
 
 
 def main_turn(kernel: Kernel, target: Target) -> Turn | None:
-    """The loop with the most multiply-adds; None where no loop multiplies narrow weights.
+    """The loop with the most multiply-adds; None where no loop multiplies matrices.
 
     Weights are what is cast from types of at most 8 bits, or what a product takes as such.
     """
@@ -31,9 +41,11 @@ def main_turn(kernel: Kernel, target: Target) -> Turn | None:
     loop = max(inner, key=_multiplied, default=None)
     if loop is None or not _multiplied(loop):
         return None
-    weights = _weights(loop)
-    warps = max(1, (kernel.threads or target.warp_size) // target.warp_size)
-    return Turn(weights, _instructions(loop, target) / warps) if weights else None
+    assert target.rates is not None, f"{target.name} has no rates"
+    costs = Statements(target, target.rates, kernel.threads or target.warp_size)
+    known: Known = {axis.var: Const(0, INDEX) for axis in kernel.grid}
+    slots = turn_work(loop, known, costs).slots
+    return Turn(_weights(loop), _matrix(loop, target) / costs.warps, slots / costs.warps)
 
 
 def _weights(loop: ins.For) -> int:
@@ -54,7 +66,7 @@ def _multiplied(loop: ins.For) -> int:
     return sum(prod(d.out.type.shape) * d.a.type.shape[-1] for d in dots)
 
 
-def _instructions(loop: ins.For, target: Target) -> float:
+def _matrix(loop: ins.For, target: Target) -> float:
     """Matrix instructions of all warps in one turn."""
     found = 0.0
     for stmt in walk(loop.body):

@@ -31,6 +31,15 @@ def block_work(kernel: Kernel, known: Known, costs: Statements) -> Work:
     return _Walk(costs).body(kernel.body, known)
 
 
+def turn_work(loop: ins.For, known: Known, costs: Statements) -> Work:
+    """The work of the first turn of a loop."""
+    start = _settled(loop.start, known)
+    first = {loop.var: Const(0 if start is None else int(start), INDEX)}
+    work = _Walk(costs).body(loop.body, known | first)
+    costs.control(work, _LOOP)
+    return work
+
+
 class _Walk:
     def __init__(self, costs: Statements) -> None:
         self.costs = costs

@@ -77,7 +77,7 @@ def _per_weight(
     from dslc.compiler.targets import find_target
 
     turn = main_turn(program, find_target(made.target)) if isinstance(program, Kernel) else None
-    if turn is None:
+    if turn is None or not turn.weights:
         return
     # The assembler may have unrolled the loop: its matrix instructions tell how often.
     matrix = loop.mix().get("matrix", 0)
