@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from dslc.tuner.workers import Workers
 
 _FINALISTS = 6
+_EQUAL = 1.01  # times as slow as two are equal
+_NOISE = 1.05  # times as slow as a brief measurement may be wrong
 _NEAR = 1.25  # times as slow as the best that a finalist may be
 _FOR_FINALS = 0.15  # of the budget
 _POLL = 0.2  # seconds between two looks at the clock
@@ -175,9 +177,9 @@ class Search:
         for number, candidate in enumerate(finalists, start=1):
             if self._broken:
                 break
-            if self._time_is_up(self.budget) and candidate is not self.default:
+            if self._time_is_up(self.budget):
                 self.found.interrupted = "budget"
-                continue
+                break
             candidate.seconds = self._again(candidate, FULL)
             candidate.measured = "full"
             self._tell("finals", number, len(finalists))
@@ -204,9 +206,17 @@ class Search:
         return sorted((c for c in self.found.measured if id(c) in allowed), key=_time)
 
     def _choose(self) -> None:
+        """The fastest; one that was measured well before one that was not, the default before all."""
         ranked = self._ranked()
+        if not ranked:
+            return
+        best = ranked[0]
         full = [c for c in ranked if c.measured == "full"]
-        self.found.best = next(iter(full or ranked), None)
+        if full and _time(full[0]) <= _NOISE * _time(best):
+            best = full[0]
+        if self.default in ranked and self.default is not None:
+            best = self.default if _time(self.default) <= _EQUAL * _time(best) else best
+        self.found.best = best
 
     def _forget_slow(self) -> None:
         """Give back what those hold that cannot be finalists any more."""

@@ -239,3 +239,22 @@ def test_predicting_takes_a_part_of_the_budget(lib: Library, tuned: Tuned) -> No
     result = tuned(lib.gemm, StandIn(wide_is_fast), DIMS, budget=1e-9)
     assert len(result.pruned.candidates) < 4
     assert result.config == {"BM": 16, "BN": 64}
+
+
+def test_the_default_stays_where_nothing_is_faster(lib: Library, tuned: Tuned) -> None:
+    result = tuned(lib.gemm, StandIn(lambda c: 1e-5 if "warps" in c else 1.005e-5), DIMS, top=99)
+    assert result.config == {"BM": 16, "BN": 64}
+
+
+def test_a_budget_that_ends_in_the_finals_keeps_what_was_fastest(
+    lib: Library, tuned: Tuned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dslc.tuner.search import Search
+
+    monkeypatch.setattr(
+        Search, "_time_is_up", lambda self, limit: any(e == FULL for _, e in bench.timed)
+    )
+    bench = StandIn(lambda c: 1e-5 if c["BM"] == 32 else 2e-5)
+    result = tuned(lib.gemm, bench, DIMS, top=12)
+    assert result.found.interrupted == "budget"
+    assert result.config["BM"] == 32
