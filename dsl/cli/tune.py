@@ -19,10 +19,9 @@ from dslc.cli.session import ExitCode, current
 
 if TYPE_CHECKING:
     from dslc.kernels import Kernel
-    from dslc.tuner.pruning import Pruned
     from dslc.tuner.records import Record
     from dslc.tuner.store import TuningStore
-    from dslc.tuner.tuning import Request, Result, Settings
+    from dslc.tuner.tuning import Request, Settings
 
 _EXAMPLES = """
 dslc tune gemm.tile -D K=8192 -D N=8192 --dim M=16
@@ -192,44 +191,22 @@ def _tune(kernel: Kernel, request: Request, settings: Settings) -> None:
     import dataclasses
 
     from dslc.cli.tuning_progress import shown_tuning
+    from dslc.cli.tuning_tables import print_result
     from dslc.tuner.tuning import tune
 
     with shown_tuning(kernel.name) as report:
         result = tune(_origin(kernel), request, dataclasses.replace(settings, report=report))
     for candidate, reason in result.found.dropped:
         current().note(f"warning: {candidate.configuration} is not used: {reason}")
-    _print_result(result)
-
-
-def _print_result(result: Result) -> None:
-    from dslc.cli.tables import print_table
-
-    found = result.found
-    if result.record is not None:
-        sizes = " ".join(f"{d}={n}" for d, n in result.record.dims.items())
-        best = sorted(found.measured, key=lambda c: (c.measured != "full", c.seconds or 0.0))[:8]
-        rows = [
-            (
-                str(c.configuration), f"{(c.seconds or 0.0) * 1e6:.2f}", f"{c.predicted * 1e6:.2f}",
-                c.measured + (", default" if c is result.pruned.default else ""),
-            )
-            for c in best
-        ]  # fmt: skip
-        current().say(f"{result.kernel}, {sizes}, on {result.record.device}")
-        print_table(("configuration", "us", "predicted", ""), rows, right=(1, 2))
-    current().say(str(result))
-    count = len(found.measured) + len(found.dropped)
-    ended = f", ended by {found.interrupted}" if found.interrupted else ""
-    current().note(
-        f"{count} of {result.pruned.total} configurations measured in {found.elapsed:.1f} s "
-        f"({found.per_minute:.0f} a minute){ended}"
-    )
+    print_result(result)
 
 
 def _print_candidates(kernel: Kernel, request: Request, settings: Settings) -> None:
     """The pruned space with predictions."""
-    from dslc.cli.tables import print_table
+    import dataclasses
+
     from dslc.cli.tuning_progress import shown_tuning
+    from dslc.cli.tuning_tables import print_candidates
     from dslc.tuner.tuning import Tuning
     from dslc.tuner.workers import Workers, default_count
 
@@ -237,33 +214,9 @@ def _print_candidates(kernel: Kernel, request: Request, settings: Settings) -> N
         shown_tuning(kernel.name) as report,
         Workers(default_count() if settings.jobs is None else settings.jobs) as workers,
     ):
-        import dataclasses
-
         tuning = Tuning(_origin(kernel), request, dataclasses.replace(settings, report=report))
         pruned = tuning.prune(workers)
-    rows = []
-    for c in tuning.chosen(pruned):
-        p = c.outlook.prediction
-        rows.append(
-            (
-                str(c.configuration) + ("  (default)" if c is pruned.default else ""),
-                f"{p.seconds * 1e6:.2f}", p.reason, str(p.registers), str(p.at_once),
-                f"{p.waves:.2f}",
-            )
-        )  # fmt: skip
-    sizes = " ".join(f"{d}={n}" for d, n in tuning.sizes.items())
-    current().say(f"{kernel.name}, {sizes}, for {kernel.target}: {_counts(pruned)}")
-    header = ("configuration", "predicted us", "limited by", "registers", "blocks", "waves")
-    print_table(header, rows, right=(1, 3, 4, 5))
-    for configuration, reason in pruned.refused:
-        current().note(f"refused: {configuration}: {reason}", level=1)
-
-
-def _counts(pruned: Pruned) -> str:
-    return (
-        f"{pruned.total} configurations, {len(pruned.refused)} refused, {pruned.same} the same as "
-        f"another, {len(pruned.candidates)} left"
-    )
+    print_candidates(kernel, tuning, pruned)
 
 
 def _origin(kernel: Kernel) -> Any:
@@ -278,6 +231,7 @@ def _origin(kernel: Kernel) -> Any:
 def _administer(
     file: Path | None, name: str | None, listed: bool, exported: Path | None, imported: Path | None
 ) -> int:
+    from dslc.cli.tuning_tables import print_records
     from dslc.tuner.store import export_file, import_file
 
     store = _store()
@@ -289,7 +243,7 @@ def _administer(
     if exported is not None:
         current().say(f"{exported}: {export_file(exported, chosen)} results")
     if listed:
-        _print_records(chosen)
+        print_records(chosen)
     return ExitCode.OK
 
 
@@ -318,24 +272,3 @@ def _fitting(records: Iterable[Record]) -> int:
     from dslc.compiler.fingerprint import compiler_fingerprint
 
     return sum(r.environment.compiler == compiler_fingerprint() for r in records)
-
-
-def _print_records(records: Iterable[Record]) -> None:
-    from dslc.cli.tables import print_table
-    from dslc.compiler.fingerprint import compiler_fingerprint
-
-    rows = []
-    for r in records:
-        other = "" if r.environment.compiler == compiler_fingerprint() else "another dslc"
-        state = ", ".join(t for t in (other, "" if r.complete else "cut short") if t)
-        faster = f"{r.default_seconds / r.seconds:.2f}x" if r.default_seconds else "-"
-        rows.append(
-            (
-                r.environment.kernel, r.environment.target,
-                " ".join(f"{d}={n}" for d, n in r.dims.items()),
-                " ".join(f"{n}={v}" for n, v in r.config.items()) or "-",
-                f"{r.seconds * 1e6:.2f}", faster, r.device, r.date[:10], state,
-            )
-        )  # fmt: skip
-    header = ("kernel", "target", "sizes", "choices", "us", "gain", "device", "date", "")
-    print_table(header, rows, right=(4, 5))
