@@ -68,12 +68,13 @@ def device_bytes(
         whole = tensor_bytes(memory, dims)
         asked = per_block[memory.name] * turns
         once = asked if whole is None else min(asked, whole)
-        fits = whole is not None and whole <= _SHARE * cache
-        again = own[memory] * waves
-        found[memory.name] = once if fits else min(asked, max(once, again if not stays else once))
-        if stays and not fits:
-            repeats = _repeats(axes.get(memory), counts, at_once)
-            found[memory.name] = min(asked, max(once, once * repeats))
+        if whole is not None and whole <= _SHARE * cache:
+            moved = once
+        elif stays:
+            moved = once * _repeats(axes.get(memory), counts, at_once)
+        else:
+            moved = own[memory] * waves
+        found[memory.name] = min(asked, max(once, moved))
     return found
 
 
