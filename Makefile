@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu bench check format typing-view system-packages clean
+.PHONY: help demo test test-gpu bench bench-gpu check format typing-view system-packages clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -24,6 +24,10 @@ test-gpu: $(VENV)/.ready ## the tests that need an NVIDIA GPU
 
 bench: $(VENV)/.ready ## print the figures of docs/performance.md
 	@for f in tests/benchmarks/*.py; do $(BIN)/python $$f || exit 1; done
+
+# The rivals come into the same environment: pip install torch triton humming-kernels==0.1.19
+bench-gpu: $(VENV)/.ready ## compare with rivals on an NVIDIA GPU; OPTIONS="--section rows"
+	@$(BIN)/python tests/benchmarks/gpu/run.py $(OPTIONS)
 
 check: $(VENV)/.ready typing-view ## lint, formatting and types
 	$(BIN)/ruff check .

@@ -92,7 +92,9 @@ class Scalars:
 
     def _plain_division(self, e: ex.Binary) -> bool:
         """Whether C's division rounds as the language's: nothing negative meets it."""
-        return e.op in ("floordiv", "mod") and positive(e.y) and not_negative(e.x, self.bounded)
+        if e.op not in ("floordiv", "mod") or not not_negative(e.x, self.bounded):
+            return False
+        return positive(e.y) or not_negative(e.y, self.bounded)
 
     def is_wide(self, e: ex.Expr) -> bool:
         """Whether an index expression needs 64 bits."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.dce import DeadCode
+from dslc.compiler.passes.divisions import NameDivisions
 from dslc.compiler.passes.gpu_layout import AssignLayouts
 from dslc.compiler.passes.hoist import Hoist
 from dslc.compiler.passes.lowbit import LowBit
@@ -43,6 +44,7 @@ def gpu_passes(
         SliceProducts(target),
         Simplify(),
         Bounds(),
+        NameDivisions(),
         DeadCode(),
         MemoryPlan(shared.bytes if shared else None),
     )

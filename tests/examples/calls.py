@@ -41,6 +41,9 @@ TABLE: dict[str, Calls] = {
         "softmax", FLOATS, {"BN": 256},
         sizes("M N", (8, 512), (5, 700), (3, 1), (1, 1000), (0, 10)),
     ),
+    "softmax_rows": (
+        "softmax", FLOATS, {}, sizes("M N", (8, 512), (5, 700), (3, 1), (1, 1000), (0, 10)),
+    ),
     "rmsnorm": ("rmsnorm", FLOATS, {}, sizes("M H", (8, 64), (5, 100), (1, 1), (0, 32))),
     "layernorm": ("layernorm", FLOATS, {}, sizes("M H", (8, 64), (5, 100), (1, 2), (0, 32))),
     "rope": ("rope", FLOATS, {}, sizes("S Q D", (32, 128, 64), (21, 96, 32), (1, 6, 2), (0, 8, 4))),
@@ -118,7 +121,7 @@ TABLE: dict[str, Calls] = {
 
 def problem(kernel: str, dims: dict[str, int], define: dict[str, str], seed: int) -> Problem:
     """Arguments and expected outputs for the element types of a definition."""
-    dtype = define.get("T", "f32" if kernel == "softmax" else "f16")
+    dtype = define.get("T", "f32" if kernel.startswith("softmax") else "f16")
     weight = define.get("W", "u4")
     group = int(define.get("G", "32" if kernel == "gemm_quantized_zeros" else "128"))
     rng = np.random.default_rng(seed)

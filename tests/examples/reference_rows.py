@@ -25,6 +25,10 @@ def softmax(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
     )
 
 
+def softmax_rows(rng: Rng, d: Dims, dtype: str, **more: str) -> Problem:
+    return softmax(rng, d, dtype, **more)
+
+
 def normalised(x: Array, g: Array) -> Near:
     """The rows of x divided by their root mean square, times g, in f32."""
     v = exact(x)

@@ -81,7 +81,9 @@ class Proposals:
     def _memory_layouts(self, region: Region) -> list[Layout]:
         if region not in self._blocked:
             stmts = [site.stmt for site in self.prices.touching[region]]
-            accesses = [s.region for s in stmts if isinstance(s, _MEMORY)]
+            # What gathers reads a region of another shape than the tile's.
+            own = [s.region for s in stmts if isinstance(s, _MEMORY)]
+            accesses = [r for r in own if r.shape == region.shape]
             found = [x for r in accesses or (None,) for x in self.prices.variants(region.shape, r)]
             self._blocked[region] = _once(found)
         return self._blocked[region]

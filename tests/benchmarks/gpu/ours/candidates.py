@@ -1,0 +1,86 @@
+"""Tune choices to try: those of a file, those listed here, or none.
+
+`--config default` leaves them open, as a call without choices does: what the tuner has stored, or the
+compiler's default; `--config tune` runs the tuner first. `--config listed` tries the lists below and
+keeps the best, a path those of a JSON file of the same structure: kernel, greatest number of rows,
+choices.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+Choice = dict[str, Any]
+
+DECODE: list[Choice] = [{"BN": bn, "BK": bk} for bn in (64, 128) for bk in (128, 256, 512)]
+LISTED: dict[str, dict[str, list[Choice]]] = {
+    "gemm_quantized": {
+        "8": [{"BM": 8, **rest} for rest in DECODE],
+        "16": [{"BM": 16, **rest} for rest in DECODE],
+        "64": [
+            {"BM": 64, "BN": 128, "BK": 64},
+            {"BM": 64, "BN": 64, "BK": 128},
+            {"BM": 64, "BN": 128, "BK": 128},
+            {"BM": 64, "BN": 256, "BK": 32},
+        ],
+        "": [
+            {"BM": 128, "BN": 128, "BK": 64},
+            {"BM": 128, "BN": 256, "BK": 32},
+            {"BM": 128, "BN": 256, "BK": 64},
+            {"BM": 64, "BN": 256, "BK": 64},
+        ],
+    },
+    "gemm": {
+        "16": [
+            {"BM": 16, "BN": 64, "BK": 128},
+            {"BM": 16, "BN": 64, "BK": 64},
+            {"BM": 16, "BN": 128, "BK": 64},
+        ],
+        "64": [
+            {"BM": 64, "BN": 64, "BK": 64},
+            {"BM": 64, "BN": 128, "BK": 64},
+            {"BM": 64, "BN": 128, "BK": 32},
+        ],
+        "": [
+            {"BM": 128, "BN": 256, "BK": 32},
+            {"BM": 128, "BN": 128, "BK": 64},
+            {"BM": 128, "BN": 128, "BK": 32},
+            {"BM": 128, "BN": 256, "BK": 64},
+        ],
+    },
+    "attention": {
+        "": [
+            {"BS": 64, "BL": 64},
+            {"BS": 128, "BL": 64},
+            {"BS": 128, "BL": 128},
+            {"BS": 64, "BL": 32},
+        ]
+    },
+    "softmax": {"": [{"BM": 1, "BN": 4096}, {"BM": 4, "BN": 1024}, {"BM": 1, "BN": 1024}]},
+    "rmsnorm": {"": [{"BM": 1}, {"BM": 4}]},
+    "layernorm": {"": [{"BM": 1}, {"BM": 4}]},
+    "swiglu": {"": [{"BM": 4, "BF": 512}, {"BM": 1, "BF": 1024}, {"BM": 4, "BF": 1024}]},
+    "rope": {"": [{"BS": 16}, {"BS": 64}, {"BS": 4}]},
+}
+
+
+def given() -> str:
+    """What the command line says: it reaches the measuring processes by the environment."""
+    return os.environ.get("DSLC_BENCH_CONFIG", "listed")
+
+
+def choices(kernel: str, rows: int, source: str) -> list[Choice]:
+    """The choices to try for a number of rows; one empty choice leaves them open."""
+    if source in ("default", "tune"):
+        return [{}]
+    table: Mapping[str, Mapping[str, list[Choice]]] = LISTED
+    if source != "listed":
+        table = json.loads(Path(source).read_text(encoding="utf-8"))
+    by_rows = table.get(kernel, {})
+    bounds = sorted((int(b) for b in by_rows if b), key=int)
+    bound = next((str(b) for b in bounds if rows <= b), "")
+    return list(by_rows.get(bound, [])) or [{}]

@@ -1,0 +1,80 @@
+"""Our products: gemm_quantized.tile and gemm.tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from dslc.specialization import Specialization
+from gpu import problems
+from gpu.cases import Case
+from gpu.measure import Prepared, copies_beyond_cache, relative_error, timed
+from gpu.ours.kernels import Job, best, build_all, jobs_for
+from gpu.ours.storage import packed, random_storage
+
+
+def jobs_of(case: Case) -> list[Job]:
+    m, n, k = (case.dims[d] for d in "MNK")
+    sizes = {"M": m, "N": n, "K": k}
+    if case.section == "dense":
+        return jobs_for("gemm", "gemm", {"T": case.dtype}, sizes, m)
+    define = {"W": case.name, "T": case.dtype}
+    return jobs_for("gemm_quantized", "gemm_quantized", define, sizes, m)
+
+
+def compile_all(cases: Sequence[Case]) -> None:
+    build_all([what for case in cases for what in jobs_of(case)])
+
+
+def prepare_quantized(case: Case) -> Prepared:
+    m, n, k = (case.dims[d] for d in "MNK")
+    made = problems.weights(case.name, k, n, case.dtype)
+    a = problems.activations(case)
+    c = torch.full((m, n), torch.nan, dtype=a.dtype, device="cuda")
+    bits = int(case.name[1])
+    copies = copies_beyond_cache(k * n * bits // 8 + made.scales.nbytes)
+    scales = [made.scales.clone() for _ in range(copies)]
+
+    def launcher(kernel: Specialization) -> Callable[[int], object]:
+        first = random_storage(kernel, (k, n), case.name)
+        stored = [first, *(first.clone() for _ in range(copies - 1))]
+        return lambda i: kernel(a, stored[i], scales[i], c)
+
+    kernel = best(jobs_of(case), launcher, copies)
+    first = packed(kernel, "w", made.codes, case.name)
+    stored = [first, *(first.clone() for _ in range(copies - 1))]
+
+    def launch(i: int) -> None:
+        kernel(a, stored[i], scales[i], c)
+
+    def error() -> float:
+        launch(0)
+        return relative_error(c, problems.product(a, made, problems.values_of(case.name)))
+
+    return Prepared(launch, copies, error, dict(kernel.config))
+
+
+def quantized(case: Case) -> dict[str, Any]:
+    return timed(prepare_quantized(case))
+
+
+def dense(case: Case) -> dict[str, Any]:
+    m, n, k = (case.dims[d] for d in "MNK")
+    a = problems.activations(case)
+    b = torch.randn(k, n, device="cuda").to(a.dtype)
+    c = torch.full((m, n), torch.nan, dtype=a.dtype, device="cuda")
+    copies = copies_beyond_cache(b.nbytes)
+    every = [b, *(b.clone() for _ in range(copies - 1))]
+
+    def launcher(kernel: Specialization) -> Callable[[int], object]:
+        return lambda i: kernel(a, every[i], c)
+
+    kernel = best(jobs_of(case), launcher, copies)
+    launch = launcher(kernel)
+
+    def error() -> float:
+        launch(0)
+        return relative_error(c, a.float() @ b.float())
+
+    return timed(Prepared(launch, copies, error, dict(kernel.config)))
