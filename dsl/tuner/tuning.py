@@ -118,8 +118,9 @@ class Tuning:
 
     @property
     def fixed(self) -> dict[str, int]:
-        """The dims that are compiled in."""
-        return {d: self.sizes[d] for d in (*self.origin.fixed, *self.request.fixed)}
+        """The dims that are compiled in: those of packed weights too, which are exact anyway."""
+        names = (*self.origin.fixed, *self.request.fixed, *self.exact)
+        return {d: self.sizes[d] for d in names}
 
     def prune(self, workers: Workers) -> Pruned:
         """The candidates by prediction; no device is asked."""
