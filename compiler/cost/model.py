@@ -145,7 +145,10 @@ def _resident(
 ) -> _Resident:
     """The occupancy, by the granularities of NVIDIA's calculator."""
     wanted = registers or estimate_registers(kernel)
-    count = min(MOST, wanted)
+    threads = kernel.threads or target.warp_size
+    # All threads of a block must have theirs, which the assembler sees to.
+    most = min(MOST, rates.registers // (-(-threads // 128) * 128))
+    count = min(most, wanted)
     warps = -(-(kernel.threads or target.warp_size) // target.warp_size)
     each = -(-count * target.warp_size // 256) * 256 * warps
     taken = (_shared_bytes(kernel) if shared is None else shared) + rates.reserved
@@ -156,7 +159,7 @@ def _resident(
         "shared memory": rates.shared_bytes // (-(-taken // 128) * 128),
     }
     limit = min(limits, key=lambda n: limits[n])
-    return _Resident(max(1, limits[limit]), limit, count, max(0, wanted - MOST))
+    return _Resident(max(1, limits[limit]), limit, count, max(0, wanted - most))
 
 
 def _shared_bytes(kernel: Kernel) -> int:

@@ -88,7 +88,7 @@ def compile_task(task: Task) -> Compiled:
 
 
 def registers_of(artifact: Artifact) -> dict[str, int]:
-    """Registers of a thread by kernel, with what spills beyond them: 4 bytes of stack count as one."""
+    """Registers that a thread would need, by kernel: 4 bytes of stack count as one beyond the most."""
     manifests = (
         [artifact.to_manifest()] if artifact.kind == "kernel" else artifact.launch["kernels"]
     )
