@@ -31,7 +31,7 @@ from dslc.compiler.targets.rates import Rates
 
 _TURNS = 6  # of the grid whose work is looked at
 _START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
-_SPILLED = 1.5  # times longer, for as many spilled registers as a thread has
+_SPILLED = 4.0  # times longer, for as many spilled registers as a thread has
 _PER_SM = 64.0  # bytes a cycle that one multiprocessor takes from the cache at most
 
 
@@ -159,7 +159,9 @@ def _resident(
         "shared memory": rates.shared_bytes // (-(-taken // 128) * 128),
     }
     limit = min(limits, key=lambda n: limits[n])
-    return _Resident(max(1, limits[limit]), limit, count, max(0, wanted - most))
+    # An estimate may be a fifth too high.
+    spilled = wanted - most if registers else int(wanted - 1.2 * most)
+    return _Resident(max(1, limits[limit]), limit, count, max(0, spilled))
 
 
 def _shared_bytes(kernel: Kernel) -> int:
@@ -228,8 +230,9 @@ class _Launch:
         cycles = [c * each for c in self._cycles().values()]
         alone = asked / units / _PER_SM / self.rates.clock
         needs = [c / self.rates.clock for c in cycles]
-        needs += [self.memory * share, max(asked / self.rates.cache, alone)]
-        return max(total(needs), self._path() / self.rates.clock)
+        # What comes from memory comes through the cache.
+        needs.append(max(self.memory * share, asked / self.rates.cache, alone))
+        return total([total(needs), self._path() / self.rates.clock])
 
 
 def _once(kernel: Kernel, dims: Mapping[str, int]) -> float:

@@ -22,6 +22,7 @@ from dslc.compiler.ir.workload import Known, sampled, turns_of, value_of
 
 _LOOP = 8.0  # instructions of each warp around a turn of a loop
 _BRANCH = 3.0
+_EXPOSED = 1.1  # of the latency of loads that go to registers turns ahead
 _TURNS = 16  # of a loop whose bounds are not known
 _SAMPLES = 4  # turns of a loop whose work differs from turn to turn
 
@@ -79,7 +80,7 @@ class _Walk:
             turns = range(start or 0, stop or 0, step or 1) if known_all else range(_TURNS)
         if not turns:
             return
-        flights = max(in_flight(loop), turns_ahead(loop))
+        flights, ahead = in_flight(loop), turns_ahead(loop)
         varies = any(isinstance(s, ins.For | ins.While | ins.If) for s in loop.body)
         points = list(sampled([turns]))
         points = points[:: max(1, len(points) // _SAMPLES)] if varies else points[:1]
@@ -87,20 +88,20 @@ class _Walk:
             one = self.body(loop.body, known | {loop.var: Const(at, INDEX)})
             self.costs.control(one, _LOOP)
             if flights:
+                # What a turn computes hides a part of the wait.
                 one.waits += 1 / flights
-            # Waits that other work of the turn hides count by what is left of them, which the model
-            # knows: it compares the turn's own cycles with the latency.
-            total.add(self._hidden(one, flights), len(turns) / len(points))
-        if flights:
+                self._hide(one)
+            elif ahead:
+                # Registers that are loaded are free only once the turn has read them.
+                one.waits += _EXPOSED / ahead
+            total.add(one, len(turns) / len(points))
+        if flights or ahead:
             total.waits += 1
 
-    def _hidden(self, turn: Work, overlapped: int) -> Work:
-        if not overlapped or not turn.waits:
-            return turn
-        rates = self.costs.rates
-        stall = turn.waits * rates.latency * rates.clock
-        turn.waits = max(0.0, stall - turn.path) / (rates.latency * rates.clock)
-        return turn
+    def _hide(self, turn: Work) -> None:
+        """Waits that the turn's own cycles do not cover."""
+        cycles = self.costs.rates.latency * self.costs.rates.clock
+        turn.waits = max(0.0, turn.waits * cycles - turn.path) / cycles
 
     def _branch(self, branch: ins.If, known: Known, total: Work) -> None:
         self.costs.control(total, _BRANCH)

@@ -13,7 +13,8 @@ class Rates:
     programs reach, `cache` that of the level-2 cache of `cache_bytes`, in bytes a second. `latency` and
     `cache_latency` are those of a load that finds its data in memory, and in the cache, `launch` the
     time of an empty kernel in a graph, in seconds. `shared` are bytes and `issue` warp instructions in
-    a cycle, `special` results of the special function unit. `matrix` gives multiply-adds in a cycle by
+    a cycle (those that programs reach, with the dependences they have), `special` results of the special
+    function unit. `matrix` gives multiply-adds in a cycle by
     unit (the first part of an atom's name) and operand bits. `registers`, `warps`, `blocks` and
     `shared_bytes` are what a multiprocessor has; a block takes `reserved` more bytes than it asks for.
     """
@@ -28,7 +29,7 @@ class Rates:
     launch: float
     matrix: tuple[tuple[str, int, float], ...]
     shared: float = 128
-    issue: float = 4
+    issue: float = 2.5
     special: float = 16
     registers: int = 65536
     warps: int = 64
