@@ -37,7 +37,7 @@ _MOST_COPIES = 256
 _SHARE = 0.4  # of the free memory that copies may take
 _GRAPH = 400e-6  # seconds of launches
 _FIRST, _MOST_LAUNCHES = 8, 2000
-_STORAGES = 6  # ways to pack weights whose copies are kept
+_STORAGES = 24  # ways to pack weights whose copies are kept
 _UNWRITTEN = 0xFF  # bytes of outputs before a check: NaN in floats
 
 
@@ -138,10 +138,11 @@ class CudaBench:
         if key in self._held:
             self._held[key] = self._held.pop(key)  # the last used comes last
             return self._held[key]
-        idle = [k for k in self._held if k[0] == stored.name and not self._users[k]]
-        if len(idle) >= _STORAGES:
-            self._free(self._held.pop(idle[0]))
         extent, dtype = self.inputs.extent(stored), self.inputs.storage(stored)
+        idle = [k for k in self._held if k[0] == stored.name and not self._users[k]]
+        room = self.watch.free_bytes() - 2 * copies * extent.span * dtype.itemsize
+        if idle and (room < 0 or len(idle) >= _STORAGES):
+            self._free(self._held.pop(idle[0]))
         made = [self._allocate(extent.span, extent, dtype) for _ in range(copies)]
         if stored.mode != "out":
             self.upload(made[0], self.inputs.array(stored))

@@ -1,7 +1,7 @@
 """From all configurations to those that are worth measuring, by predictions alone.
 
 First every product of tune choices is scheduled and predicted with the compiler's own launch options,
-then the better half of them with each product of options. What a pass or the machine refuses is
+then the best quarter of them with each product of options. What a pass or the machine refuses is
 dropped, and so is what gives the same code as another configuration.
 """
 
@@ -78,7 +78,7 @@ def prune(
     if coarse and coarse[0].configuration == first[0]:
         found.default = coarse[0]
     ranked = sorted(coarse, key=lambda c: c.predicted)
-    kept = ranked[: max(_FEWEST, len(ranked) // 2)]
+    kept = ranked[: max(_FEWEST, len(ranked) // 4)]
     seen = {c.configuration for c in coarse}
     more = [c for c in expand(k.configuration for k in kept) if c not in seen]
     # The first of a random choice always stays: here none is special.
