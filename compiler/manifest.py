@@ -34,14 +34,13 @@ def signature_of(
     A low-bit parameter that passes have stored as bytes is described as the caller knows it, with its
     storage. DSL0804 where a shape or a requirement says more than the grammar can.
     """
-    requires = program.requires if isinstance(program, Kernel) else ()
     stored = {p.name: p for p in program.packed}
     return Signature(
         params=tuple(_param(p, stored.get(p.name)) for p in program.params),
         dims=tuple(d.name for d in program.dims),
         fixed=dict(program.fixed),
         config={name: plain_choice(value) for name, value in config.items()},
-        requires=tuple(Requirement(expression_text(r.condition), r.text) for r in requires),
+        requires=tuple(Requirement(expression_text(r.condition), r.text) for r in program.requires),
         doc=program.doc,
     )
 

@@ -195,3 +195,8 @@ def known_dims(parameters: Sequence[Parameter], ready: Mapping[str, Argument]) -
         elif isinstance(value, int):
             known.setdefault(parameter.name, value)
     return known
+
+
+def element_bytes(parameter: Parameter) -> int:
+    """The bytes of an element as an argument holds it; of low-bit codes, packed or not, 1."""
+    return max(1, parameter.dtype.bits // 8)

@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from dslc.compiler.artifact import Artifact, Hashes
-from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.printer import print_program
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_passes
 from dslc.compiler.targets import Target
-from dslc.machines import Machine
+from dslc.environment import cache_is_on, calls_compile, default_target
+from dslc.machines import PLAIN_CODE, CodeOptions, Machine
 from dslc.runtime.cache import Cache, CacheWarning
 from dslc.signature import Signature, as_choice
 from dslc.specialization import Specialization
@@ -43,11 +44,7 @@ class BuildOptions:
     define: Mapping[str, object] = field(default_factory=dict)
     cache: Cache | None = None
     observers: tuple[Observer, ...] = ()
-
-
-def default_target() -> str:
-    """What `DSLC_TARGET` says, else the interpreter."""
-    return os.environ.get("DSLC_TARGET") or "interp"
+    code: CodeOptions = PLAIN_CODE
 
 
 def build_options(
@@ -55,10 +52,12 @@ def build_options(
     define: Mapping[str, object] | None = None,
     cache: CacheChoice = None,
     observers: Iterable[Observer] = (),
+    code: CodeOptions = PLAIN_CODE,
 ) -> BuildOptions:
     """The options as `dslc.compile` takes them, with their defaults from the environment."""
     values = {name: as_choice(name, value) for name, value in (define or {}).items()}
-    return BuildOptions(target or default_target(), values, open_cache(cache), tuple(observers))
+    target = target or default_target()
+    return BuildOptions(target, values, open_cache(cache), tuple(observers), code)
 
 
 def cache_folder() -> Path:
@@ -74,7 +73,7 @@ def cache_folder() -> Path:
 def open_cache(choice: CacheChoice = None) -> Cache | None:
     """The cache in a folder, or in the user's own for True; None is True unless `DSLC_CACHE=off`."""
     if choice is None:
-        choice = os.environ.get("DSLC_CACHE", "").lower() not in ("off", "0", "no", "false")
+        choice = cache_is_on()
     if choice is False:
         return None
     return Cache(cache_folder() if choice is True else choice)
@@ -96,12 +95,16 @@ def build(
     options: BuildOptions,
     tile: Callable[[], str],
     schedule: Mapping[str, int] | None = None,
+    *,
+    at_call: bool = False,
 ) -> Specialization:
     """Compile an elaborated program, or take from the cache what was compiled of it before.
 
-    `config` are its tune choices, `schedule` the launch options (`dslc.schedule`).
+    `config` are its tune choices, `schedule` the launch options (`dslc.schedule`). DSL0749 where a call
+    would have to compile, and must not.
     """
-    artifact, compiled = compile_program(program, config, schedule or {}, machine, options)
+    made = compile_program(program, config, schedule or {}, machine, options, at_call=at_call)
+    artifact, compiled = made
     executable = machine.load(artifact, compiled)
     passes = passes_of(machine.target, schedule)
     ir = _stages(program, passes)
@@ -115,6 +118,8 @@ def compile_program(
     schedule: Mapping[str, int],
     machine: Machine,
     options: BuildOptions,
+    *,
+    at_call: bool = False,
 ) -> tuple[Artifact, TileProgram | None]:
     """The artifact, and the program after the passes where they ran: the cache may have had it."""
     passes = passes_of(machine.target, schedule)
@@ -134,6 +139,8 @@ def compile_program(
     compiled: list[TileProgram] = []
 
     def compile_now() -> Artifact:
+        if at_call and not calls_compile():
+            raise _not_compiled(program, config, machine)
         final = run_passes(program, passes, observers=options.observers)
         compiled.append(final)
         return machine.compile(final, config, hashes)
@@ -142,6 +149,23 @@ def compile_program(
     cache = None if options.observers else options.cache
     artifact = compile_now() if cache is None else _fetch(cache, hashes, compile_now)
     return artifact, compiled[0] if compiled else None
+
+
+def _not_compiled(
+    program: TileProgram, config: Mapping[str, object], machine: Machine
+) -> DiagnosticError:
+    chosen = [f"{n} = {v}" for n, v in (*program.fixed, *config.items())]
+    chosen += [r.text for r in program.requires]
+    chosen += [f"{p.name} unaligned" for p in program.params if getattr(p, "align", None)]
+    what = f" with {', '.join(chosen)}" if chosen else ""
+    return error(
+        "DSL0749",
+        f"{program.name} was not compiled before for {machine.target.name}{what}, and DSLC_JIT=error "
+        "keeps this call from compiling it",
+        program.loc,
+        hint=f"call {program.name}.specialize_for(sizes, choices) before, or load a package that has "
+        "it: dslc build FILE -o FOLDER",
+    )
 
 
 def _fetch(cache: Cache, hashes: Hashes, compile_now: Callable[[], Artifact]) -> Artifact:

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from dslc.arguments import Argument, prepare
-from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.artifact import Artifact, Hashes, Param
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import TARGETS, Target
-from dslc.machines import ShortCall
+from dslc.facts import Alignments
+from dslc.machines import PLAIN_CODE, CodeOptions, ShortCall
 from dslc.runtime.cuda import CudaDevice, CudaKernel, stream_handle
-from dslc.runtime.cuda.arrays import DeviceArray, device_array
+from dslc.runtime.cuda.arrays import (
+    DeviceArray,
+    alignment_of,
+    check_element,
+    device_array,
+    refuse_host_tensors,
+)
+from dslc.runtime.cuda.description import ALIGNMENT
 from dslc.runtime.cuda.device import fits
 from dslc.settings import current_settings
 from dslc.signature import Parameter
+
+if TYPE_CHECKING:
+    from dslc.codegen.cuda.toolchain import Options
 
 SOURCE = "kernel.cu"
 
@@ -24,15 +36,21 @@ SOURCE = "kernel.cu"
 class CudaMachine:
     """GPUs of one architecture; to compile, neither a GPU nor a driver is needed."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, code: CodeOptions = PLAIN_CODE) -> None:
         self.target = target
+        self._code = code
         self._architecture = target.name.partition(":")[2]
 
     def toolchain(self) -> str:
         """The CUDA compiler and its options."""
         from dslc.codegen.cuda.toolchain import toolchain_identity
 
-        return toolchain_identity()
+        return toolchain_identity(self._options())
+
+    def _options(self) -> Options:
+        from dslc.codegen.cuda.toolchain import Options
+
+        return Options(line_info=self._code.line_info, fmad=self._code.fmad)
 
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
@@ -40,7 +58,7 @@ class CudaMachine:
         """Machine code and its source. DSL0951 without a CUDA compiler, DSL0590 for what cannot be."""
         from dslc.codegen.cuda.lowering import lower
 
-        made = lower(program, self.target)
+        made = lower(program, self.target, self._options())
         signature = signature_of(program, config)
         return dataclasses.replace(
             made, target=self.target.name, signature=signature, hashes=hashes
@@ -56,7 +74,8 @@ class CudaMachine:
             from dslc.codegen.cuda.toolchain import compile_ptx
 
             sources = [text.decode() for text in _files(artifact, SOURCE)]
-            return "\n".join(compile_ptx(s, self._architecture) for s in sources)
+            options = self._options()
+            return "\n".join(compile_ptx(s, self._architecture, options) for s in sources)
 
         def sass() -> str:
             from dslc.codegen.cuda.sass import disassemble
@@ -80,9 +99,26 @@ class CudaMachine:
         stream = _stream() or 0
 
         def find(parameter: Parameter, value: object) -> DeviceArray | None:
-            return device_array(value, parameter.name, stream)
+            found = device_array(value, parameter.name, stream)
+            if found is not None and not parameter.dtype.is_low_bit:  # before a kernel is compiled
+                check_element(found, _described(parameter))
+            return found
 
-        return prepare(parameters, arguments, find)
+        ready = prepare(parameters, arguments, find)
+        found = {name: a for name, a in ready.items() if isinstance(a, DeviceArray)}
+        refuse_host_tensors(arguments, found)
+        return ready
+
+    def alignments(
+        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
+    ) -> Alignments:
+        """The tensors of the GPU that begin between multiples of 16 bytes, as slices of others may."""
+        found = []
+        for p in parameters:
+            array = ready[p.name]
+            if isinstance(array, DeviceArray) and array.address % ALIGNMENT:
+                found.append((p.name, alignment_of(array, p.name)))
+        return tuple(found)
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> CudaExecutable:
         """DSL0802 where the artifact's launch cannot be read. The GPU is asked at the first launch."""
@@ -99,9 +135,9 @@ class CudaExecutable:
         """Enqueue it; with arrays of the host, wait for it."""
         self.kernel.launch(args, _stream(), dims)
 
-    def short_call(self, arguments: Sequence[object]) -> ShortCall | None:
-        """The short way of torch tensors."""
-        return self.kernel.short_call(arguments)
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
+        """The short way of tensors of torch or CuPy."""
+        return self.kernel.short_call(arguments, dims)
 
 
 def present_target() -> str:
@@ -113,6 +149,11 @@ def present_target() -> str:
         text = f"there is no target for {device.name}, compute capability {device.architecture}"
         raise error("DSL0901", text, hint=f"the targets are {', '.join(names)}")
     return fitting[-1]
+
+
+def _described(parameter: Parameter) -> Param:
+    mode: Any = parameter.mode
+    return Param(parameter.name, parameter.dtype.name, mode, parameter.dims)
 
 
 def _files(artifact: Artifact, name: str) -> list[bytes]:

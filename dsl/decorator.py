@@ -65,7 +65,8 @@ class DecoratedKernel(Kernel):
             return self._module
 
     def _origin_for_target(self) -> Origin:
-        from dslc.building import build_options, default_target
+        from dslc.building import build_options
+        from dslc.environment import default_target
         from dslc.templates import origins
 
         target = self._target or default_target()

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from dslc.arguments import Array, dim_size
+from dslc.arguments import Array, dim_size, element_bytes
 from dslc.runtime.buffers import import_array
-from dslc.short_calls import ShortCalls
-from dslc.signature import Matched, Parameter, Signature
+from dslc.short_calls import CallForms
+from dslc.signature import Parameter, Signature
 
 if TYPE_CHECKING:
     from dslc.compiler.diagnostics import Loc
+    from dslc.facts import Alignments
     from dslc.machines import Machine
     from dslc.specialization import Specialization
     from dslc.tuner.search import Report
@@ -29,9 +30,19 @@ class Origin(Protocol):
     machine: Machine
 
     def specialization(
-        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+        self,
+        fixed: Mapping[str, int],
+        config: Mapping[str, object],
+        sizes: Sizes,
+        alignments: Alignments = (),
+        *,
+        at_call: bool = False,
     ) -> Specialization:
-        """The one for these dims and choices; `sizes` gives dims that it needs beyond `fixed`."""
+        """The one for these dims and choices; `sizes` gives dims that it needs beyond `fixed`.
+
+        `alignments` are the tensors that begin at multiples of fewer bytes than usual. `at_call` says
+        that a call waits for it: DSL0749 where it would have to be compiled then, and must not.
+        """
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""
@@ -48,8 +59,7 @@ class Kernel:
     def __init__(self, origin: Callable[[], Origin], *, autotune: bool = False) -> None:
         self._find_origin = origin
         self._autotune = autotune
-        self._short = ShortCalls()
-        self._short_for: dict[tuple[tuple[str, object], ...], ShortCalls] = {}
+        self._short = CallForms()
 
     @classmethod
     def of(cls, origin: Origin, *, autotune: bool = False) -> Kernel:
@@ -110,14 +120,11 @@ class Kernel:
 
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Run the kernel over arrays of NumPy, torch, JAX or CuPy."""
-        if not kwargs and self._short.run(args):
+        if self._short.run(args, kwargs):
             return
         origin = self._origin
         signature = origin.signature
         matched = signature.match(args, kwargs)
-        short = self._short_calls(matched)
-        if kwargs and short is not None and short.run(_ordered(signature, matched)):
-            return
         ready = origin.machine.prepare(signature.parameters, matched.arguments)
 
         def size(dim: str) -> int | None:
@@ -127,19 +134,10 @@ class Kernel:
             from dslc.tuner.calls import tune_for_call
 
             tune_for_call(origin, ready, size)
-        made = origin.specialization({}, matched.config, size)
+        alignments = origin.machine.alignments(signature.parameters, ready)
+        made = origin.specialization({}, matched.config, size, alignments, at_call=True)
         made.launch(ready, matched.dims)
-        if short is not None:
-            short.add(made.short_call(matched.arguments))
-
-    def _short_calls(self, matched: Matched) -> ShortCalls | None:
-        """The short ways for a call's tune choices; None where it states dims, which are checked."""
-        if matched.dims:
-            return None
-        if not matched.config:
-            return self._short
-        key = tuple(sorted(matched.config.items()))
-        return self._short_for.setdefault(key, ShortCalls())
+        self._short.add(signature, args, kwargs, made.short_call(matched))
 
     def specialize(self, **dims_and_tunes: object) -> Specialization:
         """The kernel compiled for these dims and choices: `lib.gemm.specialize(K=4096, BM=64)`.
@@ -151,16 +149,23 @@ class Kernel:
         return origin.specialization(dims, config, lambda dim: None)
 
     def specialize_for(
-        self, sizes: Mapping[str, int], config: Mapping[str, object] | None = None
+        self,
+        sizes: Mapping[str, int],
+        config: Mapping[str, object] | None = None,
+        *,
+        unaligned: Iterable[str] = (),
     ) -> Specialization:
         """The kernel compiled as a call with dims of these sizes would compile it.
 
-        Only the dims that it must know are fixed; the others stay free. DSL0230 names those that it
-        must know and `sizes` lacks.
+        Only the dims that it must know are fixed; the others stay free. The tensors of `unaligned`
+        begin anywhere, as slices of others do. DSL0230 names the dims that it must know and `sizes`
+        lacks, DSL0755 a tensor that it has not.
         """
         origin = self._origin
         choices, _ = origin.signature.choices(dict(config or {}))
-        return origin.specialization({}, choices, sizes.get)
+        parameters = [origin.signature.parameter(name) for name in unaligned]
+        alignments = tuple((p.name, element_bytes(p)) for p in parameters if p.dims is not None)
+        return origin.specialization({}, choices, sizes.get, alignments)
 
     def tune(
         self,
@@ -192,7 +197,7 @@ class Kernel:
         if report is not None:
             settings = replace(settings, report=report)
         result = tune_kernel(self._origin, args, named, tuple(fix), settings)
-        self._short = ShortCalls()  # they launch what was compiled before
+        self._short = CallForms()  # they launch what was compiled before
         return result
 
     def source(self, stage: str = "final", **dims_and_tunes: object) -> str:
@@ -221,7 +226,3 @@ class Kernel:
         origin = self._origin
         config, dims = origin.signature.choices(dims_and_tunes)
         return origin.specialization({}, config, dims.get).unpack(param, packed, **dims)
-
-
-def _ordered(signature: Signature, matched: Matched) -> list[object]:
-    return [matched.arguments[p.name] for p in signature.parameters]

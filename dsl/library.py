@@ -96,6 +96,8 @@ def compile(  # noqa: A001 - the module's own
     dump_dir: str | os.PathLike[str] | None = None,
     observers: Iterable[Observer] = (),
     autotune: bool = False,
+    line_info: bool = False,
+    fmad: bool = False,
 ) -> Library:
     """Check a `.tile` file, or source given as text, and give its kernels.
 
@@ -105,13 +107,16 @@ def compile(  # noqa: A001 - the module's own
     file's own. `cache`: True, False, a folder, or None for `DSLC_CACHE` and the user's cache.
     `print_after` names passes whose result is printed on the standard error (`all` for each),
     `dump_dir` gets one file a pass, and `observers` are called with every stage
-    (`dslc.compiler.passes.pipeline`); with any of these the passes run whatever the cache holds. With
-    `autotune` the first call of sizes that were never tuned finds the fastest choices (docs/tuning.md).
+    (`dslc.compiler.passes.pipeline`); with any of these the passes run whatever the cache holds. On
+    GPUs, `line_info` lets profilers show the emitted lines, and `fmad` lets the compiler contract
+    products and sums, which changes results in the last place. With `autotune` the first call of sizes
+    that were never tuned finds the fastest choices (docs/tuning.md).
 
     Raises DiagnosticError with all that is wrong in the source.
     """
     from dslc.building import build_options
     from dslc.frontend import parse_tile, read_source
+    from dslc.machines import CodeOptions
     from dslc.templates import origins
 
     folder = None
@@ -122,7 +127,7 @@ def compile(  # noqa: A001 - the module's own
         text, file = read_source(path), os.fspath(source)
         folder = path.parent
     watching = [*observers, *_watchers(tuple(print_after), dump_dir)]
-    options = build_options(target, define, cache, watching)
+    options = build_options(target, define, cache, watching, CodeOptions(line_info, fmad))
     module = parse_tile(text, file)
     found = origins(module, options, search=[Path(f) for f in include], folder=folder)
     kernels = {name: Kernel.of(origin, autotune=autotune) for name, origin in found.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from dslc.arguments import Argument, prepare
@@ -11,6 +12,7 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import INTERP, Target, find_target
+from dslc.facts import Alignments
 from dslc.settings import current_settings
 from dslc.signature import Parameter
 
@@ -19,6 +21,21 @@ ShortCall = Callable[[Sequence[object], object], bool]
 
 False where they are not like those that it was made for: nothing has happened then.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class CodeOptions:
+    """How a machine's code is compiled; it bears on GPUs.
+
+    `line_info` lets profilers show the lines of the emitted text. `fmad` lets the compiler contract
+    products and sums into FMAs, which changes results in the last place.
+    """
+
+    line_info: bool = False
+    fmad: bool = False
+
+
+PLAIN_CODE = CodeOptions()
 
 
 class Executable(Protocol):
@@ -30,7 +47,7 @@ class Executable(Protocol):
         `dims` are those that the caller stated or gave by codes that are packed by now.
         """
 
-    def short_call(self, arguments: Sequence[object]) -> ShortCall | None:
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """A short way for calls like one that was launched, with the arguments as they were passed."""
 
 
@@ -57,6 +74,11 @@ class Machine(Protocol):
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
     ) -> dict[str, Argument]:
         """A call's arguments checked and read, by parameter in order."""
+
+    def alignments(
+        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
+    ) -> Alignments:
+        """The prepared tensors for which a kernel of their own is made, with what they begin at."""
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """The artifact ready to run; `program` is what it was made of, where that is at hand."""
@@ -107,6 +129,12 @@ class Interpreter:
         """Arrays of the host, without a copy."""
         return prepare(parameters, arguments)
 
+    def alignments(
+        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
+    ) -> Alignments:
+        """None: an element is read at a time."""
+        return ()
+
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """DSL0803 where the artifact has no program text, DSL04xx where that is not Tile IR."""
         import dslc.compiler.interpreter  # noqa: F401 - here: the first launch does not wait for it
@@ -136,7 +164,7 @@ class InterpretedProgram:
         host: Mapping[str, Any] = args  # `prepare` gave arrays of the host alone
         run(self._program, host, Options(s.shuffle, s.check, s.stdout, s.progress))
 
-    def short_call(self, arguments: Sequence[object]) -> ShortCall | None:
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """None: the way is long whatever the arguments."""
         return None
 
@@ -153,7 +181,7 @@ def resolve_target(name: str) -> str:
     return present_target()
 
 
-def find_machine(target: str) -> Machine:
+def find_machine(target: str, code: CodeOptions = PLAIN_CODE) -> Machine:
     """The machine of a target.
 
     DSL09xx for an unknown target, DSL0950 for a target that this version cannot generate code for.
@@ -164,7 +192,7 @@ def find_machine(target: str) -> Machine:
     if found.family == "cuda":
         from dslc.cuda_machine import CudaMachine
 
-        return CudaMachine(found)
+        return CudaMachine(found, code)
     raise error(
         "DSL0950",
         f"there is no code generator for the target {found.name} here",

@@ -19,6 +19,7 @@ from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.compiler.fingerprint import digest
 from dslc.compiler.manifest import plain_choice
+from dslc.facts import Alignments
 from dslc.kernels import Kernel, Sizes
 from dslc.library import Library
 from dslc.machines import Machine, find_machine
@@ -47,22 +48,42 @@ class PackagedOrigin:
         raise error("DSL0745", f"{self.signature.name} comes from a package, without its source")
 
     def specialization(
-        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+        self,
+        fixed: Mapping[str, int],
+        config: Mapping[str, object],
+        sizes: Sizes,
+        alignments: Alignments = (),
+        *,
+        at_call: bool = False,
     ) -> Specialization:
-        """The first saved one that fits the known dims and choices; DSL0747 where none does."""
-        for made in self._made:
-            chosen = all(made.config.get(n) == plain_choice(v) for n, v in config.items())
-            if (
-                chosen
-                and all(fixed.get(d, sizes(d)) in (None, v) for d, v in made.fixed.items())
-                and _may_run(made, lambda dim: fixed.get(dim, sizes(dim)))
-            ):
+        """The first saved one that fits the known dims and choices; DSL0747 where none does.
+
+        Where none fits the tensors' alignments, the launch of the one that it gives will say so.
+        """
+        fitting = [m for m in self._made if self._fits(m, fixed, config, sizes)]
+        if not fitting:
+            raise error(
+                "DSL0747",
+                f"no {self.signature.name} of the package was compiled for this call",
+                hint=f"it has {', '.join(map(_choices, self._made)) or 'none'}",
+            )
+        for made in fitting:
+            if all(made.alignments.get(name, n + 1) <= n for name, n in alignments):
                 return made
-        raise error(
-            "DSL0747",
-            f"no {self.signature.name} of the package was compiled for this call",
-            hint=f"it has {', '.join(map(_choices, self._made)) or 'none'}",
-        )
+        return fitting[0]
+
+    def _fits(
+        self,
+        made: Specialization,
+        fixed: Mapping[str, int],
+        config: Mapping[str, object],
+        sizes: Sizes,
+    ) -> bool:
+        if not all(made.config.get(n) == plain_choice(v) for n, v in config.items()):
+            return False
+        if not all(fixed.get(d, sizes(d)) in (None, v) for d, v in made.fixed.items()):
+            return False
+        return _may_run(made, lambda dim: fixed.get(dim, sizes(dim)))
 
 
 def _may_run(made: Specialization, size: Sizes) -> bool:
@@ -77,7 +98,8 @@ def _may_run(made: Specialization, size: Sizes) -> bool:
 
 
 def _choices(made: Specialization) -> str:
-    return f"({', '.join(f'{n}={v}' for n, v in {**made.fixed, **made.config}.items())})"
+    chosen = [f"{n}={v}" for n, v in {**made.fixed, **made.config}.items()]
+    return f"({', '.join([*chosen, *(f'{n} unaligned' for n in made.alignments)])})"
 
 
 def save(path: Path, name: str, specializations: Iterable[Specialization]) -> None:

@@ -11,8 +11,8 @@ from dslc.arguments import Argument, Array, dim_size, known_dims
 from dslc.compiler.diagnostics import did_you_mean, error
 from dslc.compiler.manifest import plain_choice
 from dslc.packing import as_stored, pack, unpack
-from dslc.short_calls import ShortCalls
-from dslc.signature import Parameter, Signature
+from dslc.short_calls import CallForms
+from dslc.signature import Matched, Parameter, Signature
 
 if TYPE_CHECKING:
     from dslc.compiler.artifact import Artifact, Param
@@ -41,7 +41,7 @@ class Specialization:
         self.ir_stages = ir_stages
         self._machine = machine
         self._executable = executable
-        self._short = ShortCalls()
+        self._short = CallForms()
         self._stages = stages
         self._low_bit = [
             (parameter, stored)
@@ -65,6 +65,12 @@ class Specialization:
         return self.artifact.target
 
     @property
+    def alignments(self) -> Mapping[str, int]:
+        """The tensors that may begin at multiples of fewer bytes than 16, with how many."""
+        found: dict[str, int] = self.artifact.launch.get("alignments", {})
+        return MappingProxyType(found)
+
+    @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in the caller's order."""
         return self.signature.parameters
@@ -80,7 +86,7 @@ class Specialization:
 
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Run the kernel. Dims and tunes may be stated by keyword: they must be its own."""
-        if not kwargs and self._short.run(args):
+        if self._short.run(args, kwargs):
             return
         matched = self.signature.match(args, kwargs)
         for name, value in matched.config.items():
@@ -90,7 +96,7 @@ class Specialization:
                 raise error("DSL0743", text)
         ready = self._machine.prepare(self.parameters, matched.arguments)
         self.launch(ready, matched.dims)
-        self._short.add(self.short_call(matched.arguments))
+        self._short.add(self.signature, args, kwargs, self.short_call(matched))
 
     def launch(self, ready: Mapping[str, Argument], stated: Mapping[str, int]) -> None:
         """Run over prepared arguments; DSL0743 where a stated dim is not what they say."""
@@ -115,9 +121,10 @@ class Specialization:
         dims = {d: v for d, v in sizes().items() if d in names and d.isidentifier()}
         self._executable.launch({**ready, **stored}, {**dims, **stated})
 
-    def short_call(self, arguments: Mapping[str, object]) -> ShortCall | None:
-        """A short way for calls with arguments like these, as they were passed, by parameter."""
-        return self._executable.short_call([arguments[p.name] for p in self.parameters])
+    def short_call(self, matched: Matched) -> ShortCall | None:
+        """A short way for calls like one that was launched, with the arguments as they were passed."""
+        arguments = [matched.arguments[p.name] for p in self.parameters]
+        return self._executable.short_call(arguments, matched.dims)
 
     def source(self, stage: str = "final") -> str:
         """The program's text at a stage: one of `stages`; DSL0745 for any other."""

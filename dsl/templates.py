@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dslc.building import BuildOptions, build
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
 from dslc.compiler.fingerprint import digest
-from dslc.facts import Facts, divisor_facts, with_facts
+from dslc.facts import Alignments, Facts, divisor_facts, with_facts
 from dslc.machines import find_machine
 from dslc.schedule import split
 from dslc.signature import Parameter, Signature, as_dim
@@ -56,7 +56,7 @@ class TemplateOrigin:
         self._template = template
         self.options = options
         self._tile = tile
-        self.machine = find_machine(options.target)
+        self.machine = find_machine(options.target, options.code)
         define = template.define
         self.defaults = {n: define.get(n, c[0]) for n, c in template.tunes.items()}
         self.fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
@@ -86,7 +86,13 @@ class TemplateOrigin:
         return {n: c for n, c in self.signature.tunes.items() if n not in define}
 
     def specialization(
-        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+        self,
+        fixed: Mapping[str, int],
+        config: Mapping[str, object],
+        sizes: Sizes,
+        alignments: Alignments = (),
+        *,
+        at_call: bool = False,
     ) -> Specialization:
         """The one for these dims and choices, from memory where it was made before."""
         dims = {**self.fixed, **fixed}
@@ -96,8 +102,11 @@ class TemplateOrigin:
             config = tuned.config
         choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
         self._fix(dims, self._static, sizes)
-        found = self._made.get(_key(dims, choices, schedule, self._facts(dims, sizes)))
-        return found if found is not None else self._make(dims, choices, schedule, sizes)
+        key = _key(dims, choices, schedule, self._facts(dims, sizes, alignments))
+        found = self._made.get(key)
+        if found is not None:
+            return found
+        return self._make(dims, choices, schedule, sizes, alignments, at_call)
 
     def elaborated(
         self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
@@ -109,9 +118,10 @@ class TemplateOrigin:
         with self._lock:
             program = None
             while program is None:
-                facts = self._facts(dims, sizes)
+                facts = self._facts(dims, sizes, ())
                 program = self._elaborate(dims, choices, sizes)
-            return Elaborated(with_facts(program, facts), choices, schedule, dims)
+            informed = with_facts(program, facts, self.machine.target)
+            return Elaborated(informed, choices, schedule, dims)
 
     def _make(
         self,
@@ -119,19 +129,22 @@ class TemplateOrigin:
         choices: dict[str, object],
         schedule: dict[str, int],
         sizes: Sizes,
+        alignments: Alignments,
+        at_call: bool,
     ) -> Specialization:
         with self._lock:
             program = None
             while program is None:
-                facts = self._facts(dims, sizes)
+                facts = self._facts(dims, sizes, alignments)
                 key = _key(dims, choices, schedule, facts)
                 if key in self._made:
                     return self._made[key]
                 program = self._elaborate(dims, choices, sizes)
-            program = with_facts(program, facts)
+            program = with_facts(program, facts, self.machine.target)
             made = build(
-                program, choices, self.signature, self.machine, self.options, self._tile, schedule
-            )
+                program, choices, self.signature, self.machine, self.options, self._tile, schedule,
+                at_call=at_call,
+            )  # fmt: skip
             if len(self._made) >= _MOST_SPECIALIZATIONS:
                 del self._made[next(iter(self._made))]
             self._made[key] = made
@@ -149,10 +162,10 @@ class TemplateOrigin:
                 raise self._unfixed(needs) from None
             return None
 
-    def _facts(self, dims: Mapping[str, int], sizes: Sizes) -> Facts:
-        """What may be relied on of the dims that stay free."""
+    def _facts(self, dims: Mapping[str, int], sizes: Sizes, alignments: Alignments) -> Facts:
+        """What may be relied on of the dims that stay free, and of where tensors begin."""
         free = [d for d in self.signature.dims if d not in dims]
-        return divisor_facts(self.machine.target, free, sizes)
+        return Facts(divisor_facts(self.machine.target, free, sizes), alignments)
 
     def _fix(self, dims: dict[str, int], names: Sequence[str], sizes: Sizes) -> bool:
         """Fix dims by the arguments' shapes; whether any was."""
@@ -178,7 +191,7 @@ def _key(
     schedule: Mapping[str, int],
     facts: Facts,
 ) -> tuple[object, ...]:
-    return (*sorted(dims.items()), *sorted(choices.items()), *sorted(schedule.items()), *facts)
+    return (*sorted(dims.items()), *sorted(choices.items()), *sorted(schedule.items()), facts)
 
 
 def _signature(template: Template) -> Signature:

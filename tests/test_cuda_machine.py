@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,19 @@ def test_it_compiles_without_a_driver(lib: Any, monkeypatch: pytest.MonkeyPatch)
     assert made.artifact.launch["resources"]["registers"] > 0
     if find_tool("nvdisasm") is not None:
         assert "EXIT" in made.source("sass")
+
+
+def test_how_code_is_compiled_is_an_option(lib: Any) -> None:
+    usual = lib.scale.specialize()
+    assert "__fmul_rn" in usual.source()
+    lines = dslc.compile(SOURCE, "cuda:sm_90a", line_info=True).scale.specialize()
+    assert b".debug_line" in lines.artifact.files["sm_90a.cubin"]
+    assert b".debug_line" not in usual.artifact.files["sm_90a.cubin"]
+    assert ".loc" in lines.source("ptx")
+    assert ".loc" not in usual.source("ptx")
+    contracted = dslc.compile(SOURCE, "cuda:sm_90a", fmad=True).scale.specialize()
+    toolchains = {m.artifact.hashes.toolchain for m in (usual, lines, contracted)}
+    assert len(toolchains) == 3
 
 
 def test_a_call_launches(lib: Any, driver: FakeDriver) -> None:
@@ -159,6 +173,62 @@ def test_a_package_chooses_by_divisors(lib: Any, driver: FakeDriver, tmp_path: P
     assert caught.value.diagnostics[0].code == "DSL0747"
 
 
+WHOLE = r"(load_global|copy_async)_16\([^;]*\bx \+"  # 16 bytes of x at once
+
+
+def past(shape: tuple[int, ...], bytes_: int, dtype: str = "float32") -> OnDevice:
+    return OnDevice(aligned(shape, dtype, past=bytes_))
+
+
+def test_a_tensor_that_begins_in_between_gets_a_kernel_of_its_own(
+    lib: Any, driver: FakeDriver
+) -> None:
+    y = OnDevice(aligned((4, 64)))
+    for bytes_ in (4, 8, 12, 16):
+        lib.scale(past((4, 64), bytes_), 2.0, y)
+    assert driver.count("launches") == 4
+    made = lib.scale.specialize_for({"M": 4, "N": 64}, unaligned=["x"])
+    assert made.alignments == {"x": 4}
+    assert not re.search(WHOLE, made.source())
+    assert "store_16(" in made.source().partition("__global__")[2]
+    usual = lib.scale.specialize_for({"M": 4, "N": 64})
+    assert usual.alignments == {}
+    assert re.search(WHOLE, usual.source())
+    with pytest.raises(DiagnosticError, match="argument x begins") as caught:
+        usual(past((4, 64), 4), 2.0, y)
+    assert caught.value.diagnostics[0].code == "DSL0766"
+    assert "--unaligned" in str(caught.value.diagnostics[0].hint)
+
+
+def test_an_address_between_elements_is_refused(lib: Any, driver: FakeDriver) -> None:
+    with pytest.raises(DiagnosticError, match="no multiple of 4 bytes") as caught:
+        lib.scale(past((4, 64), 2), 2.0, OnDevice(aligned((4, 64))))
+    assert caught.value.diagnostics[0].code == "DSL0766"
+
+
+def test_a_program_takes_tensors_that_begin_in_between(lib: Any, driver: FakeDriver) -> None:
+    lib.twice(past((4, 64), 4), 3.0, past((4, 64), 8))
+    made = lib.twice.specialize_for({"M": 4, "N": 64}, unaligned=["x", "y"])
+    assert made.alignments == {"x": 4, "y": 4}
+    assert driver.count("launches") == 2
+
+
+def test_a_package_has_kernels_for_what_begins_anywhere(
+    lib: Any, driver: FakeDriver, tmp_path: Path
+) -> None:
+    usual = lib.scale.specialize()
+    lib.save(tmp_path / "one", [usual])
+    x, y = past((4, 64), 4), OnDevice(aligned((4, 64)))
+    with pytest.raises(DiagnosticError) as caught:
+        dslc.load(tmp_path / "one").scale(x, 2.0, y)
+    assert caught.value.diagnostics[0].code == "DSL0766"
+    lib.save(tmp_path / "two", [usual, lib.scale.specialize_for({}, unaligned=["x", "y"])])
+    loaded = dslc.load(tmp_path / "two")
+    loaded.scale(x, 2.0, y)
+    loaded.scale(y, 2.0, past((4, 64), 12))
+    assert driver.count("launches") == 2
+
+
 def test_a_program_launches_its_kernels(lib: Any, driver: FakeDriver, tmp_path: Path) -> None:
     x, y = arrays()
     lib.twice(x, 3.0, y)
@@ -168,8 +238,11 @@ def test_a_program_launches_its_kernels(lib: Any, driver: FakeDriver, tmp_path: 
     assert made.source().count("__global__") == 2
     assert len(made.artifact.launch["calls"]) == 2
     lib.save(tmp_path / "package", [made])
-    dslc.load(tmp_path / "package").twice(x, 3.0, y)
+    loaded = dslc.load(tmp_path / "package")
+    for _ in range(3):
+        loaded.twice(x, 3.0, y)
     assert driver.count("launches") == 4
+    assert driver.count("graph_launches") == 2
 
 
 def test_cuda_is_the_gpu_that_is_there(driver: FakeDriver) -> None:

@@ -212,7 +212,9 @@ def test_dims_are_fixed_by_the_arguments_once_a_value(monkeypatch):
     made = []
     build = dslc.templates.build
     monkeypatch.setattr(
-        dslc.templates, "build", lambda p, *rest: made.append(dict(p.fixed)) or build(p, *rest)
+        dslc.templates,
+        "build",
+        lambda p, *rest, **more: made.append(dict(p.fixed)) or build(p, *rest, **more),
     )
     for m, n in ((5, 7), (9, 7), (5, 8), (2, 7)):
         x, y = rows(m, n)
@@ -347,7 +349,9 @@ def test_threads_share_one_compilation(monkeypatch):
     made = []
     build = dslc.templates.build
     monkeypatch.setattr(
-        dslc.templates, "build", lambda *args: made.append(threading.get_ident()) or build(*args)
+        dslc.templates,
+        "build",
+        lambda *args, **more: made.append(threading.get_ident()) or build(*args, **more),
     )
     lib = dslc.compile(SOURCE)
     barrier = threading.Barrier(8)

@@ -15,7 +15,7 @@ from dslc.codegen.c_family.indexing import Chunks, add, chunks, fastest_run, loo
 from dslc.codegen.c_family.registers import Tile, decode
 from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.dtypes import INDEX, DType, Kind
-from dslc.compiler.ir import Memory, Place, Region
+from dslc.compiler.ir import Memory, Place, Region, alignment
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
@@ -135,7 +135,8 @@ def vector_width(e: Emission, region: Region, layout: Layout) -> int:
     axis = memory.rank - 1
     bits = memory_bits(memory.dtype)
     run = fastest_run(layout, tile_axis(region, axis))
-    width = gcd(run, MAX_BYTES * 8 // bits)
+    most = MAX_BYTES if memory.place is Place.SHARED else min(MAX_BYTES, alignment(memory))
+    width = gcd(run, max(1, most * 8 // bits))
     if memory.layout is not None:
         return gcd(width, fastest_run(memory.layout, axis))
     step = strides(memory)

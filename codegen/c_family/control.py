@@ -91,7 +91,7 @@ def for_loop(e: Emission, s: ins.For) -> None:
     frame = e.enter(s)
     _open(e, [(c.inner, c.init) for c in s.carried])
     start, stop, step = (e.scalar(x) for x in (s.start, s.stop, s.step))
-    wide = e.is_wide(s.start)
+    wide = e.is_wide(s.start) or e.is_product(s.stop)
     outside, e.facts = e.facts, e.facts.copy()
     e.facts.assume_range(s.var, s.start, s.stop, s.step)
     for c in s.carried:

@@ -100,6 +100,10 @@ class Emission:
         """Whether an index expression needs `long long`."""
         return self._scalars().is_wide(e)
 
+    def is_product(self, e: ex.Expr) -> bool:
+        """Whether an index expression may be beyond 32 bits where no dim and no axis of a tensor is."""
+        return self._scalars().is_product(e)
+
     def _scalars(self) -> Scalars:
         reads = lambda v: self.tile(v).read("0")  # noqa: E731
         return Scalars(self.variables, reads, frozenset(self.wide), self._bounded)

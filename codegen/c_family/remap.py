@@ -99,18 +99,57 @@ def _rename(e: Emission, out: Value, x: Tile, picks: list[int]) -> None:
     if picks == list(range(x.count)):
         e.alias(out, x)
         return
-    tile = e.new(out)
-    for to, source in linear_loops(e.out, np.stack([np.arange(len(picks)), picks], axis=1)):
-        e.out.line(_copy_element(tile, to, x, source))
+    words = _words(x, picks)
+    tile = e.new(out, zero=False) if words is not None else e.new(out)
+    _copy(e.out, tile, x, picks, words)
 
 
 def gather(out: Writer, x: Tile, picks: Sequence[int]) -> Tile:
     """New registers that hold the elements `picks` of x, in that order."""
     tile = Tile(out.name(x.name), x.dtype, x.layout)
-    out.line(f"{tile.declaration}{' = {}' if is_packed(x.dtype) else ''};")
-    for to, source in linear_loops(out, np.stack([np.arange(len(picks)), picks], axis=1)):
-        out.line(_copy_element(tile, to, x, source))
+    words = _words(x, picks)
+    out.line(f"{tile.declaration}{' = {}' if is_packed(x.dtype) and words is None else ''};")
+    _copy(out, tile, x, picks, words)
     return tile
+
+
+def _words(x: Tile, picks: Sequence[int]) -> list[tuple[int, bool]] | None:
+    """For each word of the copy the word of x that it is, or the 16-bit element that it has twice.
+
+    None where a word is mixed otherwise.
+    """
+    bits = x.dtype.bits
+    per = 32 // bits if is_packed(x.dtype) and 32 % bits == 0 else 0
+    if not per or len(picks) % per:
+        return None
+    found: list[tuple[int, bool]] = []
+    for first, *rest in (picks[i : i + per] for i in range(0, len(picks), per)):
+        if first % per == 0 and rest == list(range(first + 1, first + per)):
+            found.append((first // per, False))
+        elif bits == 16 and rest == [first]:
+            found.append((first, True))
+        else:
+            return None
+    return found if len({twice for _, twice in found}) == 1 else None
+
+
+def _copy(
+    out: Writer,
+    to: Tile,
+    x: Tile,
+    picks: Sequence[int],
+    words: list[tuple[int, bool]] | None,
+) -> None:
+    """The elements `picks` of x, by whole words where these are whole."""
+    if words is None:
+        for i, source in linear_loops(out, np.stack([np.arange(len(picks)), picks], axis=1)):
+            out.line(_copy_element(to, i, x, source))
+        return
+    twice = words[0][1]
+    table = np.array([(i, source) for i, (source, _) in enumerate(words)])
+    for i, source in linear_loops(out, table):
+        word = f"duplicate_16({x.name}, {source})" if twice else f"{x.name}[{source}]"
+        out.line(f"{to.name}[{i}] = {word};")
 
 
 def _affine(picks: list[int]) -> str | None:

@@ -105,6 +105,19 @@ class Scalars:
             for n in ex.walk(e)
         )
 
+    def is_product(self, e: ex.Expr) -> bool:
+        """Whether an index expression may be as large as the number of a tensor's elements."""
+        return any(
+            n in self.wide
+            or (
+                isinstance(n, ex.Binary)
+                and n.op == "mul"
+                and n.dtype.kind is Kind.INDEX
+                and not any(isinstance(x, ex.Const) for x in (n.x, n.y))
+            )
+            for n in ex.walk(e)
+        )
+
 
 def not_negative(e: ex.Expr, bounded: Callable[[ex.Var], bool]) -> bool:
     """Whether an index is never below 0; `bounded` knows of its variables."""

@@ -121,8 +121,9 @@ def _turn(e: Emission) -> None:
         value = digit if axis.step == ex.index(1) else f"({digit}) * {e.scalar(axis.step)}"
         if axis.start != ex.index(0):
             value = f"{e.scalar(axis.start)} + {value}"
-        head = e.declare(axis.var)
-        e.head.line(f"const {head} = (int)({value});")
+        wide = e.is_product(axis.stop)
+        head = e.declare(axis.var, wide=wide)
+        e.head.line(f"const {head} = {'' if wide else '(int)'}({value});")
         if k:
             e.head.line(f"turn /= {count};")
 

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from dslc.codegen.cuda.calls import bytes_of, call_arguments
 from dslc.codegen.cuda.generate import emit
-from dslc.codegen.cuda.toolchain import DEFAULT, Options, architecture_of, compile_cubin
+from dslc.codegen.cuda.toolchain import (
+    DEFAULT,
+    Binary,
+    Options,
+    architecture_of,
+    compile_cubin,
+)
 from dslc.compiler.artifact import Artifact, Hashes, Json
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
+from dslc.compiler.ir.rewrite import kernels as kernels_of
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
 
@@ -21,19 +28,24 @@ def lower(program: TileProgram, target: Target, options: Options = DEFAULT) -> A
     DSL0590 for what the generator cannot say, DSL0951 without a CUDA compiler.
     """
     if isinstance(program, Kernel):
-        return _lower_kernel(program, target, options)
+        return _lower_kernel(program, target, options, {})
     return _lower_program(program, target, options)
 
 
-def _lower_kernel(program: Kernel, target: Target, options: Options) -> Artifact:
+def _lower_kernel(
+    program: Kernel, target: Target, options: Options, compiled: dict[str, Binary]
+) -> Artifact:
     text, shared = emit(program)
     architecture = architecture_of(target.name)
-    binary = compile_cubin(text, architecture, options, f"{program.name}.cu")
+    if text not in compiled:
+        compiled[text] = compile_cubin(text, architecture, options, f"{program.name}.cu")
+    binary = compiled[text]
     assert program.threads is not None
     launch: dict[str, Json] = {
         "threads": program.threads,
         "grid": [_blocks(program)],
         "arguments": _arguments(program),
+        **_alignments(program),
         "resources": binary.resources[program.name].to_data(),
     }
     return Artifact(
@@ -52,11 +64,14 @@ def _lower_kernel(program: Kernel, target: Target, options: Options) -> Artifact
 
 
 def _lower_program(program: Program, target: Target, options: Options) -> Artifact:
-    kernels: dict[bytes, tuple[int, Artifact]] = {}
+    compiled: dict[str, Binary] = {}
+    lowered = {k: _lower_kernel(k, target, options, compiled) for k in kernels_of(program)}
+    kernels: dict[tuple[object, ...], tuple[int, Artifact]] = {}
     calls: list[Json] = []
     for call in program.calls:
-        made = _lower_kernel(call.kernel, target, options)
-        number, _ = kernels.setdefault(made.files[SOURCE], (len(kernels), made))
+        made = lowered[call.kernel]
+        same = (made.files[SOURCE], repr(made.signature))
+        number, _ = kernels.setdefault(same, (len(kernels), made))
         calls.append({"kernel": number, **call_arguments(program, call)})
     made_of = dict(kernels.values())
     buffers = [{"name": b.name, "bytes": bytes_of(b)} for b in program.buffers]
@@ -71,6 +86,7 @@ def _lower_program(program: Program, target: Target, options: Options) -> Artifa
             "buffers": buffers,
             "kernels": [made.to_manifest() for made in made_of.values()],
             "calls": calls,
+            **_alignments(program),
         },
         files={
             f"{number}.{name}": content
@@ -83,6 +99,13 @@ def _lower_program(program: Program, target: Target, options: Options) -> Artifa
 def _blocks(kernel: Kernel) -> str:
     """All turns of the grid along x."""
     return " * ".join(f"({extent})" for extent in grid_of(kernel)) or "1"
+
+
+def _alignments(program: TileProgram) -> dict[str, Json]:
+    """The tensors that begin at multiples of fewer bytes than usual, if there are any."""
+    tensors = [p for p in program.params if isinstance(p, Memory)]
+    found = {m.name: m.align for m in tensors if m.align is not None}
+    return {"alignments": found} if found else {}
 
 
 def _arguments(kernel: Kernel) -> list[Json]:

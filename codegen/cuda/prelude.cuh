@@ -69,6 +69,9 @@ template <int B> DEVICE void set_bits(unsigned* w, int i, unsigned v) {
   }
 }
 
+// Element i of 16 bits, twice.
+DEVICE unsigned duplicate_16(const unsigned* w, int i) { return __byte_perm(w[i / 2], 0, i % 2 ? 0x3232 : 0x1010); }
+
 // B bits from one word into another that has zeros there.
 template <int B> DEVICE void move_bits(unsigned* to, int i, const unsigned* from, int j) {
   to[i >> 5] |= (from[j >> 5] >> (j & 31) & (~0u >> (32 - B))) << (i & 31);

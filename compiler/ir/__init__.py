@@ -14,7 +14,16 @@ from dslc.compiler.ir.program import (
     Requirement,
     TileProgram,
 )
-from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
+from dslc.compiler.ir.values import (
+    AxisSlice,
+    Memory,
+    Place,
+    Region,
+    Role,
+    TileType,
+    Value,
+    alignment,
+)
 
 __all__ = [
     "AxisSlice",
@@ -32,4 +41,5 @@ __all__ = [
     "TileProgram",
     "TileType",
     "Value",
+    "alignment",
 ]

@@ -42,8 +42,11 @@ class TypeReader(Scope):
         layout = self._layout()
         packed = cursor.name("a storage").text if cursor.accept("packed") else None
         offset = cursor.integer() if cursor.accept("offset") else None
+        align = cursor.integer() if cursor.accept("align") else None
         name = token.text.removeprefix("@")
-        memory = Memory(name, dtype, shape, role, place, strides, layout, packed, offset, self.at())
+        memory = Memory(
+            name, dtype, shape, role, place, strides, layout, packed, offset, self.at(), align
+        )
         return self.define_memory(token, memory)
 
     def _word(self, kind: type[E], what: str) -> E:

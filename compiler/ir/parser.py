@@ -55,19 +55,14 @@ class _KernelReader(StatementReader):
         packed = self._packed_params()
         config = self._numbers("config")
         threads = self._threads()
-        requires: list[Requirement] = []
-        while self._header("require"):
-            condition = self.expr()
-            cursor.expect(",")
-            requires.append(Requirement(condition, cursor.string(), self.at()))
-            cursor.end_line()
+        requires = self._requirements()
         workspaces = self._declarations()
         grid = self._grid() if self._header("grid") else ()
         body = self.statements()
         cursor.expect("}")
         cursor.end_line()
         return Kernel(
-            name, params, dims, grid, body, tuple(requires), workspaces, fixed, config,
+            name, params, dims, grid, body, requires, workspaces, fixed, config,
             doc=doc, loc=loc, packed=packed, threads=threads,
         )  # fmt: skip
 
@@ -77,6 +72,7 @@ class _KernelReader(StatementReader):
         name, dims, params, loc = self._head()
         doc, fixed = self._facts()
         packed = self._packed_params()
+        requires = self._requirements()
         buffers = self._declarations()
         calls: list[Call] = []
         while cursor.accept("call"):
@@ -89,7 +85,16 @@ class _KernelReader(StatementReader):
             cursor.end_line()
         cursor.expect("}")
         cursor.end_line()
-        return Program(name, params, dims, buffers, tuple(calls), fixed, doc, loc, packed)
+        return Program(name, params, dims, buffers, tuple(calls), fixed, doc, loc, packed, requires)
+
+    def _requirements(self) -> tuple[Requirement, ...]:
+        found: list[Requirement] = []
+        while self._header("require"):
+            condition = self.expr()
+            self.cursor.expect(",")
+            found.append(Requirement(condition, self.cursor.string(), self.at()))
+            self.cursor.end_line()
+        return tuple(found)
 
     def _head(self) -> tuple[str, tuple[Var, ...], tuple[Param, ...], Loc | None]:
         cursor = self.cursor

@@ -21,7 +21,7 @@ statement:
     program   = "program" NAME "[" NAME,* "]" "(" param,* ")" "{" header* call* "}"
     param     = memory | NAME ":" DTYPE
     memory    = "@" NAME ":" ROLE PLACE? DTYPE "[" expr,* "]" ("strides" "(" expr,* ")")? layout?
-                ("packed" NAME)? ("offset" INT)? at?
+                ("packed" NAME)? ("offset" INT)? ("align" INT)? at?
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
               | "threads" "(" INT ")" | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
               | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range),*
@@ -110,10 +110,7 @@ class _KernelPrinter:
             lines.append("  config " + ", ".join(f"{n} = {v}" for n, v in kernel.config))
         if kernel.threads is not None:
             lines.append(f"  threads({kernel.threads})")
-        lines += [
-            f"  require {self.expr(r.condition)}, {_string(r.text)}{self.at(r.loc)}"
-            for r in kernel.requires
-        ]
+        lines += self._requirements(kernel)
         lines += [f"  memory {self.declaration(w)}" for w in kernel.workspaces]
         if kernel.grid:
             axes = (
@@ -126,6 +123,7 @@ class _KernelPrinter:
 
     def program(self, program: Program, names: dict[Kernel, str]) -> str:
         lines = [self._head("program", program.name, program), *self._facts(program)]
+        lines += self._requirements(program)
         lines += [f"  memory {self.declaration(b)}" for b in program.buffers]
         for call in program.calls:
             args = (self.memory(a) if isinstance(a, Memory) else self.expr(a) for a in call.args)
@@ -147,6 +145,10 @@ class _KernelPrinter:
             shape = self._exprs(p.shape)
             yield f"  packed {p.name}: {p.dtype}[{shape}] `{p.storage.layout}`{lanes}"
 
+    def _requirements(self, owner: Kernel | Program) -> Iterator[str]:
+        for r in owner.requires:
+            yield f"  require {self.expr(r.condition)}, {_string(r.text)}{self.at(r.loc)}"
+
     def _param(self, param: Param) -> str:
         if isinstance(param, Memory):
             return self.declaration(param)
@@ -165,6 +167,8 @@ class _KernelPrinter:
             words.append(f"packed {memory.packed}")
         if memory.offset is not None:
             words.append(f"offset {memory.offset}")
+        if memory.align is not None:
+            words.append(f"align {memory.align}")
         return f"{self.memory(memory)}: {' '.join(words)}{self.at(memory.loc)}"
 
     def body(self, body: Body, indent: str) -> list[str]:

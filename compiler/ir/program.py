@@ -88,7 +88,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Program:
-    """Several kernels, one dispatch: calls in order, buffers that only pass between them."""
+    """Several kernels, one dispatch: calls in order, buffers that only pass between them.
+
+    `requires` are conditions over its dims beyond those of its kernels.
+    """
 
     name: str
     params: tuple[Param, ...]
@@ -99,6 +102,7 @@ class Program:
     doc: str | None = None
     loc: Loc | None = None
     packed: tuple[PackedParam, ...] = ()
+    requires: tuple[Requirement, ...] = ()
 
 
 TileProgram: TypeAlias = Kernel | Program

@@ -63,7 +63,8 @@ class Memory:
 
     `shape` is in elements; `strides` too, row-major and dense where None. `layout` is the explicit
     on-chip layout (one thread: address to logical index). `packed` is `row` where the parameter's
-    low-bit storage is fixed. `offset` is the byte offset in its place, once planned.
+    low-bit storage is fixed. `offset` is the byte offset in its place, once planned. A parameter's
+    address is a multiple of `align` bytes; None is what every machine's memory begins at, 16.
     """
 
     name: str
@@ -76,11 +77,21 @@ class Memory:
     packed: str | None = None
     offset: int | None = None
     loc: Loc | None = None
+    align: int | None = None
 
     @property
     def rank(self) -> int:
         """The number of axes."""
         return len(self.shape)
+
+
+ALIGNMENT = 16
+"""The bytes that every memory begins at a multiple of unless it says less."""
+
+
+def alignment(memory: Memory) -> int:
+    """A number of bytes that the address of a memory in global memory is a multiple of."""
+    return ALIGNMENT if memory.align is None else memory.align
 
 
 @dataclass(frozen=True, slots=True)

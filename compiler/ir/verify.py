@@ -20,7 +20,7 @@ from dslc.compiler.ir.program import Kernel, Param, Program, TileProgram
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.tile_rules import TILE_RULES, Fail, check_tile, operation_dtype
 from dslc.compiler.ir.traverse import Body, Name, Use, entering, memories, regions, results
-from dslc.compiler.ir.values import Memory, Role, TileType, Value
+from dslc.compiler.ir.values import Memory, Role, TileType, Value, alignment
 
 _RULES = TILE_RULES | MEMORY_RULES
 
@@ -30,6 +30,7 @@ def verify(program: TileProgram) -> None:
     for kernel in kernels(program):
         _KernelVerifier(kernel).run()
     if isinstance(program, Program):
+        _verify_requirements(program)
         _verify_calls(program)
 
 
@@ -101,6 +102,8 @@ class _KernelVerifier:
             self._check_expr(extent)
             if not extent.dtype.is_integer:
                 raise self.fail("DSL0413", f"an extent of @{memory.name} is {extent.dtype}")
+        if memory.align is not None and (memory.align < 1 or memory.align & (memory.align - 1)):
+            raise self.fail("DSL0415", f"@{memory.name}: align {memory.align} is no power of two")
         if memory.strides is not None and len(memory.strides) != memory.rank:
             raise self.fail("DSL0415", f"@{memory.name} has {memory.rank} axes, other strides")
 
@@ -272,6 +275,16 @@ def _called(name: Name) -> str:
     return f"%{name.name or 't'}" if isinstance(name, Value) else name.name
 
 
+def _verify_requirements(program: Program) -> None:
+    scalars = {p for p in program.params if isinstance(p, Var)} | set(program.dims)
+    for requirement in program.requires:
+        if unknown := ex.free_vars(requirement.condition) - scalars:
+            message = f"{', '.join(sorted(v.name for v in unknown))} is not defined here"
+            raise error("DSL0410", message, requirement.loc)
+        if requirement.condition.dtype != BOOL:
+            raise error("DSL0413", "a requirement is no condition", requirement.loc)
+
+
 def _verify_calls(program: Program) -> None:
     known = {m for m in (*program.params, *program.buffers) if isinstance(m, Memory)}
     scalars = {p for p in program.params if isinstance(p, Var)} | set(program.dims)
@@ -295,6 +308,8 @@ def _argument(
             return "DSL0410", f"@{arg.name} is no memory of the program"
         if arg.dtype != param.dtype or arg.rank != param.rank:
             return "DSL0413", f"@{arg.name} does not fit @{param.name}: other dtype or axes"
+        if alignment(arg) < alignment(param):
+            return "DSL0413", f"@{arg.name} begins at lower multiples of bytes than @{param.name}"
         if arg.role is Role.IN and param.role is not Role.IN:
             return "DSL0415", f"@{arg.name} is only read: its role is `in`"
         return None

@@ -29,7 +29,7 @@ from dslc.compiler.ir.expr import (
 )
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, Name, names_in, results, uses_of, walk, writes
-from dslc.compiler.ir.values import Memory, Role, Value
+from dslc.compiler.ir.values import Memory, Role, Value, alignment
 from dslc.compiler.passes.facts import Facts
 
 COPY_BYTES = (16, 8, 4)  # of one thread's asynchronous copy
@@ -140,7 +140,8 @@ def copy_width(facts: Facts, load: ins.Load) -> int:
     strides = element_strides(memory)
     if strides[-1] != index(1):
         return 0
-    width = gcd(last.size, COPY_BYTES[0] * 8 // bits, multiple(facts, last.start))
+    whole = min(COPY_BYTES[0], alignment(memory)) * 8 // bits
+    width = gcd(last.size, whole, multiple(facts, last.start))
     for stride, axis in zip(strides[:-1], region.axes[:-1], strict=True):
         if not (axis.dropped and axis.start == index(0)):
             width = gcd(width, multiple(facts, stride))

@@ -4,7 +4,7 @@ Shared memory serves tiles that several warps read, or whose elements reach a th
 Where each thread reads 8 or 16 bytes at once, and no other thread reads them too, a copy through
 shared memory only costs instructions and a barrier a turn; without one, warps run on their own.
 Weights in the order of registers are such tiles, and activations whose k is dealt
-(`gpu_layout.dealing`). What takes an access or two, such as a row of scales, may have many readers.
+(`gpu_layout.dealing`). Beside them a small tile, such as a row of scales, needs none either.
 
 A register that waits for memory is one that the turn cannot use, so this is for tiles of which a thread
 holds little. How far loads run ahead follows from the bytes that must be under way.
@@ -19,7 +19,7 @@ from dslc.compiler.passes.stages import BYTES_IN_FLIGHT
 from dslc.compiler.passes.staging import Ahead, thread_bytes
 
 _ACCESS_BITS = 64  # at least
-_FEW_BYTES = 32  # of a thread's part of a tile that others read too
+_SMALL = 0.5  # of what goes straight: tiles that go along though others read them too, or in pieces
 _HELD_BYTES = 256  # of registers for all that is under way, in a thread
 _THREADS = 512  # of a multiprocessor, with some 128 registers each
 _DEEPEST = 4
@@ -31,21 +31,25 @@ def turns_ahead(found: Sequence[Ahead], asked: int | None) -> int:
     `asked` is the number of stages that is asked for; more than the registers hold want a ring.
     """
     staged = [a for a in found if a.width]
-    if not staged or not all(_is_straight(a) for a in staged):
+    straight = [a for a in staged if _is_straight(a)]
+    beside = _bytes(staged) - _bytes(straight)
+    if not straight or beside > _SMALL * _bytes(straight):
         return 0
-    held = sum(thread_bytes(a.load.out, None) for a in found)
-    fresh = sum(thread_bytes(a.load.out, None) for a in staged)
-    most = min(_DEEPEST, _HELD_BYTES // held)
-    depth = max(2, -(-BYTES_IN_FLIGHT // (fresh * _THREADS))) if asked is None else asked - 1
+    most = min(_DEEPEST, _HELD_BYTES // _bytes(found))
+    enough = max(2, -(-BYTES_IN_FLIGHT // (_bytes(staged) * _THREADS)))
+    depth = enough if asked is None else asked - 1
     return depth if depth <= most else 0
 
 
 def _is_straight(ahead: Ahead) -> bool:
-    """Whether each thread takes whole accesses, which no other thread takes, or very few."""
+    """Whether each thread takes whole accesses, which no other thread takes."""
     layout = ahead.load.out.type.layout
     bits = ahead.load.out.type.dtype.bits
-    if layout is None or ahead.width * bits < _ACCESS_BITS:
+    if layout is None or layout.replication > 1 or ahead.width * bits < _ACCESS_BITS:
         return False
-    if contiguity(layout) * bits % _ACCESS_BITS:
-        return False
-    return layout.replication == 1 or layout.locals * bits <= _FEW_BYTES * 8
+    return contiguity(layout) * bits % _ACCESS_BITS == 0
+
+
+def _bytes(loads: Sequence[Ahead]) -> int:
+    """The registers of a thread for a turn's tiles, in bytes."""
+    return sum(thread_bytes(a.load.out, None) for a in loads)

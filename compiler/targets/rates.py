@@ -13,10 +13,10 @@ class Rates:
     programs reach, `cache` that of the level-2 cache of `cache_bytes`, in bytes a second. `latency` and
     `cache_latency` are those of a load that finds its data in memory, and in the cache, `launch` the
     time of an empty kernel in a graph, in seconds. `shared` are bytes and `issue` warp instructions in
-    a cycle (those that programs reach, with the dependences they have), `special` results of the special
-    function unit. `matrix` gives multiply-adds in a cycle by
-    unit (the first part of an atom's name) and operand bits. `registers`, `warps`, `blocks` and
-    `shared_bytes` are what a multiprocessor has; a block takes `reserved` more bytes than it asks for.
+    a cycle (those that programs reach, with the dependences they have), `special` results of the
+    special function unit. `matrix` gives multiply-adds in a cycle by unit (the first part of an atom's
+    name) and operand bits. `registers`, `warps`, `blocks` and `shared_bytes` are what a multiprocessor
+    has; a block takes `reserved` more bytes than it asks for.
     """
 
     clock: float

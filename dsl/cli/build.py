@@ -45,6 +45,12 @@ dslc build gemm.tile --print-after all --time-passes
     type=click.Path(path_type=Path),
     help="The folder of the package (default: the file's name with .dslc), or the file of --emit.",
 )
+@click.option(
+    "--unaligned",
+    is_flag=True,
+    help="Add kernels for GPU tensors that begin anywhere, as slices of others may; with --emit show "
+    "these.",
+)
 @compile_options
 def command(
     file: Path,
@@ -52,6 +58,7 @@ def command(
     choices: tuple[str, ...],
     emit: str | None,
     output: Path | None,
+    unaligned: bool,
     options: CompileOptions,
 ) -> int:
     """Compile FILE for a target into a package that `dslc.load` runs.
@@ -67,7 +74,11 @@ def command(
     library = options.library(file)
     kernels = picked_kernels(library, name, file)
     config = parse_definitions(choices, "--set")
-    made = [k.specialize(**_own(k, config, kernels)) for k in kernels]
+    made = [] if unaligned and emit else [k.specialize(**_own(k, config, kernels)) for k in kernels]
+    if unaligned:
+        made += [
+            k.specialize_for({}, _own(k, config, kernels), unaligned=_tensors(k)) for k in kernels
+        ]
     for one in made:
         current().note(repr(one), level=1)
     if emit and (binaries := [b for m in made if (b := m.binary(emit)) is not None]):
@@ -78,7 +89,8 @@ def command(
         return ExitCode.OK
     folder = output or Path(file.with_suffix(".dslc").name)
     library.save(folder, made)
-    current().say(f"{folder}: {', '.join(m.name for m in made)} for {library.target}")
+    names = ", ".join(dict.fromkeys(m.name for m in made))
+    current().say(f"{folder}: {names} for {library.target}")
     return ExitCode.OK
 
 
@@ -88,6 +100,10 @@ def _own(
     """The choices that this kernel has; one that none of them has is left for its error."""
     elsewhere = {name for k in kernels for name in k.tunes} - set(kernel.tunes)
     return {name: value for name, value in config.items() if name not in elsewhere}
+
+
+def _tensors(kernel: Kernel) -> list[str]:
+    return [p.name for p in kernel.parameters if p.dims is not None]
 
 
 def _canonical(file: Path) -> str:

@@ -29,6 +29,8 @@ class CompileOptions:
     dump_dir: Path | None
     time_passes: bool
     cache: bool
+    line_info: bool = False
+    fmad: bool = False
 
     def definitions(self) -> dict[str, Any]:
         """The values of `-D` by name; DSL0910 for one that cannot be read."""
@@ -47,6 +49,8 @@ class CompileOptions:
             include=self.include,
             cache=None if self.cache else False,
             observers=self._observers(),
+            line_info=self.line_info,
+            fmad=self.fmad,
         )
 
     def _observers(self) -> Iterator[Observer]:
@@ -116,6 +120,13 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ),
         click.option("--time-passes", is_flag=True, help="Print how long every pass took."),
         click.option("--cache/--no-cache", default=True, help="Use the compile cache."),
+        click.option(
+            "--line-info", is_flag=True, help="GPUs: let profilers show the lines of the CUDA C."
+        ),
+        click.option(
+            "--fmad", is_flag=True,
+            help="GPUs: contract products and sums into FMAs (other last places).",
+        ),
     )  # fmt: skip
     wrapped: Callable[..., Any] = gathered
     for decorator in reversed(decorators):

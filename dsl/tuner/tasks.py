@@ -22,13 +22,15 @@ from dslc.compiler.targets import Target, find_target
 
 if TYPE_CHECKING:
     from dslc.compiler.artifact import Artifact
+    from dslc.machines import CodeOptions
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """One configuration of a kernel: the program before the passes, and how to go on.
 
-    `sizes` are the values of all dims, for the prediction; `cache` is the root of the compile cache.
+    `sizes` are the values of all dims, for the prediction; `cache` is the root of the compile cache,
+    `code` how machine code is made.
     """
 
     program: str
@@ -37,6 +39,7 @@ class Task:
     target: str
     sizes: Mapping[str, int]
     cache: str | None
+    code: CodeOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +78,9 @@ def compile_task(task: Task) -> Compiled:
     from dslc.machines import find_machine
 
     cache = open_cache(task.cache if task.cache is not None else False)
-    machine = find_machine(task.target)
+    machine = find_machine(task.target, task.code)
     program = parse_program(task.program, "<tuning>")
-    options = BuildOptions(task.target, cache=cache)
+    options = BuildOptions(task.target, cache=cache, code=task.code)
     artifact, scheduled = compile_program(program, task.choices, task.schedule, machine, options)
     if scheduled is None:
         scheduled = _scheduled(task, machine.target)

@@ -177,6 +177,7 @@ class Tuning:
             self.origin.machine.target.name,
             self.sizes,
             str(cache.root) if cache is not None else None,
+            self.origin.options.code,
         )
 
     def _storage(self) -> str | None:

@@ -13,14 +13,19 @@ from typing import Any
 
 import numpy as np
 from dslc.compiler.artifact import Param
-from dslc.compiler.diagnostics import error
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.runtime.binding import dense_strides
 from dslc.runtime.cuda import driver as cu
+from dslc.runtime.cuda.description import ALIGNMENT
 from dslc.runtime.cuda.driver import load_driver
 from dslc.runtime.dlpack import device_name, read_tensor
 from dslc.runtime.elements import accepted_elements, element_bytes
 
 _OVERLAP_WORK: Any = 10_000  # candidates that the exact test tries (its stub knows 0 and -1 alone)
+_ALIGNMENTS = (
+    ALIGNMENT,
+    4,
+)  # bytes that a kernel can rely on; 4 are what an asynchronous copy needs
 _LEGACY = 1  # DLPack's word for the default stream
 
 
@@ -57,6 +62,35 @@ class DeviceArray:
             return 0
         span = sum((n - 1) * abs(s) for n, s in zip(self.shape, self.strides, strict=True))
         return (span + 1) * element_bytes(self.element)
+
+
+def alignment_of(array: DeviceArray, param: str) -> int:
+    """The bytes that its address is a multiple of: 16, 4 or its element's, the first that divides.
+
+    DSL0766 where it is not even a multiple of its element's.
+    """
+    size = element_bytes(array.element)
+    for bytes_ in (*(a for a in _ALIGNMENTS if a > size), size):
+        if array.address % bytes_ == 0:
+            return bytes_
+    raise misaligned(array, param, size)
+
+
+def misaligned(array: DeviceArray, param: str, wanted: int) -> DiagnosticError:
+    """DSL0766 for an array that begins between the multiples that a kernel was compiled for."""
+    if wanted <= element_bytes(array.element):
+        hint = "copy it to memory that a library has allocated"
+    else:
+        hint = (
+            "copy it (.clone(), .copy()), slice at a multiple of that, or build the kernel for it: "
+            f"dslc build --unaligned, or specialize_for(sizes, unaligned=[{param!r}])"
+        )
+    return error(
+        "DSL0766",
+        f"argument {param} begins at an address that is no multiple of {wanted} bytes "
+        f"({array.address % wanted} past one)",
+        hint=hint,
+    )
 
 
 def is_torch(value: object) -> bool:
@@ -109,6 +143,42 @@ def check_element(array: DeviceArray, param: Param) -> None:
             f"argument {param.name} is written by the kernel, but the array is read-only",
             hint="pass an array of your own",
         )
+
+
+def refuse_host_tensors(args: Mapping[str, object], arrays: Mapping[str, DeviceArray]) -> None:
+    """DSL0765 for a torch tensor of the host beside arrays of a GPU: it was forgotten there."""
+    for name, value in args.items():
+        if arrays and name not in arrays and is_torch(value):
+            other, array = next(iter(arrays.items()))
+            raise error(
+                "DSL0765",
+                f"argument {name} is a torch tensor on {getattr(value, 'device', 'the host')}, and "
+                f"{other} is on cuda:{array.device}",
+                hint=f"{name}.to({other}.device) first",
+            )
+
+
+def check_strides(array: DeviceArray, param: Param) -> None:
+    """DSL0753 for an axis that runs backwards, DSL0742 for an output of which elements share memory."""
+    axes = [(s, n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1]
+    if 0 in array.shape or (param.mode == "in" and all(s >= 0 for s, _ in axes)):
+        return
+    if any(s < 0 for s, _ in axes):
+        raise error(
+            "DSL0753",
+            f"argument {param.name} has strides {array.strides}: a kernel reads no axis backwards",
+            hint="copy it (.copy(), .contiguous())",
+        )
+    reach = 0  # of the axes whose elements lie closer
+    for stride, extent in sorted(axes):
+        if stride <= reach:
+            raise error(
+                "DSL0742",
+                f"argument {param.name} ({param.mode}) has strides {array.strides}, by which elements "
+                f"of shape {array.shape} share memory",
+                hint="give the output memory of its own",
+            )
+        reach += stride * (extent - 1)
 
 
 def refuse_overlaps(params: Sequence[Param], arrays: Mapping[str, DeviceArray]) -> None:

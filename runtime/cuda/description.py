@@ -6,6 +6,8 @@
                    {"kind": "value", "value": "N * 2", "type": "i64"},
                    {"kind": "workspace", "name": "partial"}]}
 
+`alignments` may name tensors that begin at multiples of fewer bytes than 16: `{"x": 4}`.
+
 The arguments are in the order of the kernel's C parameters: addresses for tensors and workspaces,
 scalars and values as numbers of C's type. `grid` has one to three expressions over dims and scalars,
 x first.
@@ -14,7 +16,7 @@ x first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, get_args
 
 from dslc.compiler.artifact import Artifact
@@ -28,8 +30,10 @@ CODES = {
 }  # fmt: skip
 _ADDRESS = "Q"
 _KEYS = {
-    "threads", "grid", "arguments", "cluster", "cooperative", "dependent", "alignment", "resources"
+    "threads", "grid", "arguments", "cluster", "cooperative", "dependent", "alignment", "resources",
+    "alignments",
 }  # fmt: skip
+ALIGNMENT = 16  # bytes that every tensor begins at a multiple of, unless a launch says otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class Description:
     """A launch.
 
     `cooperative` asks that all blocks run at once, `dependent` that the kernel may begin before the
-    one before it ends (it waits by griddepcontrol). Addresses are multiples of `alignment`.
+    one before it ends (it waits by griddepcontrol). Addresses are multiples of `alignment`, but for
+    those that `alignments` names.
     """
 
     threads: int
@@ -55,7 +60,8 @@ class Description:
     cluster: tuple[int, int, int] = (1, 1, 1)
     cooperative: bool = False
     dependent: bool = False
-    alignment: int = 16
+    alignment: int = ALIGNMENT
+    alignments: Mapping[str, int] = field(default_factory=dict)
 
 
 def describe(artifact: Artifact) -> Description:
@@ -67,7 +73,7 @@ def describe(artifact: Artifact) -> Description:
     workspaces = {w.name for w in artifact.workspaces}
     arguments = tuple(_argument(artifact, a, params, workspaces) for a in data["arguments"])
     cluster = data.get("cluster", [1, 1, 1])
-    numbers = [data["threads"], data.get("alignment", 16), *cluster]
+    numbers = [data["threads"], data.get("alignment", ALIGNMENT), *cluster]
     if not all(type(n) is int and n > 0 for n in numbers) or len(cluster) != 3:
         _wrong(artifact, "threads, cluster and alignment are positive integers")
     grid = data["grid"]
@@ -80,8 +86,20 @@ def describe(artifact: Artifact) -> Description:
         (cluster[0], cluster[1], cluster[2]),
         bool(data.get("cooperative", False)),
         bool(data.get("dependent", False)),
-        data.get("alignment", 16),
+        data.get("alignment", ALIGNMENT),
+        read_alignments(artifact),
     )
+
+
+def read_alignments(artifact: Artifact) -> dict[str, int]:
+    """The tensors of a kernel or program that begin at multiples of fewer bytes; DSL0802 as above."""
+    found = artifact.launch.get("alignments", {})
+    tensors = {p.name for p in artifact.signature.params if p.dims is not None}
+    if not isinstance(found, Mapping) or not all(
+        name in tensors and type(n) is int and n > 0 for name, n in found.items()
+    ):
+        _wrong(artifact, "alignments are bytes by the names of tensors")
+    return dict(found)
 
 
 def _argument(

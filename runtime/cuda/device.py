@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
@@ -68,6 +70,12 @@ class CudaDevice:
         """Whether its context is the thread's current one."""
         return self.driver.handle("cuCtxGetCurrent") == self.context
 
+    def is_capturing(self, stream: int) -> bool:
+        """Whether launches on a stream are recorded in a graph at present."""
+        status = ctypes.c_int()
+        failed = self.driver.library.cuStreamIsCapturing(stream, ctypes.byref(status))
+        return not failed and status.value == cu.CAPTURING
+
     @contextmanager
     def between_captures(self) -> Iterator[None]:
         """Current, and free to allocate and load while this thread captures a graph.
@@ -101,9 +109,13 @@ class CudaDevice:
         return found[max(fitting, key=_preference)]
 
     def allocate(self, size: int, *, zero: bool = False) -> int:
-        """The address of new memory; the device has set it to zero when this returns, if asked."""
+        """The address of new memory; the device has set it to zero when this returns, if asked.
+
+        Where there is none, what torch and CuPy keep for later is given back first. DSL0842 if that
+        does not help.
+        """
         with self.between_captures():
-            address = self.driver.handle("cuMemAlloc", max(1, size))
+            address = self._find_memory(max(1, size))
             if zero:
                 # The default stream would wait for all others, and break their captures.
                 stream = self.driver.handle("cuStreamCreate", cu.NON_BLOCKING)
@@ -112,10 +124,33 @@ class CudaDevice:
                 self.driver.call("cuStreamDestroy", stream)
         return address
 
+    def _find_memory(self, size: int) -> int:
+        address = ctypes.c_uint64()
+        allocate = self.driver.library.cuMemAlloc
+        status = allocate(ctypes.byref(address), size)
+        if status == cu.OUT_OF_MEMORY and _give_back():
+            status = allocate(ctypes.byref(address), size)
+        if status:
+            raise self.driver.failed(f"allocating {size} bytes on device {self.ordinal}", status)
+        return address.value
+
     def free(self, address: int) -> None:
         """Give memory back; the driver waits for what uses it."""
         with self.between_captures():
             self.driver.call("cuMemFree", address)
+
+
+def _give_back() -> bool:
+    """Have the libraries that are loaded free memory that none of their arrays uses."""
+    torch: Any = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        if torch.cuda.is_current_stream_capturing():
+            return False
+        torch.cuda.empty_cache()
+    cupy: Any = sys.modules.get("cupy")
+    if cupy is not None:
+        cupy.get_default_memory_pool().free_all_blocks()
+    return torch is not None or cupy is not None
 
 
 def fits(architecture: str, capability: tuple[int, int]) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from dslc.compiler.diagnostics import DiagnosticError, error
 
 SUCCESS = 0
+OUT_OF_MEMORY = 2
 INVALID_CONTEXT = 201
 NOT_FOUND = 500
 
@@ -36,6 +37,9 @@ _SYMBOLS = {
     "cuMemcpyHtoD": "cuMemcpyHtoD_v2",
     "cuMemcpyDtoHAsync": "cuMemcpyDtoHAsync_v2",
     "cuMemcpyHtoDAsync": "cuMemcpyHtoDAsync_v2",
+    "cuGraphAddKernelNode": "cuGraphAddKernelNode_v2",
+    "cuGraphExecKernelNodeSetParams": "cuGraphExecKernelNodeSetParams_v2",
+    "cuGraphInstantiate": "cuGraphInstantiateWithFlags",
     "cuStreamDestroy": "cuStreamDestroy_v2",
     "cuStreamGetCaptureInfo": "cuStreamGetCaptureInfo_v2",
 }
@@ -68,6 +72,15 @@ _ARGUMENTS: dict[str, list[Any]] = {
     "cuStreamDestroy": [_P],
     "cuStreamSynchronize": [_P],
     "cuStreamGetCaptureInfo": [_P, _P, _P, _P, _P, _P],
+    "cuStreamIsCapturing": [_P, _P],
+    "cuGraphCreate": [_P, _U],
+    "cuGraphDestroy": [_P],
+    "cuGraphAddKernelNode": [_P, _P, _P, _Z, _P],
+    "cuGraphKernelNodeSetAttribute": [_P, _I, _P],
+    "cuGraphInstantiate": [_P, _P, _Q],
+    "cuGraphExecDestroy": [_P],
+    "cuGraphExecKernelNodeSetParams": [_P, _P, _P],
+    "cuGraphLaunch": [_P, _P],
     "cuThreadExchangeStreamCaptureMode": [_P],
     "cuPointerGetAttribute": [_P, _I, _Q],
     "cuGetErrorName": [_I, _P],
@@ -90,6 +103,15 @@ class LaunchConfig(ctypes.Structure):
     )  # fmt: skip
 
 
+class KernelNodeParams(ctypes.Structure):
+    """CUDA_KERNEL_NODE_PARAMS_v2."""
+
+    _fields_ = (
+        ("func", _P), ("grid", _U * 3), ("block", _U * 3), ("shared", _U), ("parameters", _P),
+        ("extra", _P), ("kern", _P), ("ctx", _P),
+    )  # fmt: skip
+
+
 class Driver:
     """The loaded library after cuInit."""
 
@@ -105,6 +127,7 @@ class Driver:
         # Without argument types ctypes passes its own objects on with the least work.
         self.launch = self.library.cuLaunchKernelEx
         self.launch.restype = _I
+        self.launch_graph = self.library.cuGraphLaunch
         if status := self.library.cuInit(0):
             raise _no_gpu(f"the NVIDIA driver does not start: {self.reason(status)}")
 

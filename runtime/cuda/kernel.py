@@ -14,22 +14,28 @@ from dslc.runtime.buffers import as_array, import_array
 from dslc.runtime.cuda.arrays import (
     DeviceArray,
     check_element,
+    check_strides,
     device_array,
+    is_cupy,
     is_torch,
+    misaligned,
+    refuse_host_tensors,
     refuse_overlaps,
 )
 from dslc.runtime.cuda.device import CudaDevice
-from dslc.runtime.cuda.launchers import launcher_of
+from dslc.runtime.cuda.launchers import KernelLauncher, Launcher
 from dslc.runtime.cuda.plan import Fire
+from dslc.runtime.cuda.programs import ProgramLauncher
+from dslc.runtime.cuda.short_path import Call, Shape, short_call
 from dslc.runtime.cuda.staging import staging
 from dslc.runtime.cuda.streams import current_stream, stream_handle
-from dslc.runtime.cuda.torch_path import Call, Shape, torch_call
 from dslc.runtime.expression import Number, evaluate, names_of
 from dslc.runtime.packing import pack, packed_shape
 from dslc.runtime.scalars import as_dtype
 
 _MOST_PLANS = 4096
-_LARGEST_DIM = (1 << 31) - 1
+# Index variables are 32 bits wide: what a tile reaches beyond the end must fit as well.
+_LARGEST_DIM = (1 << 31) - (1 << 20)
 
 
 class CudaKernel:
@@ -37,7 +43,10 @@ class CudaKernel:
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
-        self._launcher = launcher_of(artifact)
+        is_kernel = artifact.kind == "kernel"
+        self._launcher: Launcher = (
+            KernelLauncher(artifact) if is_kernel else ProgramLauncher(artifact)
+        )
         self._params = artifact.signature.params
         self._plans: dict[tuple[object, ...], Fire] = {}
         # The scalar parameters that shapes, requirements, sizes or the grid depend on.
@@ -65,7 +74,9 @@ class CudaKernel:
                 host[p.name] = self._host_array(p, args[p.name])
             else:
                 check_element(found, p)
+                check_strides(found, p)
                 arrays[p.name] = found
+        refuse_host_tensors(args, arrays)
         device = CudaDevice.get(self._ordinal(arrays))
         if given is None:
             given = current_stream(device.ordinal, arrays.values())
@@ -82,24 +93,29 @@ class CudaKernel:
         """Give workspaces back: no launch may be under way, and graphs of it are not replayed again."""
         self._launcher.release()
 
-    def short_call(self, arguments: Sequence[object]) -> Call | None:
+    def short_call(
+        self, arguments: Sequence[object], dims: Mapping[str, int] | None = None
+    ) -> Call | None:
         """A short way for calls like one that `launch` has run; None where there is none.
 
-        The arguments are as they were passed, in the order of the parameters.
+        The arguments are as they were passed, in the order of the parameters; `dims` are those of
+        `launch`.
         """
         args = {p.name: a for p, a in zip(self._params, arguments, strict=True)}
         arrays: dict[str, DeviceArray] = {}
         for p in self._params:
             if p.dims is not None:
-                array = device_array(args[p.name], p.name) if is_torch(args[p.name]) else None
+                array = device_array(args[p.name], p.name) if _is_swift(args[p.name]) else None
                 if array is None:
                     return None
                 arrays[p.name] = array
         device = CudaDevice.get(self._ordinal(arrays))
-        fire = self._plan(device, arrays, self._scalars(args), {})
+        scalars = self._scalars(args)
+        fire = self._plan(device, arrays, scalars, dims or {})
+        direct = self._launcher.direct(device, self._bind(arrays, {**(dims or {}), **scalars}))
         constant = {n: args[n] for n in self._relevant}
-        shape = Shape(fire, self._launcher.order, constant, self._launcher.alignment)
-        return torch_call(self.artifact.signature, arguments, arrays, shape)
+        shape = Shape(fire, direct, self._launcher.order, constant, self._launcher.alignments)
+        return short_call(self.artifact.signature, arguments, arrays, shape)
 
     def _enqueue(
         self, device: CudaDevice, stream: int, arrays: Mapping[str, DeviceArray],
@@ -149,9 +165,7 @@ class CudaKernel:
         shapes = {n: None if n in packed else a.shape for n, a in arrays.items()}
         strides = {n: a.strides for n, a in arrays.items()}
         values = bind_dims(self.artifact.signature, shapes, strides, scalars)
-        for name in self.artifact.signature.dims:
-            if not 0 <= values[name] <= _LARGEST_DIM:
-                raise error("DSL0843", f"{name} = {values[name]} is more than a kernel can index")
+        _check_dims(self.artifact.signature, arrays, values)
         for p in self._params:
             if p.packed is not None:
                 _check_packed(p, arrays[p.name], values)
@@ -173,15 +187,10 @@ class CudaKernel:
         return next(iter(devices), 0)
 
     def _check_alignment(self, arrays: Mapping[str, DeviceArray]) -> None:
-        alignment = self._launcher.alignment
         for name, array in arrays.items():
-            if array.address % alignment:
-                raise error(
-                    "DSL0766",
-                    f"argument {name} begins at an address that is no multiple of {alignment} bytes "
-                    f"({array.address % alignment} past one)",
-                    hint="copy it (.clone(), .copy()), or slice at a multiple of that",
-                )
+            wanted = self._launcher.alignments[name]
+            if array.address % wanted:
+                raise misaligned(array, name, wanted)
 
 
 def _names_in(signature: Signature) -> frozenset[str]:
@@ -189,6 +198,30 @@ def _names_in(signature: Signature) -> frozenset[str]:
     texts = [r.condition for r in signature.requires]
     texts += [t for p in signature.params for t in (*(p.dims or ()), *(p.strides or ()))]
     return frozenset(name for text in texts for name in names_of(text))
+
+
+def _check_dims(
+    signature: Signature, arrays: Mapping[str, DeviceArray], values: Mapping[str, Number]
+) -> None:
+    """DSL0843 for a dim or an axis that 32 bits cannot count, or two dims whose sum they cannot."""
+    plain = [p for p in signature.params if p.dims is not None and p.packed is None]
+    sizes = {name: values[name] for name in (*signature.dims, *signature.fixed)}
+    for p in plain:
+        sizes |= {f"axis {k} of {p.name}": n for k, n in enumerate(arrays[p.name].shape)}
+    for name, size in sizes.items():
+        if not 0 <= size <= _LARGEST_DIM:
+            text = f"{name} = {size} is more than a kernel can index: {_LARGEST_DIM}"
+            raise error("DSL0843", text, hint="give the tensor more axes, or call it for parts")
+    extents = {text for p in plain for text in p.dims or () if text in signature.dims}
+    largest = sorted(extents, key=lambda name: (values[name], name))[-2:]
+    if len(largest) == 2 and sum(values[name] for name in largest) > _LARGEST_DIM:
+        text = f"{' + '.join(largest)} is more than a kernel can index: {_LARGEST_DIM}"
+        raise error("DSL0843", text, hint="give the tensors more axes, or call it for parts")
+
+
+def _is_swift(value: object) -> bool:
+    """Whether a short way knows its library."""
+    return is_torch(value) or is_cupy(value)
 
 
 def _number(value: Any) -> Number:

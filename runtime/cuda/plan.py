@@ -22,11 +22,11 @@ from dslc.runtime.cuda.workspace import Workspaces
 from dslc.runtime.expression import Number, evaluate
 
 _SLOT = 8  # bytes of an argument in the buffer
-_RETRIED = frozenset({cu.INVALID_CONTEXT, 400})  # 400: a handle of another context
+WITHOUT_CONTEXT = frozenset({cu.INVALID_CONTEXT, 400})  # 400: a handle of another context
 Fire = Callable[..., None]
 
 
-class _Frame:
+class Frame:
     """The memory of one launch in preparation: two threads never share one."""
 
     __slots__ = ("_attributes", "buffer", "config", "parameters", "reference", "stream")
@@ -60,48 +60,73 @@ class Function:
         return [i for i, kind in enumerate(kinds) if kind in ("tensor", "scalar")]
 
 
+class Prepared:
+    """A launch with known dims, to be filled in with addresses and numbers.
+
+    They are in the order of `Function.variable`, then the addresses of the workspaces in the order of
+    `used`, numbers of the artifact's, whose bytes are `sizes`. DSL0843 for a launch that is larger than
+    the device allows. `empty` says that there is no block to run.
+    """
+
+    def __init__(self, function: Function, values: Mapping[str, Number]) -> None:
+        self.function = function
+        self.grid = [evaluate(text, values) for text in function.description.grid]
+        self.empty = math.prod(self.grid) == 0
+        if not self.empty:
+            _check_grid(function, self.grid)
+        self.sizes = [evaluate(w.bytes, values) for w in function.artifact.workspaces]
+        arguments = function.description.arguments
+        spaces = [i for i, a in enumerate(arguments) if a.kind == "workspace"]
+        spaces.sort(key=lambda i: _number(function, i))
+        self.used = [_number(function, i) for i in spaces]
+        order = [*function.variable, *spaces]
+        fixed = [i for i, a in enumerate(arguments) if a.kind == "value"]
+        slot_of = {index: slot for slot, index in enumerate([*order, *fixed])}
+        self._slots = [slot_of[i] for i in range(len(arguments))]
+        self._constants = [
+            _cast(arguments[i].code, evaluate(arguments[i].text, values)) for i in fixed
+        ]
+        self._pack_fixed = struct.Struct(_format([arguments[i].code for i in fixed])).pack_into
+        self._fixed_at = _SLOT * len(order)
+        # pack(buffer, 0, *given); struct.error for a number that C's type cannot hold
+        self.pack = struct.Struct(_format([arguments[i].code for i in order])).pack_into
+
+    def frame(self) -> Frame:
+        """A frame in which only what varies is missing."""
+        config, attributes = _config(self.function, self.grid)
+        frame = Frame(_SLOT * max(1, len(self._slots)), self._slots, config, attributes)
+        self._pack_fixed(frame.buffer, self._fixed_at, *self._constants)
+        return frame
+
+
 def make_fire(function: Function, values: Mapping[str, Number]) -> Fire:
     """`fire(stream, *arguments)`: launch with these dims; addresses and numbers as in `variable`.
 
     It raises struct.error for a number that C's type cannot hold. DSL0843 for a launch that is larger
     than the device allows.
     """
-    grid = [evaluate(text, values) for text in function.description.grid]
-    if math.prod(grid) == 0:
+    prepared = Prepared(function, values)
+    if prepared.empty:
         return lambda stream, *arguments: None
-    _check_grid(function, grid)
-    fire = _plain(function, grid, values)
-    if function.artifact.workspaces:
-        fire = _with_workspaces(function, fire, values)
+    fire = fire_of(prepared)
+    if prepared.sizes:
+        fire = _with_workspaces(prepared, fire)
     if not function.device.alone:
-        fire = _switching(function.device, fire)
-    return _synchronous(function, fire) if os.environ.get("DSLC_CUDA_SYNC") == "1" else fire
+        fire = switching(function.device, fire)
+    return fire
 
 
-def _plain(function: Function, grid: Sequence[int], values: Mapping[str, Number]) -> Fire:
-    arguments = function.description.arguments
-    spaces = [i for i, a in enumerate(arguments) if a.kind == "workspace"]
-    order = [*function.variable, *sorted(spaces, key=lambda i: _number(function, i))]
-    fixed = [i for i, a in enumerate(arguments) if a.kind == "value"]
-    slot_of = {index: slot for slot, index in enumerate([*order, *fixed])}
-    constants = [_cast(arguments[i].code, evaluate(arguments[i].text, values)) for i in fixed]
-    pack_fixed = struct.Struct(_format([arguments[i].code for i in fixed])).pack_into
-    pack = struct.Struct(_format([arguments[i].code for i in order])).pack_into
-    slots = [slot_of[i] for i in range(len(arguments))]
+def fire_of(prepared: Prepared) -> Fire:
+    """`fire(stream, *arguments)`, the workspaces' addresses among the arguments."""
+    pack, function = prepared.pack, prepared.function
     launch, handle = function.device.driver.launch, ctypes.c_void_p(function.handle)
-    frames: list[_Frame] = []
-
-    def new_frame() -> _Frame:
-        config, attributes = _config(function, grid)
-        frame = _Frame(_SLOT * max(1, len(slots)), slots, config, attributes)
-        pack_fixed(frame.buffer, _SLOT * len(order), *constants)
-        return frame
+    frames: list[Frame] = []
 
     def fire(stream: int, *given: Number) -> None:
         try:
             frame = frames.pop()
         except IndexError:
-            frame = new_frame()
+            frame = prepared.frame()
         pack(frame.buffer, 0, *given)
         if frame.stream != stream:
             frame.config.stream = frame.stream = stream
@@ -109,13 +134,48 @@ def _plain(function: Function, grid: Sequence[int], values: Mapping[str, Number]
             _again(function, frame, status)
         frames.append(frame)
 
-    return fire
+    return _synchronous(function, fire) if is_synchronous() else fire
 
 
-def _again(function: Function, frame: _Frame, status: int) -> None:
+class Direct:
+    """A kernel's launches with arguments that are filled in once and used again.
+
+    Threads may share a frame that is filled: a launch only reads it. Where another device's context is
+    current the driver refuses, and `again` launches in the right one.
+    """
+
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self.launch = prepared.function.device.driver.launch
+        self.handle_of = ctypes.c_void_p(prepared.function.handle)
+
+    def frame(self, stream: int, given: Sequence[Number]) -> Frame:
+        """A frame with these arguments."""
+        frame = self._prepared.frame()
+        self._prepared.pack(frame.buffer, 0, *given)
+        frame.config.stream = frame.stream = stream
+        return frame
+
+    def again(self, frame: Frame, status: int) -> None:
+        """After a launch that failed: in the device's own context, or DSL0842."""
+        _again(self._prepared.function, frame, status)
+
+
+def direct_of(function: Function, values: Mapping[str, Number]) -> Direct | None:
+    """The direct launch of a kernel with these dims; None where a launch is more than that."""
+    prepared = Prepared(function, values)
+    return None if prepared.empty or prepared.sizes or is_synchronous() else Direct(prepared)
+
+
+def is_synchronous() -> bool:
+    """Whether every launch waits, so that a fault is laid at its kernel's door."""
+    return os.environ.get("DSLC_CUDA_SYNC") == "1"
+
+
+def _again(function: Function, frame: Frame, status: int) -> None:
     """Launch in the device's own context where none or another was current; else DSL0842."""
     device = function.device
-    if status in _RETRIED:
+    if status in WITHOUT_CONTEXT:
         with device.current():
             handle = ctypes.c_void_p(function.handle)
             status = device.driver.launch(frame.reference, handle, frame.parameters, None)
@@ -129,14 +189,8 @@ def _number(function: Function, index: int) -> int:
     return names.index(function.description.arguments[index].text)
 
 
-def _with_workspaces(function: Function, fire: Fire, values: Mapping[str, Number]) -> Fire:
-    sizes = [evaluate(w.bytes, values) for w in function.artifact.workspaces]
-    used = sorted(
-        _number(function, i)
-        for i, a in enumerate(function.description.arguments)
-        if a.kind == "workspace"
-    )
-    addresses = function.workspaces.addresses
+def _with_workspaces(prepared: Prepared, fire: Fire) -> Fire:
+    addresses, sizes, used = prepared.function.workspaces.addresses, prepared.sizes, prepared.used
 
     def fire_with(stream: int, *given: Number) -> None:
         spaces = addresses(stream, sizes)
@@ -145,7 +199,7 @@ def _with_workspaces(function: Function, fire: Fire, values: Mapping[str, Number
     return fire_with
 
 
-def _switching(device: CudaDevice, fire: Fire) -> Fire:
+def switching(device: CudaDevice, fire: Fire) -> Fire:
     """On a machine with several devices another one's context may be current."""
 
     def fire_there(stream: int, *given: Number) -> None:
@@ -159,7 +213,6 @@ def _switching(device: CudaDevice, fire: Fire) -> Fire:
 
 
 def _synchronous(function: Function, fire: Fire) -> Fire:
-    """Wait after every launch, so that a fault is laid at its kernel's door."""
     device = function.device
 
     def fire_and_wait(stream: int, *given: Number) -> None:

@@ -47,9 +47,10 @@ int main(int count, char** words) {
     if (!a.buffer) {
       if (fscanf(request, "%llx", &a.value) != 1) return 2;
     } else {
-      if (fscanf(request, "%d %zu %zu %255s", &constant, &a.offset, &a.bytes, name) != 4) return 2;
+      size_t align;
+      if (fscanf(request, "%d %zu %zu %zu %255s", &constant, &a.offset, &a.bytes, &align, name) != 5) return 2;
       a.constant = constant;
-      a.value = (unsigned long long)(uintptr_t)guarded(name, data + a.offset, a.bytes, a.constant);
+      a.value = (unsigned long long)(uintptr_t)guarded(name, data + a.offset, a.bytes, align, a.constant);
     }
     addresses.push_back(&a.value);
   }

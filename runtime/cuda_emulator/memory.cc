@@ -14,7 +14,7 @@
 
 namespace {
 
-const size_t ALIGN = 16;          // pointers of a call are that much aligned
+const size_t ALIGN = 16;          // pointers of a call are that much aligned, unless it says less
 const size_t SHARED_ALIGN = 128;
 const unsigned char EDGE = 0xA5;  // in the bytes between a buffer and its guards
 
@@ -25,9 +25,11 @@ std::vector<unsigned char*> shared_pool;
 unsigned shared_bytes;
 size_t page() { return (size_t)sysconf(_SC_PAGESIZE); }
 
-// `bytes` of memory, its end within `align` of a guard page.
+// `bytes` of memory, its end within 2 * `align` of a guard page. Below ALIGN it begins at a multiple of
+// `align` and of no more.
 Guarded map(const std::string& name, size_t bytes, size_t align) {
-  const size_t padded = (bytes + align - 1) / align * align;
+  size_t padded = (bytes + align - 1) / align * align;
+  if (align < ALIGN && padded % (2 * align) == 0) padded += align;
   const size_t pages = (padded + page() - 1) / page() * page();
   void* all = mmap(nullptr, pages + 2 * page(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (all == MAP_FAILED) emu_fail("no memory for %s", name.c_str());
@@ -103,8 +105,9 @@ void free_shared(unsigned char* memory, const Block& block) {
   shared_pool.push_back(memory);
 }
 
-unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, bool constant) {
-  const Guarded g = map(name, bytes, ALIGN);
+unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, size_t align,
+                       bool constant) {
+  const Guarded g = map(name, bytes, align);
   memcpy(g.data, data, bytes);
   if (constant && g.end > g.start) mprotect(g.start, (size_t)(g.end - g.start), PROT_READ);
   buffers.push_back(g);

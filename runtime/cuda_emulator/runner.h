@@ -64,7 +64,8 @@ void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned thr
 void set_shared(unsigned bytes);
 unsigned char* new_shared();               // filled with ones: NaN in every float, -1 in every integer
 void free_shared(unsigned char* memory, const Block& block);
-unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, bool constant);
+unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, size_t align,
+                       bool constant);
 void check_guards();
 void install_handlers();
 void land(const Copy& copy);

@@ -7,8 +7,9 @@ import shutil
 import struct
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ _FORMATS = {
     "unsigned long long": "Q", "float": "f", "double": "d", "short": "h", "unsigned short": "H",
 }  # fmt: skip
 _SIDE_BY_SIDE = 16  # blocks at once where blocks wait for one another; more where all of them wait
-_ALIGN = 64
+_ALIGN = 64  # in the file
+_BUFFER_ALIGN = 16
 
 
 def emulate(
@@ -36,14 +38,17 @@ def emulate(
     shared_bytes: int = 0,
     seed: int = 0,
     timeout: float = 100.0,
+    alignments: Mapping[int, int] = MappingProxyType({}),
 ) -> str:
     """Run a kernel over `grid` blocks of `threads`; gives what it printed.
 
     `args` are in the order of the parameters: arrays for pointers (those that are not const are
     written in place), numbers for the rest. The seed decides the order of blocks and threads (even:
     every choice is uniform, odd: threads keep priorities, so that some lag far behind) and when
-    copies land. EmulationError tells what the kernel did that a GPU forbids: accesses outside a buffer
-    or misaligned, threads that wait for ever, barriers that diverge, PTX without a host version.
+    copies land. Buffers begin at multiples of 16 bytes, or of fewer: `alignments` gives them by the
+    numbers of arguments. EmulationError tells what the kernel did that a GPU forbids: accesses outside
+    a buffer or misaligned, threads that wait for ever, barriers that diverge, PTX without a host
+    version.
     """
     if grid == 0:
         return ""
@@ -53,13 +58,14 @@ def emulate(
         raise EmulationError(f"{entry} takes {len(params)} arguments, not {len(args)}")
     data = bytearray()
     lines, places = [], []
-    for param, arg in zip(params, args, strict=True):
+    for number, (param, arg) in enumerate(zip(params, args, strict=True)):
         if not param.pointer:
             lines.append(f"s {_number(param, arg):x}")
             continue
         array = _array(param, arg)
         data += bytes(-len(data) % _ALIGN)
-        lines.append(f"p {int(param.constant)} {len(data)} {array.nbytes} {param.name}")
+        place = f"{len(data)} {array.nbytes} {alignments.get(number, _BUFFER_ALIGN)}"
+        lines.append(f"p {int(param.constant)} {place} {param.name}")
         if not param.constant:
             places.append((array, len(data)))
         data += array.tobytes()

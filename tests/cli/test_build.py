@@ -8,6 +8,7 @@ import dslc
 import numpy as np
 import pytest
 from dslc.cli.main import run
+from dslc.codegen.cuda.locate import find_library
 
 SOURCE = """
 kernel gemm(a: f16[M, K], w: u4[K, N], c: out f16[M, N]):
@@ -121,3 +122,24 @@ def test_a_missing_file(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
         captured = capsys.readouterr()
         assert "nowhere.tile" in captured.err
         assert "Traceback" not in captured.err
+
+
+@pytest.mark.skipif(
+    find_library("nvrtc") is None, reason="needs NVRTC: pip install nvidia-cuda-nvrtc"
+)
+def test_options_of_gpus(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "s.tile").write_text(
+        "kernel s(x: f32[N], y: out f32[N]):\n"
+        "    for n in parallel(range(0, N, 64)):\n"
+        "        y[n : n + 64] = x[n : n + 64] + 1\n"
+    )
+    target = ["s.tile", "-t", "cuda:sm_90a", "-D", "N=4096"]
+    assert run(["build", *target, "--emit", "ptx", "--line-info"]) == 0
+    assert ".loc" in capsys.readouterr().out
+    for option, expected in (([], "store_8("), (["--unaligned"], "store_4(")):
+        assert run(["build", *target, "--emit", "cu", *option]) == 0
+        assert expected in capsys.readouterr().out.partition("__global__")[2]
+    assert run(["build", *target, "--unaligned", "--fmad", "-o", "both"]) == 0
+    assert "both: s for cuda:sm_90a" in capsys.readouterr().out
+    made = dslc.load(here / "both")["s"]._origin._made
+    assert [dict(m.alignments) for m in made] == [{}, {"x": 4, "y": 4}]

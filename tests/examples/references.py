@@ -50,6 +50,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
         vector_add, softmax, softmax_rows, rmsnorm, layernorm, rope, rope_interleaved, swiglu,
         gemm, gemm_i8, gemm_residual, gemm_quantized, gemm_quantized_zeros, splitk_bias, attention,
         lowrank, lowrank_mlp, quantize_rows, gemm_w4a8_channel, gemm_w4a8_group, w4a8_channel,
-        w4a8_group, tilus_plain, tilus_rearrange, tilus_rearrange_words, tilus_pipelined, attention_input, mlp,
+        w4a8_group, tilus_plain, tilus_rearrange, tilus_rearrange_words, tilus_pipelined,
+        attention_input, mlp,
     )
 }  # fmt: skip

@@ -21,6 +21,7 @@ HALVES = ("f16", "bf16")
 SIZES: dict[str, tuple[tuple[str, ...], list[Dims]]] = {
     "vector_add": (("f32",), sizes("N", (1 << 24,), (1_000_003,))),
     "softmax": (("f32", "bf16"), sizes("M N", (4096, 8192), (37, 128_256))),
+    "softmax_rows": (("f32", "bf16"), sizes("M N", (4096, 8192), (37, 5000))),
     "rmsnorm": (HALVES, sizes("M H", (4096, 8192), (333, 4096))),
     "layernorm": (HALVES, sizes("M H", (4096, 8192), (333, 4096))),
     "rope": (HALVES, sizes("S Q D", (4096, 8192, 128), (333, 1024, 64))),

@@ -56,6 +56,10 @@ def softmax(d: Dims, dtype: str) -> TorchProblem:
     return TorchProblem({"x": x, "y": blank(x.shape, dtype)}, {"y": expected})
 
 
+def softmax_rows(d: Dims, dtype: str) -> TorchProblem:
+    return softmax(d, dtype)
+
+
 def rmsnorm(d: Dims, dtype: str) -> TorchProblem:
     x, g = normal((d["M"], d["H"]), dtype), normal((d["H"],), dtype)
     args = {"x": x, "g": g, "y": blank(x.shape, dtype)}
@@ -276,7 +280,8 @@ def mlp(d: Dims, dtype: str) -> TorchProblem:
 PROBLEMS: dict[str, Callable[[Dims, str], TorchProblem]] = {
     function.__name__: function
     for function in (
-        vector_add, softmax, rmsnorm, layernorm, rope, rope_interleaved, swiglu, gemm, gemm_i8,
+        vector_add, softmax, softmax_rows, rmsnorm, layernorm, rope, rope_interleaved, swiglu, gemm,
+        gemm_i8,
         gemm_residual, gemm_quantized, gemm_quantized_zeros, splitk_bias, attention, lowrank,
         lowrank_mlp, quantize_rows, gemm_w4a8_channel, gemm_w4a8_group, w4a8_channel, w4a8_group,
         attention_input, mlp,

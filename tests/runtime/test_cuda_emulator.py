@@ -314,3 +314,25 @@ def test_a_kernel_may_have_the_name_of_a_c_function() -> None:
     text = kernel("int* y", "y[0] = 5;").replace("\nk(", "\nrandom(")
     emulate(text, "random", [y], 1, 32)
     assert y[0] == 5
+
+
+# Alignment
+
+
+def test_a_buffer_begins_where_it_is_asked_to() -> None:
+    for align in (1, 2, 4, 8, 16):
+        y = np.zeros(5, np.uint64 if align == 8 else np.uint8)
+        at = np.zeros(1, np.uint64)
+        body = "if (threadIdx.x == 0) *at = (unsigned long long)y;"
+        params = "const unsigned char* y, unsigned long long* at"
+        run(params, body, [y, at], alignments={0: align})
+        assert int(at[0]) % min(16, 2 * align) == align % 16
+
+
+def test_a_wide_access_to_what_begins_in_between_is_refused() -> None:
+    body = "if (threadIdx.x == 0) *y = *(const int*)(x + 4);"
+    x, y = np.arange(8, dtype=np.uint8), ints(1)
+    run("const unsigned char* x, int* y", body, [x, y], alignments={0: 4})
+    assert y[0] == int.from_bytes(bytes([4, 5, 6, 7]), "little")
+    found = refused("const unsigned char* x, int* y", body, [x, y], alignments={0: 2})
+    assert "not a multiple of 4" in found

@@ -17,7 +17,7 @@ from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import Kind, storage_dtype
 from dslc.compiler.interpreter import bind_dims
 from dslc.compiler.interpreter.dims import evaluate
-from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
+from dslc.compiler.ir import Kernel, Memory, Program, TileProgram, alignment
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.targets import find_target
@@ -102,6 +102,9 @@ def _launch(
     emulate(
         edit(text) if edit else text, kernel.name, [*words, *spaces],
         turns(kernel, dims), kernel.threads, shared, seed,
+        alignments={
+            i: alignment(p) for i, p in enumerate(kernel.params) if isinstance(p, Memory)
+        },
     )  # fmt: skip
     for memory, space in zip(kernel.workspaces, spaces, strict=True):
         if memory.dtype.kind in (Kind.INT, Kind.UINT):

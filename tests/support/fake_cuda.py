@@ -33,14 +33,21 @@ class FakeDriver:
         self.library.fake_last.restype = ctypes.POINTER(FakeConfig)
         self.library.fake_attributes.restype = ctypes.POINTER(FakeAttribute)
         self.library.fake_count.restype = ctypes.c_int64
+        self.library.fake_graph_count.restype = ctypes.c_int64
         self.library.fake_current.restype = ctypes.c_uint64
         self.library.fake_set_current.argtypes = [ctypes.c_uint64]
 
     def reset(self, devices: int = 1, major: int = 9, minor: int = 0) -> None:
         self.library.fake_reset(devices, major, minor)
+        self.library.fake_reset_graphs()
 
     def count(self, what: str) -> int:
-        return int(self.library.fake_count(what.encode()))
+        found = int(self.library.fake_count(what.encode()))
+        return found if found >= 0 else int(self.library.fake_graph_count(what.encode()))
+
+    def room(self, size: int) -> None:
+        """No allocation may be larger."""
+        self.library.fake_room(ctypes.c_size_t(size))
 
     def fail_next(self, status: int) -> None:
         self.library.fake_fail_next(status)

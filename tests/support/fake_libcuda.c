@@ -19,6 +19,7 @@ static uint64_t capture_number = 0;
 static __thread uint64_t current[64], depth = 1;
 static int64_t allocations = 0, frees = 0, launches = 0, synchronisations = 0, allocated_in_capture = 0;
 static int capture_mode = 0, dynamic_shared = 0;
+static size_t room = (size_t)-1;
 static Config last;
 static Attribute last_attributes[8];
 
@@ -29,8 +30,9 @@ void fake_reset(int d, int ma, int mi) {
   devices = d, major = ma, minor = mi, fail_next = 0, capturing = 0, capture_number = 0, depth = 1;
   current[0] = 0;
   allocations = frees = launches = synchronisations = allocated_in_capture = 0;
-  capture_mode = dynamic_shared = 0;
+  capture_mode = dynamic_shared = 0, room = (size_t)-1;
 }
+void fake_room(size_t bytes) { room = bytes; }
 void fake_fail_next(int status) { fail_next = status; }
 void fake_capture(int on) { capturing = on; if (on) ++capture_number; }
 void fake_set_current(uint64_t context) { current[depth - 1] = context; }
@@ -80,6 +82,7 @@ CUresult cuFuncGetAttribute(int *v, int a, Function *f) { *v = a == 0 ? 512 : 0;
 CUresult cuFuncSetAttribute(Function *f, int a, int v) { if (a == 8) dynamic_shared = v; return 0; }
 
 CUresult cuMemAlloc_v2(uint64_t *p, size_t n) {
+  if (n > room) return 2;
   ++allocations;
   if (capturing) { ++allocated_in_capture; if (capture_mode != 2) return 900; }
   *p = (uint64_t)aligned_alloc(256, (n + 255) / 256 * 256);
@@ -118,14 +121,83 @@ static void count(void **p) {
   for (int64_t i = 0; i < n; ++i) y[i] = (float)space[i];
 }
 
+static void run(Function *f, void **parameters) {
+  if (!strcmp(f->name, "scale")) scale(parameters);
+  if (!strcmp(f->name, "count")) count(parameters);
+}
+
 CUresult cuLaunchKernelEx(const Config *config, Function *f, void **parameters, void **extra) {
   if (fail_next) { int status = fail_next; fail_next = 0; return status; }
   if (f->context != current[depth - 1]) return current[depth - 1] ? 400 : 201;
   ++launches;
   last = *config;
   memcpy(last_attributes, config->attributes, config->count * sizeof(Attribute));
-  if (!strcmp(f->name, "scale")) scale(parameters);
-  if (!strcmp(f->name, "count")) count(parameters);
+  run(f, parameters);
+  return 0;
+}
+
+/* Graphs: nodes run as soon as those that they depend on have, the last one made first, so that a
+   dependency which is missing is seen. An instantiated graph is the graph itself. */
+typedef struct { unsigned grid[3], block[3], shared; } Extent;
+typedef struct { Function *func; Extent extent; void **parameters, **extra; void *kern, *ctx; } NodeParams;
+typedef struct Node { Function *func; Extent extent; uint64_t values[8]; struct Node *after[16]; size_t count; int ran, attribute; } Node;
+typedef struct { Node *nodes[16]; int count; } Graph;
+static int64_t graphs = 0, graph_launches = 0, updates = 0, edges = 0, destroyed = 0, nodes_run = 0;
+
+static void fill(Node *n, const NodeParams *p) {
+  int count = !strcmp(p->func->name, "scale") ? 4 : !strcmp(p->func->name, "count") ? 3 : 0;
+  n->func = p->func, n->extent = p->extent;
+  for (int i = 0; i < count; ++i) memcpy(&n->values[i], p->parameters[i], 8);
+}
+void fake_reset_graphs(void) { graphs = graph_launches = updates = edges = destroyed = nodes_run = 0; }
+int64_t fake_graph_count(const char *what) {
+  if (!strcmp(what, "graphs")) return graphs;
+  if (!strcmp(what, "graph_launches")) return graph_launches;
+  if (!strcmp(what, "updates")) return updates;
+  if (!strcmp(what, "edges")) return edges;
+  if (!strcmp(what, "destroyed")) return destroyed;
+  if (!strcmp(what, "nodes_run")) return nodes_run;
+  return -1;
+}
+CUresult cuStreamIsCapturing(void *s, int *status) { *status = capturing; return 0; }
+CUresult cuGraphCreate(Graph **g, unsigned flags) { ++graphs; *g = calloc(1, sizeof(Graph)); return 0; }
+CUresult cuGraphDestroy(Graph *g) { return 0; }
+CUresult cuGraphAddKernelNode_v2(Node **n, Graph *g, Node **after, size_t count, const NodeParams *p) {
+  Node *made = calloc(1, sizeof(Node));
+  fill(made, p);
+  for (size_t i = 0; i < count; ++i) made->after[i] = after[i];
+  made->count = count, edges += count;
+  *n = g->nodes[g->count++] = made;
+  return 0;
+}
+CUresult cuGraphKernelNodeSetAttribute(Node *n, int a, const int *value) { n->attribute = a; return 0; }
+CUresult cuGraphInstantiateWithFlags(Graph **e, Graph *g, unsigned long long flags) { *e = g; return 0; }
+CUresult cuGraphExecDestroy(Graph *e) { ++destroyed; return 0; }
+CUresult cuGraphExecKernelNodeSetParams_v2(Graph *e, Node *n, const NodeParams *p) {
+  ++updates;
+  fill(n, p);
+  return 0;
+}
+static int is_ready(const Node *n) {
+  for (size_t i = 0; i < n->count; ++i) if (!n->after[i]->ran) return 0;
+  return !n->ran;
+}
+CUresult cuGraphLaunch(Graph *e, void *stream) {
+  if (fail_next) { int status = fail_next; fail_next = 0; return status; }
+  if (capturing) return 900;
+  if (!current[depth - 1]) return 201;
+  ++graph_launches;
+  last.stream = stream;
+  for (int i = 0; i < e->count; ++i) e->nodes[i]->ran = 0;
+  for (int done = 0; done < e->count; ++done)
+    for (int i = e->count - 1; i >= 0; --i)
+      if (is_ready(e->nodes[i])) {
+        void *parameters[8];
+        for (int k = 0; k < 8; ++k) parameters[k] = &e->nodes[i]->values[k];
+        run(e->nodes[i]->func, parameters);
+        e->nodes[i]->ran = 1, ++nodes_run;
+        break;
+      }
   return 0;
 }
 

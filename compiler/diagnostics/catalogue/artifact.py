@@ -145,8 +145,9 @@ Right: `DSLC_CUDA_SYNC=1 python program.py`, `compute-sanitizer python program.p
     "DSL0843": (
         "a launch that the device does not allow",
         """
-The kernel asks for more shared memory, threads or blocks than the device has, or a dim is larger than
-2^31 - 1.
+The kernel asks for more shared memory, threads or blocks than the device has, or an axis of a tensor,
+or two dims together, are larger than 2^31 - 2^20: kernels count in 32 bits along an axis. A tensor of
+several axes may have as many elements as fit in memory.
 
 Wrong: tiles of 256 x 256 in four stages.
 Right: another choice of the kernel's tunes, such as BM=64.

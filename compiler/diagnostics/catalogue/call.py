@@ -17,7 +17,8 @@ ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0742": (
         "An output shares memory with another argument",
         "Parallel turns run in any order and at once, and the compiler keeps what it has read: it "
-        "relies on outputs having memory of their own. Inputs may share memory with each other.\n\n"
+        "relies on outputs having memory of their own, an element each. Inputs may share memory with "
+        "each other.\n\n"
         "Wrong:  lib.softmax(x, x)\n"
         "Right:  y = numpy.empty_like(x); lib.softmax(x, y)\n"
         "        or a kernel with the one parameter `x: inout f32[M, N]`",
@@ -65,6 +66,14 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  dslc.torch_op(a.scale); dslc.torch_op(b.scale)\n"
         "Right:  dslc.torch_op(a.scale); dslc.torch_op(b.scale, 'scale_rows')",
     ),
+    "DSL0749": (
+        "A call would have to compile its kernel",
+        "With `DSLC_JIT=error` calls run what was compiled before: by `specialize` or `specialize_for` "
+        "in this process, into a package that was loaded, or into the compile cache. So a service "
+        "learns at its start, and not at a call, that a kernel is missing.\n\n"
+        "Wrong:  DSLC_JIT=error, and lib.gemm(a, w, c) with shapes that nobody compiled for\n"
+        'Right:  lib.gemm.specialize_for({"M": 16, "K": 4096, "N": 4096}) before the calls',
+    ),
     "DSL0751": (
         "An argument has the wrong number of axes",
         "A tensor parameter `a: f16[M, K]` takes an array with as many axes as it has dims.\n\n"
@@ -81,7 +90,7 @@ ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0753": (
         "An argument has the wrong strides",
         "`a: f16[M, K] strides (sm, 1)` fixes how the elements lie in memory, counted in elements: "
-        "here the last axis is dense.\n\n"
+        "here the last axis is dense. No axis of an array on a GPU runs backwards.\n\n"
         "Wrong:  kernel(a.T)\n"
         "Right:  kernel(numpy.ascontiguousarray(a.T))",
     ),
@@ -180,6 +189,8 @@ Right: `x.detach()`.
         """
 All tensors of a call lie on one device, where the kernel runs.
 
+A torch tensor of the host beside those of a GPU is refused as well; a NumPy array is copied there.
+
 Wrong: `lib.add(x, y, z)` with x on cuda:0 and y on cuda:1.
 Right: `y.to(x.device)` first.
 """,
@@ -187,11 +198,13 @@ Right: `y.to(x.device)` first.
     "DSL0766": (
         "a misaligned array",
         """
-The kernel reads memory in words of 16 bytes, so that an array must begin at a multiple of that. What a
-library allocates does; a slice that begins in between does not.
+A kernel that was compiled ahead of time reads memory in words of 16 bytes, so that an array must begin
+at a multiple of that. What a library allocates does; a slice that begins in between does not. Kernels
+for such slices are built with `--unaligned`; a kernel that is compiled at its call is made for what it
+gets. Even then an element must lie at a multiple of its own size.
 
-Wrong: `lib.scale(x[1:], y)`, x a vector of f16.
-Right: `lib.scale(x[1:].clone(), y)`, or `x[8:]`.
+Wrong: `dslc.load("package").scale(x[1:], y)`, x a vector of f16.
+Right: `dslc build scale.tile -t cuda:sm_90a --unaligned -o package`, or `x[1:].clone()`.
 """,
     ),
     "DSL0767": (

@@ -50,6 +50,13 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  dslc run rmsnorm.tile --dim M=4 --dim H=256\n"
         "Right:  dslc run rmsnorm.tile --dim M=4 --dim H=256 --input eps=1e-6",
     ),
+    "DSL0916": (
+        "An environment variable has a value that it cannot have",
+        "`DSLC_CACHE` switches the compile cache on or off, and `DSLC_JIT=error` keeps calls from "
+        "compiling anything. Other words are refused, since a misspelt one would do nothing.\n\n"
+        "Wrong:  DSLC_CACHE=/tmp/kernels\n"
+        "Right:  DSLC_CACHE_DIR=/tmp/kernels",
+    ),
     "DSL0920": (
         "This cannot be tuned",
         "The tuner compiles a kernel in many ways and measures each on a GPU. It needs the kernel's "

@@ -207,6 +207,8 @@ class Prices:
         """
         bits = region.memory.dtype.bits if region is not None else 32
         axis = contiguous_axis(region) if region is not None else None
+        if axis is not None and axis >= len(shape):
+            axis = None  # the ids of a gather, which have axes of their own
         extent = shape[len(shape) - 1 if axis is None else axis] if shape else 1
         vector = vector_of(extent, bits) if region is None or axis is not None else 1
         found: list[Layout] = []

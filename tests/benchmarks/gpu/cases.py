@@ -24,7 +24,7 @@ GRID_COLUMNS = ((512, 512), (1000, 384), (205, 640))
 # N, K and group of the kernel with zero points: 65 groups end within a tile of any size.
 RAGGED = (205, 1040, 16)
 
-ROW_KERNELS = ("copy", "rmsnorm", "layernorm", "softmax", "swiglu", "rope")
+ROW_KERNELS = ("copy", "rmsnorm", "layernorm", "softmax_rows", "swiglu", "rope")
 LENGTHS = (4096, 8192, 16384)
 
 

@@ -27,7 +27,7 @@ def layernorm(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
     return torch.nn.functional.layer_norm(x, x.shape[1:], g, b, 1e-5)
 
 
-def softmax(x: Tensor) -> Tensor:
+def softmax_rows(x: Tensor) -> Tensor:
     return torch.softmax(x, 1)
 
 
@@ -45,7 +45,7 @@ def rope(x: Tensor, cos_sin: Tensor) -> Tensor:
 
 
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {
-    f.__name__: f for f in (copy, rmsnorm, layernorm, softmax, swiglu, rope)
+    f.__name__: f for f in (copy, rmsnorm, layernorm, softmax_rows, swiglu, rope)
 }
 
 

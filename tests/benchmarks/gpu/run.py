@@ -44,7 +44,7 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--rows", **words, help="M of products: 1,16")
     parser.add_argument("--weights", **words, help="types of quantised products: u4,f6e3m2")
     parser.add_argument("--types", **words, default=["f16", "bf16"], help="of dense products")
-    parser.add_argument("--kernels", **words, help="of rows, and to compile: softmax,rope")
+    parser.add_argument("--kernels", **words, help="of rows, and to compile: softmax_rows,rope")
     parser.add_argument("--lengths", **words, help="of attention: 4096,8192")
     parser.add_argument(
         "--config",

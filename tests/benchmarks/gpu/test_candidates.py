@@ -57,7 +57,7 @@ def test_the_command_line_reaches_the_processes(monkeypatch: pytest.MonkeyPatch)
 
 @pytest.mark.parametrize("kernel", LISTED)
 def test_every_listed_choice_is_offered_by_its_kernel(kernel: str) -> None:
-    tunes = library(kernel, (), "interp")[kernel].tunes
+    tunes = library(kernels.FILES.get(kernel, kernel), (), "interp")[kernel].tunes
     for listed in LISTED[kernel].values():
         for choice in listed:
             assert all(value in tunes[name] for name, value in choice.items())

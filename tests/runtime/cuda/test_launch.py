@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import sys
 import threading
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -308,6 +310,35 @@ def test_a_stream_has_a_workspace_of_its_own_that_stays(driver: FakeDriver) -> N
     assert driver.count("allocations") == 2
     kernel.launch({"y": OnDevice(aligned(64))}, 1)
     assert driver.count("allocations") == 3
+
+
+def test_memory_that_libraries_keep_is_given_back(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cleared = []
+
+    def empty_cache() -> None:
+        cleared.append(True)
+        driver.room(1 << 20)
+
+    capturing = SimpleNamespace(now=False)
+    cuda = SimpleNamespace(
+        is_initialized=lambda: True,
+        is_current_stream_capturing=lambda: capturing.now,
+        empty_cache=empty_cache,
+    )
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, Tensor=type(None)))
+    kernel, y = CudaKernel(count_artifact()), OnDevice(aligned(64))
+    driver.room(16)
+    capturing.now = True
+    with pytest.raises(DiagnosticError, match="allocating 256 bytes on device 0 failed") as caught:
+        kernel.launch({"y": y}, 1)
+    assert code(caught) == "DSL0842"
+    assert not cleared
+    capturing.now = False
+    kernel.launch({"y": y}, 1)
+    assert cleared == [True]
+    assert not y.array.any()
 
 
 def test_a_captured_graph_has_a_workspace_of_its_own(driver: FakeDriver) -> None:

@@ -61,6 +61,7 @@ LISTED: dict[str, dict[str, list[Choice]]] = {
         ]
     },
     "softmax": {"": [{"BM": 1, "BN": 4096}, {"BM": 4, "BN": 1024}, {"BM": 1, "BN": 1024}]},
+    "softmax_rows": {"": [{"BM": 1}, {"BM": 4}]},
     "rmsnorm": {"": [{"BM": 1}, {"BM": 4}]},
     "layernorm": {"": [{"BM": 1}, {"BM": 4}]},
     "swiglu": {"": [{"BM": 4, "BF": 512}, {"BM": 1, "BF": 1024}, {"BM": 4, "BF": 1024}]},

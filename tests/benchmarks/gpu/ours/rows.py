@@ -11,7 +11,7 @@ from dslc.specialization import Specialization
 from gpu import attention_problem
 from gpu.cases import Case
 from gpu.measure import Prepared, copies_beyond_cache, relative_error, timed
-from gpu.ours.kernels import Job, best, build_all, jobs_for
+from gpu.ours.kernels import FILES, Job, best, build_all, jobs_for
 from gpu.row_kernels import HEAD, operands, reference
 
 FULL = str(Path(__file__).with_name("attention_full"))
@@ -26,7 +26,7 @@ def jobs_of(case: Case) -> list[Job]:
         return jobs_for(file, "attention", define, sizes, s)
     m, n = case.dims["M"], case.dims["N"]
     sizes = {"M": m, "S": m, "N": n, "H": n, "F": n, "Q": n, "D": HEAD}
-    return jobs_for(case.name, case.name, define, sizes, m)
+    return jobs_for(FILES.get(case.name, case.name), case.name, define, sizes, m)
 
 
 def compile_all(cases: Sequence[Case]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from dslc.compiler.artifact import Param
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.runtime.cuda import CudaKernel, arrays, torch_path
+from dslc.runtime.cuda import CudaKernel, arrays, short_path
 
 from support.fake_cuda import FakeDriver, scale_artifact
 
@@ -21,7 +21,7 @@ def _tensors_of_the_host(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     monkeypatch.setattr(arrays, "torch_device", lambda tensor: 0)
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 6, raising=False)
     if request.param == "compared":
-        monkeypatch.setattr(torch_path, "_torch_guards", lambda tensors: None)
+        monkeypatch.setattr(short_path, "_torch_guards", lambda tensors: None)
 
 
 def tensor(n: int = 8, **options: Any) -> Any:
@@ -147,3 +147,80 @@ def test_threads_share_a_short_way(driver: FakeDriver) -> None:
     for t in threads:
         t.join()
     assert not wrong
+
+
+def test_a_tensor_of_another_alignment_takes_the_long_way(driver: FakeDriver) -> None:
+    """There may be a better kernel for it, or none."""
+    artifact = scale_artifact()
+    loose = replace(artifact, launch={**artifact.launch, "alignments": {"x": 4}})
+    memory, y = tensor(64), tensor()
+    call = short(CudaKernel(loose), memory[1:9], y, 1.0)
+    for start, fits in ((1, True), (2, True), (3, True), (4, False), (0, False), (5, True)):
+        assert call((memory[start : start + 8], y, 2.0), None) is fits
+    assert torch.equal(y, memory[5:13] * 2)
+    call = short(CudaKernel(loose), memory[4:12], y, 1.0)
+    assert [call((memory[s : s + 8], y, 2.0), None) for s in (0, 1, 4)] == [True, False, True]
+
+
+def test_a_tensor_forgotten_on_the_host_is_refused(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    y = tensor()
+    monkeypatch.setattr(arrays, "torch_device", lambda t: 0 if t is y else None)
+    kernel = CudaKernel(scale_artifact())
+    with pytest.raises(
+        DiagnosticError, match="argument x is a torch tensor on cpu, and y"
+    ) as caught:
+        kernel.launch({"x": tensor(), "y": y, "s": 1.0})
+    assert caught.value.diagnostics[0].code == "DSL0765"
+    kernel.launch({"x": tensor().numpy(), "y": y, "s": 1.0})
+    monkeypatch.setattr(arrays, "torch_device", lambda t: None)
+    kernel.launch({"x": tensor(), "y": y, "s": 2.0})  # all on the host: copied there and back
+    assert torch.equal(y, tensor() * 2)
+
+
+def test_a_call_repeated_launches_in_the_right_context(driver: FakeDriver) -> None:
+    call = short(CudaKernel(scale_artifact()), tensor(), tensor(), 1.0)
+    x, y = tensor(), tensor()
+    for context in (1000, 0, 55, 0, 55, 1000):
+        driver.context = context
+        y.zero_()
+        assert call((x, y, 3.0), None)
+        assert torch.equal(y, x * 3)
+        assert driver.context == context
+
+
+def test_a_call_repeated_takes_streams_and_scalars_as_they_are(driver: FakeDriver) -> None:
+    call = short(CudaKernel(scale_artifact()), tensor(), tensor(), 1.0)
+    x, y = tensor(), tensor()
+    x.fill_(1)
+    for _ in range(3):
+        for stream in (None, 9, 3):
+            for s in (0.0, -0.0, 1, 1.0, -2.5, float("nan")):
+                y.fill_(7)
+                assert call((x, y, s), stream)
+                assert driver.last.stream == (stream or 6)
+                assert torch.equal(y.view(torch.int32), (x * s).view(torch.int32))
+    driver.fail_next(700)
+    with pytest.raises(DiagnosticError, match="ILLEGAL_ADDRESS"):
+        call((x, y, 1.0), None)
+
+
+def test_many_addresses_are_forgotten_in_time(driver: FakeDriver) -> None:
+    call = short(CudaKernel(scale_artifact()), tensor(), tensor(), 1.0)
+    memory, y = tensor(4 * 2000), tensor()
+    for _ in range(3):
+        for k in range(0, 4 * 1500, 4):
+            assert call((memory[k : k + 8], y, 1.0), None)
+            assert y[0] == memory[k]
+
+
+def test_equal_addresses_of_other_shapes_are_checked_again(driver: FakeDriver) -> None:
+    kernel = CudaKernel(scale_artifact())
+    memory = tensor(64)
+    small = short(kernel, memory[:8], memory[8:16], 1.0)
+    for _ in range(3):
+        assert small((memory[:8], memory[8:16], 1.0), None)
+    large = short(kernel, memory[:16], memory[16:32], 1.0)
+    for _ in range(3):
+        assert large((memory[:16], memory[8:24], 1.0), None) is False

@@ -1,0 +1,41 @@
+"""The environment variables that a user sets, read strictly.
+
+DSLC_TARGET      the target where none is named
+DSLC_CACHE       on or off; the folder is DSLC_CACHE_DIR
+DSLC_JIT         on, or error: then no call compiles anything
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from dslc.compiler.diagnostics import error
+
+_ON = ("on", "1", "yes", "true")
+_OFF = ("off", "0", "no", "false")
+
+
+def default_target() -> str:
+    """What `DSLC_TARGET` says, else the interpreter."""
+    return os.environ.get("DSLC_TARGET") or "interp"
+
+
+def cache_is_on() -> bool:
+    """What `DSLC_CACHE` says, else True; DSL0916 for anything but on and off."""
+    hint = "the folder of the cache is DSLC_CACHE_DIR"
+    return _word("DSLC_CACHE", (*_ON, *_OFF), "on or off", hint) not in _OFF
+
+
+def calls_compile() -> bool:
+    """Whether a call may compile its kernel: not with `DSLC_JIT=error`. DSL0916 for other words."""
+    return _word("DSLC_JIT", (*_ON, "error"), "on or error") != "error"
+
+
+def _word(name: str, known: Sequence[str], said: str, hint: str | None = None) -> str:
+    """The variable's word in small letters, empty where it is not set."""
+    value = os.environ.get(name, "")
+    word = value.strip().lower()
+    if word and word not in known:
+        raise error("DSL0916", f"{name} is {said}, not {value!r}", hint=hint)
+    return word
