@@ -11,6 +11,7 @@ import numpy as np
 from dslc.arguments import dim_size, is_tensor
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import storage_dtype
+from dslc.environment import calls_compile
 from dslc.runtime.cuda.arrays import DeviceArray
 from dslc.signature import Parameter, plain_number
 from dslc.tuner.records import bucket
@@ -59,10 +60,10 @@ def tune_for_call(origin: Origin, ready: Mapping[str, Argument], size: Sizes) ->
     """Tune a kernel for a call that is about to run, unless its sizes were tuned before.
 
     Whatever goes wrong is a warning, once for these sizes: the call runs with the default choices.
-    While a graph is captured nothing is tuned.
+    While a graph is captured nothing is tuned, nor where calls must not compile (`DSLC_JIT=error`).
     """
     template = tunable(origin)
-    if template.machine.target.family != "cuda" or _is_capturing():
+    if template.machine.target.family != "cuda" or not calls_compile() or _is_capturing():
         return
     dims = template.signature.dims
     sizes = {d: n for d in dims if (n := template.fixed.get(d, size(d))) is not None}
