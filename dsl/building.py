@@ -79,9 +79,12 @@ def open_cache(choice: CacheChoice = None) -> Cache | None:
     return Cache(cache_folder() if choice is True else choice)
 
 
-def passes_of(target: Target) -> tuple[Pass, ...]:
-    """The passes of a target, in order."""
-    return gpu_passes(target) if target.family == "cuda" else shared_passes(target)
+def passes_of(target: Target, options: Mapping[str, int] | None = None) -> tuple[Pass, ...]:
+    """The passes of a target, in order, with the launch options of `dslc.schedule`."""
+    chosen = options or {}
+    if target.family != "cuda":
+        return shared_passes(target)
+    return gpu_passes(target, warps=chosen.get("warps"), stages=chosen.get("stages"))
 
 
 def build(
@@ -91,14 +94,36 @@ def build(
     machine: Machine,
     options: BuildOptions,
     tile: Callable[[], str],
+    schedule: Mapping[str, int] | None = None,
     *,
     at_call: bool = False,
 ) -> Specialization:
     """Compile an elaborated program, or take from the cache what was compiled of it before.
 
-    DSL0749 where a call would have to compile, and must not.
+    `config` are its tune choices, `schedule` the launch options (`dslc.schedule`). DSL0749 where a call
+    would have to compile, and must not.
     """
-    passes = passes_of(machine.target)
+    made = compile_program(program, config, schedule or {}, machine, options, at_call=at_call)
+    artifact, compiled = made
+    executable = machine.load(artifact, compiled)
+    passes = passes_of(machine.target, schedule)
+    ir = _stages(program, passes)
+    stages = {"tile": tile, **ir, **machine.texts(artifact)}
+    return Specialization(signature, artifact, machine, executable, stages, tuple(ir))
+
+
+def compile_program(
+    program: TileProgram,
+    config: Mapping[str, object],
+    schedule: Mapping[str, int],
+    machine: Machine,
+    options: BuildOptions,
+    *,
+    at_call: bool = False,
+) -> tuple[Artifact, TileProgram | None]:
+    """The artifact, and the program after the passes where they ran: the cache may have had it."""
+    passes = passes_of(machine.target, schedule)
+    config = {**config, **schedule}
     hashes = Hashes(
         source=digest({"ir": print_program(program, locations=True)}),
         options=digest(
@@ -123,10 +148,7 @@ def build(
     # Whoever watches the passes gets them run.
     cache = None if options.observers else options.cache
     artifact = compile_now() if cache is None else _fetch(cache, hashes, compile_now)
-    executable = machine.load(artifact, compiled[0] if compiled else None)
-    ir = _stages(program, passes)
-    stages = {"tile": tile, **ir, **machine.texts(artifact)}
-    return Specialization(signature, artifact, machine, executable, stages, tuple(ir))
+    return artifact, compiled[0] if compiled else None
 
 
 def _not_compiled(

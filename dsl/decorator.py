@@ -32,8 +32,10 @@ class DecoratedKernel(Kernel):
     __wrapped__: Function
     __qualname__: str
 
-    def __init__(self, function: Function, kind: Kind, values: Values, target: str | None) -> None:
-        super().__init__(self._origin_for_target)
+    def __init__(
+        self, function: Function, kind: Kind, values: Values, target: str | None, autotune: bool
+    ) -> None:
+        super().__init__(self._origin_for_target, autotune=autotune)
         functools.update_wrapper(self, function)
         self._kind = kind
         self._values = values
@@ -79,31 +81,46 @@ class DecoratedKernel(Kernel):
 @overload
 def kernel(function: Function, /) -> Kernel: ...
 @overload
-def kernel(*, target: str | None = None, **values: Any) -> Callable[[Function], Kernel]: ...
 def kernel(
-    function: Function | None = None, /, *, target: str | None = None, **values: Any
+    *, target: str | None = None, autotune: bool = False, **values: Any
+) -> Callable[[Function], Kernel]: ...
+def kernel(
+    function: Function | None = None,
+    /,
+    *,
+    target: str | None = None,
+    autotune: bool = False,
+    **values: Any,
 ) -> Kernel | Callable[[Function], Kernel]:
     """Make a kernel of a function: `@dslc.kernel` or `@dslc.kernel(G=128, BM=[16, 64])`.
 
-    A keyword becomes a `const` of the kernel, or a `tune` where it is a list of choices.
+    A keyword becomes a `const` of the kernel, or a `tune` where it is a list of choices. With
+    `autotune` the first call of sizes that were never tuned finds the fastest choices (docs/tuning.md).
     """
-    return _decorate(function, "kernel", values, target)
+    return _decorate(function, "kernel", values, target, autotune)
 
 
 @overload
 def program(function: Function, /) -> Kernel: ...
 @overload
-def program(*, target: str | None = None, **values: Any) -> Callable[[Function], Kernel]: ...
 def program(
-    function: Function | None = None, /, *, target: str | None = None, **values: Any
+    *, target: str | None = None, autotune: bool = False, **values: Any
+) -> Callable[[Function], Kernel]: ...
+def program(
+    function: Function | None = None,
+    /,
+    *,
+    target: str | None = None,
+    autotune: bool = False,
+    **values: Any,
 ) -> Kernel | Callable[[Function], Kernel]:
     """Make a program of a function that calls decorated kernels: several kernels, one dispatch."""
-    return _decorate(function, "program", values, target)
+    return _decorate(function, "program", values, target, autotune)
 
 
 def _decorate(
-    function: Function | None, kind: Kind, values: Values, target: str | None
+    function: Function | None, kind: Kind, values: Values, target: str | None, autotune: bool
 ) -> Kernel | Callable[[Function], Kernel]:
     if function is None:
-        return lambda f: DecoratedKernel(f, kind, values, target)
-    return DecoratedKernel(function, kind, values, target)
+        return lambda f: DecoratedKernel(f, kind, values, target, autotune)
+    return DecoratedKernel(function, kind, values, target, autotune)

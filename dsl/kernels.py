@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from dslc.arguments import Array, dim_size, element_bytes, plain_on_device
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from dslc.facts import Alignments
     from dslc.machines import Machine
     from dslc.specialization import Specialization
+    from dslc.tuner.search import Report
+    from dslc.tuner.tuning import Result
 
 Sizes = Callable[[str], "int | None"]
 
@@ -55,18 +58,24 @@ class Kernel:
     are checked against the arguments. Outputs are written in place; nothing is returned.
     """
 
-    def __init__(self, origin: Callable[[], Origin]) -> None:
+    def __init__(self, origin: Callable[[], Origin], *, autotune: bool = False) -> None:
         self._find_origin = origin
+        self._autotune = autotune
         self._short = CallForms()
 
     @classmethod
-    def of(cls, origin: Origin) -> Kernel:
+    def of(cls, origin: Origin, *, autotune: bool = False) -> Kernel:
         """The kernel of an origin that is there."""
-        return cls(lambda: origin)
+        return cls(lambda: origin, autotune=autotune)
 
     @property
     def _origin(self) -> Origin:
         return self._find_origin()
+
+    @property
+    def origin(self) -> Origin:
+        """Where its specialisations come from."""
+        return self._origin
 
     @property
     def name(self) -> str:
@@ -123,6 +132,10 @@ class Kernel:
         def size(dim: str) -> int | None:
             return dim_size(signature.parameters, ready, dim)
 
+        if self._autotune and not matched.config:
+            from dslc.tuner.calls import tune_for_call
+
+            tune_for_call(origin, ready, size)
         alignments = origin.machine.alignments(signature.parameters, ready)
         plain = plain_on_device(signature.parameters, ready)
         made = origin.specialization(
@@ -160,6 +173,39 @@ class Kernel:
         parameters = [origin.signature.parameter(name) for name in unaligned]
         alignments = tuple((p.name, element_bytes(p)) for p in parameters if p.dims is not None)
         return origin.specialization({}, choices, sizes.get, alignments)
+
+    def tune(
+        self,
+        *args: object,
+        fix: Iterable[str] = (),
+        budget: float | None = None,
+        top: int = 64,
+        jobs: int | None = None,
+        seed: int = 0,
+        repack: bool = False,
+        report: Report | None = None,
+        **named: object,
+    ) -> Result:
+        """Find the fastest choices for the sizes of these arguments, and use them from now on.
+
+        Arguments as in a call, or dims alone: `lib.gemm.tune(M=16, K=8192, N=8192)`; what is not given
+        is random, and nothing that is given is written. `fix` names dims that are compiled in. Choices
+        that are given stay (`BM=64`). `budget` is in seconds; the `top` best predicted configurations
+        are measured; `jobs` processes compile; `repack` lets weights be stored in another way than
+        other sizes of the kernel were tuned for. `report` is called with the progress.
+
+        Calls without choices take the result, here and in later processes. Ctrl-C keeps the best so
+        far. DSL0920 for a kernel that cannot be tuned, DSL0921 where no configuration runs.
+        """
+        from dslc.tuner.calls import tune_kernel
+        from dslc.tuner.tuning import Settings
+
+        settings = Settings(budget, top, jobs, seed, repack)
+        if report is not None:
+            settings = replace(settings, report=report)
+        result = tune_kernel(self._origin, args, named, tuple(fix), settings)
+        self._short = CallForms()  # they launch what was compiled before
+        return result
 
     def source(self, stage: str = "final", **dims_and_tunes: object) -> str:
         """The program's text at a stage: `tile`, `ir`, after each pass by its name, or `final`."""

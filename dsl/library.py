@@ -95,6 +95,7 @@ def compile(  # noqa: A001 - the module's own
     print_after: Iterable[str] = (),
     dump_dir: str | os.PathLike[str] | None = None,
     observers: Iterable[Observer] = (),
+    autotune: bool = False,
     line_info: bool = False,
     fmad: bool = False,
 ) -> Library:
@@ -108,7 +109,8 @@ def compile(  # noqa: A001 - the module's own
     `dump_dir` gets one file a pass, and `observers` are called with every stage
     (`dslc.compiler.passes.pipeline`); with any of these the passes run whatever the cache holds. On
     GPUs, `line_info` lets profilers show the emitted lines, and `fmad` lets the compiler contract
-    products and sums, which changes results in the last place.
+    products and sums, which changes results in the last place. With `autotune` the first call of sizes
+    that were never tuned finds the fastest choices (docs/tuning.md).
 
     Raises DiagnosticError with all that is wrong in the source.
     """
@@ -128,7 +130,7 @@ def compile(  # noqa: A001 - the module's own
     options = build_options(target, define, cache, watching, CodeOptions(line_info, fmad))
     module = parse_tile(text, file)
     found = origins(module, options, search=[Path(f) for f in include], folder=folder)
-    kernels = {name: Kernel.of(origin) for name, origin in found.items()}
+    kernels = {name: Kernel.of(origin, autotune=autotune) for name, origin in found.items()}
     return Library(kernels, name=file, target=options.target, doc=module.doc)
 
 

@@ -83,7 +83,7 @@ class PackagedOrigin:
         config: Mapping[str, object],
         sizes: Sizes,
     ) -> bool:
-        if not all(made.config[n] == plain_choice(v) for n, v in config.items()):
+        if not all(made.config.get(n) == plain_choice(v) for n, v in config.items()):
             return False
         if not all(fixed.get(d, sizes(d)) in (None, v) for d, v in made.fixed.items()):
             return False

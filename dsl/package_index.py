@@ -11,6 +11,7 @@ from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.manifest import plain_choice
 from dslc.runtime.entry import is_key
+from dslc.schedule import OPTIONS
 from dslc.signature import Parameter, Signature
 
 FORMAT = 1
@@ -63,7 +64,7 @@ class IndexedKernel(msgspec.Struct, forbid_unknown_fields=True):
             (artifact.name, artifact.target) == (self.name, target)
             and [_outline(p.name, p.dtype, p.mode, p.dims) for p in made.params]
             == [_outline(p.name, p.dtype, p.mode, p.dims) for p in self.parameters]
-            and made.config.keys() == self.tunes.keys()
+            and made.config.keys() - OPTIONS.keys() == self.tunes.keys() - OPTIONS.keys()
             and {*made.fixed, *made.dims} <= {*self.dims}
         )
         if not same:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dslc.compiler.diagnostics import DiagnosticError, Loc, did_you_mean, error
 from dslc.compiler.dtypes import DType, Kind, parse_dtype
+from dslc.schedule import OPTIONS, as_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Signature:
         return Matched(arguments, *self.choices(options)) if options else Matched(arguments)
 
     def choices(self, options: Mapping[str, object]) -> tuple[dict[str, object], dict[str, int]]:
-        """Keywords divided into tune choices and dims; DSL0755 for any other name."""
+        """Keywords divided into choices (tunes and launch options) and dims; DSL0755 for others."""
         config: dict[str, object] = {}
         dims: dict[str, int] = {}
         for name, value in options.items():
@@ -108,6 +109,8 @@ class Signature:
                 config[name] = as_choice(name, value)
             elif name in self.dims:
                 dims[name] = as_dim(name, value)
+            elif name in OPTIONS:
+                config[name] = as_option(name, plain_number(value))
             else:
                 known = [*(p.name for p in self.parameters), *self.tunes, *self.dims]
                 raise self._unknown(name, known, "parameter, tune or dim")

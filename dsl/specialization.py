@@ -96,8 +96,9 @@ class Specialization:
             return
         matched = self.signature.match(args, kwargs)
         for name, value in matched.config.items():
-            if self.config[name] != plain_choice(value):
-                text = f"{self.name} was compiled for {name} = {self.config[name]}, not {value}"
+            if self.config.get(name) != plain_choice(value):
+                own = self.config.get(name, "the compiler's choice")
+                text = f"{self.name} was compiled for {name} = {own}, not {value}"
                 raise error("DSL0743", text)
         ready = self._machine.prepare(self.parameters, matched.arguments)
         self.launch(ready, matched.dims)

@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dslc.building import BuildOptions, build
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
+from dslc.compiler.fingerprint import digest
 from dslc.facts import Alignments, Facts, divisor_facts, with_facts
 from dslc.machines import find_machine
+from dslc.schedule import split
 from dslc.signature import Parameter, Signature, as_dim
+from dslc.tuner.choices import TunedChoices
 
 if TYPE_CHECKING:
     from dslc.checker import NeedsDims, Template
+    from dslc.compiler.ir import TileProgram
     from dslc.frontend.tree import Module
     from dslc.kernels import Sizes
     from dslc.specialization import Specialization
 
 _MOST_SPECIALIZATIONS = 1024  # kept in memory per kernel; the oldest go first
+
+
+@dataclass(frozen=True, slots=True)
+class Elaborated:
+    """A kernel's Tile IR before the passes, with the choices and fixed dims that it was made for."""
+
+    program: TileProgram
+    choices: dict[str, object]
+    schedule: dict[str, int]
+    dims: dict[str, int]
 
 
 class TemplateOrigin:
@@ -29,23 +44,46 @@ class TemplateOrigin:
     which dims these are is learnt from the checker and remembered.
     """
 
-    def __init__(self, template: Template, options: BuildOptions, tile: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        template: Template,
+        options: BuildOptions,
+        tile: Callable[[], str],
+        sources: Mapping[str, str] | None = None,
+    ) -> None:
         self.signature = _signature(template)
         self.target = options.target
         self._template = template
-        self._options = options
+        self.options = options
         self._tile = tile
         self.machine = find_machine(options.target, options.code)
         define = template.define
-        self._defaults = {n: define.get(n, c[0]) for n, c in template.tunes.items()}
-        self._fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
+        self.defaults = {n: define.get(n, c[0]) for n, c in template.tunes.items()}
+        self.fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
         self._static: tuple[str, ...] = ()
         self._made: dict[tuple[object, ...], Specialization] = {}
         self._lock = threading.RLock()  # an observer of a pass may call the kernel
+        self._sources = sources or {}
+        self.tuned = TunedChoices(self)
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""
         return self._tile()
+
+    def identity(self) -> str:
+        """The SHA-256 (hex) of what its choices mean: the source, its imports and definitions.
+
+        Dims that are defined are not in it.
+        """
+        define = {n: str(v) for n, v in self._template.define.items() if n not in self.fixed}
+        parts = {f"import {i}": t for i, (_, t) in enumerate(sorted(self._sources.items()))}
+        return digest({"tile": self._tile(), "define": repr(sorted(define.items())), **parts})
+
+    @property
+    def open_tunes(self) -> Mapping[str, tuple[object, ...]]:
+        """The tunes that no definition has settled, with their choices."""
+        define = self._template.define
+        return {n: c for n, c in self.signature.tunes.items() if n not in define}
 
     def specialization(
         self,
@@ -58,18 +96,39 @@ class TemplateOrigin:
         at_call: bool = False,
     ) -> Specialization:
         """The one for these dims and choices, from memory where it was made before."""
-        dims = {**self._fixed, **fixed}
-        choices = {**self._defaults, **config}
+        dims = {**self.fixed, **fixed}
+        if not config and (tuned := self.tuned.find(lambda d: dims.get(d, sizes(d)))) is not None:
+            # What was measured is what runs, the dims fixed as they were.
+            dims = {**tuned.fixed_dims, **dims}
+            config = tuned.config
+        choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
         self._fix(dims, self._static, sizes)
-        found = self._made.get(_key(dims, choices, self._facts(dims, sizes, alignments, plain)))
+        key = _key(dims, choices, schedule, self._facts(dims, sizes, alignments, plain))
+        found = self._made.get(key)
         if found is not None:
             return found
-        return self._make(dims, choices, sizes, alignments, plain, at_call)
+        return self._make(dims, choices, schedule, sizes, alignments, plain, at_call)
+
+    def elaborated(
+        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+    ) -> Elaborated:
+        """The Tile IR that `specialization` would compile for these dims and choices."""
+        dims = {**self.fixed, **fixed}
+        choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
+        self._fix(dims, self._static, sizes)
+        with self._lock:
+            program = None
+            while program is None:
+                facts = self._facts(dims, sizes, (), frozenset())
+                program = self._elaborate(dims, choices, sizes)
+            informed = with_facts(program, facts, self.machine.target)
+            return Elaborated(informed, choices, schedule, dims)
 
     def _make(
         self,
         dims: dict[str, int],
         choices: dict[str, object],
+        schedule: dict[str, int],
         sizes: Sizes,
         alignments: Alignments,
         plain: frozenset[str],
@@ -79,13 +138,13 @@ class TemplateOrigin:
             program = None
             while program is None:
                 facts = self._facts(dims, sizes, alignments, plain)
-                key = _key(dims, choices, facts)
+                key = _key(dims, choices, schedule, facts)
                 if key in self._made:
                     return self._made[key]
                 program = self._elaborate(dims, choices, sizes)
             program = with_facts(program, facts, self.machine.target)
             made = build(
-                program, choices, self.signature, self.machine, self._options, self._tile,
+                program, choices, self.signature, self.machine, self.options, self._tile, schedule,
                 at_call=at_call,
             )  # fmt: skip
             if len(self._made) >= _MOST_SPECIALIZATIONS:
@@ -135,9 +194,12 @@ class TemplateOrigin:
 
 
 def _key(
-    dims: Mapping[str, int], choices: Mapping[str, object], facts: Facts
+    dims: Mapping[str, int],
+    choices: Mapping[str, object],
+    schedule: Mapping[str, int],
+    facts: Facts,
 ) -> tuple[object, ...]:
-    return (*sorted(dims.items()), *sorted(choices.items()), facts)
+    return (*sorted(dims.items()), *sorted(choices.items()), *sorted(schedule.items()), facts)
 
 
 def _signature(template: Template) -> Signature:
@@ -168,4 +230,5 @@ def origins(
     def tile() -> str:
         return print_module(module)
 
-    return {n: TemplateOrigin(t, options, tile) for n, t in checked.templates.items()}
+    sources = checked.sources
+    return {n: TemplateOrigin(t, options, tile, sources) for n, t in checked.templates.items()}

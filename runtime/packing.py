@@ -10,7 +10,9 @@ many parts, which its 32-bit words hold side by side. The compiler writes the de
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -21,6 +23,7 @@ from dslc.compiler.diagnostics import error
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
 _WORD = np.dtype("<u8")
+_THREADS = 16
 _CHUNK = 1 << 22  # codes at a time: the copies of a step stay small beside the tensor
 
 
@@ -90,9 +93,21 @@ def pack(codes: Array, storage: Mapping[str, Any]) -> Array:
             "DSL0795", f"codes have {len(tiles.tile)} axes here, not {codes.ndim}: {codes.shape}"
         )
     out = np.zeros(packed_shape(storage, codes.shape), np.uint8)
-    for start, stop in _strips(tiles, codes.shape):
+
+    def pack_strip(strip: tuple[int, int]) -> None:
+        start, stop = strip
         rows = codes[start * tiles.tile[0] : stop * tiles.tile[0]]
         out[start:stop] = _pack_strip(rows, tiles)
+
+    strips = _strips(tiles, codes.shape)
+    threads = min(len(strips), _THREADS, os.cpu_count() or 1)
+    if threads < 2:
+        for strip in strips:
+            pack_strip(strip)
+        return out
+    # NumPy copies and shifts without Python's lock: strips go side by side.
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(pack_strip, strips))
     return out
 
 

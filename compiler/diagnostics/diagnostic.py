@@ -57,6 +57,9 @@ class DiagnosticError(Exception):
         self.diagnostics = tuple(diagnostics)
         super().__init__("\n".join(_line(d) for d in self.diagnostics))
 
+    def __reduce__(self) -> tuple[type[DiagnosticError], tuple[tuple[Diagnostic, ...]]]:
+        return type(self), (self.diagnostics,)  # another process gets all of it
+
     def within(self, frame: Label) -> DiagnosticError:
         """The same diagnostics with one more label: the call that they happened in."""
         return DiagnosticError(

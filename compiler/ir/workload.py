@@ -56,10 +56,10 @@ def workload(kernel: Kernel, dims: Mapping[str, int]) -> Workload:
         for var in (*kernel.dims, *(p for p in kernel.params if isinstance(p, Var)))
         if var.name in dims
     }
-    axes = [_turns(axis.start, axis.stop, axis.step, known) for axis in kernel.grid]
+    axes = [turns_of(axis.start, axis.stop, axis.step, known) for axis in kernel.grid]
     total = Workload(turns=math.prod(len(a) if a is not None else 1 for a in axes))
     total.exact = None not in axes
-    sample = list(_sample([range(1) if a is None else a for a in axes]))
+    sample = list(sampled([range(1) if a is None else a for a in axes]))
     for point in sample:
         turn = known | {
             axis.var: Const(at, INDEX) for axis, at in zip(kernel.grid, point, strict=True)
@@ -82,7 +82,7 @@ def extents(memory: Memory, dims: Mapping[str, int]) -> tuple[int, ...] | None:
         for var in free_vars(extent)
         if var.name in dims
     }
-    found = tuple(_value(extent, known) for extent in memory.shape)
+    found = tuple(value_of(extent, known) for extent in memory.shape)
     return None if None in found else tuple(n for n in found if n is not None)
 
 
@@ -92,7 +92,7 @@ def checked_axes(kernel: Kernel) -> tuple[int, int]:
     return sum(a.checked for a in axes), len(axes)
 
 
-def _sample(axes: Sequence[range]) -> Iterator[tuple[int, ...]]:
+def sampled(axes: Sequence[range]) -> Iterator[tuple[int, ...]]:
     """Turns evenly spaced in the grid's order: all of them where they are few."""
     total = math.prod(len(a) for a in axes)
     count = min(total, _SAMPLES)
@@ -104,13 +104,15 @@ def _sample(axes: Sequence[range]) -> Iterator[tuple[int, ...]]:
         yield tuple(reversed(point))
 
 
-def _value(expr: Expr, known: Known) -> int | None:
+def value_of(expr: Expr, known: Known) -> int | None:
+    """The number that an expression is where these variables are known; None where it is open."""
     found = constant(substitute(expr, known))
     return None if found is None else int(found)
 
 
-def _turns(start: Expr, stop: Expr, step: Expr, known: Known) -> range | None:
-    numbers = [_value(e, known) for e in (start, stop, step)]
+def turns_of(start: Expr, stop: Expr, step: Expr, known: Known) -> range | None:
+    """The values of a loop's variable; None where they are open."""
+    numbers = [value_of(e, known) for e in (start, stop, step)]
     if None in numbers or not numbers[2]:
         return None
     return range(*(n for n in numbers if n is not None))
@@ -138,21 +140,21 @@ def _body(body: Iterable[ins.Stmt], known: Known) -> Workload:
 
 
 def _loop(loop: ins.For, known: Known, total: Workload) -> None:
-    turns = _turns(loop.start, loop.stop, loop.step, known)
+    turns = turns_of(loop.start, loop.stop, loop.step, known)
     if turns is None:
         total.exact = False
         total.add(_body(loop.body, known))
         return
     # A body without control flow is the same work in every turn.
     varies = any(isinstance(s, ins.For | ins.While | ins.If) for s in loop.body)
-    sample = list(_sample([turns]))[: None if varies else 1]
+    sample = list(sampled([turns]))[: None if varies else 1]
     for (at,) in sample:
         one = _body(loop.body, known | {loop.var: Const(at, loop.var.dtype)})
         total.add(one, len(turns) / len(sample))
 
 
 def _branch(branch: ins.If, known: Known, total: Workload) -> None:
-    chosen = _value(branch.condition, known)
+    chosen = value_of(branch.condition, known)
     then, otherwise = _body(branch.then, known), _body(branch.otherwise, known)
     if chosen is None:
         total.exact = False

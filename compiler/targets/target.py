@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dslc.compiler.layout import BankModel, Layout, permute
+from dslc.compiler.targets.rates import Rates
 
 SWAP = ".swap"
 
@@ -68,7 +69,8 @@ class Target:
     most threads of a turn. `memories` are listed from the smallest to the largest unit; `banks` are
     those of the memory that plays `shared`. `units` is how many turns run at once (multiprocessors,
     cores). A specialisation made for a call relies on the greatest of `divisors` that divides each dim.
-    `bulk_copies` tells of a unit that copies boxes of tensors to shared memory by itself.
+    `bulk_copies` tells of a unit that copies boxes of tensors to shared memory by itself, `rates` say
+    how fast it is, where that is known.
     """
 
     name: str
@@ -82,6 +84,7 @@ class Target:
     units: int = 1
     divisors: tuple[int, ...] = ()
     bulk_copies: bool = False
+    rates: Rates | None = None
 
     def memory(self, name: str) -> MemorySpace | None:
         """The memory of that name."""

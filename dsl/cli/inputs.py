@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.diagnostics.suggest import did_you_mean
-from dslc.compiler.dtypes import DType, Kind, encode, limits, parse_dtype, storage_dtype
+from dslc.compiler.dtypes import DType, encode, parse_dtype, storage_dtype
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Scalar: TypeAlias = int | float | bool
@@ -131,24 +131,6 @@ def _pick(arrays: Mapping[str, Array], key: str | None, path: Path) -> Array:
         f"{path} holds no array {key!r}",
         hint=did_you_mean(key, names) or f"it has {shown}",
     )
-
-
-def random_array(dtype: DType, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Random elements in the storage convention of a call.
-
-    Floats are normal with deviation 1 (small floats within their range), e8m0 scales lie between 1/8
-    and 8, integers of up to 8 bits take every value, wider ones those from 0 to 99, bools both.
-    """
-    if dtype.kind is Kind.BOOL:
-        return rng.integers(0, 2, shape).astype(np.bool_)
-    if dtype.kind is Kind.SCALE:
-        return rng.integers(124, 131, shape).astype(np.uint8)
-    if dtype.is_float:
-        values = rng.standard_normal(shape)
-        bound = float(limits(dtype).greatest)
-        return encode(np.clip(values, -bound, bound), dtype)
-    least, greatest = dtype.integer_range if dtype.bits <= 8 else (0, 99)
-    return rng.integers(least, greatest + 1, shape).astype(storage_dtype(dtype))
 
 
 def fit(name: str, array: Array, dtype: DType) -> tuple[Array, str | None]:

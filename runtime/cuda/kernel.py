@@ -89,6 +89,10 @@ class CudaKernel:
                 arrays[name] = staged.take(array, written=name in written)
             self._enqueue(device, given, arrays, args, dims or {})
 
+    def release(self) -> None:
+        """Give workspaces back: no launch may be under way, and graphs of it are not replayed again."""
+        self._launcher.release()
+
     def short_call(
         self, arguments: Sequence[object], dims: Mapping[str, int] | None = None
     ) -> Call | None:

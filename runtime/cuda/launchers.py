@@ -31,6 +31,9 @@ class Launcher(Protocol):
     def direct(self, device: CudaDevice, values: Mapping[str, Number]) -> Direct | None:
         """The same, where it is one call of the driver and nothing else."""
 
+    def release(self) -> None:
+        """Give workspaces back: no launch may be under way, and graphs of it are not replayed again."""
+
 
 class KernelLauncher:
     """One kernel, loaded once on each device."""
@@ -56,6 +59,11 @@ class KernelLauncher:
     def direct(self, device: CudaDevice, values: Mapping[str, Number]) -> Direct | None:
         """The launch alone, for a kernel without workspaces."""
         return direct_of(self.function_on(device), values)
+
+    def release(self) -> None:
+        """Give workspaces back."""
+        for function in self._functions.values():
+            function.workspaces.free()
 
     def function_on(self, device: CudaDevice) -> Function:
         """The kernel loaded on a device."""

@@ -113,6 +113,13 @@ class ProgramLauncher:
         """None: there are graphs to be chosen from."""
         return None
 
+    def release(self) -> None:
+        """Give workspaces and buffers back."""
+        for held in self._held.values():
+            held.free()
+        for step in self._steps:
+            step.kernel.release()
+
     def _call(
         self,
         step: Step,

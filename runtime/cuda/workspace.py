@@ -28,6 +28,13 @@ class Workspaces:
         capture = self._capture(stream)
         return [self._address((stream, capture, i), size) for i, size in enumerate(sizes)]
 
+    def free(self) -> None:
+        """Give all of it back: nothing that uses it, a graph included, may run any more."""
+        with self._lock:
+            for _, address in self._held.values():
+                self._device.free(address)
+            self._held.clear()
+
     def _address(self, key: tuple[int, int, int], size: int) -> int:
         held = self._held.get(key)
         if held is not None and held[0] >= size:

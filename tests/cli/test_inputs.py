@@ -14,11 +14,11 @@ from dslc.cli.inputs import (
     parse_definitions,
     parse_integers,
     parse_value,
-    random_array,
     read_inputs,
 )
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import BF16, F16, I32, DType, Kind, all_dtypes, decode, storage_dtype
+from dslc.random_inputs import random_array
 
 
 @pytest.mark.parametrize(

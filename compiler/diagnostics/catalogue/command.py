@@ -57,6 +57,27 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  DSLC_CACHE=/tmp/kernels\n"
         "Right:  DSLC_CACHE_DIR=/tmp/kernels",
     ),
+    "DSL0920": (
+        "This cannot be tuned",
+        "The tuner compiles a kernel in many ways and measures each on a GPU. It needs the kernel's "
+        "source, which a package has not, and a target of NVIDIA GPUs.\n\n"
+        "Wrong:  dslc tune gemm.tile --target interp\n"
+        "Right:  dslc tune gemm.tile --target cuda --dim M=16 --dim K=4096 --dim N=4096",
+    ),
+    "DSL0921": (
+        "No configuration can be measured",
+        "Every product of tune choices was refused: by the kernel's own requirements, because it "
+        "needs more shared memory than the machine has, or because it failed when it ran. The message "
+        "has the first reason.\n\n"
+        "Right:  dslc tune f.tile --dry-run -v     lists the configurations that were refused, and why",
+    ),
+    "DSL0922": (
+        "Tuning results cannot be read or written",
+        "Results are JSON files in the folder `tuning` of the compile cache, and `dslc tune --export` "
+        "writes the same form for other machines.\n\n"
+        "Wrong:  dslc tune --import gemm.tile\n"
+        "Right:  dslc tune --export tuned.json     then elsewhere     dslc tune --import tuned.json",
+    ),
     "DSL0950": (
         "This machine has no code generator here",
         "The target is known but this version of dslc cannot generate code for it. `dslc targets` "

@@ -50,6 +50,13 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "of a kernel, or the number of warps that is asked for, say something else.\n"
         "Wrong: `layout=spatial(6, 4)` on a GPU with warps of 32. Right: `layout=spatial(8, 4)`.",
     ),
+    "DSL0530": (
+        "No time can be predicted for this target",
+        "A prediction needs the machine's rates: bandwidth, matrix units, latencies. They are known "
+        "for the NVIDIA targets.\n\n"
+        "Wrong:  dslc tune gemm.tile --target hip:gfx942 --dry-run\n"
+        "Right:  dslc tune gemm.tile --target cuda:sm_90a --dry-run",
+    ),
     "DSL0590": (
         "an instruction that this machine's generator cannot emit",
         "The scheduled program holds an instruction, or an instruction on dtypes, for which this "

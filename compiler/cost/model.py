@@ -1,0 +1,254 @@
+"""Blocks on multiprocessors: from the work of one block to the time of a launch.
+
+As many blocks as registers, shared memory and warps allow run on a multiprocessor at once. They share
+its units, whose needs overlap (`statements.total`), while each needs its own path: the latencies of
+memory and barriers that nothing hides. A wave takes the longer of both; full waves and the last, partly
+filled one are added up. By Little's law a multiprocessor gets no more from memory than its blocks have
+under way: that is in the waits of the path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, prod
+
+from dslc.compiler.cost.prediction import Prediction, together
+from dslc.compiler.cost.registers import MOST, estimate_registers
+from dslc.compiler.cost.statements import Statements, Work, total
+from dslc.compiler.cost.traffic import device_bytes
+from dslc.compiler.cost.work import block_work
+from dslc.compiler.diagnostics import error
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import Const, Var
+from dslc.compiler.ir.program import Call, Kernel, Program, TileProgram
+from dslc.compiler.ir.traverse import walk
+from dslc.compiler.ir.values import Memory, Place, Role
+from dslc.compiler.ir.workload import Known, extents, sampled, tensor_bytes, turns_of
+from dslc.compiler.targets import Target
+from dslc.compiler.targets.rates import Rates
+
+_TURNS = 6  # of the grid whose work is looked at
+_START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
+_SPILLED = 4.0  # times longer, for as many spilled registers as a thread has
+_PER_SM = 64.0  # bytes a cycle that one multiprocessor takes from the cache at most
+
+
+def predict(
+    program: TileProgram,
+    target: Target,
+    dims: Mapping[str, int],
+    *,
+    registers: Mapping[str, int] | None = None,
+    shared: Mapping[str, int] | None = None,
+) -> Prediction:
+    """The time of one launch of a program after the passes of its target, for dims by name.
+
+    `registers` of a thread and `shared` bytes of a block, by kernel name, take the place of estimates.
+    DSL0530 for a target whose rates are not known.
+    """
+    if target.rates is None:
+        text = f"there are no rates for {target.name}, so no time can be predicted"
+        raise error("DSL0530", text)
+    if isinstance(program, Kernel):
+        return _kernel(program, target, target.rates, dims, registers or {}, shared or {})
+    parts = [
+        _kernel(c.kernel, target, target.rates, call_dims(program, c, dims), registers or {}, {})
+        for c in program.calls
+    ]
+    return together(parts, target.rates.launch)
+
+
+def call_dims(program: Program, call: Call, dims: Mapping[str, int]) -> dict[str, int]:
+    """The dims of a called kernel, from the shapes that the program hands it."""
+    found: dict[str, int] = {}
+    for param, arg in zip(call.kernel.params, call.args, strict=True):
+        if isinstance(param, Memory) and isinstance(arg, Memory):
+            shape = extents(arg, dims)
+            for extent, size in zip(param.shape, shape or (), strict=False):
+                if isinstance(extent, Var):
+                    found.setdefault(extent.name, size)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Resident:
+    """How many blocks a multiprocessor holds, and why not more."""
+
+    blocks: int
+    limit: str
+    registers: int
+    spilled: int = 0
+
+
+def _kernel(
+    kernel: Kernel,
+    target: Target,
+    rates: Rates,
+    dims: Mapping[str, int],
+    registers: Mapping[str, int],
+    shared: Mapping[str, int],
+) -> Prediction:
+    known: Known = {
+        var: Const(dims[var.name], var.dtype)
+        for var in (*kernel.dims, *(p for p in kernel.params if isinstance(p, Var)))
+        if var.name in dims
+    }
+    axes = [turns_of(a.start, a.stop, a.step, known) or range(1) for a in kernel.grid]
+    counts = tuple(len(a) for a in axes)
+    blocks = prod(counts)
+    resident = _resident(kernel, target, rates, registers.get(kernel.name), shared.get(kernel.name))
+    work = _mean_block(kernel, target, rates, axes, known)
+    at_once = float(min(max(1, blocks), resident.blocks * target.units))
+    read = device_bytes(kernel, work.loaded, dims, counts, at_once, rates.cache_bytes)
+    written = device_bytes(kernel, work.stored, dims, counts, at_once, rates.cache_bytes)
+    memory = sum(read.values()) / rates.read + sum(written.values()) / rates.write
+    asked = (sum(work.loaded.values()) + sum(work.stored.values())) * blocks
+    launch = _Launch(target, rates, work, resident.blocks, blocks, memory, asked)
+    # A register that is spilled is stored and loaded again in most turns.
+    seconds = launch.seconds() * (1 + _SPILLED * resident.spilled / MOST)
+    terms = {**launch.terms(), "latency": launch.latency(), "launch": rates.launch}
+    bound = max(terms, key=lambda n: terms[n])
+    moved = _once(kernel, dims)
+    return Prediction(
+        seconds,
+        terms,
+        bound,
+        moved / rates.read,
+        work.operations * blocks / _best_rate(kernel, target, rates),
+        moved,
+        work.operations * blocks,
+        blocks,
+        resident.blocks,
+        blocks / (resident.blocks * target.units),
+        resident.registers,
+        resident.limit,
+    )
+
+
+def _mean_block(
+    kernel: Kernel, target: Target, rates: Rates, axes: list[range], known: Known
+) -> Work:
+    costs = Statements(target, rates, kernel.threads or target.warp_size)
+    points = list(sampled(axes))
+    points = points[:: max(1, len(points) // _TURNS)]
+    mean = Work()
+    for point in points:
+        turn = {a.var: Const(at, INDEX) for a, at in zip(kernel.grid, point, strict=True)}
+        mean.add(block_work(kernel, known | turn, costs), 1 / len(points))
+    return mean
+
+
+def _resident(
+    kernel: Kernel, target: Target, rates: Rates, registers: int | None, shared: int | None
+) -> _Resident:
+    """The occupancy, by the granularities of NVIDIA's calculator."""
+    wanted = registers or estimate_registers(kernel)
+    threads = kernel.threads or target.warp_size
+    # All threads of a block must have theirs, which the assembler sees to.
+    most = min(MOST, rates.registers // (-(-threads // 128) * 128))
+    count = min(most, wanted)
+    warps = -(-(kernel.threads or target.warp_size) // target.warp_size)
+    each = -(-count * target.warp_size // 256) * 256 * warps
+    taken = (_shared_bytes(kernel) if shared is None else shared) + rates.reserved
+    limits = {
+        "warps": rates.warps // warps,
+        "blocks": rates.blocks,
+        "registers": rates.registers // max(1, each),
+        "shared memory": rates.shared_bytes // (-(-taken // 128) * 128),
+    }
+    limit = min(limits, key=lambda n: limits[n])
+    # An estimate may be a fifth too high.
+    spilled = wanted - most if registers else int(wanted - 1.2 * most)
+    return _Resident(max(1, limits[limit]), limit, count, max(0, spilled))
+
+
+def _shared_bytes(kernel: Kernel) -> int:
+    """Where the last of the planned buffers ends; what conversions need beside it is not known."""
+    end = 0
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, ins.Alloc) and stmt.memory.place is not Place.REGISTER:
+            memory = stmt.memory
+            size = int(tensor_bytes(memory, {}) or 0)
+            end = max(end, (memory.offset or 0) + size)
+    return end
+
+
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """All blocks of a launch; `memory` and `asked` are seconds and bytes of the whole launch."""
+
+    target: Target
+    rates: Rates
+    work: Work
+    resident: int
+    blocks: int
+    memory: float
+    asked: float
+
+    def seconds(self) -> float:
+        """The whole time."""
+        if not self.blocks:
+            return self.rates.launch
+        room = self.resident * self.target.units
+        full, rest = divmod(self.blocks, room)
+        time = full * self._wave(self.resident, self.target.units) if full else 0.0
+        if rest:
+            units = min(rest, self.target.units)
+            time += self._wave(ceil(rest / self.target.units), units) * (1.0 if not full else 0.9)
+        return self.rates.launch + time
+
+    def terms(self) -> dict[str, float]:
+        """What each unit needs for all blocks, spread evenly, in seconds."""
+        share = self.blocks / min(max(1, self.blocks), self.target.units)
+        cycles = {n: c * share / self.rates.clock for n, c in self._cycles().items()}
+        return {"memory": self.memory, "cache": self.asked / self.rates.cache, **cycles}
+
+    def latency(self) -> float:
+        """The time of blocks that follow each other on one multiprocessor."""
+        waves = self.blocks / (self.resident * self.target.units)
+        return max(1.0, waves) * self._path() / self.rates.clock
+
+    def _cycles(self) -> dict[str, float]:
+        """What one block takes of each unit of its multiprocessor."""
+        w, r = self.work, self.rates
+        return {
+            "matrix": w.matrix,
+            "issue": w.slots / r.issue,
+            "shared": w.shared / r.shared,
+            "special": w.special / r.special,
+        }
+
+    def _path(self) -> float:
+        return _START + self.work.path + self.work.waits * self.rates.latency * self.rates.clock
+
+    def _wave(self, each: int, units: int) -> float:
+        """So many blocks on each of so many multiprocessors, in seconds."""
+        share = each * units / self.blocks
+        asked = self.asked * share
+        cycles = [c * each for c in self._cycles().values()]
+        alone = asked / units / _PER_SM / self.rates.clock
+        needs = [c / self.rates.clock for c in cycles]
+        # What comes from memory comes through the cache.
+        needs.append(max(self.memory * share, asked / self.rates.cache, alone))
+        return total([total(needs), self._path() / self.rates.clock])
+
+
+def _once(kernel: Kernel, dims: Mapping[str, int]) -> float:
+    """The bytes of all tensors, each once; of one that is read and written, twice."""
+    moved = 0.0
+    for memory in kernel.tensors:
+        moved += (tensor_bytes(memory, dims) or 0.0) * (2 if memory.role is Role.INOUT else 1)
+    return moved
+
+
+def _best_rate(kernel: Kernel, target: Target, rates: Rates) -> float:
+    """Multiply-adds a second that the machine gives the types of a kernel's products at most."""
+    bits = [
+        max(s.a.type.dtype.bits, s.b.type.dtype.bits)
+        for s in walk(kernel.body)
+        if isinstance(s, ins.Dot)
+    ]
+    known = [r for _, b, r in rates.matrix if bits and b == max(bits)]
+    return max(known, default=rates.issue * target.warp_size) * target.units * rates.clock

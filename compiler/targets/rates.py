@@ -1,0 +1,43 @@
+"""How fast a machine is: what a prediction of a kernel's time needs to know, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Rates of the whole machine in SI units; those of one multiprocessor are in its cycles.
+
+    `clock` is that under load, in Hz. `read` and `write` are the bandwidths of device memory that
+    programs reach, `cache` that of the level-2 cache of `cache_bytes`, in bytes a second. `latency` and
+    `cache_latency` are those of a load that finds its data in memory, and in the cache, `launch` the
+    time of an empty kernel in a graph, in seconds. `shared` are bytes and `issue` warp instructions in
+    a cycle (those that programs reach, with the dependences they have), `special` results of the
+    special function unit. `matrix` gives multiply-adds in a cycle by unit (the first part of an atom's
+    name) and operand bits. `registers`, `warps`, `blocks` and `shared_bytes` are what a multiprocessor
+    has; a block takes `reserved` more bytes than it asks for.
+    """
+
+    clock: float
+    read: float
+    write: float
+    cache: float
+    cache_bytes: int
+    latency: float
+    cache_latency: float
+    launch: float
+    matrix: tuple[tuple[str, int, float], ...]
+    shared: float = 128
+    issue: float = 2.5
+    special: float = 16
+    registers: int = 65536
+    warps: int = 64
+    blocks: int = 32
+    shared_bytes: int = 0
+    reserved: int = 1024
+
+    def multiply_adds(self, atom: str, bits: int) -> float | None:
+        """Multiply-adds in a cycle of an atom on operands of so many bits; None where not known."""
+        unit = atom.partition(".")[0]
+        return next((r for u, b, r in self.matrix if u == unit and b == bits), None)

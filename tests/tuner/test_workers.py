@@ -1,0 +1,85 @@
+"""Processes that compile: their results, their failures, their death."""
+
+from __future__ import annotations
+
+import operator
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.tuner.workers import WorkerDiedError, Workers
+
+
+def test_results_and_failures_come_back() -> None:
+    with Workers(2) as workers:
+        results = [workers.submit(operator.add, i, 1) for i in range(20)]
+        assert [r.result() for r in results] == list(range(1, 21))
+        with pytest.raises(ZeroDivisionError):
+            workers.submit(operator.truediv, 1, 0).result()
+        assert workers.submit(os.getpid).result() != os.getpid()
+
+
+def test_diagnostics_come_back_whole() -> None:
+    from dslc.compiler.targets import find_target
+
+    with Workers(1) as workers, pytest.raises(DiagnosticError) as caught:
+        workers.submit(find_target, "cuda:sm_1").result()
+    assert caught.value.diagnostics[0].code == "DSL0901"
+    with pytest.raises(DiagnosticError, match="wrong"):
+        raise error("DSL0921", "wrong").__reduce__()[0](error("DSL0921", "wrong").diagnostics)
+
+
+def test_one_that_dies_fails_its_task_alone() -> None:
+    with Workers(1) as workers:
+        died = workers.submit(os._exit, 7)
+        after = workers.submit(operator.add, 1, 2)
+        with pytest.raises(WorkerDiedError, match="code 7"):
+            died.result()
+        assert after.result() == 3
+
+
+def test_what_is_printed_disturbs_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    with Workers(1) as workers:
+        workers.submit(os.write, 1, b"to the standard output\n").result()
+        assert workers.submit(operator.add, 1, 2).result() == 3
+
+
+def test_closing_ends_all_at_once() -> None:
+    workers = Workers(2)
+    sleeping = [workers.submit(time.sleep, 60) for _ in range(4)]
+    while len(workers._started) < 2:
+        time.sleep(0.01)
+    began = time.monotonic()
+    workers.close()
+    assert time.monotonic() - began < 10
+    assert all(f.cancelled() or f.exception() is not None for f in sleeping)
+
+
+def test_ctrl_c_is_not_for_them() -> None:
+    with Workers(1) as workers:
+        pid = workers.submit(os.getpid).result()
+        assert os.getpgid(pid) != os.getpgid(0)
+        assert workers.submit(signal.getsignal, signal.SIGINT).result() is not None
+
+
+def test_without_processes_they_run_here() -> None:
+    with Workers(0) as workers:
+        assert workers.submit(os.getpid).result() == os.getpid()
+        assert isinstance(workers.submit(operator.truediv, 1, 0).exception(), ZeroDivisionError)
+
+
+def test_a_script_may_use_them_at_its_top_level(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import operator\nfrom dslc.tuner.workers import Workers\nprint('once')\n"
+        "with Workers(1) as workers:\n    print(workers.submit(operator.add, 1, 2).result())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "once\n3\n"
