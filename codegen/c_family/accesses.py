@@ -239,6 +239,8 @@ def store(e: Emission, s: ins.Store) -> None:
                 _store_chunk(e, found, tile)
         else:
             _store_chunk(e, found, tile)
+    if s.region.memory in e.sent:
+        e.out.line("fence_async_proxy();")
 
 
 def first_copy(layout: Layout) -> str:

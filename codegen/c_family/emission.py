@@ -19,11 +19,12 @@ from dslc.codegen.c_family.scalars import Scalars, not_negative
 from dslc.codegen.c_family.writer import Writer
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind
-from dslc.compiler.ir import Kernel, Memory, Place, Value
+from dslc.compiler.ir import Kernel, Memory, Place, Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.passes.facts import Facts, kernel_facts
+from dslc.compiler.targets import Target
 
 # What reads the bits of its operand where they lie.
 _READ_BITS = (
@@ -63,6 +64,7 @@ class Emission:
     kernel: Kernel
     emitters: dict[type, Emitter]
     threads: int
+    target: Target
     warp: int = 32
     head: Writer = field(default_factory=lambda: Writer(1))
     out: Writer = field(default_factory=lambda: Writer(1))
@@ -75,6 +77,13 @@ class Emission:
     memories: dict[Memory, str] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     frames: list[Frame] = field(default_factory=list)
+    in_memory: dict[Value, tuple[Region, bool]] = field(default_factory=dict)  # and if transposed
+    maps: dict[object, str] = field(
+        default_factory=dict
+    )  # parameters that describe boxes of tensors
+    sent: set[Memory] = field(default_factory=set)  # buffers that a unit of the machine reads
+    leader: str = "tid == 0"  # the thread that acts for all
+    under_way: list[Tile] = field(default_factory=list)  # results of products that no wait ended
     scratch_bytes: int = 0
     scratch_read: bool = False  # whether threads may still read it
     scratch_uses: int = 0

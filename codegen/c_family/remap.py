@@ -323,6 +323,10 @@ def _unravel(numbers: Indices, shape: tuple[int, ...]) -> Indices:
 
 def transpose(e: Emission, s: ins.Transpose) -> None:
     """Axes in another order."""
+    if s.x in e.in_memory:
+        region, transposed = e.in_memory[s.x]
+        e.in_memory[s.out] = region, not transposed
+        return
     back = np.argsort(s.axes)
     move_value(e, s.out, s.x, lambda i: i[:, back])
 

@@ -15,7 +15,10 @@ from dslc.codegen.c_family.accesses import (
 from dslc.codegen.c_family.ctypes_of import memory_bits
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
+from dslc.codegen.cuda import bulk
+from dslc.codegen.cuda.bulk import is_bulk
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.layout import Layout, Mode
 
 
@@ -48,6 +51,9 @@ def copy_async(e: Emission, s: ins.CopyAsync) -> None:
     Which thread copies what is the instruction's to say, since a reader may rely on it; only where it
     does not are runs spread over the threads.
     """
+    if bulk.is_bulk(s):
+        bulk.copy(e, s)
+        return
     refuse_row(s.src.memory)
     bits = memory_bits(s.dst.memory.dtype)
     for size in (16, 8, 4):
@@ -97,12 +103,31 @@ def _by_elements(e: Emission, s: ins.CopyAsync, layout: Layout) -> None:
 
 def commit(e: Emission, s: ins.CommitGroup) -> None:
     """Close the group."""
-    e.out.line("copy_commit();")
+    if _has(e, bulk=False):
+        e.out.line("copy_commit();")
+    if _has(e, bulk=True):
+        e.out.line(f"if ({e.leader}) bulk_commit();")
 
 
 def wait(e: Emission, s: ins.WaitGroup) -> None:
-    """Until at most so many groups are under way."""
+    """Until at most so many groups are under way, for units that read memory themselves too."""
+    if _has(e, bulk=True):
+        e.out.line(f"if ({e.leader}) bulk_wait<{s.pending}>();")
+    if not _has(e, bulk=False):
+        return
     e.out.line(f"copy_wait<{s.pending}>();")
+    if any(isinstance(x, ins.Dot) and x.is_late for x in walk(e.kernel.body)):
+        e.out.line("fence_async_proxy();")
+
+
+def _has(e: Emission, *, bulk: bool) -> bool:
+    """Whether the kernel has grouped copies of that kind (threads' own where it has none at all)."""
+    copies = [
+        is_bulk(s)
+        for s in walk(e.kernel.body)
+        if isinstance(s, ins.CopyAsync) and s.barrier is None
+    ]
+    return bulk in copies or not (bulk or copies)
 
 
 EMITTERS: dict[type, Emitter] = {

@@ -19,33 +19,34 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
-from dslc.codegen.cuda import casts, copies, ldmatrix, matrix
+from dslc.codegen.cuda import bulk, casts, copies, ldmatrix, matrix, wgmma
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
-from dslc.compiler.ir import Kernel, Memory, Role
+from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.traverse import walk
+from dslc.compiler.targets import Target
 
 EMITTERS = table(
     elementwise.EMITTERS, control.EMITTERS, accesses.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
-    ldmatrix.EMITTERS,
+    ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS,
 )  # fmt: skip
 
 # Words that CUDA gives a meaning, beside those of C.
 _CUDA = (
     "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "min", "max", "abs", "fma", "printf",
-    *(f"{name}{suffix}" for name in FLOAT_FUNCTIONS for suffix in ("", "f")), "DEVICE",
+    *(f"{name}{suffix}" for name in FLOAT_FUNCTIONS for suffix in ("", "f")), "DEVICE", "TensorMap",
 )  # fmt: skip
 
 
-def emit(kernel: Kernel) -> tuple[str, int]:
+def emit(kernel: Kernel, target: Target) -> tuple[str, int]:
     """The text of a kernel, and the bytes of shared memory that a block of it needs."""
     assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
-    e = Emission(kernel, EMITTERS, kernel.threads)
+    e = Emission(kernel, EMITTERS, kernel.threads, target)
     e.out.reserve([*functions(), *_CUDA])
     params = _parameters(e)
     shared = _shared(e)
@@ -61,7 +62,7 @@ def emit(kernel: Kernel) -> tuple[str, int]:
 
 
 def _parameters(e: Emission) -> list[str]:
-    """Tensors as pointers, dims as int, scalars by value, workspaces last."""
+    """Tensors as pointers, dims as int, scalars by value, workspaces, tensor maps."""
     found = []
     for param in e.kernel.params:
         if isinstance(param, Memory):
@@ -72,6 +73,10 @@ def _parameters(e: Emission) -> list[str]:
     for dim in e.kernel.dims:
         found.append(e.declare(dim))
     found += [_pointer(e, w) for w in e.kernel.workspaces]
+    e.sent = bulk.sent_from(e.kernel)
+    for box in bulk.tensor_maps(e.kernel):
+        e.maps[box] = e.out.name(f"{box.memory.name}_map")
+        found.append(f"const __grid_constant__ TensorMap {e.maps[box]}")
     return found
 
 
@@ -101,39 +106,62 @@ def _shared(e: Emission) -> int:
 
 
 def _turn(e: Emission) -> None:
-    """The variables of the grid from the block's number, the last axis fastest."""
+    """The variables of the grid from the block's number, the last axis fastest, or in strips."""
     axes = e.kernel.grid
     if not axes:
         return
-    e.head.line(
-        "long long turn = blockIdx.x;" if len(axes) > 1 else "const long long turn = blockIdx.x;"
-    )
+    strips = e.kernel.strips if len(axes) > 1 else None
+    counts = [_count(e, axis) for axis in axes]
+    const = "" if len(axes) > 1 else "const "
+    e.head.line(f"{const}long long turn = blockIdx.x;")
+    digits: dict[int, str] = {}
+    if strips is not None:
+        high, across = counts[-2:]
+        rows, columns, inside = (e.head.name(n) for n in ("rows", "columns", "inside"))
+        e.head.line(f"const int {rows} = {high}, {columns} = {across};")
+        e.head.line(f"int {inside} = (int)(turn % ((long long){rows} * {columns}));")
+        first, height = e.head.name("first"), e.head.name("height")
+        strip = f"({strips}ll * {columns})"
+        e.head.line(f"const int {first} = (int)({inside} / {strip}) * {strips};")
+        e.head.line(f"const int {height} = min({rows} - {first}, {strips});")
+        e.head.line(f"{inside} -= {first} * {columns};")
+        digits = {
+            len(axes) - 2: f"(long long)({first} + {inside} % {height})",
+            len(axes) - 1: f"(long long)({inside} / {height})",
+        }
+        e.head.line(f"turn /= (long long){rows} * {columns};")
     for k, axis in reversed(list(enumerate(axes))):
-        count = (
-            f"{e.scalar(axis.stop)}"
-            if axis.start == ex.index(0)
-            else (f"({e.scalar(axis.stop)} - {e.scalar(axis.start)})")
-        )
-        if axis.step != ex.index(1):
-            step = e.scalar(axis.step)
-            count = f"(({count} + {step} - 1) / {step})"
-        digit = "turn" if k == 0 else f"turn % {count}"
+        count = counts[k]
+        digit = digits.get(k) or ("turn" if k == 0 else f"turn % {count}")
         value = digit if axis.step == ex.index(1) else f"({digit}) * {e.scalar(axis.step)}"
         if axis.start != ex.index(0):
             value = f"{e.scalar(axis.start)} + {value}"
         wide = e.is_product(axis.stop)
         head = e.declare(axis.var, wide=wide)
         e.head.line(f"const {head} = {'' if wide else '(int)'}({value});")
-        if k:
+        if k and k not in digits:
             e.head.line(f"turn /= {count};")
+
+
+def _count(e: Emission, axis: GridAxis) -> str:
+    """How many turns an axis has."""
+    count = e.scalar(axis.stop)
+    if axis.start != ex.index(0):
+        count = f"({count} - {e.scalar(axis.start)})"
+    if axis.step == ex.index(1):
+        return count
+    step = e.scalar(axis.step)
+    return f"(({count} + {step} - 1) / {step})"
 
 
 def _file(kernel: Kernel, params: list[str], body: str, shared: int) -> str:
     doc = "".join(f"// {line}\n" for line in (kernel.doc or "").splitlines())
     signature = ",\n    ".join(params)
-    uses = "  extern __shared__ __align__(128) unsigned char shared[];\n" if shared else ""
+    uses = "  extern __shared__ __align__(1024) unsigned char shared[];\n" if shared else ""
     needed = used(body)
     vectors = "#define DEVICE static __device__ __forceinline__\n\n"
+    if "TensorMap" in signature:
+        vectors += bulk.TENSOR_MAP
     return (
         f"// {kernel.name}: one turn of its grid is one block of {kernel.threads} threads.\n{doc}\n"
         f"{vectors}{needed}\n\n"

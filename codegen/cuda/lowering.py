@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.calls import bytes_of, call_arguments
 from dslc.codegen.cuda.generate import emit
 from dslc.codegen.cuda.toolchain import (
@@ -35,7 +36,7 @@ def lower(program: TileProgram, target: Target, options: Options = DEFAULT) -> A
 def _lower_kernel(
     program: Kernel, target: Target, options: Options, compiled: dict[str, Binary]
 ) -> Artifact:
-    text, shared = emit(program)
+    text, shared = emit(program, target)
     architecture = architecture_of(target.name)
     if text not in compiled:
         compiled[text] = compile_cubin(text, architecture, options, f"{program.name}.cu")
@@ -109,7 +110,7 @@ def _alignments(program: TileProgram) -> dict[str, Json]:
 
 
 def _arguments(kernel: Kernel) -> list[Json]:
-    """The C parameters in order: the kernel's, its dims, its workspaces."""
+    """The C parameters in order: the kernel's, its dims, its workspaces, its tensor maps."""
     found: list[Json] = []
     for param in kernel.params:
         if isinstance(param, Memory):
@@ -118,6 +119,7 @@ def _arguments(kernel: Kernel) -> list[Json]:
             found.append({"kind": "scalar", "name": param.name, "type": _ctype(param.dtype)})
     found += [{"kind": "value", "value": d.name, "type": "i32"} for d in kernel.dims]
     found += [{"kind": "workspace", "name": w.name} for w in kernel.workspaces]
+    found += [box.to_data() for box in tensor_maps(kernel)]
     return found
 
 

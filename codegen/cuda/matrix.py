@@ -7,7 +7,7 @@ from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.registers import Tile, tile_of
 from dslc.codegen.c_family.remap import gather
 from dslc.codegen.c_family.writer import Writer
-from dslc.codegen.cuda import mma
+from dslc.codegen.cuda import mma, wgmma
 from dslc.codegen.cuda.fragments import Mismatch, plan
 from dslc.codegen.cuda.instructions import Call, emit_calls
 from dslc.codegen.cuda.scaled import added_after_loop, choose, emit_scaled
@@ -15,7 +15,7 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout, permute
-from dslc.compiler.targets import Atom, find_target
+from dslc.compiler.targets import Atom
 from dslc.compiler.targets.target import SWAP
 
 
@@ -24,13 +24,16 @@ def dot(e: Emission, s: ins.Dot) -> None:
     if s.atom is None:
         products.dot(e, s)
         return
-    atom = find_target("cuda:sm_90a").atom(s.atom.removesuffix(SWAP))
+    atom = e.target.atom(s.atom.removesuffix(SWAP))
     left, right = (s.b, s.a) if s.atom.endswith(SWAP) else (s.a, s.b)
     if atom is None or not atom.takes(left.type.dtype.name, right.type.dtype.name):
         text = f"{s.atom} does not multiply {s.a.type.dtype} by {s.b.type.dtype}"
         raise error("DSL0591", text, s.loc)
     try:
-        _product(e, s, atom, left, right)
+        if s.is_late:
+            wgmma.dot(e, s, atom)
+        else:
+            _product(e, s, atom, left, right)
     except Mismatch as problem:
         text = f"{s.atom} cannot multiply tiles of these layouts: {problem}"
         hint = f"a is {s.a.type.layout}, b is {s.b.type.layout}, the result {s.out.type.layout}"

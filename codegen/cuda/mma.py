@@ -1,4 +1,4 @@
-"""The warp's matrix instructions as device functions, written from the atoms of the target.
+"""The warp's matrix instructions as device functions, written from the atoms of the targets.
 
 `mma_m16n8k32_f8_f8e4m3_f8e5m2(d, a, b)` adds a times b to the accumulators d: pointers to the registers
 of one lane's fragments (PTX ISA 8.5, "Matrix multiply-accumulate operation using mma instruction").
@@ -10,7 +10,7 @@ import functools
 
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
 from dslc.compiler.dtypes import DType, parse_dtype
-from dslc.compiler.targets import Atom, find_target
+from dslc.compiler.targets import TARGETS, Atom
 
 _PTX = {
     "i8": "s8", "i4": "s4", "i32": "s32", "f8e4m3": "e4m3", "f8e5m2": "e5m2",
@@ -30,8 +30,9 @@ def elements_in_register(dtype: DType) -> int:
 
 @functools.cache
 def functions() -> dict[str, str]:
-    """Every instruction of the target as a function, by name."""
-    atoms = [a for a in find_target("cuda:sm_90a").atoms if a.a is not None and a.b is not None]
+    """Every instruction of NVIDIA's targets as a function, by name."""
+    targets = [t for t in TARGETS.values() if t.family == "cuda"]
+    atoms = [a for t in targets for a in t.atoms if a.a is not None and a.b is not None]
     return {
         name_of(atom, a, b): _function(atom, a, b, c)
         for atom in atoms

@@ -27,9 +27,9 @@ template <class T> DEVICE T ipow(T a, T n) {
 }
 
 // NaN wins, as in NumPy.
-DEVICE float fmin_nan(float a, float b) { return a != a ? a : b != b ? b : a < b ? a : b; }
+DEVICE float fmin_nan(float a, float b) { float y; asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y; }
 
-DEVICE float fmax_nan(float a, float b) { return a != a ? a : b != b ? b : a > b ? a : b; }
+DEVICE float fmax_nan(float a, float b) { float y; asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y; }
 
 DEVICE double dmin_nan(double a, double b) { return a != a ? a : b != b ? b : a < b ? a : b; }
 
@@ -267,6 +267,108 @@ DEVICE void copy_async_4(void* to, const void* from, bool inside) {
 DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 template <int N> DEVICE void copy_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
+
+// What threads wrote to shared memory is seen by units that read it themselves.
+DEVICE void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Barriers with phases: made for `count` arrivals, told of bytes to come, waited for by parity.
+DEVICE void phase_init(unsigned long long* b, int count) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(shared_address(b)), "r"(count) : "memory");
+}
+
+DEVICE void phase_init_fence() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  fence_async_proxy();
+}
+
+DEVICE void phase_arrive(unsigned long long* b) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(shared_address(b)) : "memory");
+}
+
+DEVICE void phase_expect(unsigned long long* b, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(shared_address(b)), "r"(bytes) : "memory");
+}
+
+DEVICE unsigned phase_ended(const unsigned long long* b, unsigned parity) {
+  unsigned ended;
+  asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+    : "=r"(ended) : "r"(shared_address(b)), "r"(parity) : "memory");
+  return ended;
+}
+
+DEVICE void phase_await(const unsigned long long* b, unsigned parity) {
+  while (!phase_ended(b, parity)) {}
+}
+
+// Boxes of tensors to shared memory; a barrier is told of their bytes.
+DEVICE void bulk_load_2d(void* to, const TensorMap* map, unsigned long long* b, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+    :: "r"(shared_address(to)), "l"(map), "r"(shared_address(b)), "r"(x), "r"(y) : "memory");
+}
+
+DEVICE void bulk_load_3d(void* to, const TensorMap* map, unsigned long long* b, int x, int y, int z) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
+    :: "r"(shared_address(to)), "l"(map), "r"(shared_address(b)), "r"(x), "r"(y), "r"(z) : "memory");
+}
+
+DEVICE void bulk_load_4d(void* to, const TensorMap* map, unsigned long long* b, int x, int y, int z, int u) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
+    :: "r"(shared_address(to)), "l"(map), "r"(shared_address(b)), "r"(x), "r"(y), "r"(z), "r"(u) : "memory");
+}
+
+DEVICE void bulk_load_5d(void* to, const TensorMap* map, unsigned long long* b, int x, int y, int z, int u, int v) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
+    :: "r"(shared_address(to)), "l"(map), "r"(shared_address(b)), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v) : "memory");
+}
+
+// Boxes from shared memory, in groups: those waited for have been read.
+DEVICE void bulk_store_2d(const TensorMap* map, const void* from, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];"
+    :: "l"(map), "r"(shared_address(from)), "r"(x), "r"(y) : "memory");
+}
+
+DEVICE void bulk_store_3d(const TensorMap* map, const void* from, int x, int y, int z) {
+  asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];"
+    :: "l"(map), "r"(shared_address(from)), "r"(x), "r"(y), "r"(z) : "memory");
+}
+
+DEVICE void bulk_store_4d(const TensorMap* map, const void* from, int x, int y, int z, int u) {
+  asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
+    :: "l"(map), "r"(shared_address(from)), "r"(x), "r"(y), "r"(z), "r"(u) : "memory");
+}
+
+DEVICE void bulk_store_5d(const TensorMap* map, const void* from, int x, int y, int z, int u, int v) {
+  asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"
+    :: "l"(map), "r"(shared_address(from)), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v) : "memory");
+}
+
+DEVICE void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+
+template <int N> DEVICE void bulk_wait() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(N) : "memory"); }
+
+// Products of warpgroups: ordered after what wrote the registers, closed to a group, waited for.
+DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+
+// A unit has written these registers.
+template <int N> DEVICE void changed_floats(float* d) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) asm volatile("" : "+f"(d[i]) :: "memory");
+}
+
+template <int N> DEVICE void changed_integers(int* d) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) asm volatile("" : "+r"(d[i]) :: "memory");
+}
+
+// An operand in shared memory: strides in bytes, the code of the swizzle.
+DEVICE unsigned long long matrix_descriptor(const void* p, int leading, int stride, int swizzle) {
+  return (unsigned long long)(shared_address(p) >> 4) | (unsigned long long)(leading >> 4) << 16 |
+         (unsigned long long)(stride >> 4) << 32 | (unsigned long long)swizzle << 62;
+}
 
 DEVICE void ldmatrix_x4(unsigned* w, const void* p) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

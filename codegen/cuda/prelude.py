@@ -1,4 +1,4 @@
-"""The device functions of prelude.cuh and mma.py, of which a kernel gets those that it names."""
+"""The functions of prelude.cuh, mma.py and wgmma.py, of which a kernel gets those that it names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import functools
 import re
 from importlib.resources import files
 
-from dslc.codegen.cuda import mma
+from dslc.codegen.cuda import mma, wgmma
 
 _NAME = re.compile(r"\b(\w+)\s*\([^;{]*\)\s*\{")
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
@@ -21,7 +21,7 @@ def functions() -> dict[str, str]:
         code = "\n".join(line for line in part.split("\n") if not line.startswith("//"))
         if match := _NAME.search(code):
             found[match[1]] = part.strip()
-    return found | mma.functions()
+    return found | mma.functions() | wgmma.functions()
 
 
 def used(text: str) -> str:

@@ -9,19 +9,30 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import decode, encode
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter import elements, poison
+from dslc.compiler.interpreter.held import Held
 from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step
 from dslc.compiler.interpreter.tensors import Tensor, add_codes
 from dslc.compiler.interpreter.watch import watch_buffer
 from dslc.compiler.interpreter.windows import Windows, compile_indexed, compile_window
-from dslc.compiler.ir import Value
+from dslc.compiler.ir import Place, Value
 from dslc.compiler.ir import instructions as ins
 
 
 def load(scope: Scope, i: ins.Load) -> Step:
     """A tile from memory, `other` out of bounds."""
     site = scope.site("the read", i.loc, i.out.type.layout)
-    return _reader(scope, i, compile_window(scope, i.region, site), site)
+    windows = compile_window(scope, i.region, site)
+    step = _reader(scope, i, windows, site)
+    if i.out.type.layout is not None or i.region.memory.place is not Place.SHARED:
+        return step
+    slot, memory = scope.hold(i.out), scope.slot(i.region.memory)
+
+    def held(f: Frame) -> None:
+        step(f)
+        f[slot] = Held(f[memory], windows(f, f[memory].shape))
+
+    return held
 
 
 def gather(scope: Scope, i: ins.Gather) -> Step:

@@ -62,7 +62,8 @@ class Barriers(Observer):
     def write(self, turn: Turn, window: Window, site: Site) -> None:
         """DSL0609 where another thread may have read or written since the last barrier."""
         self.reserve(turn, window, site)
-        self._remember(turn, window, site, self.writes)
+        if not site.awaited:
+            self._remember(turn, window, site, self.writes)
 
     def update(self, turn: Turn, window: Window, site: Site) -> None:
         """Atomic additions count as one statement: they do not disturb each other."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes.storage import Array
+from dslc.compiler.interpreter.arrivals import at_barrier
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step
 from dslc.compiler.interpreter.windows import Window, compile_window
 from dslc.compiler.ir import instructions as ins
@@ -35,6 +36,11 @@ class Copy:
         if not self.held.empty:
             for observer in self.source.observers:
                 observer.hold(turn, self.held, self.site)
+
+    @property
+    def bytes(self) -> int:
+        """What the copy moves, out of bounds or not."""
+        return int(np.prod(self.window.shape)) * self.tensor.memory.dtype.bits // 8
 
     def land(self, turn: Turn) -> None:
         """Write the destination."""
@@ -79,10 +85,11 @@ class Copies:
 
 def copy_async(scope: Scope, i: ins.CopyAsync) -> Step:
     """Read the source now; out of bounds gives 0."""
-    site = scope.site("the copy", i.loc, i.layout)
+    site = scope.site("the copy", i.loc, i.layout, awaited=i.barrier is not None)
     sources = compile_window(scope, i.src, site)
     targets = compile_window(scope, i.dst, site)
     src, dst = scope.slot(i.src.memory), scope.slot(i.dst.memory)
+    start = _in_group if i.barrier is None else at_barrier(scope, i.barrier, i)
 
     def step(f: Frame) -> None:
         turn, source, target = f[TURN], f[src], f[dst]
@@ -95,9 +102,13 @@ def copy_async(scope: Scope, i: ins.CopyAsync) -> Step:
         if not into.empty:
             copy = Copy(target, into, into.part(codes), source, window, site)
             copy.start(turn)
-            turn.copies.loose.append(copy)
+            start(f, copy)
 
     return step
+
+
+def _in_group(f: Frame, copy: Copy) -> None:
+    f[TURN].copies.loose.append(copy)
 
 
 def commit_group(scope: Scope, i: ins.CommitGroup) -> Step:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dslc.compiler.interpreter import accesses, copies, debugging, semaphores, tiles
+from dslc.compiler.interpreter import (
+    accesses,
+    arrivals,
+    copies,
+    debugging,
+    products,
+    semaphores,
+    tiles,
+)
 from dslc.compiler.interpreter.scope import Scope, Step
 from dslc.compiler.ir import instructions as ins
 
@@ -28,7 +36,7 @@ BUILDERS: dict[type, Callable[[Scope, Any], Step]] = {
     ins.Repeat: tiles.repeat,
     ins.Concat: tiles.concat,
     ins.Extract: tiles.extract,
-    ins.Dot: tiles.dot,
+    ins.Dot: products.dot,
     ins.Alloc: accesses.alloc,
     ins.Load: accesses.load,
     ins.Store: accesses.store,
@@ -38,7 +46,11 @@ BUILDERS: dict[type, Callable[[Scope, Any], Step]] = {
     ins.CopyAsync: copies.copy_async,
     ins.CommitGroup: copies.commit_group,
     ins.WaitGroup: copies.wait_group,
+    ins.WaitDots: products.wait_dots,
     ins.Sync: copies.sync,
+    ins.InitBarriers: arrivals.init_barriers,
+    ins.Arrive: arrivals.arrive,
+    ins.AwaitPhase: arrivals.await_phase,
     ins.SemaphoreRelease: semaphores.release,
     ins.Let: debugging.let,
     ins.Print: debugging.print_values,

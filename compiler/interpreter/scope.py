@@ -42,13 +42,14 @@ class Site:
     """A statement as diagnostics speak of it: its number in the kernel, its place and what it does.
 
     `owners` says for an access which thread moves each element of its tile: -1 where several do, None
-    where no layout tells.
+    where no layout tells. What is `awaited` has happened for all threads when it lands.
     """
 
     number: int
     verb: str
     loc: Loc | None
     owners: Array | None = None
+    awaited: bool = False
 
 
 @dataclass(slots=True)
@@ -67,6 +68,9 @@ class Scope:
     size: int = 1
     sites: list[Site] = field(default_factory=list)
     loc: Loc | None = None
+    in_memory: dict[Value, int] = field(
+        default_factory=dict
+    )  # slots of what a late Dot still reads
 
     def slot(self, name: Name) -> int:
         """The slot of a tile, a scalar or a memory."""
@@ -82,10 +86,17 @@ class Scope:
             self.masks[value] = self._new()
         return self.masks[value]
 
-    def site(self, verb: str, loc: Loc | None, layout: Layout | None = None) -> Site:
+    def hold(self, value: Value) -> int:
+        """The slot of the part of a memory that a tile without a layout is."""
+        self.in_memory[value] = self._new()
+        return self.in_memory[value]
+
+    def site(
+        self, verb: str, loc: Loc | None, layout: Layout | None = None, *, awaited: bool = False
+    ) -> Site:
         """A new statement; `layout` is that of the tile which it moves to or from memory."""
         owners = owners_of(layout) if self.check and layout is not None else None
-        self.sites.append(Site(len(self.sites) + 1, verb, loc, owners))
+        self.sites.append(Site(len(self.sites) + 1, verb, loc, owners, awaited))
         return self.sites[-1]
 
     def _new(self) -> int:

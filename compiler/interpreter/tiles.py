@@ -103,6 +103,8 @@ def scan(scope: Scope, i: ins.Scan) -> Step:
 def transpose(scope: Scope, i: ins.Transpose) -> Step:
     """Axes in another order."""
     axes = i.axes
+    if i.x in scope.in_memory:
+        scope.in_memory[i.out] = scope.in_memory[i.x]
     return move(scope, i.out, [i.x], lambda x: np.transpose(x, axes))
 
 
@@ -141,20 +143,6 @@ def extract(scope: Scope, i: ins.Extract) -> Step:
             index.append(slice(start, start + (next(sizes) - 1) * step + 1, step))
     at = tuple(index)
     return move(scope, i.out, [i.x], lambda x: x[at])
-
-
-def dot(scope: Scope, i: ins.Dot) -> Step:
-    """The product, plus acc, in the accumulator's dtype."""
-    product = elements.dot(i.a.type.dtype, i.b.type.dtype, i.a.type.shape[-1])
-    if i.acc is None:
-        return compute(scope, i, [i.a, i.b], product)
-
-    def accumulate(a: Array, b: Array, acc: Array) -> Array:
-        result: Array = product(a, b)
-        result += acc
-        return result
-
-    return compute(scope, i, [i.a, i.b, i.acc], accumulate)
 
 
 def compute(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TextIO
 
 from dslc.compiler.interpreter.clocks import Clock
 from dslc.compiler.interpreter.copies import Copies
+from dslc.compiler.interpreter.held import Products
+from dslc.compiler.interpreter.phases import Phases
 from dslc.compiler.interpreter.scope import Site
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ class Turn:
     arenas: Arenas
     clock: Clock
     copies: Copies = field(default_factory=Copies)
+    products: Products = field(default_factory=Products)
+    phases: Phases = field(default_factory=Phases)
     barriers: int = 0
     hazards: dict[Memory, Barriers] = field(default_factory=dict)
     waiting: Site | None = None
@@ -37,6 +41,8 @@ class Turn:
         """The turn is over: nothing may still be under way."""
         if self.arenas.plan.check:
             self.copies.check_over(self.title)
+            self.products.check_over(self.title)
+            self.phases.check_over(self.title)
 
     @property
     def title(self) -> str:

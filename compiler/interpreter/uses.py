@@ -18,6 +18,7 @@ class Uses:
     copied: frozenset[Memory] = frozenset()  # by asynchronous copies, from or to
     counted: frozenset[Memory] = frozenset()  # by atomic additions and semaphores
     semaphores: frozenset[Memory] = frozenset()
+    paced: frozenset[Memory] = frozenset()  # filled in bulk, and freed by arrivals of all warps
     explicit: bool = False  # it has copies or barriers of its own
 
     @property
@@ -33,7 +34,8 @@ def uses_of(body: Sequence[ins.Stmt]) -> Uses:
     copied: set[Memory] = set()
     counted: set[Memory] = set()
     semaphores: set[Memory] = set()
-    explicit = False
+    filled: set[Memory] = set()
+    together = explicit = False
     for s in body:
         match s:
             case ins.Load(region=region) | ins.Gather(region=region):
@@ -52,8 +54,11 @@ def uses_of(body: Sequence[ins.Stmt]) -> Uses:
                 read.add(src.memory)
                 written.add(dst.memory)
                 copied |= {dst.memory, src.memory}
+                filled |= set() if s.barrier is None else {dst.memory}
                 explicit = True
-            case ins.Sync():
+            case ins.Arrive():
+                together |= s.together
+            case ins.Sync() | ins.AwaitPhase():
                 explicit = True
             case _:
                 pass
@@ -63,5 +68,6 @@ def uses_of(body: Sequence[ins.Stmt]) -> Uses:
         frozenset(copied),
         frozenset(counted),
         frozenset(semaphores),
+        frozenset(filled) if together else frozenset(),
         explicit,
     )

@@ -58,7 +58,8 @@ def watch_buffer(scope: Scope, tensor: Tensor, turn: Turn) -> None:
     more: list[Observer] = []
     if memory in uses.copied:
         more.append(Flights(memory, tensor.shape))
-    if memory.place is Place.SHARED and uses.explicit:
+    # Phases order what fills and reads a paced ring: reads that go on are seen as flights.
+    if memory.place is Place.SHARED and uses.explicit and memory not in uses.paced:
         found = turn.hazards.get(memory)
         if found is None or found.shape != tensor.shape:
             found = turn.hazards[memory] = Barriers.fresh(memory, tensor.shape, scope.sites)

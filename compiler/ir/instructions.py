@@ -224,6 +224,9 @@ class Dot:
     """out = a @ b (+ acc), batched over leading axes: [.., m, k] x [.., k, n].
 
     Floats accumulate in f32 (f64 for f64), integers in i32. `atom` names the matrix unit, once chosen.
+    An operand that has no layout by then is read from shared memory by the unit itself, which takes its
+    time: such a Dot `is_late`. Its result may be read, and what it reads be overwritten, only after the
+    WaitDots for it; the next Dot may take the result as its accumulator at once.
     """
 
     out: Value
@@ -232,6 +235,12 @@ class Dot:
     acc: Value | None = None
     atom: str | None = None
     loc: Loc | None = _loc()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it ends only at a WaitDots."""
+        in_memory = self.a.type.layout is None or self.b.type.layout is None
+        return self.atom is not None and in_memory
 
 
 # Memory
@@ -311,12 +320,14 @@ class CopyAsync:
     """Start a copy between memories; it has landed only after the wait for its group.
 
     `layout`, of the regions' shape, says which thread copies which element, once decided: the first of
-    those that hold it.
+    those that hold it. With a `barrier`, one element, the copy is in bulk: a unit of the machine makes
+    it, and it has landed when the barrier's phase ends; it belongs to no group.
     """
 
     dst: Region
     src: Region
     layout: Layout | None = None
+    barrier: Region | None = None
     loc: Loc | None = _loc()
 
 
@@ -336,9 +347,52 @@ class WaitGroup:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class WaitDots:
+    """Wait until at most `pending` late Dots are under way."""
+
+    pending: int
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sync:
     """A barrier of all threads of the turn."""
 
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InitBarriers:
+    """The elements of the region become barriers whose phases end after `arrivals` arrivals each.
+
+    A barrier counts its phases from 0. A phase ends when all have arrived and the bytes that they
+    announced have been copied; then the next begins.
+    """
+
+    region: Region
+    arrivals: int
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrive:
+    """One arrival at a barrier; its phase ends only after `bytes` more bytes of bulk copies.
+
+    One thread arrives for all; with `together`, it is an arrival once every warp has come to it.
+    """
+
+    region: Region
+    bytes: int = 0
+    together: bool = False
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AwaitPhase:
+    """Wait until the barrier's latest phase of that parity (0 or 1) has ended; it may have by now."""
+
+    region: Region
+    parity: Expr
     loc: Loc | None = _loc()
 
 
@@ -486,7 +540,11 @@ Instruction: TypeAlias = (
     | CopyAsync
     | CommitGroup
     | WaitGroup
+    | WaitDots
     | Sync
+    | InitBarriers
+    | Arrive
+    | AwaitPhase
     | SemaphoreWait
     | SemaphoreRelease
     | Let

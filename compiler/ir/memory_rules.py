@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.tile_rules import Fail, operation_dtype, same, shape_of
-from dslc.compiler.ir.values import Region, Role, Value
+from dslc.compiler.ir.values import Place, Region, Role, Value
 
 
 def _region(region: Region, gathered: int | None = None) -> Fail | None:
@@ -99,12 +100,36 @@ def _copy_async(stmt: ins.CopyAsync) -> Fail | None:
         return "DSL0412", f"{list(stmt.src.shape)} is copied to {list(stmt.dst.shape)}"
     if stmt.dst.memory.dtype != stmt.src.memory.dtype:
         return "DSL0413", f"{stmt.src.memory.dtype} is copied to {stmt.dst.memory.dtype}"
+    if stmt.barrier is not None and (failed := _barrier(stmt.barrier)):
+        return failed
     if stmt.layout is not None and stmt.layout.shape != (stmt.dst.shape or (1,)):
         return "DSL0414", f"the layout {stmt.layout} does not have the shape {list(stmt.dst.shape)}"
     return None
 
 
-def _wait_group(stmt: ins.WaitGroup) -> Fail | None:
+def _barrier(region: Region) -> Fail | None:
+    if region.memory.dtype.name != "u64" or region.memory.place is not Place.SHARED:
+        return "DSL0415", f"@{region.memory.name} is no memory of barriers: those are shared u64"
+    return _region(region)
+
+
+def _one_barrier(stmt: ins.Arrive | ins.AwaitPhase) -> Fail | None:
+    if math.prod(stmt.region.shape) != 1:
+        return "DSL0412", f"a barrier is one element, not {list(stmt.region.shape)}"
+    if isinstance(stmt, ins.AwaitPhase) and stmt.parity.dtype != INDEX:
+        return "DSL0413", f"the parity is {stmt.parity.dtype}, not index"
+    if isinstance(stmt, ins.Arrive) and stmt.bytes < 0:
+        return "DSL0416", "less than no bytes cannot be announced"
+    return _barrier(stmt.region)
+
+
+def _init_barriers(stmt: ins.InitBarriers) -> Fail | None:
+    if stmt.arrivals < 1:
+        return "DSL0416", "a phase ends after at least one arrival"
+    return _barrier(stmt.region)
+
+
+def _wait_group(stmt: ins.WaitGroup | ins.WaitDots) -> Fail | None:
     return ("DSL0416", "less than no group cannot be pending") if stmt.pending < 0 else None
 
 
@@ -127,6 +152,10 @@ MEMORY_RULES: dict[type, Callable[..., Fail | None]] = {
     ins.Scatter: _scatter,
     ins.CopyAsync: _copy_async,
     ins.WaitGroup: _wait_group,
+    ins.WaitDots: _wait_group,
+    ins.InitBarriers: _init_barriers,
+    ins.Arrive: _one_barrier,
+    ins.AwaitPhase: _one_barrier,
     ins.SemaphoreWait: _semaphore,
     ins.SemaphoreRelease: _semaphore,
 }

@@ -23,7 +23,8 @@ statement:
     memory    = "@" NAME ":" ROLE PLACE? DTYPE "[" expr,* "]" ("strides" "(" expr,* ")")? layout?
                 ("packed" NAME)? ("offset" INT)? ("align" INT)? at?
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
-              | "threads" "(" INT ")" | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
+              | ("threads" | "strips") "(" INT ")"
+              | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
               | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range),*
     call      = "call" NAME "(" (memory name | expr),* ")" at?
     stmt      = (result "=")? WORD argument,* type? at? | loop | while | if
@@ -110,6 +111,8 @@ class _KernelPrinter:
             lines.append("  config " + ", ".join(f"{n} = {v}" for n, v in kernel.config))
         if kernel.threads is not None:
             lines.append(f"  threads({kernel.threads})")
+        if kernel.strips is not None:
+            lines.append(f"  strips({kernel.strips})")
         lines += self._requirements(kernel)
         lines += [f"  memory {self.declaration(w)}" for w in kernel.workspaces]
         if kernel.grid:

@@ -54,7 +54,9 @@ class Kernel:
     fixed are constants in the shapes, kept in `fixed`. `config` is the choice of every `tune`. A turn
     of the grid runs `body`; no axis means one turn. `workspaces` are given by the runtime. `packed`
     are the low-bit parameters whose memory in `params` is bytes by now. `threads` is how many threads
-    run a turn together, once tiles have layouts over them.
+    run a turn together, once tiles have layouts over them. With `strips` the turns of the last two axes
+    are numbered in strips of so many of the first of them, down each strip before along it: turns that
+    run at once share more of what they read. No order is promised.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Kernel:
     loc: Loc | None = None
     packed: tuple[PackedParam, ...] = ()
     threads: int | None = None
+    strips: int | None = None
 
     @property
     def tensors(self) -> tuple[Memory, ...]:

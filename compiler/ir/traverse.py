@@ -50,6 +50,7 @@ _PARTS = {
     "Expr | None": Part.EXPR,
     "tuple[Value | Expr, ...]": Part.MIXED,
     "Region": Part.REGION,
+    "Region | None": Part.REGION,
     "Memory": Part.MEMORY,
     "Var": Part.SCALAR,
     "str": Part.ATTRIBUTE,
@@ -187,7 +188,8 @@ def regions(stmt: Stmt) -> tuple[Region, ...]:
     """The regions of memory that the statement touches itself."""
     if isinstance(stmt, ins.For | ins.While | ins.If):
         return ()
-    return tuple(getattr(stmt, n) for n in _REGIONS[type(stmt)])
+    found = (getattr(stmt, n) for n in _REGIONS[type(stmt)])
+    return tuple(region for region in found if region is not None)
 
 
 def memories(stmt: Stmt) -> tuple[Memory, ...]:
@@ -200,7 +202,7 @@ def memories(stmt: Stmt) -> tuple[Memory, ...]:
 def reads(stmt: Stmt) -> tuple[Region, ...]:
     """The regions whose elements the statement reads."""
     match stmt:
-        case ins.Load() | ins.Gather() | ins.SemaphoreWait() | ins.AtomicAdd():
+        case ins.Load() | ins.Gather() | ins.SemaphoreWait() | ins.AtomicAdd() | ins.AwaitPhase():
             return (stmt.region,)
         case ins.CopyAsync():
             return (stmt.src,)

@@ -36,7 +36,11 @@ from dslc.compiler.ir.values import Memory, Role
 _SYNCHRONISATION = (
     ins.CommitGroup,
     ins.WaitGroup,
+    ins.WaitDots,
     ins.Sync,
+    ins.InitBarriers,
+    ins.Arrive,
+    ins.AwaitPhase,
     ins.SemaphoreWait,
     ins.SemaphoreRelease,
 )
@@ -109,6 +113,8 @@ class _Liveness:
                 return None if memory in self.unread else stmt
             case ins.AtomicAdd(out=out) if out is not None and out not in live:
                 return self._statement(dataclasses.replace(stmt, out=None), live)
+            case ins.InitBarriers(region=region) | ins.Arrive(region=region):
+                return None if region.memory in self.unread else stmt  # nobody waits
             case _ if writes(stmt) and all(r.memory in self.unread for r in writes(stmt)):
                 return None
             case _ if writes(stmt) or isinstance(stmt, _EFFECTS):

@@ -6,8 +6,10 @@ program = run_passes(program, gpu_passes(find_target("cuda:sm_90a")))
 from __future__ import annotations
 
 from dslc.compiler.passes.bounds import Bounds
+from dslc.compiler.passes.bulk import BulkStores
 from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.divisions import NameDivisions
+from dslc.compiler.passes.fuse_sums import FuseSums
 from dslc.compiler.passes.gpu_layout import AssignLayouts
 from dslc.compiler.passes.hoist import Hoist
 from dslc.compiler.passes.lowbit import LowBit
@@ -17,6 +19,7 @@ from dslc.compiler.passes.pipelining import Pipeline
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.slices import SliceProducts
 from dslc.compiler.passes.split import SplitReduction
+from dslc.compiler.passes.strips import Strips
 from dslc.compiler.targets import Target
 
 
@@ -36,12 +39,15 @@ def gpu_passes(
         SplitReduction(),
         Simplify(),
         Bounds(),
+        FuseSums(),
         AssignLayouts(target, warps),
         LowBit(target.warp_size, lanes=True),
         Bounds(),
         Pipeline(target, stages),
         Hoist(),
         SliceProducts(target),
+        BulkStores(target.bulk_copies),
+        Strips(target),
         Simplify(),
         Bounds(),
         NameDivisions(),

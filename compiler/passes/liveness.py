@@ -53,7 +53,7 @@ class Liveness:
         self.last = len(self.stmts)
         # Where barriers are written by hand, reuse relies on one between the two buffers' lives;
         # elsewhere the generator puts them where the plan asks for it.
-        explicit = (ins.Sync, ins.CopyAsync, ins.WaitGroup)
+        explicit = (ins.Sync, ins.CopyAsync, ins.WaitGroup, ins.InitBarriers)
         self.is_explicit = any(isinstance(s.stmt, explicit) for s in self.stmts)
         self.barriers = [s for s in self.stmts if isinstance(s.stmt, ins.Sync)]
         self.lives = self._lives()
@@ -83,14 +83,20 @@ class Liveness:
                 allocs[s.stmt.memory] = s
             for memory in memories(s.stmt):
                 touches.setdefault(memory, []).append(s)
+        self.barriers_of_copies = {
+            s.stmt.region.memory for s in self.stmts if isinstance(s.stmt, ins.InitBarriers)
+        }
         return [self._live(alloc, touches[memory]) for memory, alloc in allocs.items()]
 
     def _live(self, alloc: _Numbered, touches: Iterable[_Numbered]) -> Live:
         end = alloc.number
+        assert isinstance(alloc.stmt, ins.Alloc)
+        if alloc.stmt.memory in self.barriers_of_copies:  # nothing else may be where one was
+            return Live(alloc.stmt.memory, 0, self.last, alloc.path)
         for s in touches:
             here = self._end_of_loops(s, alloc)
             if isinstance(s.stmt, ins.CopyAsync):
-                landed = self._landed(s, alloc)
+                landed = self._landed(s, alloc) if s.stmt.barrier is None else self._full(s)
                 if landed is None:
                     assert isinstance(alloc.stmt, ins.Alloc)
                     return Live(alloc.stmt.memory, 0, self.last, alloc.path)
@@ -124,6 +130,18 @@ class Liveness:
                 return None
             at, path = path[-1][0], path[:-1]
         return None
+
+    def _full(self, copy: _Numbered) -> int | None:
+        """The last wait for a phase of the bulk copy's barrier, with the loops around it."""
+        assert isinstance(copy.stmt, ins.CopyAsync)
+        assert copy.stmt.barrier is not None
+        memory = copy.stmt.barrier.memory
+        waits = [
+            self.by_number[s.path[0][0]].end if s.path else s.number
+            for s in self.stmts
+            if isinstance(s.stmt, ins.AwaitPhase) and s.stmt.region.memory is memory
+        ]
+        return max(waits, default=None)
 
     def _apart(self, a: Live, b: Live, after: int, before: int) -> bool:
         return any(after < s.number < before and _within(s.path, a, b) for s in self.barriers)

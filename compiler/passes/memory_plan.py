@@ -19,10 +19,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dslc.compiler.diagnostics import error
+from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import Substitution, kernels, map_kernels
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.ir.values import Memory, Place
+from dslc.compiler.passes import panels
 from dslc.compiler.passes.liveness import Live, Liveness, sink_allocs
 
 ALIGNMENT = 16
@@ -80,12 +83,22 @@ def plan_kernel(kernel: Kernel, alignment: int = ALIGNMENT) -> tuple[Planned, ..
     liveness = Liveness(kernel.body)
     lives = [live for live in liveness.lives if live.memory.place in (None, Place.SHARED)]
     sizes = {live: buffer_bytes(live.memory) for live in lives}
+    wide = _read_by_units(kernel)
     planned: dict[Live, Planned] = {}
     for live in sorted(lives, key=lambda live: (-sizes[live], live.start)):
         apart = [p for p in planned.values() if not liveness.may_share(live, p.live)]
-        offset = _best_gap(apart, sizes[live], alignment)
+        own = max(alignment, panels.ALIGNMENT) if live.memory in wide else alignment
+        offset = _best_gap(apart, sizes[live], own)
         planned[live] = Planned(live, offset, sizes[live])
     return tuple(planned[live] for live in lives)
+
+
+def _read_by_units(kernel: Kernel) -> set[Memory]:
+    """The memories from which matrix units read operands: their swizzles count from multiples."""
+    if kernel.threads is None:
+        return set()
+    loads = (s for s in walk(kernel.body) if isinstance(s, ins.Load))
+    return {s.region.memory for s in loads if s.out.type.layout is None}
 
 
 def buffer_bytes(memory: Memory) -> int:

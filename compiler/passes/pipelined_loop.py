@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dslc.compiler.dtypes import BOOL, INDEX
+from dslc.compiler.dtypes.dtype import U64
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import Binary, Const, Expr, Var, index
 from dslc.compiler.ir.instructions import Carried, Joined, Stmt
 from dslc.compiler.ir.rewrite import Substitution, clone_body, fresh_name
 from dslc.compiler.ir.traverse import Body
-from dslc.compiler.ir.values import AxisSlice, Memory, Region, Value
+from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, Value
 from dslc.compiler.passes.rings import Placement
 from dslc.compiler.passes.staging import Ahead, zeros
 
@@ -26,6 +27,7 @@ class Ring:
     memory: Memory
     placed: Placement
     slots: int
+    bulk: bool = False  # copied by a unit of the machine
 
     @property
     def bytes(self) -> int:
@@ -39,6 +41,36 @@ class Ring:
         return Region(self.memory, (AxisSlice(slot, 1, dropped=True, checked=False), *inside))
 
 
+class Barriers:
+    """The barriers of a ring that is filled in bulk, one a slot, and the parity that is waited for.
+
+    A phase of `full` ends when the slot is, one of `empty` when all have read it.
+    """
+
+    def __init__(self, name: str, slots: int, phase: Var) -> None:
+        self.slots, self.phase = slots, phase
+        self.memory = Memory(name, U64, (index(slots),), Role.BUFFER, Place.SHARED)
+
+    def begin(self) -> Body:
+        """They are made; a barrier of the block must follow."""
+        every = Region(self.memory, (AxisSlice(index(0), self.slots, checked=False),))
+        return (ins.Alloc(self.memory), ins.InitBarriers(every, 1))
+
+    def at(self, slot: Expr) -> Region:
+        """The barrier of a slot."""
+        return Region(self.memory, (AxisSlice(slot, 1, dropped=True, checked=False),))
+
+    def wait(self, slot: Expr) -> ins.AwaitPhase:
+        """Until the phase of the slot has ended."""
+        return ins.AwaitPhase(self.at(slot), self.phase)
+
+    def counter(self, result: Var, slot: Expr, first: int) -> Carried:
+        """The parity of the phase, which changes when the slots begin anew."""
+        wraps = Binary("floordiv", _add(slot, index(1)), index(self.slots), INDEX)
+        after = simplify(_mod(_add(self.phase, wraps), 2))
+        return Carried(result, self.phase, index(first), after)
+
+
 class PipelinedLoop:
     """Builds the prologue and the loop."""
 
@@ -49,46 +81,77 @@ class PipelinedLoop:
         rings: Sequence[Ring],
         prefetched: Sequence[Ahead],
         taken: set[str],
-        ahead: int = 1,
+        late: Sequence[ins.Dot] = (),
+        paced: bool = False,
+        held: int = 1,
     ) -> None:
-        """`ahead` is by how many turns the prefetched loads run ahead."""
+        """`held` is by how many turns loads to registers run ahead."""
+        self.late, self.held = tuple(late), held
+        self.ahead = stages - 1 - (paced or bool(self.late))  # turns that copies run ahead
         self.loop, self.stages, self.rings, self.taken = loop, stages, rings, taken
-        self.prefetched, self.ahead = prefetched, ahead
+        self.prefetched = prefetched
         assert isinstance(loop.step, Const)
         self.step = int(loop.step.value)
         self.slot, self.fill = self._var("slot"), self._var("fill")
         self.shares = any(not r.placed.private for r in rings)
+        self.grouped = any(not r.bulk for r in rings)
+        self.full = self.empty = None
+        if any(r.bulk for r in rings):
+            self.full = Barriers("full", stages, self._var("phase"))
+        if paced:
+            self.empty = Barriers("empty", stages, self._var("freed"))
 
-    def body(self, again: bool) -> Body:
-        """What stands in place of the loop; `again` where it may run several times in a turn."""
+    def body(self, again: bool, more: bool) -> Body:
+        """What stands in place of the loop.
+
+        `again` where it may run several times in a turn, `more` where other loops may take the memory
+        of its rings.
+        """
         out: list[Stmt] = [ins.Alloc(r.memory, loc=r.ahead.load.loc) for r in self.rings]
-        if self.rings and self.shares and again:
+        if self.full is not None:
+            out += self.full.begin()
+            out += self.empty.begin() if self.empty is not None else ()
+            out.append(ins.Sync())
+        elif self.rings and self.shares and again:
             out.append(ins.Sync())  # the last run may still be reading
         if self.rings:
             out.append(self._prologue())
         firsts = [self._firsts(a, out) for a in self.prefetched]
         out.append(self._loop(firsts))
+        if self.late:
+            out.append(ins.WaitDots(0, loc=self.loop.loc))
+        if (
+            self.rings and more
+        ):  # no copy is under way, but only a wait shows that the rings are free
+            out += [ins.WaitGroup(0)] if self.grouped else []
+            out.append(ins.Sync())
         return tuple(out)
 
     def _prologue(self) -> ins.For:
-        """The copies of the first `stages - 1` turns, a group each."""
+        """The copies of the first turns, a group each."""
         turn = self._var("turn")
         at = simplify(_add(self.loop.start, Binary("mul", turn, index(self.step), INDEX)))
-        body = (*self._copies(at, turn), ins.CommitGroup())
-        last = index(self.stages - 1)
+        body = (*self._copies(at, turn), *self._commit())
+        last = index(self.ahead)
         return ins.For(turn, index(0), last, index(1), body, stages=1, loc=self.loop.loc)
 
     def _loop(self, firsts: Sequence[Sequence[Value]]) -> ins.For:
         loop = self.loop
         head: list[Stmt] = []
+        filling: list[Stmt] = []
         tail: list[Stmt] = []
         carried: list[Carried] = []
         if self.rings:
-            head.append(ins.WaitGroup(self.stages - 2))
-            if self.shares:
+            if self.grouped:
+                head.append(ins.WaitGroup(self.ahead - 1))
+            if self.full is not None:
+                head.append(self.full.wait(self.slot))
+            if self.shares and self.empty is None:
                 head.append(ins.Sync())
-            ahead = self._at(loop.var, self.stages - 1)
-            head += [*self._copies(ahead, self.fill), ins.CommitGroup()]
+            ahead = self._at(loop.var, self.ahead)
+            filling = [*self._copies(ahead, self.fill, again=True), *self._commit()]
+            if not self.late:
+                head += filling
             carried += self._counters()
         reads: dict[Value, Value] = {}
         for prefetched, first in zip(self.prefetched, firsts, strict=True):
@@ -97,9 +160,17 @@ class PipelinedLoop:
             carried += held
         renamed = Substitution(values=reads)
         body = renamed.body(tuple(s for s in map(self._read, loop.body) if s is not None))
+        if self.late:
+            body = tuple(s for s in body if not isinstance(s, ins.WaitDots))
+            last = max(i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_late)
+            wait = ins.WaitDots(len(self.late), loc=self.late[-1].loc)
+            # The unit has work before the threads begin to copy.
+            body = (*body[: last + 1], *filling, wait, *self._freed(1), *body[last + 1 :])
+        else:
+            body = (*body, *self._freed(0))
         kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)
         # Unrolled by as many turns, tiles change their names and not their registers.
-        unroll = loop.unroll or (self.ahead if self.ahead > 1 else None)
+        unroll = loop.unroll or (self.held if self.held > 1 else None)
         # What is loaded last takes the registers that are read first, once they have been read.
         body = (*head, *body, *merged(tail))
         return replace(loop, body=body, carried=(*kept, *carried), stages=1, unroll=unroll)
@@ -107,14 +178,42 @@ class PipelinedLoop:
     def _counters(self) -> list[Carried]:
         slot, fill, n = self.slot, self.fill, self.stages
         after = simplify(_mod(_add(slot, index(1)), n))
-        return [
+        filled = slot if self.ahead == n - 1 else simplify(_mod(_add(fill, index(1)), n))
+        counters = [
             Carried(self._var("slot"), slot, index(0), after),
-            Carried(self._var("fill"), fill, index(n - 1), slot),
+            Carried(self._var("fill"), fill, index(self.ahead), filled),
         ]
+        if self.full is not None:
+            counters.append(self.full.counter(self._var("phase"), slot, 0))
+        if self.empty is not None:  # a slot's first filling waits for nothing
+            counters.append(self.empty.counter(self._var("freed"), fill, 1))
+        return counters
 
-    def _copies(self, at: Expr, slot: Expr) -> Body:
-        """The copies of the turn whose variable is `at`, if there is such a turn."""
+    def _freed(self, turns: int) -> Body:
+        """All have read the slot of so many turns ago."""
+        if self.empty is None:
+            return ()
+        if not turns:
+            return (ins.Arrive(self.empty.at(self.slot), together=True),)
+        before = simplify(_mod(_add(self.slot, index(self.stages - turns)), self.stages))
+        arrive = ins.Arrive(self.empty.at(before), together=True)
+        op = "gt" if self.step > 0 else "lt"
+        return (ins.If(Binary(op, self.loop.var, self.loop.start, BOOL), (arrive,)),)
+
+    def _commit(self) -> Body:
+        return (ins.CommitGroup(),) if self.grouped else ()
+
+    def _copies(self, at: Expr, slot: Expr, again: bool = False) -> Body:
+        """The copies of the turn whose variable is `at`, if there is such a turn.
+
+        They fill a slot `again` that may still be read.
+        """
         inside: list[Stmt] = []
+        if again and self.empty is not None:
+            inside.append(self.empty.wait(slot))
+        if self.full is not None:
+            count = sum(r.bytes // r.slots for r in self.rings if r.bulk)
+            inside.append(ins.Arrive(self.full.at(slot), count))
         for ring in self.rings:
             if ring.ahead.run == 1:
                 inside += self._copy(ring, at, slot)
@@ -128,7 +227,11 @@ class PipelinedLoop:
         needs, starts = self._moved(ring.ahead, [a.start for a in load.region.axes], at)
         axes = zip(load.region.axes, starts, strict=True)
         source = Region(load.region.memory, tuple(replace(a, start=s) for a, s in axes))
-        copy = ins.CopyAsync(ring.region(slot), source, ring.placed.copy, loc=load.loc)
+        if ring.bulk and self.full is not None:
+            full = self.full.at(slot)
+            copy = ins.CopyAsync(ring.region(slot), source, barrier=full, loc=load.loc)
+        else:
+            copy = ins.CopyAsync(ring.region(slot), source, ring.placed.copy, loc=load.loc)
         return (*needs, copy)
 
     def _run_slot(self, ring: Ring, at: Expr) -> Expr:
@@ -151,7 +254,7 @@ class PipelinedLoop:
         none = replace(load.out, name=f"{load.out.name or 't'}_none")
         out.append(ins.Full(none, zeros(none), loc=load.loc))
         found: list[Value] = []
-        for turn in range(self.ahead if ahead.run == 1 else 1):
+        for turn in range(self.held if ahead.run == 1 else 1):
             first = replace(load.out, name=f"{load.out.name or 't'}_first")
             out.append(self._guarded(ahead, self._at(self.loop.start, turn), none, first))
             found.append(first)

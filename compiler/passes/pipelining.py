@@ -28,6 +28,15 @@ the turn before. Groups are committed in every turn, empty ones too, so the coun
 end. Where each thread reads only what it copied itself there is no barrier. Nothing is left to wait
 for after the loop, since no copy is issued past its end.
 
+Where products end later (`late_products`), the slot that is filled is that of two turns before, and
+one group fewer is under way: the products of the turn before may still read theirs.
+
+What the machine has a unit for is copied in bulk (`bulk`): one arrival announces the bytes of a slot,
+and instead of its group a turn waits for the phase of that slot's barrier. Where late products alone
+read what is copied in bulk there is no barrier of the block: warps arrive at a second barrier of the
+slot when they have read it, and its next filling waits for that phase, so that warps may be a turn
+apart.
+
 A load that stays the same for several turns is copied once for all of them, into a ring of its own
 count. What cannot be copied asynchronously is loaded into registers a turn ahead (`staging` has the
 rules, `rings` the layouts), and where no load gains by shared memory all are, several turns ahead
@@ -49,14 +58,17 @@ from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, Use, walk
 from dslc.compiler.ir.values import Memory, Place, Role
-from dslc.compiler.passes.facts import FactsRewriter
+from dslc.compiler.passes.bulk import is_loaded_in_bulk
+from dslc.compiler.passes.facts import Facts, FactsRewriter
+from dslc.compiler.passes.late_products import deferred, is_paced, settle
 from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
-from dslc.compiler.passes.rings import place
+from dslc.compiler.passes.rings import in_panels, place
 from dslc.compiler.passes.stages import Room, choose_stages
 from dslc.compiler.passes.staging import Ahead, constant_memories, is_prefetched, loads_ahead
 from dslc.compiler.passes.straight import turns_ahead
 from dslc.compiler.targets import Target
 
+_LAGGING = 2  # stages up to which no product may run on into the next turn
 _EXPLICIT = (ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync)
 
 
@@ -79,7 +91,7 @@ class Pipeline:
         if any(isinstance(s, _EXPLICIT) or _is_shared(s) for s in walk(kernel.body)):
             return kernel
         body = _Loops(kernel, self.target, self.stages).body(kernel.body)
-        return kernel if body is kernel.body else replace(kernel, body=body)
+        return settle(kernel if body is kernel.body else replace(kernel, body=body))
 
 
 def _is_shared(stmt: Stmt) -> bool:
@@ -92,9 +104,13 @@ class _Loops(FactsRewriter):
     def __init__(self, kernel: Kernel, target: Target, stages: int | None) -> None:
         super().__init__(kernel)
         self.target, self.stages = target, stages
-        self.taken = scalar_names(kernel)
+        self.taken, self.tensors = scalar_names(kernel), kernel.tensors
         self.unwritten = constant_memories(kernel.body, kernel.tensors)
         self.room = Room.of(kernel, target)
+        loops = (s for s in walk(kernel.body) if isinstance(s, ins.For))
+        self.more = sum(not any(isinstance(t, ins.For) for t in walk(s.body)) for s in loops) > 1
+        self.used = [0]  # bytes of rings that live at once in each body around, so far
+        self.inner = 0  # in the loop that was left last
         self.depth = 0
 
     def memory(self, memory: Memory) -> Memory:
@@ -109,46 +125,67 @@ class _Loops(FactsRewriter):
         """A body, with the number of loops around it."""
         inside = isinstance(stmt, ins.For | ins.While)
         self.depth += inside
+        if inside:
+            self.used.append(0)
         found = super().nested(stmt, which, handed)
         self.depth -= inside
+        if inside:
+            self.inner = self.used.pop()
         return found
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A loop that can be pipelined gives its prologue and itself."""
         rebuilt = self.rebuild(stmt)
-        if not isinstance(rebuilt, ins.For):
+        if not isinstance(rebuilt, ins.For | ins.While):
             return (rebuilt,)
-        return self._loop(rebuilt) or (rebuilt,)
+        inner, made = self.inner, None
+        if isinstance(rebuilt, ins.For):
+            # Rings of loops one after another lie in one place.
+            room = replace(self.room, bytes=self.room.bytes - inner)
+            own, made = self._loop(rebuilt, room)
+            inner += own
+        self.used[-1] = max(self.used[-1], inner)
+        return made or (rebuilt,)
 
-    def _loop(self, loop: ins.For) -> Body | None:
+    def _loop(self, loop: ins.For, room: Room) -> tuple[int, Body | None]:
+        """The bytes of its rings, and what stands in its place; None for a loop that stays."""
         asked = loop.stages or self.stages
         nested = any(isinstance(s, ins.For | ins.While) for s in walk(loop.body))
         if asked == 1 or (nested and asked is None) or not _is_counted(loop):
-            return None
+            return 0, None
         facts = self.facts.copy()
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         found = loads_ahead(loop, facts, self.unwritten)
-        if ahead := turns_ahead(found, asked):
-            return PipelinedLoop(loop, 1, (), found, self.taken, ahead).body(self.depth > 0)
+        if held := turns_ahead(found, asked):
+            straight = PipelinedLoop(loop, 1, (), found, self.taken, held=held)
+            return 0, straight.body(self.depth > 0, self.more)
         staged = [a for a in found if a.width]
-        stages = asked or choose_stages(loop, staged, self.room)
+        late = deferred(loop)
+        paced = is_paced(loop) and all(self._is_bulk(a, facts) for a in staged)
+        stages = asked or choose_stages(loop, staged, room, int(paced or bool(late)))
         if stages == 1:
             staged = []
         elif asked is None:
             stages = min(stages, max(2, _turns(loop)))
+        if stages <= _LAGGING or not staged:
+            late, paced = (), False
         kept = {a.load for a in staged}
         threads = self.room.threads
         prefetched = [a for a in found if a.load not in kept and is_prefetched(a, threads)]
         if not staged and not prefetched:
-            return None
-        rings = [self._ring(a, stages) for a in staged]
-        self.room.take(sum(r.bytes for r in rings))
-        return PipelinedLoop(loop, stages, rings, prefetched, self.taken).body(self.depth > 0)
+            return 0, None
+        rings = [self._ring(a, stages, facts) for a in staged]
+        pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced)
+        return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more)
 
-    def _ring(self, ahead: Ahead, stages: int) -> Ring:
+    def _ring(self, ahead: Ahead, stages: int, facts: Facts) -> Ring:
         load = ahead.load
         memory, type_ = load.region.memory, load.out.type
-        placed = place(type_.shape, memory.dtype.bits, ahead.width, type_.layout, self.target.banks)
+        if type_.layout is None and self.room.threads is not None:
+            placed = in_panels(type_.shape, memory.dtype.bits, ahead.width, self.room.threads)
+        else:
+            bits, reader = memory.dtype.bits, type_.layout
+            placed = place(type_.shape, bits, ahead.width, reader, self.target.banks)
         slots = stages
         if ahead.run > 1:  # as many runs as the turns under way can touch
             slots = 1 << (-(-(stages - 1) // ahead.run)).bit_length()
@@ -157,7 +194,12 @@ class _Loops(FactsRewriter):
             f"{memory.name}_ring", memory.dtype, tuple(map(index, shape)), Role.BUFFER,
             Place.SHARED, layout=layout, loc=load.loc,
         )  # fmt: skip
-        return Ring(ahead, ring, placed, slots)
+        return Ring(ahead, ring, placed, slots, self._is_bulk(ahead, facts))
+
+    def _is_bulk(self, ahead: Ahead, facts: Facts) -> bool:
+        # Barriers begin their life once: a loop within a loop is left to the threads' copies.
+        unit = self.target.bulk_copies and ahead.run == 1 and not self.depth
+        return unit and is_loaded_in_bulk(ahead.load, self.tensors, facts)
 
 
 def _is_counted(loop: ins.For) -> bool:

@@ -30,6 +30,7 @@ from dslc.compiler.layout import (
     spatial,
 )
 from dslc.compiler.layout.swizzles import Swizzle
+from dslc.compiler.passes.panels import panels
 
 _CHUNK_BYTES = 16
 _SECTOR_BYTES = 32  # what global memory moves at least
@@ -90,6 +91,11 @@ def place(
         if total == 0:
             break
     return min(found, key=lambda f: f[0])[1]
+
+
+def in_panels(tile: tuple[int, ...], bits: int, width: int, threads: int) -> Placement:
+    """The placement of a tile that a matrix unit reads itself."""
+    return Placement(tile, panels(tile, bits), copy_layout(tile, width, threads))
 
 
 def copy_layout(tile: tuple[int, ...], width: int, threads: int) -> Layout | None:

@@ -84,7 +84,7 @@ class _Slicer(Rewriter):
 
     def statement(self, stmt: Stmt) -> Body:
         """A product in slices, where it has several."""
-        if isinstance(stmt, ins.Dot) and stmt.atom is not None:
+        if isinstance(stmt, ins.Dot) and stmt.atom is not None and not stmt.is_late:
             atom = self.target.atom(stmt.atom)
             sliced = _slices(stmt, atom.k, self) if atom is not None else None
             if sliced is not None:

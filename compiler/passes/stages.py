@@ -18,6 +18,7 @@ from dslc.compiler.passes.staging import Ahead, tile_bytes
 from dslc.compiler.targets import Target
 
 BYTES_IN_FLIGHT = 32 * 1024
+_BYTES_OF_UNITS = 96 * 1024  # where a unit of several warps eats them: its tiles come by tens of KB
 MOST_STAGES = 8
 _FEWEST = 3  # with 2, a turn waits for what was issued one turn ago
 _BLOCKS = 2  # that share a multiprocessor, as far as is counted on
@@ -40,25 +41,25 @@ class Room:
         converted = [tile_bytes(s.out) for s in stmts if isinstance(s, ins.ConvertLayout)]
         return cls((shared.bytes if shared else 0) - max(converted, default=0), kernel.threads)
 
-    def take(self, count: int) -> None:
-        """Bytes that another loop has no more."""
-        self.bytes -= count
 
+def choose_stages(loop: ins.For, staged: Sequence[Ahead], room: Room, lag: int = 0) -> int:
+    """The fewest stages with enough bytes under way; 1 where not even two stages fit.
 
-def choose_stages(loop: ins.For, staged: Sequence[Ahead], room: Room) -> int:
-    """The fewest stages with enough bytes under way; 1 where not even two stages fit."""
+    A slot is filled `lag` turns after the one that read it.
+    """
     stage = sum(math.ceil(a.bytes / a.run) for a in staged)
     if not stage or 2 * stage > room.bytes:
         return 1
     best, most = 1, 0
+    wanted = _BYTES_OF_UNITS if lag else BYTES_IN_FLIGHT
     for stages in range(2, MOST_STAGES + 1):
         if stages * stage > room.bytes:
             break
         fitting = room.bytes // (stages * stage)
         blocks = max(1, min(_BLOCKS, fitting, _REGISTERS // (room.threads or _THREADS)))
-        under_way = blocks * (stages - 1) * stage
+        under_way = blocks * (stages - 1 - lag) * stage
         if under_way > most:
             best, most = stages, under_way
-        if under_way >= BYTES_IN_FLIGHT and stages >= _FEWEST:
+        if under_way >= wanted and stages >= _FEWEST + lag:
             break
     return best

@@ -55,25 +55,30 @@ MMA_M8N8K4 = Atom(
 )  # fmt: skip
 
 
-def wgmma(n: int, k: int, types: tuple[tuple[str, str, str], ...], suffix: str) -> Atom:
-    """The warpgroup's product m64 x n x k with A in registers and B in shared memory."""
+def wgmma(
+    n: int, k: int, types: tuple[tuple[str, str, str], ...], suffix: str, *, both: bool = False
+) -> Atom:
+    """The warpgroup's product m64 x n x k with A in registers and B in shared memory.
+
+    With `both` A is there too; the instruction's name ends with `.ss`.
+    """
     a = spatial(4, 1).column_local(2, 2).spatial(8, 4).local(1, k // 8)
     d = spatial(4, 1).local(1, n // 8).local(2, 1).spatial(8, 4).local(1, 2)
-    return Atom(f"wgmma.m64n{n}k{k}{suffix}", 64, n, k, types, a, None, d)
+    name = f"wgmma.m64n{n}k{k}{suffix}"
+    return Atom(f"{name}.ss" if both else name, 64, n, k, types, None if both else a, None, d)
 
 
 _WGMMA = tuple(
-    wgmma(n, k, types, suffix)
-    for k, types, suffix in (
-        (16, _F16, ""),
-        (8, _TF32, ".tf32"),
-        (32, _FP8, ".f8"),
+    wgmma(n, k, types, suffix, both=both)
+    for both in (False, True)
+    for k, types, suffix, widths in (
+        (16, _F16, "", range(8, 257, 8)),
+        (8, _TF32, ".tf32", range(8, 257, 8)),
+        (32, _FP8, ".f8", range(8, 257, 8)),
+        # PTX has the integer product for n = 8, 16, 24 and the multiples of 16 from 32 on.
+        (32, _INT8, ".i8", (8, 16, 24, *range(32, 257, 16))),
     )
-    for n in range(8, 257, 8)
-) + tuple(
-    # PTX has the integer product for n = 8, 16, 24 and the multiples of 16 from 32 on.
-    wgmma(n, 32, _INT8, ".i8")
-    for n in (8, 16, 24, *range(32, 257, 16))
+    for n in widths
 )
 _AMPERE = (
     MMA_M16N8K16, MMA_M16N8K8, MMA_M16N8K8_TF32, MMA_M16N8K32, MMA_M16N8K64, MMA_M8N8K4,
@@ -96,5 +101,5 @@ SM_80 = Target(
 )  # fmt: skip
 SM_90A = Target(
     "cuda:sm_90a", "cuda", "NVIDIA H100, H200 (Hopper)", 32, 1024, _memories(227),
-    (*_AMPERE, MMA_M16N8K32_FP8, *_WGMMA), BANKS, 132, _DIVISORS, H200,
+    (*_AMPERE, MMA_M16N8K32_FP8, *_WGMMA), BANKS, 132, _DIVISORS, H200, bulk_copies=True,
 )  # fmt: skip

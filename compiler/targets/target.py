@@ -70,6 +70,7 @@ class Target:
     those of the memory that plays `shared`. `units` is how many turns run at once (multiprocessors,
     cores). A specialisation made for a call relies on the greatest of `divisors` that divides each dim.
     `rates` say how fast it is, where that is known.
+    `bulk_copies` tells of a unit that copies boxes of tensors to shared memory by itself.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Target:
     units: int = 1
     divisors: tuple[int, ...] = ()
     rates: Rates | None = None
+    bulk_copies: bool = False
 
     def memory(self, name: str) -> MemorySpace | None:
         """The memory of that name."""

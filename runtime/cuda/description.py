@@ -4,7 +4,9 @@
      "arguments": [{"kind": "tensor", "name": "x"},
                    {"kind": "scalar", "name": "eps", "type": "f32"},
                    {"kind": "value", "value": "N * 2", "type": "i64"},
-                   {"kind": "workspace", "name": "partial"}]}
+                   {"kind": "workspace", "name": "partial"},
+                   {"kind": "tensor_map", "name": "x", "bytes": 2, "swizzle": 128, "box": [64, 128],
+                    "extents": ["K", "M"], "strides": ["(K) * 2"]}]}
 
 `alignments` may name tensors that begin at multiples of fewer bytes than 16: `{"x": 4}`.
 
@@ -21,8 +23,9 @@ from typing import Any, Literal, NoReturn, get_args
 
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
+from dslc.runtime.cuda.tensor_maps import TensorMap
 
-ArgumentKind = Literal["tensor", "scalar", "value", "workspace"]
+ArgumentKind = Literal["tensor", "scalar", "value", "workspace", "tensor_map"]
 # the C types of scalars and values, as codes of `struct`
 CODES = {
     "i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q",
@@ -43,6 +46,7 @@ class KernelArgument:
     kind: ArgumentKind
     text: str
     code: str = _ADDRESS
+    box: TensorMap | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +119,12 @@ def _argument(
         "scalar": params.get(text) is False,
         "workspace": text in workspaces,
         "value": isinstance(text, str),
+        "tensor_map": params.get(text) is True,
     }
-    if not known[kind] or code is None:
+    box = TensorMap.read(data) if kind == "tensor_map" else None
+    if not known[kind] or code is None or (kind == "tensor_map" and box is None):
         _wrong(artifact, f"{dict(data)} is no argument of it")
-    return KernelArgument(kind, text, code)
+    return KernelArgument(kind, text, code, box)
 
 
 def _wrong(artifact: Artifact, what: str) -> NoReturn:

@@ -82,6 +82,7 @@ _ARGUMENTS: dict[str, list[Any]] = {
     "cuGraphExecKernelNodeSetParams": [_P, _P, _P],
     "cuGraphLaunch": [_P, _P],
     "cuThreadExchangeStreamCaptureMode": [_P],
+    "cuTensorMapEncodeTiled": [_P, _I, _U, _Q, _P, _P, _P, _P, _I, _I, _I, _I],
     "cuPointerGetAttribute": [_P, _I, _Q],
     "cuGetErrorName": [_I, _P],
     "cuGetErrorString": [_I, _P],

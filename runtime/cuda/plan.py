@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.runtime.cuda import driver as cu
+from dslc.runtime.cuda import tensor_maps
 from dslc.runtime.cuda.description import Description
 from dslc.runtime.cuda.device import CudaDevice
+from dslc.runtime.cuda.tensor_maps import Encoder, packing
 from dslc.runtime.cuda.workspace import Workspaces
 from dslc.runtime.expression import Number, evaluate
 
@@ -34,7 +36,10 @@ class Frame:
     def __init__(
         self, size: int, slots: Sequence[int], config: cu.LaunchConfig, attributes: object
     ) -> None:
-        self.buffer = (ctypes.c_char * size)()
+        # Maps of tensors begin at multiples of their alignment.
+        memory = (ctypes.c_char * (size + tensor_maps.ALIGNMENT))()
+        skipped = -ctypes.addressof(memory) % tensor_maps.ALIGNMENT
+        self.buffer = (ctypes.c_char * size).from_buffer(memory, skipped)
         base = ctypes.addressof(self.buffer)
         self.parameters = (ctypes.c_void_p * len(slots))(*(base + _SLOT * s for s in slots))
         self.config = config
@@ -82,6 +87,10 @@ class Prepared:
         order = [*function.variable, *spaces]
         fixed = [i for i, a in enumerate(arguments) if a.kind == "value"]
         slot_of = {index: slot for slot, index in enumerate([*order, *fixed])}
+        boxes = [i for i, a in enumerate(arguments) if a.kind == "tensor_map"]
+        first = -(-len(slot_of) * _SLOT // tensor_maps.BYTES)  # whole maps that the others fill
+        for number, index in enumerate(boxes):
+            slot_of[index] = (first + number) * tensor_maps.BYTES // _SLOT
         self._slots = [slot_of[i] for i in range(len(arguments))]
         self._constants = [
             _cast(arguments[i].code, evaluate(arguments[i].text, values)) for i in fixed
@@ -89,12 +98,25 @@ class Prepared:
         self._pack_fixed = struct.Struct(_format([arguments[i].code for i in fixed])).pack_into
         self._fixed_at = _SLOT * len(order)
         # pack(buffer, 0, *given); struct.error for a number that C's type cannot hold
-        self.pack = struct.Struct(_format([arguments[i].code for i in order])).pack_into
+        self.pack: Callable[..., None] = struct.Struct(
+            _format([arguments[i].code for i in order])
+        ).pack_into
+        self._size = _SLOT * max(1, len(slot_of))
+        if boxes and not self.empty:
+            self._size = (first + len(boxes)) * tensor_maps.BYTES
+            names = [arguments[i].text for i in function.variable]
+            driver = function.device.driver
+            encoders = [
+                (_SLOT * slot_of[i], names.index(a.text), Encoder(driver, a.box, values))
+                for i, a in enumerate(arguments)
+                if a.box is not None
+            ]
+            self.pack = packing(self.pack, encoders)
 
     def frame(self) -> Frame:
         """A frame in which only what varies is missing."""
         config, attributes = _config(self.function, self.grid)
-        frame = Frame(_SLOT * max(1, len(self._slots)), self._slots, config, attributes)
+        frame = Frame(self._size, self._slots, config, attributes)
         self._pack_fixed(frame.buffer, self._fixed_at, *self._constants)
         return frame
 

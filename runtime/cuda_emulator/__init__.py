@@ -8,6 +8,6 @@ own: threads are fibers in random order, memory is guarded, copies land late, in
 
 from dslc.runtime.cuda_emulator.building import compiler
 from dslc.runtime.cuda_emulator.errors import EmulationError
-from dslc.runtime.cuda_emulator.running import emulate
+from dslc.runtime.cuda_emulator.running import BoxMap, emulate
 
-__all__ = ["EmulationError", "compiler", "emulate"]
+__all__ = ["BoxMap", "EmulationError", "compiler", "emulate"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from dslc.runtime.cuda_emulator.errors import EmulationError
 from dslc.runtime.cuda_emulator.translating import translate
 
-_UNITS = ("machine.cc", "memory.cc", "matrix.cc", "main.cc")
+_UNITS = ("machine.cc", "memory.cc", "matrix.cc", "hopper.cc", "main.cc")
 _HEADERS = ("machine.h", "runner.h", "emulator.h", "ptx.h")
 _CHECKS = "alignment,bounds,shift,signed-integer-overflow,integer-divide-by-zero"
 # Every operation rounds by itself; registers that nothing wrote hold a pattern that no result has.

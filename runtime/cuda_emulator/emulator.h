@@ -10,6 +10,7 @@
 #define __forceinline__ inline
 #define __launch_bounds__(...)
 #define __restrict__
+#define __grid_constant__
 #define __align__(n) alignas(n)
 
 #define threadIdx (emu_place->thread)

@@ -98,6 +98,7 @@ void release_barrier(Block& block, int id) {
 
 void main_of_fiber() {
   kernel(arguments);
+  end_thread(emu_fiber);
   emu_fiber->done = true;
   _longjmp(scheduler, 1);
 }
@@ -106,6 +107,8 @@ void start(Block* block, unsigned threads) {
   block->shared = new_shared();
   block->left = threads;
   block->warps.resize((threads + WARP - 1) / WARP);
+  block->groups.resize((threads + 127) / 128);
+  block->unfenced.assign(shared_size(), false);
   for (unsigned t = 0; t < threads; ++t) {
     Fiber* f = new Fiber();
     f->place = {{t, 0, 0}, block->index};
@@ -113,6 +116,9 @@ void start(Block* block, unsigned threads) {
     f->number = t;
     f->barrier = -1;
     f->groups.emplace_back();
+    f->fenced = false;
+    f->products = 0;
+    f->committed = 0;
     f->stack = new_stack();
     block->fibers.push_back(f);
   }
@@ -195,6 +201,16 @@ void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned thr
     idle = 0;
     if (--f->block->left == 0) finish(f->block);
   }
+}
+
+void park(const char* what) {
+  emu_fiber->waits_at = what;
+  suspend();
+}
+
+void unpark(Fiber* f) {
+  idle = 0;
+  wake(f);
 }
 
 extern "C" {

@@ -30,6 +30,28 @@ void emu_copy(unsigned to, const void* from, unsigned bytes, unsigned used);
 void emu_commit();
 void emu_wait(int pending);
 
+// A box of a tensor, as a tensor map describes it: extents and strides in bytes, the fastest axis first.
+struct alignas(64) TensorBox {
+  unsigned char* base;
+  long long extents[5], strides[5];
+  unsigned box[5], elements, size, swizzle;
+  int rank;
+};
+
+void emu_wgmma_fence();
+void emu_wgmma(int n, int k, const char* d, const char* a, const char* b, void** registers, int count,
+               void** left_registers, unsigned long long left, unsigned long long right, bool left_down, bool right_down);
+void emu_wgmma_commit();
+void emu_wgmma_wait(int pending, int line);
+void emu_proxy_fence();
+void emu_phase_init(unsigned address, unsigned count);
+void emu_phase_arrive(unsigned address, long bytes);
+void emu_phase_wait(unsigned address, unsigned parity, int line);
+void emu_bulk_load(const TensorBox* box, const int* at, unsigned to, unsigned barrier);
+void emu_bulk_store(const TensorBox* box, const int* at, unsigned from);
+void emu_bulk_commit();
+void emu_bulk_wait();
+
 void emu_product(const Product* form, unsigned long long* registers);
 void emu_ldmatrix(unsigned* words, unsigned address, int count, bool transposed, int line);
 void emu_shuffle(unsigned mask, unsigned long long* value, int source, int line);

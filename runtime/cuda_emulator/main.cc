@@ -2,6 +2,7 @@
 //   blocks threads shared resident seed arguments
 //   p <constant> <offset> <bytes> <name>     a buffer at an offset of the data file
 //   s <hex>                                      a scalar's bytes as one number
+//   m <argument> <bytes> <swizzle> <axes> {<extent> <stride> <box>}   a tensor map of a buffer
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,7 +15,20 @@
 
 #include "runner.h"
 
-struct Argument { bool buffer, constant; size_t offset, bytes; unsigned long long value; };
+struct Argument { bool buffer, constant; size_t offset, bytes; unsigned long long value; TensorBox box; };
+
+// A tensor map: every kernel's parameter of 128 bytes begins with the box.
+static_assert(sizeof(TensorBox) <= 128, "a tensor map has 128 bytes");
+
+bool read_map(FILE* request, TensorBox& box, int& of) {
+  if (fscanf(request, "%d %u %u %d", &of, &box.size, &box.swizzle, &box.rank) != 4 || box.rank > 5) return false;
+  box.elements = 1;
+  for (int d = 0; d < box.rank; ++d) {
+    if (fscanf(request, "%lld %lld %u", &box.extents[d], &box.strides[d], &box.box[d]) != 3) return false;
+    box.elements *= box.box[d];
+  }
+  return true;
+}
 
 int main(int count, char** words) {
   if (count != 4) return 2;
@@ -37,13 +51,20 @@ int main(int count, char** words) {
   }
   emu_random.state = seed * 0x9e3779b97f4a7c15ull + 0x1234567;
   set_shared(shared);
-  std::vector<Argument> given(arguments);
+  std::vector<Argument> given(arguments);  // never moved: addresses into it are handed on
   std::vector<void*> addresses;
   for (Argument& a : given) {
     char kind, name[256];
     int constant;
     if (fscanf(request, " %c", &kind) != 1) return 2;
     a.buffer = kind == 'p';
+    if (kind == 'm') {
+      int of;
+      if (!read_map(request, a.box, of)) return 2;
+      a.box.base = (unsigned char*)(uintptr_t)given[(size_t)of].value;
+      addresses.push_back(&a.box);
+      continue;
+    }
     if (!a.buffer) {
       if (fscanf(request, "%llx", &a.value) != 1) return 2;
     } else {

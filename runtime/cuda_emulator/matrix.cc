@@ -52,6 +52,8 @@ void ldmatrix(void** lanes, unsigned, const void* detail) {
   }
 }
 
+}  // namespace
+
 int bits_of(const char* type) {
   static const struct { const char* name; int bits; } types[] = {
       {"f16", 16}, {"bf16", 16}, {"tf32", 32}, {"f32", 32}, {"f64", 64}, {"e4m3", 8}, {"e5m2", 8},
@@ -80,6 +82,8 @@ double value_of(unsigned long long code, const char* type) {
   if (type[0] == 'u') return (double)code;
   return (double)((long long)(code << (64 - bits)) >> (64 - bits));
 }
+
+namespace {
 
 // d = a b + c of a warp. Register r of A has, from row lane / 4 (+ 8 in every second register of m16),
 // 32 / bits neighbours along k; B likewise by columns; C and D have pairs along n.

@@ -134,7 +134,13 @@ void install_handlers() {
   sigaction(SIGFPE, &action, nullptr);
 }
 
+unsigned shared_size() { return shared_bytes; }
+
 void land(const Copy& copy) {
+  Block& block = *emu_fiber->block;
+  const unsigned at = (unsigned)(copy.to - block.shared);
+  for (unsigned i = 0; i < copy.bytes; ++i) block.unfenced[at + i] = true;
+  emu_fiber->written.push_back({at, copy.bytes});
   memcpy(copy.to, copy.from, copy.used);
   memset(copy.to + copy.used, 0, copy.bytes - copy.used);
 }

@@ -4,6 +4,8 @@
 #pragma once
 #include "emulator.h"
 
+static int _ __attribute__((unused));  // where PTX writes what nobody wants
+
 namespace ptx {
 
 // Conversions (9.7.9.21).
@@ -86,6 +88,8 @@ HOST void min_NaN_bf16x2(unsigned& d, unsigned a, unsigned b) { best2<8, 7>(d, a
 HOST void ex2_approx_f32(float& d, float a) { d = exp2f(a); }
 HOST void ex2_approx_ftz_f32(float& d, float a) { d = exp2f(a); }
 HOST void rcp_approx_f32(float& d, float a) { d = 1.0f / a; }
+HOST void min_NaN_f32(float& d, float a, float b) { d = a != a ? a : b != b ? b : a < b ? a : b; }
+HOST void max_NaN_f32(float& d, float a, float b) { d = a != a ? a : b != b ? b : a > b ? a : b; }
 HOST void rcp_approx_ftz_f32(float& d, float a) { d = 1.0f / a; }
 HOST void rsqrt_approx_f32(float& d, float a) { d = rsqrtf(a); }
 HOST void tanh_approx_f32(float& d, float a) { d = tanhf(a); }
@@ -177,5 +181,63 @@ PTX_MMA_PAIRS(16, 8, 32, s32, s8, u8, 4, 4, 2)
 PTX_MMA_PAIRS(16, 8, 16, s32, s8, u8, 4, 2, 1)
 PTX_MMA_PAIRS(16, 8, 64, s32, s4, u4, 4, 4, 2)
 PTX_MMA_PAIRS(16, 8, 32, s32, s4, u4, 4, 2, 1)
+
+
+// Products of a warpgroup (9.7.15): registers of d, a descriptor or four registers of a, the descriptor
+// of b, scale-d, the other flags.
+HOST unsigned long long flag(unsigned long long x) { return x; }
+HOST unsigned long long flag(unsigned x) { return x; }
+HOST unsigned long long flag(int x) { return (unsigned)x; }
+HOST unsigned long long flag(float) { return 0; }
+template <class... R> HOST void wgmma(int n, int k, const char* d, const char* a, const char* b, R&&... r) {
+  const int count = n / 2, all = (int)sizeof...(R);
+  void* at[] = {(void*)&r...};
+  const unsigned long long rest[] = {flag(r)...};
+  const int own = all - count;  // beside the result: 3, 5 or 7 with a in memory, else 6, 8 or 9
+  const bool in_registers = own == 6 || own == 8 || own == 9;
+  const int first = count + (in_registers ? 4 : 1);  // the descriptor of b
+  if (!in_registers && own != 3 && own != 5 && own != 7) emu_fail("wgmma has %d operands", all);
+  for (int i = first + 1; i < all && i < first + 4; ++i)
+    if (rest[i] != 1) emu_fail("wgmma whose scales are not 1");
+  const bool left = own == 7 && rest[all - 2], right = (own == 7 || own == 9) && rest[all - 1];
+  emu_wgmma(n, k, d, a, b, at, count, in_registers ? &at[count] : nullptr, rest[count], rest[first], left, right);
+}
+HOST void wgmma_fence_sync_aligned() { emu_wgmma_fence(); }
+HOST void wgmma_commit_group_sync_aligned() { emu_wgmma_commit(); }
+HOST void wgmma_wait_group_sync_aligned(int pending, int line = __builtin_LINE()) { emu_wgmma_wait(pending, line); }
+HOST void fence_proxy_async_shared_cta() { emu_proxy_fence(); }
+
+// Barriers with phases (9.7.13.15), and bulk copies of boxes that they count (9.7.9.27).
+HOST void mbarrier_init_shared_cta_b64(unsigned at, int count) { emu_phase_init(at, (unsigned)count); }
+HOST void fence_mbarrier_init_release_cluster() {}
+HOST void mbarrier_arrive_shared_cta_b64(int, unsigned at) { emu_phase_arrive(at, 0); }
+HOST void mbarrier_arrive_expect_tx_shared_cta_b64(int, unsigned at, int bytes) { emu_phase_arrive(at, bytes); }
+HOST void mbarrier_try_wait_parity_shared_cta_b64(int& ended, unsigned at, unsigned parity, int line = __builtin_LINE()) {
+  emu_phase_wait(at, parity, line);
+  ended = 1;
+}
+HOST void selp_u32(unsigned& d, unsigned a, unsigned b, int p) { d = p ? a : b; }
+template <class... I> HOST void bulk_load(unsigned to, const void* map, I... rest) {
+  const int at[] = {(int)rest..., 0, 0, 0, 0, 0};
+  emu_bulk_load((const TensorBox*)map, at, to, (unsigned)at[sizeof...(I) - 1]);
+}
+#define PTX_BULK(D) \
+  template <class... I> HOST void cp_async_bulk_tensor_##D##d_shared_cluster_global_tile_mbarrier_complete_tx_bytes( \
+      unsigned to, const void* map, I... rest) { \
+    static_assert(sizeof...(I) == D + 1, "a box has as many coordinates as axes"); \
+    bulk_load(to, map, rest...); \
+  } \
+  template <class... I> HOST void cp_async_bulk_tensor_##D##d_global_shared_cta_tile_bulk_group( \
+      const void* map, I... rest) { \
+    static_assert(sizeof...(I) == D + 1, "a box has as many coordinates as axes"); \
+    const int at[] = {(int)rest..., 0, 0, 0, 0, 0}; \
+    emu_bulk_store((const TensorBox*)map, at, (unsigned)at[sizeof...(I) - 1]); \
+  }
+HOST void cp_async_bulk_commit_group() { emu_bulk_commit(); }
+HOST void cp_async_bulk_wait_group_read(int pending) { if (!pending) emu_bulk_wait(); }
+PTX_BULK(2)
+PTX_BULK(3)
+PTX_BULK(4)
+PTX_BULK(5)
 
 }  // namespace ptx

@@ -3,6 +3,8 @@
 #include <csetjmp>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include <ucontext.h>
@@ -15,6 +17,9 @@ struct Block;
 
 // A copy on its way to shared memory.
 struct Copy { unsigned char* to; const unsigned char* from; unsigned bytes, used; };
+
+// A bulk copy on its way: of a box at `at`, to (or from) a byte of shared memory.
+struct BulkLoad { TensorBox box; int at[5]; unsigned to; };
 
 struct Fiber {
   Place place;
@@ -29,12 +34,42 @@ struct Fiber {
   int barrier;               // the number of the barrier that it waits at, or -1
   int line;
   std::vector<std::vector<Copy>> groups;  // the last is open
+  bool fenced;               // its registers are ordered before a warpgroup's product
+  size_t products;           // of its warpgroup that it has asked for
+  std::vector<size_t> product_groups;
+  std::vector<BulkLoad> stores;  // bulk copies to global memory, the first `committed` in groups
+  size_t committed;
+  std::vector<std::pair<unsigned, unsigned>> written;  // bytes that its copies wrote, without a fence since
 };
 
 // Lanes that have come to one collective.
 struct Meeting { unsigned mask, here; EmuOp op; const void* detail; void* lanes[WARP]; int line; const char* name; };
 
 struct Barrier { int waiting, count, line; };
+
+// Products of a warpgroup: in the order in which its threads ask for them, the first `done` carried out.
+struct Warpgroup {
+  struct Product {
+    int n, k;
+    const char *d, *a, *b;
+    unsigned long long left, right;
+    bool left_down, right_down;
+    unsigned came;
+    std::vector<void*> registers, left_registers;
+  };
+  std::vector<Product> products;
+  size_t done = 0;
+  std::vector<Fiber*> waiting;
+};
+
+// An mbarrier: what its phase still waits for, and the copies that it counts.
+struct PhaseBarrier {
+  unsigned count, pending;
+  long bytes;
+  unsigned phase;
+  std::vector<BulkLoad> loads;
+  std::vector<Fiber*> waiting;
+};
 
 struct Block {
   Index index;
@@ -43,6 +78,9 @@ struct Block {
   std::vector<Meeting> warps;
   Barrier barriers[16];
   unsigned left;             // threads that still run
+  std::vector<Warpgroup> groups;
+  std::map<unsigned, PhaseBarrier> phases;
+  std::vector<bool> unfenced;  // bytes of shared memory that units may not read yet
 };
 
 struct Random {
@@ -58,9 +96,19 @@ extern Fiber* emu_fiber;
 extern const char* emu_title;
 
 // machine.cc
+void park(const char* what);  // until somebody lets it go on
+void unpark(Fiber* f);
 void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned resident, bool steady);
 
+// hopper.cc
+void end_thread(Fiber* f);
+
+// matrix.cc
+int bits_of(const char* type);
+double value_of(unsigned long long code, const char* type);
+
 // memory.cc
+unsigned shared_size();
 void set_shared(unsigned bytes);
 unsigned char* new_shared();               // filled with ones: NaN in every float, -1 in every integer
 void free_shared(unsigned char* memory, const Block& block);

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,7 +19,35 @@ from dslc.runtime.cuda_emulator.errors import EmulationError
 from dslc.runtime.cuda_emulator.translating import Parameter, entries, meets_other_blocks
 from numpy.typing import NDArray
 
-Argument = NDArray[Any] | int | float
+
+@dataclass(frozen=True, slots=True)
+class BoxMap:
+    """A tensor map of the array that is argument number `of`: extents, strides in bytes, the box.
+
+    The fastest axis comes first; `bytes` are those of an element, `swizzle` those of its width.
+    """
+
+    of: int
+    bytes: int
+    swizzle: int
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+
+    def line(self) -> str:
+        """As the runner reads it."""
+        axes = zip(self.extents, (self.bytes, *self.strides), self.box, strict=True)
+        words = [
+            self.of,
+            self.bytes,
+            self.swizzle,
+            len(self.box),
+            *(x for axis in axes for x in axis),
+        ]
+        return "m " + " ".join(map(str, words))
+
+
+Argument = NDArray[Any] | int | float | BoxMap
 
 _FORMATS = {
     "bool": "?", "int": "i", "unsigned": "I", "unsigned int": "I", "long long": "q",
@@ -59,6 +88,9 @@ def emulate(
     data = bytearray()
     lines, places = [], []
     for number, (param, arg) in enumerate(zip(params, args, strict=True)):
+        if isinstance(arg, BoxMap):
+            lines.append(arg.line())
+            continue
         if not param.pointer:
             lines.append(f"s {_number(param, arg):x}")
             continue

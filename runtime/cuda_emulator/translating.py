@@ -20,6 +20,18 @@ _ENTRY = re.compile(
     r'extern\s+"C"\s+__global__\s+void\s+(?:__\w+__\s*\([^()]*\)\s*)*(\w+)\s*\(([^()]*)\)\s*\{'
 )
 _INSTRUCTION = re.compile(r"([a-z][\w.:]*)\s*(.*)", re.DOTALL)
+_PREDICATE = re.compile(r"\.reg\s+\.pred\s+(\w+)")
+_BULK = (
+    "shared_cluster_global_tile_mbarrier_complete_tx_bytes",
+    "global_shared_cta_tile_bulk_group",
+)
+_WARPGROUP = "wgmma_mma_async_sync_aligned_m64n"
+_WARPGROUP_TYPES = (
+    *((16, f"f32_{t}_{t}") for t in ("f16", "bf16")),
+    (8, "f32_tf32_tf32"),
+    *((32, f"f32_{a}_{b}") for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")),
+    *((32, f"s32_{a}_{b}") for a in ("s8", "u8") for b in ("s8", "u8")),
+)
 _BETWEEN_BLOCKS = re.compile(
     r"\batomic\w*\s*\(|\bvolatile\s+\w|__threadfence\s*\(|\b(?:red|atom)\."
 )
@@ -54,7 +66,8 @@ def entries(text: str) -> dict[str, tuple[Parameter, ...]]:
 
 
 def _parameter(text: str) -> Parameter:
-    words = text.replace("*", " * ").replace("__restrict__", " ").split()
+    text = text.replace("__restrict__", " ").replace("__grid_constant__", " ")
+    words = text.replace("*", " * ").split()
     name = words.pop()
     constant = "const" in words[: words.index("*")] if "*" in words else True
     ctype = " ".join(w for w in words if w not in ("const", "*"))
@@ -98,6 +111,9 @@ def instructions() -> frozenset[str]:
     for pairs, m, n, k, d, a, b in macro.findall(header):
         for x, y in [(x, y) for x in (a, b) for y in (a, b)] if pairs else [(a, b)]:
             names.add(f"mma_sync_aligned_m{m}n{n}k{k}_row_col_{d}_{x}_{y}_{d}")
+    names |= {f"cp_async_bulk_tensor_{d}d_{way}" for d in range(2, 6) for way in _BULK}
+    for n in range(8, 257, 8):
+        names |= {f"{_WARPGROUP}{n}k{k}_{types}" for k, types in _WARPGROUP_TYPES}
     return frozenset(names)
 
 
@@ -123,13 +139,26 @@ def mnemonics(template: str) -> list[str]:
     return [name for name, _ in _instructions(template)]
 
 
-def _instructions(template: str) -> Iterator[tuple[str, str]]:
+def _statements(template: str) -> Iterator[str]:
+    """The statements of a template, those of a block too."""
     for part in template.replace("\\n", " ").replace("\\t", " ").split(";"):
-        if not part.strip():
+        text = part.strip().removeprefix("{").strip()
+        if text and text != "}":
+            yield text
+
+
+def _predicates(template: str) -> list[str]:
+    """The predicates that a block declares."""
+    return [m[1] for text in _statements(template) if (m := _PREDICATE.fullmatch(text))]
+
+
+def _instructions(template: str) -> Iterator[tuple[str, str]]:
+    for part in _statements(template):
+        if _PREDICATE.fullmatch(part):
             continue
-        match = _INSTRUCTION.fullmatch(part.strip())
+        match = _INSTRUCTION.fullmatch(part)
         if match is None:
-            raise EmulationError(f"the emulator does not know the PTX `{part.strip()}`")
+            raise EmulationError(f"the emulator does not know the PTX `{part}`")
         yield re.sub(r"[.:]+", "_", match[1]), match[2]
 
 
@@ -144,11 +173,23 @@ def _inline_assembly(text: str) -> str:
             flat = re.sub(r"[{}\[\]]", "", arguments)
             pieces = re.split(r"%(\d+)", flat)  # text, number, text, number, ..., text
             pieces[1::2] = [f"({operands[int(number)]})" for number in pieces[1::2]]
-            calls.append(f"ptx::{name}({''.join(pieces)})")
+            calls.append(f"ptx::{_call(name)}{''.join(pieces)})")
         lines = text[start:end].count("\n")
-        out += [text[last:start], "(" + ", ".join(calls or ["0"]) + ")", "\n" * lines]
+        whole = "(" + ", ".join(calls or ["0"]) + ")"
+        for name in _predicates(template):
+            whole = f"[&](int {name}) {{ {whole}; }}(0)"
+        out += [text[last:start], whole, "\n" * lines]
         last = end
     return "".join([*out, text[last:]])
+
+
+def _call(name: str) -> str:
+    """The function of an instruction, and what its name says: `wgmma(64, 16, "f32", "f16", "f16", `."""
+    if not name.startswith(_WARPGROUP):
+        return f"{name}("
+    shape, *types = name.removeprefix(_WARPGROUP).split("_")
+    words = ", ".join(f'"{t}"' for t in types)
+    return f"wgmma({shape.replace('k', ', ')}, {words}, "
 
 
 def _closing(text: str, at: int) -> int:

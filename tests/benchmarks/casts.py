@@ -48,7 +48,9 @@ def main_loop(
     kernel = template.elaborate({"M": m, "N": 8192}, {})
     scheduled = run_passes(kernel, gpu_passes(find_target("cuda:sm_90a")))
     assert isinstance(scheduled, Kernel)
-    (code,) = disassemble(compile_cubin(emit(scheduled)[0], architecture).cubin)
+    (code,) = disassemble(
+        compile_cubin(emit(scheduled, find_target("cuda:sm_90a"))[0], architecture).cubin
+    )
     loop = code.main_loop()
     assert loop is not None, "the product has no loop"
     turns = max(s.unroll or 1 for s in walk(scheduled.body) if isinstance(s, ins.For))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from dslc.codegen.c_family.accesses import is_row
+from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import Kind, storage_dtype
 from dslc.compiler.interpreter import bind_dims
@@ -22,11 +23,17 @@ from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.targets import find_target
 from dslc.runtime import packing
-from dslc.runtime.cuda_emulator import emulate
+from dslc.runtime.cuda_emulator import BoxMap, emulate
+from dslc.runtime.expression import evaluate as evaluated
 
 TARGET = find_target("cuda:sm_90a")
 Edit = Callable[[str], str]
-emitted = functools.cache(emit)
+
+
+@functools.cache
+def emitted(kernel: Kernel) -> tuple[str, int]:
+    """The text of a kernel and its bytes of shared memory."""
+    return emit(kernel, TARGET)
 
 
 def lower(program: TileProgram, **options: int) -> TileProgram:
@@ -98,9 +105,11 @@ def _launch(
         words.append(value)
     words += [dims[d.name] for d in kernel.dims]
     spaces = [_workspace(w, dims) for w in kernel.workspaces]
+    places = [p.name for p in kernel.params]
+    maps = [_box(box.to_data(), places, dims) for box in tensor_maps(kernel)]
     assert kernel.threads is not None
     emulate(
-        edit(text) if edit else text, kernel.name, [*words, *spaces],
+        edit(text) if edit else text, kernel.name, [*words, *spaces, *maps],
         turns(kernel, dims), kernel.threads, shared, seed,
         alignments={
             i: alignment(p) for i, p in enumerate(kernel.params) if isinstance(p, Memory)
@@ -109,6 +118,15 @@ def _launch(
     for memory, space in zip(kernel.workspaces, spaces, strict=True):
         if memory.dtype.kind in (Kind.INT, Kind.UINT):
             assert not space.any(), f"the counter {memory.name} is not zero after {kernel.name}"
+
+
+def _box(data: Mapping[str, Any], places: list[str], dims: Mapping[str, Any]) -> BoxMap:
+    """A tensor map as the runtime would encode it."""
+    extents, steps = (
+        tuple(evaluated(text, dims) for text in data[key]) for key in ("extents", "strides")
+    )
+    of = places.index(data["name"])
+    return BoxMap(of, data["bytes"], data["swizzle"], extents, steps, tuple(data["box"]))
 
 
 def _workspace(memory: Memory, dims: Mapping[str, Any]) -> np.ndarray:

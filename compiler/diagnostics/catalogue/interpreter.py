@@ -83,4 +83,12 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  two buffers at offset 0, both read at the end\n"
         "Right:  offsets that differ by at least the size of the first one",
     ),
+    "DSL0612": (
+        "A barrier's phase cannot end",
+        "A barrier ends its phase when as many have arrived as it counts, and as many bytes have been "
+        "copied as they announced. Here one waits for a phase that misses arrivals or bytes, more "
+        "arrive than are counted, or the element was never made a barrier.\n\n"
+        "Wrong:  arrive @full[0], bytes=64       and a bulk copy of 128 bytes\n"
+        "Right:  arrive @full[0], bytes=128      and a bulk copy of 128 bytes",
+    ),
 }

@@ -40,8 +40,9 @@ class AssignLayouts:
 
     Afterwards `Kernel.threads` is set; operands and results of elementwise statements have one layout;
     the result of a Reduce has the operand's reduced layout; a Dot with an `atom` has the operands and
-    the result that its unit wants, one without has any; on-chip buffers are in shared memory. Explicit
-    layouts stay as they are. `warps` forces the number of warps of a turn.
+    the result that its unit wants, one without has any, one that reads memory is waited for at once;
+    on-chip buffers are in shared memory. Explicit layouts stay as they are. `warps` forces the number
+    of warps of a turn.
     """
 
     target: Target

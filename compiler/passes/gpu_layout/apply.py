@@ -67,7 +67,8 @@ class _Demands:
 
     def of(self, stmt: Stmt) -> Wants:
         """The layout that each tile read by a statement must have."""
-        wants = {x: self.home(x) for x in operands(stmt)}
+        kept = self.solution.in_memory
+        wants = {x: self.home(x) for x in operands(stmt) if x not in kept}
         for h in handed(stmt):
             uses = (h.init, h.yielded) if isinstance(h, ins.Carried) else (h.then, h.otherwise)
             if isinstance(h.result, Value):
@@ -76,9 +77,12 @@ class _Demands:
             case ins.Store(x=x):
                 wants[x] = self.solution.accesses[stmt]
             case ins.Dot(a=a, b=b) if stmt in self.solution.plans:
-                wants |= {a: self.solution.plans[stmt].a, b: self.solution.plans[stmt].b}
+                plan = self.solution.plans[stmt]
+                wants |= {x: y for x, y in ((a, plan.a), (b, plan.b)) if y is not None}
         out = shaping(stmt)
-        return wants if out is None else wants | self.under(stmt, self.home(out))
+        if out is None or out in kept:
+            return wants
+        return wants | self.under(stmt, self.home(out))
 
     def under(self, stmt: Stmt, there: Layout) -> Wants:
         """What the operands must have, those that follow from the result's layout."""
@@ -105,11 +109,14 @@ class _Applier(Rewriter):
         self.solution = solution
         self.demands = _Demands(solution)
         self.versions: dict[Value, dict[Layout, Value]] = {}
+        self.kept: dict[Value, Value] = {}  # tiles that stay in memory
         self.wants: Wants = {}  # of the statement at hand
         self.pending: list[Stmt] = []  # conversions that stand before it
 
     def value(self, value: Value) -> Value:
         """The version that the statement at hand wants."""
+        if value in self.kept:
+            return self.kept[value]
         return self._version(value, self.wants.get(value) or self.demands.home(value))
 
     def _version(self, value: Value, layout: Layout) -> Value:
@@ -125,6 +132,9 @@ class _Applier(Rewriter):
         """A tile where it is made, in its home layout."""
         if not isinstance(name, Value):
             return name
+        if name in self.solution.in_memory:
+            self.kept[name] = _laid(name, None)
+            return self.kept[name]
         home = self.demands.home(name)
         self.versions[name] = {home: _laid(name, home)}
         return self.versions[name][home]
@@ -164,10 +174,15 @@ class _Applier(Rewriter):
         match stmt:
             case ins.Dot() if (plan := self.solution.plans.get(stmt)) is not None:
                 # One tile may be both operands, in two versions.
-                a, b = self._version(stmt.a, plan.a), self._version(stmt.b, plan.b)
+                a, b = (
+                    self.value(x) if layout is None else self._version(x, layout)
+                    for x, layout in ((stmt.a, plan.a), (stmt.b, plan.b))
+                )
                 rebuilt = self.rebuild(stmt)
-                return [_giving(rebuilt, a=a, b=b, atom=plan.atom)]
-            case ins.Load():
+                dot = _giving(rebuilt, a=a, b=b, atom=plan.atom)
+                late = isinstance(dot, ins.Dot) and dot.is_late
+                return [dot, ins.WaitDots(0, loc=stmt.loc)] if late else [dot]
+            case ins.Load() if stmt.out not in self.solution.in_memory:
                 return self._made_as(stmt, stmt.out, self.solution.accesses[stmt])
             case ins.Reduce(out=out, x=x):
                 given = result_layout(stmt, self.wants[x])
@@ -212,7 +227,7 @@ class _Applier(Rewriter):
         return tuple(body), uses
 
 
-def _laid(value: Value, layout: Layout) -> Value:
+def _laid(value: Value, layout: Layout | None) -> Value:
     return Value(replace(value.type, layout=layout), value.name)
 
 

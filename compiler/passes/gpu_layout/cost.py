@@ -96,6 +96,12 @@ def stored(layout: Layout, bits: int, axis: int | None, warp: int) -> float:
     return accesses / copies * max(1.0, touched * SECTOR_CYCLES)
 
 
+def stored_in_bulk(layout: Layout, bits: int) -> float:
+    """A tile through shared memory and by a unit of the machine."""
+    moved = layout.elements * bits / 8
+    return 2 * BARRIER + moved / SHARED_BYTES * 2 + moved / SECTOR * SECTOR_CYCLES
+
+
 def packed_load(layout: Layout, bits: int, warp: int) -> float:
     """A tile of weights that are stored in this very layout, each thread's bits in one piece."""
     held = layout.locals * bits

@@ -33,8 +33,10 @@ def dealt(plan: Plan, atom: Atom, bits: int) -> list[Plan]:
     operands that no other warp reads.
     """
     m, n = plan.share[-2:]
-    if m * n != 1 or atom.a is None or atom.b is None or plan.copies > 1:
+    if m * n != 1 or plan.copies > 1 or atom.a is None or atom.b is None:
         return []
+    assert plan.a is not None
+    assert plan.b is not None
     found: list[Plan] = []
     last = plan.c.rank - 1
     k = _digits(atom.a, 1, plan.a.shape[last] // atom.k, bits)
@@ -44,6 +46,7 @@ def dealt(plan: Plan, atom: Atom, bits: int) -> list[Plan]:
     columns = _digits(atom.c, 1, plan.c.shape[last] // atom.n, bits)
     if columns is not None and _digits(atom.b, 1, plan.c.shape[last] // atom.n, bits) == columns:
         for p in (plan, *tuple(found)):
+            assert p.b is not None
             b, c = _deal(p.b, last, columns), _deal(p.c, last, columns)
             found.append(replace(p, b=b, c=c, dealt=(p.dealt[0], True)))
     return found

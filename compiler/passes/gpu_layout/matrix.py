@@ -3,31 +3,43 @@
 The result is (warps over m and n) . (repeats) . (the atom's c); an operand lies as the atom has it,
 repeated along k, with copies in the warps that differ only along the other operand's axis (Tilus
 paper, section 4; the atoms are in `Target.atoms`). Exchanging the operands puts the side with many
-columns on the atom's m (operand swap).
+columns on the atom's m (operand swap). Units of several warps read operands from shared memory where
+they may stay there: such an operand has no layout.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import prod
+from types import MappingProxyType
 
+from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout, Mode, divisible
 from dslc.compiler.layout.mode import Modes, replicated
+from dslc.compiler.passes.gpu_layout.cost import SHARED_BYTES
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.target import SWAP, Atom
 
-_MAC_RATE = 1024  # multiply-adds of 16 bits in a cycle of a multiprocessor (Ampere; more on Hopper)
+_MAC_RATE = 1024  # multiply-adds of 16 bits in a cycle of a multiprocessor, by a warp's atoms
+_GROUP_RATE = 2048  # by those of a warpgroup
+_EITHER_BITS = 16
+_READ_SHARE = 0.05
+_MANY_COLUMNS = 64
+_NOWHERE: Mapping[Value, bool] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One way to compute a Dot: the atom and the three layouts, over all threads of the block."""
+    """One way to compute a Dot: the atom and the three layouts, over all threads of the block.
+
+    An operand that the unit reads from shared memory has none.
+    """
 
     atom: str
-    a: Layout
-    b: Layout
+    a: Layout | None
+    b: Layout | None
     c: Layout
     share: tuple[int, ...]  # how many warps stand along each axis of the result
     copies: int  # how many warps hold the same part of it
@@ -41,7 +53,8 @@ class Plan:
 
     def over(self, f: Callable[[Layout], Layout]) -> Plan:
         """The plan with `f` of its layouts."""
-        return replace(self, a=f(self.a), b=f(self.b), c=f(self.c))
+        a, b = (None if x is None else f(x) for x in (self.a, self.b))
+        return replace(self, a=a, b=b, c=f(self.c))
 
 
 def atoms_for(dot: ins.Dot, target: Target) -> list[Atom]:
@@ -60,13 +73,16 @@ def atoms_for(dot: ins.Dot, target: Target) -> list[Atom]:
     return [atom for atom in found if atom.k == deepest]
 
 
-def plans(dot: ins.Dot, target: Target, threads: int) -> list[Plan]:
+def plans(
+    dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool] = _NOWHERE
+) -> list[Plan]:
     """Every way to share the product among the warps of a block of that many threads.
 
-    An explicit layout of the result leaves those ways that give it, in whatever order it has.
+    An explicit layout of the result leaves those ways that give it, in whatever order it has. Operands
+    that are `in_place` may be read from shared memory.
     """
     given = dot.out.type.layout
-    found: list[Plan] = []
+    found = _group_plans(dot, target, threads, in_place) if given is None else []
     for atom in atoms_for(dot, target):
         if given is not None:
             found += [_plan(dot, atom, given / atom.c)] if divisible(given, atom.c) else []
@@ -81,6 +97,72 @@ def plans(dot: ins.Dot, target: Target, threads: int) -> list[Plan]:
             _plan(dot, atom, _shared(tiles, s, warps // most)) for s in shares if prod(s) == most
         ]
     return found
+
+
+def _group_plans(
+    dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool]
+) -> list[Plan]:
+    """The ways of units whose groups of warps read an operand, or both, from shared memory.
+
+    Each group takes the widest instruction that divides its columns. Only 16-bit elements may lie in
+    memory with another axis than k along the rows.
+    """
+    if dot.out.type.rank != 2:
+        return []
+    m, n = dot.out.type.shape
+    best: dict[tuple[bool, int], Plan] = {}
+    for atom in target.atoms:
+        if atom.b is not None or threads % atom.threads:
+            continue
+        for way in (atom, atom.swapped):
+            if not fits_unit(dot, way) or not _finds_operands(dot, way, atom, in_place):
+                continue
+            tiles = (m // way.m, n // way.n)
+            for share in _shares(threads // atom.threads, tiles):
+                if prod(share) != threads // atom.threads:
+                    continue
+                outer = _shared(tiles, share, 1)
+                a, b = _operands(dot, way, outer)
+                cycles = _group_cycles(dot, atom)
+                # Targets list their atoms by width: a wider one comes later.
+                key = way is not atom, share[0]
+                best[key] = Plan(way.name, a, b, outer * way.c, share, 1, cycles)
+    return list(best.values())
+
+
+def _finds_operands(dot: ins.Dot, way: Atom, atom: Atom, in_place: Mapping[Value, bool]) -> bool:
+    """Whether what the unit reads from memory is there, and what it takes from registers is not.
+
+    A register operand has as many readers as the result has columns for each of its rows: for few of
+    them the warps' own instructions do.
+    """
+    for x, layout, turned in ((dot.a, way.a, False), (dot.b, way.b, True)):
+        if (layout is None) != (x in in_place):
+            return False
+        either = x.type.dtype.bits == _EITHER_BITS
+        if layout is None and not either and in_place[x] is not turned:
+            return False
+    columns = dot.out.type.shape[0 if way is not atom else 1]
+    packed = dot.a.type.dtype.bits <= _EITHER_BITS
+    return atom.a is None or (columns >= _MANY_COLUMNS and packed)
+
+
+def _group_cycles(dot: ins.Dot, atom: Atom) -> float:
+    """What the unit takes, or shared memory where that is slower; fewer reads are the better way."""
+    m, n = dot.out.type.shape
+    k, bits = dot.a.type.shape[-1], dot.a.type.dtype.bits
+    computing = m * n * k * bits / 16 / _GROUP_RATE
+    count = m * n / (atom.m * atom.n)
+    reading = count * (atom.m + atom.n) * k * bits / 8 / SHARED_BYTES
+    return max(computing, reading) + reading * _READ_SHARE
+
+
+def fits_unit(dot: ins.Dot, atom: Atom) -> bool:
+    """Whether the atom's tile divides the product, and the unit takes its dtypes."""
+    a, b = dot.a.type, dot.b.type
+    m, k, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    divides = m % atom.m == 0 and n % atom.n == 0 and k % atom.k == 0
+    return divides and atom.takes(a.dtype.name, b.dtype.name)
 
 
 def _shares(warps: int, tiles: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -105,20 +187,27 @@ def _shared(tiles: tuple[int, ...], share: tuple[int, ...], copies: int) -> Layo
 
 def _plan(dot: ins.Dot, atom: Atom, outer: Layout) -> Plan:
     """The plan in which atoms lie over warps as `outer` says."""
-    assert atom.a is not None
-    assert atom.b is not None
-    m, n = outer.rank - 2, outer.rank - 1
+    a, b = _operands(dot, atom, outer)
     k_tiles = dot.a.type.shape[-1] // atom.k
-    along_k = Mode(k_tiles, n, 1), Mode(k_tiles, m, 1)
-    a = _without(outer, n, k_tiles, lambda own: (*own, along_k[0]))
-    b = _without(outer, m, k_tiles, lambda own: (along_k[1], *own))
     share = tuple(
         prod(s.size for s in outer.spatial_modes if s.axis == d) for d in range(outer.rank)
     )
     work = outer.threads * outer.locals * k_tiles * atom.m * atom.n * atom.k
     cycles = work * dot.a.type.dtype.bits / 16 / _MAC_RATE
     copies = outer.replication
-    return Plan(atom.name, a * atom.a, b * atom.b, outer * atom.c, share, copies, cycles)
+    return Plan(atom.name, a, b, outer * atom.c, share, copies, cycles)
+
+
+def _operands(dot: ins.Dot, atom: Atom, outer: Layout) -> tuple[Layout | None, Layout | None]:
+    """The layouts of the operands; None for one that the unit reads from memory."""
+    m, n = outer.rank - 2, outer.rank - 1
+    k_tiles = dot.a.type.shape[-1] // atom.k
+    a = b = None
+    if atom.a is not None:
+        a = _without(outer, n, k_tiles, lambda own: (*own, Mode(k_tiles, n, 1))) * atom.a
+    if atom.b is not None:
+        b = _without(outer, m, k_tiles, lambda own: (Mode(k_tiles, m, 1), *own)) * atom.b
+    return a, b
 
 
 def _without(outer: Layout, axis: int, extent: int, local: Callable[[Modes], Modes]) -> Layout:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 
 from dslc.compiler.ir import Memory, Role, Value
@@ -11,6 +12,7 @@ from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import operands, results
 from dslc.compiler.layout import Layout
+from dslc.compiler.passes.bulk import is_short
 from dslc.compiler.passes.gpu_layout import cost
 from dslc.compiler.passes.gpu_layout.blocked import blocked, vector_of
 from dslc.compiler.passes.gpu_layout.dealing import dealt
@@ -47,7 +49,10 @@ class Prices:
             for region in found:
                 self.touching[region].append(site)
             if isinstance(site.stmt, ins.Dot):
-                self.plans[site] = [p.over(self.intern) for p in _ways(site.stmt, target, threads)]
+                ways = _ways(site.stmt, target, threads, regions.in_place)
+                self.plans[site] = [p.over(self.intern) for p in ways]
+        in_memory = any(p.a is None or p.b is None for found in self.plans.values() for p in found)
+        self.bulk = regions.bulk if target.bulk_copies and in_memory else frozenset()
 
     def intern(self, layout: Layout) -> Layout:
         """One object for equal layouts, so that costs are kept by identity."""
@@ -155,7 +160,7 @@ class Prices:
     def _planned(self, site: Site, dot: ins.Dot, plan: Plan, layouts: Assignment) -> float:
         cycles = plan.cycles * site.weight
         for x, wanted in ((dot.a, plan.a), (dot.b, plan.b)):
-            if (here := self.layout(x, layouts)) is not None:
+            if wanted is not None and (here := self.layout(x, layouts)) is not None:
                 cycles += self._moved(here, wanted, x, self.regions.weight(x, site))
         return cycles
 
@@ -174,6 +179,9 @@ class Prices:
         assert isinstance(stmt, ins.Load | ins.Store)
         tile = stmt.out if isinstance(stmt, ins.Load) else stmt.x
         best = here, self._access_cost(site, here)
+        bits = tile.type.dtype.bits
+        if stmt in self.bulk and is_short(here, bits):
+            return here, min(best[1], cost.stored_in_bulk(here, bits) * site.weight)
         if tile.type.layout is not None:
             return best
         for layout in self.variants(tile.type.shape, stmt.region):
@@ -221,9 +229,9 @@ class Prices:
         return found
 
 
-def _ways(dot: ins.Dot, target: Target, threads: int) -> list[Plan]:
+def _ways(dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool]) -> list[Plan]:
     """The plans of a product, and what dealing makes of them."""
-    found = plans(dot, target, threads)
+    found = plans(dot, target, threads, in_place)
     bits = dot.a.type.dtype.bits
     for plan in tuple(found):
         atom = target.atom(plan.atom)

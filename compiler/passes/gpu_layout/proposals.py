@@ -36,7 +36,7 @@ class Proposals:
             for p in self.prices.plans[site]:
                 given = {region: p.c}
                 if p.dealt[0]:
-                    given |= {of[x]: y for x, y in ((dot.a, p.a), (dot.b, p.b)) if x in of}
+                    given |= {of[x]: y for x, y in ((dot.a, p.a), (dot.b, p.b)) if y and x in of}
                 found.append((p.cycles * site.weight, (p.share, p.is_swapped, p.dealt), given))
         found.sort(key=lambda triple: triple[0])
         return [(kind, given) for _, kind, given in found]
@@ -63,7 +63,8 @@ class Proposals:
             asked = not mine and there is not None and of.get(x) is region
             if isinstance(stmt, ins.Dot):
                 fitting = [p for p in self.prices.plans[site] if asked and p.c is there]
-                yield from (p.a if x is stmt.a else p.b for p in fitting)
+                operand = (p.a if x is stmt.a else p.b for p in fitting)
+                yield from (layout for layout in operand if layout is not None)
             elif (
                 mine
                 and given is not None

@@ -8,7 +8,7 @@ differ are never joined.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dslc.compiler.ir import Kernel, Value
@@ -17,7 +17,9 @@ from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, handed, inner_names, results
 from dslc.compiler.layout import Layout
+from dslc.compiler.passes.bulk import bulk_stores
 from dslc.compiler.passes.gpu_layout.cost import SLOW_OPS
+from dslc.compiler.passes.gpu_layout.in_place import readable_in_place
 from dslc.compiler.passes.gpu_layout.relations import alike, shaped
 
 _TURNS = 16  # of a loop whose count is not known
@@ -62,6 +64,8 @@ class Regions:
     of: dict[Value, Region] = field(default_factory=dict)
     free: set[Value] = field(default_factory=set)
     origin: dict[Value, Site] = field(default_factory=dict)
+    in_place: Mapping[Value, bool] = field(default_factory=dict)  # `readable_in_place`
+    bulk: frozenset[Stmt] = frozenset()  # `bulk_stores`
 
     def weight(self, value: Value, site: Site) -> float:
         """How often a conversion of the tile for that site runs: it stands where either allows."""
@@ -70,7 +74,8 @@ class Regions:
 
 def find_regions(kernel: Kernel) -> Regions:
     """The regions in the order of their first tiles."""
-    found = Regions()
+    in_place = readable_in_place(kernel)
+    found = Regions(in_place=in_place, bulk=bulk_stores(kernel) if in_place else frozenset())
     found.sites.extend(_sites(kernel.body, 1.0, ()))
     for site in found.sites:
         for name in results(site.stmt):

@@ -8,7 +8,7 @@ each region taking the cheapest of what is proposed. Ties go to the first, so th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
@@ -39,6 +39,7 @@ class Solution:
     accesses: dict[Stmt, Layout]
     threads: int
     cycles: float
+    in_memory: frozenset[Value] = frozenset()  # tiles that their product reads from shared memory
 
     def layout(self, value: Value) -> Layout | None:
         """The layout of a tile; None for one that is made as asked."""
@@ -123,7 +124,19 @@ class _Solver:
                 else:
                     accesses[stmt] = self.prices.access(site, here)[0]
         cycles = self.prices.total(best)
-        return Solution(self.regions, best, plans, accesses, self.threads, cycles)
+        kept = frozenset(self._in_memory(plans))
+        return Solution(self.regions, best, plans, accesses, self.threads, cycles, kept)
+
+    def _in_memory(self, plans: Mapping[Stmt, Plan]) -> Iterator[Value]:
+        """The operands without a layout, and what they are transposes of."""
+        for dot, plan in plans.items():
+            assert isinstance(dot, ins.Dot)
+            for x, layout in ((dot.a, plan.a), (dot.b, plan.b)):
+                at: Value | None = x if layout is None else None
+                while at is not None:
+                    yield at
+                    made = self.regions.origin[at].stmt
+                    at = made.x if isinstance(made, ins.Transpose) else None
 
     # Spreading
 

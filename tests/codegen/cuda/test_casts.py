@@ -14,6 +14,7 @@ from dslc.compiler.ir import Kernel
 from dslc.compiler.ir.parser import parse_program
 from dslc.compiler.layout import Layout, Mode, local, spatial
 from dslc.compiler.lowbit import interleaved, storage_for
+from dslc.compiler.targets import find_target
 from dslc.runtime import packing
 from dslc.runtime.cuda_emulator import compiler, emulate
 
@@ -83,7 +84,7 @@ def stored(case: Case, codes: Any) -> Any:
 
 def check(cases: list[Case]) -> str:
     """Run all casts in one kernel and compare every element; gives the text."""
-    text, shared = emit(kernel(cases))
+    text, shared = emit(kernel(cases), find_target("cuda:sm_90a"))
     codes = [every_code(c.dtype, c.count) for c in cases]
     got = [np.zeros(32 * c.count, np.uint16 if c.to.bits == 16 else np.uint8) for c in cases]
     inputs = [stored(c, x) for c, x in zip(cases, codes, strict=True)]

@@ -10,6 +10,7 @@ from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import DType, all_dtypes, cast, decode, encode, storage_dtype
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.targets import find_target
 from dslc.runtime.cuda_emulator import compiler, emulate
 
 NAMES = {d.name: d for d in all_dtypes()}
@@ -51,7 +52,7 @@ def run(body: str, dtype: DType, to: DType, *inputs: Any) -> tuple[str, Any]:
     )
     kernel = parse_program(text)
     assert isinstance(kernel, Kernel)
-    emitted, shared = emit(kernel)
+    emitted, shared = emit(kernel, find_target("cuda:sm_90a"))
     out = np.zeros(COUNT, storage_dtype(to))
     raw = [np.ascontiguousarray(x).view(np.uint8) for x in (*inputs, out)]
     emulate(emitted, "k", raw, 1, 32, shared)

@@ -47,7 +47,7 @@ def lowered(text: str, **values: object) -> Kernel:
 
 
 def run(kernel: Kernel, dtype: DType, to: DType, m: int, n: int, k: int) -> tuple[str, Any, Any]:
-    text, shared = emit(kernel)
+    text, shared = emit(kernel, find_target("cuda:sm_90a"))
     rng = np.random.default_rng(1)
     a = rng.integers(-3, 4, (m, k)).astype(storage_dtype(to))
     codes = rng.integers(0, 1 << dtype.bits, (k, n)).astype(np.uint8)

@@ -12,7 +12,7 @@ from dslc.compiler.ir import Kernel
 from dslc.frontend import parse_tile
 from dslc.runtime.cuda_emulator import compiler
 
-from support.emulation import execute, lower
+from support.emulation import TARGET, execute, lower
 
 SOURCE = """
 kernel flat(x: f32[M, N], y: out f32[M, N]):
@@ -46,7 +46,7 @@ def lowered(name: str) -> Kernel:
 
 
 def body(name: str) -> str:
-    text, _ = emit(lowered(name))
+    text, _ = emit(lowered(name), TARGET)
     return text.partition("__global__")[2]
 
 

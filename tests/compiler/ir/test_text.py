@@ -17,6 +17,7 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   fixed K = 64
   config BM = 16, BN = 32
   threads(32)
+  strips(8)
   require M % 16 == 0, "M % BM == 0"
   memory @ws: workspace global f32[M // 16, 4]
   grid m in range(0, M, 16), b: i32 in range(i32(0), n, i32(1))
@@ -60,7 +61,14 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   copy_async @tile[0 : +16, 0 : +64], @x[m : +16, 0 : +64], layout=`spatial(16, 8).local(1, 8)`
   commit_group
   wait_group pending=1
+  wait_dots pending=1
   sync
+  alloc @full: buffer shared u64[2]
+  init_barriers @full[0 : +2!], arrivals=1
+  arrive @full[1!], bytes=2048
+  copy_async @tile[0 : +16, 0 : +64], @x[m : +16, 0 : +64], barrier=@full[1!]
+  arrive @full[0!], together
+  await_phase @full[m % 2!], m % 2
   semaphore_wait @lock[m % 8], i32(1)
   semaphore_release @lock[m % 8], read(%old) + i32(1)
   print "hello"

@@ -142,7 +142,7 @@ def test_the_warpgroups_fragments(name):
     for thread in range(0, 128, 7):
         warp, lane = divmod(thread, 32)
         group, member = lane >> 2, lane % 4
-        for i in range(atom.a.locals):
+        for i in range(atom.a.locals if atom.a is not None else 0):
             register, part = divmod(i, vector)
             row = warp * 16 + group + 8 * (register & 1)
             column = member * vector + part + 4 * vector * (register >> 1)

@@ -1,0 +1,169 @@
+"""Bulk copies: boxes of tensors moved by the machine's own unit, and the barriers that tell of them.
+
+A kernel gets a tensor map, a parameter of 128 bytes that the runtime encodes, for each tensor and box
+(PTX ISA 8.5, "Tensor maps"). One thread starts the copies, a panel at a time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from dslc.codegen.c_family.accesses import pointer, strides
+from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.indexing import add
+from dslc.codegen.cuda.descriptors import operand, placed
+from dslc.codegen.cuda.fragments import Mismatch
+from dslc.compiler.artifact import Json
+from dslc.compiler.diagnostics import error
+from dslc.compiler.ir import Kernel, Memory, Place, Region
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
+from dslc.compiler.manifest import expression_text
+
+TENSOR_MAP = "struct alignas(64) TensorMap { unsigned long long words[16]; };\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A box of a tensor, axes in the order of the memory; `swizzle` is its width in bytes."""
+
+    memory: Memory
+    box: tuple[int, ...]
+    swizzle: int
+
+    def to_data(self) -> dict[str, Json]:
+        """As the launch describes it: extents and strides (bytes), the fastest axis first."""
+        size = self.memory.dtype.bits // 8
+        steps = reversed(strides(self.memory)[:-1])
+        return {
+            "kind": "tensor_map",
+            "name": self.memory.name,
+            "bytes": size,
+            "extents": [expression_text(n) for n in reversed(self.memory.shape)],
+            "strides": [f"({expression_text(s)}) * {size}" for s in steps],
+            "box": list(reversed(self.box)),
+            "swizzle": self.swizzle,
+        }
+
+
+def tensor_maps(kernel: Kernel) -> list[TensorMap]:
+    """Those that a kernel's bulk copies need, each once, in the order of its parameters."""
+    copies = (s for s in walk(kernel.body) if isinstance(s, ins.CopyAsync))
+    found = dict.fromkeys(tensor_map(s) for s in copies if is_bulk(s))
+    return sorted(found, key=lambda m: (kernel.tensors.index(m.memory), m.box))
+
+
+def sent_from(kernel: Kernel) -> set[Memory]:
+    """The buffers in shared memory from which the unit copies to tensors."""
+    copies = (s for s in walk(kernel.body) if isinstance(s, ins.CopyAsync) and is_bulk(s))
+    return {s.src.memory for s in copies if s.barrier is None}
+
+
+def is_bulk(s: ins.CopyAsync) -> bool:
+    """Whether the unit copies: to shared memory with a barrier, from there always."""
+    return s.barrier is not None or _sides(s)[1] is s.dst
+
+
+def _sides(s: ins.CopyAsync) -> tuple[Region, Region]:
+    """The tile in shared memory, and the part of a tensor."""
+    return (s.src, s.dst) if s.src.memory.place is Place.SHARED else (s.dst, s.src)
+
+
+def tensor_map(s: ins.CopyAsync) -> TensorMap:
+    """The map of a bulk copy: a panel of the tile. DSL0591 where the unit does not copy so."""
+    tile, box = _sides(s)
+    rows, wide = _panel(tile)
+    kept = [d for d, a in enumerate(box.axes) if not a.dropped]
+    extents = tuple({kept[0]: rows, kept[1]: wide}.get(d, 1) for d in range(box.memory.rank))
+    return TensorMap(box.memory, extents, wide * tile.memory.dtype.bits // 8)
+
+
+def _panel(region: Region) -> tuple[int, int]:
+    """Rows and columns of a panel of the tile in shared memory."""
+    try:
+        layout, _ = placed(region)
+        rows, columns = layout.shape
+        bits = region.memory.dtype.bits
+        found = operand(layout, bits, False, (columns, rows), np.zeros((1, 2), np.int64)).format
+        wide = found.swizzle * 8 // bits
+        dense = found.stride == 8 * found.swizzle
+        if not dense or (columns > wide and found.leading != rows * found.swizzle):
+            raise Mismatch("its panels do not follow each other")
+    except Mismatch as problem:
+        text = f"@{region.memory.name} cannot be copied in bulk: {problem}"
+        raise error("DSL0591", text) from None
+    return rows, wide
+
+
+def copy(e: Emission, s: ins.CopyAsync) -> None:
+    """One thread starts the copies of all panels."""
+    found = tensor_map(s)
+    tile, box = _sides(s)
+    rows, wide = _panel(tile)
+    count = tile.shape[-1] // wide
+    slots = [f"({e.scalar(start)}) * {size}" for start, size in placed(tile)[1]]
+    i = e.out.name("i")
+    base = f"(unsigned char*){pointer(e, tile.memory)}"
+    panel = f"{i} * {rows * found.swizzle}" if count > 1 else "0"
+    starts = [e.scalar(a.start) for a in box.axes]
+    if count > 1:
+        starts[-1] = add(starts[-1], f"{i} * {wide}")
+    at = ", ".join(f"(int)({x})" for x in reversed(starts))
+    to = add(base, *slots, panel)
+    if s.barrier is None:
+        line = f"bulk_store_{len(starts)}d(&{e.maps[found]}, {to}, {at});"
+    else:
+        line = f"bulk_load_{len(starts)}d({to}, &{e.maps[found]}, {barrier(e, s.barrier)}, {at});"
+    with e.out.block(f"if ({e.leader})"):
+        if count == 1:
+            e.out.line(line)
+            return
+        with e.out.loop(i, count):
+            e.out.line(line)
+
+
+def barrier(e: Emission, region: Region) -> str:
+    """The address of a barrier."""
+    return add(pointer(e, region.memory), e.scalar(region.axes[0].start))
+
+
+def init(e: Emission, s: ins.InitBarriers) -> None:
+    """One thread makes them; the barrier of the block that follows tells the others."""
+    first, count = barrier(e, s.region), s.region.axes[0].size
+    together = any(
+        isinstance(x, ins.Arrive) and x.together and x.region.memory is s.region.memory
+        for x in walk(e.kernel.body)
+    )
+    arrivals = s.arrivals * (e.threads // e.warp if together else 1)
+    with e.out.block(f"if ({e.leader})"):
+        with e.out.loop("i", count):
+            e.out.line(f"phase_init({first} + i, {arrivals});")
+        e.out.line("phase_init_fence();")
+
+
+def arrive(e: Emission, s: ins.Arrive) -> None:
+    """One thread arrives, with the bytes that are to come; or one of each warp."""
+    at = barrier(e, s.region)
+    if s.together:
+        e.out.line(f"if (tid % {e.warp} == 0) phase_arrive({at});")
+        return
+    call = f"phase_expect({at}, {s.bytes});" if s.bytes else f"phase_arrive({at});"
+    e.out.line(f"if ({e.leader}) {call}")
+
+
+def await_phase(e: Emission, s: ins.AwaitPhase) -> None:
+    """All threads wait."""
+    e.out.line(f"phase_await({barrier(e, s.region)}, {_parity(e, s.parity)});")
+
+
+def _parity(e: Emission, parity: ex.Expr) -> str:
+    return f"(unsigned)({e.scalar(parity)})"
+
+
+EMITTERS: dict[type, Emitter] = {
+    ins.InitBarriers: init,
+    ins.Arrive: arrive,
+    ins.AwaitPhase: await_phase,
+}

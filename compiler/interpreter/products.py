@@ -1,0 +1,47 @@
+"""Products: computed at once, though what a late one reads is held until its wait."""
+
+from __future__ import annotations
+
+from dslc.compiler.dtypes.storage import Array
+from dslc.compiler.interpreter import elements
+from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Step
+from dslc.compiler.interpreter.tiles import compute
+from dslc.compiler.ir import instructions as ins
+
+
+def dot(scope: Scope, i: ins.Dot) -> Step:
+    """The product, plus acc, in the accumulator's dtype."""
+    step = _product(scope, i)
+    if not (i.is_late and scope.check):
+        return step
+    site = scope.site("the product", i.loc)
+    slots = [scope.in_memory[x] for x in (i.a, i.b) if x in scope.in_memory]
+
+    def late(f: Frame) -> None:
+        f[TURN].products.start(f[TURN], site, [f[slot] for slot in slots])
+        step(f)
+
+    return late
+
+
+def wait_dots(scope: Scope, i: ins.WaitDots) -> Step:
+    """Until at most `pending` late products are under way."""
+    pending = i.pending
+
+    def step(f: Frame) -> None:
+        f[TURN].products.wait(f[TURN], pending)
+
+    return step
+
+
+def _product(scope: Scope, i: ins.Dot) -> Step:
+    product = elements.dot(i.a.type.dtype, i.b.type.dtype, i.a.type.shape[-1])
+    if i.acc is None:
+        return compute(scope, i, [i.a, i.b], product)
+
+    def accumulate(a: Array, b: Array, acc: Array) -> Array:
+        result: Array = product(a, b)
+        result += acc
+        return result
+
+    return compute(scope, i, [i.a, i.b, i.acc], accumulate)

@@ -1,0 +1,82 @@
+"""Which operands of products a matrix unit may read from shared memory itself.
+
+Those that a loop loads from memory that nobody writes, 16 bytes at once, for one product alone: they
+are copied to shared memory anyhow (`passes.pipelining`), and then need no registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from dslc.compiler.ir import Kernel, Memory, Place, Value
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import Const, Expr
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.traverse import users, walk
+from dslc.compiler.passes.facts import FactsRewriter
+from dslc.compiler.passes.panels import panels
+from dslc.compiler.passes.staging import COPY_BYTES, constant_memories, loads_ahead
+
+_EXPLICIT = (ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync)
+
+
+def readable_in_place(kernel: Kernel) -> Mapping[Value, bool]:
+    """The tiles that may stay in shared memory: loads (False) and their transposes (True)."""
+    if any(isinstance(s, _EXPLICIT) or _is_buffer(s) for s in walk(kernel.body)):
+        return {}  # such kernels are not pipelined
+    finder = _Finder(kernel)
+    finder.body(kernel.body)
+    return finder.found
+
+
+def _is_buffer(stmt: Stmt) -> bool:
+    return isinstance(stmt, ins.Alloc) and stmt.memory.place is not Place.REGISTER
+
+
+class _Finder(FactsRewriter):
+    """Visits the loops of a kernel; it changes nothing."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__(kernel)
+        self.unwritten = constant_memories(kernel.body, kernel.tensors)
+        self.readers = users(kernel.body)
+        self.found: dict[Value, bool] = {}
+
+    def memory(self, memory: Memory) -> Memory:
+        """Memories stay as they are."""
+        return memory
+
+    def expr(self, expr: Expr) -> Expr:
+        """Expressions stay as they are."""
+        return expr
+
+    def statement(self, stmt: Stmt) -> Iterable[Stmt]:
+        """A loop's loads, its inner loops' first."""
+        rebuilt = self.rebuild(stmt)
+        if isinstance(stmt, ins.For) and stmt.stages != 1 and isinstance(stmt.step, Const):
+            nested = any(isinstance(s, ins.For | ins.While) for s in walk(stmt.body))
+            if not nested or stmt.stages is not None:
+                self._loop(stmt)
+        return (rebuilt,)
+
+    def _loop(self, loop: ins.For) -> None:
+        facts = self.facts.copy()
+        facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
+        for ahead in loads_ahead(loop, facts, self.unwritten):
+            out, bits = ahead.load.out, ahead.load.region.memory.dtype.bits
+            whole = ahead.width * bits == COPY_BYTES[0] * 8 and ahead.run == 1
+            plain = out.type.layout is None and panels(out.type.shape, bits) is not None
+            if whole and plain:
+                self.found |= {x: bool(i % 2) for i, x in enumerate(self._chain(out, loop))}
+
+    def _chain(self, out: Value, loop: ins.For) -> list[Value]:
+        """The tile, and its transpose where that is what the product reads; none without one."""
+        chain = [out]
+        while len(readers := self.readers[chain[-1]]) == 1 and readers[0] in loop.body:
+            (reader,) = readers
+            if isinstance(reader, ins.Dot) and reader.acc is not chain[-1]:
+                return chain
+            if not isinstance(reader, ins.Transpose) or reader.out.type.layout is not None:
+                return []
+            chain.append(reader.out)
+        return []

@@ -1,0 +1,102 @@
+"""Tensor maps: what the unit that copies boxes is told of a tensor, encoded by the driver.
+
+A map holds the tensor's address. So one is encoded for each address that a launch with these dims
+meets, and kept; a launch with addresses of before copies 128 bytes (CUDA Driver API, "Tensor Map Object
+Management").
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dslc.runtime.cuda.driver import Driver
+from dslc.runtime.expression import Number, evaluate
+
+BYTES = 128  # of a map, and of the slot that it has among a launch's parameters
+ALIGNMENT = 64
+_KEPT = 256  # maps of one parameter
+_TYPES = {1: 0, 2: 1, 4: 2}  # CUtensorMapDataType of unsigned integers by their bytes
+_SWIZZLES = {32: 1, 64: 2, 128: 3}
+_PROMOTION = 3  # CU_TENSOR_MAP_L2_PROMOTION_L2_256B
+
+
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A box of the tensor `name`, as the launch describes it: the fastest axis first.
+
+    `extents` and `strides` (in bytes, from the second axis on) are expressions over dims.
+    """
+
+    name: str
+    bytes: int
+    swizzle: int
+    extents: tuple[str, ...]
+    strides: tuple[str, ...]
+    box: tuple[int, ...]
+
+    @staticmethod
+    def read(data: Mapping[str, Any]) -> TensorMap | None:
+        """Of a launch's data; None where it is not as above."""
+        try:
+            texts = [tuple(data[key]) for key in ("extents", "strides")]
+            found = TensorMap(
+                data["name"], data["bytes"], data["swizzle"], texts[0], texts[1], tuple(data["box"])
+            )
+        except (KeyError, TypeError):
+            return None
+        rank = len(found.box)
+        numbers = all(type(n) is int and 0 < n <= 256 for n in found.box)
+        strings = all(isinstance(t, str) for t in (*found.extents, *found.strides))
+        known = found.bytes in _TYPES and found.swizzle in _SWIZZLES
+        right = 2 <= rank <= 5 and (len(found.extents), len(found.strides)) == (rank, rank - 1)
+        return found if numbers and strings and known and right else None
+
+
+class Encoder:
+    """The maps of one parameter for known dims."""
+
+    def __init__(self, driver: Driver, box: TensorMap, values: Mapping[str, Number]) -> None:
+        rank = len(box.box)
+        # An empty axis is never copied from, but no map may have one.
+        extents = [max(1, int(evaluate(t, values))) for t in box.extents]
+        strides = [max(16, int(evaluate(t, values))) for t in box.strides]
+        self._driver, self._kept = driver, dict[int, bytes]()
+        self._rank, self._type, self._swizzle = rank, _TYPES[box.bytes], _SWIZZLES[box.swizzle]
+        self._extents = (ctypes.c_uint64 * rank)(*extents)
+        self._strides = (ctypes.c_uint64 * (rank - 1))(*strides)
+        self._box = (ctypes.c_uint * rank)(*box.box)
+        self._ones = (ctypes.c_uint * rank)(*(1,) * rank)
+
+    def map_of(self, address: int) -> bytes:
+        """The map of the tensor at an address. DSL0842 where the driver refuses it."""
+        found = self._kept.get(address)
+        if found is None:
+            if len(self._kept) >= _KEPT:
+                self._kept.clear()
+            found = self._kept[address] = self._encoded(address)
+        return found
+
+    def _encoded(self, address: int) -> bytes:
+        memory = (ctypes.c_char * (BYTES + ALIGNMENT))()
+        base = -(-ctypes.addressof(memory) // ALIGNMENT) * ALIGNMENT
+        self._driver.call(
+            "cuTensorMapEncodeTiled", base, self._type, self._rank, address, self._extents,
+            self._strides, self._box, self._ones, 0, self._swizzle, _PROMOTION, 0,
+        )  # fmt: skip
+        return ctypes.string_at(base, BYTES)
+
+
+def packing(
+    pack: Callable[..., None], encoders: Sequence[tuple[int, int, Encoder]]
+) -> Callable[..., None]:
+    """`pack(buffer, 0, *given)` that fills in maps too: (place in the buffer, position, encoder)."""
+
+    def pack_all(buffer: Any, at: int, *given: Number) -> None:
+        pack(buffer, at, *given)
+        for place, position, encoder in encoders:
+            buffer[place : place + BYTES] = encoder.map_of(int(given[position]))
+
+    return pack_all
