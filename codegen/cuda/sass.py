@@ -22,6 +22,9 @@ from dslc.compiler.diagnostics import error
 
 _BYTES = 16  # of an instruction, since Volta
 _LONGEST = 120.0  # seconds
+_LONGEST_WAIT = (
+    16  # instructions of a loop that asks whether a barrier's phase has ended, or elects
+)
 _TARGET = re.compile(r"0x([0-9a-f]+)\Z")
 
 # opcode up to its first dot -> class; what is not listed is integer arithmetic and logic
@@ -134,7 +137,11 @@ class Code:
         return Code(f"{self.name}+{start:#x}", inside)
 
     def _inner(self) -> tuple[Code, ...]:
-        return tuple(c for c in self.loops() if len(c) < len(self))
+        """The loops within this one, but for those that wait at a barrier or elect a thread."""
+        return tuple(c for c in self.loops() if len(c) < len(self) and not c._waits())
+
+    def _waits(self) -> bool:
+        return len(self) <= _LONGEST_WAIT and self.count("SYNCS", "ELECT") > 0
 
     def _multiplies(self) -> bool:
         return any(i.kind == "matrix" for i in self.instructions)

@@ -86,6 +86,11 @@ class Statements:
                 self._access(work, region, out, work.loaded)
             case ins.Store(region=region, x=x):
                 self._access(work, region, x, work.stored)
+            case ins.CopyAsync(src=src, barrier=barrier) if barrier is not None:
+                # A unit of its own makes it: one thread asks.
+                _count(work.loaded, src, region_bytes(src))
+                work.shared += region_bytes(src)
+                self._issue(work, 2)
             case ins.CopyAsync(dst=dst, src=src, layout=layout):
                 self._copy(work, dst, src, layout)
             case ins.AtomicAdd(region=region, x=x):
@@ -109,8 +114,10 @@ class Statements:
                 self._elementwise(work, out, "")
             case ins.Sync():
                 work.path += _BARRIER
-            case ins.WaitGroup() | ins.CommitGroup() | ins.Let():
+            case ins.WaitGroup() | ins.CommitGroup() | ins.Let() | ins.WaitDots():
                 self._issue(work, self.warps)
+            case ins.AwaitPhase() | ins.Arrive() | ins.InitBarriers():
+                self._issue(work, 2 * self.warps)
             case ins.SemaphoreWait() | ins.SemaphoreRelease():
                 work.waits += 1
         return work
@@ -154,6 +161,9 @@ class Statements:
     def _access(self, work: Work, region: Region, tile: Value, counter: dict[str, float]) -> None:
         bits = region.memory.dtype.bits
         layout = tile.type.layout
+        if layout is None and region.memory.role is Role.BUFFER:
+            work.shared += region_bytes(region)  # the matrix unit reads it where it lies
+            return
         locals_ = layout.locals if layout is not None else 1
         run = _run(layout) if layout is not None else 1
         width = max(bits / 8, min(_VECTOR, run * bits / 8))

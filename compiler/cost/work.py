@@ -16,7 +16,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.expr import Const, Expr, Read, substitute
 from dslc.compiler.ir.program import Kernel
-from dslc.compiler.ir.traverse import operands
+from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.ir.values import Role, Value
 from dslc.compiler.ir.workload import Known, sampled, turns_of, value_of
 
@@ -145,7 +145,13 @@ def _share(condition: Expr) -> float:
 def in_flight(loop: ins.For) -> int:
     """How many groups of copies are under way while a turn of this loop waits; 0 without copies."""
     waits = [s for s in loop.body if isinstance(s, ins.WaitGroup)]
-    return min((w.pending for w in waits), default=-1) + 1
+    groups = min((w.pending for w in waits), default=-1) + 1
+    rings = [
+        constant(s.dst.memory.shape[0])
+        for s in walk(loop.body)
+        if isinstance(s, ins.CopyAsync) and s.barrier is not None
+    ]
+    return max(groups, *(int(slots) - 1 for slots in rings if slots is not None), 0)
 
 
 def turns_ahead(loop: ins.For) -> int:

@@ -69,8 +69,8 @@ class Target:
     most threads of a turn. `memories` are listed from the smallest to the largest unit; `banks` are
     those of the memory that plays `shared`. `units` is how many turns run at once (multiprocessors,
     cores). A specialisation made for a call relies on the greatest of `divisors` that divides each dim.
-    `bulk_copies` tells of a unit that copies boxes of tensors to shared memory by itself, `rates` say
-    how fast it is, where that is known.
+    `rates` say how fast it is, where that is known.
+    `bulk_copies` tells of a unit that copies boxes of tensors to shared memory by itself.
     """
 
     name: str
@@ -83,8 +83,8 @@ class Target:
     banks: BankModel | None = None
     units: int = 1
     divisors: tuple[int, ...] = ()
-    bulk_copies: bool = False
     rates: Rates | None = None
+    bulk_copies: bool = False
 
     def memory(self, name: str) -> MemorySpace | None:
         """The memory of that name."""

@@ -125,7 +125,7 @@ def _emitted(program: TileProgram, target: Target) -> tuple[str, dict[str, int]]
     most = target.memory("shared")
     for kernel in dict.fromkeys(kernels(program)):
         check(kernel)
-        text, count = emit(kernel)
+        text, count = emit(kernel, target)
         if most is not None and count > most.bytes:
             message = f"kernel {kernel.name} needs {count} bytes of shared memory at one time"
             raise error("DSL0501", message, kernel.loc, hint=f"the machine has {most.bytes}")

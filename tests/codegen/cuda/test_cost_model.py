@@ -17,7 +17,8 @@ from dslc.compiler.targets import find_target
 from dslc.frontend import parse_tile
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-H200 = find_target("cuda:sm_90a")
+# The machine whose products are all by mma.sync: what wgmma leaves to a warp are indices alone.
+A100 = find_target("cuda:sm_80")
 DECODE = {"M": 16, "K": 8192, "N": 8192}
 
 
@@ -40,11 +41,11 @@ def test_counts_are_near_those_of_the_assembler(
 ) -> None:
     path = EXAMPLES / f"{name}.tile"
     template = check_module(parse_tile(path.read_text(), str(path)), define=define).templates[name]
-    kernel = run_passes(template.elaborate(dims, choices), gpu_passes(H200))
+    kernel = run_passes(template.elaborate(dims, choices), gpu_passes(A100))
     assert isinstance(kernel, Kernel)
-    made = lower(kernel, H200)
-    turn = main_turn(kernel, H200)
-    (code,) = disassemble(made.files["sm_90a.cubin"])
+    made = lower(kernel, A100)
+    turn = main_turn(kernel, A100)
+    (code,) = disassemble(made.files["sm_80.cubin"])
     loop = code.main_loop()
     assert turn is not None
     assert loop is not None
