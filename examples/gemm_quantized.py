@@ -18,7 +18,7 @@ T = f16
 W = u4
 
 
-@dslc.kernel(G=128, BM=[16, 8, 64, 128], BN=[128, 64, 256], BK=[128, 64, 32, 256, 512])
+@dslc.kernel(G=128, BM=[16, 8, 64, 128], BN=[128, 64, 256, 32, 80], BK=[128, 64, 32, 256, 512])
 def gemm_quantized(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
     """c = a @ (w * s): symmetric quantisation, or a code that carries its sign."""
     require(K % G == 0)
@@ -35,7 +35,7 @@ def gemm_quantized(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
         c[m : m + BM, n : n + BN] = cast(acc, T)
 
 
-@dslc.kernel(G=128, BM=[16, 8, 32], BN=[64, 128], BK=[512, 256, 128, 1024])
+@dslc.kernel(G=128, BM=[16, 8, 32], BN=[64, 128, 32, 80], BK=[512, 256, 128, 1024])
 def gemm_quantized_sums(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
     """c = sum over groups of (a @ w) * s, the scales applied to sums in f32: exact weights, few M."""
     require(K % G == 0)
@@ -52,7 +52,7 @@ def gemm_quantized_sums(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]
         c[m : m + BM, n : n + BN] = cast(sum(acc, 0), T)
 
 
-@dslc.kernel(G=32, BM=[16, 8, 64, 128], BN=[128, 64, 256], BK=[64, 32, 128, 256, 512])
+@dslc.kernel(G=32, BM=[16, 8, 64, 128], BN=[128, 64, 256, 32, 80], BK=[64, 32, 128, 256, 512])
 def gemm_quantized_zeros(a: T[M, K], w: W[K, N], s: T[K // G, N], z: W[K // G, N], c: out[T[M, N]]):
     """c = a @ ((w - z) * s): asymmetric quantisation, the zero points stored as the weights are."""
     require(K % G == 0)

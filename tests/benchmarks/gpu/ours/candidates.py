@@ -16,8 +16,26 @@ from typing import Any
 
 Choice = dict[str, Any]
 
-DECODE: list[Choice] = [{"BN": bn, "BK": bk} for bn in (64, 128) for bk in (128, 256, 512)]
+# Tiles for few rows: 128 or 160 blocks for 8192 and 10240 columns, more for many columns.
+DECODE: list[Choice] = [
+    {"BN": 64, "BK": 512},
+    {"BN": 64, "BK": 512, "stages": 4},
+    {"BN": 64, "BK": 256},
+    {"BN": 64, "BK": 128, "stages": 4},
+    {"BN": 32, "BK": 256},
+    {"BN": 80, "BK": 512},
+]
+SUMS: list[Choice] = [
+    {"BN": 64, "BK": 512},
+    {"BN": 64, "BK": 512, "stages": 4},
+    {"BN": 32, "BK": 512},
+    {"BN": 64, "BK": 1024},
+]
 LISTED: dict[str, dict[str, list[Choice]]] = {
+    "gemm_quantized_sums": {
+        "8": [{"BM": 8, **rest} for rest in SUMS],
+        "16": [{"BM": 16, **rest} for rest in SUMS],
+    },
     "gemm_quantized": {
         "8": [{"BM": 8, **rest} for rest in DECODE],
         "16": [{"BM": 16, **rest} for rest in DECODE],
@@ -46,18 +64,14 @@ LISTED: dict[str, dict[str, list[Choice]]] = {
             {"BM": 64, "BN": 128, "BK": 32},
         ],
         "": [
-            {"BM": 128, "BN": 256, "BK": 32},
-            {"BM": 128, "BN": 128, "BK": 64},
-            {"BM": 128, "BN": 128, "BK": 32},
             {"BM": 128, "BN": 256, "BK": 64},
+            {"BM": 128, "BN": 128, "BK": 64},
         ],
     },
     "attention": {
         "": [
-            {"BS": 64, "BL": 64},
-            {"BS": 128, "BL": 64},
             {"BS": 128, "BL": 128},
-            {"BS": 64, "BL": 32},
+            {"BS": 128, "BL": 64},
         ]
     },
     "softmax": {"": [{"BM": 1, "BN": 4096}, {"BM": 4, "BN": 1024}, {"BM": 1, "BN": 1024}]},

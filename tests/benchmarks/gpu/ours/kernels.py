@@ -17,7 +17,10 @@ from gpu.ours.candidates import Choice, choices, given
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
 TUNING_SECONDS = 20.0
-FILES = {"softmax_rows": "softmax"}  # of kernels whose file has another name
+FILES = {
+    "softmax_rows": "softmax",
+    "gemm_quantized_sums": "gemm_quantized",
+}  # of kernels whose file has another name
 
 # file, kernel, definitions, sizes, choice: what one compilation needs, as plain data.
 Job = tuple[str, str, tuple[tuple[str, Any], ...], tuple[tuple[str, int], ...], Choice]

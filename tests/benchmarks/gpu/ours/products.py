@@ -13,6 +13,8 @@ from gpu.measure import Prepared, copies_beyond_cache, relative_error, timed
 from gpu.ours.kernels import Job, best, build_all, jobs_for
 from gpu.ours.storage import packed, random_storage
 
+FEW_ROWS = 16
+
 
 def jobs_of(case: Case) -> list[Job]:
     m, n, k = (case.dims[d] for d in "MNK")
@@ -20,7 +22,9 @@ def jobs_of(case: Case) -> list[Job]:
     if case.section == "dense":
         return jobs_for("gemm", "gemm", {"T": case.dtype}, sizes, m)
     define = {"W": case.name, "T": case.dtype}
-    return jobs_for("gemm_quantized", "gemm_quantized", define, sizes, m)
+    # Two ways to write the product: scaled weights, or scaled sums where there are few rows.
+    kernels = ("gemm_quantized", "gemm_quantized_sums") if m <= FEW_ROWS else ("gemm_quantized",)
+    return [j for k in kernels for j in jobs_for("gemm_quantized", k, define, sizes, m)]
 
 
 def compile_all(cases: Sequence[Case]) -> None:
