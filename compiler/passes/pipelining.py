@@ -105,9 +105,6 @@ class _Loops(FactsRewriter):
         super().__init__(kernel)
         self.target, self.stages = target, stages
         self.taken, self.tensors = scalar_names(kernel), kernel.tensors
-        # Two loops with bulk copies were seen to give wrong sums on an H200 (lowrank_mlp with blocks of
-        # 64 and 32), which neither the interpreter nor the emulator shows: one has them, or none.
-        self.alone = sum(isinstance(s, ins.For | ins.While) for s in kernel.body) == 1
         self.unwritten = constant_memories(kernel.body, kernel.tensors)
         self.room = Room.of(kernel, target)
         loops = (s for s in walk(kernel.body) if isinstance(s, ins.For))
@@ -201,7 +198,7 @@ class _Loops(FactsRewriter):
 
     def _is_bulk(self, ahead: Ahead, facts: Facts) -> bool:
         # Barriers begin their life once: a loop within a loop is left to the threads' copies.
-        unit = self.target.bulk_copies and ahead.run == 1 and not self.depth and self.alone
+        unit = self.target.bulk_copies and ahead.run == 1 and not self.depth
         return unit and is_loaded_in_bulk(ahead.load, self.tensors, facts)
 
 
