@@ -1,0 +1,126 @@
+"""Configurations of a kernel in the order of their predicted times, with little work for each."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dslc.compiler.cost import predict
+from dslc.compiler.cost.outline import outline
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.ir.program import PackedParam
+from dslc.compiler.passes.lowbit import LowBit
+from dslc.compiler.passes.pipeline import schedule
+from dslc.tuner.requirements import check_requirements
+from dslc.tuner.space import Configuration
+from dslc.tuner.tasks import emitted, storage_of
+
+if TYPE_CHECKING:
+    from dslc.templates import Elaborated, TemplateOrigin
+
+_SCHEDULED = 4  # configurations that go through the passes
+_WORSE = 1.25  # times the least outline: what is beyond it is not scheduled
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A configuration with its predicted seconds; `among` so many that were compared.
+
+    `storage` is a hash of how weights are packed, empty where nothing is.
+    """
+
+    configuration: Configuration
+    seconds: float
+    storage: str = ""
+    among: int = 1
+
+    @property
+    def config(self) -> dict[str, object]:
+        """The choices by name."""
+        return self.configuration.config
+
+    def __str__(self) -> str:
+        return f"the fastest of {self.among} by prediction, {self.seconds * 1e6:.4g} us"
+
+
+class Ranking:
+    """Of one kernel for known sizes of all dims, on a target with rates.
+
+    With a `base` only those that pack weights as it does can be the best, and it is always tried.
+    """
+
+    def __init__(
+        self, origin: TemplateOrigin, sizes: Mapping[str, int], base: Candidate | None = None
+    ) -> None:
+        self._origin = origin
+        self._sizes = sizes
+        self._base = base
+        self._target = origin.machine.target
+
+    def elaborated(self, configuration: Configuration) -> Elaborated:
+        """DiagnosticError where the kernel refuses the choices."""
+        return self._origin.elaborated({}, configuration.config, self._sizes.get)
+
+    def scheduled(self, made: Elaborated) -> TileProgram:
+        """After the passes; DiagnosticError where one refuses it."""
+        from dslc.building import passes_of
+
+        return schedule(made.program, passes_of(self._target, made.schedule))
+
+    def packed(self, made: Elaborated) -> tuple[PackedParam, ...]:
+        """The weights that the compiler packs; DiagnosticError where a pass refuses the program."""
+        from dslc.building import passes_of
+
+        passes = passes_of(self._target, made.schedule)
+        before = [p.name for p in passes].index(LowBit.name) + 1
+        return schedule(made.program, passes[:before]).packed
+
+    def best(self, configurations: Iterable[Configuration]) -> Candidate | None:
+        """The one with the least predicted time that the machine can run; None where none can."""
+        ranked = self._in_order(configurations)
+        least = min((seconds for seconds, _, _ in ranked), default=0.0)
+        scheduled: list[tuple[float, Configuration, TileProgram]] = []
+        for seconds, configuration, made in ranked:
+            if len(scheduled) == _SCHEDULED or (scheduled and seconds > _WORSE * least):
+                break
+            with contextlib.suppress(DiagnosticError):
+                program = self.scheduled(made)
+                if self._base is not None and storage_of(program) != self._base.storage:
+                    continue
+                predicted = predict(program, self._target, self._sizes).seconds
+                scheduled.append((predicted, configuration, program))
+        for predicted, configuration, program in sorted(scheduled, key=lambda s: s[0]):
+            if self._fits(program):
+                return Candidate(configuration, predicted, storage_of(program), len(ranked))
+        return None
+
+    def _in_order(
+        self, configurations: Iterable[Configuration]
+    ) -> list[tuple[float, Configuration, Elaborated]]:
+        """Those that the kernel takes, the base first, then by their outlines.
+
+        Equal ones stay in the order of the kernel.
+        """
+        found = []
+        for configuration in configurations:
+            try:
+                made = self.elaborated(configuration)
+                check_requirements(made.program, self._sizes)
+                if isinstance(made.program, Kernel):
+                    seconds = outline(made.program, self._target, self._sizes)
+                    found.append((seconds, configuration, made))
+            except DiagnosticError:
+                continue
+        base = self._base.configuration if self._base else None
+        return sorted(found, key=lambda f: (f[1] != base, f[0]))
+
+    def _fits(self, program: TileProgram) -> bool:
+        """Whether the generator can say it in the machine's shared memory."""
+        try:
+            emitted(program, self._target)
+        except DiagnosticError:
+            return False
+        return True
