@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _SCHEDULED = 4  # configurations that go through the passes
 _WORSE = 1.25  # times the least outline: what is beyond it is not scheduled
+_EQUAL = 1.05  # times as slow as two are equal by prediction: the kernel's order decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,16 @@ class Candidate:
 
     def __str__(self) -> str:
         return f"the fastest of {self.among} by prediction, {self.seconds * 1e6:.4g} us"
+
+
+@dataclass(frozen=True, slots=True)
+class _Outlined:
+    """The configuration that the kernel has at a place among its own, not yet scheduled."""
+
+    seconds: float
+    at: int
+    configuration: Configuration
+    made: Elaborated
 
 
 class Ranking:
@@ -81,46 +92,35 @@ class Ranking:
     def best(self, configurations: Iterable[Configuration]) -> Candidate | None:
         """The one with the least predicted time that the machine can run; None where none can."""
         ranked = self._in_order(configurations)
-        least = min((seconds for seconds, _, _ in ranked), default=0.0)
-        scheduled: list[tuple[float, Configuration, TileProgram]] = []
-        for seconds, configuration, made in ranked:
-            if len(scheduled) == _SCHEDULED or (scheduled and seconds > _WORSE * least):
+        least = min((r.seconds for r in ranked), default=0.0)
+        scheduled: list[tuple[float, _Outlined, TileProgram]] = []
+        for one in ranked:
+            if len(scheduled) == _SCHEDULED or (scheduled and one.seconds > _WORSE * least):
                 break
-            with contextlib.suppress(DiagnosticError):
-                program = self.scheduled(made)
+            # Refused, or a defect of the compiler: one configuration less.
+            with contextlib.suppress(Exception):
+                program = self.scheduled(one.made)
                 if self._base is not None and storage_of(program) != self._base.storage:
                     continue
-                predicted = predict(program, self._target, self._sizes).seconds
-                scheduled.append((predicted, configuration, program))
-        for predicted, configuration, program in sorted(scheduled, key=lambda s: s[0]):
-            if self._fits(program):
-                return Candidate(configuration, predicted, storage_of(program), len(ranked))
-        return None
+                _, shared = emitted(program, self._target)
+                seconds = predict(program, self._target, self._sizes, shared=shared).seconds
+                scheduled.append((seconds, one, program))
+        if not scheduled:
+            return None
+        best = min(seconds for seconds, _, _ in scheduled)
+        near = [s for s in scheduled if s[0] <= _EQUAL * best]
+        seconds, one, program = min(near, key=lambda s: s[1].at)
+        return Candidate(one.configuration, seconds, storage_of(program), len(ranked))
 
-    def _in_order(
-        self, configurations: Iterable[Configuration]
-    ) -> list[tuple[float, Configuration, Elaborated]]:
-        """Those that the kernel takes, the base first, then by their outlines.
-
-        Equal ones stay in the order of the kernel.
-        """
+    def _in_order(self, configurations: Iterable[Configuration]) -> list[_Outlined]:
+        """Those that the kernel takes, the base first, then by their outlines."""
         found = []
-        for configuration in configurations:
-            try:
+        for at, configuration in enumerate(configurations):
+            with contextlib.suppress(DiagnosticError):
                 made = self.elaborated(configuration)
                 check_requirements(made.program, self._sizes)
                 if isinstance(made.program, Kernel):
                     seconds = outline(made.program, self._target, self._sizes)
-                    found.append((seconds, configuration, made))
-            except DiagnosticError:
-                continue
+                    found.append(_Outlined(seconds, at, configuration, made))
         base = self._base.configuration if self._base else None
-        return sorted(found, key=lambda f: (f[1] != base, f[0]))
-
-    def _fits(self, program: TileProgram) -> bool:
-        """Whether the generator can say it in the machine's shared memory."""
-        try:
-            emitted(program, self._target)
-        except DiagnosticError:
-            return False
-        return True
+        return sorted(found, key=lambda f: (f.configuration != base, f.seconds))

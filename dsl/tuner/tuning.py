@@ -120,10 +120,13 @@ class Tuning:
         return {d: self.sizes[d] for d in names}
 
     @property
-    def default(self) -> dict[str, object]:
-        """The choices of a call before anything is tuned."""
-        predicted = self.origin.predicted.find(self.fixed, self.sizes.get)
-        return {**self.origin.defaults, **(predicted.config if predicted else {})}
+    def default(self) -> Mapping[str, object]:
+        """The choices of a call before anything is tuned: predicted, unless some are settled."""
+        if not self.request.settled:
+            predicted = self.origin.predicted.find(self.fixed, self.sizes.get)
+            if predicted is not None:
+                return {**self.origin.defaults, **predicted.config}
+        return self.origin.defaults
 
     def prune(self, workers: Workers) -> Pruned:
         """The candidates by prediction; no device is asked."""
