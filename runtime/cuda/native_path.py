@@ -1,10 +1,10 @@
-"""The short way in C (short.c), where it was built: the same checks and launches with less of Python."""
+"""The short way in C (short.c), where it was built: the same checks and launches, less of Python."""
 
 from __future__ import annotations
 
 import ctypes
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dslc.compiler.artifact import Param
@@ -17,7 +17,7 @@ Anew = Callable[..., "Frame | bool"]
 _KINDS = {"f": "f", "b": "b"}
 
 
-def _extension() -> Any:
+def extension() -> Any:
     """The built extension's module, or None: it is optional (no compiler, another Python)."""
     try:
         return importlib.import_module("dslc.runtime.cuda._short")
@@ -35,12 +35,12 @@ def native_call(
 ) -> Callable[[Sequence[object], object], bool] | None:
     """A call (arguments, stream) -> whether they fit; None where the extension is not there.
 
-    `check` compares the tensors, `query` gives the device's current stream, and `anew` (stream, addresses
-    and scalars in the order of the parameters) launches what has not been launched before: it gives False
-    where that does not fit, and a frame when the same comes again.
+    `check` compares the tensors, and `query` gives the device's current stream. `anew` (stream, then
+    addresses and scalars in the order of the parameters) launches what has not been launched before: it
+    gives False where that does not fit, and a frame when the same comes again.
     """
-    extension = _extension()
-    if extension is None or len(params) > extension.MOST:
+    module = extension()
+    if module is None or len(params) > module.MOST:
         return None
     kinds = "".join(
         "t" if p.dims is not None else _KINDS.get(storage_dtype(p.dtype).kind, "i") for p in params
@@ -53,7 +53,7 @@ def native_call(
         return made, ctypes.addressof(made.config), ctypes.addressof(made.parameters)
 
     launch = ctypes.cast(direct.launch, ctypes.c_void_p).value
-    call: Callable[[Sequence[object], object], bool] = extension.Short(
+    call: Callable[[Sequence[object], object], bool] = module.Short(
         kinds, check, query, device, stream_handle, remembered, direct.again,
         launch, direct.handle_of.value,
     )  # fmt: skip
