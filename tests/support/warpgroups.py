@@ -1,8 +1,8 @@
 """What registers of warpgroup products (HGMMA and kin) meet in machine code.
 
-A product reads its left operand from registers, and writes its results, until a wait says that it has
-ended. `in_flight` finds instructions that touch either meanwhile; `definitions` tells which instructions
-the left operand's registers come from.
+A product reads its left operand from registers, and writes its results, until a wait says that it
+has ended. `in_flight` finds instructions that touch either meanwhile; `definitions` tells which
+instructions the left operand's registers come from.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ _SHAPE = re.compile(r"(\d+)x(\d+)x(\d+)")
 _WIDTHS = {".64": 2, ".128": 4, ".96": 3, ".WIDE": 2}
 _PAIRS = frozenset({"CS2R"})
 # what has no register for a result
-_SILENT = frozenset(
-    "ST STG STS STL STSM RED REDG BRA CALL RET EXIT BAR SYNCS UTMALDG UTMASTG LDGSTS WARPSYNC BSSY BSYNC"
-    " ISETP FSETP HSETP2 PLOP3 DEPBAR WARPGROUP LDGDEPBAR MEMBAR FENCE NOP UBLKCP USETMAXREG".split()
+_WORDS = (
+    "ST STG STS STL STSM RED REDG BRA CALL RET EXIT BAR SYNCS UTMALDG UTMASTG LDGSTS WARPSYNC BSSY"
+    " BSYNC ISETP FSETP HSETP2 PLOP3 DEPBAR WARPGROUP LDGDEPBAR MEMBAR FENCE NOP UBLKCP USETMAXREG"
+)
+_SILENT = frozenset(_WORDS.split())
 )
 
 
