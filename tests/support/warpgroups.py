@@ -22,7 +22,6 @@ _WORDS = (
     " BSYNC ISETP FSETP HSETP2 PLOP3 DEPBAR WARPGROUP LDGDEPBAR MEMBAR FENCE NOP UBLKCP USETMAXREG"
 )
 _SILENT = frozenset(_WORDS.split())
-)
 
 
 def is_product(i: Instruction) -> bool:
