@@ -104,7 +104,7 @@ class PredictedChoices:
 
         found = self._products()
         if base is not None:
-            found = [c for c in found if _differs_once(c, base.config)]
+            found = [c for c in found if c.is_beside(base.configuration)]
         best = Ranking(self._origin, sizes, base).best(found)
         if best is None:
             return {}
@@ -133,10 +133,6 @@ def rounded_up(size: int) -> int:
         return 1 << max(0, size - 1).bit_length()
     step = 1 << (size.bit_length() - 3)
     return -(-size // step) * step
-
-
-def _differs_once(configuration: Configuration, config: Mapping[str, object]) -> bool:
-    return sum(config[n] != v for n, v in configuration.values) <= 1
 
 
 def remembered(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dslc.templates import Elaborated, TemplateOrigin
 
 _SCHEDULED = 4  # configurations that go through the passes
+_BESIDE = 2  # more of them that the kernel has before the best
 _WORSE = 1.25  # times the least outline: what is beyond it is not scheduled
 _EQUAL = 1.05  # times as slow as two are equal by prediction: the kernel's order decides
 
@@ -47,7 +48,7 @@ class Candidate:
         return f"the fastest of {self.among} by prediction, {self.seconds * 1e6:.4g} us"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Outlined:
     """The configuration that the kernel has at a place among its own, not yet scheduled."""
 
@@ -93,24 +94,39 @@ class Ranking:
         """The one with the least predicted time that the machine can run; None where none can."""
         ranked = self._in_order(configurations)
         least = min((r.seconds for r in ranked), default=0.0)
-        scheduled: list[tuple[float, _Outlined, TileProgram]] = []
-        for one in ranked:
-            if len(scheduled) == _SCHEDULED or (scheduled and one.seconds > _WORSE * least):
+        base = [r for r in ranked if self._base and r.configuration == self._base.configuration]
+        worth = [r for r in ranked if r in base or r.seconds <= _WORSE * least]
+        found = self._schedule(worth, _SCHEDULED)
+        if not found:
+            return None
+        best = min(found, key=lambda f: f[0])[1]
+        # What the kernel would rather have, though its outline is worse.
+        beside = [
+            r for r in ranked if r.at < best.at and r.configuration.is_beside(best.configuration)
+        ]
+        tried = [one for _, one, _ in found]
+        found += self._schedule([r for r in beside if r not in tried], _BESIDE)
+        least = min(seconds for seconds, _, _ in found)
+        near = [f for f in found if f[0] <= _EQUAL * least]
+        seconds, one, program = min(near, key=lambda f: f[1].at)
+        return Candidate(one.configuration, seconds, storage_of(program), len(ranked))
+
+    def _schedule(
+        self, outlined: Sequence[_Outlined], most: int
+    ) -> list[tuple[float, _Outlined, TileProgram]]:
+        """Through the passes until there are so many; what the machine cannot run is left out."""
+        found: list[tuple[float, _Outlined, TileProgram]] = []
+        for one in outlined:
+            if len(found) == most:
                 break
             # Refused, or a defect of the compiler: one configuration less.
             with contextlib.suppress(Exception):
                 program = self.scheduled(one.made)
-                if self._base is not None and storage_of(program) != self._base.storage:
-                    continue
-                _, shared = emitted(program, self._target)
-                seconds = predict(program, self._target, self._sizes, shared=shared).seconds
-                scheduled.append((seconds, one, program))
-        if not scheduled:
-            return None
-        best = min(seconds for seconds, _, _ in scheduled)
-        near = [s for s in scheduled if s[0] <= _EQUAL * best]
-        seconds, one, program = min(near, key=lambda s: s[1].at)
-        return Candidate(one.configuration, seconds, storage_of(program), len(ranked))
+                if self._base is None or storage_of(program) == self._base.storage:
+                    _, shared = emitted(program, self._target)
+                    seconds = predict(program, self._target, self._sizes, shared=shared).seconds
+                    found.append((seconds, one, program))
+        return found
 
     def _in_order(self, configurations: Iterable[Configuration]) -> list[_Outlined]:
         """Those that the kernel takes, the base first, then by their outlines."""
