@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dslc.templates import Elaborated, TemplateOrigin
 
 _SCHEDULED = 4  # configurations that go through the passes
-_BESIDE = 2  # more of them that the kernel has before the best
+_BESIDE = 3  # more of them that the kernel has before the best
 _WORSE = 1.25  # times the least outline: what is beyond it is not scheduled
 _EQUAL = 1.05  # times as slow as two are equal by prediction: the kernel's order decides
 
