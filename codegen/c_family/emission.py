@@ -88,7 +88,8 @@ class Emission:
     sent: set[Memory] = field(default_factory=set)  # buffers that a unit of the machine reads
     leader: str = "tid == 0"  # the thread that acts for all
     under_way: list[Tile] = field(default_factory=list)  # results of products that no wait ended
-    read_late: list[str] = field(default_factory=list)  # lines that follow when they have ended
+    # Lines that follow their wait, and the body in which they may stand.
+    read_late: list[tuple[str, int]] = field(default_factory=list)
     after: dict[ins.Stmt, list[str]] = field(default_factory=dict)  # lines that follow a statement
     scratch_bytes: int = 0
     scratch_read: bool = False  # whether threads may still read it
