@@ -1,8 +1,8 @@
 """Bulk copies: boxes of tensors moved by the machine's own unit, and the barriers that tell of them.
 
 A kernel gets a tensor map, a parameter of 128 bytes that the runtime encodes, for each tensor and box
-(PTX ISA 8.5, "Tensor maps"). One thread starts the copies, a panel at a time. What lies in a row in both
-memories, such as a tile of packed weights, needs no map and is copied at once.
+(PTX ISA 8.5, "Tensor maps"). One thread starts the copies, a panel at a time. What lies in a row in
+both memories, such as a tile of packed weights, needs no map and is copied at once.
 """
 
 from __future__ import annotations

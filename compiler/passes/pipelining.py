@@ -177,9 +177,7 @@ class _Loops(FactsRewriter):
         if not staged and not prefetched:
             return 0, None
         held = {x for d in late for x in in_registers(d)}
-        if any(
-            a.load.out in held for a in prefetched
-        ):  # the next turn's come into the same registers
+        if any(a.load.out in held for a in prefetched):  # the next turn's take the same registers
             late, paced = (), False
         rings = [self._ring(a, stages, a in bulk) for a in staged]
         pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced)
