@@ -7,7 +7,7 @@ between: the slow path of a division or a square root is one. In a loop it then 
 an operand that stays the same to others, and the next turn reads those. So every such operand is named
 once more where its life ends: by nothing where there are no calls, and by an instruction that is never
 carried out in a text that the toolchain compiles again, having found calls (`toolchain.KEEP`).
-docs/decisions/0009 has the machine code.
+docs/decisions/0011 has the machine code.
 """
 
 from __future__ import annotations

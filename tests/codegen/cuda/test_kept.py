@@ -68,7 +68,7 @@ def test_operands_that_stay_the_same_in_a_loop_are_kept(low_rank: str) -> None:
 def test_without_a_last_use_they_are_lost(low_rank: str) -> None:
     bare = re.sub(r"keep_registers<\d+>\(\w+\);", "", low_rank)
     graph = graph_of(with_division(bare))
-    assert lost(graph), "ptxas keeps them now: the last uses may go (docs/decisions/0009)"
+    assert lost(graph), "ptxas keeps them now: the last uses may go (docs/decisions/0011)"
 
 
 def test_what_touches_registers_under_way_is_found(low_rank: str) -> None:
