@@ -32,10 +32,10 @@ Where products end later (`late_products`), the slot that is filled is that of t
 one group fewer is under way: the products of the turn before may still read theirs.
 
 What the machine has a unit for is copied in bulk (`bulk`): one arrival announces the bytes of a slot,
-and instead of its group a turn waits for the phase of that slot's barrier. Where late products alone
-read what is copied in bulk there is no barrier of the block: warps arrive at a second barrier of the
-slot when they have read it, and its next filling waits for that phase, so that warps may be a turn
-apart.
+and instead of its group a turn waits for the phase of that slot's barrier. Beside the operands of a
+late product these are runs of bytes that threads read, such as packed weights. Where all is copied in
+bulk there is no barrier of the block: warps arrive at a second barrier of the slot when late products
+have read it, and its next filling waits for that phase, so that warps may be a turn apart.
 
 A load that stays the same for several turns is copied once for all of them, into a ring of its own
 count. What cannot be copied asynchronously is loaded into registers a turn ahead (`staging` has the
@@ -46,7 +46,7 @@ those with shared buffers for which the compiler places the barriers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dslc.compiler.dtypes import INDEX
@@ -68,7 +68,6 @@ from dslc.compiler.passes.staging import Ahead, constant_memories, is_prefetched
 from dslc.compiler.passes.straight import turns_ahead
 from dslc.compiler.targets import Target
 
-_SMALL = 1 / 16  # of what a turn copies in bulk
 _LAGGING = 2  # stages up to which no product may run on into the next turn
 _EXPLICIT = (ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync)
 
@@ -162,7 +161,7 @@ class _Loops(FactsRewriter):
             return 0, straight.body(self.depth > 0, self.more)
         staged = [a for a in found if a.width]
         late = deferred(loop)
-        staged, bulk = self._in_bulk(staged, facts)
+        bulk = self._in_bulk(staged, facts)
         paced = is_paced(loop) and len(bulk) == len(staged)
         stages = asked or choose_stages(loop, staged, room, int(paced or bool(late)))
         if stages == 1:
@@ -201,26 +200,14 @@ class _Loops(FactsRewriter):
             return in_panels(type_.shape, bits, ahead.width, self.room.threads)
         return place(type_.shape, bits, ahead.width, type_.layout, self.target.banks)
 
-    def _in_bulk(self, staged: list[Ahead], facts: Facts) -> tuple[list[Ahead], list[Ahead]]:
-        """The loads as they are staged, and those that the machine's unit copies.
-
-        It copies what threads read, too, where it copies for a product anyhow. A small tile that stays
-        the same for turns is then copied in each: a row of scales costs less than a barrier.
-        """
+    def _in_bulk(self, staged: Sequence[Ahead], facts: Facts) -> list[Ahead]:
+        """What the machine's unit copies: operands, and beside them what threads read."""
         # Barriers begin their life once: a loop within a loop is left to the threads' copies.
         if not self.target.bulk_copies or self.depth:
-            return staged, []
-        able = [a for a in staged if is_loaded_in_bulk(a.load, self.tensors, facts)]
-        boxes = [a for a in able if a.load.out.type.layout is None and a.run == 1]
-        if not boxes:
-            return staged, []
-        able = [a for a in able if a in boxes or self._placed(a).layout is None]
-        repeated = [a for a in able if a.run > 1]
-        if sum(a.bytes for a in repeated) > _SMALL * sum(a.bytes for a in boxes):
-            repeated = []
-        again = {a.load: replace(a, run=1, period=0) for a in repeated}
-        able = [again.get(a.load, a) for a in able if a.run == 1 or a.load in again]
-        return [again.get(a.load, a) for a in staged], able
+            return []
+        able = [a for a in staged if a.run == 1 and is_loaded_in_bulk(a.load, self.tensors, facts)]
+        boxes = [a for a in able if a.load.out.type.layout is None]
+        return [a for a in able if a in boxes or (boxes and self._placed(a).layout is None)]
 
 
 def _is_counted(loop: ins.For) -> bool:

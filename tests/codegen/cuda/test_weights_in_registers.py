@@ -88,7 +88,7 @@ def test_widths(weights: str) -> None:
 
 def test_everything_is_copied_by_the_unit_and_one_product_runs_on() -> None:
     """No thread copies, no barrier of the block stands in the loop: warps may be a turn apart."""
-    kernel = quantized(8192, 8192, (64, 128, 64), warps=8)
+    kernel = quantized(8192, 8192, (64, 128, 128), warps=8)
     (loop,) = (s for s in kernel.body if isinstance(s, ins.For) and s.unroll == 2)
     copies = [s for s in every(kernel, ins.CopyAsync) if s.dst.memory.name.endswith("_ring")]
     assert {s.dst.memory.name for s in copies} == {"a_ring", "w_ring", "s_ring"}
