@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Container, Sequence
 
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.registers import Tile
@@ -35,7 +35,7 @@ def copy(e: Emission, to: Tile, source: Tile) -> None:
 def _open(
     e: Emission,
     pairs: Sequence[tuple[Value | ex.Var, Handed | None]],
-    narrow: Collection[Value | ex.Var] = (),
+    narrow: Container[Value | ex.Var] = (),
 ) -> None:
     """Declare what a statement hands on, with its first values; `narrow` indices fit in an int."""
     for name, first in pairs:
@@ -80,12 +80,13 @@ def _assign(e: Emission, pairs: Sequence[tuple[Value | ex.Var, Handed]]) -> None
         e.out.line(f"{e.variables[name]} = {text};")
 
 
-def _is_remainder(c: ins.Carried) -> bool:
-    """Whether an index begins at a number and goes on as a remainder of one, as a ring's slot does."""
-    match c.init, c.yielded:
-        case ex.Const(first), ex.Binary("mod", _, ex.Const(n)):
-            return 0 <= first < _INT and 0 < n < _INT
-    return False
+def _remainder(c: ins.Carried) -> tuple[ex.Var, int] | None:
+    """An index that is a remainder of a number in every turn, as a ring's slot is, and the number."""
+    match c.inner, c.init, c.yielded:
+        case ex.Var() as inner, ex.Const(first), ex.Binary("mod", _, ex.Const(n)):
+            if inner.dtype.kind is Kind.INDEX and 0 <= first < n < _INT:
+                return inner, int(n)
+    return None
 
 
 def _share(e: Emission, result: Value | ex.Var, inner: Value | ex.Var) -> None:
@@ -103,7 +104,8 @@ def _share(e: Emission, result: Value | ex.Var, inner: Value | ex.Var) -> None:
 def for_loop(e: Emission, s: ins.For) -> None:
     """A counted loop with what it carries."""
     frame = e.enter(s)
-    counters = [c.inner for c in s.carried if _is_remainder(c)]
+    counters = dict(filter(None, map(_remainder, s.carried)))
+    e.remainders |= counters
     _open(e, [(c.inner, c.init) for c in s.carried], counters)
     start, stop, step = (e.scalar(x) for x in (s.start, s.stop, s.step))
     wide = e.is_wide(s.start) or e.is_product(s.stop)

@@ -78,6 +78,7 @@ class Emission:
     readers: dict[Value, list[ins.Stmt]] = field(default_factory=dict)
     variables: dict[ex.Var, str] = field(default_factory=dict)
     wide: set[ex.Var] = field(default_factory=set)
+    remainders: dict[ex.Var, int] = field(default_factory=dict)  # 0 <= variable < number
     memories: dict[Memory, str] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     frames: list[Frame] = field(default_factory=list)
@@ -122,7 +123,8 @@ class Emission:
 
     def _scalars(self) -> Scalars:
         reads = lambda v: self.tile(v).read("0")  # noqa: E731
-        return Scalars(self.variables, reads, frozenset(self.wide), self._bounded)
+        wide = frozenset(self.wide)
+        return Scalars(self.variables, reads, wide, self._bounded, self.remainders)
 
     def not_negative(self, e: ex.Expr) -> bool:
         """Whether an index is proved to be at least 0 here."""
