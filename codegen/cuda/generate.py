@@ -133,6 +133,8 @@ def _turn(e: Emission) -> None:
     for k, axis in reversed(list(enumerate(axes))):
         count = counts[k]
         digit = digits.get(k) or ("turn" if k == 0 else f"turn % {count}")
+        if axis.reversed:
+            digit = f"{count} - 1 - {digit}"
         value = digit if axis.step == ex.index(1) else f"({digit}) * {e.scalar(axis.step)}"
         if axis.start != ex.index(0):
             value = f"{e.scalar(axis.start)} + {value}"

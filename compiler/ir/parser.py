@@ -181,7 +181,7 @@ class _KernelReader(StatementReader):
     def _grid(self) -> tuple[GridAxis, ...]:
         axes: list[GridAxis] = []
         while not axes or self.cursor.accept(","):
-            axes.append(GridAxis(*self.range()))
+            axes.append(GridAxis(*self.range(), self.cursor.accept("reversed")))
         self.cursor.end_line()
         return tuple(axes)
 

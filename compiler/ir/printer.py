@@ -25,7 +25,8 @@ statement:
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
               | ("threads" | "strips") "(" INT ")"
               | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
-              | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range),*
+              | "require" expr "," STRING at? | "grid" grid_axis,*
+    grid_axis = NAME (":" DTYPE)? "in" range "reversed"?
     call      = "call" NAME "(" (memory name | expr),* ")" at?
     stmt      = (result "=")? WORD argument,* type? at? | loop | while | if
     argument  = STRING | tile | region | memory | expr | NAME "=" value | NAME
@@ -118,6 +119,7 @@ class _KernelPrinter:
         if kernel.grid:
             axes = (
                 f"{self.scalar(a.var)} in {self.range(a.start, a.stop, a.step)}"
+                f"{' reversed' if a.reversed else ''}"
                 for a in kernel.grid
             )
             lines.append("  grid " + ", ".join(axes))

@@ -19,12 +19,16 @@ Param: TypeAlias = Memory | Var
 
 @dataclass(frozen=True, slots=True)
 class GridAxis:
-    """One axis of the parallel nest: `var` from start up to stop (exclusive) by step."""
+    """One axis of the parallel nest: `var` from start up to stop (exclusive) by step.
+
+    A `reversed` one is numbered from its end. No order is promised.
+    """
 
     var: Var
     start: Expr
     stop: Expr
     step: Expr
+    reversed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
