@@ -91,7 +91,8 @@ class Pipeline:
         if any(isinstance(s, _EXPLICIT) or _is_shared(s) for s in walk(kernel.body)):
             return kernel
         body = _Loops(kernel, self.target, self.stages).body(kernel.body)
-        return settle(kernel if body is kernel.body else replace(kernel, body=body))
+        pipelined = kernel if body is kernel.body else replace(kernel, body=body)
+        return settle(pipelined, self.target.bulk_copies)
 
 
 def _is_shared(stmt: Stmt) -> bool:
@@ -163,6 +164,8 @@ class _Loops(FactsRewriter):
         late = deferred(loop)
         paced = is_paced(loop) and all(self._is_bulk(a, facts) for a in staged)
         stages = asked or choose_stages(loop, staged, room, int(paced or bool(late)))
+        if stages == 1 and asked is None and (paced or late):
+            stages = choose_stages(loop, staged, room)
         if stages == 1:
             staged = []
         elif asked is None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import walk
+from dslc.compiler.passes.late_products import operand_bytes
 from dslc.compiler.passes.staging import Ahead, tile_bytes
 from dslc.compiler.targets import Target
 
@@ -35,11 +36,12 @@ class Room:
 
     @classmethod
     def of(cls, kernel: Kernel, target: Target) -> Room:
-        """All but the scratch that conversions of layouts may need."""
+        """All but the scratch that conversions of layouts may need, and operands that stay."""
         shared = target.memory("shared")
         stmts = list(walk(kernel.body))
         converted = [tile_bytes(s.out) for s in stmts if isinstance(s, ins.ConvertLayout)]
-        return cls((shared.bytes if shared else 0) - max(converted, default=0), kernel.threads)
+        kept = max(converted, default=0) + operand_bytes(kernel)
+        return cls((shared.bytes if shared else 0) - kept, kernel.threads)
 
 
 def choose_stages(loop: ins.For, staged: Sequence[Ahead], room: Room, lag: int = 0) -> int:

@@ -8,8 +8,8 @@
                                                           %m = where %c, %x, %none : f32[64, 128]
                                                         } join (%x, %m)
 
-Attention's mask cuts only the blocks on the diagonal, a ragged end only the last block. The condition of
-a `where` is followed to sums of `arange`s and scalars, whose least and greatest elements are scalars
+Attention's mask cuts only the blocks on the diagonal, a ragged end only the last block. The condition
+of a `where` is followed to sums of `arange`s and scalars, whose least and greatest elements are scalars
 too: where the greatest of one side stays below the least of the other the mask holds everywhere. Tiles
 of integers wrap, so the test also asks that these bounds are within the dtype: then nothing has wrapped
 that matters. What made the mask alone moves into the branch that needs it.
@@ -134,7 +134,7 @@ def bounds(value: Value, made: Mapping[Name, Stmt]) -> tuple[Expr, Expr] | None:
         case ins.Full(value=scalar):
             # What wraps only differs by a multiple of the range.
             inner = scalar.x if isinstance(scalar, Convert) and scalar.x.dtype == INDEX else scalar
-            if isinstance(inner, Convert) and inner.saturate or inner.dtype.is_float:
+            if (isinstance(inner, Convert) and inner.saturate) or inner.dtype.is_float:
                 return None
             exact = inner if inner.dtype == INDEX else Convert(inner, INDEX)
             return exact, exact
