@@ -124,9 +124,11 @@ def _turn(e: Emission) -> None:
         e.head.line(f"const int {rows} = {high}, {columns} = {across};")
         e.head.line(f"int {inside} = (int)(turn % ((long long){rows} * {columns}));")
         first, height = e.head.name("first"), e.head.name("height")
-        strip = f"({strips}ll * {columns})"
-        e.head.line(f"const int {first} = (int)({inside} / {strip}) * {strips};")
-        e.head.line(f"const int {height} = min({rows} - {first}, {strips});")
+        strip = e.head.name("strip")
+        e.head.line(f"const int {strip} = (int){e.scalar(strips)};")
+        area = f"((long long){strip} * {columns})"
+        e.head.line(f"const int {first} = (int)({inside} / {area}) * {strip};")
+        e.head.line(f"const int {height} = min({rows} - {first}, {strip});")
         e.head.line(f"{inside} -= {first} * {columns};")
         digits = {
             len(axes) - 2: f"(long long)({first} + {inside} % {height})",

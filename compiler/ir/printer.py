@@ -23,7 +23,7 @@ statement:
     memory    = "@" NAME ":" ROLE PLACE? DTYPE "[" expr,* "]" ("strides" "(" expr,* ")")? layout?
                 ("packed" NAME)? ("offset" INT)? ("align" INT)? at?
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
-              | ("threads" | "strips") "(" INT ")"
+              | "threads" "(" INT ")" | "strips" "(" expr ")"
               | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
               | "require" expr "," STRING at? | "grid" grid_axis,*
     grid_axis = NAME (":" DTYPE)? "in" range "reversed"?
@@ -113,7 +113,7 @@ class _KernelPrinter:
         if kernel.threads is not None:
             lines.append(f"  threads({kernel.threads})")
         if kernel.strips is not None:
-            lines.append(f"  strips({kernel.strips})")
+            lines.append(f"  strips({self.expr(kernel.strips)})")
         lines += self._requirements(kernel)
         lines += [f"  memory {self.declaration(w)}" for w in kernel.workspaces]
         if kernel.grid:
