@@ -11,8 +11,8 @@
 Attention's mask cuts only the blocks on the diagonal, a ragged end only the last block. The condition
 of a `where` is followed to sums of `arange`s and scalars, whose least and greatest elements are scalars
 too: where the greatest of one side stays below the least of the other the mask holds everywhere. Tiles
-of integers wrap, so the test also asks that these bounds are within the dtype: then nothing has wrapped
-that matters. What made the mask alone moves into the branch that needs it.
+of integers wrap, so the test also asks that the outer bounds are within the dtype: then nothing has
+wrapped that matters. What made the mask alone moves into the branch that needs it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from dslc.compiler.dtypes import BOOL, INDEX, DType
+from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import Binary, Convert, Expr, index
@@ -123,8 +123,14 @@ def everywhere(condition: Value, made: Mapping[Name, Stmt]) -> Expr | None:
     left, right = bounds(less, made), bounds(more, made)
     if left is None or right is None:
         return None
-    test = Binary(op, left[1], right[0], BOOL)
-    return _all((test, *_unwrapped(left, dtype), *_unwrapped(right, dtype)))
+    low, high = dtype.integer_range  # the other two bounds lie between these
+    return _all(
+        (
+            Binary(op, left[1], right[0], BOOL),
+            Binary("ge", left[0], index(low), BOOL),
+            Binary("le", right[1], index(high), BOOL),
+        )
+    )
 
 
 def bounds(value: Value, made: Mapping[Name, Stmt]) -> tuple[Expr, Expr] | None:
@@ -153,15 +159,6 @@ def bounds(value: Value, made: Mapping[Name, Stmt]) -> tuple[Expr, Expr] | None:
 
 def _simple(op: str, x: Expr, y: Expr) -> Expr:
     return simplify(Binary(op, x, y, INDEX))
-
-
-def _unwrapped(found: tuple[Expr, Expr], dtype: DType) -> tuple[Expr, Expr]:
-    """That the bounds are within the dtype."""
-    low, high = dtype.integer_range
-    return (
-        simplify(Binary("ge", found[0], index(low), BOOL)),
-        simplify(Binary("le", found[1], index(high), BOOL)),
-    )
 
 
 def _all(conditions: Iterable[Expr]) -> Expr:
