@@ -124,8 +124,10 @@ def _turn(e: Emission) -> None:
         e.head.line(f"const int {rows} = {high}, {columns} = {across};")
         e.head.line(f"int {inside} = (int)(turn % ((long long){rows} * {columns}));")
         first, height = e.head.name("first"), e.head.name("height")
-        strip = e.head.name("strip")
-        e.head.line(f"const int {strip} = (int){e.scalar(strips)};")
+        strip = e.scalar(strips)
+        if constant(strips) is None:
+            text, strip = strip, e.head.name("strip")
+            e.head.line(f"const int {strip} = (int)({text});")
         area = f"((long long){strip} * {columns})"
         e.head.line(f"const int {first} = (int)({inside} / {area}) * {strip};")
         e.head.line(f"const int {height} = min({rows} - {first}, {strip});")
