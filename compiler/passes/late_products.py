@@ -22,7 +22,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Expr, index
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
-from dslc.compiler.ir.traverse import Body, operands, users, walk
+from dslc.compiler.ir.traverse import Body, names_in, operands, results, users, uses_of, walk
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, Value
 from dslc.compiler.passes.bulk import is_box
 from dslc.compiler.passes.facts import FactsRewriter
@@ -61,7 +61,21 @@ def settle(kernel: Kernel, bulk: bool) -> Kernel:
     """The kernel with every operand of late products in shared memory; `bulk` where a unit may copy."""
     if not any(isinstance(s, ins.Dot) and s.is_late for s in walk(kernel.body)):
         return kernel
+    kernel = replace(kernel, body=_early(kernel.body))
     return replace(kernel, body=_Settler(kernel, bulk).body(kernel.body))
+
+
+def _early(body: Body) -> Body:
+    """The body with the loads of operands as far up as their subscripts allow."""
+    found: list[Stmt] = []
+    for stmt in body:
+        at = len(found)
+        if isinstance(stmt, ins.Load) and _is_open(stmt):
+            needed = {n for use in uses_of(stmt) for n in names_in(use)}
+            while at and needed.isdisjoint(results(found[at - 1])):
+                at -= 1
+        found.insert(at, stmt)
+    return tuple(found)
 
 
 def operand_bytes(kernel: Kernel) -> int:

@@ -79,7 +79,7 @@ def test_its_wait_cannot_be_left_out() -> None:
             gone = isinstance(stmt, ins.AwaitPhase) and "ready" in stmt.region.memory.name
             return () if gone else (self.rebuild(stmt),)
 
-    with pytest.raises(DiagnosticError, match="DSL06(04|12)"):
+    with pytest.raises(DiagnosticError, match=r"DSL06(04|12)"):
         run(Without().kernel(kernel), arguments())
 
 
