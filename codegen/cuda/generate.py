@@ -54,8 +54,6 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
     params = _parameters(e)
     shared = _shared(e)
     e.head.line("const int tid = threadIdx.x;")
-    for name in e.maps.values():
-        e.head.line(f"if ({e.leader}) prefetch_map(&{name});")
     _turn(e)
     e.body(kernel.body)
     scratch_at = -(-shared // 16) * 16

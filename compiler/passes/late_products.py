@@ -28,7 +28,7 @@ from dslc.compiler.passes.bulk import is_box
 from dslc.compiler.passes.facts import FactsRewriter
 from dslc.compiler.passes.panels import panels
 from dslc.compiler.passes.rings import copy_layout
-from dslc.compiler.passes.staging import COPY_BYTES, tile_bytes
+from dslc.compiler.passes.staging import COPY_BYTES, thread_bytes, tile_bytes
 
 
 def deferred(loop: ins.For) -> tuple[ins.Dot, ...]:
@@ -55,6 +55,19 @@ def is_paced(loop: ins.For) -> bool:
     late = [s for s in loop.body if isinstance(s, ins.Dot) and s.is_late]
     inside = [s for s in walk(loop.body) if isinstance(s, ins.Dot) and s.is_late]
     return bool(late) and len(late) == len(inside)
+
+
+def leaves_gaps(loop: ins.For) -> bool:
+    """Whether threads compute between late products of a turn, which each are waited for."""
+    late = [i for i, s in enumerate(loop.body) if isinstance(s, ins.Dot) and s.is_late]
+    waits = [i for i, s in enumerate(loop.body) if isinstance(s, ins.WaitDots)]
+    return any(late[0] < w < late[-1] for w in waits) if late else False
+
+
+def result_words(loop: ins.For) -> int:
+    """The registers of a thread for the results of a loop's late products."""
+    late = (s.out for s in loop.body if isinstance(s, ins.Dot) and s.is_late)
+    return sum(thread_bytes(x, None) // 4 for x in late)
 
 
 def settle(kernel: Kernel, bulk: bool) -> Kernel:

@@ -60,7 +60,13 @@ from dslc.compiler.ir.traverse import Body, Use, walk
 from dslc.compiler.ir.values import Memory, Place, Role
 from dslc.compiler.passes.bulk import is_loaded_in_bulk
 from dslc.compiler.passes.facts import Facts, FactsRewriter
-from dslc.compiler.passes.late_products import deferred, is_paced, settle
+from dslc.compiler.passes.late_products import (
+    deferred,
+    is_paced,
+    leaves_gaps,
+    result_words,
+    settle,
+)
 from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
 from dslc.compiler.passes.rings import in_panels, place
 from dslc.compiler.passes.stages import Room, choose_stages
@@ -69,6 +75,7 @@ from dslc.compiler.passes.straight import turns_ahead
 from dslc.compiler.targets import Target
 
 _LAGGING = 2  # stages up to which no product may run on into the next turn
+_REGISTERS_BESIDE = 30  # addresses, counters: beside the results of products
 _EXPLICIT = (ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync)
 
 
@@ -163,7 +170,8 @@ class _Loops(FactsRewriter):
         staged = [a for a in found if a.width]
         late = deferred(loop)
         paced = is_paced(loop) and all(self._is_bulk(a, facts) for a in staged)
-        stages = asked or choose_stages(loop, staged, room, int(paced or bool(late)))
+        lag = int(paced or bool(late))
+        stages = asked or choose_stages(loop, staged, room, lag, paired=self._is_paired(loop))
         if stages == 1 and asked is None and (paced or late):
             stages = choose_stages(loop, staged, room)
         if stages == 1:
@@ -180,6 +188,14 @@ class _Loops(FactsRewriter):
         rings = [self._ring(a, stages, facts) for a in staged]
         pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced)
         return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more)
+
+    def _is_paired(self, loop: ins.For) -> bool:
+        """Whether two blocks on a multiprocessor fill each other's gaps, and have registers."""
+        rates, threads = self.target.rates, self.room.threads
+        if rates is None or threads is None or not leaves_gaps(loop):
+            return False
+        words = result_words(loop) + _REGISTERS_BESIDE
+        return 2 * words * threads <= rates.registers
 
     def _ring(self, ahead: Ahead, stages: int, facts: Facts) -> Ring:
         load = ahead.load
