@@ -5,7 +5,7 @@ the machine moves a few TB/s (Little's law: about 700 ns times 4.5 TB/s over 132
 KB). More stages than that only take shared memory from other blocks.
 
 Where threads compute between the products of a loop, a block leaves the matrix unit idle meanwhile, and
-a second one on the multiprocessor fills the gaps: such loops get no more stages than leave room for two.
+a second one on the multiprocessor fills the gaps: such loops get only stages that leave room for two.
 """
 
 from __future__ import annotations

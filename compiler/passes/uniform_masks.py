@@ -13,6 +13,9 @@ of a `where` is followed to sums of `arange`s and scalars, whose least and great
 too: where the greatest of one side stays below the least of the other the mask holds everywhere. Tiles
 of integers wrap, so the test also asks that the outer bounds are within the dtype: then nothing has
 wrapped that matters. What made the mask alone moves into the branch that needs it.
+
+This is for loops that multiply, whose time goes to instructions. In one that waits for memory a branch
+parts what the assembler would mix: an online softmax was 5 % slower with it on an H200.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ _SAME_ELEMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class UniformMasks:
-    """Skips the masks of those turns of a loop in which they hold everywhere."""
+    """Skips the masks of those turns of a product's loop in which they hold everywhere."""
 
     name: str = "uniform-masks"
 
@@ -62,7 +65,7 @@ class _Masks(Rewriter):
         super().__init__()
         self.made = definitions(kernel.body)
         self.readers = users(kernel.body)
-        self.loops = 0
+        self.loops = 0  # around the body
 
     def memory(self, memory: Memory) -> Memory:
         """Memories stay as they are."""
@@ -79,8 +82,9 @@ class _Masks(Rewriter):
     def body(self, body: Body) -> Body:
         """A body, whose masks are tested in loops."""
         rewritten = super().body(body)
-        masks = [s for s in rewritten if isinstance(s, ins.Where)] if self.loops else []
-        for mask in masks:
+        if not self.loops or not any(isinstance(s, ins.Dot) for s in body):
+            return rewritten
+        for mask in [s for s in rewritten if isinstance(s, ins.Where)]:
             test = everywhere(mask.condition, self.made)
             if test is not None and mask in rewritten:
                 rewritten = self._behind(test, mask, rewritten)

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from support.kernels import every, one
 
 TEXT = """
-kernel f(x: f32[N], a: i32, y: out f32[N]):
+kernel f(x: f32[N], w: f32[4, 4], a: i32, y: out f32[N]):
     for i in range(0, N, 4):
         block = x[i : i + 4]
-        y[i : i + 4] = where({mask}, block, -1.0)
+        product = dot(w[:, :], w[:, :])
+        y[i : i + 4] = where({mask}, block, -1.0) + sum(product, 1)
 """
 
 
@@ -27,7 +28,8 @@ def masked(mask: str, *sizes: int, bound: int = 5):
     verify(after)
     for n in sizes or (0, 3, 8, 21):
         x = np.arange(n, dtype=np.float32)
-        args = {"x": x, "a": np.int32(bound), "y": np.zeros(n, np.float32)}
+        w = np.arange(16, dtype=np.float32).reshape(4, 4)
+        args = {"x": x, "w": w, "a": np.int32(bound), "y": np.zeros(n, np.float32)}
         meaning.assert_same_meaning(before, after, args)
     return after
 
@@ -65,9 +67,17 @@ def test_a_mask_that_others_read_stays() -> None:
     assert UniformMasks()(before) is before
 
 
+def test_a_loop_without_products_keeps_its_masks() -> None:
+    text = TEXT.format(mask="arange(4) + i < N").replace("dot(w[:, :], w[:, :])", "w[:, :]")
+    before = one(text)
+    assert UniformMasks()(before) is before
+
+
 WRAPPING = """\
 kernel f[](@x: in f32[8], @y: out f32[8], a: i32, b: i32) {
   for i in range(0, 8, 4) {
+    %w = full f32(1.0) : f32[4, 4]
+    %d = dot %w, %w : f32[4, 4]
     %x = load @x[i : +4] : f32[4]
     %i = arange : i32[4]
     %a = full a : i32[4]

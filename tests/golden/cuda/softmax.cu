@@ -102,59 +102,46 @@ softmax(
   }
   #pragma unroll 2
   for (int n = 0; n < N; n += 1024) {
-    float block_3[32];
-    if (((N <= 2147483647) && ((n + 1023) < N))) {
+    int block_3[32];
+    #pragma unroll
+    for (int i_3 = 0; i_3 < 8; ++i_3) {
       #pragma unroll
-      for (int i = 0; i < 32; ++i) {
-        block_3[i] = block_2[i];
+      for (int i_4 = 0; i_4 < 4; ++i_4) {
+        block_3[i_3 * 4 + i_4] = at + i_3 * 128 + i_4;
       }
     }
-    else {
-      int block_4[32];
-      #pragma unroll
-      for (int i_3 = 0; i_3 < 8; ++i_3) {
-        #pragma unroll
-        for (int i_4 = 0; i_4 < 4; ++i_4) {
-          block_4[i_3 * 4 + i_4] = at + i_3 * 128 + i_4;
-        }
-      }
-      int block_5[32];
-      const int x_4 = (int)n;
-      #pragma unroll
-      for (int i = 0; i < 32; ++i) {
-        block_5[i] = x_4;
-      }
-      int block_6[32];
-      #pragma unroll
-      for (int i = 0; i < 32; ++i) {
-        block_6[i] = (int)((unsigned)block_4[i] + (unsigned)block_5[i]);
-      }
-      int block_7[32];
-      const int x_5 = (int)N;
-      #pragma unroll
-      for (int i = 0; i < 32; ++i) {
-        block_7[i] = x_5;
-      }
-      bool block_8[32];
-      #pragma unroll
-      for (int i = 0; i < 32; ++i) {
-        block_8[i] = (block_6[i] < block_7[i]);
-      }
-      float block_9[32];
-      const float x_6 = __uint_as_float(0xff800000u);
-      #pragma unroll
-      for (int i = 0; i < 32; ++i) {
-        block_9[i] = x_6;
-      }
-      float block_10[32];
-      #pragma unroll
-      for (int i = 0; i < 32; ++i) {
-        block_10[i] = block_8[i] ? block_2[i] : block_9[i];
-      }
-      #pragma unroll
-      for (int i = 0; i < 32; ++i) {
-        block_3[i] = block_10[i];
-      }
+    int block_4[32];
+    const int x_4 = (int)n;
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      block_4[i] = x_4;
+    }
+    int block_5[32];
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      block_5[i] = (int)((unsigned)block_3[i] + (unsigned)block_4[i]);
+    }
+    int block_6[32];
+    const int x_5 = (int)N;
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      block_6[i] = x_5;
+    }
+    bool block_7[32];
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      block_7[i] = (block_5[i] < block_6[i]);
+    }
+    float block_8[32];
+    const float x_6 = __uint_as_float(0xff800000u);
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      block_8[i] = x_6;
+    }
+    float block_9[32];
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      block_9[i] = block_7[i] ? block_2[i] : block_8[i];
     }
     float higher[1];
     {
@@ -165,7 +152,7 @@ softmax(
     for (int i_5 = 0; i_5 < 8; ++i_5) {
       #pragma unroll
       for (int i_6 = 0; i_6 < 4; ++i_6) {
-        const float x_7 = block_3[i_5 * 4 + i_6 * 1];
+        const float x_7 = block_9[i_5 * 4 + i_6 * 1];
         higher[0] = fmax_nan(higher[0], x_7);
       }
     }
@@ -227,7 +214,7 @@ softmax(
     float total_6[32];
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      total_6[i] = __fsub_rn(block_3[i], total_5[i]);
+      total_6[i] = __fsub_rn(block_9[i], total_5[i]);
     }
     float total_7[32];
     #pragma unroll
@@ -284,16 +271,16 @@ softmax(
     }
     float block_next_1[32];
     if (((n + 2048) < N)) {
-      float block_11[32] = {};
+      float block_10[32] = {};
       #pragma unroll
       for (int i_10 = 0; i_10 < 8; ++i_10) {
         if ((n + 2048) + at + i_10 * 128 < N) {
-          load_global_16((unsigned*)&block_11[i_10 * 4], x + (long long)(m + at_1) * N + (n + 2048) + at + i_10 * 128);
+          load_global_16((unsigned*)&block_10[i_10 * 4], x + (long long)(m + at_1) * N + (n + 2048) + at + i_10 * 128);
         }
       }
       #pragma unroll
       for (int i = 0; i < 32; ++i) {
-        block_next_1[i] = block_11[i];
+        block_next_1[i] = block_10[i];
       }
     }
     else {
