@@ -110,7 +110,7 @@ gemm(
   long long turn = blockIdx.x;
   const int rows = ((M + 128 - 1) / 128), columns = ((N + 256 - 1) / 256);
   int inside = (int)(turn % ((long long)rows * columns));
-  const int first = (int)(inside / (8ll * columns)) * 8;
+  const int first = (int)(inside / ((long long)8 * columns)) * 8;
   const int height = min(rows - first, 8);
   inside -= first * columns;
   turn /= (long long)rows * columns;
