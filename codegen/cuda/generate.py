@@ -51,6 +51,7 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
     assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
     e = Emission(kernel, EMITTERS, kernel.threads, target)
     e.out.reserve([*functions(), *_CUDA])
+    e.in_place = wgmma.in_place(kernel)
     params = _parameters(e)
     shared = _shared(e)
     e.head.line("const int tid = threadIdx.x;")
