@@ -62,7 +62,7 @@ class _Without(Rewriter):
 
 @pytest.mark.parametrize("which", [0, 1])
 def test_no_wait_can_be_left_out(which: int) -> None:
-    posed = problem("attention", {**DIMS, "L": 1000}, {}, seed=2)  # slots are filled again
+    posed = problem("attention", {**DIMS, "L": 1008}, {}, seed=2)  # slots are filled again
     kernel = lowered()
     gone = every(kernel, ins.WaitDots)[which]
     with pytest.raises(DiagnosticError, match=r"DSL06(04|05|09)"):
