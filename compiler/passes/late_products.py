@@ -12,6 +12,10 @@ for both: so the unit goes from the one to the other without a pause.
 An operand that no ring holds is copied to shared memory on the spot. One that is loaded before a loop
 is waited for only there, where the machine's own unit copies it: the first copies to rings start
 meanwhile.
+
+So weights are made ready in registers, for one turn, while the unit multiplies those of the turn
+before. The unit reads registers as late as it multiplies: those of two turns are alive, and the loop
+is unrolled by two so that they are different ones.
 """
 
 from __future__ import annotations
@@ -24,7 +28,16 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import COMPARE_OPS, Expr, index
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
-from dslc.compiler.ir.traverse import Body, names_in, operands, results, users, uses_of, walk
+from dslc.compiler.ir.traverse import (
+    Body,
+    definitions,
+    names_in,
+    operands,
+    results,
+    users,
+    uses_of,
+    walk,
+)
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, Value
 from dslc.compiler.passes.bulk import is_box
 from dslc.compiler.passes.facts import FactsRewriter
@@ -41,8 +54,9 @@ _INLINE = frozenset({
 def deferred(loop: ins.For) -> tuple[ins.Dot, ...]:
     """The late products right in the body of a loop, if only the next turns' products read them."""
     late = tuple(s for s in loop.body if isinstance(s, ins.Dot) and s.is_late)
-    # An operand in registers is made anew in the next turn, while the unit would still read it.
-    if any(x.type.layout is not None for d in late for x in (d.a, d.b)):
+    held = {x for d in late for x in in_registers(d)}
+    # The next turn gives what it hands on the same registers.
+    if not held.isdisjoint(c.inner for c in loop.carried) or (held and (loop.unroll or 2) % 2):
         return ()
     readers = users((loop,))
     sums: set[Value] = {d.out for d in late}
@@ -83,6 +97,17 @@ def last_wait(loop: ins.For) -> ins.WaitDots | None:
 def _may_call(stmt: Stmt) -> bool:
     """Whether it may become a call, around which registers under way are not safe (decision 11)."""
     return isinstance(stmt, ins.Unary | ins.Binary) and stmt.op not in _INLINE
+
+
+def in_registers(dot: ins.Dot) -> tuple[Value, ...]:
+    """The operands that the unit takes from registers."""
+    return tuple(x for x in (dot.a, dot.b) if x.type.layout is not None)
+
+
+def is_made_anew(loop: ins.For, late: Iterable[ins.Dot]) -> bool:
+    """Whether products take from registers what each turn makes."""
+    made = definitions(loop.body)
+    return any(x in made for d in late for x in in_registers(d))
 
 
 def is_paced(loop: ins.For) -> bool:
