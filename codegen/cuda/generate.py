@@ -51,6 +51,7 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
     assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
     e = Emission(kernel, EMITTERS, kernel.threads, target)
     e.out.reserve([*functions(), *_CUDA])
+    e.in_place = wgmma.in_place(kernel)
     params = _parameters(e)
     shared = _shared(e)
     e.head.line("const int tid = threadIdx.x;")
@@ -144,7 +145,7 @@ def _turn(e: Emission) -> None:
         count = counts[k]
         digit = digits.get(k) or ("turn" if k == 0 else f"turn % {count}")
         if axis.reversed:
-            digit = f"{count} - 1 - {digit}"
+            digit = f"({count} - 1 - {digit})"
         wide = e.is_product(axis.stop)
         value = f"(long long)({digit})" if wide else digit
         value = value if axis.step == ex.index(1) else f"({value}) * {e.scalar(axis.step)}"
