@@ -395,7 +395,7 @@ DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory
 
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-// Where there are calls nothing is under way beside them (see keep_registers).
+// Where there are calls nothing is under way beside them.
 template <int N> DEVICE void wgmma_wait() {
 #ifdef KEEP_REGISTERS
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");

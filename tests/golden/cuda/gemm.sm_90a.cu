@@ -69,7 +69,14 @@ DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory
 
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+// Where there are calls nothing is under way beside them.
+template <int N> DEVICE void wgmma_wait() {
+#ifdef KEEP_REGISTERS
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#else
+  asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory");
+#endif
+}
 
 // A unit has written these registers.
 template <int N> DEVICE void changed_floats(float* d) {
@@ -107,15 +114,15 @@ gemm(
   unsigned short* const b_ring = (unsigned short*)(shared + 0);
   unsigned short* const c_tile = (unsigned short*)(shared + 0);
   const int tid = threadIdx.x;
-  long long turn = blockIdx.x;
+  int turn = blockIdx.x;
   const int rows = ((M + 128 - 1) / 128), columns = ((N + 256 - 1) / 256);
-  int inside = (int)(turn % ((long long)rows * columns));
-  const int first = (int)(inside / ((long long)8 * columns)) * 8;
+  int inside = turn % (rows * columns);
+  const int first = inside / (min(8, rows) * columns) * 8;
   const int height = min(rows - first, 8);
   inside -= first * columns;
-  turn /= (long long)rows * columns;
-  const int n = (int)(((long long)(inside / height)) * 256);
-  const int m = (int)(((long long)(first + inside % height)) * 128);
+  turn /= rows * columns;
+  const int n = (int)(((inside / height)) * 256);
+  const int m = (int)(((first + inside % height)) * 128);
   const int group_at = __shfl_sync(~0u, (tid / 128) * 8192, 0);
   const int at = (tid / 32) * 16 + tid / 4 % 8;
   const int at_1 = (tid % 4) * 2;
@@ -160,10 +167,10 @@ gemm(
   for (int i = 0; i < 128; ++i) {
     acc_1[i] = acc[i];
   }
-  long long slot = 0;
-  long long fill = 2;
-  long long phase = 0;
-  long long freed = 1;
+  int slot = 0;
+  int fill = 2;
+  int phase = 0;
+  int freed = 1;
   #pragma unroll 1
   for (int k = 0; k < K; k += 64) {
     phase_await(full + slot, (unsigned)(phase));
@@ -190,12 +197,12 @@ gemm(
     }
     wgmma_wait<1>();
     if ((k > 0)) {
-      if (tid % 32 == 0) phase_arrive(empty + ((slot + 3) % 4));
+      if (tid % 32 == 0) phase_arrive(empty + (slot < 1 ? slot + 3 : slot - 1));
     }
-    const auto next_slot = ((slot + 1) % 4);
-    const auto next_fill = ((fill + 1) % 4);
-    const auto next_phase = ((phase + ((slot + 1) / 4)) % 2);
-    const auto next_freed = ((freed + ((fill + 1) / 4)) % 2);
+    const auto next_slot = (slot < 3 ? slot + 1 : slot - 3);
+    const auto next_fill = (fill < 3 ? fill + 1 : fill - 3);
+    const auto next_phase = (phase ^ (slot >= 3));
+    const auto next_freed = (freed ^ (fill >= 3));
     slot = next_slot;
     fill = next_fill;
     phase = next_phase;
