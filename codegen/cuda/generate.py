@@ -19,7 +19,7 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
-from dslc.codegen.cuda import bulk, casts, copies, ldmatrix, matrix, wgmma
+from dslc.codegen.cuda import aside, bulk, casts, copies, ldmatrix, matrix, wgmma
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
@@ -52,7 +52,7 @@ def emit(kernel: Kernel, target: Target) -> tuple[str, int]:
     shared = _shared(e)
     e.head.line("const int tid = threadIdx.x;")
     _turn(e)
-    e.body(kernel.body)
+    aside.body(e)
     scratch_at = -(-shared // 16) * 16
     if e.scratch_bytes:
         e.head.line(f"unsigned char* const scratch = shared + {scratch_at};")
@@ -162,17 +162,19 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int) -> str:
     vectors = "#define DEVICE static __device__ __forceinline__\n\n"
     if "TensorMap" in signature:
         vectors += bulk.TENSOR_MAP
+    threads = aside.launched_threads(kernel)
+    alone = ", 1" if aside.aside_of(kernel) is not None else ""
     return (
-        f"// {kernel.name}: one turn of its grid is one block of {kernel.threads} threads.\n{doc}\n"
+        f"// {kernel.name}: one turn of its grid is one block of {threads} threads.\n{doc}\n"
         f"{vectors}{needed}\n\n"
-        f'extern "C" __global__ void __launch_bounds__({kernel.threads})\n'
+        f'extern "C" __global__ void __launch_bounds__({threads}{alone})\n'
         f"{kernel.name}(\n    {signature}) {{\n{uses}{body}}}\n"
     )
 
 
 def check(kernel: Kernel) -> None:
     """Refuse what this machine cannot run."""
-    if kernel.threads is None or kernel.threads > 1024:
+    if kernel.threads is None or aside.launched_threads(kernel) > 1024:
         raise error(
             "DSL0590", f"a block has at most 1024 threads, not {kernel.threads}", kernel.loc
         )

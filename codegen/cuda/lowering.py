@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.calls import bytes_of, call_arguments
 from dslc.codegen.cuda.generate import emit
@@ -41,9 +42,8 @@ def _lower_kernel(
     if text not in compiled:
         compiled[text] = compile_cubin(text, architecture, options, f"{program.name}.cu")
     binary = compiled[text]
-    assert program.threads is not None
     launch: dict[str, Json] = {
-        "threads": program.threads,
+        "threads": launched_threads(program),
         "grid": [_blocks(program)],
         "arguments": _arguments(program),
         **_alignments(program),

@@ -39,5 +39,9 @@ class Strips:
         high, wide = (constant(axis.step) for axis in kernel.grid[-2:])
         if not high or not wide or high < 0 or wide < 0:
             return kernel
-        count = sqrt(self.target.units * wide / high) / 2
-        return replace(kernel, strips=2 ** round(log2(max(1.0, count))))
+        return replace(kernel, strips=strip_of(self.target.units, high, wide))
+
+
+def strip_of(units: int, high: float, wide: float) -> int:
+    """The turns that a strip is high, for turns of so many rows and columns and machines of so many."""
+    return int(2 ** round(log2(max(1.0, sqrt(units * wide / high) / 2))))

@@ -214,6 +214,8 @@ template <class... R> HOST void wgmma(int n, int k, const char* d, const char* a
 HOST void wgmma_fence_sync_aligned() { emu_wgmma_fence(); }
 HOST void wgmma_commit_group_sync_aligned() { emu_wgmma_commit(); }
 HOST void wgmma_wait_group_sync_aligned(int pending, int line = __builtin_LINE()) { emu_wgmma_wait(pending, line); }
+HOST void setmaxnreg_dec_sync_aligned_u32(int) {}
+HOST void setmaxnreg_inc_sync_aligned_u32(int) {}
 HOST void fence_proxy_async_shared_cta() { emu_proxy_fence(); }
 
 // Barriers with phases (9.7.13.15), and bulk copies of boxes that they count (9.7.9.27).
@@ -243,7 +245,7 @@ template <class... I> HOST void bulk_load(unsigned to, const void* map, I... res
     emu_bulk_store((const TensorBox*)map, at, (unsigned)at[sizeof...(I) - 1]); \
   }
 HOST void cp_async_bulk_commit_group() { emu_bulk_commit(); }
-HOST void cp_async_bulk_wait_group_read(int pending) { if (!pending) emu_bulk_wait(); }
+HOST void cp_async_bulk_wait_group_read(int pending) { emu_bulk_wait(pending); }
 PTX_BULK(2)
 PTX_BULK(3)
 PTX_BULK(4)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from dslc.codegen.c_family.accesses import is_row
+from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import Kind, storage_dtype
@@ -107,10 +108,9 @@ def _launch(
     spaces = [_workspace(w, dims) for w in kernel.workspaces]
     places = [p.name for p in kernel.params]
     maps = [_box(box.to_data(), places, dims) for box in tensor_maps(kernel)]
-    assert kernel.threads is not None
     emulate(
         edit(text) if edit else text, kernel.name, [*words, *spaces, *maps],
-        turns(kernel, dims), kernel.threads, shared, seed,
+        turns(kernel, dims), launched_threads(kernel), shared, seed,
         alignments={
             i: alignment(p) for i, p in enumerate(kernel.params) if isinstance(p, Memory)
         },
