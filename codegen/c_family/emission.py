@@ -89,6 +89,8 @@ class Emission:
     leader: str = "tid == 0"  # the thread that acts for all
     together: str = "__syncthreads();"  # the barrier of the turn's warps
     under_way: list[Tile] = field(default_factory=list)  # results of products that no wait ended
+    read_late: list[str] = field(default_factory=list)  # lines that follow when they have ended
+    after: dict[ins.Stmt, list[str]] = field(default_factory=dict)  # lines that follow a statement
     scratch_bytes: int = 0
     scratch_read: bool = False  # whether threads may still read it
     scratch_uses: int = 0
@@ -201,6 +203,8 @@ class Emission:
                     statement.loc,
                 )
             emitter(self, statement)
+            for line in self.after.pop(statement, ()):
+                self.out.line(line)
 
     def enter(self, loop: ins.For) -> Frame:
         """A loop begins here."""
