@@ -6,10 +6,11 @@
     for round in range(0, rounds) { turn number round * 132 + block ... }
 
 Turns are numbered in strips (`strips`), so that those of one round share what they read. The last
-round has only T % 132 turns. Where they are worth it, their steps are dealt evenly: a block takes a run
-of the S * (T % 132) steps, which lies in two turns at most, and the parts of a turn are added up
-(Osama et al., Stream-K: Work-Centric Parallel Decomposition for Dense Matrix-Matrix Multiplication,
-PPoPP 2023, with whole turns first). All of it is arithmetic on the block's number and the dims.
+round has only the rest, T % 132 turns. Where that is less than half of the blocks, each of these turns
+is given to several, which take equal shares of its steps and add up what they have (`parts`). Shares
+begin at the same steps in all turns, so that blocks still read the same parts of the operands at one
+time. Dealing steps to all blocks to the last one (Osama et al., Stream-K, PPoPP 2023) loses that, and
+was slower on an H200 wherever the operands do not fit into the cache.
 """
 
 from __future__ import annotations
@@ -31,11 +32,10 @@ from dslc.compiler.passes.strips import strip_of
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A turn of the grid, or a part of one: steps [first, end) of its loop.
+    """A turn of the grid, or a share of one: steps [first, end) of its loop.
 
-    `lets` define what is said here: the grid's variables `at`, `slot`, which of a block's parts it is,
-    and `rest`, the turn's number among those that are dealt by steps. `is_whole` tells the others.
-    `done` are the steps that the block has taken before.
+    `lets` define what is said here: the grid's variables `at`, and `done`, the steps that the block has
+    taken before. Of a turn that is not `is_whole`, `rest` is the number among those that are shared.
     """
 
     lets: Body
@@ -43,90 +43,62 @@ class Part:
     first: Expr
     end: Expr
     done: Expr
-    slot: Expr
     rest: Expr
     is_whole: Expr
 
 
 class EvenWork:
-    """The schedule of one kernel on `units` multiprocessors.
-
-    `added` is the time that adding up parts takes, in steps; None where parts cannot be added.
-    """
+    """The schedule of one kernel on `units` multiprocessors; `most` blocks share a turn."""
 
     def __init__(
-        self, kernel: Kernel, loop: ins.For, units: int, added: int | None, taken: set[str]
+        self, kernel: Kernel, loop: ins.For, units: int, most: int, taken: set[str]
     ) -> None:
-        self.kernel, self.units, self.added, self.taken = kernel, units, added, taken
+        self.kernel, self.units, self.most, self.taken = kernel, units, most, taken
         self.block = Var(fresh_name("block", taken), INDEX)
         self.lets: list[Stmt] = []  # at the begin of a block
         self.counts = [self._named("count", _count(a)) for a in kernel.grid]
         turns = reduce(mul, self.counts)
-        self.steps = self._named("steps", largest(_count(loop), index(1)))
+        self.steps = self._named("steps", _count(loop))
         self.whole = self._named("whole", div(turns, index(units)))
         self.rest = self._named("rest", sub(turns, mul(self.whole, index(units))))
-        alone = div(add(sub(turns, self.block), index(units - 1)), index(units))
-        if added is None:
-            self.rounds = self._named("rounds", alone)
-            return
-        # Every block gets a step, and dealing takes less time than a round of whole turns.
-        dealt = mul(self.rest, self.steps)
-        enough = Binary("le", index(units), dealt, BOOL)
-        pays = Binary("lt", dealt, mul(sub(self.steps, index(added)), index(units)), BOOL)
-        self.is_dealt = self._named("is_dealt", Binary("and", enough, pays, BOOL))
-        self.begin = self._named("begin", self.share(self.block))
-        self.stop = self._named("stop", self.share(add(self.block, index(1))))
-        self.turn = self._named("first_rest", div(self.begin, self.steps))
-        last = div(sub(self.stop, index(1)), self.steps)
-        parts = add(sub(last, self.turn), index(1))
-        self.rounds = self._named("rounds", select(self.is_dealt, add(self.whole, parts), alone))
+        one = index(1)
+        self.ways = largest(self.rest, one)  # never 0, for divisions
+        shares = largest(least(div(index(units), self.ways), index(most)), one)
+        self.shares = self._named("shares", shares) if most > 1 else one
+        last = Binary("lt", self.block, mul(self.rest, self.shares), BOOL)
+        self.rounds = self._named("rounds", add(self.whole, select(last, one, index(0))))
 
     @property
     def grid(self) -> tuple[GridAxis, ...]:
-        """As many turns as there are multiprocessors."""
-        return (GridAxis(self.block, index(0), index(self.units), index(1)),)
+        """As many blocks as there are multiprocessors, or as can have work."""
+        turns = reduce(mul, map(_count, self.kernel.grid))
+        blocks = least(index(self.units), mul(turns, index(self.most)))
+        return (GridAxis(self.block, index(0), simplify(blocks), index(1)),)
 
-    def share(self, block: Expr) -> Expr:
-        """The first of the dealt steps that a block takes."""
-        return div(mul(block, mul(self.rest, self.steps)), index(self.units))
-
-    def sharers(self, rest: Expr) -> tuple[Expr, Expr]:
-        """The first and the last block that take steps of a dealt turn."""
-        units, steps = index(self.units), self.steps
-        first = mul(add(mul(rest, steps), index(1)), units)
-        last = mul(add(rest, index(1)), units)
-        one = index(1)
-        return sub(ceil(first, mul(self.rest, steps)), one), sub(ceil(last, self.rest), one)
-
-    def slot_of(self, block: Expr, rest: Expr) -> Expr:
-        """Which of a block's parts that of this turn is, 0 or 1."""
-        begins = Binary("eq", div(self.share(block), self.steps), rest, BOOL)
-        return select(begins, index(0), index(1))
+    def sharer(self, share: Expr, rest: Expr) -> Expr:
+        """The block that has a share of a turn."""
+        return add(mul(share, self.rest), rest)
 
     def part(self, round_: Var) -> Part:
         """What a block does in a round."""
         lets: list[Stmt] = []
-        number = add(mul(round_, index(self.units)), self.block)
-        if self.added is None:
+        number, done = add(mul(round_, index(self.units)), self.block), mul(round_, self.steps)
+        if self.most == 1:
             at = self._place(self._named("turn", number, lets), lets)
-            done, none, true = mul(round_, self.steps), index(0), Const(True, BOOL)
-            return Part(tuple(lets), at, none, self.steps, done, none, none, true)
-        early = Binary("lt", round_, self.whole, BOOL)
-        undealt = Binary("eq", self.is_dealt, Const(False, BOOL), BOOL)
-        whole = self._named("whole_turn", Binary("or", undealt, early, BOOL), lets)
-        slot = self._named("slot_of_part", sub(round_, self.whole), lets)
-        rest = self._named("rest_turn", add(self.turn, slot), lets)
-        dealt = add(mul(self.whole, index(self.units)), rest)
-        turn = self._named("turn", select(whole, number, dealt), lets)
-        before = mul(rest, self.steps)
-        first = select(whole, index(0), largest(sub(self.begin, before), index(0)))
-        end = select(whole, self.steps, least(sub(self.stop, before), self.steps))
-        first, end = self._named("first_step", first, lets), self._named("end_step", end, lets)
+            true = Const(True, BOOL)
+            return Part(tuple(lets), at, index(0), self.steps, done, index(0), true)
+        whole = self._named("whole_turn", Binary("lt", round_, self.whole, BOOL), lets)
+        rest = self._named("rest_turn", mod(self.block, self.ways), lets)
+        share = self._named("share", div(self.block, self.ways), lets)
+        after = add(mul(self.whole, index(self.units)), rest)
+        turn = self._named("turn", select(whole, number, after), lets)
+        first = select(whole, index(0), div(mul(share, self.steps), self.shares))
+        beyond = div(mul(add(share, index(1)), self.steps), self.shares)
+        end = self._named("end_step", select(whole, self.steps, beyond), lets)
+        first = self._named("first_step", first, lets)
         at = self._place(turn, lets)
-        dealt = add(mul(self.whole, self.steps), sub(add(before, first), self.begin))
-        done = select(whole, mul(round_, self.steps), dealt)
         is_whole = Binary("eq", sub(end, first), self.steps, BOOL)
-        return Part(tuple(lets), at, first, end, done, slot, rest, is_whole)
+        return Part(tuple(lets), at, first, end, done, rest, is_whole)
 
     def _place(self, turn: Expr, lets: list[Stmt]) -> tuple[Expr, ...]:
         """The grid's variables in a turn, those of the last two axes in strips."""

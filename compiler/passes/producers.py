@@ -68,7 +68,7 @@ from dslc.compiler.passes.even_work import EvenWork, Part, add, div, is_even, le
 from dslc.compiler.passes.facts import Facts, kernel_facts
 from dslc.compiler.passes.late_products import deferred
 from dslc.compiler.passes.outgoing import Outgoing, outgoing
-from dslc.compiler.passes.parts import added_steps, joined
+from dslc.compiler.passes.parts import joined, most_shares
 from dslc.compiler.passes.pipelined_loop import Barriers, Ring
 from dslc.compiler.passes.rings import in_panels
 from dslc.compiler.passes.stages import MOST_STAGES
@@ -152,8 +152,8 @@ class _Sides:
         self.before, self.after = kernel.body[:at], kernel.body[at + 1 :]
         self.rings = [self._ring(a) for a in ahead]
         self.late = deferred(loop)
-        added = added_steps(kernel, loop, target)
-        self.work = EvenWork(kernel, loop, target.units, added, self.taken)
+        most = most_shares(kernel, loop, target)
+        self.work = EvenWork(kernel, loop, target.units, most, self.taken)
         self.full = Barriers("full", stages, self._var("phase"))
         self.empty = Barriers("empty", stages, self._var("freed"))
 
