@@ -19,10 +19,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from dslc.compiler.dtypes import BOOL, INDEX
+from dslc.compiler.dtypes import BOOL, I32, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant, simplify
-from dslc.compiler.ir.expr import Binary, Const, Expr, Select, Var, free_vars, index
+from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Select, Var, free_vars, index
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import GridAxis, Kernel
 from dslc.compiler.ir.rewrite import fresh_name
@@ -63,7 +63,9 @@ class EvenWork:
         self.rest = self._named("rest", sub(turns, mul(self.whole, index(units))))
         one = index(1)
         self.ways = largest(self.rest, one)  # never 0, for divisions
-        shares = largest(least(div(index(units), self.ways), index(most)), one)
+        # A share has a step at least, and less than all where there are several.
+        shares = least(least(div(index(units), self.ways), index(most)), self.steps)
+        shares = largest(shares, one)
         self.shares = self._named("shares", shares) if most > 1 else one
         last = Binary("lt", self.block, mul(self.rest, self.shares), BOOL)
         self.rounds = self._named("rounds", add(self.whole, select(last, one, index(0))))
@@ -119,16 +121,19 @@ class EvenWork:
             digits.append(mod(turn, count))
             turn = div(turn, count)
         pairs = zip(axes, reversed(digits), strict=True)
-        places = [(a.var.name, add(a.start, mul(digit, a.step))) for a, digit in pairs]
-        return tuple(self._named(name, place, lets) for name, place in places)
+        named = [(a, self._named(f"{a.var.name}_turn", digit, lets)) for a, digit in pairs]
+        return tuple(simplify(add(a.start, mul(digit, a.step))) for a, digit in named)
 
     def _named(self, hint: str, value: Expr, lets: list[Stmt] | None = None) -> Expr:
+        """A number of turns, steps or blocks by a name: 32 bits, whose making nobody need look into."""
         value = simplify(value)
         if isinstance(value, Const | Var):
             return value
-        var = Var(fresh_name(hint, self.taken), value.dtype)
-        (self.lets if lets is None else lets).append(ins.Let(var, value))
-        return var
+        dtype = I32 if value.dtype == INDEX else value.dtype
+        var = Var(fresh_name(hint, self.taken), dtype)
+        made = Convert(value, I32) if dtype == I32 else value
+        (self.lets if lets is None else lets).append(ins.Let(var, made))
+        return Convert(var, INDEX) if dtype == I32 else var
 
 
 def is_even(kernel: Kernel, loop: ins.For) -> bool:

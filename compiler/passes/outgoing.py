@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, index
+from dslc.compiler.ir.expr import Binary, Const, index
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import Body
@@ -34,8 +34,7 @@ from dslc.compiler.layout.reshaping import slice_tile
 from dslc.compiler.passes.bulk import bulk_stores, is_short
 from dslc.compiler.passes.panels import panels
 
-_BYTES = 16 * 1024  # of a piece
-_PLACES = 2  # at most; the number of pieces is a multiple of it
+_BYTES = 32 * 1024  # of all places
 _SHARE = 4  # of the room that pieces take at most: one part in so many
 
 
@@ -56,8 +55,10 @@ class Outgoing:
 
     @property
     def places(self) -> int:
-        """How many pieces there is room for; one alone would meet itself in the next turn."""
-        return min(_PLACES, self.store.x.type.shape[self.axis] // self.size)
+        """How many pieces there is room for."""
+        extent = self.memory.shape[0]
+        assert isinstance(extent, Const)
+        return int(extent.value)
 
     def body(self) -> Body:
         """The pieces, one after another."""
@@ -109,20 +110,22 @@ def outgoing(kernel: Kernel, after: Sequence[Stmt], room: int) -> list[Outgoing]
 
 
 def _divided(store: ins.Store, layout: Layout) -> Iterator[Outgoing]:
-    """The ways to divide a result, the largest pieces along its rows first."""
+    """The ways to divide a result: into the largest pieces of which there is room for two, else one."""
     shape, bits = store.x.type.shape, store.x.type.dtype.bits
-    for axis in (1, 0):
+    for most, axis in ((2, 1), (2, 0), (1, 1), (1, 0)):
         for count in (1, 2, 4, 8, 16):
             size = shape[axis] // count
             part = tuple(size if d == axis else n for d, n in enumerate(shape))
             placed = panels(part, bits)
-            if shape[axis] % count or placed is None or math.prod(part) * bits // 8 > _BYTES:
+            # One piece alone would meet itself in the next turn.
+            places = min(most, count)
+            fits = places * math.prod(part) * bits // 8 <= _BYTES
+            if shape[axis] % count or placed is None or not fits:
                 continue
             try:
                 slice_tile(layout, axis, 0, size)
             except DiagnosticError:  # it lies in some of the threads only
                 continue
-            places = min(_PLACES, count)
             memory = Memory(
                 f"{store.region.memory.name}_pieces", store.region.memory.dtype,
                 tuple(map(index, (places, *part))), Role.BUFFER, Place.SHARED,

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import affine
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.expr import Binary, Const, Expr, Read, Select, Var, walk
+from dslc.compiler.ir.expr import Binary, Const, Expr, Read, Var, walk
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels
@@ -30,7 +30,6 @@ from dslc.compiler.ir.values import Memory, Value
 from dslc.compiler.passes.dce import remove_dead_code
 from dslc.compiler.passes.facts import FactsRewriter
 
-_MAX_DIVISIONS = 1  # beyond that they cost too much to be repeated
 _MAX_WRITTEN_OUT = 24  # nodes of an expression that is written out at each use
 
 
@@ -199,10 +198,8 @@ def _is_written_out(value: Expr) -> bool:
     if isinstance(value, Const | Var):
         return True
     nodes = list(walk(value))
-    plain = not any(isinstance(n, Read | Select) for n in nodes)
-    divisions = sum(isinstance(n, Binary) and n.op in ("floordiv", "mod") for n in nodes)
-    few = len(nodes) <= _MAX_WRITTEN_OUT and divisions <= _MAX_DIVISIONS
-    return value.dtype == INDEX and plain and few
+    plain = not any(isinstance(n, Read) for n in nodes)
+    return value.dtype == INDEX and plain and len(nodes) <= _MAX_WRITTEN_OUT
 
 
 def _has_float(use: Use) -> bool:

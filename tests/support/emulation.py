@@ -20,6 +20,8 @@ from dslc.compiler.dtypes import Kind, storage_dtype
 from dslc.compiler.interpreter import bind_dims
 from dslc.compiler.interpreter.dims import evaluate
 from dslc.compiler.ir import Kernel, Memory, Program, TileProgram, alignment
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.targets import find_target
@@ -115,8 +117,9 @@ def _launch(
             i: alignment(p) for i, p in enumerate(kernel.params) if isinstance(p, Memory)
         },
     )  # fmt: skip
+    counters = {s.region.memory for s in walk(kernel.body) if isinstance(s, ins.AtomicAdd)}
     for memory, space in zip(kernel.workspaces, spaces, strict=True):
-        if memory.dtype.kind in (Kind.INT, Kind.UINT):
+        if memory in counters:
             assert not space.any(), f"the counter {memory.name} is not zero after {kernel.name}"
 
 
