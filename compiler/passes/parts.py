@@ -134,14 +134,10 @@ class _Joiner:
         done = Var(fresh_name("done", self.taken), INDEX)
         whole = [replace(s.value, name=f"{s.value.name or 't'}_whole") for s in self.sums]
         parts, totals, last = self._exchange()
-        results = [
-            Joined(w, t, s.value) for w, t, s in zip(whole, totals, self.sums, strict=True)
-        ]
+        results = [Joined(w, t, s.value) for w, t, s in zip(whole, totals, self.sums, strict=True)]
         results.append(Joined(done, Convert(last, INDEX), index(1)))
         is_part = Binary("eq", self.part.is_whole, Const(False, BOOL), BOOL)
-        renamed = Substitution(
-            values={s.value: w for s, w in zip(self.sums, whole, strict=True)}
-        )
+        renamed = Substitution(values={s.value: w for s, w in zip(self.sums, whole, strict=True)})
         return (
             ins.If(is_part, parts, (), tuple(results)),
             ins.If(Binary("eq", done, index(1), BOOL), renamed.body(after)),
@@ -157,7 +153,9 @@ class _Joiner:
             out.append(ins.Store(s.region(self.work.block), lines))
         count = Region(self.arrivals, (AxisSlice(part.rest, 1, dropped=True, checked=False),))
         layout = self.sums[0].value.type.layout
-        scalar = TileType(I32, (), Layout((), (Mode(layout.threads, -1, 0),), ()) if layout else None)
+        scalar = TileType(
+            I32, (), Layout((), (Mode(layout.threads, -1, 0),), ()) if layout else None
+        )
         one, arrived, none = (Value(scalar, n) for n in ("one", "arrived", "none"))
         out += [ins.Full(one, Const(1, I32)), ins.AtomicAdd(count, one, arrived)]
         others = Convert(sub(self.work.shares, index(1)), I32)
@@ -178,9 +176,7 @@ class _Joiner:
         carried: list[Carried] = []
         for s in self.sums:
             type_ = s.value.type
-            zero, inner, more, total = (
-                Value(type_, n) for n in ("zero", "total", "part", "total")
-            )
+            zero, inner, more, total = (Value(type_, n) for n in ("zero", "total", "part", "total"))
             lines = Value(s.lines, "lines")
             makes.append(ins.Full(zero, Const(0.0 if type_.dtype.is_float else 0, type_.dtype)))
             block = self.work.sharer(p, self.part.rest)

@@ -50,7 +50,6 @@ room beside the rings.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -83,7 +82,7 @@ _UNMOVED = (ins.Sync, ins.CopyAsync, ins.Alloc, ins.Print, ins.SemaphoreWait, in
 
 @dataclass(frozen=True, slots=True)
 class Producers:
-    """Gives the bulk copies of products to warps of their own; `stages` where the kernel leaves it open."""
+    """Gives the bulk copies of products to warps of their own; `stages` as `Pipeline` takes them."""
 
     target: Target
     stages: int | None = None
@@ -203,9 +202,7 @@ class _Sides:
 
     def _copy(self, ring: Ring, slot: Expr, scalars: dict[Var, Expr]) -> Body:
         load = ring.ahead.load
-        own = tuple(
-            s for s in self.before if isinstance(s, ins.Let)
-        )  # which subscripts may be made of
+        own = tuple(s for s in self.before if isinstance(s, ins.Let))  # subscripts may be of them
         starts = [a.start for a in load.region.axes]
         needs, uses = clone_body(
             (*own, *ring.ahead.needs), self.taken, scalars=scalars, outputs=starts
@@ -216,9 +213,7 @@ class _Sides:
             if not isinstance(u, Value)
         ]
         source = Region(load.region.memory, tuple(axes))
-        copy = ins.CopyAsync(
-            ring.region(slot), source, barrier=self.full.at(slot), loc=load.loc
-        )
+        copy = ins.CopyAsync(ring.region(slot), source, barrier=self.full.at(slot), loc=load.loc)
         return (*needs, copy)
 
     # The others
@@ -227,9 +222,7 @@ class _Sides:
         """The turns without their copies, and the workspaces for those that blocks share."""
         round_, slot = self._var("round"), self._var("slot")
         part = self.work.part(round_)
-        lets = [
-            ins.Let(a.var, e) for a, e in zip(self.source.grid, part.at, strict=True)
-        ]
+        lets = [ins.Let(a.var, e) for a, e in zip(self.source.grid, part.at, strict=True)]
         counters = self._counters(part, slot, self.full, 0)
         steps = self._steps(part, self.loop.var, self._turn(part, slot), counters, own=True)
         freed = ins.If(
@@ -277,9 +270,7 @@ class _Sides:
 
     def _rounds(self, var: Var, body: Body) -> ins.For:
         """The loop over a block's turns."""
-        return ins.For(
-            var, index(0), self.work.rounds, index(1), body, stages=1, loc=self.loop.loc
-        )
+        return ins.For(var, index(0), self.work.rounds, index(1), body, stages=1, loc=self.loop.loc)
 
     def _at(self, step: Expr) -> Expr:
         return simplify(add(self.loop.start, mul(step, self.loop.step)))
@@ -303,4 +294,3 @@ class _Sides:
 
     def _var(self, hint: str) -> Var:
         return Var(fresh_name(hint, self.taken), INDEX)
-
