@@ -1,6 +1,6 @@
-"""Warps aside: a kernel's text for the warps that only start bulk copies, beside that for all others.
+"""Warps aside: a kernel's text for the warps that only start bulk copies, beside that for the others.
 
-Both are sides of one branch. Where one block fills a multiprocessor, warps aside give back the registers
+Both are sides of one branch. Where one block fills a multiprocessor, warps aside give back registers
 that they do not need, and the others take them (PTX ISA 8.5, 9.7.20.5: setmaxnreg, by warpgroups).
 """
 

@@ -1,7 +1,7 @@
-"""How many different tiles the blocks that run at one time read, where they find their turns themselves.
+"""How many tiles the blocks that run at one time read, where they find their turns themselves.
 
-A grid's own variables say which of its turns read the same (`traffic`). Blocks that take turn after turn
-(`passes.even_work`) compute theirs from their number: here that is done for each block's first turn.
+A grid's own variables say which of its turns read the same (`traffic`). Blocks that take turn after
+turn (`passes.even_work`) compute theirs from their number: that is done here for each first turn.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def device_bytes(
     """The bytes that device memory gives in a launch, by memory name.
 
     `per_block` are the bytes that a block asks for, `counts` the turns along each axis of the grid,
-    `at_once` how many blocks run at one time. `tiles` are how many of a memory's these read at one time,
+    `at_once` how many blocks run at one time, and `tiles` how many of a memory they read at one time,
     where that is known otherwise than by the grid.
     """
     axes = grid_variables(kernel)
