@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
 from dslc.compiler.interpreter.scope import Frame, Scope
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.expr import Var
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
@@ -31,7 +32,7 @@ def tiles_at_once(kernel: Kernel, known: Known, blocks: int) -> Mapping[Memory, 
     reader = _Reader()
     run = reader.body((*kernel.body[: kernel.body.index(aside)], *aside.body))
     own = reader.scope.slot(kernel.grid[0].var)
-    slots = {reader.scope.slot(var): value.value for var, value in known.items()}
+    slots = {reader.scope.slot(var): constant(value) for var, value in known.items()}
     found: dict[Memory, set[tuple[Any, ...]]] = {}
     for block in range(blocks):
         frame: Frame = [None] * reader.scope.size
