@@ -56,11 +56,12 @@ from dataclasses import dataclass, replace
 from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, Expr, Var, index
+from dslc.compiler.ir.expr import Binary, Expr, Read, Var, index
+from dslc.compiler.ir.expr import walk as expressions
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
-from dslc.compiler.ir.traverse import Body, walk
+from dslc.compiler.ir.traverse import Body, walk, writes
 from dslc.compiler.ir.values import Memory, Place, Region, Role, Value
 from dslc.compiler.passes.bulk import is_loaded_in_bulk
 from dslc.compiler.passes.even_work import EvenWork, Part, add, div, is_even, least, mod, mul
@@ -109,9 +110,11 @@ class Producers:
         loads = [s for s in walk(loop.body) if isinstance(s, ins.Load)]
         if not _all_in_bulk(ahead, loads, kernel, facts):
             return kernel
+        at = kernel.body.index(loop)
+        if not _is_repeatable(kernel.body[:at], loop) or not _is_scalar(kernel.body[:at], ahead):
+            return kernel
         shared = self.target.memory("shared")
         room = (shared.bytes if shared else 0) - _BESIDE
-        at = kernel.body.index(loop)
         sent = outgoing(kernel, kernel.body[at + 1 :], room)
         stage = sum(a.bytes for a in ahead)
         asked = loop.stages or self.stages
@@ -131,6 +134,21 @@ def _all_in_bulk(
         if a.run == 1 and a.width and is_loaded_in_bulk(a.load, kernel.tensors, facts)
     }
     return bool(loads) and found == set(loads)
+
+
+def _is_repeatable(before: Body, loop: ins.For) -> bool:
+    """Whether several blocks may do what stands before and in the loop for one turn."""
+    return not any(writes(s) for s in walk((*before, loop)))
+
+
+def _is_scalar(before: Body, ahead: Sequence[Ahead]) -> bool:
+    """Whether subscripts are made of scalars alone, which warps aside can compute again."""
+    needs = [s for a in ahead for s in a.needs]
+    if any(not isinstance(s, ins.Let) for s in needs):
+        return False
+    lets = [s.value for s in (*needs, *before) if isinstance(s, ins.Let)]
+    starts = [x.start for a in ahead for x in a.load.region.axes]
+    return not any(isinstance(n, Read) for e in (*lets, *starts) for n in expressions(e))
 
 
 class _Sides:
