@@ -134,6 +134,26 @@ kernel scaled(a: f16[M, K], b: f16[K, N], s: f32[K], c: out f32[M, N]):
     assert not every(lowered(one(text)), ins.Aside)
 
 
+@pytest.mark.parametrize(
+    "line", ["e = ids[m // 64]", "d[m : m + 64, n : n + 64] = zeros(f32, [64, 64])\n        e = 0"]
+)
+def test_what_warps_aside_cannot_know_and_blocks_cannot_repeat(line: str) -> None:
+    text = f"""
+kernel expert(a: f16[M, K], b: f16[E, K], ids: i32[R], c: out f32[M, N], d: out f32[M, N]):
+    require K % 16 == 0
+    for m, n in parallel(range(0, M, 64), range(0, N, 64)):
+        {line}
+        acc = zeros(f32, [64, 64])
+        for k in range(0, K, 32):
+            at = e * 64 + n
+            acc += dot(a[m : m + 64, k : k + 32], transpose(b[at : at + 64, k : k + 32]))
+        c[m : m + 64, n : n + 64] = acc
+"""
+    kernel = lowered(one(text))
+    assert any(d.is_late for d in every(kernel, ins.Dot))
+    assert not every(kernel, ins.Aside)
+
+
 def test_the_prediction_knows_what_blocks_share() -> None:
     dims = {"M": 4096, "N": 4096, "K": 4096}
     found = predict(lowered(product((128, 256, 64))), HOPPER, dims)
