@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 
 from dslc.codegen.c_family import (
-    accesses,
     atomics,
     control,
     effects,
@@ -19,7 +18,7 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
-from dslc.codegen.cuda import bulk, casts, copies, ldmatrix, matrix, wgmma
+from dslc.codegen.cuda import bulk, casts, copies, ldmatrix, matrix, stmatrix, wgmma
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
@@ -30,7 +29,7 @@ from dslc.compiler.ir.traverse import walk
 from dslc.compiler.targets import Target
 
 EMITTERS = table(
-    elementwise.EMITTERS, control.EMITTERS, accesses.EMITTERS, remap.EMITTERS,
+    elementwise.EMITTERS, control.EMITTERS, stmatrix.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
     ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS,

@@ -496,6 +496,36 @@ DEVICE void ldmatrix_x1_trans(unsigned* w, const void* p) {
     : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
 }
 
+DEVICE void stmatrix_x1(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};"
+    :: "r"(shared_address(p)), "r"(w[0]) : "memory");
+}
+
+DEVICE void stmatrix_x1_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};"
+    :: "r"(shared_address(p)), "r"(w[0]) : "memory");
+}
+
+DEVICE void stmatrix_x2(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]) : "memory");
+}
+
+DEVICE void stmatrix_x2_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]) : "memory");
+}
+
+DEVICE void stmatrix_x4(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+}
+
+DEVICE void stmatrix_x4_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+}
+
 // Element i of codes of B bits that lie one beside the other, little-endian.
 template <int B> DEVICE unsigned load_row(const unsigned char* p, long long i) {
   const long long at = i * B;

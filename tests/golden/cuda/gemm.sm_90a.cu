@@ -12,8 +12,6 @@ DEVICE unsigned pack_f16(float low, float high) {
 // Bytes of a and b by the four digits of `pick`: 0 to 3 are those of a, 4 to 7 those of b.
 DEVICE unsigned bytes(unsigned a, unsigned b, unsigned pick) { return __byte_perm(a, b, pick); }
 
-DEVICE void store_4(void* p, const unsigned* w) { *(unsigned*)p = w[0]; }
-
 DEVICE unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 
 // What threads wrote to shared memory is seen by units that read it themselves.
@@ -90,6 +88,11 @@ DEVICE unsigned long long matrix_descriptor(const void* p, int leading, int stri
          (unsigned long long)(stride >> 4) << 32 | (unsigned long long)swizzle << 62;
 }
 
+DEVICE void stmatrix_x4(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+}
+
 template <int A, int B> DEVICE void wgmma_m64n256k16_ss_f16_f16(float* d, unsigned long long a, unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, 1, 1, 1, %130, %131;"
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
@@ -124,8 +127,8 @@ gemm(
   const int n = (int)(((inside / height)) * 256);
   const int m = (int)(((first + inside % height)) * 128);
   const int group_at = __shfl_sync(~0u, (tid / 128) * 8192, 0);
-  const int at = (tid / 32) * 16 + tid / 4 % 8;
-  const int at_1 = (tid % 4) * 2;
+  const int row = ((tid) % 16) * 1 + (tid / 32) * 16;
+  const int column = ((tid / 16) % 2) * 8;
   float acc[128];
   const float x = 0.0f;
   #pragma unroll
@@ -216,19 +219,28 @@ gemm(
     c_1[i] = pack_f16(acc_1[2 * i], acc_1[2 * i + 1]);
   }
   __syncthreads();
-  #pragma unroll
-  for (int i_6 = 0; i_6 < 32; ++i_6) {
-    #pragma unroll
-    for (int i_7 = 0; i_7 < 2; ++i_7) {
-      store_4(c_tile + (((at_1 + i_6 * 8 + ((((at_1 + i_6 * 8) / 8 % 8) ^ ((at + i_7 * 8) / 1 % 8)) - ((at_1 + i_6 * 8) / 8 % 8)) * 8)) / 64) * 8192 + ((at + i_7 * 8)) * 64 + (((at_1 + i_6 * 8 + ((((at_1 + i_6 * 8) / 8 % 8) ^ ((at + i_7 * 8) / 1 % 8)) - ((at_1 + i_6 * 8) / 8 % 8)) * 8)) % 64), &c_1[(i_6 * 4 + i_7 * 2) * 16 / 32]);
-    }
-  }
+  stmatrix_x4(c_tile + (((column + ((((column) / 8 % 8) ^ ((row) / 1 % 8)) - ((column) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row) / 1 % 8)) - ((column) / 8 % 8)) * 8)) % 64), &c_1[0]);
+  stmatrix_x4(c_tile + (((column + 16 + ((((column + 16) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 16) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 16 + ((((column + 16) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 16) / 8 % 8)) * 8)) % 64), &c_1[4]);
+  stmatrix_x4(c_tile + (((column + 32 + ((((column + 32) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 32) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 32 + ((((column + 32) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 32) / 8 % 8)) * 8)) % 64), &c_1[8]);
+  stmatrix_x4(c_tile + (((column + 48 + ((((column + 48) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 48) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 48 + ((((column + 48) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 48) / 8 % 8)) * 8)) % 64), &c_1[12]);
+  stmatrix_x4(c_tile + (((column + 64 + ((((column + 64) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 64) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 64 + ((((column + 64) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 64) / 8 % 8)) * 8)) % 64), &c_1[16]);
+  stmatrix_x4(c_tile + (((column + 80 + ((((column + 80) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 80) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 80 + ((((column + 80) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 80) / 8 % 8)) * 8)) % 64), &c_1[20]);
+  stmatrix_x4(c_tile + (((column + 96 + ((((column + 96) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 96) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 96 + ((((column + 96) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 96) / 8 % 8)) * 8)) % 64), &c_1[24]);
+  stmatrix_x4(c_tile + (((column + 112 + ((((column + 112) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 112) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 112 + ((((column + 112) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 112) / 8 % 8)) * 8)) % 64), &c_1[28]);
+  stmatrix_x4(c_tile + (((column + 128 + ((((column + 128) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 128) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 128 + ((((column + 128) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 128) / 8 % 8)) * 8)) % 64), &c_1[32]);
+  stmatrix_x4(c_tile + (((column + 144 + ((((column + 144) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 144) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 144 + ((((column + 144) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 144) / 8 % 8)) * 8)) % 64), &c_1[36]);
+  stmatrix_x4(c_tile + (((column + 160 + ((((column + 160) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 160) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 160 + ((((column + 160) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 160) / 8 % 8)) * 8)) % 64), &c_1[40]);
+  stmatrix_x4(c_tile + (((column + 176 + ((((column + 176) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 176) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 176 + ((((column + 176) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 176) / 8 % 8)) * 8)) % 64), &c_1[44]);
+  stmatrix_x4(c_tile + (((column + 192 + ((((column + 192) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 192) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 192 + ((((column + 192) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 192) / 8 % 8)) * 8)) % 64), &c_1[48]);
+  stmatrix_x4(c_tile + (((column + 208 + ((((column + 208) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 208) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 208 + ((((column + 208) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 208) / 8 % 8)) * 8)) % 64), &c_1[52]);
+  stmatrix_x4(c_tile + (((column + 224 + ((((column + 224) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 224) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 224 + ((((column + 224) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 224) / 8 % 8)) * 8)) % 64), &c_1[56]);
+  stmatrix_x4(c_tile + (((column + 240 + ((((column + 240) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 240) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 240 + ((((column + 240) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 240) / 8 % 8)) * 8)) % 64), &c_1[60]);
   fence_async_proxy();
   __syncthreads();
   if (tid == 0) {
     #pragma unroll
-    for (int i_8 = 0; i_8 < 4; ++i_8) {
-      bulk_store_2d(&c_map, (unsigned char*)c_tile + i_8 * 16384, (int)(n + i_8 * 64), (int)(m));
+    for (int i_6 = 0; i_6 < 4; ++i_6) {
+      bulk_store_2d(&c_map, (unsigned char*)c_tile + i_6 * 16384, (int)(n + i_6 * 64), (int)(m));
     }
   }
   if (tid == 0) bulk_commit();
