@@ -7,6 +7,8 @@
 A product is waited for at once, but for those of a pipelined loop that does nothing with the sums but
 hand them on. Its turn's products may run on while the next turn begins: the wait leaves them pending,
 and the last ones are waited for after the loop (`passes.pipelining` then fills a slot one turn later).
+Where a loop computes between products, the last of a turn runs on into the next, whose first wait is
+for both: so the unit goes from the one to the other without a pause.
 An operand that no ring holds is copied to shared memory on the spot. One that is loaded before a loop
 is waited for only there, where the machine's own unit copies it: the first copies to rings start
 meanwhile.
@@ -23,7 +25,7 @@ from dataclasses import replace
 
 from dslc.compiler.dtypes.dtype import U64
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.expr import Expr, index
+from dslc.compiler.ir.expr import COMPARE_OPS, Expr, index
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import (
@@ -42,6 +44,11 @@ from dslc.compiler.passes.facts import FactsRewriter
 from dslc.compiler.passes.panels import panels
 from dslc.compiler.passes.rings import copy_layout
 from dslc.compiler.passes.staging import COPY_BYTES, thread_bytes, tile_bytes
+
+_INLINE = frozenset({
+    "add", "sub", "mul", "min", "max", "and", "or", "xor", "shl", "shr", "neg", "not", "invert", "abs",
+    "exp", "exp2", *COMPARE_OPS,
+})  # fmt: skip
 
 
 def deferred(loop: ins.For) -> tuple[ins.Dot, ...]:
@@ -62,6 +69,34 @@ def deferred(loop: ins.For) -> tuple[ins.Dot, ...]:
                 return ()
     nested = sum(isinstance(s, ins.Dot) and s.is_late for s in walk(loop.body))
     return late if nested == len(late) else ()
+
+
+def last_wait(loop: ins.For) -> ins.WaitDots | None:
+    """The wait for a turn's last product, where the next turn's first wait may stand for it."""
+    body = loop.body
+    late = [i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_late]
+    waits = [i for i, s in enumerate(body) if isinstance(s, ins.WaitDots) and not s.pending]
+    if len(late) < 2 or len(waits) < 2 or not late[0] < waits[0] < late[-1] < waits[-1]:
+        return None
+    dot, wait = body[late[-1]], body[waits[-1]]
+    assert isinstance(dot, ins.Dot)
+    assert isinstance(wait, ins.WaitDots)
+    readers = users((loop,))
+    handed = [c.inner for c in loop.carried if c.yielded is dot.out]
+    if len(handed) != 1 or readers[dot.out] != [loop] or any(map(_may_call, walk(body))):
+        return None
+    # After the first wait alone the sums are read, once and in their place, and the registers that the
+    # product reads are made anew.
+    ready = {v: s for s in body[waits[0] :] for v in results(s)}
+    kept = any(x.type.layout is not None and x not in ready for x in (dot.a, dot.b))
+    made = dot if dot.acc in handed else ready.get(dot.acc) if dot.acc is not None else None
+    in_place = isinstance(made, ins.Dot | ins.Binary | ins.Fma) and readers[handed[0]] == [made]
+    return wait if in_place and not kept else None
+
+
+def _may_call(stmt: Stmt) -> bool:
+    """Whether it may become a call, around which registers under way are not safe (decision 11)."""
+    return isinstance(stmt, ins.Unary | ins.Binary) and stmt.op not in _INLINE
 
 
 def in_registers(dot: ins.Dot) -> tuple[Value, ...]:

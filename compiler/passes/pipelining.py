@@ -46,7 +46,7 @@ those with shared buffers for which the compiler places the barriers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dslc.compiler.dtypes import INDEX
@@ -64,6 +64,7 @@ from dslc.compiler.passes.late_products import (
     deferred,
     in_registers,
     is_paced,
+    last_wait,
     leaves_gaps,
     result_words,
     settle,
@@ -174,7 +175,8 @@ class _Loops(FactsRewriter):
         bulk = self._in_bulk(staged, facts)
         paced = is_paced(loop) and len(bulk) == len(staged)
         lag = int(paced or bool(late))
-        stages = asked or choose_stages(loop, staged, room, lag, paired=self._is_paired(loop))
+        paired = self._is_paired(loop)
+        stages = asked or choose_stages(loop, staged, room, lag, paired=paired)
         if stages == 1 and asked is None and (paced or late):
             stages = choose_stages(loop, staged, room)
         if stages == 1:
@@ -184,15 +186,18 @@ class _Loops(FactsRewriter):
         if stages <= _LAGGING or not staged:
             late, paced = (), False
         kept = {a.load for a in staged}
+        # With two blocks the other fills the pause, and registers under way would be too many.
+        two = paired and stages * sum(a.bytes for a in staged) <= room.half
+        last = last_wait(loop) if paced and not two and _are_kept(loop, kept) else None
         threads = self.room.threads
         prefetched = [a for a in found if a.load not in kept and is_prefetched(a, threads)]
         if not staged and not prefetched:
             return 0, None
         held = {x for d in late for x in in_registers(d)}
         if any(a.load.out in held for a in prefetched):  # the next turn's take the same registers
-            late, paced = (), False
+            late, paced, last = (), False, None
         rings = [self._ring(a, stages, a in bulk) for a in staged]
-        pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced)
+        pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced, last)
         return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more)
 
     def _is_paired(self, loop: ins.For) -> bool:
@@ -229,6 +234,12 @@ class _Loops(FactsRewriter):
         able = [a for a in staged if a.run == 1 and is_loaded_in_bulk(a.load, self.tensors, facts)]
         boxes = [a for a in able if a.load.out.type.layout is None]
         return [a for a in able if a in boxes or (boxes and self._placed(a).layout is None)]
+
+
+def _are_kept(loop: ins.For, staged: Container[Stmt]) -> bool:
+    """Whether all that units read where it lies is in rings, if the loop loads it."""
+    loads = (s for s in loop.body if isinstance(s, ins.Load) and s.out.type.layout is None)
+    return all(s in staged for s in loads)
 
 
 def _is_counted(loop: ins.For) -> bool:
