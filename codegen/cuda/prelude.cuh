@@ -57,7 +57,8 @@ DEVICE float as_f32(unsigned x) { return __uint_as_float(x); }
 
 DEVICE unsigned bits_f32(float x) { return __float_as_uint(x); }
 
-DEVICE float exp2_approx(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+// One instruction: results below 2^-126 are 0.
+DEVICE float exp2_ftz(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
 // The reciprocal is within one place in the last: a division that rounds right is a call.
 DEVICE float sigmoidf(float x) {
@@ -394,7 +395,7 @@ DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory
 
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-// Where there are calls nothing is under way beside them (see keep_registers).
+// Where there are calls nothing is under way beside them.
 template <int N> DEVICE void wgmma_wait() {
 #ifdef KEEP_REGISTERS
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
@@ -533,3 +534,10 @@ template <int B> DEVICE unsigned load_row(const unsigned char* p, long long i) {
   if (low + B > 8) v |= (unsigned)p[(at >> 3) + 1] << (8 - low);
   return v & ((1u << B) - 1u);
 }
+
+// Warps aside: the barrier of the others, and registers that go from the ones to the others.
+DEVICE void barrier_of_some(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
+
+template <int N> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
+
+template <int N> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }

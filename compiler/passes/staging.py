@@ -28,8 +28,9 @@ from dslc.compiler.ir.expr import (
     substitute,
 )
 from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import Body, Name, names_in, results, uses_of, walk, writes
-from dslc.compiler.ir.values import Memory, Role, Value, alignment
+from dslc.compiler.ir.values import Memory, Place, Role, Value, alignment
 from dslc.compiler.passes.facts import Facts
 
 COPY_BYTES = (16, 8, 4)  # of one thread's asynchronous copy
@@ -37,11 +38,21 @@ _PREFETCHED_BYTES = 64  # a thread's registers for one prefetched tile
 _SLICE_ELEMENTS = 32  # tiles that subscripts are computed from are no larger
 _THREADS = 128  # of a kernel that does not say
 
+_EXPLICIT = (ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync)
 # What may run a turn early beside a load, since it has no effect.
 _PURE = (
     ins.Let, ins.Load, ins.Full, ins.Arange, ins.Unary, ins.Binary, ins.Where, ins.Cast, ins.Extract,
     ins.Reduce, ins.Reshape, ins.Broadcast,
 )  # fmt: skip
+
+
+def is_explicit(kernel: Kernel) -> bool:
+    """Whether a kernel has copies, barriers or buffers of its own: it is pipelined as it stands."""
+    return any(
+        isinstance(s, _EXPLICIT)
+        or (isinstance(s, ins.Alloc) and s.memory.place is not Place.REGISTER)
+        for s in walk(kernel.body)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,17 +15,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dslc.compiler.layout import contiguity
-from dslc.compiler.passes.stages import BYTES_IN_FLIGHT
+from dslc.compiler.passes.stages import Room
 from dslc.compiler.passes.staging import Ahead, thread_bytes
 
 _ACCESS_BITS = 64  # at least
 _SMALL = 0.5  # of what goes straight: tiles that go along though others read them too, or in pieces
 _HELD_BYTES = 256  # of registers for all that is under way, in a thread
-_THREADS = 512  # of a multiprocessor, with some 128 registers each
 _DEEPEST = 4
 
 
-def turns_ahead(found: Sequence[Ahead], asked: int | None) -> int:
+def turns_ahead(found: Sequence[Ahead], asked: int | None, room: Room) -> int:
     """How many turns ahead a loop's loads go to registers; 0 where some want a ring.
 
     `asked` is the number of stages that is asked for; more than the registers hold want a ring.
@@ -36,7 +35,7 @@ def turns_ahead(found: Sequence[Ahead], asked: int | None) -> int:
     if not straight or beside > _SMALL * _bytes(straight):
         return 0
     most = min(_DEEPEST, _HELD_BYTES // _bytes(found))
-    enough = max(2, -(-BYTES_IN_FLIGHT // (_bytes(staged) * _THREADS)))
+    enough = max(2, -(-room.in_flight // (_bytes(staged) * room.most_threads)))
     depth = enough if asked is None else asked - 1
     return depth if depth <= most else 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,13 @@ class Rates:
     blocks: int = 32
     shared_bytes: int = 0
     reserved: int = 1024
+
+    def in_flight(self, units: int) -> int:
+        """The bytes that one of so many multiprocessors has under way where memory is busy.
+
+        Little's law, rounded up to a power of two: 650 ns times 4.5 TB/s over 132 are 22 KB.
+        """
+        return 1 << (ceil(self.latency * self.read / units) - 1).bit_length()
 
     def multiply_adds(self, atom: str, bits: int) -> float | None:
         """Multiply-adds in a cycle of an atom on operands of so many bits; None where not known."""
