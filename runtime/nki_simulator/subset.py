@@ -1,0 +1,43 @@
+"""The Python subset of kernel bodies, and the names that a source gives its tiles."""
+
+from __future__ import annotations
+
+import ast
+
+from dslc.runtime.nki_simulator.core import Core
+
+_CREATE = ("ndarray", "zeros")
+_FORBIDDEN: dict[type[ast.AST], str] = {
+    ast.Global: "global", ast.Nonlocal: "nonlocal", ast.Yield: "yield", ast.YieldFrom: "yield from",
+    ast.Await: "await", ast.AsyncFor: "async for", ast.AsyncWith: "async with", ast.Try: "try",
+    ast.Raise: "raise", ast.With: "with",
+}  # fmt: skip
+
+
+def check_subset(tree: ast.Module, core: Core) -> None:
+    """A fault for what NKI's compiler does not take in a kernel."""
+    for top in tree.body:
+        if not isinstance(top, ast.FunctionDef):
+            continue
+        for node in ast.walk(top):
+            if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+                if node.args.kwonlyargs:
+                    core.fail("subset", "a parameter after * is not taken", node.lineno)
+            elif isinstance(node, ast.Compare):
+                if any(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+                    core.fail("subset", "`is` is not taken: compare with ==", node.lineno)
+            elif (word := _FORBIDDEN.get(type(node))) is not None:
+                core.fail("subset", f"`{word}` is not taken", getattr(node, "lineno", 0))
+
+
+def assigned_names(tree: ast.Module) -> dict[int, str]:
+    """By line the name that a tile made there is assigned to."""
+    found: dict[int, str] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
+            continue
+        for call in ast.walk(node.value):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+                if call.func.attr in _CREATE:
+                    found[call.lineno] = node.targets[0].id
+    return found
