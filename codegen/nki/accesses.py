@@ -58,7 +58,7 @@ def read(
         _spread(e, region, made, tile, fill, store=False)
         return
     spans = _spans(e, region, made, at)
-    short = [f"{s.end} - {s.first} < {s.size}" for s in spans if s.clipped]
+    short = [f"{_count(s)} < {s.size}" for s in spans if s.clipped]
     if short:
         with e.out.block(f"if {' or '.join(short)}"):
             e.call("memset", dst=tile, value=fill)
@@ -132,6 +132,11 @@ def _span(
     return Span(axis, start, a.step, first, end, size, clipped=True)
 
 
+def _count(span: Span) -> str:
+    """How many elements of the axis there are."""
+    return span.end if span.first == "0" else f"{span.end} - {span.first}"
+
+
 def _copy(
     e: Emission, memory: Memory, held: Held, at: At, spans: list[Span], *, store: bool
 ) -> None:
@@ -191,8 +196,8 @@ def _slice(e: Emission, span: Span) -> str:
     first = _moved(e, span, span.first)
     if span.step == 1:
         return f"{first}:{_moved(e, span, span.end)}"
-    last = e.scalar(simplify(_plus(span.start, _word(span.end), span.step, minus=span.step - 1)))
-    return f"{first}:{_renamed(last, span.end)}:{span.step}"
+    last = _moved(e, span, span.end, back=span.step - 1)
+    return f"{first}:{last}:{span.step}"
 
 
 def late_index(e: Emission, start: ex.Expr) -> str:
@@ -200,10 +205,13 @@ def late_index(e: Emission, start: ex.Expr) -> str:
     return e.scalar(start)
 
 
-def _moved(e: Emission, span: Span, by: str) -> str:
-    """start + by * step."""
-    moved = simplify(_plus(span.start, _word(by), span.step))
-    return _renamed(_scalar_with(e, moved), by)
+def _moved(e: Emission, span: Span, by: str, back: int = 0) -> str:
+    """start + by * step - back."""
+    if by.isdigit():
+        return e.scalar(simplify(_plus(span.start, ex.index(int(by)), span.step, back)))
+    start = e.scalar(simplify(_plus(span.start, ex.index(0), 1, back)))
+    moved = by if span.step == 1 else f"{by} * {span.step}"
+    return moved if start == "0" else f"{start} + {moved}"
 
 
 def _word(text: str) -> ex.Expr:
@@ -231,8 +239,7 @@ def _pattern(e: Emission, memory: Memory, held: Held, spans: list[Span]) -> str:
         offset = _sum(offset, ex.Binary("mul", start, stride, INDEX))
         if span.axis is not None:
             step = simplify(ex.Binary("mul", stride, ex.index(span.step), INDEX))
-            count = span.end if span.first == "0" else f"{span.end} - {span.first}"
-            found[span.axis] = f"[{_scalar_with(e, step)}, {count}]"
+            found[span.axis] = f"[{_scalar_with(e, step)}, {_count(span)}]"
     along = held.place.axis
     pairs = [f"[0, {PARTITIONS}]" if along is None else found[along]]
     pairs += [found[i] for i in held.free if i != along] or ["[1, 1]"]

@@ -157,7 +157,8 @@ def where(e: Emission, stmt: ins.Where) -> None:
     """y, with x copied over it where the condition holds."""
     condition = e.in_sbuf(e.held(stmt.condition))
     x, y = e.in_sbuf(e.held(stmt.x)), e.held(stmt.y)
-    condition = e.tensors(condition)
+    if condition.constant is not None:
+        condition = e.tensors(condition)
     made = e.result(stmt.out)
     with e.filled(made) as at:
         copy_chunk(e, made, y, at)

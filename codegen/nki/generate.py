@@ -15,7 +15,7 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role, TileProgram, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.rewrite import kernels
-from dslc.compiler.ir.traverse import handed, operands, walk
+from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
 
@@ -78,9 +78,6 @@ def _uses(kernel: Kernel) -> Counter[Value]:
     found: Counter[Value] = Counter()
     for stmt in walk(kernel.body):
         found.update(operands(stmt))
-        for h in handed(stmt):
-            parts = (h.yielded,) if hasattr(h, "yielded") else (h.then, h.otherwise)
-            found.update(v for v in parts if isinstance(v, Value))
     return found
 
 
