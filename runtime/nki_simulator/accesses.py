@@ -13,7 +13,7 @@ Box = tuple[tuple[int, int], ...]
 
 
 class _Part:
-    """The last write of a box, by its instruction, and the reads after it, the last one of each queue."""
+    """The last write of a box, by its instruction, and the last read of each queue after it."""
 
     __slots__ = ("box", "near", "readers", "writer")
 
@@ -50,7 +50,8 @@ class Accesses:
     def write(self, box: Box, number: int, queue: str) -> tuple[list[int], list[int]]:
         """Note a write; the instructions whose writes, and those whose reads it waits for."""
         part = self._part(box)
-        writers, readers = [], []
+        writers: list[int] = []
+        readers: list[int] = []
         for near in part.near:
             if near.writer >= 0:
                 writers.append(near.writer)

@@ -61,7 +61,9 @@ def _bias(core: Core, bias: Any, source: Tensor, op: Operator) -> Any:
         core.require(
             isinstance(bias, Tensor), "version", f"bias={bias!r} is a vector before NeuronCore-v3"
         )
-        core.require(op.name != "reciprocal", "version", "reciprocal takes no bias on NeuronCore-v2")
+        core.require(
+            op.name != "reciprocal", "version", "reciprocal takes no bias on NeuronCore-v2"
+        )
     return core.vector(bias, source, "bias", any_float=True)
 
 

@@ -101,7 +101,7 @@ def _places(tiles: Iterable[Tile]) -> list[Place]:
 
 
 def _rounded(tile: Tile) -> int:
-    """SBUF in units of 32 bytes; in PSUM a tile takes a half, a quarter, ... of a bank, or whole ones."""
+    """SBUF in units of 32 bytes; PSUM by halves, quarters, ... of a bank, or by whole banks."""
     size = -(-tile.bytes // _ALIGN) * _ALIGN
     if tile.space != PSUM:
         return size
@@ -124,6 +124,6 @@ def _overflow(
     tile = new.tiles[0]
     refuse(
         f"{tile.space}-capacity",
-        f"{tile.name} does not fit: {total} bytes of a partition are live, there are {capacity} ({listed})",
+        f"{tile.name} does not fit: {total} of {capacity} bytes of a partition are live ({listed})",
         steps[new.first].line,
     )

@@ -118,9 +118,7 @@ class Core:
             self.fail("shape", f"{tensor} repeats elements: it cannot be written")
         out = np.asarray(values)
         held = tensor.values()
-        if out.dtype != held.dtype and tensor.dtype not in FLOATS - {"tfloat32"}:
-            out = from_f32(out, tensor.dtype)
-        elif tensor.dtype == "tfloat32" and out.dtype == np.float32:
+        if tensor.dtype == "tfloat32" or (out.dtype != held.dtype and tensor.dtype not in FLOATS):
             out = from_f32(out, tensor.dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             held[...] = out.reshape(tensor.shape) if out.size == tensor.size else out
@@ -174,15 +172,22 @@ class Core:
         if engine is Engine.unknown:
             return next(q for q in allowed if q != "Pool" or not in_psum)
         if engine.value not in allowed:
-            self.fail("engine", f"it does not run on nisa.engine.{engine.name} ({', '.join(allowed)})")
+            self.fail(
+                "engine", f"it does not run on nisa.engine.{engine.name} ({', '.join(allowed)})"
+            )
         if engine is Engine.gpsimd and in_psum:
             self.fail("memory", f"GpSimd cannot reach {in_psum[0]}")
-        return engine.value
+        return str(engine.value)
 
     # -- time
 
     def run(
-        self, queue: str, cycles: float, reads: Sequence[Any], writes: Sequence[Tensor], name: str = ""
+        self,
+        queue: str,
+        cycles: float,
+        reads: Sequence[Any],
+        writes: Sequence[Tensor],
+        name: str = "",
     ) -> None:
         """Note an instruction of a compute engine that takes it for so many cycles of its clock."""
         clock = self.machine.clocks[queue]

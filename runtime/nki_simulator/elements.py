@@ -31,7 +31,8 @@ def array_dtype(name: str) -> np.dtype[Any]:
     if name in _EXTENSION:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, name))
+        held: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+        return held
     raise KeyError(name)
 
 
@@ -61,8 +62,11 @@ def from_f32(values: Array, name: str) -> Array:
         with np.errstate(over="ignore"):
             return values.astype(dtype)
     info = np.iinfo(dtype)
-    whole = np.nan_to_num(np.rint(values.astype(np.float64)), nan=0.0, posinf=info.max, neginf=info.min)
-    return np.clip(whole, info.min, info.max).astype(dtype)
+    whole = np.nan_to_num(
+        np.rint(values.astype(np.float64)), nan=0.0, posinf=info.max, neginf=info.min
+    )
+    held: Array = np.clip(whole, info.min, info.max).astype(dtype)
+    return held
 
 
 def convert(values: Array, source: str, target: str) -> Array:

@@ -153,9 +153,7 @@ def tensor_scalar(
     core.run(queue, max(MIN_CYCLES, n), (source, operand0, operand1), (out,))
 
 
-def _scalar_engine(
-    core: Core, engine: Engine, names: list[str], bits: bool, *tiles: Tensor
-) -> str:
+def _scalar_engine(core: Core, engine: Engine, names: list[str], bits: bool, *tiles: Tensor) -> str:
     if bits:
         return core.pick(engine, ("DVE",), *tiles)
     if names[0] == "rsqrt" and engine is Engine.unknown:
@@ -243,13 +241,13 @@ def select_reduce(
     out, mask = core.tile(dst, "dst"), core.tile(predicate, "predicate")
     source = core.tile(on_true, "on_true")
     core.alike(out, mask, source)
-    core.require(
-        mask.dtype in ("int8", "uint8", "int16", "uint16"), "dtype", f"predicate {mask}"
-    )
+    core.require(mask.dtype in ("int8", "uint8", "int16", "uint16"), "dtype", f"predicate {mask}")
     core.require(source.dtype not in ("tfloat32", *_EXACT), "dtype", f"on_true {source}")
     if source.buffer == PSUM and mask.buffer == PSUM:
         core.fail("both-psum", f"{source} and {mask} are both in PSUM")
-    core.require(operator(core, reduce_op, "reduce_op").name == "maximum", "operator", f"{reduce_op!r}")
+    core.require(
+        operator(core, reduce_op, "reduce_op").name == "maximum", "operator", f"{reduce_op!r}"
+    )
     other = core.vector(on_false, source, "on_false", any_float=True)
     writes = [out]
     chosen: Any = None
@@ -260,5 +258,3 @@ def select_reduce(
         core.write(out, chosen)
     accumulate_into(core, "DVE", chosen, OPERATORS["maximum"], reduce_cmd, reduce_res, out, writes)
     core.run("DVE", max(MIN_CYCLES, 2 * out.free), (source, mask, on_false), writes)
-
-

@@ -1,6 +1,8 @@
-"""What the simulator refuses: a rule of the machine that a kernel breaks, with the line that does it."""
+"""What the simulator refuses: the rule of the machine that a kernel breaks, with its line."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc
 
@@ -40,21 +42,15 @@ RULES = {
 
 
 class NkiFault(DiagnosticError):
-    """A rule of the machine that the kernel broke: `rule` is a key of RULES, `line` that of the source."""
+    """The kernel broke a rule of the machine: `rule` is a key of RULES, `line` that of the source."""
 
     def __init__(self, rule: str, message: str, file: str = "<kernel>", line: int = 0) -> None:
         assert rule in RULES, rule
-        self.rule = rule
-        self.line = line
+        self.rule, self.message, self.line = rule, message, line
         loc = Loc(file, line, 1) if line else None
         super().__init__([Diagnostic("DSL0650", f"{rule}: {message}", loc, f"{RULES[rule]}")])
 
-    @property
-    def message(self) -> str:
-        """What happened, with the name of the tile."""
-        return self.diagnostics[0].message
-
-    def __reduce__(self) -> tuple[type[NkiFault], tuple[str, str, str, int]]:
+    def __reduce__(self) -> Any:
         found = self.diagnostics[0]
-        place = found.loc.file if found.loc else "<kernel>"
-        return type(self), (self.rule, found.message.removeprefix(f"{self.rule}: "), place, self.line)
+        file = found.loc.file if found.loc else "<kernel>"
+        return type(self), (self.rule, self.message, file, self.line)

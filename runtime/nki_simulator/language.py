@@ -30,7 +30,9 @@ class Language:
         self._core = core
         self.outputs: set[int] = set()  # the storages in nl.shared_hbm
 
-    def ndarray(self, shape: Any, dtype: Any, buffer: str | None = None, name: str = "") -> NkiTensor:
+    def ndarray(
+        self, shape: Any, dtype: Any, buffer: str | None = None, name: str = ""
+    ) -> NkiTensor:
         """A new tensor of unwritten memory; in SBUF where no buffer is given."""
         space = _SPACES.get(SBUF if buffer is None else buffer)
         if space is None:
@@ -57,9 +59,13 @@ class Language:
         """An identity matrix in HBM."""
         from dslc.runtime.nki_simulator.elements import array_dtype
 
-        return self._core.argument("identity", np.eye(n, dtype=np.float32).astype(array_dtype(dtype)))
+        return self._core.argument(
+            "identity", np.eye(n, dtype=np.float32).astype(array_dtype(dtype))
+        )
 
-    def fori_loop(self, lower: Any, upper: Any, body_fun: Callable[[Any], Any], step: int = 1) -> None:
+    def fori_loop(
+        self, lower: Any, upper: Any, body_fun: Callable[[Any], Any], step: int = 1
+    ) -> None:
         """A compiled loop: its body's tiles are the same memory in every turn."""
         self._core.require(step > 0, "signature", f"step={step} is not positive")
         with _Turns(self._core) as loop:

@@ -8,7 +8,9 @@ PARTITIONS = 128
 PSUM_BANKS = 8
 BANK_BYTES = 2048
 DMA_ENGINES = 16
-MIN_CYCLES = 64  # the shortest interval between two instructions of an engine, and its write latency
+MIN_CYCLES = (
+    64  # the shortest interval between two instructions of an engine, and its write latency
+)
 PE_DEPTH = 128  # rows of the array that a partial sum passes before it is in PSUM
 
 

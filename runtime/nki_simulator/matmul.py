@@ -61,13 +61,17 @@ def nc_matmul(
 def _shapes(core: Core, out: Tensor, left: Tensor, right: Tensor, double: bool) -> tuple[int, int]:
     """m and n, after every rule about shapes."""
     if left.shape[0] != right.shape[0]:
-        core.fail("partitions", f"stationary {left} and moving {right} contract over their partitions")
+        core.fail(
+            "partitions", f"stationary {left} and moving {right} contract over their partitions"
+        )
     pair = 1
     if double:
         core.require(core.version >= 3, "version", "double_row needs NeuronCore-v3")
         pair = 2
         for t in (left, right):
-            core.require(t.ndim == 3 and t.shape[1] == 2, "shape", f"double_row wants [k, 2, n]: {t}")
+            core.require(
+                t.ndim == 3 and t.shape[1] == 2, "shape", f"double_row wants [k, 2, n]: {t}"
+            )
     m, n = left.free // pair, right.free // pair
     core.require(m <= PARTITIONS, "stationary", f"stationary {left} has {m} columns")
     limit = core.machine.moving_limit // (2 if out.dtype == "float32" and core.version == 4 else 1)
@@ -95,7 +99,9 @@ def _dtypes(core: Core, out: Tensor, left: Tensor, right: Tensor, double: bool) 
 
 def _tiling(core: Core, left: Tensor, position: tuple[int, ...], size: tuple[int, ...]) -> None:
     """Row and column tiles of the array."""
-    core.require(bool(position) == bool(size), "signature", "tile_position and tile_size go together")
+    core.require(
+        bool(position) == bool(size), "signature", "tile_position and tile_size go together"
+    )
     if not size:
         return
     smallest = 64 if core.version == 2 else 32
@@ -130,7 +136,9 @@ def _adds(core: Core, out: Tensor, accumulate: bool | None) -> bool:
     if not accumulate:
         if pending >= 0 and steps[pending].name == "nc_matmul":
             line = steps[pending].line
-            core.fail("accumulate", f"dst {out}: the products of line {line} are overwritten unread")
+            core.fail(
+                "accumulate", f"dst {out}: the products of line {line} are overwritten unread"
+            )
         return False
     writers = accesses.writers(out.box)
     if not writers:
@@ -144,7 +152,7 @@ def _adds(core: Core, out: Tensor, accumulate: bool | None) -> bool:
 
 @instruction
 def nc_transpose(core: Core, dst: Any, data: Any, engine: Engine = Engine.unknown) -> None:
-    """dst [f, p] = data [p, f]: on the PE up to 128 x 128 from SBUF to PSUM, on the DVE up to 32 x 32."""
+    """dst [f, p] = data [p, f]: the PE takes 128 x 128 from SBUF to PSUM, the DVE 32 x 32."""
     out, source = core.tile(dst, "dst"), core.tile(data, "data")
     on_pe = source.buffer == SBUF and out.buffer == PSUM and max(source.shape[0], source.free) > 32
     default = Engine.tensor if on_pe or source.shape[0] > 32 or source.free > 32 else Engine.vector

@@ -37,6 +37,7 @@ class Kernel:
         self.__doc__ = function.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the body."""
         return self.function(*args, **kwargs)
 
     def __getitem__(self, grid: Any) -> Kernel:
@@ -121,16 +122,18 @@ def kernel_globals(core: Core, name: str) -> tuple[dict[str, Any], Language]:
     package.__dict__.update(language=nl, isa=isa, jit=_jit, __path__=[], __version__="0.6.0")
     found = {"nki": package, "nki.language": nl, "nki.isa": isa}
 
-    def importing(
-        module: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0  # noqa: A002
-    ) -> Any:
-        if level == 0 and module.partition(".")[0] == "nki":
+    def importing(module: str, *args: Any) -> Any:
+        """`__import__` with its globals, locals, names and level."""
+        names = args[2] if args[2:] else ()
+        level = args[3] if args[3:] else 0
+        root = module.partition(".")[0]
+        if level == 0 and root == "nki":
             if module not in found:
                 core.fail("subset", f"there is no module {module}")
-            return found[module] if fromlist else package
-        if module.partition(".")[0] == "neuronxcc":
+            return found[module] if names else package
+        if root == "neuronxcc":
             core.fail("subset", f"{module} cannot be used in a kernel since nki 0.4: import nki")
-        return builtins.__import__(module, globals, locals, fromlist, level)
+        return builtins.__import__(module, *args)
 
     own = dict(vars(builtins)) | {"__import__": importing}
     return {"__builtins__": own, "__name__": name}, language

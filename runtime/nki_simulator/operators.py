@@ -14,6 +14,7 @@ import numpy as np
 from dslc.runtime.nki_simulator.elements import Array
 
 Function = Callable[..., Any]
+_ONE = np.float32(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,33 +56,33 @@ def _erf(x: Array) -> Array:
 
 
 def _sigmoid(x: Array) -> Array:
-    return (1.0 / (1.0 + np.exp(-x.astype(np.float64)))).astype(np.float32)
+    with np.errstate(over="ignore"):
+        return np.asarray(_ONE / (_ONE + np.exp(-x)), np.float32)
 
 
 def _gelu(x: Array) -> Array:
-    return (0.5 * x * (1 + _erf(x / np.float32(math.sqrt(2))))).astype(np.float32)
+    return np.asarray(0.5 * x * (1 + _erf(x / np.float32(math.sqrt(2)))), np.float32)
 
 
 def _gelu_tanh(x: Array) -> Array:
     inner = np.float32(math.sqrt(2 / math.pi)) * (x + np.float32(0.044715) * x**3)
-    return 0.5 * x * (1 + np.tanh(inner))
+    return np.asarray(0.5 * x * (1 + np.tanh(inner)))
 
 
 def _gelu_slope(x: Array) -> Array:
     density = np.exp(-0.5 * x * x) / np.float32(math.sqrt(2 * math.pi))
-    return (0.5 * (1 + _erf(x / np.float32(math.sqrt(2)))) + x * density).astype(np.float32)
+    return np.asarray(0.5 * (1 + _erf(x / np.float32(math.sqrt(2)))) + x * density, np.float32)
 
 
 def _silu_slope(x: Array) -> Array:
     s = _sigmoid(x)
-    return s * (1 + x * (1 - s))
+    return np.asarray(s * (1 + x * (1 - s)))
 
 
 def _softplus(x: Array) -> Array:
     return np.logaddexp(np.float32(0), x)
 
 
-_ONE = np.float32(1)
 _ALU = (
     Operator("add", np.add, reducible=True),
     Operator("subtract", np.subtract, reducible=True),

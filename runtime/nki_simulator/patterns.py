@@ -27,7 +27,9 @@ def _affine(
     core.require(1 <= len(pattern) <= 4, "free-pattern", f"a pattern of {len(pattern)} dimensions")
     counts = [number_of(count) for _, count in pattern]
     core.require(
-        math.prod(counts) == out.free, "shape", f"the pattern has {math.prod(counts)} elements, dst {out}"
+        math.prod(counts) == out.free,
+        "shape",
+        f"the pattern has {math.prod(counts)} elements, dst {out}",
     )
     total = np.zeros((1,), np.int64)
     for (step, _), count in zip(pattern, counts, strict=True):
@@ -38,14 +40,21 @@ def _affine(
 
 @instruction
 def iota(
-    core: Core, dst: Any, pattern: Sequence[Sequence[int]], offset: Any = 0, channel_multiplier: Any = 0
+    core: Core,
+    dst: Any,
+    pattern: Sequence[Sequence[int]],
+    offset: Any = 0,
+    channel_multiplier: Any = 0,
 ) -> None:
     """dst[p, ...] = offset + p * channel_multiplier + the steps of the pattern, in 32-bit integers."""
     out = core.tile(dst, "dst", SBUF)
     found = _affine(core, out, pattern, offset, channel_multiplier)
     if core.values:
         whole = found.astype(np.int32)
-        core.write(out, whole.astype(np.float32) if out.dtype in FLOATS else whole.astype(out.values().dtype))
+        core.write(
+            out,
+            whole.astype(np.float32) if out.dtype in FLOATS else whole.astype(out.values().dtype),
+        )
     core.run("Pool", _START + out.free, (), (out,))
 
 
@@ -77,7 +86,9 @@ def range_select(
     out, source = core.tile(dst, "dst"), core.tile(on_true_tile, "on_true_tile")
     core.alike(out, source)
     for op in (comp_op0, comp_op1):
-        core.require(getattr(op, "name", "") in _COMPARISONS, "operator", f"{op!r} is no comparison")
+        core.require(
+            getattr(op, "name", "") in _COMPARISONS, "operator", f"{op!r} is no comparison"
+        )
     core.require(source.dtype in FLOATS, "dtype", f"on_true_tile {source} is not a float")
     core.require(reduce_op is OPERATORS["maximum"], "operator", f"reduce_op={reduce_op!r}")
     low, high = core.vector(bound0, source, "bound0"), core.vector(bound1, source, "bound1")
@@ -135,5 +146,3 @@ def nc_n_gather(core: Core, dst: Any, data: Any, indices: Any) -> None:
         core.require(bool((at < source.free).all()), "bounds", f"an index leaves {source}")
         core.write(out, np.take_along_axis(core.read(source).reshape(source.shape[0], -1), at, 1))
     core.run("Pool", _START + out.free, (source, places), (out,))
-
-

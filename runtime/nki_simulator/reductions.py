@@ -62,7 +62,9 @@ def accumulate_into(
         registers[:rows] = fold(op, values, registers[:rows, None])[:, 0]
     if result is not None:
         out = core.tile(result, "reduce_res")
-        core.require(out.shape[0] == rows and out.free == 1, "operand", f"reduce_res {out} is no column")
+        core.require(
+            out.shape[0] == rows and out.free == 1, "operand", f"reduce_res {out} is no column"
+        )
         if core.values:
             core.write(out, registers[:rows, None].copy())
         writes.append(out)
@@ -170,8 +172,12 @@ def tensor_tensor_scan(
 def bn_stats(core: Core, dst: Any, data: Any) -> None:
     """Count, mean and variance * count of the even elements, then of the odd ones: six a partition."""
     out, source = core.tile(dst, "dst"), core.tile(data, "data")
-    core.require(source.free <= BN_LIMIT, "window", f"data {source} has more than {BN_LIMIT} elements")
-    core.require(out.shape[0] == source.shape[0] and out.free == 6, "shape", f"dst {out} is no [p, 6]")
+    core.require(
+        source.free <= BN_LIMIT, "window", f"data {source} has more than {BN_LIMIT} elements"
+    )
+    core.require(
+        out.shape[0] == source.shape[0] and out.free == 6, "shape", f"dst {out} is no [p, 6]"
+    )
     if core.values:
         x = core.f32(source).reshape(source.shape[0], -1)
         columns = []
@@ -189,7 +195,9 @@ def bn_aggr(core: Core, dst: Any, data: Any) -> None:
     """Mean and variance of each partition from the triples of bn_stats."""
     out, source = core.tile(dst, "dst"), core.tile(data, "data")
     core.require(source.free % 3 == 0, "window", f"data {source} is not of triples")
-    core.require(out.shape[0] == source.shape[0] and out.free == 2, "shape", f"dst {out} is no [p, 2]")
+    core.require(
+        out.shape[0] == source.shape[0] and out.free == 2, "shape", f"dst {out} is no [p, 2]"
+    )
     if core.values:
         n, mean, spread = np.moveaxis(core.f32(source).reshape(source.shape[0], -1, 3), 2, 0)
         total = n.sum(axis=1)
@@ -264,5 +272,3 @@ def nc_match_replace8(
             core.write(indices, places.astype(indices.values().dtype))
         writes.append(indices)
     core.run("DVE", max(MIN_CYCLES, source.free), (source, wanted), writes)
-
-

@@ -18,9 +18,11 @@ from dslc.runtime.nki_simulator.machine import NeuronCore, find_core
 from dslc.runtime.nki_simulator.modules import Kernel, kernel_globals
 from dslc.runtime.nki_simulator.subset import assigned_names, check_subset
 from dslc.runtime.nki_simulator.tensors import PSUM, SBUF, Tensor
+from dslc.runtime.nki_simulator.threads import one_thread
 from dslc.runtime.nki_simulator.timeline import Timeline, schedule
 from dslc.runtime.nki_simulator.trace import Trace
 
+_PYTHON = (AttributeError, NameError, TypeError, AssertionError, ImportError)
 Value = Array | int | float | bool
 
 
@@ -59,19 +61,19 @@ def simulate(
     file: str = "<kernel>",
     values: bool = True,
 ) -> Run:
-    """Run the kernel `entry` of a source as it stands, on `trn1`, `trn2` or `trn3` (`nki:` before it too).
+    """Run the kernel `entry` of a source as it stands on `trn1`, `trn2` or `trn3` (or `nki:trn1`, ...).
 
     `args` are arrays for tensors in HBM (bf16 and fp8 by ml_dtypes) and numbers. NkiFault where the
     kernel breaks a rule of the machine. With `values` False nothing is computed: the rules that do not
     depend on numbers, traffic and times alone; the outputs are then empty.
     """
     core = Core(find_core(target), file, values)
-    with _located(core):
+    with one_thread(), _Located(core):
         tree = ast.parse(source, file)
         check_subset(tree, core)
         core.names = assigned_names(tree)
         names, language = kernel_globals(core, entry)
-        exec(compile(source, file, "exec"), names)  # noqa: S102 - the kernel's own text
+        exec(compile(source, file, "exec"), names)
         kernel = names.get(entry)
         if not isinstance(kernel, Kernel):
             core.fail("signature", f"the source has no kernel {entry} under nki.jit")
@@ -105,7 +107,7 @@ def _allocate(core: Core) -> tuple[dict[int, set[int]], tuple[int, int]]:
     return waits, (sbuf, psum)
 
 
-class _located:
+class _Located:
     """Faults at the kernel's line; what Python itself raises in the kernel is one, too."""
 
     def __init__(self, core: Core) -> None:
@@ -116,19 +118,18 @@ class _located:
 
     def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
         core = self._core
-        lines = [f.lineno for f in traceback.extract_tb(trace) if f.filename == core.file] if trace else []
+        lines = (
+            [f.lineno for f in traceback.extract_tb(trace) if f.filename == core.file]
+            if trace
+            else []
+        )
         line = lines[-1] if lines and lines[-1] else core.line
         if isinstance(problem, NkiFault):
             if lines and problem.line in (0, core.line):
-                text = problem.message.removeprefix(f"{problem.rule}: ")
-                raise NkiFault(problem.rule, text, core.file, line or 0) from None
+                raise NkiFault(problem.rule, problem.message, core.file, line or 0) from None
             return
         if isinstance(problem, SyntaxError):
             raise NkiFault("subset", str(problem), core.file, problem.lineno or 0) from None
-        if isinstance(problem, (AttributeError, NameError, TypeError, AssertionError, ImportError)):
-            if lines:
-                text = f"{type(problem).__name__}: {problem}"
-                raise NkiFault("signature", text, core.file, line or 0) from problem
-
-
-
+        if lines and isinstance(problem, _PYTHON):
+            text = f"{type(problem).__name__}: {problem}"
+            raise NkiFault("signature", text, core.file, line or 0) from problem

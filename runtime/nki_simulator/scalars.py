@@ -44,7 +44,7 @@ class RuntimeScalar:
     def _refuse(self, *_: object) -> NoReturn:
         self._fail("scalar", f"{self} steers the building of the kernel: it is not known then")
 
-    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse  # type: ignore[assignment]
+    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __index__ = __int__ = __floordiv__ = __mod__ = _refuse
 
 

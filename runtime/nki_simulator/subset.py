@@ -6,7 +6,6 @@ import ast
 
 from dslc.runtime.nki_simulator.core import Core
 
-_CREATE = ("ndarray", "zeros")
 _FORBIDDEN: dict[type[ast.AST], str] = {
     ast.Global: "global", ast.Nonlocal: "nonlocal", ast.Yield: "yield", ast.YieldFrom: "yield from",
     ast.Await: "await", ast.AsyncFor: "async for", ast.AsyncWith: "async with", ast.Try: "try",
@@ -37,7 +36,7 @@ def assigned_names(tree: ast.Module) -> dict[int, str]:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             continue
         for call in ast.walk(node.value):
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-                if call.func.attr in _CREATE:
+            match call:
+                case ast.Call(func=ast.Attribute(attr="ndarray" | "zeros")):
                     found[call.lineno] = node.targets[0].id
     return found

@@ -40,11 +40,8 @@ class Storage:
         if array is not None:
             self.data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         elif values:
-            blank = np.zeros(shape, held)
-            if np.issubdtype(held, np.integer):
-                fresh = blank
-            else:
-                fresh = np.full(shape, np.nan, held)
+            blank = 0 if np.issubdtype(held, np.integer) else np.nan
+            fresh = np.full(shape, blank, held)
             self.data = fresh.reshape(-1).view(np.uint8)
             self.marks = np.zeros(math.prod(shape), bool)
         self.accesses = Accesses(shape)
@@ -112,7 +109,7 @@ class Tensor:
     def __repr__(self) -> str:
         return f"{self.name} ({self.buffer} {self.dtype}[{', '.join(map(str, self.shape))}])"
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> NoReturn:  # noqa: PLE0304 - it never returns
         self.storage.fail("scalar", f"{self} has no truth value while the kernel is built")
 
     def values(self) -> Array:
@@ -171,7 +168,9 @@ class Tensor:
             hi = lo + max(0, reach) * self.itemsize // held
             return ((first, first + self.shape[0]), *_block(base[1:], lo, hi))
         reach = sum((n - 1) * s for n, s in zip(self.shape, self.steps, strict=True))
-        return _block(base, lo * self.itemsize // held, (lo + max(0, reach)) * self.itemsize // held)
+        return _block(
+            base, lo * self.itemsize // held, (lo + max(0, reach)) * self.itemsize // held
+        )
 
 
 def dense(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -2,13 +2,13 @@
 
 Five rules, each with a test of its own:
 
-- An engine runs its instructions in program order, each as long as the documentation says (costs.py).
-- A result is there a while after its engine is free again: MIN_CYCLES, of the PE the depth of its array.
+- An engine runs its instructions in program order, each for as long as the documentation says.
+- A result is there a while after its engine is free: MIN_CYCLES, on the PE the depth of its array.
 - Who overwrites operands waits for the end of reading alone, not for the reader's result.
-- A queue issues its transfers in order, and the first that must wait holds up those behind it; loads and
-  stores have queues of their own.
+- A queue issues its transfers in order, and the first that must wait holds up those behind it; loads
+  and stores have queues of their own.
 - The rows of a transfer are dealt to the 16 DMA engines that are free first; an engine works on rows in
-  the order in which their transfers were issued. DMA_LATENCY passes before a waiting engine goes on.
+  the order in which their transfers were issued. `dma_latency_ns` pass before a waiting engine goes on.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ class _Clock:
         self._steps, self._core = steps, core
         self._begins, self._ends, self._done = [0.0] * count, [0.0] * count, [0.0] * count
         self._ready = [0.0] * count
-        self._missing = [0] * count  # what is not placed yet: those that it waits for, and the one before
+        self._missing = [
+            0
+        ] * count  # what is not placed yet: those that it waits for, and the one before
         self._results: list[list[int]] = [[] for _ in range(count)]
         self._reads: list[list[int]] = [[] for _ in range(count)]
         self._next: dict[int, int] = {}

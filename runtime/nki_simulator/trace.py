@@ -14,7 +14,7 @@ DMA_QUEUES = ("load", "store", "move")  # into the chip, out of it, within a mem
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A transfer's descriptors: how many contiguous rows, the bytes of each, at what share of the rate."""
+    """A transfer's descriptors: contiguous rows, the bytes of each, the share of the DMA rate."""
 
     count: int
     bytes: int
@@ -44,7 +44,7 @@ class Step:
 class Tile:
     """One allocation on the chip: bytes of a partition, and who touches it when.
 
-    Tiles of one `slot` are the same memory: what the body of a compiled loop allocates is, in each turn.
+    Tiles of one `slot` are the same memory: those of a compiled loop's body in each of its turns.
     """
 
     name: str

@@ -52,10 +52,8 @@ def _run_bytes(tensor: Tensor) -> int:
 
 def _transfer(core: Core, out: Tensor, source: Tensor, rows: Rows) -> None:
     """Note a transfer and the bytes that pass between HBM and the chip."""
-    if out.buffer == source.buffer:
-        queue = "move"
-    else:
-        queue = "load" if source.buffer == HBM else "store"
+    crosses = out.buffer != source.buffer
+    queue = "move" if not crosses else "load" if source.buffer == HBM else "store"
     if source.buffer == HBM:
         core.trace.hbm_read += source.size * source.itemsize
     if out.buffer == HBM:
@@ -77,7 +75,9 @@ def dma_copy(
     if dge_mode is DgeMode.hwdge:
         core.require(core.version >= 3, "version", "hwdge needs NeuronCore-v3")
     if engine is not Engine.unknown:
-        core.require(engine in (Engine.sync, Engine.scalar), "engine", f"{engine} makes no descriptors")
+        core.require(
+            engine in (Engine.sync, Engine.scalar), "engine", f"{engine} makes no descriptors"
+        )
     if core.values:
         values = core.read(source)
         core.write(out, convert(values, source.dtype, out.dtype).reshape(out.shape))
@@ -94,7 +94,7 @@ def dma_transpose(
     core: Core, dst: Any, src: Any, axes: tuple[int, ...] | None = None, priority: int | None = None,
     dge_mode: DgeMode = DgeMode.unknown, oob_mode: OobMode = OobMode.error,
 ) -> None:  # fmt: skip
-    """dst in SBUF = src with its first and last axis exchanged; 2-byte types, the last axis up to 128."""
+    """dst in SBUF = src with first and last axis exchanged; 2-byte types, a last axis of up to 128."""
     out, source = _side(core, dst, "dst"), _side(core, src, "src")
     core.require(out.buffer == SBUF, "memory", f"dst {out} is not in SBUF")
     core.require(source.ndim in _AXES, "shape", f"src {source} has not 2 to 4 axes")
@@ -104,7 +104,9 @@ def dma_transpose(
     core.require(out.shape == wanted, "shape", f"dst {out} is not of shape {wanted}")
     core.require(source.dtype == out.dtype, "dtype", f"{out} has not the data type of {source}")
     core.require(source.itemsize == 2, "dtype", f"src {source} is not of a 2-byte type")
-    core.require(source.shape[-1] <= PARTITIONS, "window", f"src {source}: the last axis exceeds 128")
+    core.require(
+        source.shape[-1] <= PARTITIONS, "window", f"src {source}: the last axis exceeds 128"
+    )
     if core.values:
         core.write(out, np.ascontiguousarray(core.read(source).transpose(order)))
     machine = core.machine

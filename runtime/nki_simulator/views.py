@@ -73,13 +73,15 @@ class NkiTensor(Tensor):
             start, stop, count, by = number_of(item), number_of(item) + 1, -1, 1
         else:
             self._fail("signature", f"{self}: axis {axis} is indexed with {type(item).__name__}")
-        if not (0 <= start and stop <= n and count):
+        if start < 0 or stop > n or not count:
             self._fail("bounds", f"{self}: {start}:{stop} is not within 0:{n} of axis {axis}")
         if axis == 0 and self.storage.on_chip:
             if by != 1:
                 self._fail("partition-stride", f"{self}: a step of {by} partitions")
             if count < 0:
-                self._fail("partition-stride", f"{self}: take partition {start} by {start}:{start + 1}")
+                self._fail(
+                    "partition-stride", f"{self}: take partition {start} by {start}:{start + 1}"
+                )
         return start, count, by
 
     def _fail(self, rule: str, message: str) -> NoReturn:
@@ -106,7 +108,9 @@ class NkiTensor(Tensor):
                 self._fail("shape", f"{self} is no contiguous view: it cannot become {new}")
             return self._view(new, dense(new))
         if new[0] != self.shape[0] or not is_dense(self.shape[1:], self.steps[1:]):
-            self._fail("shape", f"{self} cannot become {new}: partitions stay, the rest is contiguous")
+            self._fail(
+                "shape", f"{self} cannot become {new}: partitions stay, the rest is contiguous"
+            )
         return self._view(new, (self.steps[0], *dense(new[1:])))
 
     def reshape_dim(self, dim: int, shape: Sequence[int]) -> NkiTensor:
