@@ -58,6 +58,9 @@ def read(
         _spread(e, region, made, tile, fill, store=False)
         return
     spans = _spans(e, region, made, at)
+    if any(s.clipped and s.end == "0" for s in spans):
+        e.call("memset", dst=tile, value=fill)
+        return
     short = [f"{_count(s)} < {s.size}" for s in spans if s.clipped]
     if short:
         with e.out.block(f"if {' or '.join(short)}"):
@@ -114,6 +117,8 @@ def _spans(e: Emission, region: Region, held: Held, at: At) -> list[Span]:
 def _span(
     e: Emission, a: AxisSlice, axis: int | None, start: ex.Expr, size: int | str, extent: ex.Expr
 ) -> Span:
+    if a.checked and not e.beyond.isdisjoint(ex.free_vars(start)):
+        return Span(axis, start, a.step, "0", "0", size, clipped=True)
     if not a.checked or e.is_late(start):
         return Span(axis, start, a.step, "0", str(size), size, clipped=False)
     left = simplify(ex.Binary("sub", extent, start, INDEX))
@@ -141,6 +146,8 @@ def _copy(
     e: Emission, memory: Memory, held: Held, at: At, spans: list[Span], *, store: bool
 ) -> None:
     """The transfer of what exists."""
+    if any(s.clipped and s.end == "0" for s in spans):
+        return
     guards = [f"{s.first} < {s.end}" for s in spans if s.clipped]
     if guards:
         with e.out.block(f"if {' and '.join(guards)}"):

@@ -41,9 +41,9 @@ def _head(e: Emission, var: ex.Var, start: ex.Expr, stop: ex.Expr, step: ex.Expr
 def loop(e: Emission, stmt: ins.For) -> None:
     """A sequential loop. What it hands on are names that each turn sets anew."""
     if any(e.is_late(x) for x in (stmt.start, stmt.stop, stmt.step)):
-        from dslc.codegen.nki.machine_loops import late_loop
+        from dslc.codegen.nki.machine_loops import machine_loop
 
-        late_loop(e, stmt)
+        machine_loop(e, stmt)
         return
     sums = [c for c in stmt.carried if sums_in_psum(e, stmt, c)]
     for c in sums:

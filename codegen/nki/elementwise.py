@@ -7,9 +7,11 @@ added and multiplied by GpSimd, exactly: the vector engine would compute in f32.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dslc.codegen.nki.emission import At, Emission, refuse
 from dslc.codegen.nki.held import Held
-from dslc.compiler.dtypes import BOOL, I32, DType, Kind
+from dslc.compiler.dtypes import BOOL, F32, I32, DType, Kind
 from dslc.compiler.ir import instructions as ins
 
 ALU = {
@@ -45,14 +47,16 @@ def combine(e: Emission, made: Held, op: str, x: Held, y: Held, engine: str | No
         x = e.tensors(x)
     if x.psum and y.psum:
         y = e.in_sbuf(y)
+    if op not in BITS.values():
+        x, y = _column_in_f32(e, x, y), _column_in_f32(e, y, x)
     with e.filled(made) as at:
         dst = e.text(made, at)
-        if y.constant is not None or (y.is_row_scalar and not x.is_row_scalar):
+        if y.constant is not None or (_is_column(y) and not x.is_row_scalar):
             e.call(
                 "tensor_scalar", dst=dst, data=e.text(x, at), op0=op, operand0=e.column(y, at),
                 engine=engine,
             )  # fmt: skip
-        elif x.constant is not None or (x.is_row_scalar and not y.is_row_scalar):
+        elif x.constant is not None or (_is_column(x) and not y.is_row_scalar):
             e.call(
                 "tensor_scalar", dst=dst, data=e.text(y, at), op0=op, operand0=e.column(x, at),
                 reverse0="True", engine=engine,
@@ -64,15 +68,34 @@ def combine(e: Emission, made: Held, op: str, x: Held, y: Held, engine: str | No
             )
 
 
+def _is_column(held: Held) -> bool:
+    return held.is_row_scalar and held.dtype == F32
+
+
+def _column_in_f32(e: Emission, held: Held, other: Held) -> Held:
+    """One number a partition in f32, as `tensor_scalar` takes it."""
+    if held.constant is not None or not held.is_row_scalar or other.is_row_scalar:
+        return held
+    if held.dtype == F32:
+        return held
+    narrow = replace(held, extents=(1,), offset=0, dtype=F32, name=e.out.name(held.name))
+    if held.shared:
+        at = At(None, 128)
+        column = e.column(held, at)
+        e.out.line(f"{narrow.name} = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)")
+        e.call("tensor_copy", dst=narrow.name, src=column)
+        return narrow
+    with e.filled(narrow) as at:
+        e.call("tensor_copy", dst=e.column(narrow, at), src=e.column(held, at))
+    return narrow
+
+
 def _bits(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
     """Bit patterns, as they are."""
     made = e.result(stmt.out)
-    op = BITS[stmt.op]
-    if stmt.op == "shr" and stmt.x.type.dtype.is_signed:
-        op = "nl.arithmetic_shift_right"
-    combine(e, made, op, x, y)
     if stmt.op == "shl" and stmt.x.type.dtype.bits < 8:
         raise refuse(stmt, f"a shift of {stmt.x.type.dtype} has no instruction on a NeuronCore")
+    combine(e, made, BITS[stmt.op], x, y)
 
 
 def _integers(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
@@ -115,13 +138,14 @@ def widened(e: Emission, held: Held, dtype: DType) -> Held:
 def wrap(e: Emission, held: Held, dtype: DType) -> Held:
     """The lowest bits of 32-bit integers as a narrower type."""
     shift = 32 - dtype.bits
-    right = "nl.arithmetic_shift_right" if dtype.is_signed else "nl.logical_shift_right"
     cut = e.like(held, held.name)
     with e.filled(cut) as at:
-        e.call(
-            "tensor_scalar", dst=e.text(cut, at), data=e.text(held, at),
-            op0="nl.left_shift", operand0=shift, op1=right, operand1=shift,
-        )  # fmt: skip
+        if dtype.is_signed:  # the sign moves down with the bits
+            steps = {"op0": "nl.left_shift", "operand0": shift}
+            steps |= {"op1": "nl.right_shift", "operand1": shift}
+        else:
+            steps = {"op0": "nl.bitwise_and", "operand0": (1 << dtype.bits) - 1}
+        e.call("tensor_scalar", dst=e.text(cut, at), data=e.text(held, at), **steps)
     made = e.like(held, held.name, dtype)
     copy(e, made, cut)
     return made

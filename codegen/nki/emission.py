@@ -67,6 +67,8 @@ class Emission:
     whole: set[Value] = field(default_factory=set)
     counters: dict[ex.Var, Value] = field(default_factory=dict)
     late_values: dict[ex.Var, ex.Expr] = field(default_factory=dict)
+    # Counters of loops of the machine whose turns lie past the ends of tensors.
+    beyond: set[ex.Var] = field(default_factory=set)
 
     def body(self, body: Body) -> None:
         """Write out statements in order."""

@@ -84,12 +84,12 @@ def unpack(e: Emission, made: Held, raw: Held, at: At, dtype: DType) -> None:
         dst = _every(e, made, at, code, period, count)
         source = _every(e, raw, at, byte, group, count)
         if shift + bits <= 8:
-            _shifted(e, dst, source, "nl.logical_shift_right", shift, mask)
+            _shifted(e, dst, source, "nl.right_shift", shift, mask)
             continue
         low, high = e.out.name("low"), e.out.name("high")
         for name in (low, high):
             e.out.line(f"{name} = nl.ndarray(({at.rows}, {count}), dtype=nl.uint8, buffer=nl.sbuf)")
-        _shifted(e, low, source, "nl.logical_shift_right", shift, mask)
+        _shifted(e, low, source, "nl.right_shift", shift, mask)
         following = _every(e, raw, at, byte + 1, group, count)
         _shifted(e, high, following, "nl.left_shift", 8 - shift, mask)
         e.call("tensor_tensor", dst=dst, data1=low, data2=high, op="nl.bitwise_or")

@@ -24,6 +24,8 @@ from dslc.compiler.targets.nki import Engines
 
 _SHORT_ROW = 512  # bytes
 _LATENCY = 1300.0  # of a transfer, ns
+_TRANSPOSING = 0.9  # of the DMA rate, where it transposes elements of two bytes on the way in
+_NEVER = 1e12
 _FEWEST = 64  # cycles of an instruction
 
 
@@ -33,15 +35,21 @@ def busy(engines: Engines, place: Placement, shape: tuple[int, ...]) -> float:
     return chunks(place, shape) * max(_FEWEST, each) / engines.vector
 
 
-def transfer(engines: Engines, place: Placement, region: Region, dtype: DType) -> float:
+def transfer(
+    engines: Engines, place: Placement, region: Region, dtype: DType, *, store: bool = False
+) -> float:
     """A DMA between the region and a tile in that placement."""
     shape, item = region.shape, max(1, dtype.bits // 8)
     size = prod(shape) * item
     if place.axis is None:
         return PARTITIONS * max(size, _SHORT_ROW) / engines.dma
     last = len(shape) - 1
+    if dtype.is_low_bit and (place.axis == last or place.run > 1):
+        return _NEVER  # a partition unpacks rows of its own
     if place.axis != last:
         run = shape[last] * item
+    elif engines.transposes and not store and item == 2 and len(shape) == 2:
+        return size / (_TRANSPOSING * engines.dma)
     else:
         run = place.run * item
     rows = size / run
@@ -76,7 +84,7 @@ def price(engines: Engines, stmt: Stmt, way: Way) -> float:
         case ins.Load(out=out, region=region) if way.out is not None:
             return transfer(engines, way.out, region, out.type.dtype)
         case ins.Store(region=region, x=x) | ins.AtomicAdd(region=region, x=x):
-            return transfer(engines, way.operands[x], region, x.type.dtype)
+            return transfer(engines, way.operands[x], region, x.type.dtype, store=True)
         case ins.Dot(a=a, b=b, out=out) if way.out is not None:
             return _product(engines, a, b, out, way.out)
         case ins.Reduce(x=x):
