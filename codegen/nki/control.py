@@ -23,6 +23,7 @@ def turns(e: Emission, grid: tuple[GridAxis, ...], body: Body) -> None:
         e.body(body)
         return
     axis, *rest = grid
+    e.begin_lists(axis.var)
     with e.out.block(_head(e, axis.var, axis.start, axis.stop, axis.step)):
         turns(e, tuple(rest), body)
 
@@ -50,6 +51,7 @@ def loop(e: Emission, stmt: ins.For) -> None:
         _begin_sums(e, c)
     others = [c for c in stmt.carried if c not in sums]
     names = [_begin(e, c) for c in others]
+    e.begin_lists(stmt.var)
     with e.out.block(_head(e, stmt.var, stmt.start, stmt.stop, stmt.step)):
         for c in sums:
             assert isinstance(c.inner, Value)

@@ -18,14 +18,17 @@ from dslc.codegen.nki.held import (
     free_shape,
     part,
 )
+from dslc.codegen.nki.residents import Resident
 from dslc.codegen.nki.writer import Writer
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX, DType
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body
+from dslc.compiler.passes.nki_layout.capacity import is_long
 from dslc.compiler.passes.nki_layout.placement import Placement, placement_of
 from dslc.compiler.targets.nki import Engines
 
@@ -67,16 +70,56 @@ class Emission:
     whole: set[Value] = field(default_factory=set)
     counters: dict[ex.Var, Value] = field(default_factory=dict)
     late_values: dict[ex.Var, ex.Expr] = field(default_factory=dict)
+    # Tiles that stay through a loop, the statements that only they need, the lists that hold them.
+    resident: dict[Value, Resident] = field(default_factory=dict)
+    deferred: set[Stmt] = field(default_factory=set)
+    lists: dict[Value, str] = field(default_factory=dict)
     # Counters of loops of the machine whose turns lie past the ends of tensors.
     beyond: set[ex.Var] = field(default_factory=set)
 
     def body(self, body: Body) -> None:
         """Write out statements in order."""
         for number, stmt in enumerate(body):
+            out = getattr(stmt, "out", None)
+            if isinstance(out, Value) and out in self.resident:
+                self._keep(self.resident[out])
+                continue
+            if stmt in self.deferred:
+                continue
             if isinstance(stmt, ins.Load) and _is_streamed(self, stmt, body[number + 1 :]):
                 self.streamed[stmt.out] = stmt
                 continue
             self.statement(stmt)
+
+    def _keep(self, kept: Resident) -> None:
+        """Make a tile in the first turn of its loop, and take it from its list in all."""
+        name = self.lists[kept.value]
+        first = " and ".join(f"{self.names[x.var]} == {self.scalar(x.start)}" for x in kept.firsts)
+        with self.out.block(f"if {first}"):
+            for stmt in kept.chain:
+                self.statement(stmt)
+            held = self.tensors(self.held(kept.value))
+            self.out.line(f"{name}.append({held.name})")
+        taken = self.out.name(kept.value.name)
+        self.out.line(f"{taken} = {name}[{self._version(kept)}]")
+        self.values[kept.value] = replace(held, name=taken)
+
+    def _version(self, kept: Resident) -> str:
+        """The number of a version of a tile that stays: its loops' turns as digits."""
+        number: ex.Expr = ex.index(0)
+        for loop in kept.inside:
+            turn = ex.Binary("sub", loop.var, loop.start, INDEX)
+            turn = ex.Binary("floordiv", turn, loop.step, INDEX)
+            number = ex.Binary("mul", number, ex.index(loop.turns or 1), INDEX)
+            number = ex.Binary("add", number, turn, INDEX)
+        return self.scalar(simplify(number))
+
+    def begin_lists(self, var: ex.Var) -> None:
+        """Before a loop: the lists of the tiles that stay through it."""
+        for value, kept in self.resident.items():
+            if kept.across.var == var:
+                self.lists[value] = self.out.name(f"{value.name}_kept")
+                self.out.line(f"{self.lists[value]} = []")
 
     def statement(self, stmt: Stmt) -> None:
         """Write out one statement; DSL0590 where there are no words for it."""
@@ -264,19 +307,13 @@ def refuse(stmt: Stmt, message: str, hint: str | None = None) -> Exception:
     return error("DSL0590", message, stmt.loc, hint=hint)
 
 
-_STREAM = 1024  # columns of an operand that are loaded at a time
-
-
 def _is_streamed(e: Emission, load: ins.Load, after: Body) -> bool:
     """Whether a load waits for the product that reads it, which loads it piece by piece.
 
     It does where nothing else reads the tile, where the product comes before any write, and where it is
     long: a part of it is enough to begin with, and the whole need not lie on chip.
     """
-    if e.uses[load.out] != 1 or load.out.type.rank != 2 or load.out.type.dtype.bits < 16:
-        return False
-    place = e.place(load.out)
-    if place.axis is None or load.out.type.shape[1 - place.axis] <= _STREAM:
+    if e.uses[load.out] != 1 or not is_long(load) or load.out in e.resident:
         return False
     for stmt in after:
         if isinstance(stmt, ins.Dot) and load.out in (stmt.a, stmt.b):

@@ -9,11 +9,13 @@ from dslc.codegen.nki import accesses, casts, control, elementwise, functions, p
 from dslc.codegen.nki import reductions, shaping
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import Emission
+from dslc.codegen.nki.residents import residents
 from dslc.codegen.nki.scalars import text
 from dslc.codegen.nki.writer import Writer
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role, TileProgram, Value
 from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.targets import Target
@@ -95,9 +97,24 @@ def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str
         given.append(e.declare(dim, not_negative=True))
     for workspace in kernel.workspaces:
         accesses.scratch(e, workspace)
+    _stay(e, kernel)
     control.turns(e, kernel.grid, kernel.body)
     doc = f'    """{kernel.doc}"""\n' if kernel.doc else ""
     return f"\n\ndef {name}({', '.join(given)}):\n{doc}{out.text()}"
+
+
+def _stay(e: Emission, kernel: Kernel) -> None:
+    """Choose the tiles that stay on chip; what nobody else reads is made with them."""
+    unrolled = [a.var for a in kernel.grid]
+    unrolled += [s.var for s in walk(kernel.body) if isinstance(s, ins.For)]
+    for kept in residents(kernel, e.engines, unrolled):
+        e.resident[kept.value] = kept
+    for kept in e.resident.values():
+        mine = set(kept.chain)
+        for stmt in reversed(kept.chain[:-1]):
+            readers = [s for s in walk(kernel.body) if stmt.out in operands(s)]
+            if all(r in mine or r in e.deferred for r in readers):
+                e.deferred.add(stmt)
 
 
 def _entry(program: TileProgram, functions_of: dict[Kernel, str]) -> tuple[str, Entry]:

@@ -13,9 +13,8 @@ from dslc.compiler.ir import Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
+from dslc.compiler.passes.nki_layout.capacity import PANEL
 from dslc.compiler.targets.nki import PARTITIONS
-
-PANEL = 1024  # columns: rows of 2 KiB of elements of two bytes
 
 
 def over_panels(pieces: Pieces) -> None:

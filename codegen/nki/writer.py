@@ -56,7 +56,7 @@ def _folded(line: str) -> list[str]:
     margin = " " * (line.index("(") + 1)
     found, rest, limit = [], line, _WIDTH
     while len(rest) > limit:
-        cut = _last_comma(rest, limit)
+        cut = _last_comma(rest, limit, 1 if found else 0)
         if cut is None:
             break
         found.append(rest[: cut + 1])
@@ -64,9 +64,9 @@ def _folded(line: str) -> list[str]:
     return [*found, rest]
 
 
-def _last_comma(text: str, limit: int) -> int | None:
+def _last_comma(text: str, limit: int, depth: int) -> int | None:
     """The last comma before the limit that separates arguments of the outermost call."""
-    depth, found = 0, None
+    found = None
     for at, char in enumerate(text):
         if char in "([":
             depth += 1

@@ -9,6 +9,7 @@ from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.nki_layout import PlaceTiles
+from dslc.compiler.passes.nki_layout.capacity import CheckCapacity
 from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.targets import Target
@@ -27,4 +28,5 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
         DeadCode(),
         PlaceTiles(target),
         Simplify(),
+        CheckCapacity(target),
     )
