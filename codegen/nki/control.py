@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dslc.codegen.nki.accesses import is_not_negative
+from dslc.codegen.nki.elementwise import copy
 from dslc.codegen.nki.emission import Emission, refuse
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import F32
@@ -111,6 +112,10 @@ def _begin(e: Emission, c: ins.Carried | ins.Joined) -> str:
         return name
     assert isinstance(c.init, Value)
     held = own(e, e.held(c.init))
+    if e.uses[c.init] > 1 or c.init in e.resident:  # the loop may overwrite what it is handed
+        kept = e.like(held, held.name)
+        copy(e, kept, held)
+        held = kept
     name = e.out.name(c.inner.name)
     e.out.line(f"{name} = {held.name}")
     e.values[c.inner] = replace(held, name=name)

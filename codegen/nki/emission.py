@@ -70,6 +70,8 @@ class Emission:
     whole: set[Value] = field(default_factory=set)
     counters: dict[ex.Var, Value] = field(default_factory=dict)
     late_values: dict[ex.Var, ex.Expr] = field(default_factory=dict)
+    # Products that are only read rounded to another float type: they leave PSUM in that type.
+    rounded: dict[Value, DType] = field(default_factory=dict)
     # Tiles that stay through a loop, the statements that only they need, the lists that hold them.
     resident: dict[Value, Resident] = field(default_factory=dict)
     deferred: set[Stmt] = field(default_factory=set)

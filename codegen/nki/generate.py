@@ -98,6 +98,7 @@ def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str
     for workspace in kernel.workspaces:
         accesses.scratch(e, workspace)
     _stay(e, kernel)
+    _round_products(e, kernel)
     control.turns(e, kernel.grid, kernel.body)
     doc = f'    """{kernel.doc}"""\n' if kernel.doc else ""
     return f"\n\ndef {name}({', '.join(given)}):\n{doc}{out.text()}"
@@ -115,6 +116,16 @@ def _stay(e: Emission, kernel: Kernel) -> None:
             readers = [s for s in walk(kernel.body) if stmt.out in operands(s)]
             if all(r in mine or r in e.deferred for r in readers):
                 e.deferred.add(stmt)
+
+
+def _round_products(e: Emission, kernel: Kernel) -> None:
+    """Find the products that one cast alone reads."""
+    products = {s.out for s in walk(kernel.body) if isinstance(s, ins.Dot)}
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, ins.Cast) and stmt.x in products and e.uses[stmt.x] == 1:
+            dtype = stmt.out.type.dtype
+            if dtype.is_float and dtype.bits >= 16 and stmt.x.type.dtype.is_float:
+                e.rounded[stmt.x] = dtype
 
 
 def _entry(program: TileProgram, functions_of: dict[Kernel, str]) -> tuple[str, Entry]:

@@ -7,6 +7,8 @@ result is summed over all of k in one bank, and leaves it at once: the next piec
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
@@ -15,7 +17,7 @@ from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import BF16, F32, I32, Kind, DType
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.targets.nki import MOVING, PARTITIONS
+from dslc.compiler.targets.nki import MOVING, PARTITIONS, PSUM_BANKS
 
 
 def accumulate(first: str) -> str:
@@ -50,10 +52,13 @@ def dot(e: Emission, stmt: ins.Dot) -> None:
     acc = None if stmt.acc is None else e.held(stmt.acc)
     if acc is not None and acc.constant is not None:
         acc = None if float(acc.constant) == 0.0 else e.tensors(acc)
-    made = e.result(stmt.out)
-    depth = stmt.a.type.shape[-1]
-    pieces = Pieces(e, made, acc, stationary, moving, depth, limit)
-    pieces.emit()
+    dtype = e.rounded.get(stmt.out) if acc is None and limit == 0 else None
+    if acc is not None and stmt.acc is not None and e.uses[stmt.acc] == 1 and not acc.psum:
+        made = acc  # nobody else reads it: the sums stay where they are
+        e.rename(stmt.out, made)
+    else:
+        made = e.result(stmt.out, dtype)
+    Pieces(e, made, acc, stationary, moving, stmt.a.type.shape[-1], limit).emit()
 
 
 def _operand(e: Emission, value: Value, limit: int) -> Operand:
@@ -125,8 +130,31 @@ def _range(e: Emission, at: At, width: int) -> str:
     return f"{start}:{start} + {at.rows}"
 
 
+_LONG = 16 * PARTITIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the product: chunks `first` to `last` of the result, `width` of its columns.
+
+    The operands' columns begin at `stationary_from` and `column_from` of the whole.
+    """
+
+    stationary: Held
+    moving: Held
+    first: int
+    last: int
+    width: int
+    stationary_from: int = 0
+    column_from: int = 0
+
+
 class Pieces:
-    """The result of one product, piece by piece."""
+    """The result of one product. Pieces of 128 x 512 are summed in up to eight banks at a time.
+
+    Each step of k is taken for all of them: an operand's chunk is used and given free before the next
+    one is needed, and a bank has left PSUM when its turn comes again.
+    """
 
     def __init__(
         self, e: Emission, made: Held, acc: Held | None, stationary: Operand, moving: Operand,
@@ -134,100 +162,156 @@ class Pieces:
     ) -> None:  # fmt: skip
         self.e, self.made, self.acc, self.depth, self.limit = e, made, acc, depth, limit
         self.stationary, self.moving = stationary, moving
+        # Long sums hide that all banks empty in a row; short ones leave half of them to the next group.
+        self.group = PSUM_BANKS if depth >= _LONG else PSUM_BANKS // 2
 
     def emit(self) -> None:
-        """All pieces."""
-        from dslc.codegen.nki.streams import over_panels
+        """All parts."""
+        from dslc.codegen.nki.streams import parts
 
-        if self.stationary.load is not None or self.moving.load is not None:
-            over_panels(self)
+        if self.made is not self.acc:
+            with self.e.filled(self.made):
+                pass
+        for part in parts(self):
+            self._groups(part)
+
+    def _groups(self, part: Part) -> None:
+        e = self.e
+        if part.last - part.first <= self.group:
+            self._columns(part, str(part.first), None)
             return
-        assert self.stationary.held is not None and self.moving.held is not None
-        with self.e.filled(self.made) as at:
-            self.columns(at, self.stationary.held, self.moving.held)
+        group = e.index_variable("g")
+        head = f"for {e.names[group]} in range({part.first}, {part.last}, {self.group})"
+        with e.out.block(head):
+            self._columns(part, e.names[group], e.names[group])
 
-    def columns(
-        self, at: At, stationary: Held, moving: Held, at_panel: str = "0", width: int | None = None,
-        stationary_at: str | None = None,
-    ) -> None:  # fmt: skip
-        """The pieces of one chunk of the result."""
+    def _columns(self, part: Part, low: str, group: str | None) -> None:
         e = self.e
-        total = width if width is not None else self.moving.columns
-        for start in range(0, total, MOVING):
-            stop = min(total, start + MOVING)
-            self._piece(at, stationary, moving, start, stop, at_panel, stationary_at)
-        _ = e
+        if part.width <= MOVING:
+            self._group(part, low, group, "0", str(part.width))
+            return
+        column = e.out.name("j")
+        with e.out.block(f"for {column} in range(0, {part.width}, {MOVING})"):
+            width = str(MOVING)
+            if part.width % MOVING:
+                width = e.out.name("width")
+                e.out.line(f"{width} = min({MOVING}, {part.width} - {column})")
+            self._group(part, low, group, column, width)
 
-    def _piece(
-        self, at: At, stationary: Held, moving: Held, start: int, stop: int, at_panel: str,
-        stationary_at: str | None,
-    ) -> None:  # fmt: skip
+    def _group(self, part: Part, low: str, group: str | None, column: str, width: str) -> None:
+        """Some pieces side by side: all steps of k, then out of PSUM."""
         e = self.e
+        chunks = self._chunk_range(part, group)
         steps = self.limit or self.depth
-        exact = self.limit > 0
-        for low in range(0, self.depth, steps):
+        for begin in range(0, self.depth, steps):
             sums = e.out.name("sums")
-            e.out.line(
-                f"{sums} = nl.ndarray(({at.rows}, {stop - start}), dtype=nl.float32, buffer=nl.psum)"
-            )
-            self._sum(sums, at, stationary, moving, start, stop, low, steps, stationary_at)
-            dst = _columns_of(e, self.made, at, at_panel, start, stop)
-            acc = None if self.acc is None else _columns_of(e, self.acc, at, at_panel, start, stop)
-            if low > 0:
-                acc = dst
-            if acc is None:
-                e.call("tensor_copy", dst=dst, src=sums)
-            elif exact:
-                whole = e.out.name("whole")
-                shape = f"({at.rows}, {stop - start})"
-                e.out.line(f"{whole} = nl.ndarray({shape}, dtype=nl.int32, buffer=nl.sbuf)")
-                e.call("tensor_copy", dst=whole, src=sums)
-                e.call(
-                    "tensor_tensor", dst=dst, data1=whole, data2=acc, op="nl.add",
-                    engine="nisa.engine.gpsimd",
-                )  # fmt: skip
-            else:
-                e.call("tensor_tensor", dst=dst, data1=sums, data2=acc, op="nl.add")
+            e.out.line(f"{sums} = []")
+            with self._each(chunks) as at:
+                shape = f"({at.rows}, {width})"
+                tensor = f"nl.ndarray({shape}, dtype=nl.float32, buffer=nl.psum)"
+                e.out.line(f"{sums}.append({tensor})")
+            self._steps(part, sums, low, chunks, column, width, begin, steps)
+            with self._each(chunks) as at:
+                self._out(part, f"{sums}[{_less(e, at, low)}]", at, column, width, begin > 0)
 
-    def _sum(
-        self, sums: str, at: At, stationary: Held, moving: Held, start: int, stop: int, low: int,
-        steps: int, stationary_at: str | None,
-    ) -> None:  # fmt: skip
-        """One bank: all of k, or as much of it as integers allow."""
+    def _chunk_range(self, part: Part, group: str | None) -> str:
+        if group is None:
+            begin = f"{part.first}, " if part.first else ""
+            return f"{begin}{part.last}"
+        end = f"{group} + {self.group}"
+        if (part.last - part.first) % self.group:
+            end = f"min({end}, {part.last})"
+        return f"{group}, {end}"
+
+    @contextmanager
+    def _each(self, chunks: str) -> Iterator[At]:
         e = self.e
-        columns = stationary_at or _range(e, at, PARTITIONS)
-        first, last = low // PARTITIONS, -(-min(self.depth, low + steps) // PARTITIONS)
-        if stationary.chunks == 1:
-            k = At(None, stationary.rows)
-            self._multiply(sums, stationary, moving, k, columns, start, stop, "False")
+        if self.made.chunks == 1:
+            yield At(None, self.made.rows)
+            return
+        index = e.index_variable("c")
+        with e.out.block(f"for {e.names[index]} in range({chunks})"):
+            yield At(index, e.rows_of(self.made, index))
+
+    def _steps(
+        self, part: Part, sums: str, low: str, chunks: str, column: str, width: str, begin: int,
+        steps: int,
+    ) -> None:  # fmt: skip
+        """The products of all steps of k, or of as many as integers allow."""
+        e = self.e
+        first, last = begin // PARTITIONS, -(-min(self.depth, begin + steps) // PARTITIONS)
+        if part.stationary.chunks == 1:
+            self._step(part, sums, low, chunks, At(None, part.stationary.rows), column, width, "False")
             return
         index = e.index_variable("k")
-        begin = f"{first}, " if first else ""
-        with e.out.block(f"for {e.names[index]} in range({begin}{last})"):
-            k = At(index, e.rows_of(stationary, index))
-            self._multiply(
-                sums, stationary, moving, k, columns, start, stop, f"{e.names[index]} > {first}"
-            )
+        start = f"{first}, " if first else ""
+        with e.out.block(f"for {e.names[index]} in range({start}{last})"):
+            k = At(index, e.rows_of(part.stationary, index))
+            earlier = f"{e.names[index]} > {first}"
+            self._step(part, sums, low, chunks, k, column, width, earlier)
 
-    def _multiply(
-        self, sums: str, stationary: Held, moving: Held, k: At, columns: str, start: int, stop: int,
+    def _step(
+        self, part: Part, sums: str, low: str, chunks: str, k: At, column: str, width: str,
         earlier: str,
     ) -> None:  # fmt: skip
         e = self.e
-        e.call(
-            "nc_matmul", dst=sums, stationary=f"{e.base(stationary, k)}[0:{k.rows}, {columns}]",
-            moving=f"{e.base(moving, k)}[0:{k.rows}, {start}:{stop}]",
-            accumulate=accumulate(earlier),
-        )  # fmt: skip
+        with self._each(chunks) as at:
+            left = "0"
+            if at.index is not None:
+                left = f"{PARTITIONS} * {e.names[at.index]}"
+                left += f" - {part.stationary_from}" if part.stationary_from else ""
+            e.call(
+                "nc_matmul", dst=f"{sums}[{_less(e, at, low)}]",
+                stationary=f"{e.base(part.stationary, k)}[0:{k.rows}, {_slice(left, at.rows)}]",
+                moving=f"{e.base(part.moving, k)}[0:{k.rows}, {_slice(column, width)}]",
+                accumulate=accumulate(earlier),
+            )  # fmt: skip
+
+    def _out(
+        self, part: Part, sums: str, at: At, column: str, width: str, again: bool
+    ) -> None:
+        """A finished piece, to where its reader has it."""
+        e = self.e
+        dst = self._place(self.made, part, at, column, width)
+        acc = None if self.acc is None else self._place(self.acc, part, at, column, width)
+        if again:
+            acc = dst
+        if acc is None:
+            e.call("tensor_copy", dst=dst, src=sums)
+        elif self.limit:
+            whole = e.out.name("whole")
+            shape = f"({at.rows}, {width})"
+            e.out.line(f"{whole} = nl.ndarray({shape}, dtype=nl.int32, buffer=nl.sbuf)")
+            e.call("tensor_copy", dst=whole, src=sums)
+            e.call(
+                "tensor_tensor", dst=dst, data1=whole, data2=acc, op="nl.add",
+                engine="nisa.engine.gpsimd",
+            )  # fmt: skip
+        else:
+            e.call("tensor_tensor", dst=dst, data1=sums, data2=acc, op="nl.add")
+
+    def _place(self, held: Held, part: Part, at: At, column: str, width: str) -> str:
+        if column == "0" and part.column_from == 0 and width == str(held.extents[0]):
+            return self.e.text(held, at)
+        left = column
+        if part.column_from:
+            left = str(part.column_from) if column == "0" else f"{part.column_from} + {column}"
+        return f"{self.e.base(held, at)}[0:{at.rows}, {_slice(left, width)}]"
 
 
-def _columns_of(e: Emission, held: Held, at: At, panel: str, start: int, stop: int) -> str:
-    if panel == "0":
-        if (start, stop) == (0, held.extents[0]) and len(held.extents) == 1:
-            return e.text(held, at)
-        return f"{e.base(held, at)}[0:{at.rows}, {start}:{stop}]"
-    left = f"{panel} + {start}" if start else panel
-    return f"{e.base(held, at)}[0:{at.rows}, {left}:{panel} + {stop}]"
+def _slice(left: str, width: int | str) -> str:
+    if left == "0":
+        return f"0:{width}"
+    if left.isdigit() and str(width).isdigit():
+        return f"{left}:{int(left) + int(width)}"
+    return f"{left}:{left} + {width}"
+
+
+def _less(e: Emission, at: At, low: str) -> str:
+    """The number of a chunk within its group."""
+    if at.index is None:
+        return "0"
+    return e.names[at.index] if low == "0" else f"{e.names[at.index]} - {low}"
 
 
 __all__ = ["F32", "I32", "DType", "Kind"]

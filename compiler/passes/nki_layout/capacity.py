@@ -27,7 +27,7 @@ from dslc.compiler.targets.nki import Engines, engines_of
 _VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract)
 _BY_CHUNKS = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast, ins.Dot)
 _CONSTANTS = (ins.Full, ins.Undefined)
-PANEL = 1024
+PANEL = 2048
 """Columns of a long operand that are loaded at a time: rows of 2 KiB of elements of two bytes."""
 
 
@@ -173,7 +173,8 @@ class _Liveness:
             size = self.size(made)
             if isinstance(stmt, _BY_CHUNKS):  # an operand goes chunk by chunk as the result comes
                 freed = sum(n for v, n in dying.items() if _chunks(v) == _chunks(made))
-                size = max(size - freed, size // _chunks(made))
+                least = 0 if isinstance(stmt, ins.Dot) else size // _chunks(made)
+                size = max(size - freed, least)
             total, tiles = total + size, (*tiles, made)
         return Peak(total, tiles)
 
