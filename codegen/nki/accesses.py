@@ -131,9 +131,7 @@ def _span(
         return Span(axis, start, a.step, "0", end, size, clipped=True)
     e.needs.add("clipped")
     first, end = e.out.name("first"), e.out.name("end")
-    e.out.line(
-        f"{first}, {end} = clipped({e.scalar(start)}, {size}, {a.step}, {e.scalar(extent)})"
-    )
+    e.out.line(f"{first}, {end} = clipped({e.scalar(start)}, {size}, {a.step}, {e.scalar(extent)})")
     return Span(axis, start, a.step, first, end, size, clipped=True)
 
 
@@ -271,9 +269,7 @@ def row_major(memory: Memory) -> list[ex.Expr]:
     return found[::-1]
 
 
-def _spread(
-    e: Emission, region: Region, held: Held, tile: str, fill: str, *, store: bool
-) -> None:
+def _spread(e: Emission, region: Region, held: Held, tile: str, fill: str, *, store: bool) -> None:
     """A vector over all partitions, `run` neighbours on each."""
     (a,) = [a for a in region.axes if not a.dropped]
     number = region.axes.index(a)
@@ -363,9 +359,7 @@ def scratch(e: Emission, memory: Memory) -> None:
     if len(memory.shape) == 1:
         shape += ","
     name = e.memories[memory] = e.out.name(memory.name)
-    e.out.line(
-        f"{name} = nl.ndarray(({shape}), dtype={element(memory.dtype)}, buffer=nl.hbm)"
-    )
+    e.out.line(f"{name} = nl.ndarray(({shape}), dtype={element(memory.dtype)}, buffer=nl.hbm)")
 
 
 __all__ = ["add", "alloc", "constant", "inner", "load", "read", "row_major", "scratch", "store"]

@@ -55,9 +55,7 @@ def _to_integer(e: Emission, stmt: ins.Cast, x: Held, there: DType) -> None:
     copy(e, e.result(stmt.out), kept)
 
 
-def _between_integers(
-    e: Emission, stmt: ins.Cast, x: Held, here: DType, there: DType
-) -> None:
+def _between_integers(e: Emission, stmt: ins.Cast, x: Held, here: DType, there: DType) -> None:
     least, greatest = there.integer_range
     mine = here.integer_range
     if least <= mine[0] and mine[1] <= greatest:
@@ -73,7 +71,9 @@ def _between_integers(
         e.rename(stmt.out, wrap(e, wide, there))
         return
     low, high = e.like(wide, "low"), e.like(wide, "high")
-    bounds = [widened(e, _number(e, wide, str(n)), wide.dtype) for n in (max(least, mine[0]), greatest)]
+    bounds = [
+        widened(e, _number(e, wide, str(n)), wide.dtype) for n in (max(least, mine[0]), greatest)
+    ]
     combine(e, low, "nl.maximum", wide, bounds[0], "nisa.engine.gpsimd")
     combine(e, high, "nl.minimum", low, bounds[1], "nisa.engine.gpsimd")
     copy(e, e.result(stmt.out), high)

@@ -24,9 +24,21 @@ def turns(e: Emission, grid: tuple[GridAxis, ...], body: Body) -> None:
         e.body(body)
         return
     axis, *rest = grid
+    if axis.var in e.machine:
+        from dslc.codegen.nki.machine_loops import machine_loop
+
+        machine_loop(e, ins.For(axis.var, axis.start, axis.stop, axis.step, _nest(rest, body)))
+        return
     e.begin_lists(axis.var)
     with e.out.block(_head(e, axis.var, axis.start, axis.stop, axis.step)):
         turns(e, tuple(rest), body)
+
+
+def _nest(grid: list[GridAxis], body: Body) -> Body:
+    """The inner axes as loops of the body."""
+    for axis in reversed(grid):
+        body = (ins.For(axis.var, axis.start, axis.stop, axis.step, body),)
+    return body
 
 
 def _head(e: Emission, var: ex.Var, start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> str:
@@ -42,7 +54,8 @@ def _head(e: Emission, var: ex.Var, start: ex.Expr, stop: ex.Expr, step: ex.Expr
 
 def loop(e: Emission, stmt: ins.For) -> None:
     """A sequential loop. What it hands on are names that each turn sets anew."""
-    if any(e.is_late(x) for x in (stmt.start, stmt.stop, stmt.step)):
+    late = any(e.is_late(x) for x in (stmt.start, stmt.stop, stmt.step))
+    if late or stmt.var in e.machine:
         from dslc.codegen.nki.machine_loops import machine_loop
 
         machine_loop(e, stmt)
@@ -105,7 +118,9 @@ def _begin(e: Emission, c: ins.Carried | ins.Joined) -> str:
     if isinstance(c.inner, ex.Var):
         assert not isinstance(c.init, Value)
         if e.is_late(c.init) or (not isinstance(c.yielded, Value) and e.is_late(c.yielded)):
-            raise refuse(ins.Sync(), f"{c.inner.name}: a loop hands on no scalar that is read from a tile")
+            raise refuse(
+                ins.Sync(), f"{c.inner.name}: a loop hands on no scalar that is read from a tile"
+            )
         text = e.scalar(c.init)
         name = e.declare(c.inner)
         e.out.line(f"{name} = {text}")

@@ -63,9 +63,7 @@ def combine(e: Emission, made: Held, op: str, x: Held, y: Held, engine: str | No
             )  # fmt: skip
         else:
             parts = (e.text(x, at), e.text(y, at))
-            e.call(
-                "tensor_tensor", dst=dst, data1=parts[0], data2=parts[1], op=op, engine=engine
-            )
+            e.call("tensor_tensor", dst=dst, data1=parts[0], data2=parts[1], op=op, engine=engine)
 
 
 def _is_column(held: Held) -> bool:

@@ -76,6 +76,8 @@ class Emission:
     resident: dict[Value, Resident] = field(default_factory=dict)
     deferred: set[Stmt] = field(default_factory=set)
     lists: dict[Value, str] = field(default_factory=dict)
+    # Loops that are not unrolled.
+    machine: set[ex.Var] = field(default_factory=set)
     # Counters of loops of the machine whose turns lie past the ends of tensors.
     beyond: set[ex.Var] = field(default_factory=set)
 
@@ -201,9 +203,7 @@ class Emission:
 
     def result(self, value: Value, dtype: DType | None = None) -> Held:
         """The new tile of a result."""
-        made = self.tile(
-            value.name, dtype or value.type.dtype, value.type.shape, self.place(value)
-        )
+        made = self.tile(value.name, dtype or value.type.dtype, value.type.shape, self.place(value))
         self.values[value] = made
         return made
 

@@ -47,9 +47,7 @@ def unary(e: Emission, stmt: ins.Unary) -> None:
         raise refuse(stmt, f"{op} of {dtype} has no instruction on a NeuronCore")
 
 
-def _activation(
-    e: Emission, made: Held, op: str, x: Held, scale: float | None = None
-) -> None:
+def _activation(e: Emission, made: Held, op: str, x: Held, scale: float | None = None) -> None:
     x = e.tensors(x) if x.constant is not None else x
     with e.filled(made) as at:
         e.call("activation", dst=e.text(made, at), op=op, data=e.text(x, at), scale=scale)
@@ -58,9 +56,7 @@ def _activation(
 def _scaled(e: Emission, made: Held, x: Held, op: str, by: float) -> None:
     x = e.tensors(x) if x.constant is not None else x
     with e.filled(made) as at:
-        e.call(
-            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0=op, operand0=repr(by)
-        )
+        e.call("tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0=op, operand0=repr(by))
 
 
 def _inverted(e: Emission, stmt: ins.Unary, x: Held) -> None:

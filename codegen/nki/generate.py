@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from dslc.codegen.nki import accesses, casts, control, elementwise, functions, packed, products
-from dslc.codegen.nki import reductions, shaping
+from dslc.codegen.nki import (
+    accesses,
+    casts,
+    control,
+    elementwise,
+    functions,
+    packed,
+    products,
+    reductions,
+    shaping,
+)
+from dslc.codegen.nki.budget import machine_counters
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.residents import residents
@@ -106,9 +116,8 @@ def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str
 
 def _stay(e: Emission, kernel: Kernel) -> None:
     """Choose the tiles that stay on chip; what nobody else reads is made with them."""
-    unrolled = [a.var for a in kernel.grid]
-    unrolled += [s.var for s in walk(kernel.body) if isinstance(s, ins.For)]
-    for kept in residents(kernel, e.engines, unrolled):
+    e.machine |= machine_counters(kernel)
+    for kept in residents(kernel, e.engines, e.machine):
         e.resident[kept.value] = kept
     for kept in e.resident.values():
         mine = set(kept.chain)

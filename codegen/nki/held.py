@@ -49,7 +49,9 @@ class Held:
     @property
     def free(self) -> tuple[int, ...]:
         """The axes that lie along a partition."""
-        return tuple(i for i in range(len(self.shape)) if i != self.place.axis or self.place.run > 1)
+        return tuple(
+            i for i in range(len(self.shape)) if i != self.place.axis or self.place.run > 1
+        )
 
     @property
     def pattern(self) -> list[tuple[int, int]]:

@@ -8,13 +8,12 @@ stays in tensors of its own that each turn overwrites.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from dslc.codegen.nki.control import own
 from dslc.codegen.nki.elementwise import copy, copy_chunk
 from dslc.codegen.nki.emission import Emission, refuse
 from dslc.codegen.nki.held import Held
-from dslc.codegen.nki.late import late_scalar, register
+from dslc.codegen.nki.late import register
 from dslc.compiler.dtypes import BOOL, I32, INDEX
 from dslc.compiler.ir import AxisSlice, TileType, Value
 from dslc.compiler.ir import expr as ex
@@ -46,12 +45,15 @@ def machine_loop(e: Emission, stmt: ins.For) -> None:
         inside = _inside(stmt, edges, step)
         stop = simplify(ex.Binary("min", stmt.stop, inside, INDEX))
         _turns(e, stmt, states, stmt.start, stop, step)
-        past = _past(edges)
-        _edge_turns(e, stmt, states, inside, past, step)
-        first = _first_past(inside, past, step)
-        e.beyond.add(stmt.var)
-        _turns(e, stmt, states, first, stmt.stop, step)
-        e.beyond.discard(stmt.var)
+        if e.is_late(stmt.stop):
+            past = _past(edges)
+            _edge_turns(e, stmt, states, inside, past, step)
+            first = _first_past(inside, past, step)
+            e.beyond.add(stmt.var)
+            _turns(e, stmt, states, first, stmt.stop, step)
+            e.beyond.discard(stmt.var)
+        else:
+            _last_turns(e, stmt, states, inside, step)
     for c, held in zip(stmt.carried, states, strict=True):
         assert isinstance(c.result, Value)
         e.values[c.result] = held
@@ -82,7 +84,9 @@ def _edges(stmt: ins.For) -> list[Edge]:
 def _edge(stmt: ins.For, inner: ins.Stmt, axis: AxisSlice, extent: ex.Expr) -> Edge:
     offset = simplify(ex.Binary("sub", axis.start, stmt.var, INDEX))
     if stmt.var in ex.free_vars(offset) or axis.step != 1:
-        raise refuse(inner, "a slice along a loop of the machine begins at its counter, with step 1")
+        raise refuse(
+            inner, "a slice along a loop of the machine begins at its counter, with step 1"
+        )
     return Edge(offset, axis.size, extent)
 
 
@@ -117,6 +121,8 @@ def _turns(
     e: Emission, stmt: ins.For, states: list[Held], start: ex.Expr, stop: ex.Expr, step: int
 ) -> None:
     """One `fori_loop`: the counter is a register, and a tile where the body computes with it."""
+    if _is_empty(start, stop):
+        return
     low = e.scalar(start)
     high = register(e, stop, "stop") if e.is_late(stop) else e.scalar(stop)
     counter = _counter(e, stmt, start)
@@ -163,6 +169,21 @@ def _advance(e: Emission, counter: Value, step: int) -> None:
         )  # fmt: skip
 
 
+def _is_empty(start: ex.Expr, stop: ex.Expr) -> bool:
+    first, end = constant(start), constant(stop)
+    return first is not None and end is not None and first >= end
+
+
+def _last_turns(e: Emission, stmt: ins.For, states: list[Held], first: ex.Expr, step: int) -> None:
+    """The turns from the edge on, unrolled, with clipped slices."""
+    if _is_empty(first, stmt.stop):
+        return
+    name = e.declare(stmt.var, not_negative=True)
+    bounds = f"{e.scalar(first)}, {e.scalar(stmt.stop)}, {step}"
+    with e.out.block(f"for {name} in range({bounds})"):
+        _body(e, stmt, states)
+
+
 def _edge_turns(
     e: Emission, stmt: ins.For, states: list[Held], first: ex.Expr, past: ex.Expr, step: int
 ) -> None:
@@ -170,10 +191,7 @@ def _edge_turns(
     name = e.declare(stmt.var, not_negative=True)
     with e.out.block(f"for {name} in range({e.scalar(first)}, {e.scalar(past)}, {step})"):
         reached = ex.Convert(ex.Binary("gt", stmt.stop, stmt.var, BOOL), I32)
-        if e.is_late(reached):
-            flag = register(e, reached, "flag")
-        else:
-            flag = f"int({e.scalar(reached.x)})"
+        flag = register(e, reached, "flag")
         turn = e.out.name("edge_turn")
         with e.out.block(f"def {turn}(_)"):
             _body(e, stmt, states)
@@ -212,6 +230,3 @@ def _minus(x: ex.Expr, y: ex.Expr) -> ex.Expr:
 
 def _floor(x: ex.Expr, step: int) -> ex.Expr:
     return ex.Binary("floordiv", x, ex.index(step), INDEX)
-
-
-__all__ = ["late_scalar", "machine_loop", "own", "replace"]

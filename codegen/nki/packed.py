@@ -51,7 +51,9 @@ def _bytes(e: Emission, stmt: ins.Load, memory: Memory, bits: int) -> Region:
     *axes, last = stmt.region.axes
     *extents, width = memory.shape
     if last.step != 1 or last.dropped or last.size * bits % 8:
-        raise refuse(stmt, f"{memory.name}: a slice of its rows is not whole bytes of {memory.dtype}")
+        raise refuse(
+            stmt, f"{memory.name}: a slice of its rows is not whole bytes of {memory.dtype}"
+        )
     width_bits = simplify(ex.Binary("mul", width, ex.index(bits), INDEX))
     number = constant(width_bits)
     if number is None or number % 8:

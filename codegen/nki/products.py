@@ -14,7 +14,7 @@ from math import prod
 
 from dslc.codegen.nki.emission import At, Emission, refuse
 from dslc.codegen.nki.held import Held
-from dslc.compiler.dtypes import BF16, F32, I32, Kind, DType
+from dslc.compiler.dtypes import BF16, F32, I32, DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import MOVING, PARTITIONS, PSUM_BANKS
@@ -104,15 +104,14 @@ def _into_sums(e: Emission, stmt: ins.Dot, stationary: Operand, moving: Operand)
     earlier = e.sums[stmt.acc]
     e.values[stmt.out] = sums
     a, b = _loaded(e, stationary), _loaded(e, moving)
-    with e.over(sums) as at:
-        with e.over(a) as k:
-            before = earlier if k.index is None else f"{earlier} or {e.names[k.index]} > 0"
-            columns = _range(e, at, PARTITIONS)
-            e.call(
-                "nc_matmul", dst=e.text(sums, at),
-                stationary=f"{e.base(a, k)}[0:{k.rows}, {columns}]", moving=e.text(b, k),
-                accumulate=accumulate(before),
-            )  # fmt: skip
+    with e.over(sums) as at, e.over(a) as k:
+        before = earlier if k.index is None else f"{earlier} or {e.names[k.index]} > 0"
+        columns = _range(e, at, PARTITIONS)
+        e.call(
+            "nc_matmul", dst=e.text(sums, at),
+            stationary=f"{e.base(a, k)}[0:{k.rows}, {columns}]", moving=e.text(b, k),
+            accumulate=accumulate(before),
+        )  # fmt: skip
 
 
 def _loaded(e: Emission, operand: Operand) -> Held:
@@ -241,7 +240,9 @@ class Pieces:
         e = self.e
         first, last = begin // PARTITIONS, -(-min(self.depth, begin + steps) // PARTITIONS)
         if part.stationary.chunks == 1:
-            self._step(part, sums, low, chunks, At(None, part.stationary.rows), column, width, "False")
+            self._step(
+                part, sums, low, chunks, At(None, part.stationary.rows), column, width, "False"
+            )
             return
         index = e.index_variable("k")
         start = f"{first}, " if first else ""
@@ -267,9 +268,7 @@ class Pieces:
                 accumulate=accumulate(earlier),
             )  # fmt: skip
 
-    def _out(
-        self, part: Part, sums: str, at: At, column: str, width: str, again: bool
-    ) -> None:
+    def _out(self, part: Part, sums: str, at: At, column: str, width: str, again: bool) -> None:
         """A finished piece, to where its reader has it."""
         e = self.e
         dst = self._place(self.made, part, at, column, width)

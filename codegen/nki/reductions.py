@@ -13,7 +13,13 @@ from dslc.compiler.dtypes import BOOL, F32, I32
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.passes.nki_layout.placement import EVERYWHERE
 
-_OPS = {"sum": "nl.add", "max": "nl.maximum", "min": "nl.minimum", "any": "nl.maximum", "all": "nl.minimum"}
+_OPS = {
+    "sum": "nl.add",
+    "max": "nl.maximum",
+    "min": "nl.minimum",
+    "any": "nl.maximum",
+    "all": "nl.minimum",
+}
 
 
 def reduce(e: Emission, stmt: ins.Reduce) -> None:
@@ -70,7 +76,9 @@ def _over_partitions(e: Emission, stmt: ins.Reduce, x: Held) -> None:
         for start in range(0, width, MOVING):
             stop = min(width, start + MOVING)
             sums = e.out.name("sums")
-            e.out.line(f"{sums} = nl.ndarray((128, {stop - start}), dtype=nl.float32, buffer=nl.psum)")
+            e.out.line(
+                f"{sums} = nl.ndarray((128, {stop - start}), dtype=nl.float32, buffer=nl.psum)"
+            )
             with e.over(x) as inner:
                 used = f"{ones.name}[0:{inner.rows}, 0:128]"
                 moving = _columns(e, x, inner, start, stop)
@@ -103,7 +111,13 @@ def _position(e: Emission, stmt: ins.Reduce, x: Held) -> None:
     missed, places = e.like(x, "missed", BOOL), e.like(x, "places", F32)
     combine(e, missed, "nl.not_equal", x, wide)
     with e.filled(places) as at:
-        e.call("iota", dst=e.text(places, at), pattern=f"[[1, {count}]]", offset=0, channel_multiplier=0)
+        e.call(
+            "iota",
+            dst=e.text(places, at),
+            pattern=f"[[1, {count}]]",
+            offset=0,
+            channel_multiplier=0,
+        )
         e.call(
             "tensor_copy_predicated", dst=e.text(places, at), src=float(count),
             predicate=e.text(missed, at),

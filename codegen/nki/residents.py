@@ -16,7 +16,7 @@ free of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from math import prod
 
@@ -72,8 +72,8 @@ class _Search:
     readers: dict[Value, list[Stmt]] = field(default_factory=dict)
 
 
-def residents(kernel: Kernel, engines: Engines, unrolled: Sequence[ex.Var]) -> list[Resident]:
-    """The tiles that stay, most traffic saved for a byte first; only loops in `unrolled` are crossed."""
+def residents(kernel: Kernel, engines: Engines, machine: Set[ex.Var]) -> list[Resident]:
+    """The tiles that stay, most traffic saved for a byte first; no loop of the machine is crossed."""
     search = _Search(kernel)
     for stmt in walk(kernel.body):
         for value in operands(stmt):
@@ -83,7 +83,7 @@ def residents(kernel: Kernel, engines: Engines, unrolled: Sequence[ex.Var]) -> l
     room = usable(engines) - 2 * sbuf_peak(kernel).bytes
     chosen: list[Resident] = []
     for one in sorted(search.found, key=lambda r: r.saved / r.bytes, reverse=True):
-        if one.bytes > room or one.across.var not in unrolled:
+        if one.bytes > room or any(x.var in machine for x in (*one.firsts, *one.inside)):
             continue
         if any(one.value is c.value for c in chosen):
             continue

@@ -12,8 +12,8 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.passes.nki_layout.ways import operand_placement
 from dslc.compiler.passes.nki_layout.placement import normal
+from dslc.compiler.passes.nki_layout.ways import operand_placement
 
 
 def _stays(e: Emission, stmt: ins.Stmt, x: ins.Value) -> bool:  # type: ignore[name-defined]
@@ -111,9 +111,7 @@ def concat(e: Emission, stmt: ins.Concat) -> None:
     with e.filled(made) as at:
         start = 0
         for part in parts:
-            into = replace(
-                made, shape=part.shape, offset=start * made.strides[stmt.axis]
-            )
+            into = replace(made, shape=part.shape, offset=start * made.strides[stmt.axis])
             _copy_part(e, into, part, at)
             start += part.shape[stmt.axis]
 
@@ -189,12 +187,14 @@ def repeated(
         p = e.names[row]
         dst = f"{e.base(made, at)}[{p}:{p} + 1, 0:{width}]"
         source = f"(128 * {chunk} + {p}) // {times} * {width}"
-        e.call("dma_copy", dst=dst, src=f"{name}.ap(pattern=[[{width}, 1], [1, {width}]], offset={source})")
+        e.call(
+            "dma_copy",
+            dst=dst,
+            src=f"{name}.ap(pattern=[[{width}, 1], [1, {width}]], offset={source})",
+        )
 
 
-def _through_memory(
-    e: Emission, stmt: ins.Transpose, x: Held, axes: tuple[int, ...]
-) -> Held:
+def _through_memory(e: Emission, stmt: ins.Transpose, x: Held, axes: tuple[int, ...]) -> Held:
     """The transposed tile by way of HBM, read with the strides of the other order."""
     memory = to_memory(e, x)
     made = e.tile(stmt.out.name, x.dtype, stmt.out.type.shape, e.place(stmt.out))
@@ -211,7 +211,9 @@ def _through_memory(
                 offset = f", offset={128 * moved[along]} * {e.names[at.index]}"
         pairs += [f"[{moved[i]}, {made.shape[i]}]" for i in made.free if i != along]
         name = e.memories[memory]
-        e.call("dma_copy", dst=e.text(made, at), src=f"{name}.ap(pattern=[{', '.join(pairs)}]{offset})")
+        e.call(
+            "dma_copy", dst=e.text(made, at), src=f"{name}.ap(pattern=[{', '.join(pairs)}]{offset})"
+        )
     return made
 
 

@@ -133,9 +133,7 @@ class _Liveness:
             value = self.source[value]
         return value
 
-    def body(
-        self, body: Body, after: tuple[Value, ...], before: tuple[Value, ...] = ()
-    ) -> Peak:
+    def body(self, body: Body, after: tuple[Value, ...], before: tuple[Value, ...] = ()) -> Peak:
         """The peak of a body; tiles of `before` live when it begins, those of `after` at its end."""
         last: dict[Value, int] = {}
         for number, stmt in enumerate(body):

@@ -111,9 +111,7 @@ def operand_placement(stmt: Stmt, x: Value, out: Placement) -> Placement | None:
     return None
 
 
-def _before_reshape(
-    mine: tuple[int, ...], given: tuple[int, ...], axis: int
-) -> Placement | None:
+def _before_reshape(mine: tuple[int, ...], given: tuple[int, ...], axis: int) -> Placement | None:
     """The axis of the operand that the result's axis is: as long, and as much behind it."""
     behind = prod(given[axis + 1 :])
     for a, extent in enumerate(mine):
