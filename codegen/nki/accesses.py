@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dslc.codegen.nki.emission import At, Emission, refuse
+from dslc.codegen.nki.dtypes import element
+from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.held import PARTITIONS, Held
-from dslc.codegen.nki.scalars import inner
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant, simplify
+from dslc.compiler.ir.affine import simplify
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,17 +197,12 @@ def _slice(e: Emission, span: Span) -> str:
     if span.axis is None:
         return e.scalar(span.start)
     if e.is_late(span.start):
-        return f"nl.ds({late_index(e, span.start)}, {span.size})"
+        return f"nl.ds({e.scalar(span.start)}, {span.size})"
     first = _moved(e, span, span.first)
     if span.step == 1:
         return f"{first}:{_moved(e, span, span.end)}"
     last = _moved(e, span, span.end, back=span.step - 1)
     return f"{first}:{last}:{span.step}"
-
-
-def late_index(e: Emission, start: ex.Expr) -> str:
-    """An index that a loop of the machine counts."""
-    return e.scalar(start)
 
 
 def _moved(e: Emission, span: Span, by: str, back: int = 0) -> str:
@@ -228,10 +223,6 @@ def _scalar_with(e: Emission, expr: ex.Expr) -> str:
         if var not in e.names and var.name.startswith("$"):
             e.names[var] = var.name[1:]
     return e.scalar(expr)
-
-
-def _renamed(text: str, _: str) -> str:
-    return text
 
 
 def _pattern(e: Emission, memory: Memory, held: Held, spans: list[Span]) -> str:
@@ -353,8 +344,6 @@ def alloc(e: Emission, stmt: ins.Alloc) -> None:
 
 def scratch(e: Emission, memory: Memory) -> None:
     """A tensor in HBM that the kernel keeps to itself."""
-    from dslc.codegen.nki.dtypes import element
-
     shape = ", ".join(e.scalar(n) for n in memory.shape)
     if len(memory.shape) == 1:
         shape += ","
@@ -362,6 +351,4 @@ def scratch(e: Emission, memory: Memory) -> None:
     e.out.line(f"{name} = nl.ndarray(({shape}), dtype={element(memory.dtype)}, buffer=nl.hbm)")
 
 
-__all__ = ["add", "alloc", "constant", "inner", "load", "read", "row_major", "scratch", "store"]
-
-EMITTERS = {ins.Load: load, ins.Store: store, ins.AtomicAdd: add, ins.Alloc: alloc}
+EMITTERS: dict[type, Emit] = {ins.Store: store, ins.AtomicAdd: add, ins.Alloc: alloc}

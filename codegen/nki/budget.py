@@ -1,8 +1,8 @@
 """How much is unrolled: loops past a budget of instructions are counted by the machine.
 
-Tracing writes every instruction of a Python loop out, and the Neuron compiler schedules them all: better
-code, but its time grows with their number. The outermost loops become loops of the machine until what
-is left of the body keeps to the budget, where their slices are of the kind that a register can begin.
+Tracing writes every instruction of a Python loop out, and the Neuron compiler schedules them all:
+better code, but its time grows with their number. The outermost loops become loops of the machine until
+what is left of the body keeps to the budget, where their slices are such as a register can begin.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def _may_be_counted(kernel: Kernel, var: ex.Var) -> bool:
         for region, value in _accesses(stmt):
             if not all(_begins(a.start, var, a.step) for a in region.axes):
                 return False
-            if any(var in ex.free_vars(a.start) for a in region.axes):
-                if not _in_order(region, value):
-                    return False
+            begun = any(var in ex.free_vars(a.start) for a in region.axes)
+            if begun and not _in_order(region, value):
+                return False
         inside = {v for r in regions(stmt) for a in r.axes for v in ex.free_vars(a.start)}
         decided = {v for e in expressions(stmt) for v in ex.free_vars(e)} - inside
         if var in decided and not isinstance(stmt, ins.Full | ins.Load | ins.Store):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from dslc.codegen.nki.bits import viewed
 from dslc.codegen.nki.dtypes import is_code
 from dslc.codegen.nki.elementwise import combine, copy, widened, wrap
-from dslc.codegen.nki.emission import Emission, refuse
+from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.rounding import rounded
 from dslc.codegen.nki.small_floats import decode
@@ -35,8 +38,6 @@ def cast(e: Emission, stmt: ins.Cast) -> None:
 
 
 def _number(e: Emission, like: Held, text: str) -> Held:
-    from dataclasses import replace
-
     return replace(like, constant=text, strides=(0,) * len(like.shape), psum=False)
 
 
@@ -65,7 +66,7 @@ def _between_integers(e: Emission, stmt: ins.Cast, x: Held, here: DType, there: 
     if not stmt.saturate:
         if there.bits == 32:  # the same bits
             made = e.result(stmt.out)
-            view = _viewed(e, wide, there)
+            view = viewed(e, wide, there)
             copy(e, made, view)
             return
         e.rename(stmt.out, wrap(e, wide, there))
@@ -79,20 +80,4 @@ def _between_integers(e: Emission, stmt: ins.Cast, x: Held, here: DType, there: 
     copy(e, e.result(stmt.out), high)
 
 
-def _viewed(e: Emission, held: Held, dtype: DType) -> Held:
-    """The bits as another type of the same width."""
-    from dataclasses import replace
-
-    from dslc.codegen.nki.dtypes import element
-
-    view = element(dtype)
-    if held.chunks > 1:
-        name = e.out.name("bits")
-        e.out.line(f"{name} = [t.view({view}) for t in {held.name}]")
-    else:
-        name = e.out.name("bits")
-        e.out.line(f"{name} = {held.name}.view({view})")
-    return replace(held, name=name, dtype=dtype)
-
-
-EMITTERS = {ins.Cast: cast}
+EMITTERS: dict[type, Emit] = {ins.Cast: cast}

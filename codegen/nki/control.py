@@ -6,15 +6,14 @@ from dataclasses import replace
 
 from dslc.codegen.nki.accesses import is_not_negative
 from dslc.codegen.nki.elementwise import copy
-from dslc.codegen.nki.emission import Emission, refuse
+from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import F32
 from dslc.compiler.ir import GridAxis, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
-from dslc.compiler.ir.traverse import Body, values_in, walk
-from dslc.compiler.ir.traverse import reads as _reads
+from dslc.compiler.ir.traverse import Body
 from dslc.compiler.targets.nki import MOVING, PSUM_BANKS
 
 
@@ -75,7 +74,8 @@ def loop(e: Emission, stmt: ins.For) -> None:
         if names:
             e.out.line(f"{', '.join(names)} = {', '.join(handed)}")
     for c in sums:
-        assert isinstance(c.inner, Value) and isinstance(c.result, Value)
+        assert isinstance(c.inner, Value)
+        assert isinstance(c.result, Value)
         e.values[c.result] = e.values[c.inner]
     for c in others:
         if isinstance(c.result, Value) and isinstance(c.inner, Value):
@@ -188,5 +188,4 @@ def check(e: Emission, stmt: ins.Assert) -> None:
         e.out.line(f"assert {e.scalar(stmt.condition)}, {stmt.text!r}")
 
 
-EMITTERS = {ins.For: loop, ins.If: branch, ins.Let: let, ins.Assert: check}
-__all__ = ["EMITTERS", "_reads", "turns", "values_in", "walk"]
+EMITTERS: dict[type, Emit] = {ins.For: loop, ins.If: branch, ins.Let: let, ins.Assert: check}

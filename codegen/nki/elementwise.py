@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dslc.codegen.nki.emission import At, Emission, refuse
+from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import BOOL, F32, I32, DType, Kind
 from dslc.compiler.ir import instructions as ins
@@ -24,7 +24,6 @@ BITS = {
     "and": "nl.bitwise_and", "or": "nl.bitwise_or", "xor": "nl.bitwise_xor",
     "shl": "nl.left_shift", "shr": "nl.right_shift",
 }  # fmt: skip
-_MIRROR = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 
 
 def binary(e: Emission, stmt: ins.Binary) -> None:
@@ -165,8 +164,6 @@ def copy_chunk(e: Emission, made: Held, held: Held, at: At) -> None:
 
 def fma(e: Emission, stmt: ins.Fma) -> None:
     """x * y + z; the product is kept in f32."""
-    from dslc.compiler.dtypes import F32
-
     x, y, z = (e.held(v) for v in (stmt.x, stmt.y, stmt.z))
     if stmt.out.type.dtype.is_integer:
         raise refuse(stmt, "fma of integers has no instruction on a NeuronCore")
@@ -222,7 +219,7 @@ def arange(e: Emission, stmt: ins.Arange) -> None:
         )  # fmt: skip
 
 
-EMITTERS = {
+EMITTERS: dict[type, Emit] = {
     ins.Binary: binary,
     ins.Fma: fma,
     ins.Where: where,

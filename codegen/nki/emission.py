@@ -27,7 +27,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import Body
+from dslc.compiler.ir.traverse import Body, tile_of
 from dslc.compiler.passes.nki_layout.capacity import is_long
 from dslc.compiler.passes.nki_layout.placement import Placement, placement_of
 from dslc.compiler.targets.nki import Engines
@@ -84,8 +84,8 @@ class Emission:
     def body(self, body: Body) -> None:
         """Write out statements in order."""
         for number, stmt in enumerate(body):
-            out = getattr(stmt, "out", None)
-            if isinstance(out, Value) and out in self.resident:
+            out = tile_of(stmt)
+            if out is not None and out in self.resident:
                 self._keep(self.resident[out])
                 continue
             if stmt in self.deferred:
@@ -302,6 +302,15 @@ class Emission:
     def rename(self, value: Value, held: Held) -> None:
         """A tile that is another's elements."""
         self.values[value] = replace(held, shape=value.type.shape, place=self.place(value))
+
+
+def table(*families: Mapping[type, Emit]) -> dict[type, Emit]:
+    """The families of emitters as one table; an instruction in two of them is a mistake."""
+    found: dict[type, Emit] = {}
+    for family in families:
+        assert found.keys().isdisjoint(family), "two emitters for one instruction"
+        found.update(family)
+    return found
 
 
 def refuse(stmt: Stmt, message: str, hint: str | None = None) -> Exception:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import log, pi
 
 from dslc.codegen.nki.elementwise import combine, copy, widened, wrap
-from dslc.codegen.nki.emission import Emission, refuse
+from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.rounding import rounded
 from dslc.compiler.dtypes import F32, I32
@@ -109,4 +109,4 @@ def _periodic(e: Emission, stmt: ins.Unary, x: Held) -> None:
     _activation(e, e.result(stmt.out), "nl.sin", rest, scale=6.2831850051879883)
 
 
-EMITTERS = {ins.Unary: unary}
+EMITTERS: dict[type, Emit] = {ins.Unary: unary}

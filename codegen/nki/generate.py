@@ -18,24 +18,22 @@ from dslc.codegen.nki import (
 )
 from dslc.codegen.nki.budget import machine_counters
 from dslc.codegen.nki.dtypes import element
-from dslc.codegen.nki.emission import Emission
+from dslc.codegen.nki.emission import Emission, table
 from dslc.codegen.nki.residents import residents
 from dslc.codegen.nki.scalars import text
 from dslc.codegen.nki.writer import Writer
-from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role, TileProgram, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.rewrite import kernels
-from dslc.compiler.ir.traverse import operands, walk
+from dslc.compiler.ir.traverse import operands, tile_of, walk
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
 
-EMITTERS = {
-    **elementwise.EMITTERS, **functions.EMITTERS, **casts.EMITTERS, **reductions.EMITTERS,
-    **shaping.EMITTERS, **accesses.EMITTERS, **products.EMITTERS, **control.EMITTERS,
-    **packed.EMITTERS,
-}  # fmt: skip
+EMITTERS = table(
+    elementwise.EMITTERS, functions.EMITTERS, casts.EMITTERS, reductions.EMITTERS,
+    shaping.EMITTERS, accesses.EMITTERS, products.EMITTERS, control.EMITTERS, packed.EMITTERS,
+)  # fmt: skip
 
 _HEAD = {
     "math": "import math\n",
@@ -122,7 +120,8 @@ def _stay(e: Emission, kernel: Kernel) -> None:
     for kept in e.resident.values():
         mine = set(kept.chain)
         for stmt in reversed(kept.chain[:-1]):
-            readers = [s for s in walk(kernel.body) if stmt.out in operands(s)]
+            made = tile_of(stmt)
+            readers = [s for s in walk(kernel.body) if made in operands(s)]
             if all(r in mine or r in e.deferred for r in readers):
                 e.deferred.add(stmt)
 
@@ -221,6 +220,3 @@ def _call(call: Call, names: dict[Memory, str], scalars: dict[ex.Var, str]) -> l
     for dim in call.kernel.dims:
         given.append(text(sizes.get(dim, dim), scalars))
     return given
-
-
-__all__ = ["INDEX", "Entry", "emit"]

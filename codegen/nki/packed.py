@@ -7,11 +7,10 @@ from one byte to the next (the Tilus paper, section 6.2, with the partition as t
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import gcd, prod
 
 from dslc.codegen.nki import accesses
-from dslc.codegen.nki.emission import At, Emission, refuse
+from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import INDEX, U8, DType
 from dslc.compiler.ir import AxisSlice, Memory, Region
@@ -36,14 +35,9 @@ def load(e: Emission, stmt: ins.Load) -> None:
     raw = e.tile(f"{stmt.out.name}_bytes", U8, shape, place)
     with e.filled(raw) as at:
         accesses.read(e, region, raw, at)
-    made = e.result(stmt.out, _held_dtype(memory.dtype))
+    made = e.result(stmt.out)
     with e.filled(made) as at:
         unpack(e, made, raw, at, memory.dtype)
-    e.values[stmt.out] = replace(made, dtype=stmt.out.type.dtype)
-
-
-def _held_dtype(dtype: DType) -> DType:
-    return dtype
 
 
 def _bytes(e: Emission, stmt: ins.Load, memory: Memory, bits: int) -> Region:
@@ -62,10 +56,8 @@ def _bytes(e: Emission, stmt: ins.Load, memory: Memory, bits: int) -> Region:
             f"{memory.name}: its rows of {memory.dtype} are not known to be whole bytes",
             "fix the dim to a multiple of 8 (-D N=...)",
         )
-    per = 8 // gcd(8, bits)
     start = simplify(ex.Binary("mul", last.start, ex.index(bits), INDEX))
     first = simplify(ex.Binary("floordiv", start, ex.index(8), INDEX))
-    _ = per
     flat = Memory(
         memory.name, U8, (*extents, ex.index(int(number) // 8)), memory.role, memory.place
     )
@@ -120,4 +112,4 @@ def _every(e: Emission, held: Held, at: At, start: int, step: int, count: int) -
     return f"{e.base(held, at)}.ap(pattern=[[{size}, {at.rows}], [{step}, {count}]]{offset})"
 
 
-EMITTERS = {ins.Load: load}
+EMITTERS: dict[type, Emit] = {ins.Load: load}

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
-from dslc.codegen.nki.emission import At, Emission, refuse
+from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
-from dslc.compiler.dtypes import BF16, F32, I32, DType, Kind
+from dslc.compiler.dtypes import BF16
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import MOVING, PARTITIONS, PSUM_BANKS
@@ -313,5 +313,4 @@ def _less(e: Emission, at: At, low: str) -> str:
     return e.names[at.index] if low == "0" else f"{e.names[at.index]} - {low}"
 
 
-__all__ = ["F32", "I32", "DType", "Kind"]
-EMITTERS = {ins.Dot: dot}
+EMITTERS: dict[type, Emit] = {ins.Dot: dot}

@@ -6,12 +6,12 @@ from dataclasses import replace
 from math import prod
 
 from dslc.codegen.nki.elementwise import combine, copy
-from dslc.codegen.nki.emission import At, Emission, refuse
+from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
-from dslc.codegen.nki.products import MOVING, accumulate
-from dslc.compiler.dtypes import BOOL, F32, I32
+from dslc.codegen.nki.products import accumulate
+from dslc.compiler.dtypes import BOOL, F32
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.passes.nki_layout.placement import EVERYWHERE
+from dslc.compiler.targets.nki import MOVING
 
 _OPS = {
     "sum": "nl.add",
@@ -42,11 +42,7 @@ def _along(e: Emission, made: Held, x: Held, axis: int, op: str) -> None:
     """The axis last in the order of reading, then one instruction a chunk."""
     with e.filled(made) as at:
         data, axes = _axis_last(e, x, axis, at)
-        e.call("tensor_reduce", dst=_flat(e, made, at), op=op, data=data, axis=axes)
-
-
-def _flat(e: Emission, made: Held, at: At) -> str:
-    return e.text(made, at)
+        e.call("tensor_reduce", dst=e.text(made, at), op=op, data=data, axis=axes)
 
 
 def _axis_last(e: Emission, x: Held, axis: int, at: At) -> tuple[str, str]:
@@ -144,5 +140,4 @@ def scan(e: Emission, stmt: ins.Scan) -> None:
         )  # fmt: skip
 
 
-__all__ = ["EVERYWHERE", "I32"]
-EMITTERS = {ins.Reduce: reduce, ins.Scan: scan}
+EMITTERS: dict[type, Emit] = {ins.Reduce: reduce, ins.Scan: scan}

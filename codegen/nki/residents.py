@@ -25,7 +25,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import Body, bodies, expressions, operands, walk
+from dslc.compiler.ir.traverse import Body, bodies, expressions, operands, tile_of, walk
 from dslc.compiler.passes.nki_layout.capacity import sbuf_peak, streams, tile_bytes, usable
 from dslc.compiler.targets.nki import Engines
 
@@ -120,10 +120,11 @@ def _visit(
             names = _scalars(search, expressions(stmt))
             search.deps[stmt.out] = names.union(*(search.deps[x] for x in operands(stmt)))
     for stmt in body:
-        out = getattr(stmt, "out", None)
-        if isinstance(out, Value) and out in search.deps and isinstance(stmt, _PURE):
-            if out not in streamed and _is_frontier(search, out, body):
-                _consider(search, stmt, loops)
+        out = tile_of(stmt)
+        if out is None or out in streamed or out not in search.deps:
+            continue
+        if isinstance(stmt, _PURE) and _is_frontier(search, out):
+            _consider(search, out, loops)
 
 
 def _is_pure(search: _Search, stmt: Stmt) -> bool:
@@ -142,7 +143,7 @@ def _scalars(search: _Search, exprs: Sequence[ex.Expr]) -> frozenset[ex.Var]:
     return frozenset(found)
 
 
-def _is_frontier(search: _Search, value: Value, body: Body) -> bool:
+def _is_frontier(search: _Search, value: Value) -> bool:
     """Whether a reader of the tile depends on more than it does; views go with their readers."""
     if isinstance(search.makers[value], _VIEWS):
         return False
@@ -151,8 +152,8 @@ def _is_frontier(search: _Search, value: Value, body: Body) -> bool:
 
 
 def _reaches_further(search: _Search, reader: Stmt, deps: frozenset[ex.Var]) -> bool:
-    out = getattr(reader, "out", None)
-    if not isinstance(out, Value) or out not in search.deps:
+    out = tile_of(reader)
+    if out is None or out not in search.deps:
         return True
     if search.deps[out] != deps:
         return True
@@ -161,9 +162,8 @@ def _reaches_further(search: _Search, reader: Stmt, deps: frozenset[ex.Var]) -> 
     return False
 
 
-def _consider(search: _Search, stmt: Stmt, loops: tuple[Counted, ...]) -> None:
+def _consider(search: _Search, value: Value, loops: tuple[Counted, ...]) -> None:
     """The tile kept across each loop that it does not depend on."""
-    value: Value = stmt.out  # type: ignore[union-attr]
     deps = search.deps[value]
     known = {loop.var for loop in loops}
     if any(d.name == "$read" for d in deps) or any(loop.turns is None for loop in loops):
@@ -183,7 +183,7 @@ def _consider(search: _Search, stmt: Stmt, loops: tuple[Counted, ...]) -> None:
         size = versions * tile_bytes(value)
         outer = prod(x.turns or 1 for x in loops[:level])
         repeats = prod(x.turns or 1 for x in firsts) - 1
-        work = sum(tile_bytes(s.out) for s in chain)  # type: ignore[union-attr]
+        work = sum(tile_bytes(made) for s in chain if (made := tile_of(s)) is not None)
         saved = float(outer * versions * repeats * work)
         if size:
             search.found.append(Resident(value, chain, across, inside, firsts, size, saved))

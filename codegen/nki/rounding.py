@@ -1,4 +1,4 @@
-"""Rounding to whole numbers, which no engine has: sums with 2^23, where f32 has no digits behind the point."""
+"""Rounding to whole numbers, which no engine has: by sums with 2^23, from where on f32 is whole."""
 
 from __future__ import annotations
 

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import prod
+from typing import TypeAlias
 
-from dslc.codegen.nki.emission import At, Emission, refuse
-from dslc.codegen.nki.held import Held
+from dslc.codegen.nki.accesses import scratch
+from dslc.codegen.nki.emission import At, Emission, Emit, refuse
+from dslc.codegen.nki.held import Held, dense_strides
 from dslc.codegen.nki.transposing import convert, to_memory
 from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir import AxisSlice, Memory, Region, Role
+from dslc.compiler.ir import AxisSlice, Memory, Region, Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.passes.nki_layout.placement import normal
 from dslc.compiler.passes.nki_layout.ways import operand_placement
 
+_Shaping: TypeAlias = (
+    ins.Broadcast | ins.Transpose | ins.Reshape | ins.Extract | ins.Repeat | ins.Concat
+)
 
-def _stays(e: Emission, stmt: ins.Stmt, x: ins.Value) -> bool:  # type: ignore[name-defined]
+
+def _stays(e: Emission, stmt: _Shaping, x: Value) -> bool:
     """Whether the operand lies where the result's elements are renamed from."""
-    wanted = operand_placement(stmt, x, e.place(stmt.out))  # type: ignore[union-attr]
+    wanted = operand_placement(stmt, x, e.place(stmt.out))
     return wanted is not None and normal(wanted, x.type.shape) == e.place(x)
 
 
@@ -69,8 +75,6 @@ def _reshaped(e: Emission, x: Held, stmt: ins.Reshape) -> Held | None:
     place, shape = e.place(stmt.out), stmt.out.type.shape
     if not x.is_dense:
         x = e.tensors(x)
-    from dslc.codegen.nki.held import dense_strides
-
     return replace(x, shape=shape, strides=dense_strides(place, shape), place=place)
 
 
@@ -221,16 +225,14 @@ def _dense(shape: list[int]) -> list[int]:
     return [prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
-def _memory(e: Emission, name: str, value: ins.Value) -> Memory:  # type: ignore[name-defined]
-    from dslc.codegen.nki.accesses import scratch
-
+def _memory(e: Emission, name: str, value: Value) -> Memory:
     shape = tuple(ex.index(n) for n in value.type.shape) or (ex.index(1),)
     memory = Memory(name, value.type.dtype, shape, Role.BUFFER)
     scratch(e, memory)
     return memory
 
 
-def _load(e: Emission, stmt: ins.Stmt, memory: Memory, shape: tuple[int, ...]) -> None:  # type: ignore[name-defined]
+def _load(e: Emission, stmt: _Shaping, memory: Memory, shape: tuple[int, ...]) -> None:
     axes = tuple(AxisSlice(ex.Const(0, INDEX), n, checked=False) for n in shape)
     e.statement(ins.Load(stmt.out, Region(memory, axes), loc=stmt.loc))
 
@@ -240,7 +242,7 @@ def convert_layout(e: Emission, stmt: ins.ConvertLayout) -> None:
     e.values[stmt.out] = convert(e, e.held(stmt.x), e.place(stmt.out), stmt.out.name)
 
 
-EMITTERS = {
+EMITTERS: dict[type, Emit] = {
     ins.Broadcast: broadcast,
     ins.Transpose: transpose,
     ins.Reshape: reshape,

@@ -7,10 +7,11 @@ sign is put back by a product. e8m0 is an exponent of f32 as it stands.
 
 from __future__ import annotations
 
+from dslc.codegen.nki.bits import viewed
 from dslc.codegen.nki.elementwise import combine, copy
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
-from dslc.compiler.dtypes import BF16, F32, I32, DType, Kind
+from dslc.compiler.dtypes import F32, I32, DType, Kind
 
 
 def decode(e: Emission, codes: Held, dtype: DType, to: DType) -> Held:
@@ -33,7 +34,7 @@ def decode(e: Emission, codes: Held, dtype: DType, to: DType) -> Held:
             "tensor_scalar", dst=e.text(sign, at), data=e.text(wide, at), op0="nl.greater",
             operand0=float(mask), op1="nl.multiply", operand1=-2.0,
         )  # fmt: skip
-    bits = _as_f32(e, digits)
+    bits = viewed(e, digits, F32)
     bias = (1 << (dtype.exponent - 1)) - 1
     size = e.like(wide, "size", F32)
     factor = 2.0 ** (127 - bias)
@@ -52,14 +53,14 @@ def decode(e: Emission, codes: Held, dtype: DType, to: DType) -> Held:
 
 
 def _scale(e: Emission, codes: Held, to: DType) -> Held:
-    """e8m0: 2^(code - 127), the upper half of an f32 whose lower half is 0; code 0 is subnormal there."""
+    """e8m0: 2^(code - 127), an exponent of f32; code 0 is subnormal there, and put in by itself."""
     shifted = e.like(codes, "power")
     with e.filled(shifted) as at:
         e.call(
             "tensor_scalar", dst=e.text(shifted, at), data=e.text(codes, at),
             op0="nl.left_shift", operand0=23,
         )  # fmt: skip
-    bits = _as_f32(e, shifted)
+    bits = viewed(e, shifted, F32)
     lowest, made = e.like(codes, "lowest", F32), e.like(codes, "scale", to)
     with e.filled(lowest) as at:
         e.call(
@@ -68,12 +69,3 @@ def _scale(e: Emission, codes: Held, to: DType) -> Held:
         )  # fmt: skip
     combine(e, made, "nl.add", bits, lowest)
     return made
-
-
-def _as_f32(e: Emission, held: Held) -> Held:
-    from dslc.codegen.nki.casts import _viewed
-
-    return _viewed(e, held, F32)
-
-
-__all__ = ["BF16", "decode"]

@@ -31,7 +31,8 @@ def parts(pieces: Pieces) -> Iterator[Part]:
         for start, panel, width in _panels(e, moving):
             yield Part(stationary.held, panel, 0, made.chunks, width, column_from=start)
     else:
-        assert stationary.held is not None and moving.held is not None
+        assert stationary.held is not None
+        assert moving.held is not None
         yield Part(stationary.held, moving.held, 0, made.chunks, moving.columns)
 
 

@@ -1,9 +1,11 @@
-"""From one placement to another: by the tensor engine where that is a transposition, else through HBM."""
+"""From one placement to another: by the tensor engine as a transposition, else through HBM."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from dslc.codegen.nki.accesses import read, scratch, write
+from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role
@@ -21,8 +23,6 @@ def convert(e: Emission, x: Held, place: Placement, hint: str) -> Held:
         return _transposed(e, x, place, hint)
     memory = to_memory(e, x)
     made = e.tile(hint, x.dtype, x.shape, place)
-    from dslc.codegen.nki.accesses import read
-
     region = _whole(memory)
     with e.filled(made) as at:
         read(e, region, made, at)
@@ -38,8 +38,6 @@ def _transposed(e: Emission, x: Held, place: Placement, hint: str) -> Held:
         with e.over(x) as source:
             block = e.out.name("block")
             shape = f"({at.rows}, {source.rows})"
-            from dslc.codegen.nki.dtypes import element
-
             e.out.line(f"{block} = nl.ndarray({shape}, dtype={element(x.dtype)}, buffer=nl.psum)")
             columns = _range(column, at.rows)
             data = f"{e.base(x, source)}[0:{source.rows}, {columns}]"
@@ -61,26 +59,15 @@ def _range(start: int | str, count: int | str) -> str:
 
 def to_memory(e: Emission, x: Held) -> Memory:
     """The tile in a tensor of HBM that the kernel keeps to itself."""
-    from dslc.codegen.nki.accesses import scratch, write
-
     x = e.in_sbuf(e.tensors(x))
     shape = tuple(ex.index(n) for n in x.shape) or (ex.index(1),)
     memory = Memory("moved", x.dtype, shape, Role.BUFFER)
     scratch(e, memory)
     region = _whole(memory)
-    if x.place.axis is None:  # one copy is enough
-        row = replace(x, place=Placement(0), shape=(1, *x.shape), strides=(0, *x.strides))
-        whole = Region(
-            replace(memory, shape=(ex.index(1), *shape)),
-            (AxisSlice(ex.index(0), 1, checked=False), *region.axes),
-        )
-        name = e.memories[memory]
-        extents = ", ".join(str(n) for n in (1, *x.shape))
-        e.memories[whole.memory] = f"{name}.reshape(({extents},))"
-        region = whole
+    if x.place.axis is None:  # one of the copies is enough
+        extents = ", ".join(str(n) for n in (1, *x.extents))
         tile = f"{x.name}[{', '.join(['0:1', *(f'0:{n}' for n in x.extents)])}]"
-        e.call("dma_copy", dst=f"{e.memories[region.memory]}", src=tile)
-        _ = row
+        e.call("dma_copy", dst=f"{e.memories[memory]}.reshape(({extents}))", src=tile)
         return memory
     with e.over(x) as at:
         write(e, region, x, at)

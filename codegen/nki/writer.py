@@ -54,7 +54,8 @@ def _folded(line: str) -> list[str]:
     if len(line) <= _WIDTH or "(" not in line:
         return [line]
     margin = " " * (line.index("(") + 1)
-    found, rest, limit = [], line, _WIDTH
+    found: list[str] = []
+    rest, limit = line, _WIDTH
     while len(rest) > limit:
         cut = _last_comma(rest, limit, 1 if found else 0)
         if cut is None:

@@ -59,8 +59,8 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0540": (
         "a layout that a NeuronCore cannot have",
-        "On Trainium a tile lies on 128 partitions, and the compiler chooses the axis that is spread over "
-        "them. A kernel that gives its tiles layouts over the threads of another machine is for that one.\n"
+        "On Trainium a tile lies on 128 partitions, and the compiler chooses the axis that is spread "
+        "over them. A kernel that gives its tiles layouts over threads is for another machine.\n"
         "Wrong: `register(f32, layout=spatial(8, 4), init=0)` for `--target nki:trn2`. Right: "
         "`zeros(f32, [8, 4])`.",
     ),

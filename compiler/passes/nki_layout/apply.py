@@ -9,7 +9,7 @@ from dslc.compiler.ir import Kernel, Memory, Place, Role, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter
-from dslc.compiler.ir.traverse import Body, Name, Use, bodies
+from dslc.compiler.ir.traverse import Body, Name, Use, bodies, tile_of
 from dslc.compiler.passes.nki_layout.placement import Placement, layout_of
 from dslc.compiler.passes.nki_layout.solve import Solution
 
@@ -62,13 +62,13 @@ class _Applier(Rewriter):
         rebuilt = self.rebuild(stmt)
         before, self._pending = self._pending, pending
         after: list[Stmt] = []
-        out = getattr(stmt, "out", None)
-        if way is not None and way.out is not None and isinstance(out, Value):
+        out = tile_of(stmt)
+        if way is not None and way.out is not None and out is not None:
             home = self._solution.places[out]
             if way.out != home:
                 made = _placed(out, way.out)
                 after.append(ins.ConvertLayout(self._versions[out, home], made))
-                rebuilt = replace(rebuilt, out=made)  # type: ignore[call-arg]
+                rebuilt = replace(rebuilt, out=made)  # type: ignore[arg-type]
         if isinstance(rebuilt, ins.Dot) and way is not None and way.out is not None:
             swapped = way.out.axis == rebuilt.out.type.rank - 1 and rebuilt.out.type.shape[-1] != 1
             rebuilt = replace(rebuilt, atom=ATOM + ".swap" if swapped else ATOM)

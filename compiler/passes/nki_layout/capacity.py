@@ -15,7 +15,7 @@ from dslc.compiler.ir import Kernel, TileProgram, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import map_kernels
-from dslc.compiler.ir.traverse import Body, bodies, handed, operands, walk
+from dslc.compiler.ir.traverse import Body, bodies, handed, operands, tile_of, walk
 from dslc.compiler.passes.nki_layout.placement import (
     chunks,
     counts,
@@ -100,8 +100,8 @@ def streams(kernel: Kernel) -> frozenset[Value]:
             by_dot |= {stmt.a, stmt.b}
     found = set()
     for stmt in walk(kernel.body):
-        if isinstance(stmt, ins.Load) and stmt.out in by_dot and readers[stmt.out] == 1:
-            if is_long(stmt):
+        if isinstance(stmt, ins.Load) and stmt.out in by_dot:
+            if readers[stmt.out] == 1 and is_long(stmt):
                 found.add(stmt.out)
     return frozenset(found)
 
@@ -124,7 +124,8 @@ class _Liveness:
         if value in self.streams:
             layout = value.type.layout
             place = None if layout is None else placement_of(layout)
-            assert place is not None and place.axis is not None
+            assert place is not None
+            assert place.axis is not None
             return tile_bytes(value) * PANEL // value.type.shape[1 - place.axis]
         return tile_bytes(value)
 
@@ -159,11 +160,12 @@ class _Liveness:
         """What lives while a statement runs."""
         total, tiles = sum(live.values()), tuple(live)
         if bodies(stmt):
-            inits = {self.owner(h.init) for h in handed(stmt) if _is_tile(h)}  # type: ignore[union-attr]
+            carried = _carried_tiles(stmt)
+            inits = {self.owner(first) for first, _ in carried}
             kept = [v for v in live if v not in inits or v not in dying]
             inside = Peak(0, ())
             for k, nested in enumerate(bodies(stmt)):
-                inner = tuple(h.inner for h in handed(stmt) if _is_tile(h))  # type: ignore[union-attr]
+                inner = tuple(name for _, name in carried)
                 found = self.body(nested, _handed(stmt, k), inner)
                 inside = max(inside, found, key=lambda p: p.bytes)
             return Peak(sum(live[v] for v in kept) + inside.bytes, (*kept, *inside.tiles))
@@ -177,8 +179,13 @@ class _Liveness:
         return Peak(total, tiles)
 
 
-def _is_tile(h: object) -> bool:
-    return isinstance(h, ins.Carried) and isinstance(h.inner, Value) and isinstance(h.init, Value)
+def _carried_tiles(stmt: Stmt) -> list[tuple[Value, Value]]:
+    """The tiles that a loop carries: as they come in, and their names inside."""
+    return [
+        (h.init, h.inner)
+        for h in handed(stmt)
+        if isinstance(h, ins.Carried) and isinstance(h.init, Value) and isinstance(h.inner, Value)
+    ]
 
 
 def _chunks(value: Value) -> int:
@@ -197,8 +204,8 @@ def _read(stmt: Stmt) -> set[Value]:
 def _made(stmt: Stmt) -> list[Value]:
     if isinstance(stmt, (*_VIEWS, *_CONSTANTS)):
         return []
-    out = getattr(stmt, "out", None)
-    found = [out] if isinstance(out, Value) else []
+    out = tile_of(stmt)
+    found = [] if out is None else [out]
     return found + [h.result for h in handed(stmt) if isinstance(h.result, Value)]
 
 

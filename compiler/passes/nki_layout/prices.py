@@ -1,8 +1,8 @@
 """What a placement costs, in nanoseconds of the engine that is busy: rates of targets/nki.
 
 The rules are the documented ones: an engine works on one element of each partition in a cycle, a DMA
-row shorter than 512 bytes takes as long as one of 512, a transposition goes through the tensor engine in
-blocks of 128 x 128 and back from PSUM by another, and what goes through HBM waits for two transfers.
+row shorter than 512 bytes takes as long as one of 512, a transposition goes through the tensor engine
+in blocks of 128 x 128 and back from PSUM by another, and what goes through HBM waits for two transfers.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Region, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.traverse import tile_of
 from dslc.compiler.passes.nki_layout.placement import (
     PARTITIONS,
     Placement,
@@ -92,9 +93,9 @@ def price(engines: Engines, stmt: Stmt, way: Way) -> float:
         case ins.Transpose() | ins.Reshape() | ins.Broadcast() | ins.Extract() | ins.Full():
             return 0.0  # another way of reading the same elements
         case _:
-            out = getattr(stmt, "out", None)
-            if isinstance(out, Value) and way.out is not None:
-                return busy(engines, way.out, out.type.shape)
+            made = tile_of(stmt)
+            if made is not None and way.out is not None:
+                return busy(engines, way.out, made.type.shape)
     return 0.0
 
 

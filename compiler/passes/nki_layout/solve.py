@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from dslc.compiler.ir import Kernel, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import handed, operands
+from dslc.compiler.ir.traverse import handed, operands, tile_of
 from dslc.compiler.passes.gpu_layout.regions import Site, find_sites
 from dslc.compiler.passes.gpu_layout.relations import alike
 from dslc.compiler.passes.nki_layout.placement import Placement
@@ -59,9 +59,9 @@ class _Problem:
         found: tuple[float, Way | None] = (0.0, None)
         for way in self.ways[stmt]:
             cost = price(self.engines, stmt, way)
-            out = getattr(stmt, "out", None)
+            out = tile_of(stmt)
             pairs = [(chosen[self.root(x)], p, x) for x, p in way.operands.items()]
-            if isinstance(out, Value) and way.out is not None:
+            if out is not None and way.out is not None:
                 pairs.append((way.out, chosen[self.root(out)], out))
             for here, there, x in pairs:
                 cost += convert(self.engines, here, there, x.type.shape, x.type.dtype)
@@ -102,8 +102,8 @@ def solve(kernel: Kernel, engines: Engines) -> Solution:
 
 def _tiles(stmt: Stmt) -> list[Value]:
     found = list(operands(stmt))
-    out = getattr(stmt, "out", None)
-    if isinstance(out, Value):
+    out = tile_of(stmt)
+    if out is not None:
         found.append(out)
     for h in handed(stmt):
         parts = (h.result, *_ways_in(h))

@@ -1,9 +1,9 @@
 """The ways in which a statement can be carried out: a placement for each tile that it touches.
 
 A reduction along a partition is one instruction; a product wants the axis that it sums over along the
-partitions of both operands, and gives its result with either axis there: with the rows of `a` where `a`
-is the stationary operand, with the columns of `b` where `b` is. So the placements of a chain of products
-follow from one another without any transposition in between (NeuronMM, section 4.2).
+partitions of both operands, and gives its result with either axis there: with the rows of `a` where
+`a` is the stationary operand, with the columns of `b` where `b` is. So the placements of a chain of
+products follow from one another without any transposition in between (NeuronMM, section 4.2).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from math import prod
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.traverse import tile_of
 from dslc.compiler.passes.gpu_layout.relations import alike, shaped
 from dslc.compiler.passes.nki_layout.placement import (
     EVERYWHERE,
@@ -67,9 +68,9 @@ def _ways(stmt: Stmt) -> Iterator[Way]:
                 if not (isinstance(stmt, ins.Scan) and place.axis == stmt.axis):
                     yield Way(dict.fromkeys(rest, place), place)
         case _:
-            out = getattr(stmt, "out", None)
-            if isinstance(out, Value):
-                yield from _shapes(stmt, out)
+            made = tile_of(stmt)
+            if made is not None:
+                yield from _shapes(stmt, made)
 
 
 def _shapes(stmt: Stmt, out: Value) -> Iterator[Way]:
