@@ -1,7 +1,7 @@
-"""NeuronMM's XUV kernel as its paper describes it (section 4.2.1), in NKI: the text is run, never imported.
+"""NeuronMM's XUV kernel as its paper describes it (section 4.2.1), in NKI: run as text, never imported.
 
 One strip of X at a time. X is read once, k outermost: its blocks are transposed on the tensor engine
-(256 M K transpose flops, as Table 3 counts them) and meet all of U's block, whose products accumulate in
+(256 M K transpose flops, as Table 3 counts them) and meet all of U's block, whose products add up in
 PSUM over the block and in SBUF over the blocks. The strip of (X U)^T stays in SBUF as bf16, with no
 transpose of its own, and meets V. The result is O^T, as in Table 3.
 """
@@ -13,25 +13,21 @@ import nki.language as nl
 
 @nki.jit
 def trainium_fusion(x, u, v, block_m, block_k, block_n):
-    M, K = x.shape
-    r = u.shape[1]
-    N = v.shape[1]
-    o = nl.ndarray((N, M), dtype=x.dtype, buffer=nl.shared_hbm)
-    for m in range(0, M, block_m):
+    o = nl.ndarray((v.shape[1], x.shape[0]), dtype=x.dtype, buffer=nl.shared_hbm)
+    for m in range(0, x.shape[0], block_m):
         y = first_product(x, u, m, block_m, block_k)
         second_product(y, v, o, m, block_m, block_n)
     return o
 
 
 def first_product(x, u, m, block_m, block_k):
-    K = x.shape[1]
-    r = u.shape[1]
+    depth, r = u.shape
     y = []
-    for p in range(0, r, 128):
+    for _ in range(0, r, 128):
         y_tile = nl.ndarray((128, block_m), dtype=x.dtype, buffer=nl.sbuf)
         y.append(y_tile)
-    for k in range(0, K, block_k):
-        steps = min(block_k, K - k) // 128
+    for k in range(0, depth, block_k):
+        steps = min(block_k, depth - k) // 128
         x_t = load_transposed(x, m, k, block_m, steps)
         u_tiles = []
         for s in range(steps):
@@ -59,7 +55,7 @@ def first_product(x, u, m, block_m, block_k):
 
 def load_transposed(x, m, k, block_m, steps):
     x_t = []
-    for s in range(steps):
+    for _ in range(steps):
         x_tile = nl.ndarray((128, block_m), dtype=x.dtype, buffer=nl.sbuf)
         x_t.append(x_tile)
     for row in range(0, block_m, 128):
@@ -75,9 +71,8 @@ def load_transposed(x, m, k, block_m, steps):
 
 
 def second_product(y, v, o, m, block_m, block_n):
-    N = v.shape[1]
-    for n in range(0, N, block_n):
-        width = min(block_n, N - n)
+    for n in range(0, v.shape[1], block_n):
+        width = min(block_n, v.shape[1] - n)
         v_tiles = []
         for p in range(len(y)):
             v_tile = nl.ndarray((128, width), dtype=v.dtype, buffer=nl.sbuf)
