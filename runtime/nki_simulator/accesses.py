@@ -28,10 +28,11 @@ class Accesses:
     """The accesses of one storage, by the numbers of instructions.
 
     `first` and `last` are the numbers of the first and last access; `ends` the last access of every
-    queue, `begins` the writes of memory that nothing had touched.
+    queue, `begins` the writes of memory that nothing had touched, `lost` those that were overwritten
+    before anything had read them.
     """
 
-    __slots__ = ("_boxes", "_parts", "begins", "ends", "first", "last")
+    __slots__ = ("_boxes", "_parts", "begins", "ends", "first", "last", "lost")
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._parts: dict[Box, _Part] = {}
@@ -39,6 +40,7 @@ class Accesses:
         self.first = self.last = -1
         self.ends: dict[str, int] = {}
         self.begins: list[int] = []
+        self.lost: list[int] = []
 
     def read(self, box: Box, number: int, queue: str) -> list[int]:
         """Note a read; the instructions whose writes it waits for."""
@@ -56,6 +58,8 @@ class Accesses:
             if near.writer >= 0:
                 writers.append(near.writer)
             readers += near.readers.values()
+            if near is part and near.writer >= 0 and not _was_read(near):
+                self.lost.append(near.writer)
             if near is not part and _covers(box, near.box):
                 near.writer = -1
                 near.readers.clear()
@@ -69,9 +73,7 @@ class Accesses:
     def unread(self, box: Box) -> int:
         """The instruction that wrote this very box last, where nothing has read it since; else -1."""
         part = self._parts.get(box)
-        if part is None or any(near.readers for near in part.near):
-            return -1
-        return part.writer
+        return -1 if part is None or _was_read(part) else part.writer
 
     def writer(self, box: Box) -> int:
         """The instruction that wrote this very box last; -1 where none did."""
@@ -81,6 +83,11 @@ class Accesses:
     def writers(self, box: Box) -> list[int]:
         """The instructions that wrote what a box overlaps."""
         return [near.writer for near in self._part(box).near if near.writer >= 0]
+
+    def unread_writes(self) -> list[int]:
+        """The instructions whose writes nothing has read."""
+        parts = self._parts.values()
+        return self.lost + [p.writer for p in parts if p.writer >= 0 and not _was_read(p)]
 
     def _touch(self, number: int, queue: str) -> None:
         if self.first < 0:
@@ -109,6 +116,10 @@ class Accesses:
         self._boxes[count] = lo, hi
         self._parts[box] = new
         return new
+
+
+def _was_read(part: _Part) -> bool:
+    return any(near.readers for near in part.near)
 
 
 def _covers(outer: Box, inner: Box) -> bool:

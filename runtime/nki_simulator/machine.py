@@ -21,7 +21,7 @@ class NeuronCore:
     `load_cycles` is what a product waits for its stationary operand: the documentation says that 128
     columns load four times as fast as they stream (32 cycles); on trn1 84 cycles reproduce the times of
     NeuronMM's Table 4. `row_ns` is what one descriptor (a contiguous row) costs one DMA engine beside
-    its bytes: 13.6 ns over the 16 engines reproduce Table 4 on trn1; for the others it is the time of
+    its bytes: 45 ns reproduce the same table on trn1; for the others it is the time of
     512 bytes, below which the documentation calls a row inefficient. `issue_ns` is what generating the
     descriptors of a transfer takes its queue, `dma_latency_ns` passes from the last byte until an
     engine that waits for it goes on.
@@ -56,7 +56,7 @@ _RESERVED = 16384 + 264
 # trn1: peak = 128 * 128 * 2 * 2.8 GHz; a DMA transpose of the v2 engines moves at half their rate.
 TRN1 = NeuronCore(
     "trn1", 2, 192 * 1024, _clocks(2.8, 1.12, 1.4), 272.0, 84,
-    row_ns=13.6 * DMA_ENGINES, transpose_rate=0.5, peak=91.75e3,
+    row_ns=45.0, transpose_rate=0.5, peak=91.75e3,
 )  # fmt: skip
 TRN2 = NeuronCore(
     "trn2", 3, 224 * 1024 - _RESERVED, _clocks(2.4, 0.96, 1.2), 368.0, 32,

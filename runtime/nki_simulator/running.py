@@ -42,6 +42,18 @@ class Run:
         """When each instruction runs."""
         return schedule(self.trace.steps, self.waits, self.core)
 
+    @cached_property
+    def findings(self) -> tuple[str, ...]:
+        """What is no fault and yet no sense: tiles that are loaded and never read."""
+        steps = self.trace.steps
+        found = {
+            (steps[i].line, tile.name)
+            for tile in self.trace.tiles
+            for i in tile.accesses.unread_writes()
+            if steps[i].name.startswith("dma_")
+        }
+        return tuple(f"line {line}: {name} is loaded, nothing reads it" for line, name in sorted(found))
+
     @property
     def hbm_bytes(self) -> int:
         """Bytes that pass between HBM and the chip."""
@@ -90,6 +102,9 @@ def simulate(
         for tensor in found:
             if not isinstance(tensor, Tensor) or id(tensor.storage) not in language.outputs:
                 core.fail("output", f"{entry} returns {tensor!r}")
+            if not tensor.written():
+                at = ", ".join(map(str, tensor.first_unwritten()))
+                core.fail("output", f"{tensor} is returned without element [{at}]")
         outputs = tuple(t.values() for t in found) if values else ()
         waits, peaks = _allocate(core)
     return Run(core.machine, outputs, core.trace, waits, *peaks)
