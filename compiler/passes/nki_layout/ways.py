@@ -30,12 +30,13 @@ from dslc.compiler.passes.nki_layout.placement import (
 class Way:
     """Placements of operands and of the result; `moves` where the elements go through memory.
 
-    An operand that is not in `operands` may lie anyhow.
+    An operand that is not in `operands` may lie anyhow. A product is `swapped` where `b` is stationary.
     """
 
     operands: Mapping[Value, Placement]
     out: Placement | None = None
     moves: bool = False
+    swapped: bool = False
 
 
 def candidates(shape: tuple[int, ...]) -> list[Placement]:
@@ -132,7 +133,7 @@ def _products(dot: ins.Dot) -> Iterator[Way]:
     for axis in (first, last):
         place = normal(rows(axis), dot.out.type.shape)
         acc = {} if dot.acc is None else {dot.acc: place}
-        yield Way({**wants, **acc}, place)
+        yield Way({**wants, **acc}, place, swapped=axis == last)
 
 
 def _reductions(stmt: ins.Reduce) -> Iterator[Way]:
