@@ -56,13 +56,17 @@ def _ways(stmt: Stmt) -> Iterator[Way]:
     match stmt:
         case ins.Dot():
             yield from _products(stmt)
-        case ins.Store(x=x) | ins.AtomicAdd(x=x, out=None) | ins.Scatter(x=x):
+        case ins.Store(x=x) | ins.AtomicAdd(x=x, out=None):
             for place in candidates(x.type.shape):
                 yield Way({x: place})
+        case ins.Scatter(x=x, ids=ids):
+            for place in candidates(x.type.shape):
+                yield Way({x: place, ids: EVERYWHERE})
         case ins.Reduce():
             yield from _reductions(stmt)
         case ins.Gather(out=out, ids=ids):
-            yield Way({ids: normal(rows(0), ids.type.shape)}, normal(rows(0), out.type.shape))
+            for place in candidates(out.type.shape):
+                yield Way({ids: EVERYWHERE}, place)
         case _ if alike(stmt):
             first, *rest = alike(stmt)
             for place in candidates(first.type.shape):
