@@ -193,7 +193,7 @@ def test_the_eight_largest_their_places_and_their_replacement() -> None:
     assert np.array_equal(compute(body + index, X), np.argsort(-X, axis=1)[:, :8])
     replace = OUT + "nisa.nc_match_replace8(dst=out, data=tx, vals=top, imm=-9.0)"
     rest = compute(body + replace, X)
-    assert np.array_equal(rest, np.where(X >= found[:, 7:8], -9, X))
+    assert np.array_equal(rest, np.where(found[:, 7:8] <= X, -9, X))
 
 
 def test_selections() -> None:
