@@ -102,12 +102,17 @@ class TemplateOrigin:
             dims = {**tuned.fixed_dims, **dims}
             config = tuned.config
         choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
-        self._fix(dims, self._static, sizes)
+        self._fix(dims, self._needed, sizes)
         key = _key(dims, choices, schedule, self._facts(dims, sizes, alignments, plain))
         found = self._made.get(key)
         if found is not None:
             return found
         return self._make(dims, choices, schedule, sizes, alignments, plain, at_call)
+
+    @property
+    def _needed(self) -> tuple[str, ...]:
+        """The dims that a kernel is compiled for: those found to be needed, or all."""
+        return self.signature.dims if self.machine.target.static else self._static
 
     def elaborated(
         self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
@@ -115,7 +120,7 @@ class TemplateOrigin:
         """The Tile IR that `specialization` would compile for these dims and choices."""
         dims = {**self.fixed, **fixed}
         choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
-        self._fix(dims, self._static, sizes)
+        self._fix(dims, self._needed, sizes)
         with self._lock:
             program = None
             while program is None:

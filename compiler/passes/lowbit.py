@@ -65,11 +65,13 @@ class LowBit:
     than 0, it becomes `packed row`, which serves every access. Parameters that are written, have
     strides, are `packed row` already, or alone give a dim its value stay as they are. Parameters of 8
     bits are packed in tiles where they are weights (`passes.weights`), else they stay arrays of bytes.
+    With `rows` no tiles are made: fewer bits are `packed row`, 8 bits are bytes.
     """
 
     threads: int = 32
     lanes: bool = False
     f8: bool = False  # the machine converts f8e4m3
+    rows: bool = False
     name: ClassVar[str] = "low-bit"
 
     def __call__(self, program: TileProgram) -> TileProgram:
@@ -107,7 +109,7 @@ class LowBit:
             else:
                 loads = [s for s in accesses[memory] if isinstance(s, ins.Load)]
                 only_loads = len(loads) == len(accesses[memory])
-                found = _tiles(memory, loads, known, self.threads) if only_loads and loads else None
+                found = _tiles(memory, loads, known, self.threads) if only_loads and loads and not self.rows else None
                 if found is not None and self.lanes:
                     wanted = set().union(*(casts[s.out] for s in loads))
                     lanes = {lanes_for(memory.dtype, to, f8=self.f8) for to in wanted}
