@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dslc.codegen.nki.dtypes import element
-from dslc.codegen.nki.emission import At, Emission, Emit, refuse
+from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.held import PARTITIONS, Held
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX
@@ -85,8 +85,6 @@ def write(e: Emission, region: Region, held: Held, at: At) -> None:
 
 def add(e: Emission, stmt: ins.AtomicAdd) -> None:
     """region += x: one core runs all turns one after another, so that no other comes in between."""
-    if stmt.out is not None:
-        raise refuse(stmt, "an atomic addition gives nothing back on a NeuronCore")
     x = e.in_sbuf(e.tensors(e.held(stmt.x)))
     before, after = e.like(x, "before"), e.like(x, "after")
     with e.filled(before) as at:
@@ -96,6 +94,8 @@ def add(e: Emission, stmt: ins.AtomicAdd) -> None:
         e.call("tensor_tensor", dst=e.text(after, at), data1=parts[0], data2=parts[1], op="nl.add")
     with e.over(after) as at:
         write(e, stmt.region, after, at)
+    if stmt.out is not None:
+        e.rename(stmt.out, before)
 
 
 def _spans(e: Emission, region: Region, held: Held, at: At) -> list[Span]:
@@ -110,13 +110,14 @@ def _spans(e: Emission, region: Region, held: Held, at: At) -> list[Span]:
             rows = at.rows
             if at.index is not None:
                 start = _plus(start, at.index, PARTITIONS * a.step)
-        found.append(_span(e, a, mine, simplify(start), rows, extent))
+        found.append(span_of(e, a, mine, simplify(start), rows, extent))
     return found
 
 
-def _span(
+def span_of(
     e: Emission, a: AxisSlice, axis: int | None, start: ex.Expr, size: int | str, extent: ex.Expr
 ) -> Span:
+    """One axis of a transfer, with the clip that it needs written out."""
     if a.checked and not e.beyond.isdisjoint(ex.free_vars(start)):
         return Span(axis, start, a.step, "0", "0", size, clipped=True)
     if not a.checked or e.is_late(start):
@@ -157,6 +158,9 @@ def _copy(
 def _transfer(
     e: Emission, memory: Memory, held: Held, at: At, spans: list[Span], *, store: bool
 ) -> None:
+    if store and held.place.axis is None:
+        _store_one(e, memory, held, spans)
+        return
     tile = _tile_part(e, held, at, spans)
     kept = [s for s in spans if s.axis is not None]
     along = held.place.axis
@@ -167,6 +171,14 @@ def _transfer(
     text = _slices(e, memory, spans) if in_order else _pattern(e, memory, held, spans)
     dst, src = (text, tile) if store else (tile, text)
     e.call("dma_copy", dst=dst, src=src)
+
+
+def _store_one(e: Emission, memory: Memory, held: Held, spans: list[Span]) -> None:
+    """One of the equal partitions, to memory."""
+    by_axis = {s.axis: s for s in spans if s.axis is not None}
+    free = [f"{by_axis[i].first}:{by_axis[i].end}" for i in held.free] or ["0:1"]
+    pattern = _pattern(e, memory, held, spans).replace(f"[[0, {PARTITIONS}]", "[[1, 1]", 1)
+    e.call("dma_copy", dst=pattern, src=f"{held.name}[0:1, {', '.join(free)}]")
 
 
 def _transposes(e: Emission, held: Held, kept: list[Span]) -> bool:
@@ -190,10 +202,11 @@ def _tile_part(e: Emission, held: Held, at: At, spans: list[Span]) -> str:
 
 
 def _slices(e: Emission, memory: Memory, spans: list[Span]) -> str:
-    return f"{e.memories[memory]}[{', '.join(_slice(e, s) for s in spans)}]"
+    return f"{e.memories[memory]}[{', '.join(slice_of(e, s) for s in spans)}]"
 
 
-def _slice(e: Emission, span: Span) -> str:
+def slice_of(e: Emission, span: Span) -> str:
+    """The subscript of one axis of a memory."""
     if span.axis is None:
         return e.scalar(span.start)
     if e.is_late(span.start):

@@ -55,7 +55,7 @@ def _finish(e: Emission, stmt: ins.Dot, product: Held) -> None:
         e.values[stmt.out] = product
         return
     acc = e.held(stmt.acc)
-    if acc.constant is not None and float(acc.constant) == 0.0:
+    if acc.is_zero:
         copy(e, e.result(stmt.out), product)
         return
     from dslc.codegen.nki.elementwise import combine

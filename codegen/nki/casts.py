@@ -14,6 +14,8 @@ from dslc.codegen.nki.small_floats import decode
 from dslc.compiler.dtypes import BOOL, F32, I32, DType
 from dslc.compiler.ir import instructions as ins
 
+_GREATEST = {"f16": 65504.0, "bf16": float.fromhex("0x1.fep127")}
+
 
 def cast(e: Emission, stmt: ins.Cast) -> None:
     """Another type."""
@@ -33,8 +35,21 @@ def cast(e: Emission, stmt: ins.Cast) -> None:
         _between_integers(e, stmt, x, here, there)
     elif there == BOOL:
         combine(e, e.result(stmt.out), "nl.not_equal", x, _number(e, x, "0"))
+    elif stmt.saturate and (greatest := _GREATEST.get(there.name)):
+        _kept_within(e, stmt, x, greatest)
     else:
         copy(e, e.result(stmt.out), x)
+
+
+def _kept_within(e: Emission, stmt: ins.Cast, x: Held, greatest: float) -> None:
+    """The nearest number of a type that ends earlier."""
+    made = e.result(stmt.out)
+    x = e.tensors(x) if x.constant is not None else x
+    with e.filled(made) as at:
+        e.call(
+            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0="nl.maximum",
+            operand0=-greatest, op1="nl.minimum", operand1=greatest,
+        )  # fmt: skip
 
 
 def _number(e: Emission, like: Held, text: str) -> Held:
@@ -64,12 +79,9 @@ def _between_integers(e: Emission, stmt: ins.Cast, x: Held, here: DType, there: 
         return
     wide = widened(e, x, here if here.bits == 32 else I32)
     if not stmt.saturate:
-        if there.bits == 32:  # the same bits
-            made = e.result(stmt.out)
-            view = viewed(e, wide, there)
-            copy(e, made, view)
-            return
-        e.rename(stmt.out, wrap(e, wide, there))
+        bits = viewed(e, wide, I32) if there.bits < 32 and wide.dtype != I32 else wide
+        found = viewed(e, bits, there) if there.bits == 32 else wrap(e, bits, there)
+        e.rename(stmt.out, found)
         return
     low, high = e.like(wide, "low"), e.like(wide, "high")
     bounds = [
@@ -77,7 +89,10 @@ def _between_integers(e: Emission, stmt: ins.Cast, x: Held, here: DType, there: 
     ]
     combine(e, low, "nl.maximum", wide, bounds[0], "nisa.engine.gpsimd")
     combine(e, high, "nl.minimum", low, bounds[1], "nisa.engine.gpsimd")
-    copy(e, e.result(stmt.out), high)
+    if there.bits == 32:
+        e.rename(stmt.out, viewed(e, high, there))
+    else:
+        copy(e, e.result(stmt.out), high)
 
 
 EMITTERS: dict[type, Emit] = {ins.Cast: cast}

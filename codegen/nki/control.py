@@ -92,7 +92,7 @@ def sums_in_psum(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
     if not isinstance(c.inner, Value) or not isinstance(c.init, Value):
         return False
     held = e.held(c.init)
-    if held.constant is None or float(held.constant) != 0.0 or held.dtype != F32:
+    if not held.is_zero or held.dtype != F32:
         return False
     dots = [s for s in stmt.body if isinstance(s, ins.Dot) and s.acc is c.inner]
     if len(dots) != 1 or dots[0].out is not c.yielded or dots[0].out.type.rank != 2:

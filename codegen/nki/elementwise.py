@@ -31,9 +31,9 @@ def binary(e: Emission, stmt: ins.Binary) -> None:
     x, y, dtype = e.held(stmt.x), e.held(stmt.y), stmt.x.type.dtype
     if stmt.op in BITS:
         _bits(e, stmt, x, y)
-    elif dtype.is_integer and stmt.op in ALU:
+    elif dtype.is_integer and stmt.op in ALU and stmt.op != "pow":
         _integers(e, stmt, x, y)
-    elif stmt.op in ALU:
+    elif stmt.op in ALU and not dtype.is_integer:
         made = e.result(stmt.out)
         combine(e, made, ALU[stmt.op], x, y)
     else:

@@ -77,6 +77,9 @@ def _inverted(e: Emission, stmt: ins.Unary, x: Held) -> None:
 def _integer(e: Emission, stmt: ins.Unary, x: Held) -> None:
     """neg and abs: 0 - x, and the greater of both."""
     dtype = stmt.x.type.dtype
+    if stmt.op == "abs" and not dtype.is_signed:
+        e.rename(stmt.out, x)
+        return
     if stmt.op not in ("neg", "abs"):
         raise refuse(stmt, f"{stmt.op} of {dtype} has no instruction on a NeuronCore")
     wide = dtype if dtype.bits == 32 else I32

@@ -11,6 +11,7 @@ from dslc.codegen.nki import (
     control,
     elementwise,
     functions,
+    gathers,
     packed,
     products,
     reductions,
@@ -19,6 +20,7 @@ from dslc.codegen.nki import (
 from dslc.codegen.nki.budget import machine_counters
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import Emission, table
+from dslc.codegen.nki.outputs import written_whole
 from dslc.codegen.nki.residents import residents
 from dslc.codegen.nki.scalars import text
 from dslc.codegen.nki.writer import Writer
@@ -33,6 +35,7 @@ from dslc.compiler.targets.nki import engines_of
 EMITTERS = table(
     elementwise.EMITTERS, functions.EMITTERS, casts.EMITTERS, reductions.EMITTERS,
     shaping.EMITTERS, accesses.EMITTERS, products.EMITTERS, control.EMITTERS, packed.EMITTERS,
+    gathers.EMITTERS,
 )  # fmt: skip
 
 _HEAD = {
@@ -142,12 +145,13 @@ def _entry(program: TileProgram, functions_of: dict[Kernel, str]) -> tuple[str, 
     scalars: dict[ex.Var, str] = {}
     arguments: list[tuple[str, str]] = []
     given: list[str] = []
+    whole = written_whole(program)
     for param in program.params:
         if not isinstance(param, Memory):
             scalars[param] = out.name(param.name)
             arguments.append(("scalar", param.name))
             given.append(scalars[param])
-        elif param.role is not Role.OUT:
+        elif param.role is not Role.OUT or param not in whole:
             name = out.name(param.name)
             names[param] = name
             arguments.append(("tensor", param.name))

@@ -69,6 +69,11 @@ class Held:
         return found
 
     @property
+    def is_zero(self) -> bool:
+        """Whether all elements are known to be 0."""
+        return self.constant in ("0", "0.0")
+
+    @property
     def is_row_scalar(self) -> bool:
         """Whether each partition has one number only."""
         return all(stride == 0 for stride, _ in self.pattern)

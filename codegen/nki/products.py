@@ -51,7 +51,7 @@ def dot(e: Emission, stmt: ins.Dot) -> None:
         return
     acc = None if stmt.acc is None else e.held(stmt.acc)
     if acc is not None and acc.constant is not None:
-        acc = None if float(acc.constant) == 0.0 else e.tensors(acc)
+        acc = None if acc.is_zero else e.tensors(acc)
     dtype = e.rounded.get(stmt.out) if acc is None and limit == 0 else None
     if acc is not None and stmt.acc is not None and e.uses[stmt.acc] == 1 and not acc.psum:
         made = acc  # nobody else reads it: the sums stay where they are

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from dslc.codegen.nki.elementwise import combine, copy
+from dslc.codegen.nki.elementwise import combine, copy, wrap
 from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.products import accumulate
-from dslc.compiler.dtypes import BOOL, F32
+from dslc.compiler.dtypes import BOOL, F32, I32
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import MOVING
 
@@ -31,8 +31,8 @@ def reduce(e: Emission, stmt: ins.Reduce) -> None:
         _over_partitions(e, stmt, x)
     elif stmt.op in ("argmax", "argmin"):
         _position(e, stmt, x)
-    elif stmt.x.type.dtype.is_integer and stmt.x.type.dtype.bits > 16:
-        raise refuse(stmt, f"{stmt.op} of {stmt.x.type.dtype} would be inexact: it is done in f32")
+    elif stmt.x.type.dtype.is_integer:
+        _exactly(e, stmt, x)
     else:
         made = e.result(stmt.out)
         _along(e, made, x, stmt.axis, _OPS[stmt.op])
@@ -43,6 +43,34 @@ def _along(e: Emission, made: Held, x: Held, axis: int, op: str) -> None:
     with e.filled(made) as at:
         data, axes = _axis_last(e, x, axis, at)
         e.call("tensor_reduce", dst=e.text(made, at), op=op, data=data, axis=axes)
+
+
+def _exactly(e: Emission, stmt: ins.Reduce, x: Held) -> None:
+    """Integers, by halves: GpSimd adds and compares 32 bits exactly, a whole reduction does not."""
+    dtype, axis = stmt.x.type.dtype, stmt.axis
+    wide = dtype if dtype.bits == 32 else I32
+    kept = e.like(x, x.name, wide)
+    copy(e, kept, x)
+    count = x.shape[axis]
+    while count > 1:
+        half = count // 2
+        step = kept.strides[axis]
+        shape = (*kept.shape[:axis], half, *kept.shape[axis + 1 :])
+        with e.over(kept) as at:
+            first = e.text(replace(kept, shape=shape), at)
+            second = e.text(replace(kept, shape=shape, offset=(count - half) * step), at)
+            e.call(
+                "tensor_tensor", dst=first, data1=first, data2=second, op=_OPS[stmt.op],
+                engine="nisa.engine.gpsimd",
+            )  # fmt: skip
+        count -= half
+    dropped = [i for i in range(len(x.shape)) if i != axis or stmt.keepdims]
+    strides = tuple(kept.strides[i] for i in dropped)
+    found = replace(kept, shape=stmt.out.type.shape, place=e.place(stmt.out), strides=strides)
+    if wide == dtype:
+        e.values[stmt.out] = found
+    else:
+        e.values[stmt.out] = wrap(e, e.tensors(found), dtype)
 
 
 def _axis_last(e: Emission, x: Held, axis: int, at: At) -> tuple[str, str]:

@@ -69,9 +69,8 @@ class _Applier(Rewriter):
                 made = _placed(out, way.out)
                 after.append(ins.ConvertLayout(self._versions[out, home], made))
                 rebuilt = replace(rebuilt, out=made)  # type: ignore[arg-type]
-        if isinstance(rebuilt, ins.Dot) and way is not None and way.out is not None:
-            swapped = way.out.axis == rebuilt.out.type.rank - 1 and rebuilt.out.type.shape[-1] != 1
-            rebuilt = replace(rebuilt, atom=ATOM + ".swap" if swapped else ATOM)
+        if isinstance(rebuilt, ins.Dot) and way is not None:
+            rebuilt = replace(rebuilt, atom=ATOM + ".swap" if way.swapped else ATOM)
         return [*before, rebuilt, *after]
 
     def nested(self, stmt: Stmt, which: int, handed: list[Use]) -> tuple[Body, list[Use]]:

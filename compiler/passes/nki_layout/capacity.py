@@ -100,10 +100,9 @@ def streams(kernel: Kernel) -> frozenset[Value]:
             by_dot |= {stmt.a, stmt.b}
     found = set()
     for stmt in walk(kernel.body):
-        if isinstance(stmt, ins.Load) and stmt.out in by_dot:
-            if readers[stmt.out] == 1 and is_long(stmt):
-                found.add(stmt.out)
-    return frozenset(found)
+        if isinstance(stmt, ins.Load) and readers[stmt.out] == 1 and is_long(stmt):
+            found.add(stmt.out)
+    return frozenset(found & by_dot)
 
 
 def is_long(load: ins.Load) -> bool:

@@ -30,12 +30,13 @@ from dslc.compiler.passes.nki_layout.placement import (
 class Way:
     """Placements of operands and of the result; `moves` where the elements go through memory.
 
-    An operand that is not in `operands` may lie anyhow.
+    An operand that is not in `operands` may lie anyhow. A product is `swapped` where `b` is stationary.
     """
 
     operands: Mapping[Value, Placement]
     out: Placement | None = None
     moves: bool = False
+    swapped: bool = False
 
 
 def candidates(shape: tuple[int, ...]) -> list[Placement]:
@@ -55,13 +56,17 @@ def _ways(stmt: Stmt) -> Iterator[Way]:
     match stmt:
         case ins.Dot():
             yield from _products(stmt)
-        case ins.Store(x=x) | ins.AtomicAdd(x=x, out=None) | ins.Scatter(x=x):
+        case ins.Store(x=x) | ins.AtomicAdd(x=x, out=None):
             for place in candidates(x.type.shape):
                 yield Way({x: place})
+        case ins.Scatter(x=x, ids=ids):
+            for place in candidates(x.type.shape):
+                yield Way({x: place, ids: EVERYWHERE})
         case ins.Reduce():
             yield from _reductions(stmt)
         case ins.Gather(out=out, ids=ids):
-            yield Way({ids: normal(rows(0), ids.type.shape)}, normal(rows(0), out.type.shape))
+            for place in candidates(out.type.shape):
+                yield Way({ids: EVERYWHERE}, place)
         case _ if alike(stmt):
             first, *rest = alike(stmt)
             for place in candidates(first.type.shape):
@@ -132,7 +137,7 @@ def _products(dot: ins.Dot) -> Iterator[Way]:
     for axis in (first, last):
         place = normal(rows(axis), dot.out.type.shape)
         acc = {} if dot.acc is None else {dot.acc: place}
-        yield Way({**wants, **acc}, place)
+        yield Way({**wants, **acc}, place, swapped=axis == last)
 
 
 def _reductions(stmt: ins.Reduce) -> Iterator[Way]:
