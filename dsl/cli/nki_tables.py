@@ -28,12 +28,15 @@ def run_of(made: Specialization, sizes: Mapping[str, int]) -> Run:
 
 
 def _blank(param: Any, sizes: Mapping[str, int]) -> Any:
-    """An array of the parameter's shape that takes no memory."""
+    """An array of the parameter's shape, as it is stored, that takes no memory."""
     import numpy as np
     from dslc.compiler.dtypes import parse_dtype, storage_dtype
     from dslc.runtime.expression import evaluate
+    from dslc.runtime.packing import packed_shape
 
     shape = tuple(evaluate(text, sizes) for text in param.dims)
+    if param.packed is not None:
+        return np.broadcast_to(np.zeros(1, np.uint8), packed_shape(param.packed, shape))
     return np.broadcast_to(np.zeros(1, storage_dtype(parse_dtype(param.dtype))), shape)
 
 

@@ -22,9 +22,7 @@ CASES = [
 
 @functools.cache
 def library(file: str, define: tuple[tuple[str, Any], ...], target: str = "nki:trn2") -> Any:
-    return dslc.compile(
-        EXAMPLES / f"{file}.tile", target=target, define=dict(define), cache=False
-    )
+    return dslc.compile(EXAMPLES / f"{file}.tile", target=target, define=dict(define), cache=False)
 
 
 @pytest.mark.parametrize(("kernel", "define", "index"), CASES)
