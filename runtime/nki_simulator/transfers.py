@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from dslc.runtime.nki_simulator.core import Core, Engine, instruction
 from dslc.runtime.nki_simulator.elements import convert
+from dslc.runtime.nki_simulator.indirect import IndirectTensor, gather, scatter
 from dslc.runtime.nki_simulator.machine import DMA_ENGINES, PARTITIONS
 from dslc.runtime.nki_simulator.tensors import HBM, PSUM, SBUF, Tensor, contiguous_run
 from dslc.runtime.nki_simulator.trace import Rows
@@ -58,7 +59,8 @@ def _transfer(core: Core, out: Tensor, source: Tensor, rows: Rows) -> None:
         core.trace.hbm_read += source.size * source.itemsize
     if out.buffer == HBM:
         core.trace.hbm_written += out.size * out.itemsize
-    core.trace.issue(core.doing, queue, core.line, 0.0, 0.0, (source,), (out,), rows)
+    numbers = tuple(t.rows for t in (source, out) if isinstance(t, IndirectTensor))
+    core.trace.issue(core.doing, queue, core.line, 0.0, 0.0, (source, *numbers), (out,), rows)
 
 
 @instruction
@@ -78,7 +80,17 @@ def dma_copy(
         core.require(
             engine in (Engine.sync, Engine.scalar), "engine", f"{engine} makes no descriptors"
         )
-    if core.values:
+    skip = oob_mode is OobMode.skip
+    if isinstance(source, IndirectTensor) or isinstance(out, IndirectTensor):
+        core.require(out.dtype == source.dtype, "dtype", f"{source} is not of the type of {out}")
+        core.require(out.shape == source.shape, "shape", f"{source} is not of the shape of {out}")
+    if not core.values:
+        pass
+    elif isinstance(source, IndirectTensor):
+        gather(source, out, skip)
+    elif isinstance(out, IndirectTensor):
+        scatter(core.read(source), out, skip)
+    else:
         values = core.read(source)
         core.write(out, convert(values, source.dtype, out.dtype).reshape(out.shape))
     row = min(_run_bytes(source), _run_bytes(out))
