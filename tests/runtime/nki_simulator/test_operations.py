@@ -312,3 +312,29 @@ def test_rows_are_gathered_and_scattered_by_numbers() -> None:
     found = compute(body + ", oob_mode=nisa.oob_mode.skip)", X, Y, beyond)
     assert (found[5] == -1).all()
     assert np.array_equal(found[6:], X[rows[6:, 0]])
+
+
+def test_dma_engines_add_on_the_way() -> None:
+    body = OUT + "nisa.dma_compute(dst=out, srcs=[x, ty, x], reduce_op=nl.add)"
+    np.testing.assert_allclose(compute(body, X, Y), X + Y + X, rtol=1e-6)
+
+
+def test_activations_of_v4_with_two_immediates() -> None:
+    body = (
+        OUT + "nisa.activate2(dst=out, op=nl.silu, data=tx, imm0=2.0, imm1=tz, op0=nl.multiply,\n"
+    )
+    body += "               op1=nl.subtract, reverse1=True)"
+    x = COLUMN - 2 * X
+    np.testing.assert_allclose(compute(body, X, Y, COLUMN, "trn3"), x * sigmoid(x), rtol=1e-4)
+    with pytest.raises(NkiFault, match="NeuronCore-v4"):
+        compute(body, X, Y, COLUMN)
+
+
+def test_a_cumulative_sum_that_goes_on_in_the_next_instruction() -> None:
+    body = (
+        OUT + "nisa.tensor_scalar_cumulative(dst=out[0:64, 0:20], src=tx[0:64, 0:20], op0=nl.add,\n"
+    )
+    body += "    op1=nl.add, imm0=1.0)\n"
+    body += "nisa.tensor_scalar_cumulative(dst=out[0:64, 20:48], src=tx[0:64, 20:48], op0=nl.add,\n"
+    body += "    op1=nl.add, imm0=1.0, reduce_cmd=nisa.reduce_cmd.reduce)"
+    np.testing.assert_allclose(compute(body, X), np.cumsum(X + 1, axis=1), rtol=1e-4)
