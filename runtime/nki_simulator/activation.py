@@ -79,6 +79,46 @@ def _in_range(core: Core, op: Operator, x: Array, source: Tensor) -> None:
         core.fail("range", f"{op} of {source}: {worst:.9g} is not in {sign}[{low:g}, {high:g}]")
 
 
+_STAGES = {  # of activate2: the operators of its two immediates
+    ("multiply", "add"), ("multiply", "subtract"), ("multiply", "bypass"), ("add", "bypass"),
+    ("subtract", "bypass"), ("bypass", "bypass"),
+}  # fmt: skip
+
+
+@instruction
+def activate2(
+    core: Core, dst: Any, op: Any, data: Any, imm0: Any, imm1: Any, op0: Any, op1: Any,
+    relu_param: Any = 0.0, reverse0: bool = False, reverse1: bool = False, reduce_op: Any = None,
+    reduce_res: Any = None, reduce_cmd: ReduceCommand = ReduceCommand.idle,
+) -> None:  # fmt: skip
+    """dst = op((data op0 imm0) op1 imm1) on the Scalar Engine of NeuronCore-v4."""
+    core.require(core.version >= 4, "version", "activate2 needs NeuronCore-v4")
+    out, source = core.tile(dst, "dst"), core.tile(data, "data")
+    core.alike(out, source)
+    if not isinstance(op, Operator) or op.act is None:
+        core.fail("operator", f"op={op!r} is no activation function")
+    core.require(relu_param in (0, 0.0), "operator", f"{op} has no parameter")
+    names = tuple(getattr(o, "name", "") for o in (op0, op1))
+    core.require(names in _STAGES, "operator", f"activate2 has no op0={op0!r} with op1={op1!r}")
+    folding = reduce_op if isinstance(reduce_op, Operator) else _ADD
+    core.require(folding.reducible, "operator", f"reduce_op={reduce_op!r} does not reduce")
+    first, second = core.vector(imm0, source, "imm0"), core.vector(imm1, source, "imm1")
+    writes = [out]
+    result: Any = None
+    if core.values:
+        x = core.f32(source).reshape(source.shape[0], -1)
+        for stage, value, reverse in ((op0, first, reverse0), (op1, second, reverse1)):
+            if stage.name != "bypass":
+                x = stage.alu(value, x) if reverse else stage.alu(x, value)
+        _in_range(core, op, x, source)
+        with np.errstate(all="ignore"):
+            result = np.asarray(op.act(x), np.float32)
+        core.write(out, result)
+    accumulate_into(core, "ACT", result, folding, reduce_cmd, reduce_res, source, writes)
+    cycles = max(MIN_CYCLES, out.free) + (MIN_CYCLES if reduce_res is not None else 0)
+    core.run("ACT", cycles, (source, imm0, imm1), writes)
+
+
 @instruction
 def exponential(
     core: Core, dst: Any, src: Any, max_value: Any = 0.0, reduce_res: Any = None,

@@ -10,8 +10,8 @@ import numpy as np
 from dslc.runtime.nki_simulator.core import INSTRUCTIONS, Core, Loop
 from dslc.runtime.nki_simulator.machine import BANK_BYTES, PARTITIONS
 from dslc.runtime.nki_simulator.operators import OPERATORS
-from dslc.runtime.nki_simulator.reductions import BN_LIMIT
 from dslc.runtime.nki_simulator.scalars import RuntimeScalar, VirtualRegister, number_of
+from dslc.runtime.nki_simulator.statistics import BN_LIMIT
 from dslc.runtime.nki_simulator.tensors import HBM, PSUM, SBUF
 from dslc.runtime.nki_simulator.views import NkiTensor, Slice
 

@@ -22,7 +22,7 @@ from dslc.runtime.nki_simulator.scalars import VirtualRegister, number_of
 from dslc.runtime.nki_simulator.tensors import Tensor
 from dslc.runtime.nki_simulator.transfers import DgeMode, OobMode
 
-for _family in ("activation", "elementwise", "patterns"):  # enter their instructions
+for _family in ("activation", "elementwise", "patterns", "statistics"):  # enter their instructions
     importlib.import_module(f"dslc.runtime.nki_simulator.{_family}")
 
 _VERSIONS = {2: "gen2", 3: "gen3", 4: "gen4"}

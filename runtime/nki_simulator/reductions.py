@@ -1,4 +1,4 @@
-"""Reductions along the free axes, scans, statistics, and the eight largest."""
+"""Reductions along the free axes, and scans."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from dslc.runtime.nki_simulator.elements import FLOATS, HALF, Array, to_f32
 from dslc.runtime.nki_simulator.machine import MIN_CYCLES
 from dslc.runtime.nki_simulator.operators import Operator
 from dslc.runtime.nki_simulator.tensors import PSUM, SBUF, Tensor
-
-BN_LIMIT = 512  # elements of a partition that bn_stats takes
 
 
 class ReduceCommand(Enum):
@@ -141,6 +139,42 @@ def tensor_scalar_reduce(
     core.run("DVE", max(MIN_CYCLES, out.free) + MIN_CYCLES, (source, operand0), writes)
 
 
+_CUMULATIVE = ("add", "subtract", "multiply", "maximum", "minimum")
+
+
+@instruction
+def tensor_scalar_cumulative(
+    core: Core, dst: Any, src: Any, op0: Any, op1: Any, imm0: Any, imm1: Any = None,
+    reduce_cmd: ReduceCommand = ReduceCommand.reset_reduce,
+) -> None:  # fmt: skip
+    """dst[i] = op1(src[i] op0 imm0, dst[i-1]); the register before dst[0] follows `reduce_cmd`."""
+    out, source = core.tile(dst, "dst"), core.tile(src, "src")
+    core.alike(out, source)
+    for t in (out, source):
+        core.require(t.dtype not in ("int32", "uint32"), "dtype", f"{t} is of 32-bit integers")
+    if not isinstance(op0, Operator) or op0.alu is None or op0.bits:
+        core.fail("operator", f"op0={op0!r} is no arithmetic operator")
+    core.require(getattr(op1, "name", "") in _CUMULATIVE, "operator", f"op1={op1!r}")
+    value = core.vector(imm0, source, "imm0")
+    load = None if imm1 is None else core.vector(imm1, source, "imm1")
+    if reduce_cmd is ReduceCommand.load_reduce and load is None:
+        core.fail("signature", "load_reduce takes imm1")
+    if core.values:
+        registers, rows = core.registers["DVE"], source.shape[0]
+        if reduce_cmd is ReduceCommand.reset_reduce:
+            registers[:] = op1.identity
+        elif reduce_cmd is ReduceCommand.load_reduce:
+            registers[:rows] = np.broadcast_to(np.float32(load), (rows, 1))[:, 0]
+        x = core.f32(source).reshape(rows, -1)
+        x = op0.alu(x) if op0.unary else op0.alu(x, value)
+        result = np.empty_like(x)
+        for i in range(x.shape[1]):
+            registers[:rows] = op1.alu(x[:, i], registers[:rows])
+            result[:, i] = registers[:rows]
+        core.write(out, result)
+    core.run("DVE", max(MIN_CYCLES, 2 * out.free), (source, imm0, imm1), (out,))
+
+
 @instruction
 def tensor_tensor_scan(
     core: Core, dst: Any, data0: Any, data1: Any, initial: Any, op0: Any, op1: Any,
@@ -166,109 +200,3 @@ def tensor_tensor_scan(
             result[:, i] = last
         core.write(out, result)
     core.run("DVE", max(MIN_CYCLES, 2 * out.free), (a, b, initial), (out,))
-
-
-@instruction
-def bn_stats(core: Core, dst: Any, data: Any) -> None:
-    """Count, mean and variance * count of the even elements, then of the odd ones: six a partition."""
-    out, source = core.tile(dst, "dst"), core.tile(data, "data")
-    core.require(
-        source.free <= BN_LIMIT, "window", f"data {source} has more than {BN_LIMIT} elements"
-    )
-    core.require(
-        out.shape[0] == source.shape[0] and out.free == 6, "shape", f"dst {out} is no [p, 6]"
-    )
-    if core.values:
-        x = core.f32(source).reshape(source.shape[0], -1)
-        columns = []
-        for part in (x[:, 0::2], x[:, 1::2]):
-            n = part.shape[1]
-            mean = part.mean(axis=1) if n else np.zeros(len(x), np.float32)
-            spread = ((part - mean[:, None]) ** 2).sum(axis=1)
-            columns += [np.full(len(x), n, np.float32), mean, spread]
-        core.write(out, np.stack(columns, axis=1))
-    core.run("DVE", max(MIN_CYCLES, source.free), (source,), (out,))
-
-
-@instruction
-def bn_aggr(core: Core, dst: Any, data: Any) -> None:
-    """Mean and variance of each partition from the triples of bn_stats."""
-    out, source = core.tile(dst, "dst"), core.tile(data, "data")
-    core.require(source.free % 3 == 0, "window", f"data {source} is not of triples")
-    core.require(
-        out.shape[0] == source.shape[0] and out.free == 2, "shape", f"dst {out} is no [p, 2]"
-    )
-    if core.values:
-        n, mean, spread = np.moveaxis(core.f32(source).reshape(source.shape[0], -1, 3), 2, 0)
-        total = n.sum(axis=1)
-        whole = (n * mean).sum(axis=1) / total
-        variance = (spread + n * (mean - whole[:, None]) ** 2).sum(axis=1) / total
-        core.write(out, np.stack([whole, variance], axis=1))
-    core.run("DVE", max(MIN_CYCLES, source.free), (source,), (out,))
-
-
-def _eight(core: Core, source: Tensor) -> None:
-    if not 8 <= source.free <= 16384:
-        core.fail("window", f"{source} has not 8 to 16384 elements in a partition")
-
-
-@instruction
-def max8(core: Core, dst: Any, src: Any) -> None:
-    """The eight largest elements of each partition, the largest first."""
-    out, source = core.tile(dst, "dst"), core.tile(src, "src")
-    _eight(core, source)
-    core.require(out.shape == (source.shape[0], 8), "shape", f"dst {out} is not [p, 8]")
-    if core.values:
-        core.write(out, -np.sort(-core.f32(source).reshape(source.shape[0], -1), axis=1)[:, :8])
-    core.run("DVE", max(MIN_CYCLES, source.free), (source,), (out,))
-
-
-@instruction
-def nc_find_index8(core: Core, dst: Any, data: Any, vals: Any) -> None:
-    """Where each of eight values is first met in its partition."""
-    out, source, wanted = core.tile(dst, "dst"), core.tile(data, "data"), core.tile(vals, "vals")
-    _eight(core, source)
-    core.require(wanted.free == 8 and out.free == 8, "shape", f"{wanted} and {out} have 8 elements")
-    core.require(out.dtype in ("uint16", "uint32"), "dtype", f"dst {out} is not uint16 or uint32")
-    if core.values:
-        x, v = (core.f32(t).reshape(t.shape[0], -1) for t in (source, wanted))
-        core.write(out, _places(x, v).astype(out.values().dtype))
-    core.run("DVE", max(MIN_CYCLES, source.free), (source, wanted), (out,))
-
-
-def _places(x: Array, v: Array) -> Array:
-    """The first place of each value that an equal value before it has not taken."""
-    found = np.zeros(v.shape, np.int64)
-    free = np.ones(x.shape, bool)
-    rows = np.arange(len(x))
-    for i in range(v.shape[1]):
-        same = free & (x == v[:, i : i + 1])
-        found[:, i] = same.argmax(axis=1)
-        free[rows, found[:, i]] &= ~same.any(axis=1)
-    return found
-
-
-@instruction
-def nc_match_replace8(
-    core: Core, dst: Any, data: Any, vals: Any, imm: float, dst_idx: Any = None
-) -> None:
-    """dst = data with the first of each of eight values replaced; dst_idx says where they were."""
-    out, source, wanted = core.tile(dst, "dst"), core.tile(data, "data"), core.tile(vals, "vals")
-    _eight(core, source)
-    core.alike(out, source)
-    writes = [out]
-    places: Any = None
-    if core.values:
-        x, v = (core.f32(t).reshape(t.shape[0], -1) for t in (source, wanted))
-        places = _places(x, v)
-        result = x.copy()
-        rows = np.arange(len(x))[:, None]
-        met = x[rows, places] == v
-        result[np.broadcast_to(rows, met.shape)[met], places[met]] = imm
-        core.write(out, result)
-    if dst_idx is not None:
-        indices = core.tile(dst_idx, "dst_idx")
-        if core.values:
-            core.write(indices, places.astype(indices.values().dtype))
-        writes.append(indices)
-    core.run("DVE", max(MIN_CYCLES, source.free), (source, wanted), writes)

@@ -52,7 +52,9 @@ class Run:
             for i in tile.accesses.unread_writes()
             if steps[i].name.startswith("dma_")
         }
-        return tuple(f"line {line}: {name} is loaded, nothing reads it" for line, name in sorted(found))
+        return tuple(
+            f"line {line}: {name} is loaded, nothing reads it" for line, name in sorted(found)
+        )
 
     @property
     def hbm_bytes(self) -> int:

@@ -30,13 +30,18 @@ def check_subset(tree: ast.Module, core: Core) -> None:
 
 
 def assigned_names(tree: ast.Module) -> dict[int, str]:
-    """By line the name that a tile made there is assigned to."""
+    """By line the name that a tile made there is assigned or appended to."""
     found: dict[int, str] = {}
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
-            continue
-        for call in ast.walk(node.value):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=made):
+                pass
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[made]):
+                pass
+            case _:
+                continue
+        for call in ast.walk(made):
             match call:
                 case ast.Call(func=ast.Attribute(attr="ndarray" | "zeros")):
-                    found[call.lineno] = node.targets[0].id
+                    found[call.lineno] = name
     return found

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
 import numpy as np
 from dslc.runtime.nki_simulator.core import Core, Engine, instruction
 from dslc.runtime.nki_simulator.elements import convert
+from dslc.runtime.nki_simulator.indirect import IndirectTensor, gather, scatter
 from dslc.runtime.nki_simulator.machine import DMA_ENGINES, PARTITIONS
+from dslc.runtime.nki_simulator.operators import OPERATORS
 from dslc.runtime.nki_simulator.tensors import HBM, PSUM, SBUF, Tensor, contiguous_run
 from dslc.runtime.nki_simulator.trace import Rows
 
@@ -58,7 +61,8 @@ def _transfer(core: Core, out: Tensor, source: Tensor, rows: Rows) -> None:
         core.trace.hbm_read += source.size * source.itemsize
     if out.buffer == HBM:
         core.trace.hbm_written += out.size * out.itemsize
-    core.trace.issue(core.doing, queue, core.line, 0.0, 0.0, (source,), (out,), rows)
+    numbers = tuple(t.rows for t in (source, out) if isinstance(t, IndirectTensor))
+    core.trace.issue(core.doing, queue, core.line, 0.0, 0.0, (source, *numbers), (out,), rows)
 
 
 @instruction
@@ -78,7 +82,17 @@ def dma_copy(
         core.require(
             engine in (Engine.sync, Engine.scalar), "engine", f"{engine} makes no descriptors"
         )
-    if core.values:
+    skip = oob_mode is OobMode.skip
+    if isinstance(source, IndirectTensor) or isinstance(out, IndirectTensor):
+        core.require(out.dtype == source.dtype, "dtype", f"{source} is not of the type of {out}")
+        core.require(out.shape == source.shape, "shape", f"{source} is not of the shape of {out}")
+    if not core.values:
+        pass
+    elif isinstance(source, IndirectTensor):
+        gather(source, out, skip)
+    elif isinstance(out, IndirectTensor):
+        scatter(core.read(source), out, skip)
+    else:
         values = core.read(source)
         core.write(out, convert(values, source.dtype, out.dtype).reshape(out.shape))
     row = min(_run_bytes(source), _run_bytes(out))
@@ -114,3 +128,35 @@ def dma_transpose(
     # The engines work together on blocks of 128 x 16 elements: rows cost nothing by themselves.
     share = -(-math.prod(source.shape) * source.itemsize // DMA_ENGINES)
     _transfer(core, out, source, Rows(DMA_ENGINES, share, rate))
+
+
+@instruction
+def dma_compute(
+    core: Core, dst: Any, srcs: Sequence[Any], reduce_op: Any, scales: Sequence[float] | None = None,
+    unique_indices: bool = True, oob_mode: OobMode = OobMode.error,
+) -> None:  # fmt: skip
+    """dst = the sum of up to 16 tensors, added up in float32 by the DMA engines on their way."""
+    out = _side(core, dst, "dst")
+    sources = [_side(core, src, f"srcs[{i}]") for i, src in enumerate(srcs)]
+    core.require(1 <= len(sources) <= 16, "window", f"{len(sources)} tensors: one to 16 are added")
+    core.require(
+        reduce_op is OPERATORS["add"], "operator", f"reduce_op={reduce_op!r} is not nl.add"
+    )
+    core.require(
+        all(s == 1.0 for s in scales or ()), "operator", f"scales={scales} are not all 1.0"
+    )
+    for source in sources:
+        core.require(source.size == out.size, "shape", f"{source} has not the elements of {out}")
+    if core.values:
+        total = sum(core.f32(s).reshape(out.shape) for s in sources)
+        core.write(out, total)
+    row = min(_run_bytes(t) for t in (out, *sources))
+    for source in sources:
+        if source.buffer == HBM:
+            core.trace.hbm_read += source.size * source.itemsize
+    if out.buffer == HBM:
+        core.trace.hbm_written += out.size * out.itemsize
+    # Every source is a row of its own for the engines; the sum is written once.
+    rows = Rows(max(1, len(sources) * out.size * out.itemsize // max(row, 1)), row)
+    queue = "store" if out.buffer == HBM else "load"
+    core.trace.issue(core.doing, queue, core.line, 0.0, 0.0, tuple(sources), (out,), rows)

@@ -188,12 +188,13 @@ class NkiTensor(Tensor):
 
     def ap(
         self, pattern: Sequence[Sequence[int]], offset: Any = 0, scalar_offset: Any = None,
-        indirect_dim: int = 0, dtype: Any = None,
+        vector_offset: Any = None, indirect_dim: int = 0, dtype: Any = None,
     ) -> NkiTensor:  # fmt: skip
         """The access pattern [[step, count], ...] in elements from this view's first element.
 
         On the chip the first pair is the partition. `scalar_offset` is a run-time scalar or a tensor of
-        one element that counts steps of the storage's axis `indirect_dim`.
+        one element that counts steps of the storage's axis `indirect_dim`; `vector_offset` a column of
+        such numbers, one for each index of the first axis (for dma_copy, in HBM).
         """
         at = self if dtype is None else self.view(dtype)
         steps = tuple(number_of(step) for step, _ in pattern)
@@ -215,7 +216,12 @@ class NkiTensor(Tensor):
                 self._fail("partition-stride", f"{self}: {text}, where a partition is {row}")
             if start % row + sum(reach[1:]) >= row:
                 self._fail("bounds", f"{self}: {text} leaves a partition")
-        return at._view(shape, steps, start, at.dtype, around=True)
+        found = at._view(shape, steps, start, at.dtype, around=True)
+        if vector_offset is None:
+            return found
+        from dslc.runtime.nki_simulator.indirect import IndirectTensor
+
+        return IndirectTensor(found, vector_offset, indirect_dim)
 
     def get_pattern(self) -> list[list[int]]:
         """The view as [[step, count], ...]."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import sys
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -129,3 +130,31 @@ def test_faults_name_tile_rule_and_line_and_travel() -> None:
 def test_an_entry_that_is_not_there() -> None:
     with pytest.raises(NkiFault, match="no kernel other"):
         simulate(SOFTMAX, "other", (), "trn2")
+
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks" / "neuronmm"
+
+
+@pytest.mark.parametrize(
+    ("name", "blocks"),
+    [
+        ("trainium_fusion", (256, 256, 384)),
+        ("sequential", (256, 256)),
+        ("naive_fusion", (128, 256, 384)),
+    ],
+)
+def test_the_kernels_that_benchmarks_compare_with(name: str, blocks: tuple[int, ...]) -> None:
+    """X U V by NeuronMM's kernel (transposed), by two products, and by the naive fusion."""
+    x, u, v = (normal(*shape).astype(BF16) for shape in ((512, 384), (384, 256), (256, 768)))
+    given = x.T.copy() if name == "naive_fusion" else x
+    text = (BENCHMARKS / f"{name}.py").read_text(encoding="utf-8")
+    made = simulate(text, name, (given, u, v, *blocks), "trn1")
+    low = (x.astype(np.float32) @ u.astype(np.float32)).astype(BF16).astype(np.float32)
+    want = low @ v.astype(np.float32)
+    found = made.outputs[0].astype(np.float32)
+    found = found.T if name == "trainium_fusion" else found
+    assert np.abs(found - want).max() < 0.02 * np.abs(want).max()
+    assert not made.findings
+    once = 2 * 512 * 256 * (384 + 768)
+    again = 2 * 512 * 384 * 256  # of the intermediate, for the second block of columns
+    assert made.trace.flops == once + (again if name == "naive_fusion" else 0)

@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from dslc.runtime.nki_simulator import NkiFault
 
 from support.nki_kernels import compute, frame, run, tile
 
@@ -290,3 +291,50 @@ def test_bits_as_another_type() -> None:
     body += "nisa.dma_copy(dst=t, src=tx.view(nl.uint8))\n"
     body += "nisa.tensor_copy(dst=out, src=t.view(nl.int32))"
     assert np.array_equal(compute(body, x), x)
+
+
+def test_rows_are_gathered_and_scattered_by_numbers() -> None:
+    rows = RNG.permutation(64).astype(np.uint32)[:, None]
+    body = OUT + "nisa.dma_copy(dst=out, src=x.ap(pattern=[[48, 64], [1, 48]], vector_offset=tz))"
+    assert np.array_equal(compute(body, X, Y, rows), X[rows[:, 0]])
+    body = f"there = {tile((64, 48), buffer='hbm')}\n"
+    body += "place = there.ap(pattern=[[48, 64], [1, 48]], vector_offset=tz, indirect_dim=0)\n"
+    body += "nisa.dma_copy(dst=place, src=tx)\n" + OUT + "nisa.dma_copy(dst=out, src=there)"
+    want = np.empty_like(X)
+    want[rows[:, 0]] = X
+    assert np.array_equal(compute(body, X, Y, rows), want)
+    beyond = rows.copy()
+    beyond[5] = 64
+    gather = "src=x.ap(pattern=[[48, 64], [1, 48]], vector_offset=tz)"
+    body = OUT + "nisa.memset(dst=out, value=-1.0)\nnisa.dma_copy(dst=out, " + gather
+    with pytest.raises(NkiFault, match="there is no row 64"):
+        compute(body + ")", X, Y, beyond)
+    found = compute(body + ", oob_mode=nisa.oob_mode.skip)", X, Y, beyond)
+    assert (found[5] == -1).all()
+    assert np.array_equal(found[6:], X[rows[6:, 0]])
+
+
+def test_dma_engines_add_on_the_way() -> None:
+    body = OUT + "nisa.dma_compute(dst=out, srcs=[x, ty, x], reduce_op=nl.add)"
+    np.testing.assert_allclose(compute(body, X, Y), X + Y + X, rtol=1e-6)
+
+
+def test_activations_of_v4_with_two_immediates() -> None:
+    body = (
+        OUT + "nisa.activate2(dst=out, op=nl.silu, data=tx, imm0=2.0, imm1=tz, op0=nl.multiply,\n"
+    )
+    body += "               op1=nl.subtract, reverse1=True)"
+    x = COLUMN - 2 * X
+    np.testing.assert_allclose(compute(body, X, Y, COLUMN, "trn3"), x * sigmoid(x), rtol=1e-4)
+    with pytest.raises(NkiFault, match="NeuronCore-v4"):
+        compute(body, X, Y, COLUMN)
+
+
+def test_a_cumulative_sum_that_goes_on_in_the_next_instruction() -> None:
+    body = (
+        OUT + "nisa.tensor_scalar_cumulative(dst=out[0:64, 0:20], src=tx[0:64, 0:20], op0=nl.add,\n"
+    )
+    body += "    op1=nl.add, imm0=1.0)\n"
+    body += "nisa.tensor_scalar_cumulative(dst=out[0:64, 20:48], src=tx[0:64, 20:48], op0=nl.add,\n"
+    body += "    op1=nl.add, imm0=1.0, reduce_cmd=nisa.reduce_cmd.reduce)"
+    np.testing.assert_allclose(compute(body, X), np.cumsum(X + 1, axis=1), rtol=1e-4)

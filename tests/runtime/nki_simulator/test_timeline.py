@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
-from dslc.runtime.nki_simulator import CORES, Run
+from dslc.runtime.nki_simulator import CORES, Run, simulate
 from dslc.runtime.nki_simulator.machine import MIN_CYCLES, PE_DEPTH
 from dslc.runtime.nki_simulator.timeline import Timeline, schedule
 from dslc.runtime.nki_simulator.trace import Rows, Step
@@ -18,6 +19,7 @@ from dslc.runtime.nki_simulator.trace import Rows, Step
 from support.nki_kernels import HEAD, frame, run, tile
 
 BF16 = ml_dtypes.bfloat16
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks" / "neuronmm"
 # One byte a nanosecond and engine, 10 ns a row, 100 ns until a transfer is seen.
 CORE = replace(CORES["trn1"], dma=16.0, row_ns=10.0, dma_latency_ns=100.0)
 
@@ -203,3 +205,15 @@ def test_memory_is_given_out_again_when_its_tile_is_used_for_the_last_time() -> 
     found = run(source, np.ones((200 * 128, 512), np.float32))
     assert found.sbuf_peak == 2048
     assert len(found.waits) == 200 - CORES["trn2"].sbuf_bytes // 2048
+
+
+def test_table_4_of_neuronmm_is_reproduced_on_trn1() -> None:
+    """The two constants of trn1 that are fitted (84 cycles a product, 45 ns a row) give its times."""
+    source = (BENCHMARKS / "trainium_fusion.py").read_text(encoding="utf-8")
+    shapes = ((1024, 7168), (7168, 4096), (4096, 18432))
+    x, u, v = (np.broadcast_to(np.zeros(1, BF16), shape) for shape in shapes)
+    found = simulate(source, "trainium_fusion", (x, u, v, 1024, 512, 1024), "trn1", values=False)
+    strips = 4  # the table has M = 4096: four strips, of which this is one
+    assert strips * found.timeline.total / 1e6 == pytest.approx(10.99, rel=0.02)
+    assert found.timeline.active("PE") > 0.98
+    assert strips * found.trace.flops / (strips * found.hbm_bytes) == pytest.approx(819.2)
