@@ -1,4 +1,4 @@
-"""Products with low-rank weights in large blocks (NeuronMM, section 4.2), for machines with large memories.
+"""Products with low-rank weights in large blocks (NeuronMM, section 4.2), for machines of much memory.
 
 W of a layer is U V, of rank R. A strip of BM rows of X times U stays on the chip until it is multiplied
 with V. Which operand stands still, what is transposed and what is kept follows from the placement of
@@ -19,7 +19,9 @@ T = bf16
 
 
 @dslc.kernel(
-    BM=[512, 1024, 256, 128], BN=[512, 1024, 256, 128], BK=[256, 512, 1024, 2048, 128]
+    BM=[64, 16, 128, 256, 512, 1024, 2048],
+    BN=[128, 64, 256, 512, 1024],
+    BK=[64, 32, 128, 256, 512, 1024, 2048],
 )
 def xw(x: T[M, K], w: T[K, N], y: out[T[M, N]]):
     """y = x @ w, in blocks."""
@@ -31,7 +33,9 @@ def xw(x: T[M, K], w: T[K, N], y: out[T[M, N]]):
 
 
 @dslc.kernel(
-    BM=[1024, 2048, 512, 256, 128], BN=[1024, 512, 256, 128], BK=[512, 1024, 2048, 128]
+    BM=[64, 16, 128, 256, 512, 1024, 2048],
+    BN=[128, 64, 256, 512, 1024],
+    BK=[64, 32, 128, 256, 512, 1024, 2048],
 )
 def xuv(x: T[M, K], u: T[K, R], v: T[R, N], y: out[T[M, N]]):
     """y = (x @ u) @ v."""
@@ -45,7 +49,9 @@ def xuv(x: T[M, K], u: T[K, R], v: T[R, N], y: out[T[M, N]]):
 
 
 @dslc.kernel(
-    BM=[1024, 2048, 512, 256, 128], BN=[1024, 512, 256, 128], BK=[512, 1024, 2048, 128]
+    BM=[64, 16, 128, 256, 512, 1024, 2048],
+    BN=[128, 64, 256, 512, 1024],
+    BK=[64, 32, 128, 256, 512, 1024, 2048],
 )
 def xuv_to_t(x: T[M, K], u: T[K, R], v: T[R, N], y: out[T[N, M]]):
     """y = ((x @ u) @ v)^T, as the stationary operand of a later product wants it."""
@@ -60,7 +66,9 @@ def xuv_to_t(x: T[M, K], u: T[K, R], v: T[R, N], y: out[T[N, M]]):
 
 
 @dslc.kernel(
-    BM=[1024, 2048, 512, 256, 128], BN=[1024, 512, 256, 128], BK=[512, 1024, 2048, 128]
+    BM=[64, 16, 128, 256, 512, 1024, 2048],
+    BN=[128, 64, 256, 512, 1024],
+    BK=[64, 32, 128, 256, 512, 1024, 2048],
 )
 def xuv_from_t(x: T[K, M], u: T[K, R], v: T[R, N], y: out[T[M, N]]):
     """y = (x^T @ u) @ v: x comes transposed, as xuv_to_t or up_and_gate gives it."""
@@ -74,7 +82,9 @@ def xuv_from_t(x: T[K, M], u: T[K, R], v: T[R, N], y: out[T[M, N]]):
 
 
 @dslc.kernel(
-    BM=[512, 1024, 256, 128], BN=[512, 1024, 256, 128], BK=[512, 1024, 2048, 128]
+    BM=[64, 16, 128, 256, 512, 1024, 2048],
+    BN=[128, 64, 256, 512, 1024],
+    BK=[64, 32, 128, 256, 512, 1024, 2048],
 )
 def up_and_gate(
     x: T[M, K], gate_u: T[K, R], gate_v: T[R, N], up_u: T[K, R], up_v: T[R, N], y: out[T[N, M]]
@@ -119,11 +129,13 @@ def main() -> None:
     u, v = matrix(k, r), matrix(r, n)
     y = np.empty((n, m), ml_dtypes.bfloat16)
     start = time.perf_counter()
-    xuv_to_t(x, u, v, y, BM=128, BN=128, BK=128)
+    xuv_to_t(x, u, v, y, BM=16, BN=64, BK=32)
     seconds = time.perf_counter() - start
     expected = (x.astype(np.float32) @ u.astype(np.float32) @ v.astype(np.float32)).T
     error = np.abs(y.astype(np.float32) - expected).max()
-    print(f"rank {r} product {m} x {n} x {k}, transposed: greatest error {error:.1e}, {seconds:.3f} s")
+    print(
+        f"rank {r} product {m} x {n} x {k}, transposed: greatest error {error:.1e}, {seconds:.3f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -171,11 +171,10 @@ def copy_chunk(e: Emission, made: Held, held: Held, at: At) -> None:
     """One chunk of a copy."""
     if held.constant is not None:
         e.call("memset", dst=e.text(made, at), value=held.constant)
+    elif held.psum:
+        leave_psum(e, made, held, at)
     else:
-        if held.psum:
-            leave_psum(e, made, held, at)
-        else:
-            e.call("tensor_copy", dst=e.text(made, at), src=e.text(held, at))
+        e.call("tensor_copy", dst=e.text(made, at), src=e.text(held, at))
 
 
 _WIDE = 256  # columns from which on two instructions are sooner done than one

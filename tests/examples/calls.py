@@ -36,8 +36,7 @@ def sizes(names: str, *rows: tuple[int, ...]) -> list[dict[str, int]]:
 Calls = tuple[str, tuple[dict[str, str], ...], dict[str, int], list[dict[str, int]]]
 PLAIN: tuple[dict[str, str], ...] = ({},)
 SMALL_TILES = {"BM": 16, "BN": 64, "BK": 32}
-NEURON_TILES = {"BM": 128, "BN": 128, "BK": 128}
-NEURON_SIZES = sizes("M K R N", (128, 256, 32, 256), (21, 75, 10, 130), (1, 1, 1, 1))
+LOW_RANKS = sizes("M K R N", (32, 64, 16, 128), (21, 75, 10, 130), (1, 1, 1, 1))
 TABLE: dict[str, Calls] = {
     "vector_add": ("vector_add", PLAIN, {"BN": 256}, sizes("N", (512,), (1000,), (1,), (0,))),
     "softmax": (
@@ -107,16 +106,16 @@ TABLE: dict[str, Calls] = {
         sizes("M H F P Q R", (16, 64, 128, 16, 16, 16), (21, 70, 100, 9, 5, 12), (1, 1, 1, 1, 1, 1)),
     ),
     "xw": (
-        "neuronmm", ({"T": "bf16"},), {"BM": 128, "BN": 128, "BK": 128},
-        sizes("M N K", (128, 256, 128), (21, 130, 75), (1, 1, 1)),
+        "neuronmm", ({"T": "bf16"},), SMALL_TILES,
+        sizes("M N K", (32, 128, 64), (21, 130, 75), (1, 1, 1)),
     ),
-    "xuv": ("neuronmm", ({"T": "bf16"}, {"T": "f16"}), NEURON_TILES, NEURON_SIZES),
-    "xuv_to_t": ("neuronmm", ({"T": "bf16"},), NEURON_TILES, NEURON_SIZES),
-    "xuv_from_t": ("neuronmm", ({"T": "bf16"},), NEURON_TILES, NEURON_SIZES),
-    "up_and_gate": ("neuronmm", ({"T": "bf16"},), NEURON_TILES, NEURON_SIZES),
+    "xuv": ("neuronmm", ({"T": "bf16"}, {"T": "f16"}), SMALL_TILES, LOW_RANKS),
+    "xuv_to_t": ("neuronmm", ({"T": "bf16"},), SMALL_TILES, LOW_RANKS),
+    "xuv_from_t": ("neuronmm", ({"T": "bf16"},), SMALL_TILES, LOW_RANKS),
+    "up_and_gate": ("neuronmm", ({"T": "bf16"},), SMALL_TILES, LOW_RANKS),
     "mlp_low_rank": (
-        "neuronmm", ({"T": "bf16"},), NEURON_TILES,
-        sizes("M K R N Q", (128, 128, 32, 256, 48), (21, 75, 10, 100, 20), (1, 1, 1, 1, 1)),
+        "neuronmm", ({"T": "bf16"},), {},
+        sizes("M K R N Q", (32, 64, 16, 128, 16), (21, 75, 10, 100, 20), (1, 1, 1, 1, 1)),
     ),
     "quantize_rows": (
         "w4a8", FLOATS, {"BK": 256}, sizes("M K", (8, 512), (5, 300), (1, 1), (0, 16)),
