@@ -21,6 +21,7 @@ from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.printer import print_program
 from dslc.compiler.passes.gpu import gpu_passes
+from dslc.compiler.passes.nki import nki_passes
 from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_passes
 from dslc.compiler.targets import Target
 from dslc.environment import cache_is_on, calls_compile, default_target
@@ -82,6 +83,8 @@ def open_cache(choice: CacheChoice = None) -> Cache | None:
 def passes_of(target: Target, options: Mapping[str, int] | None = None) -> tuple[Pass, ...]:
     """The passes of a target, in order, with the launch options of `dslc.schedule`."""
     chosen = options or {}
+    if target.family == "nki":
+        return nki_passes(target)
     if target.family != "cuda":
         return shared_passes(target)
     return gpu_passes(target, warps=chosen.get("warps"), stages=chosen.get("stages"))

@@ -193,6 +193,10 @@ def find_machine(target: str, code: CodeOptions = PLAIN_CODE) -> Machine:
         from dslc.cuda_machine import CudaMachine
 
         return CudaMachine(found, code)
+    if found.family == "nki":
+        from dslc.nki_machine import NkiMachine
+
+        return NkiMachine(found)
     raise error(
         "DSL0950",
         f"there is no code generator for the target {found.name} here",

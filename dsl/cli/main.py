@@ -23,6 +23,7 @@ COMMANDS = {
     "run": "Run a kernel on given or random inputs.",
     "inspect": "Show what the compiler knows about a kernel.",
     "tune": "Find the fastest choices of a kernel on the GPU.",
+    "compress": "Turn a model's large weights into low-rank factors.",
     "layout": "Print, draw, compare and judge a layout.",
     "cache": "Look after the compile cache.",
     "targets": "List the machines.",
