@@ -36,6 +36,8 @@ class OobMode(Enum):
 def _side(core: Core, value: Any, what: str) -> Tensor:
     if not isinstance(value, Tensor):
         core.fail("signature", f"{what} is a tensor, not {type(value).__name__}")
+    if what == "dst" and value.storage.given:
+        core.fail("output", f"dst {value} is an argument of the kernel: it is read alone")
     if value.buffer == PSUM:
         core.fail("memory", f"{what} {value}: DMA does not reach PSUM")
     return value
