@@ -87,7 +87,7 @@ class NkiExecutable:
 
         launch = self._artifact.launch
         if not any(np.size(args[name]) for name in launch["results"]):
-            return
+            return  # nothing would be written
         given = [self._argument(a["kind"], a["name"], args, dims) for a in launch["arguments"]]
         run = simulate(self._text, self._artifact.entry, given, self._artifact.target)
         for name, found in zip(launch["results"], run.outputs, strict=True):

@@ -39,18 +39,59 @@ class Span:
 def load(e: Emission, stmt: ins.Load) -> None:
     """A tile from memory, by DMA."""
     made = e.result(stmt.out)
+    if stmt.out in e.multiplied and may_stack(e, stmt.region, made):
+        stack(e, stmt.region, made)
+        return
     with e.filled(made) as at:
-        read(e, stmt.region, made, at, stmt.other, stmt)
+        read(e, stmt.region, made, at, stmt.other)
 
 
-def read(
-    e: Emission,
-    region: Region,
-    made: Held,
-    at: At,
-    other: ex.Expr | None = None,
-    stmt: ins.Load | None = None,
-) -> None:
+_STACK = 4  # chunks that one transfer brings
+
+
+def may_stack(e: Emission, region: Region, made: Held) -> bool:
+    """Whether chunks may come together: descriptors cost time, and nothing of them is clipped."""
+    rows = [a for a in region.axes if not a.dropped]
+    return (
+        e.engines.issue > 0
+        and len(rows) == 2
+        and made.place.axis == 0
+        and made.chunks > 1
+        and made.chunks % min(made.chunks, _STACK) == 0
+        and made.rows % PARTITIONS == 0
+        and all(a.step == 1 and not a.checked and not e.is_late(a.start) for a in region.axes)
+    )
+
+
+def stack(e: Emission, region: Region, made: Held) -> None:
+    """A tile of several chunks by transfers of several chunks each; products read parts of them."""
+    count = min(made.chunks, _STACK)
+    first, last = (i for i, a in enumerate(region.axes) if not a.dropped)
+    strides = row_major(region.memory)
+    offset: ex.Expr = ex.index(0)
+    for a, stride in zip(region.axes, strides, strict=True):
+        offset = _sum(offset, ex.Binary("mul", a.start, stride, INDEX))
+    row = strides[first]
+    e.out.line(f"{made.name} = []")
+    group = e.index_variable("g")
+    width = made.extents[0]
+    with e.out.block(f"for {e.names[group]} in range(0, {made.chunks}, {count})"):
+        block = e.out.name("block")
+        shape = f"({PARTITIONS}, {count}, {width})"
+        e.out.line(f"{block} = nl.ndarray({shape}, dtype={element(made.dtype)}, buffer=nl.sbuf)")
+        begin = ex.Binary("mul", ex.Binary("mul", group, ex.index(PARTITIONS), INDEX), row, INDEX)
+        at = e.scalar(simplify(_sum(offset, begin)))
+        far = e.scalar(simplify(ex.Binary("mul", row, ex.index(PARTITIONS), INDEX)))
+        pairs = ((e.scalar(row), PARTITIONS), (far, count), (e.scalar(strides[last]), width))
+        pattern = ", ".join(f"[{step}, {n}]" for step, n in pairs)
+        source = f"{e.memories[region.memory]}.ap(pattern=[{pattern}], offset={at})"
+        e.call("dma_copy", dst=block, src=source)
+        part = e.index_variable("i")
+        with e.out.block(f"for {e.names[part]} in range({count})"):
+            e.out.line(f"{made.name}.append({block}[0:{PARTITIONS}, {e.names[part]}, 0:{width}])")
+
+
+def read(e: Emission, region: Region, made: Held, at: At, other: ex.Expr | None = None) -> None:
     """Fill a chunk of a tile from a region."""
     tile = e.text(made, at)
     fill = "0" if other is None else e.scalar(other)
@@ -120,6 +161,8 @@ def span_of(
     """One axis of a transfer, with the clip that it needs written out."""
     if a.checked and not e.beyond.isdisjoint(ex.free_vars(start)):
         return Span(axis, start, a.step, "0", "0", size, clipped=True)
+    if e.is_late(start) and not _is_counted(e, start):
+        start = _registered(e, a, start)
     if not a.checked or e.is_late(start):
         return Span(axis, start, a.step, "0", str(size), size, clipped=False)
     left = simplify(ex.Binary("sub", extent, start, INDEX))
@@ -134,6 +177,31 @@ def span_of(
     first, end = e.out.name("first"), e.out.name("end")
     e.out.line(f"{first}, {end} = clipped({e.scalar(start)}, {size}, {a.step}, {e.scalar(extent)})")
     return Span(axis, start, a.step, first, end, size, clipped=True)
+
+
+def _is_counted(e: Emission, start: ex.Expr) -> bool:
+    """Whether loops of the machine alone tell where a slice begins."""
+    free = ex.free_vars(start)
+    return not any(isinstance(n, ex.Read) for n in ex.walk(start)) and free <= e.names.keys()
+
+
+def _registered(e: Emission, a: AxisSlice, start: ex.Expr) -> ex.Expr:
+    """A start that is computed on the machine, in a register."""
+    from dslc.codegen.nki.late import register
+
+    if a.checked:
+        raise error(
+            "DSL0590",
+            "a slice that begins at a number read from a tile may reach out of its tensor, and a "
+            "NeuronCore has no clip for it",
+            e.kernel.loc,
+            hint="gather reads rows by numbers that may be out of range",
+        )
+    name = register(e, start, "start")
+    var = ex.Var(f"${name}", INDEX)
+    e.names[var] = name
+    e.late.add(var)
+    return var
 
 
 def _count(span: Span) -> str:

@@ -70,18 +70,13 @@ def loop(e: Emission, stmt: ins.For) -> None:
             assert isinstance(c.inner, Value)
             e.sums[c.inner] = f"{e.names[stmt.var]} > {e.scalar(stmt.start)}"
         e.body(stmt.body)
-        handed = [_handed(e, c.yielded) for c in others]
-        if names:
-            e.out.line(f"{', '.join(names)} = {', '.join(handed)}")
+        _hand_on(e, names, [_handed(e, c.yielded) for c in others])
     for c in sums:
         assert isinstance(c.inner, Value)
         assert isinstance(c.result, Value)
         e.values[c.result] = e.values[c.inner]
     for c in others:
-        if isinstance(c.result, Value) and isinstance(c.inner, Value):
-            e.values[c.result] = e.values[c.inner]
-        elif isinstance(c.result, ex.Var) and isinstance(c.inner, ex.Var):
-            e.names[c.result] = e.names[c.inner]
+        _after(e, c)
 
 
 def sums_in_psum(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
@@ -142,8 +137,46 @@ def own(e: Emission, held: Held) -> Held:
     return e.in_sbuf(e.tensors(held))
 
 
+def _hand_on(e: Emission, names: list[str], handed: list[str]) -> None:
+    """Set the carried names anew, all at once; what stays in place needs nothing."""
+    pairs = [(name, use) for name, use in zip(names, handed, strict=True) if name != use]
+    if pairs:
+        left, right = zip(*pairs, strict=True)
+        e.out.line(f"{', '.join(left)} = {', '.join(right)}")
+
+
 def _handed(e: Emission, yielded: Value | ex.Expr) -> str:
     return own(e, e.held(yielded)).name if isinstance(yielded, Value) else e.scalar(yielded)
+
+
+def while_loop(e: Emission, stmt: ins.While) -> None:
+    """A loop that ends when tracing says so."""
+    lets = [s for s in stmt.before if isinstance(s, ins.Let)]
+    if len(lets) < len(stmt.before):
+        raise refuse(stmt, "the condition of a while loop is of scalars alone on a NeuronCore")
+    names = [_begin(e, c) for c in stmt.carried]
+    condition = stmt.condition
+    for inner in reversed(lets):
+        condition = ex.substitute(condition, {inner.var: inner.value})
+    if e.is_late(condition):
+        raise refuse(stmt, "a while loop ends by what is known when the kernel is traced")
+    with e.out.block(f"while {e.scalar(condition)}"):
+        for inner in lets:
+            let(e, inner)
+        e.body(stmt.body)
+        _hand_on(e, names, [_handed(e, c.yielded) for c in stmt.carried])
+    for inner in lets:
+        let(e, inner)
+    for c in stmt.carried:
+        _after(e, c)
+
+
+def _after(e: Emission, c: ins.Carried) -> None:
+    """What a loop has carried, under its name behind the loop."""
+    if isinstance(c.result, Value) and isinstance(c.inner, Value):
+        e.values[c.result] = e.values[c.inner]
+    elif isinstance(c.result, ex.Var) and isinstance(c.inner, ex.Var):
+        e.names[c.result] = e.names[c.inner]
 
 
 def branch(e: Emission, stmt: ins.If) -> None:
@@ -188,4 +221,10 @@ def check(e: Emission, stmt: ins.Assert) -> None:
         e.out.line(f"assert {e.scalar(stmt.condition)}, {stmt.text!r}")
 
 
-EMITTERS: dict[type, Emit] = {ins.For: loop, ins.If: branch, ins.Let: let, ins.Assert: check}
+EMITTERS: dict[type, Emit] = {
+    ins.For: loop,
+    ins.While: while_loop,
+    ins.If: branch,
+    ins.Let: let,
+    ins.Assert: check,
+}

@@ -24,6 +24,8 @@ BITS = {
     "and": "nl.bitwise_and", "or": "nl.bitwise_or", "xor": "nl.bitwise_xor",
     "shl": "nl.left_shift", "shr": "nl.right_shift",
 }  # fmt: skip
+# Divided by a power of two, rounded down: a shift, and the bits that it drops.
+_BY_BITS = {"floordiv": "nl.right_shift", "mod": "nl.bitwise_and"}
 
 
 def binary(e: Emission, stmt: ins.Binary) -> None:
@@ -31,6 +33,9 @@ def binary(e: Emission, stmt: ins.Binary) -> None:
     x, y, dtype = e.held(stmt.x), e.held(stmt.y), stmt.x.type.dtype
     if stmt.op in BITS:
         _bits(e, stmt, x, y)
+    elif stmt.op in _BY_BITS and dtype.is_integer and (bits := _power_of_two(y)) is not None:
+        by = bits if stmt.op == "floordiv" else (1 << bits) - 1
+        combine(e, e.result(stmt.out), _BY_BITS[stmt.op], x, replace(y, constant=str(by)))
     elif dtype.is_integer and stmt.op in ALU and stmt.op != "pow":
         _integers(e, stmt, x, y)
     elif stmt.op in ALU and not dtype.is_integer:
@@ -38,6 +43,14 @@ def binary(e: Emission, stmt: ins.Binary) -> None:
         combine(e, made, ALU[stmt.op], x, y)
     else:
         raise refuse(stmt, f"{stmt.op} of {dtype} has no instruction on a NeuronCore")
+
+
+def _power_of_two(held: Held) -> int | None:
+    """The exponent of a constant power of two."""
+    if held.constant is None or not held.constant.isdigit():
+        return None
+    number = int(held.constant)
+    return number.bit_length() - 1 if number > 0 and number & (number - 1) == 0 else None
 
 
 def combine(e: Emission, made: Held, op: str, x: Held, y: Held, engine: str | None = None) -> None:

@@ -72,6 +72,8 @@ class Emission:
     late_values: dict[ex.Var, ex.Expr] = field(default_factory=dict)
     # Products that are only read rounded to another float type: they leave PSUM in that type.
     rounded: dict[Value, DType] = field(default_factory=dict)
+    # Loaded tiles that nothing but products reads.
+    multiplied: set[Value] = field(default_factory=set)
     # Tiles that stay through a loop, the statements that only they need, the lists that hold them.
     resident: dict[Value, Resident] = field(default_factory=dict)
     deferred: set[Stmt] = field(default_factory=set)

@@ -110,6 +110,9 @@ def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str
         accesses.scratch(e, workspace)
     _stay(e, kernel)
     _round_products(e, kernel)
+    dots = [s for s in walk(kernel.body) if isinstance(s, ins.Dot) and s.out.type.rank == 2]
+    by_dots = Counter(v for s in dots for v in (s.a, s.b) if v.type.dtype.is_float)
+    e.multiplied |= {v for v, n in by_dots.items() if e.uses[v] == n}
     control.turns(e, kernel.grid, kernel.body)
     doc = f'    """{kernel.doc}"""\n' if kernel.doc else ""
     return f"\n\ndef {name}({', '.join(given)}):\n{doc}{out.text()}"

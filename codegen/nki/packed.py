@@ -62,7 +62,7 @@ def _bytes(e: Emission, stmt: ins.Load, memory: Memory, bits: int) -> Region:
         memory.name, U8, (*extents, ex.index(int(number) // 8)), memory.role, memory.place
     )
     shape = ", ".join(e.scalar(n) for n in flat.shape)
-    e.memories[flat] = f"{e.memories[memory]}.reshape(({shape}))"
+    e.memories[flat] = f"{e.memories[memory]}.reshape(({shape},))"
     moved = AxisSlice(first, last.size * bits // 8, checked=last.checked)
     return Region(flat, (*axes, moved))
 

@@ -152,11 +152,16 @@ def _position(e: Emission, stmt: ins.Reduce, x: Held) -> None:
 
 
 def scan(e: Emission, stmt: ins.Scan) -> None:
-    """Inclusive sums along a partition: each is the last one times 1 plus the next element."""
+    """Inclusive sums along a partition."""
     x = e.tensors(e.held(stmt.x))
-    dtype = stmt.x.type.dtype
-    if len(x.free) != 1 or (dtype.is_integer and dtype.bits > 16):
-        raise refuse(stmt, f"cumsum of {dtype} with {len(x.shape)} axes has no code here")
+    if len(x.free) == 1 and stmt.x.type.dtype.is_float:
+        _running(e, stmt, x)
+    else:
+        _doubling(e, stmt, x)
+
+
+def _running(e: Emission, stmt: ins.Scan, x: Held) -> None:
+    """One instruction: each sum is the last one times 1 plus the next element."""
     ones = e.like(x, "ones", F32)
     with e.filled(ones) as at:
         e.call("memset", dst=e.text(ones, at), value=1.0)
@@ -166,6 +171,35 @@ def scan(e: Emission, stmt: ins.Scan) -> None:
             "tensor_tensor_scan", dst=e.text(made, at), data0=e.text(ones, at), data1=e.text(x, at),
             initial=0.0, op0="nl.multiply", op1="nl.add",
         )  # fmt: skip
+
+
+def _doubling(e: Emission, stmt: ins.Scan, x: Held) -> None:
+    """Sums of 2, 4, 8, ... elements that end at each one (Hillis and Steele, 1986)."""
+    dtype, axis = stmt.x.type.dtype, stmt.axis
+    wide = F32 if dtype.is_float else dtype if dtype.bits == 32 else I32
+    engine = None if dtype.is_float else "nisa.engine.gpsimd"
+    sums = e.like(x, x.name, wide)
+    copy(e, sums, x)
+    count, step = x.shape[axis], 1
+    while step < count:
+        longer = e.like(sums, x.name)
+        shape = (*x.shape[:axis], count - step, *x.shape[axis + 1 :])
+        behind = step * sums.strides[axis]
+        with e.filled(longer) as at:
+            e.call("tensor_copy", dst=e.text(longer, at), src=e.text(sums, at))
+            ends = replace(longer, shape=shape, offset=behind)
+            e.call(
+                "tensor_tensor", dst=e.text(ends, at),
+                data1=e.text(replace(sums, shape=shape, offset=behind), at),
+                data2=e.text(replace(sums, shape=shape), at), op="nl.add", engine=engine,
+            )  # fmt: skip
+        sums, step = longer, 2 * step
+    if wide == dtype:
+        e.values[stmt.out] = sums
+    elif dtype.is_float:
+        copy(e, e.result(stmt.out), sums)
+    else:
+        e.values[stmt.out] = wrap(e, sums, dtype)
 
 
 EMITTERS: dict[type, Emit] = {ins.Reduce: reduce, ins.Scan: scan}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dslc.codegen.nki.accesses import read
+from dslc.codegen.nki.accesses import may_stack, read, stack
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.products import Operand, Part, Pieces
@@ -55,6 +55,10 @@ def _panel(e: Emission, side: Operand, start: int, width: int) -> Held:
     rows, columns = load.out.type.shape
     shape = (rows, width) if column == 1 else (width, columns)
     made = e.tile(load.out.name, load.out.type.dtype, shape, place)
+    region = Region(load.region.memory, tuple(axes))
+    if may_stack(e, region, made):
+        stack(e, region, made)
+        return made
     with e.filled(made) as at:
-        read(e, Region(load.region.memory, tuple(axes)), made, at, load.other)
+        read(e, region, made, at, load.other)
     return made

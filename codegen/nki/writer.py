@@ -73,6 +73,8 @@ def _last_comma(text: str, limit: int, depth: int) -> int | None:
             depth += 1
         elif char in ")]":
             depth -= 1
-        elif char == "," and depth == 1 and at < limit:
+        elif char == "," and depth == 1:
+            if at >= limit:  # nothing fits: the line is as long as one argument
+                return at if found is None else found
             found = at
-    return found if found is not None and text[:found].strip() else None
+    return found

@@ -29,9 +29,11 @@ def source(program: TileProgram | str, target: str = "nki:trn2") -> tuple[str, E
     return emit(lower(program, target), find_target(target))
 
 
-def execute(program: TileProgram | str, args: Arrays, target: str = "nki:trn2") -> Run:
+def execute(program: TileProgram | str, args: Arrays, target: str = "nki:trn2") -> Run | None:
     """Run the emitted source; arrays of `out` and `inout` parameters are written in place."""
     text, entry = source(program, target)
+    if not entry.results:
+        return None
     given = [args[name] for _, name in entry.arguments]
     plain = [a.view(np.uint8) if getattr(a, "dtype", None) == np.bool_ else a for a in given]
     found = simulate(text, entry.name, plain, target)

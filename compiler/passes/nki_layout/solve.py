@@ -1,13 +1,15 @@
 """The placement of every tile: the cheapest that coordinate descent finds.
 
 Tiles that one elementwise instruction ties together, and what a loop hands from turn to turn, share a
-placement. Each such group tries all of its placements while the others stand, until none gets better;
-a program has few groups, and a step looks at the group's own statements alone.
+placement. A step moves one group, or the groups of one statement together (a transposition's operand
+and result), while the others stand; steps are taken until none makes the kernel cheaper. A program has
+few groups, and a step looks at the statements that touch what it moves.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from dslc.compiler.ir import Kernel, Value
@@ -22,6 +24,7 @@ from dslc.compiler.passes.nki_layout.ways import Way, candidates, ways
 from dslc.compiler.targets.nki import Engines
 
 _ROUNDS = 8
+_LEAST = 1e-9  # by so much a step must be better: sums of floats round
 
 
 @dataclass(slots=True)
@@ -69,27 +72,40 @@ class _Problem:
                 found = cost, way
         return found
 
-    def around(self, root: Value, chosen: dict[Value, Placement]) -> float:
-        """What the statements that touch a group cost."""
-        return sum(s.weight * self.best(s.stmt, chosen)[0] for s in self.touching[root])
+    def around(self, roots: Iterable[Value], chosen: dict[Value, Placement]) -> float:
+        """What the statements that touch some groups cost."""
+        sites = {id(s): s for root in roots for s in self.touching[root]}
+        return sum(s.weight * self.best(s.stmt, chosen)[0] for s in sites.values())
+
+    def steps(self) -> Iterator[dict[Value, Placement]]:
+        """What a step of the descent may change: one group, or the groups of a statement together."""
+        for root in dict.fromkeys(self.root(v) for v in self.parent):
+            for place in candidates(root.type.shape):
+                yield {root: place}
+        for stmt, found in self.ways.items():
+            out = tile_of(stmt)
+            for way in found:
+                step = {self.root(x): place for x, place in way.operands.items()}
+                if out is not None and way.out is not None:
+                    step[self.root(out)] = way.out
+                if len(step) > 1:
+                    yield step
 
 
 def solve(kernel: Kernel, engines: Engines) -> Solution:
     """Placements for all tiles of a kernel."""
     problem = _Problem(kernel, engines)
-    roots = list(dict.fromkeys(problem.root(v) for v in problem.parent))
+    roots = dict.fromkeys(problem.root(v) for v in problem.parent)
     chosen = {root: candidates(root.type.shape)[0] for root in roots}
+    steps = list(problem.steps())
     for _ in range(_ROUNDS):
         changed = False
-        for root in roots:
-            costs = []
-            for place in candidates(root.type.shape):
-                costs.append((problem.around(root, {**chosen, root: place}), place))
-            cheapest = min(costs, key=lambda c: c[0])
-            current = next(c for c, place in costs if place == chosen[root])
-            if cheapest[0] < current:
-                chosen[root] = cheapest[1]
-                changed = True
+        for step in steps:
+            if all(chosen[root] == place for root, place in step.items()):
+                continue
+            moved = {**chosen, **step}
+            if problem.around(step, moved) < problem.around(step, chosen) * (1 - _LEAST):
+                chosen, changed = moved, True
         if not changed:
             break
     found = Solution({v: chosen[problem.root(v)] for v in problem.parent})
