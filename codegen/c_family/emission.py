@@ -78,6 +78,7 @@ class Emission:
     readers: dict[Value, list[ins.Stmt]] = field(default_factory=dict)
     variables: dict[ex.Var, str] = field(default_factory=dict)
     wide: set[ex.Var] = field(default_factory=set)
+    remainders: dict[ex.Var, int] = field(default_factory=dict)  # 0 <= variable < number
     memories: dict[Memory, str] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     frames: list[Frame] = field(default_factory=list)
@@ -88,7 +89,8 @@ class Emission:
     sent: set[Memory] = field(default_factory=set)  # buffers that a unit of the machine reads
     leader: str = "tid == 0"  # the thread that acts for all
     under_way: list[Tile] = field(default_factory=list)  # results of products that no wait ended
-    read_late: list[str] = field(default_factory=list)  # lines that follow when they have ended
+    # Lines that follow their wait, and the body in which they may stand.
+    read_late: list[tuple[str, int]] = field(default_factory=list)
     after: dict[ins.Stmt, list[str]] = field(default_factory=dict)  # lines that follow a statement
     scratch_bytes: int = 0
     scratch_read: bool = False  # whether threads may still read it
@@ -121,7 +123,8 @@ class Emission:
 
     def _scalars(self) -> Scalars:
         reads = lambda v: self.tile(v).read("0")  # noqa: E731
-        return Scalars(self.variables, reads, frozenset(self.wide), self._bounded)
+        wide = frozenset(self.wide)
+        return Scalars(self.variables, reads, wide, self._bounded, self.remainders)
 
     def not_negative(self, e: ex.Expr) -> bool:
         """Whether an index is proved to be at least 0 here."""

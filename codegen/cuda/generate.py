@@ -109,37 +109,41 @@ def _shared(e: Emission) -> int:
 
 
 def _turn(e: Emission) -> None:
-    """The variables of the grid from the block's number, the last axis fastest, or in strips."""
+    """The variables of the grid from the block's number, the last axis fastest, or in strips.
+
+    A grid has less than 2^31 blocks, so that products of its extents fit in an int.
+    """
     axes = e.kernel.grid
     if not axes:
         return
     strips = e.kernel.strips if len(axes) > 1 else None
     counts = [_count(e, axis) for axis in axes]
     const = "" if len(axes) > 1 else "const "
-    e.head.line(f"{const}long long turn = blockIdx.x;")
+    e.head.line(f"{const}int turn = blockIdx.x;")
     digits: dict[int, str] = {}
     if strips is not None:
         high, across = counts[-2:]
         rows, columns, inside = (e.head.name(n) for n in ("rows", "columns", "inside"))
         e.head.line(f"const int {rows} = {high}, {columns} = {across};")
-        e.head.line(f"int {inside} = (int)(turn % ((long long){rows} * {columns}));")
+        e.head.line(f"int {inside} = turn % ({rows} * {columns});")
         first, height = e.head.name("first"), e.head.name("height")
-        strip = f"({strips}ll * {columns})"
-        e.head.line(f"const int {first} = (int)({inside} / {strip}) * {strips};")
+        strip = f"(min({strips}, {rows}) * {columns})"
+        e.head.line(f"const int {first} = {inside} / {strip} * {strips};")
         e.head.line(f"const int {height} = min({rows} - {first}, {strips});")
         e.head.line(f"{inside} -= {first} * {columns};")
         digits = {
-            len(axes) - 2: f"(long long)({first} + {inside} % {height})",
-            len(axes) - 1: f"(long long)({inside} / {height})",
+            len(axes) - 2: f"({first} + {inside} % {height})",
+            len(axes) - 1: f"({inside} / {height})",
         }
-        e.head.line(f"turn /= (long long){rows} * {columns};")
+        e.head.line(f"turn /= {rows} * {columns};")
     for k, axis in reversed(list(enumerate(axes))):
         count = counts[k]
         digit = digits.get(k) or ("turn" if k == 0 else f"turn % {count}")
-        value = digit if axis.step == ex.index(1) else f"({digit}) * {e.scalar(axis.step)}"
+        wide = e.is_product(axis.stop)
+        value = f"(long long)({digit})" if wide else digit
+        value = value if axis.step == ex.index(1) else f"({value}) * {e.scalar(axis.step)}"
         if axis.start != ex.index(0):
             value = f"{e.scalar(axis.start)} + {value}"
-        wide = e.is_product(axis.stop)
         head = e.declare(axis.var, wide=wide)
         e.head.line(f"const {head} = {'' if wide else '(int)'}({value});")
         if k and k not in digits:

@@ -337,6 +337,12 @@ DEVICE void phase_await(const unsigned long long* b, unsigned parity) {
   while (!phase_ended(b, parity)) {}
 }
 
+// Bytes in a row to shared memory; a barrier is told of them.
+DEVICE void bulk_load_run(void* to, const void* from, unsigned long long* b, int bytes) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+    :: "r"(shared_address(to)), "l"(from), "r"(bytes), "r"(shared_address(b)) : "memory");
+}
+
 // Boxes of tensors to shared memory; a barrier is told of their bytes.
 DEVICE void bulk_load_2d(void* to, const TensorMap* map, unsigned long long* b, int x, int y) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
@@ -388,7 +394,14 @@ DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory
 
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+// Where there are calls nothing is under way beside them (see keep_registers).
+template <int N> DEVICE void wgmma_wait() {
+#ifdef KEEP_REGISTERS
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#else
+  asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory");
+#endif
+}
 
 // A unit has written these registers.
 template <int N> DEVICE void changed_floats(float* d) {

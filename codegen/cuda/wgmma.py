@@ -134,13 +134,13 @@ def dot(e: Emission, s: ins.Dot, atom: Atom) -> None:
 def wait(e: Emission, s: ins.WaitDots) -> None:
     """Until at most so many products are under way."""
     e.out.line(f"wgmma_wait<{s.pending}>();")
+    kept.waited(e, s)
     if s.pending:
         return
     for tile in dict.fromkeys(e.under_way):
         kind = "floats" if tile.dtype.is_float else "integers"
         e.out.line(f"changed_{kind}<{tile.count}>({tile.name});")
     e.under_way.clear()
-    kept.ended(e)
 
 
 def _accumulators(e: Emission, s: ins.Dot) -> Tile:
@@ -211,7 +211,9 @@ def _descriptor(
     if part is None:
         raise Mismatch("the groups of warps read operands at irregular places")
     base = f"(const unsigned char*){pointer(e, region.memory)}"
-    if part != "0":  # the same in all lanes, and known to be
+    if part.isdigit():
+        base += f" + {part}" if part != "0" else ""
+    else:  # the same in all lanes, and known to be
         base += f" + {e.bases.named('group_at', f'__shfl_sync(~0u, {part}, 0)')}"
     code = SWIZZLES[format_.swizzle]
     text = f"matrix_descriptor({base}, {format_.leading}, {format_.stride}, {code})"

@@ -8,6 +8,10 @@ A product is waited for at once, but for those of a pipelined loop that does not
 hand them on. Its turn's products may run on while the next turn begins: the wait leaves them pending,
 and the last ones are waited for after the loop (`passes.pipelining` then fills a slot one turn later).
 An operand that no ring holds is copied to shared memory on the spot.
+
+So weights are made ready in registers, for one turn, while the unit multiplies those of the turn
+before. The unit reads registers as late as it multiplies: those of two turns are alive, and the loop
+is unrolled by two so that they are different ones.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from dslc.compiler.ir.expr import index
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.rewrite import Rewriter
-from dslc.compiler.ir.traverse import Body, users, walk
+from dslc.compiler.ir.traverse import Body, definitions, users, walk
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, Value
 from dslc.compiler.passes.panels import panels
 from dslc.compiler.passes.rings import copy_layout
@@ -30,8 +34,9 @@ from dslc.compiler.passes.staging import COPY_BYTES
 def deferred(loop: ins.For) -> tuple[ins.Dot, ...]:
     """The late products right in the body of a loop, if only the next turns' products read them."""
     late = tuple(s for s in loop.body if isinstance(s, ins.Dot) and s.is_late)
-    # An operand in registers is made anew in the next turn, while the unit would still read it.
-    if any(x.type.layout is not None for d in late for x in (d.a, d.b)):
+    held = {x for d in late for x in in_registers(d)}
+    # The next turn gives what it hands on the same registers.
+    if not held.isdisjoint(c.inner for c in loop.carried) or (held and (loop.unroll or 2) % 2):
         return ()
     readers = users((loop,))
     sums: set[Value] = {d.out for d in late}
@@ -44,6 +49,17 @@ def deferred(loop: ins.For) -> tuple[ins.Dot, ...]:
                 return ()
     nested = sum(isinstance(s, ins.Dot) and s.is_late for s in walk(loop.body))
     return late if nested == len(late) else ()
+
+
+def in_registers(dot: ins.Dot) -> tuple[Value, ...]:
+    """The operands that the unit takes from registers."""
+    return tuple(x for x in (dot.a, dot.b) if x.type.layout is not None)
+
+
+def is_made_anew(loop: ins.For, late: Iterable[ins.Dot]) -> bool:
+    """Whether products take from registers what each turn makes."""
+    made = definitions(loop.body)
+    return any(x in made for d in late for x in in_registers(d))
 
 
 def is_paced(loop: ins.For) -> bool:

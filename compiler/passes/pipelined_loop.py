@@ -15,6 +15,7 @@ from dslc.compiler.ir.instructions import Carried, Joined, Stmt
 from dslc.compiler.ir.rewrite import Substitution, clone_body, fresh_name
 from dslc.compiler.ir.traverse import Body
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, Value
+from dslc.compiler.passes.late_products import is_made_anew
 from dslc.compiler.passes.rings import Placement
 from dslc.compiler.passes.staging import Ahead, zeros
 
@@ -171,6 +172,8 @@ class PipelinedLoop:
         kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)
         # Unrolled by as many turns, tiles change their names and not their registers.
         unroll = loop.unroll or (self.held if self.held > 1 else None)
+        if is_made_anew(loop, self.late):
+            unroll = unroll or 2  # the registers of two turns are read
         # What is loaded last takes the registers that are read first, once they have been read.
         body = (*head, *body, *merged(tail))
         return replace(loop, body=body, carried=(*kept, *carried), stages=1, unroll=unroll)

@@ -232,6 +232,14 @@ template <class... I> HOST void bulk_load(unsigned to, const void* map, I... res
   const int at[] = {(int)rest..., 0, 0, 0, 0, 0};
   emu_bulk_load((const TensorBox*)map, at, to, (unsigned)at[sizeof...(I) - 1]);
 }
+// Bytes in a row are a box with one axis of 16-byte elements.
+HOST void cp_async_bulk_shared_cluster_global_mbarrier_complete_tx_bytes(unsigned to, const void* from, int bytes, unsigned barrier) {
+  if (bytes % 16 || to % 16 || (unsigned long long)from % 16) emu_fail("a bulk copy of bytes that are no multiples of 16");
+  const unsigned n = (unsigned)bytes / 16;
+  const TensorBox row = {(unsigned char*)from, {n}, {16}, {n}, n, 16, 0, 1};
+  const int at[5] = {};
+  emu_bulk_load(&row, at, to, barrier);
+}
 #define PTX_BULK(D) \
   template <class... I> HOST void cp_async_bulk_tensor_##D##d_shared_cluster_global_tile_mbarrier_complete_tx_bytes( \
       unsigned to, const void* map, I... rest) { \
