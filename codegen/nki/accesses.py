@@ -17,6 +17,7 @@ from dslc.compiler.ir import AxisSlice, Memory, Region, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
+from dslc.compiler.passes.nki_layout.placement import chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,15 @@ def load(e: Emission, stmt: ins.Load) -> None:
         return
     with e.filled(made) as at:
         read(e, stmt.region, made, at, stmt.other)
+
+
+def transfers(e: Emission, stmt: ins.Load) -> int:
+    """How many transfers a load is."""
+    place, shape = e.place(stmt.out), stmt.out.type.shape
+    made = e.tile_like(stmt.out)
+    if stmt.out in e.multiplied and may_stack(e, stmt.region, made):
+        return -(-made.chunks // _STACK)
+    return chunks(place, shape)
 
 
 _STACK = 4  # chunks that one transfer brings

@@ -171,8 +171,26 @@ def copy_chunk(e: Emission, made: Held, held: Held, at: At) -> None:
     """One chunk of a copy."""
     if held.constant is not None:
         e.call("memset", dst=e.text(made, at), value=held.constant)
+    elif held.psum:
+        leave_psum(e, made, held, at)
     else:
         e.call("tensor_copy", dst=e.text(made, at), src=e.text(held, at))
+
+
+_WIDE = 256  # columns from which on two instructions are sooner done than one
+
+
+def leave_psum(e: Emission, made: Held, held: Held, at: At) -> None:
+    """A bank is copied by halves, by the two engines that reach PSUM: who waits for it waits less."""
+    width = made.extents[0]
+    dense = made.is_dense and held.is_dense and made.extents == held.extents == (width,)
+    if not e.engines.copies or not dense or width < _WIDE:
+        e.call("tensor_copy", dst=e.text(made, at), src=e.text(held, at))
+        return
+    halves = ("vector", f"0:{width // 2}"), ("scalar", f"{width // 2}:{width}")
+    for engine, columns in halves:
+        dst, src = (f"{e.base(t, at)}[0:{at.rows}, {columns}]" for t in (made, held))
+        e.call("tensor_copy", dst=dst, src=src, engine=f"nisa.engine.{engine}")
 
 
 def fma(e: Emission, stmt: ins.Fma) -> None:

@@ -74,6 +74,7 @@ class Emission:
     rounded: dict[Value, DType] = field(default_factory=dict)
     # Loaded tiles that nothing but products reads.
     multiplied: set[Value] = field(default_factory=set)
+    transfers: Callable[[ins.Load], int] = field(default=lambda _: 0)
     # Tiles that stay through a loop, the statements that only they need, the lists that hold them.
     resident: dict[Value, Resident] = field(default_factory=dict)
     deferred: set[Stmt] = field(default_factory=set)
@@ -85,6 +86,7 @@ class Emission:
 
     def body(self, body: Body) -> None:
         """Write out statements in order."""
+        body = self.few_first(body)
         for number, stmt in enumerate(body):
             out = tile_of(stmt)
             if out is not None and out in self.resident:
@@ -96,6 +98,24 @@ class Emission:
                 self.streamed[stmt.out] = stmt
                 continue
             self.statement(stmt)
+
+    def few_first(self, body: Body) -> Body:
+        """Loads that stand together, those of few transfers first.
+
+        A product begins with the first chunk of an operand that comes in many, the other one it waits
+        for: its queue is in order.
+        """
+        found: list[Stmt] = []
+        run: list[ins.Load] = []
+        for stmt in (*body, None):
+            if isinstance(stmt, ins.Load):
+                run.append(stmt)
+                continue
+            found += sorted(run, key=self.transfers)
+            run = []
+            if stmt is not None:
+                found.append(stmt)
+        return tuple(found)
 
     def _keep(self, kept: Resident) -> None:
         """Make a tile in the first turn of its loop, and take it from its list in all."""
@@ -197,11 +217,15 @@ class Emission:
         """A new dense tile of the same shape and place."""
         return self.tile(hint, dtype or held.dtype, held.shape, held.place)
 
+    def tile_like(self, value: Value) -> Held:
+        """The dense tile that a value will be, without a name."""
+        shape, place = value.type.shape, self.place(value)
+        extents = free_shape(place, shape)
+        return Held("number", value.type.dtype, shape, place, extents, dense_strides(place, shape))
+
     def constant(self, value: Value, text: str) -> Held:
         """A tile all of whose elements are one number: nothing is emitted."""
-        shape, place = value.type.shape, self.place(value)
-        extents, none = free_shape(place, shape), (0,) * len(shape)
-        return Held("number", value.type.dtype, shape, place, extents, none, constant=text)
+        return replace(self.tile_like(value), strides=(0,) * value.type.rank, constant=text)
 
     def result(self, value: Value, dtype: DType | None = None) -> Held:
         """The new tile of a result."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 
 from dslc.codegen.nki import (
     accesses,
@@ -112,6 +113,7 @@ def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str
     _round_products(e, kernel)
     dots = [s for s in walk(kernel.body) if isinstance(s, ins.Dot) and s.out.type.rank == 2]
     by_dots = Counter(v for s in dots for v in (s.a, s.b) if v.type.dtype.is_float)
+    e.transfers = partial(accesses.transfers, e)
     e.multiplied |= {v for v, n in by_dots.items() if e.uses[v] == n}
     control.turns(e, kernel.grid, kernel.body)
     doc = f'    """{kernel.doc}"""\n' if kernel.doc else ""

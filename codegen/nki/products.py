@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
+from dslc.codegen.nki.elementwise import copy
 from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import BF16
@@ -79,8 +80,6 @@ def multipliable(e: Emission, held: Held) -> Held:
     """The tile in a type that the tensor engine takes; integers of at most 8 bits are exact in bf16."""
     if held.dtype.is_float and held.dtype.bits >= 16:
         return held
-    from dslc.codegen.nki.elementwise import copy
-
     made = e.like(held, held.name, BF16)
     copy(e, made, held)
     return made

@@ -105,6 +105,8 @@ def _show(
     _line("fixed", " ".join(f"{d}={n}" for d, n in made.fixed.items()))
     for tune, values in kernel.tunes.items():
         _line(f"tune {tune}", f"{' | '.join(map(str, values))}   now {made.config.get(tune)}")
+    if kernel.tunes:
+        _line("choices", "as given" if config else _reason(kernel, every))
     program = parse_program(made.source(made.ir_stages[-1]), "<final>")
     for label, text in code_lines(made, program):
         _line(label, text)
@@ -117,6 +119,7 @@ def _show(
             _indented(text)
 
 
+<<<<<<< HEAD
 def _simulated(made: Specialization, sizes: Mapping[str, int], timeline: Path | None) -> None:
     """A run on the machine's simulator, where it has one that models time."""
     if not made.target.startswith("nki:"):
@@ -133,6 +136,15 @@ def _simulated(made: Specialization, sizes: Mapping[str, int], timeline: Path | 
 
         timeline.write_text(timeline_svg(run, made.artifact.name), encoding="utf-8")
         current().note(f"wrote {timeline}")
+=======
+def _reason(kernel: Kernel, sizes: Mapping[str, int]) -> str:
+    """Where the choices of a call of these sizes come from."""
+    from dslc.templates import TemplateOrigin
+
+    origin = kernel.origin
+    assert isinstance(origin, TemplateOrigin), "what is inspected has a source"
+    return origin.chosen({}, sizes.get).reason
+>>>>>>> main
 
 
 def _line(label: str, text: str) -> None:

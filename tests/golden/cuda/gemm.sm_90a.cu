@@ -12,8 +12,6 @@ DEVICE unsigned pack_f16(float low, float high) {
 // Bytes of a and b by the four digits of `pick`: 0 to 3 are those of a, 4 to 7 those of b.
 DEVICE unsigned bytes(unsigned a, unsigned b, unsigned pick) { return __byte_perm(a, b, pick); }
 
-DEVICE void store_4(void* p, const unsigned* w) { *(unsigned*)p = w[0]; }
-
 DEVICE unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 
 // What threads wrote to shared memory is seen by units that read it themselves.
@@ -69,7 +67,14 @@ DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory
 
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+// Where there are calls nothing is under way beside them.
+template <int N> DEVICE void wgmma_wait() {
+#ifdef KEEP_REGISTERS
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#else
+  asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory");
+#endif
+}
 
 // A unit has written these registers.
 template <int N> DEVICE void changed_floats(float* d) {
@@ -81,6 +86,11 @@ template <int N> DEVICE void changed_floats(float* d) {
 DEVICE unsigned long long matrix_descriptor(const void* p, int leading, int stride, int swizzle) {
   return (unsigned long long)(shared_address(p) >> 4) | (unsigned long long)(leading >> 4) << 16 |
          (unsigned long long)(stride >> 4) << 32 | (unsigned long long)swizzle << 62;
+}
+
+DEVICE void stmatrix_x4(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
 }
 
 template <int A, int B> DEVICE void wgmma_m64n256k16_ss_f16_f16(float* d, unsigned long long a, unsigned long long b) {
@@ -107,18 +117,18 @@ gemm(
   unsigned short* const b_ring = (unsigned short*)(shared + 0);
   unsigned short* const c_tile = (unsigned short*)(shared + 0);
   const int tid = threadIdx.x;
-  long long turn = blockIdx.x;
+  int turn = blockIdx.x;
   const int rows = ((M + 128 - 1) / 128), columns = ((N + 256 - 1) / 256);
-  int inside = (int)(turn % ((long long)rows * columns));
-  const int first = (int)(inside / (8ll * columns)) * 8;
+  int inside = turn % (rows * columns);
+  const int first = inside / (min(8, rows) * columns) * 8;
   const int height = min(rows - first, 8);
   inside -= first * columns;
-  turn /= (long long)rows * columns;
-  const int n = (int)(((long long)(inside / height)) * 256);
-  const int m = (int)(((long long)(first + inside % height)) * 128);
+  turn /= rows * columns;
+  const int n = (int)(((inside / height)) * 256);
+  const int m = (int)(((first + inside % height)) * 128);
   const int group_at = __shfl_sync(~0u, (tid / 128) * 8192, 0);
-  const int at = (tid / 32) * 16 + tid / 4 % 8;
-  const int at_1 = (tid % 4) * 2;
+  const int row = ((tid) % 16) * 1 + (tid / 32) * 16;
+  const int column = ((tid / 16) % 2) * 8;
   float acc[128];
   const float x = 0.0f;
   #pragma unroll
@@ -160,10 +170,10 @@ gemm(
   for (int i = 0; i < 128; ++i) {
     acc_1[i] = acc[i];
   }
-  long long slot = 0;
-  long long fill = 2;
-  long long phase = 0;
-  long long freed = 1;
+  int slot = 0;
+  int fill = 2;
+  int phase = 0;
+  int freed = 1;
   #pragma unroll 1
   for (int k = 0; k < K; k += 64) {
     phase_await(full + slot, (unsigned)(phase));
@@ -190,12 +200,12 @@ gemm(
     }
     wgmma_wait<1>();
     if ((k > 0)) {
-      if (tid % 32 == 0) phase_arrive(empty + ((slot + 3) % 4));
+      if (tid % 32 == 0) phase_arrive(empty + (slot < 1 ? slot + 3 : slot - 1));
     }
-    const auto next_slot = ((slot + 1) % 4);
-    const auto next_fill = ((fill + 1) % 4);
-    const auto next_phase = ((phase + ((slot + 1) / 4)) % 2);
-    const auto next_freed = ((freed + ((fill + 1) / 4)) % 2);
+    const auto next_slot = (slot < 3 ? slot + 1 : slot - 3);
+    const auto next_fill = (fill < 3 ? fill + 1 : fill - 3);
+    const auto next_phase = (phase ^ (slot >= 3));
+    const auto next_freed = (freed ^ (fill >= 3));
     slot = next_slot;
     fill = next_fill;
     phase = next_phase;
@@ -209,19 +219,28 @@ gemm(
     c_1[i] = pack_f16(acc_1[2 * i], acc_1[2 * i + 1]);
   }
   __syncthreads();
-  #pragma unroll
-  for (int i_6 = 0; i_6 < 32; ++i_6) {
-    #pragma unroll
-    for (int i_7 = 0; i_7 < 2; ++i_7) {
-      store_4(c_tile + (((at_1 + i_6 * 8 + ((((at_1 + i_6 * 8) / 8 % 8) ^ ((at + i_7 * 8) / 1 % 8)) - ((at_1 + i_6 * 8) / 8 % 8)) * 8)) / 64) * 8192 + ((at + i_7 * 8)) * 64 + (((at_1 + i_6 * 8 + ((((at_1 + i_6 * 8) / 8 % 8) ^ ((at + i_7 * 8) / 1 % 8)) - ((at_1 + i_6 * 8) / 8 % 8)) * 8)) % 64), &c_1[(i_6 * 4 + i_7 * 2) * 16 / 32]);
-    }
-  }
+  stmatrix_x4(c_tile + (((column + ((((column) / 8 % 8) ^ ((row) / 1 % 8)) - ((column) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row) / 1 % 8)) - ((column) / 8 % 8)) * 8)) % 64), &c_1[0]);
+  stmatrix_x4(c_tile + (((column + 16 + ((((column + 16) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 16) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 16 + ((((column + 16) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 16) / 8 % 8)) * 8)) % 64), &c_1[4]);
+  stmatrix_x4(c_tile + (((column + 32 + ((((column + 32) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 32) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 32 + ((((column + 32) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 32) / 8 % 8)) * 8)) % 64), &c_1[8]);
+  stmatrix_x4(c_tile + (((column + 48 + ((((column + 48) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 48) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 48 + ((((column + 48) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 48) / 8 % 8)) * 8)) % 64), &c_1[12]);
+  stmatrix_x4(c_tile + (((column + 64 + ((((column + 64) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 64) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 64 + ((((column + 64) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 64) / 8 % 8)) * 8)) % 64), &c_1[16]);
+  stmatrix_x4(c_tile + (((column + 80 + ((((column + 80) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 80) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 80 + ((((column + 80) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 80) / 8 % 8)) * 8)) % 64), &c_1[20]);
+  stmatrix_x4(c_tile + (((column + 96 + ((((column + 96) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 96) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 96 + ((((column + 96) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 96) / 8 % 8)) * 8)) % 64), &c_1[24]);
+  stmatrix_x4(c_tile + (((column + 112 + ((((column + 112) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 112) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 112 + ((((column + 112) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 112) / 8 % 8)) * 8)) % 64), &c_1[28]);
+  stmatrix_x4(c_tile + (((column + 128 + ((((column + 128) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 128) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 128 + ((((column + 128) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 128) / 8 % 8)) * 8)) % 64), &c_1[32]);
+  stmatrix_x4(c_tile + (((column + 144 + ((((column + 144) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 144) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 144 + ((((column + 144) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 144) / 8 % 8)) * 8)) % 64), &c_1[36]);
+  stmatrix_x4(c_tile + (((column + 160 + ((((column + 160) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 160) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 160 + ((((column + 160) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 160) / 8 % 8)) * 8)) % 64), &c_1[40]);
+  stmatrix_x4(c_tile + (((column + 176 + ((((column + 176) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 176) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 176 + ((((column + 176) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 176) / 8 % 8)) * 8)) % 64), &c_1[44]);
+  stmatrix_x4(c_tile + (((column + 192 + ((((column + 192) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 192) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 192 + ((((column + 192) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 192) / 8 % 8)) * 8)) % 64), &c_1[48]);
+  stmatrix_x4(c_tile + (((column + 208 + ((((column + 208) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 208) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 208 + ((((column + 208) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 208) / 8 % 8)) * 8)) % 64), &c_1[52]);
+  stmatrix_x4(c_tile + (((column + 224 + ((((column + 224) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 224) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 224 + ((((column + 224) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 224) / 8 % 8)) * 8)) % 64), &c_1[56]);
+  stmatrix_x4(c_tile + (((column + 240 + ((((column + 240) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 240) / 8 % 8)) * 8)) / 64) * 8192 + ((row)) * 64 + (((column + 240 + ((((column + 240) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 240) / 8 % 8)) * 8)) % 64), &c_1[60]);
   fence_async_proxy();
   __syncthreads();
   if (tid == 0) {
     #pragma unroll
-    for (int i_8 = 0; i_8 < 4; ++i_8) {
-      bulk_store_2d(&c_map, (unsigned char*)c_tile + i_8 * 16384, (int)(n + i_8 * 64), (int)(m));
+    for (int i_6 = 0; i_6 < 4; ++i_6) {
+      bulk_store_2d(&c_map, (unsigned char*)c_tile + i_6 * 16384, (int)(n + i_6 * 64), (int)(m));
     }
   }
   if (tid == 0) bulk_commit();
