@@ -125,12 +125,11 @@ class TemplateOrigin:
             return found
         return self._make(dims, choices, schedule, sizes, alignments, plain, at_call)
 
-<<<<<<< HEAD
     @property
     def _needed(self) -> tuple[str, ...]:
         """The dims that a kernel is compiled for: those found to be needed, or all."""
         return self.signature.dims if self.machine.target.static else self._static
-=======
+
     def chosen(self, dims: Mapping[str, int], sizes: Sizes) -> Chosen:
         """What a call that names no choices gets: what was tuned for its sizes, else what is predicted.
 
@@ -146,7 +145,6 @@ class TemplateOrigin:
         if predicted is not None:
             return Chosen(predicted.config, {}, str(predicted))
         return Chosen({}, {}, "the first of each")
->>>>>>> main
 
     def elaborated(
         self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes

@@ -119,7 +119,6 @@ def _show(
             _indented(text)
 
 
-<<<<<<< HEAD
 def _simulated(made: Specialization, sizes: Mapping[str, int], timeline: Path | None) -> None:
     """A run on the machine's simulator, where it has one that models time."""
     if not made.target.startswith("nki:"):
@@ -136,7 +135,8 @@ def _simulated(made: Specialization, sizes: Mapping[str, int], timeline: Path | 
 
         timeline.write_text(timeline_svg(run, made.artifact.name), encoding="utf-8")
         current().note(f"wrote {timeline}")
-=======
+
+
 def _reason(kernel: Kernel, sizes: Mapping[str, int]) -> str:
     """Where the choices of a call of these sizes come from."""
     from dslc.templates import TemplateOrigin
@@ -144,7 +144,6 @@ def _reason(kernel: Kernel, sizes: Mapping[str, int]) -> str:
     origin = kernel.origin
     assert isinstance(origin, TemplateOrigin), "what is inspected has a source"
     return origin.chosen({}, sizes.get).reason
->>>>>>> main
 
 
 def _line(label: str, text: str) -> None:
