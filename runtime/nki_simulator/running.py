@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 from dslc.runtime.nki_simulator.allocation import reuse_waits
-from dslc.runtime.nki_simulator.core import Core
 from dslc.runtime.nki_simulator.elements import Array
 from dslc.runtime.nki_simulator.errors import NkiFault
 from dslc.runtime.nki_simulator.machine import NeuronCore, find_core
 from dslc.runtime.nki_simulator.modules import Kernel, kernel_globals
+from dslc.runtime.nki_simulator.neuroncore import Core
 from dslc.runtime.nki_simulator.subset import assigned_names, check_subset
 from dslc.runtime.nki_simulator.tensors import PSUM, SBUF, Tensor
 from dslc.runtime.nki_simulator.threads import one_thread
