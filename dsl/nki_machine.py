@@ -86,7 +86,8 @@ class NkiExecutable:
         from dslc.runtime.nki_simulator import simulate
 
         launch = self._artifact.launch
-        if not any(np.size(args[name]) for name in launch["results"]):
+        written: list[Any] = [args[name] for name in launch["results"]]
+        if not any(array.size for array in written):
             return  # nothing would be written
         given = [self._argument(a["kind"], a["name"], args, dims) for a in launch["arguments"]]
         run = simulate(self._text, self._artifact.entry, given, self._artifact.target)

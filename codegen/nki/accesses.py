@@ -17,6 +17,7 @@ from dslc.compiler.ir import AxisSlice, Memory, Region, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.passes.nki_layout.placement import chunks
 
 
@@ -47,8 +48,9 @@ def load(e: Emission, stmt: ins.Load) -> None:
         read(e, stmt.region, made, at, stmt.other)
 
 
-def transfers(e: Emission, stmt: ins.Load) -> int:
+def transfers(e: Emission, stmt: Stmt) -> int:
     """How many transfers a load is."""
+    assert isinstance(stmt, ins.Load)
     place, shape = e.place(stmt.out), stmt.out.type.shape
     made = e.tile_like(stmt.out)
     if stmt.out in e.multiplied and may_stack(e, stmt.region, made):

@@ -74,7 +74,7 @@ class Emission:
     rounded: dict[Value, DType] = field(default_factory=dict)
     # Loaded tiles that nothing but products reads.
     multiplied: set[Value] = field(default_factory=set)
-    transfers: Callable[[ins.Load], int] = field(default=lambda _: 0)
+    transfers: Callable[[Stmt], int] = field(default=lambda _: 0)
     # Tiles that stay through a loop, the statements that only they need, the lists that hold them.
     resident: dict[Value, Resident] = field(default_factory=dict)
     deferred: set[Stmt] = field(default_factory=set)

@@ -72,7 +72,7 @@ class Target:
     `rates` say how fast it is, where that is known.
     `bulk_copies` tells of a unit that copies boxes of tensors to shared memory by itself,
     `matrix_stores` of instructions by which a warp stores fragments to shared memory as rows, `static`
-    that a call's kernel is compiled for the sizes of all its dims: the machine's own compiler unrolls it.
+    that a call's kernel is compiled for the sizes of all its dims: the machine's compiler unrolls it.
     """
 
     name: str
