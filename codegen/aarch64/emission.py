@@ -349,12 +349,12 @@ class Emission:
         by = None if advance is not None and 0 < advance < 4096 else self.integer(step)
         head, end = s.label("loop"), s.label("end")
         trips = constant(ex.Binary("sub", stop, start, INDEX))
-        if trips is None:
-            s.branch("cmp {0}, {1}\n\tb.ge @", end, counter, last)
         if trips is None or trips > 0:
-            with s.loop_scope() as (ahead, latch):
+            with s.loop_scope() as (_, latch):
                 body = s.block
-                body.items.append(head)
+                if trips is None:  # behind the block ahead, whose results others may use
+                    s.branch("cmp {0}, {1}\n\tb.ge @", end, counter, last)
+                s.put(head)
                 self.bind(var, counter)
                 self.loops[s.scope] = Loops(var, start, step)
                 if self.is_natural(linear_of(start)):

@@ -111,7 +111,7 @@ def _row(
             each(e, simplify(ex.Binary("add", low, past, INDEX)), high, 1, chunk(1))
         return
     whole = extent // lanes
-    if unroll or whole <= _UNROLLED:
+    if unroll or whole <= (_UNROLLED if lanes > 1 else 1):
         for i in range(whole):
             chunk(lanes)(Linear(constant=i * lanes))
     else:
