@@ -15,7 +15,9 @@ from dslc.codegen.aarch64 import (
     statements,
 )
 from dslc.codegen.aarch64.allocation import allocate
+from dslc.codegen.aarch64.driving import plan
 from dslc.codegen.aarch64.emission import GLOBAL, Array, Emission, unsupported
+from dslc.codegen.aarch64.extents import extents
 from dslc.codegen.aarch64.formats import stored
 from dslc.codegen.aarch64.machine import Effect, File, Inst, Reg, flatten
 from dslc.codegen.aarch64.planning import LAZY, kept
@@ -85,6 +87,8 @@ class Kernels(Emission):
     def __init__(self, kernel: Kernel, features: frozenset[str]) -> None:
         super().__init__(kernel, features, PULLS)
         self._kept = kept(kernel)
+        self.plan = plan(kernel, features, self._kept)
+        self.extents = extents(kernel)
 
     def whole(self) -> None:
         """The function from its arguments to its result."""
