@@ -63,7 +63,8 @@ class Array:
     """Elements in memory: a tensor, a buffer or a materialised tile; strides are in elements.
 
     With `blocks` the last two axes are cut into blocks: for each of them the size of a block and the
-    stride within it; `strides` are then those from block to block.
+    stride within it; `strides` are then those from block to block. Elements of fewer than 8 bits may
+    be `compact`: one after another, crossing bytes.
     """
 
     base: Reg
@@ -73,6 +74,7 @@ class Array:
     strides: tuple[Linear, ...]
     alias: object
     blocks: Blocks | None = None
+    compact: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -60,10 +60,14 @@ def _in_blocks(array: Array, blocks: Blocks, at: At) -> list[Linear]:
 
 def load_lanes(e: Emission, array: Array, at: At, dtype: DType | None = None) -> Lanes:
     """A chunk of an array, in the format of memory; bools become masks of bytes."""
+    if array.compact and dtype is not None:
+        from dslc.codegen.aarch64.bits import load_bits
+
+        return load_bits(e, array, at, dtype)
     elements = places(array, at)
     per = array.form.lanes
     regs = tuple(
-        _load_register(e, array, elements[i : i + per]) for i in range(0, len(elements), per)
+        load_register(e, array, elements[i : i + per]) for i in range(0, len(elements), per)
     )
     if dtype is not None and dtype.kind is Kind.BOOL:
         masks = tuple(e.s.v("cmtst {0}.16b, {1}.16b, {1}.16b", r) for r in regs)
@@ -89,7 +93,8 @@ def store_lanes(e: Emission, array: Array, at: At, lanes: Lanes) -> None:
                 e.s.store(_listed("st1", name, lane), reg, base, alias=array.alias)
 
 
-def _load_register(e: Emission, array: Array, elements: list[Linear]) -> Reg:
+def load_register(e: Emission, array: Array, elements: list[Linear]) -> Reg:
+    """Elements by their numbers in one register."""
     size = array.form.bits // 8
     if len(elements) > 1 and all(x == elements[0] for x in elements[1:]):
         base = e.pointer(array, elements[0])
