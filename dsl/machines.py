@@ -170,15 +170,19 @@ class InterpretedProgram:
 
 
 def resolve_target(name: str) -> str:
-    """The full name of a target: of `cuda`, that of the GPU that is there.
+    """The full name of a target: of `cuda`, that of the GPU that is there, of `aarch64` of the CPU.
 
     DSL0840 where there is no GPU, DSL0901 where its kind is not known.
     """
-    if name != "cuda":
-        return name
-    from dslc.cuda_machine import present_target
+    if name == "cuda":
+        from dslc.cuda_machine import present_target as present_gpu
 
-    return present_target()
+        return present_gpu()
+    if name == "aarch64":
+        from dslc.aarch64_machine import present_target as present_cpu
+
+        return present_cpu()
+    return name
 
 
 def find_machine(target: str, code: CodeOptions = PLAIN_CODE) -> Machine:
@@ -193,6 +197,10 @@ def find_machine(target: str, code: CodeOptions = PLAIN_CODE) -> Machine:
         from dslc.cuda_machine import CudaMachine
 
         return CudaMachine(found, code)
+    if found.family == "aarch64":
+        from dslc.aarch64_machine import Aarch64Machine
+
+        return Aarch64Machine(found)
     raise error(
         "DSL0950",
         f"there is no code generator for the target {found.name} here",

@@ -30,11 +30,13 @@ class Frame:
         side: Side,
     ) -> None:
         self._memory = memory
-        self._placed = {
-            i: Placed(memory, w, i in written, side)
-            for i, w in enumerate(words)
-            if not isinstance(w, int)
-        }
+        self._placed: dict[int, Placed] = {}
+        arrays = [(i, w) for i, w in enumerate(words) if not isinstance(w, int)]
+        for i, array in arrays:  # one that is given twice is one array
+            same = [j for j, other in arrays if other is array]
+            first = self._placed.get(same[0])
+            output = any(j in written for j in same)
+            self._placed[i] = first or Placed(memory, array, output, side)
         values = [self._placed[i].address if i in self._placed else w for i, w in enumerate(words)]
         data = b"".join((int(v) & 0xFFFFFFFFFFFFFFFF).to_bytes(8, "little") for v in values)
         self._table = memory.take(len(data), READ)
@@ -47,16 +49,23 @@ class Frame:
 
     def finish(self, names: Sequence[str]) -> None:
         """Copy the results to the caller's arrays; EmulationError where bytes beside one changed."""
-        hurt = [i for i, placed in self._placed.items() if not placed.finish()]
+        hurt = [i for i, placed in self._unique() if not placed.finish()]
         if hurt:
             raise EmulationError(f"the kernel writes outside {_name(names, hurt[0])}")
 
     def release(self) -> None:
         """Give up the memory."""
-        for placed in self._placed.values():
+        for _, placed in self._unique():
             placed.release()
         self._memory.give_back(self._table)
         self._memory.give_back(self._scratch)
+
+    def _unique(self) -> list[tuple[int, Placed]]:
+        """The arrays, each by the first of its numbers."""
+        first: dict[Placed, int] = {}
+        for i, placed in self._placed.items():
+            first.setdefault(placed, i)
+        return [(i, placed) for placed, i in first.items()]
 
     def describe(self, address: int, names: Sequence[str]) -> str:
         """An address by the array, or the scratch, that is next to it."""
