@@ -1,1 +1,1 @@
-"""AArch64: Tile IR to assembly text, and that to libraries with a C ABI."""
+"""AArch64: scheduled Tile IR as assembly text, one function a kernel and feature set."""

@@ -75,7 +75,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """A loop by one model: `rate` in multiply-adds a cycle with its ends, `steady` of the loop alone."""
+    """A loop by one model: `rate` in multiply-adds a cycle, `steady` that without its ends."""
 
     name: str
     model: Model

@@ -1,0 +1,5 @@
+"""Products."""
+
+from __future__ import annotations
+
+STATEMENTS: dict[type, object] = {}
