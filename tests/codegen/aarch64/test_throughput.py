@@ -9,7 +9,8 @@ from dslc.compiler.diagnostics import DiagnosticError
 
 
 def text(body: str, group: str = "", macs: int = 512, k: int = 8) -> str:
-    grouped = f"// LLVM-MCA-BEGIN g.main_group macs={4 * macs}\n{group}// LLVM-MCA-END\n" if group else ""
+    mark = f"// LLVM-MCA-BEGIN g.main_group macs={4 * macs}"
+    grouped = f"{mark}\n{group}// LLVM-MCA-END\n" if group else ""
     return f"""
     // LLVM-MCA-BEGIN g.main_ends
     movi v16.4s, #0             // the accumulators
@@ -81,6 +82,6 @@ def test_an_instruction_that_there_is_not(pinned: list[Model]) -> None:
 
 
 def test_without_llvm_mca_the_error_says_what_to_install() -> None:
-    with pytest.raises(DiagnosticError, match="DSL0951.*LLVM 3") as caught):
+    with pytest.raises(DiagnosticError, match=r"DSL0951.*LLVM 3") as caught:
         models((3,))
     assert "apt install llvm-22" in (caught.value.diagnostics[0].hint or "")
