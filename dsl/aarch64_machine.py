@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from dslc.aarch64_processors import choose_variant, find_processor
 from dslc.arguments import Argument, prepare
 from dslc.compiler.artifact import Artifact, Hashes
-from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import TARGETS, Target
+from dslc.compiler.targets.aarch64 import ALL
 from dslc.facts import Alignments
 from dslc.machines import ShortCall
-from dslc.runtime.aarch64 import (
-    FEATURES,
-    Aarch64Kernel,
-    HostProcessor,
-    Processor,
-    best_variant,
-    is_host,
-)
-from dslc.runtime.aarch64.emulated import EmulatedProcessor
+from dslc.runtime.aarch64 import Aarch64Kernel, Processor
 from dslc.runtime.aarch64.kernel import LIBRARY, LIBRARY_MACOS
 from dslc.signature import Parameter
 
-# What QEMU emulates for a target: of several, the CPU that has no more than the target says.
-_CPUS = {"base": "cortex-a57", "dotprod": "neoverse-n1"}
-_LARGEST = "max"
-
+_FORMS = {"so": LIBRARY, "dylib": LIBRARY_MACOS}
 _MACOS = sys.platform == "darwin"
 
 
-class Aarch64Machine:
-    """CPUs with the features of a target; to compile, none of them is needed."""
+class ArmMachine:
+    """What the machines of this family have in common: their tools, texts and arguments."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -48,19 +35,6 @@ class Aarch64Machine:
         from dslc.codegen.aarch64.toolchain import toolchain_identity
 
         return toolchain_identity("dylib" if _MACOS else "library")
-
-    def compile(
-        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
-    ) -> Artifact:
-        """Assembly and the library. DSL0951 without an assembler, DSL0590 for what cannot be said."""
-        from dslc.codegen.aarch64.library import with_library
-        from dslc.codegen.aarch64.lowering import lower
-
-        made = with_library(lower(program, self.target), macos=_MACOS)
-        signature = signature_of(program, config)
-        return dataclasses.replace(
-            made, target=self.target.name, signature=signature, hashes=hashes
-        )
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """Assembly (`asm`, and `final`) and the C header of the library (`header`)."""
@@ -78,9 +52,8 @@ class Aarch64Machine:
         return {"asm": assembly, "header": header, "final": assembly}
 
     def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
-        """The library as `so` or, where this is macOS, `dylib`."""
-        found = {"so": artifact.files.get(LIBRARY), "dylib": artifact.files.get(LIBRARY_MACOS)}
-        return {form: content for form, content in found.items() if content is not None}
+        """The library for Linux (`so`), and for macOS (`dylib`); the other is linked when asked for."""
+        return _Libraries(artifact)
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
@@ -94,15 +67,95 @@ class Aarch64Machine:
         """None: kernels take any address."""
         return ()
 
+
+class _Libraries(Mapping[str, bytes]):
+    """The libraries of an artifact by form; what it has not is linked when it is asked for."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self._artifact = artifact
+
+    def __getitem__(self, form: str) -> bytes:
+        from dslc.codegen.aarch64.library import library_of
+
+        name = _FORMS[form]
+        made = self._artifact.files.get(name)
+        return library_of(self._artifact, macos=form == "dylib") if made is None else made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_FORMS)
+
+    def __len__(self) -> int:
+        return len(_FORMS)
+
+
+class VariantMachine(ArmMachine):
+    """CPUs with the features of one target; to compile, none of them is needed."""
+
+    def compile(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
+        """Assembly and the library. DSL0951 without an assembler, DSL0590 for what cannot be said."""
+        from dslc.codegen.aarch64.library import with_library
+
+        return with_library(self.lowered(program, config, hashes), macos=_MACOS)
+
+    def lowered(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
+        """The artifact before its library is made."""
+        from dslc.codegen.aarch64.lowering import lower
+
+        signature = signature_of(program, config)
+        made = lower(program, self.target)
+        return dataclasses.replace(
+            made, target=self.target.name, signature=signature, hashes=hashes
+        )
+
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Aarch64Executable:
         """DSL0802 where the artifact's launch cannot be read. The CPU is asked at the first launch."""
-        return Aarch64Executable(artifact, self._variant)
+        return Aarch64Executable(lambda: artifact, self._variant)
+
+
+class AllVariants(ArmMachine):
+    """Every variant in one library: the best that the CPU runs is chosen when a kernel is loaded."""
+
+    def __init__(self) -> None:
+        super().__init__(ALL)
+        others = (t for t in TARGETS.values() if t.family == ALL.family and t != ALL)
+        self._machines = tuple(map(VariantMachine, others))
+
+    def compile(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
+        """The library of all variants of a program before its passes; the errors are those of each."""
+        from dslc.building import passes_of
+        from dslc.codegen.aarch64.library import join
+        from dslc.compiler.passes.pipeline import run_passes
+
+        made = [
+            m.lowered(run_passes(program, passes_of(m.target)), config, hashes)
+            for m in self._machines
+        ]
+        return dataclasses.replace(join(made, macos=_MACOS), target=self.target.name)
+
+    def choose(self, artifact: Artifact) -> Artifact:
+        """The variant of an artifact that runs here, with the library of all."""
+        processor = find_processor(self._variant)
+        manifests = {m["target"].partition(":")[2]: m for m in artifact.launch["variants"]}
+        best = choose_variant(manifests, processor)
+        return dataclasses.replace(
+            Artifact.from_manifest(manifests[best], {}), files=artifact.files
+        )
+
+    def load(self, artifact: Artifact, program: TileProgram | None = None) -> Aarch64Executable:
+        """DSL0860 at the first launch where the CPU runs no variant."""
+        return Aarch64Executable(lambda: self.choose(artifact), self._variant)
 
 
 class Aarch64Executable:
     """A kernel on this CPU, or elsewhere on an emulated one with the target's features."""
 
-    def __init__(self, artifact: Artifact, variant: str) -> None:
+    def __init__(self, artifact: Callable[[], Artifact], variant: str) -> None:
         self._artifact, self._variant = artifact, variant
         self._kernel: Aarch64Kernel | None = None
         self._processor: Processor | None = None
@@ -117,7 +170,7 @@ class Aarch64Executable:
         processor = find_processor(self._variant)
         if self._kernel is None or processor is not self._processor:
             file = LIBRARY_MACOS if _MACOS else LIBRARY
-            self._kernel = Aarch64Kernel(self._artifact, processor, file)
+            self._kernel = Aarch64Kernel(self._artifact(), processor, file)
             self._processor = processor
         return self._kernel
 
@@ -126,41 +179,6 @@ class Aarch64Executable:
         return None
 
 
-def find_processor(variant: str) -> Processor:
-    """What runs kernels of a variant: this CPU, or an emulated one with its features.
-
-    `DSLC_QEMU_CPU` names the CPU that QEMU emulates, on an Arm machine too.
-    """
-    cpu = os.environ.get("DSLC_QEMU_CPU")
-    if cpu is None and is_host():
-        return HostProcessor.get()
-    return _emulated(cpu or _CPUS.get(variant, _LARGEST))
-
-
-def _emulated(cpu: str) -> Processor:
-    found = _emulators.get(cpu)
-    if found is None or not found.alive:
-        found = _emulators[cpu] = EmulatedProcessor(_guest(), cpu)
-    return found
-
-
-_emulators: dict[str, EmulatedProcessor] = {}
-
-
-@functools.cache
-def _guest() -> bytes:
-    from dslc.codegen.aarch64.toolchain import link
-
-    text = files("dslc.runtime.aarch64_emulator").joinpath("guest.s").read_text(encoding="utf-8")
-    return link({"guest": text}, "program")
-
-
-def present_target() -> str:
-    """The target of the CPU that is there, the largest that it runs; elsewhere the largest of all."""
-    variants = [n.partition(":")[2] for n, t in TARGETS.items() if t.family == "aarch64"]
-    features = HostProcessor.get().features if is_host() else frozenset(FEATURES)
-    best = best_variant(variants, features)
-    if best is None:
-        text = f"there is no target for a CPU with {', '.join(sorted(features)) or 'no features'}"
-        raise error("DSL0901", text, hint=f"the variants are {', '.join(variants)}")
-    return f"aarch64:{best}"
+def machine_of(target: Target) -> VariantMachine | AllVariants:
+    """The machine of a target of this family."""
+    return AllVariants() if target == ALL else VariantMachine(target)

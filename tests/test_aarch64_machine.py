@@ -9,7 +9,8 @@ from pathlib import Path
 import dslc
 import numpy as np
 import pytest
-from dslc.aarch64_machine import present_target
+from dslc.aarch64_processors import present_target
+from dslc.codegen.aarch64.assemblers import assemblers
 from dslc.compiler.diagnostics import DiagnosticError
 
 from support.aarch64 import needs_emulator
@@ -70,6 +71,15 @@ def test_texts_and_binaries(library: dslc.Library) -> None:
     assert made.binary("cubin") is None
 
 
+def test_a_library_for_macos_is_linked_elsewhere(library: dslc.Library) -> None:
+    if not any("dylib" in a.kinds for a in assemblers()):
+        pytest.skip("ziglang makes libraries for macOS, and is not installed")
+    made = library.both.specialize(N=64).binary("dylib")
+    assert made is not None
+    assert made.startswith(bytes.fromhex("cffaedfe"))
+    assert b"_scale__dotprod\0" in made
+
+
 @pytest.mark.parametrize("compiler", ["gcc", "g++"])
 def test_the_header_is_c_and_c_plus_plus(
     library: dslc.Library, tmp_path: Path, compiler: str
@@ -107,7 +117,7 @@ def test_without_qemu_the_error_says_what_to_install(
     monkeypatch.setenv("DSLC_QEMU_CPU", "cortex-a76")  # one that no other test has started
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("shutil.which", lambda *_: None)
-    monkeypatch.setattr("dslc.aarch64_machine._guest", lambda: b"")
+    monkeypatch.setattr("dslc.aarch64_processors._guest", lambda: b"")
     x, s, y = arguments()
     with pytest.raises(DiagnosticError, match=r"DSL0861.*qemu-user"):
         library.scale(x, s, y)
@@ -115,3 +125,25 @@ def test_without_qemu_the_error_says_what_to_install(
 
 def test_the_cpu_that_is_there_has_a_target() -> None:
     assert present_target().startswith("aarch64:")
+
+
+def test_one_library_of_all_variants_chooses_by_the_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scale.tile").write_text(SCALE)
+    made = dslc.compile(tmp_path / "scale.tile", target="aarch64:all", cache=False)
+    folder = tmp_path / "package"
+    made.save(folder, specializations=[made.scale.specialize(N=37), made.both.specialize(N=37)])
+    for cpu, variant in (("cortex-a57", "base"), ("neoverse-n1", "dotprod"), ("max", "bf16")):
+        monkeypatch.setenv("DSLC_QEMU_CPU", cpu)
+        library = dslc.load(folder)
+        x, s, y = arguments()
+        library.scale(x, s, y)
+        np.testing.assert_array_equal(y, x * s[:, None])
+        library.both(x, s, 0.5, y)
+        np.testing.assert_array_equal(y, x * s[:, None] + np.float32(0.5))
+        assert library.scale.specialize(N=37).chosen.target == f"aarch64:{variant}"
+        assert library.scale.specialize(N=37).target == "aarch64:all"
+    header = made.both.specialize(N=37).source("header")
+    for variant in ("base", "dotprod", "i8mm", "bf16"):
+        assert f"int32_t shift__{variant}(" in header

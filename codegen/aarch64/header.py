@@ -41,14 +41,18 @@ _TAIL = """\
 
 def c_header(artifact: Artifact) -> str:
     """The header of a kernel's library, or of all kernels of a program's."""
-    kernels = [artifact]
-    if artifact.kind == "program":
-        kernels = [
-            Artifact.from_manifest({**m, "files": {}}, {}) for m in artifact.launch["kernels"]
-        ]
     title = f"{artifact.name} for {artifact.target}"
-    declared = "".join(f"\n{line}" for k in kernels for line in _declaration(k))
+    declared = "".join(f"\n{line}" for k in _kernels(artifact) for line in _declaration(k))
     return _HEAD.format(title=title) + declared + "\n" + _TAIL
+
+
+def _kernels(artifact: Artifact) -> Iterator[Artifact]:
+    """The kernels of a library: of each variant, of each call of a program."""
+    parts = artifact.launch.get("variants") or artifact.launch.get("kernels")
+    if parts is None:
+        yield artifact
+    for manifest in parts or ():
+        yield from _kernels(Artifact.from_manifest({**manifest, "files": {}}, {}))
 
 
 def _declaration(kernel: Artifact) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Sequence
 
 from dslc.codegen.aarch64.toolchain import link
 from dslc.compiler.artifact import Artifact, Json
@@ -14,16 +15,40 @@ LIBRARY_MACOS = "kernel.dylib"
 
 
 def with_library(artifact: Artifact, *, macos: bool = False) -> Artifact:
-    """The artifact with its library in place of none.
+    """The artifact with its library.
 
-    A program's kernels go into one library. Two that are made of one kernel have one symbol: those but
-    the first get their number behind it. DSL0951 without a toolchain, DSL0952 for a refused text.
+    A program's kernels go into one. Two that are made of one kernel have one symbol: those but the
+    first get their number behind it. DSL0951 without a toolchain, DSL0952 for a refused text.
     """
     made = artifact if artifact.kind == "kernel" else _with_own_symbols(artifact)
-    name, kind = (LIBRARY_MACOS, "dylib") if macos else (LIBRARY, "library")
-    texts = {n.removesuffix(".s"): c.decode() for n, c in sources_of(made).items()}
-    library = link(texts, "dylib" if kind == "dylib" else "library")
-    return dataclasses.replace(made, files={**made.files, name: library})
+    return _with(made, macos)
+
+
+def join(artifacts: Sequence[Artifact], *, macos: bool = False) -> Artifact:
+    """One artifact of those for several variants, with one library: `launch` has their manifests.
+
+    The errors are those of `with_library`.
+    """
+    own = [a if a.kind == "kernel" else _with_own_symbols(a) for a in artifacts]
+    names = [a.target.partition(":")[2] for a in own]
+    files = {f"{v}.{n}": c for v, a in zip(names, own, strict=True) for n, c in a.files.items()}
+    manifests: list[Json] = [{**a.to_manifest(), "files": {}} for a in own]
+    made = dataclasses.replace(
+        own[0], files=files, launch={"variants": manifests}, entry=own[0].name
+    )
+    return _with(made, macos)
+
+
+def library_of(artifact: Artifact, *, macos: bool) -> bytes:
+    """The library of an artifact's sources, for Linux or for macOS, whatever it holds already."""
+    texts = {n.removesuffix(".s"): c.decode() for n, c in sources_of(artifact).items()}
+    return link(texts, "dylib" if macos else "library")
+
+
+def _with(artifact: Artifact, macos: bool) -> Artifact:
+    name = LIBRARY_MACOS if macos else LIBRARY
+    files = {**artifact.files, name: library_of(artifact, macos=macos)}
+    return dataclasses.replace(artifact, files=files)
 
 
 def sources_of(artifact: Artifact) -> dict[str, bytes]:

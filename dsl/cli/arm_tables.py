@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,10 @@ if TYPE_CHECKING:
 
 def arm_lines(made: Specialization) -> Iterator[tuple[str, str]]:
     """Labels and texts; none for another machine."""
-    library = made.binary("so") or made.binary("dylib")
-    if library is None:
+    if not made.target.startswith("aarch64:"):
         return
+    library = made.binary("dylib" if sys.platform == "darwin" else "so")
+    assert library is not None
     from dslc.cli.tables import size_text
 
     yield "library", f"{size_text(len(library))}, {', '.join(_symbols(made))}"
@@ -25,9 +27,10 @@ def arm_lines(made: Specialization) -> Iterator[tuple[str, str]]:
 
 
 def _symbols(made: Specialization) -> list[str]:
-    if made.artifact.kind == "kernel":
-        return [made.artifact.entry]
-    return [k["entry"] for k in made.artifact.launch["kernels"]]
+    launch = made.artifact.launch
+    parts = launch.get("variants", [made.artifact.to_manifest()])
+    calls = [k for p in parts for k in p["launch"].get("kernels", [p])]
+    return [k["entry"] for k in calls]
 
 
 def _products(made: Specialization) -> Iterator[tuple[str, str]]:
