@@ -54,8 +54,8 @@ def command(
     """Show a kernel's signature and choices, its IR's size after every pass, memory and work.
 
     Bytes are those that the loads and stores ask for in one launch, against those of each tensor taken
-    once. For GPUs: registers, instructions, and the predicted time against the roofline. Without
-    --kernel every kernel of the file is shown.
+    once. For GPUs: registers, instructions, and the predicted time against the roofline. For Arm CPUs:
+    multiply-adds a cycle of each product, by llvm-mca. Without --kernel every kernel is shown.
     """
     from dslc.cli.inputs import parse_definitions, parse_integers
 
@@ -83,6 +83,7 @@ def _specialized(
 
 def _show(kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]) -> None:
     from dslc.cli.accounting import plan_table, work_tables
+    from dslc.cli.arm_tables import arm_lines
     from dslc.cli.code_tables import code_lines, prediction_of
     from dslc.compiler.ir.parser import parse_program
 
@@ -95,7 +96,7 @@ def _show(kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]) -
     for tune, values in kernel.tunes.items():
         _line(f"tune {tune}", f"{' | '.join(map(str, values))}   now {made.config.get(tune)}")
     program = parse_program(made.source(made.ir_stages[-1]), "<final>")
-    for label, text in code_lines(made, program):
+    for label, text in (*code_lines(made, program), *arm_lines(made)):
         _line(label, text)
     if (prediction := prediction_of(made, program, every)) is not None:
         _indented(str(prediction))
