@@ -130,6 +130,7 @@ class Emission:
         self.exit = Label(f".L{kernel.name}_exit")
         self.done = Label(f".L{kernel.name}_done")
         self.natural: set[ex.Expr] = set()  # variables that are never negative
+        self._regions = 0
         self._pulls = pulls
         self._names = scalar_names(kernel)
 
@@ -247,6 +248,11 @@ class Emission:
             if scope in self.fixed_scopes:
                 return self.s.level if scope.level == self.s.level else scope.level
         return wanted
+
+    def region(self, unit: str) -> str:
+        """The name of a loop over a product in the marks for llvm-mca."""
+        self._regions += 1
+        return f"{self.kernel.name}.{unit}{self._regions}"
 
     def body(self, body: tuple[ins.Stmt, ...]) -> None:
         """Statements one after another."""

@@ -29,6 +29,8 @@ from dslc.compiler.ir.affine import Linear, constant, simplify
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
 
+_STRAIGHT = 224  # multiply-adds of a tile up to which its loop over k is written out
+_BODY = 96  # multiply-adds of a body that is long enough for its pointers and its branch
 _TAIL = 4  # rows (columns) of the tiles at the end, where a whole one does not fit
 Finish = Callable[["Tile"], None]
 
@@ -295,34 +297,70 @@ def _tile(
     k: int,
 ) -> None:
     s = e.s
+    name = e.region(unit.name)
     regs: dict[tuple[int, int], Reg] = {}
     tile = Tile(unit, batch, at, rows, columns, regs)
+    steps = k // unit.depth
+    each_step = (rows // unit.rows) * (columns // unit.columns) * (unit.depth // unit.step)
+    straight = steps * each_step <= _STRAIGHT
+    if straight:
+        s.remark(f"LLVM-MCA-BEGIN {name} macs={rows * columns * k} k={k}")
+    else:
+        s.remark(f"LLVM-MCA-BEGIN {name}_group_start macs={rows * columns * k}")
     for m in range(0, rows, unit.rows):
         for n in range(0, columns, unit.columns):
-            regs[m, n] = s.copy(s.splat(0, 8))
+            regs[m, n] = s.copy(s.splat(0, 8)) if start is None or unit.folded else s.vector()
     if start is not None and not unit.folded:
         _load(e, tile, start)
-
-    def step(here: Linear) -> None:
-        columns_b: dict[tuple[int, int], Reg] = {}
-        for m in range(0, rows, unit.rows):
-            left = a.register(e, batch, (at[0] + Linear(constant=m), here))
-            for lane in range(unit.depth // unit.step):
-                depth = here + Linear(constant=lane * unit.step)
-                if depth.is_constant and depth.constant >= k:
-                    continue
-                for n in range(0, columns, unit.columns):
-                    if (lane, n) not in columns_b:
-                        columns_b[lane, n] = b.register(e, batch, (depth, at[1] + Linear(constant=n)))
-                    text = unit.template.replace("LANE", str(lane))
-                    s.onto(text, regs[m, n], left, columns_b[lane, n])
-
-    each(e, ex.index(0), ex.index(k // unit.depth * unit.depth), unit.depth, step)
-    if k % unit.depth:
-        step(Linear(constant=k // unit.depth * unit.depth))
+    if straight:
+        for turn in range(-(-k // unit.depth)):
+            _step(e, tile, a, b, Linear(constant=turn * unit.depth), k)
+    else:
+        s.remark("LLVM-MCA-END")
+        _loop(e, tile, a, b, k, name)
+        s.remark(f"LLVM-MCA-BEGIN {name}_group_end macs={rows * columns * k}")
     if unit.folded:
         tile = _folded(e, tile, start)
     finish(tile)
+    s.remark("LLVM-MCA-END")
+
+
+def _loop(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) -> None:
+    """The loop over k, several steps a turn."""
+    unit = tile.unit
+    each_step = len(tile.regs) * (unit.depth // unit.step)
+    steps = k // unit.depth
+    several = next(n for n in (8, 4, 2, 1) if steps % n == 0 and (n == 1 or n * each_step <= 2 * _BODY))
+    span = several * unit.depth
+
+    def body(here: Linear) -> None:
+        macs = tile.rows * tile.columns * span
+        e.s.remark(f"LLVM-MCA-BEGIN {name} macs={macs} k={span}")
+        for turn in range(several):
+            _step(e, tile, a, b, here + Linear(constant=turn * unit.depth), k)
+
+    each(e, ex.index(0), ex.index(steps * unit.depth), span, body)
+    e.s.remark("LLVM-MCA-END")
+    if k % unit.depth:
+        _step(e, tile, a, b, Linear(constant=steps * unit.depth), k)
+
+
+def _step(e: Emission, tile: Tile, a: Operand, b: Operand, here: Linear, k: int) -> None:
+    """One register of `a` along k for every row of the tile."""
+    unit, at = tile.unit, tile.origin
+    held: dict[tuple[int, int], Reg] = {}
+    for m in range(0, tile.rows, unit.rows):
+        left = a.register(e, tile.batch, (at[0] + Linear(constant=m), here))
+        for lane in range(unit.depth // unit.step):
+            depth = here + Linear(constant=lane * unit.step)
+            if depth.is_constant and depth.constant >= k:
+                continue
+            for n in range(0, tile.columns, unit.columns):
+                if (lane, n) not in held:
+                    where = (depth, at[1] + Linear(constant=n))
+                    held[lane, n] = b.register(e, tile.batch, where)
+                text = unit.template.replace("LANE", str(lane))
+                e.s.onto(text, tile.regs[m, n], left, held[lane, n])
 
 
 def _folded(e: Emission, tile: Tile, start: Array | None) -> Tile:
