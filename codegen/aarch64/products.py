@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.conversions import as_format, number
 from dslc.codegen.aarch64.emission import Array, At, InRegisters, unsupported
-from dslc.codegen.aarch64.formats import Format, Lanes
+from dslc.codegen.aarch64.formats import F32, Format, Lanes
 from dslc.codegen.aarch64.machine import Reg
 from dslc.codegen.aarch64.nests import each
-from dslc.codegen.aarch64.statements import keep, scratch_for
+from dslc.codegen.aarch64.ranges import BIASED
+from dslc.codegen.aarch64.statements import keep, scratch_for, write
 from dslc.codegen.aarch64.transfer import load_lanes, store_lanes
 from dslc.codegen.aarch64.units import Pairs, Unit, register_tile, unit_for
 from dslc.compiler.dtypes import INDEX
@@ -130,24 +131,37 @@ def dot(e: Emission, i: ins.Dot) -> None:
 def drive(e: Emission, i: ins.Dot, value: Value, array: Array) -> None:
     """The tile `value`, made of the product element by element, to memory, block by block."""
     dtype = value.type.dtype
+    biased = e.plan.biased.get(i.out)
+    if biased is not None and unit_of(e, i).folded:
+        biased = None
+    out = biased or i.out
 
     def finish(tile: Tile) -> None:
-        from dslc.codegen.aarch64.statements import write
-
-        e.homes[i.out] = tile.in_registers()
-        e.levels[i.out] = e.s.level
+        if biased is not None:
+            tile = _unbiased(e, tile)
+        e.homes[out] = tile.in_registers()
+        e.levels[out] = e.s.level
         zeros = (0,) * len(tile.batch)
         for m, n in tile.regs:
             base = (*tile.batch, *_moved(tile.origin, m, n))
             lanes = tuple((*zeros, *pair) for pair in tile.unit.c)
             write(e, array, At(base, lanes), value, dtype)
-        del e.homes[i.out]
+        del e.homes[out]
         e.s.forget("tile")
 
     start = e.homes.get(i.acc) if i.acc is not None else None
     if i.acc is not None and not isinstance(start, Array):
         start = keep(e, i.acc)
-    multiply(e, i, start if isinstance(start, Array) else None, finish)
+    first = BIASED if biased is not None else 0
+    multiply(e, i, start if isinstance(start, Array) else None, finish, first)
+
+
+def _unbiased(e: Emission, tile: Tile) -> Tile:
+    """The accumulators as f32 numbers."""
+    bias = e.s.splat(BIASED, 32)
+    for reg in tile.regs.values():
+        e.s.into("fsub {0}.4s, {1}.4s, {2}.4s", reg, reg, bias)
+    return replace(tile, unit=replace(tile.unit, c_format=F32))
 
 
 def _moved(origin: tuple[Linear, Linear], m: int, n: int) -> tuple[Linear, Linear]:
@@ -163,8 +177,10 @@ def unit_of(e: Emission, i: ins.Dot) -> Unit:
     return unit
 
 
-def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish) -> None:
-    """All tiles of a product, each begun from `start` or from 0 and handed to `finish`."""
+def multiply(
+    e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first: int = 0
+) -> None:
+    """All tiles of a product, each begun from `start` or the word `first`, handed to `finish`."""
     unit = unit_of(e, i)
     *outer, m, n = i.out.type.shape
     k = i.a.type.shape[-1]
@@ -178,7 +194,7 @@ def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish) -> No
                  ends=(None, width), pad=(1, _TAIL))  # fmt: skip
 
     def one(batch: tuple[Linear, ...], r: int, c: int, at: tuple[Linear, Linear]) -> None:
-        _tile(e, i, unit, a, b, start, finish, batch, at, r, c, k)
+        _tile(e, unit, a, b, start or first, finish, batch, at, r, c, k)
 
     for batch in cartesian(*(range(x) for x in outer)):
         where = tuple(Linear(constant=x) for x in batch)
@@ -284,11 +300,10 @@ def _blocks(
 
 def _tile(
     e: Emission,
-    i: ins.Dot,
     unit: Unit,
     a: Operand,
     b: Operand,
-    start: Array | None,
+    start: Array | int,
     finish: Finish,
     batch: tuple[Linear, ...],
     at: tuple[Linear, Linear],
@@ -309,8 +324,10 @@ def _tile(
         s.remark(f"LLVM-MCA-BEGIN {name}_group_start macs={rows * columns * k}")
     for m in range(0, rows, unit.rows):
         for n in range(0, columns, unit.columns):
-            regs[m, n] = s.copy(s.splat(0, 8)) if start is None or unit.folded else s.vector()
-    if start is not None and not unit.folded:
+            loaded = isinstance(start, Array) and not unit.folded
+            word = 0 if isinstance(start, Array) else start
+            regs[m, n] = s.vector() if loaded else s.copy(s.splat(word, 32))
+    if isinstance(start, Array) and not unit.folded:
         _load(e, tile, start)
     if straight:
         for turn in range(-(-k // unit.depth)):
@@ -320,7 +337,7 @@ def _tile(
         _loop(e, tile, a, b, k, name)
         s.remark(f"LLVM-MCA-BEGIN {name}_group_end macs={rows * columns * k}")
     if unit.folded:
-        tile = _folded(e, tile, start)
+        tile = _folded(e, tile, start if isinstance(start, Array) else None)
     finish(tile)
     s.remark("LLVM-MCA-END")
 
