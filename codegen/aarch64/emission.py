@@ -48,6 +48,7 @@ class Emission:
         self.scratch = self.s.general()
         self.asserts: list[str] = []
         self.plan = Plan()
+        self.kept: frozenset[Value] = frozenset()  # tiles that are computed once
         self.extents: Extents = {}
         self.exit = Label(f".L{kernel.name}_exit")
         self.done = Label(f".L{kernel.name}_done")
