@@ -2,9 +2,9 @@
 
     for k: acc = acc + a[k] b[k]     ->     for each strip of columns: for k: ...
 
-Each weight is read once, so that the loops may be exchanged: nothing that one strip has read would serve
-another. That holds where the loop's body is a product of one row, what it is made of, and the sum that
-the loop carries; nothing in it writes to memory.
+Each weight is read once, so that the loops may be exchanged: nothing that one strip has read would
+serve another. That holds where the loop's body is a product of one row, what it is made of, and the
+sum that the loop carries; nothing in it writes to memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operations and casts on chunks, run in the emulator against the interpreter; functions against NumPy."""
+"""Operations and casts on chunks in the emulator, against the interpreter; functions against NumPy."""
 
 from __future__ import annotations
 
