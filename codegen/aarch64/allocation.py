@@ -129,19 +129,22 @@ def _colour(
     waiting = {i for i in range(count) if numbers[i] < 0}
     low = [i for i in waiting if degrees[i] < len(_ORDER[regs[i].file])]
     stack: list[int] = []
+
+    def price(i: int) -> float:
+        """What spilling costs for each register that it frees; what was spilled is short already."""
+        again = 1e9 if regs[i] in spilled else 0.1 if regs[i].remade else 1
+        return weights[i] * again / (1 + degrees[i])
+
+    by_price = sorted(waiting, key=price, reverse=True)
     while waiting:
         while low:
             i = low.pop()
             if i in waiting:
                 _put_aside(i, waiting, adjacent, degrees, regs, low, stack)
-        if waiting:
-            price = {
-                i: weights[i] * (1e9 if regs[i] in spilled else 0.1 if regs[i].remade else 1)
-                / (1 + degrees[i])
-                for i in waiting
-            }  # fmt: skip
-            cheapest = min(waiting, key=price.__getitem__)
-            _put_aside(cheapest, waiting, adjacent, degrees, regs, low, stack)
+        while by_price and by_price[-1] not in waiting:
+            by_price.pop()
+        if by_price:
+            _put_aside(by_price.pop(), waiting, adjacent, degrees, regs, low, stack)
     hints: dict[int, list[int]] = {}
     for a, b in moves:
         hints.setdefault(a, []).append(b)

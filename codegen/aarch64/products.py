@@ -28,6 +28,7 @@ from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, simplify
+from dslc.compiler.ir.traverse import operands
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
@@ -108,7 +109,7 @@ def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first
     rank = i.out.type.rank
     height = e.extent(i.out, rank - 2)
     width = e.extent(i.out, rank - 1)
-    a, b = operands_of(e, i, unit, (n > columns or k > 1, m > rows))
+    a, b = operands_of(e, i, unit, (n > columns or k > 1, m > rows or not flows(e, i.b, unit)))
     nibbles = nibbles_of(e, i, unit)
 
     def tile_at(batch: tuple[Linear, ...], c: int, y: Linear, r: int, x: Linear) -> None:
@@ -121,6 +122,21 @@ def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first
         where = tuple(Linear(constant=x) for x in batch)
         one = partial(tile_at, where)
         strips(e, width, columns, unit.columns, partial(down, one))
+
+
+def flows(e: Emission, value: Value, unit: Unit) -> bool:
+    """Whether blocks come straight from memory in few loads: in the unit's order, with no checks."""
+    stack, packed = [value], False
+    while stack:
+        x = stack.pop()
+        if x in e.homes:
+            continue
+        stmt = e.lazy[x]
+        if isinstance(stmt, ins.Load) and any(a.checked and a.size > 1 for a in stmt.region.axes):
+            return False
+        packed |= isinstance(stmt, ins.View)
+        stack += operands(stmt)
+    return packed or unit.step == 1
 
 
 def operands_of(

@@ -13,9 +13,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.nibbles import nibbles_of
+from dslc.codegen.aarch64.panels import Operand
 from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.planning import LAZY
-from dslc.codegen.aarch64.products import operands_of, strips, unit_of
+from dslc.codegen.aarch64.products import flows, operands_of, strips, unit_of
 from dslc.codegen.aarch64.tiles import (
     Tile,
     add,
@@ -28,7 +29,7 @@ from dslc.codegen.aarch64.tiles import (
     store,
     whole,
 )
-from dslc.codegen.aarch64.units import register_tile
+from dslc.codegen.aarch64.units import Unit, register_tile
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear
@@ -51,7 +52,10 @@ def streamed(e: Emission, loop: ins.For) -> ins.Dot | None:
     dot = dots[0]
     row = dot.out.type.rank == 2 and dot.out.type.shape[0] == 1
     meets = dot.out in e.plan.in_place or dot.out in e.plan.driven
-    return dot if row and meets and unit_of(e, dot).folded else None
+    if not row or not meets or not unit_of(e, dot).folded:
+        return None
+    _body(e, loop)
+    return dot if flows(e, dot.b, unit_of(e, dot)) else None
 
 
 def stream(e: Emission, loop: ins.For, dot: ins.Dot, home: Array) -> None:
@@ -77,6 +81,12 @@ def _body(e: Emission, loop: ins.For) -> None:
             e.define(stmt.out, stmt)  # type: ignore[union-attr]
 
 
+def _operands(e: Emission, dot: ins.Dot, unit: Unit) -> tuple[Operand, Operand]:
+    """The row in a panel where its loads are checked, the weights as they come."""
+    checked = not flows(e, dot.a, replace(unit, b=((0, 0),)))
+    return operands_of(e, dot, unit, (checked, False))
+
+
 def _summed(e: Emission, loop: ins.For, dot: ins.Dot, home: Array, shape: Tile, k: int) -> None:
     """The accumulators run through all of k."""
     name = e.region(shape.unit.name)
@@ -86,7 +96,7 @@ def _summed(e: Emission, loop: ins.For, dot: ins.Dot, home: Array, shape: Tile, 
     e.s.remark("LLVM-MCA-END")
     with e.loop_over(loop.var, loop.start, loop.stop, loop.step, movable=False):
         _body(e, loop)
-        a, b = operands_of(e, dot, shape.unit, (False, False))
+        a, b = _operands(e, dot, shape.unit)
         if is_short(tile, k):
             e.s.remark(f"LLVM-MCA-BEGIN {name} macs={shape.columns * k} k={k}")
         add(e, tile, a, b, k, name)
@@ -110,7 +120,7 @@ def _scaled(e: Emission, loop: ins.For, dot: ins.Dot, home: Array, shape: Tile, 
     load(e, total, home)
     with e.loop_over(loop.var, loop.start, loop.stop, loop.step, movable=False):
         _body(e, loop)
-        a, b = operands_of(e, dot, shape.unit, (False, False))
+        a, b = _operands(e, dot, shape.unit)
 
         def finish(tile: Tile) -> None:
             _settle(e, dot.out, tile)
