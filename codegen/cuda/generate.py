@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 
 from dslc.codegen.c_family import (
-    accesses,
     atomics,
     control,
     effects,
@@ -19,7 +18,7 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
-from dslc.codegen.cuda import bulk, casts, copies, ldmatrix, matrix, wgmma
+from dslc.codegen.cuda import bulk, casts, copies, ldmatrix, matrix, stmatrix, wgmma
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
@@ -30,7 +29,7 @@ from dslc.compiler.ir.traverse import walk
 from dslc.compiler.targets import Target
 
 EMITTERS = table(
-    elementwise.EMITTERS, control.EMITTERS, accesses.EMITTERS, remap.EMITTERS,
+    elementwise.EMITTERS, control.EMITTERS, stmatrix.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
     ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS,
@@ -43,11 +42,15 @@ _CUDA = (
 )  # fmt: skip
 
 
-def emit(kernel: Kernel, target: Target) -> tuple[str, int]:
-    """The text of a kernel, and the bytes of shared memory that a block of it needs."""
+def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str, int]:
+    """The text of a kernel, and the bytes of shared memory that a block of it needs.
+
+    `blocks` of it shall fit on a multiprocessor; None leaves that to the assembler.
+    """
     assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
     e = Emission(kernel, EMITTERS, kernel.threads, target)
     e.out.reserve([*functions(), *_CUDA])
+    e.in_place = wgmma.in_place(kernel)
     params = _parameters(e)
     shared = _shared(e)
     e.head.line("const int tid = threadIdx.x;")
@@ -58,7 +61,7 @@ def emit(kernel: Kernel, target: Target) -> tuple[str, int]:
         e.head.line(f"unsigned char* const scratch = shared + {scratch_at};")
     total = scratch_at + e.scratch_bytes if e.scratch_bytes else shared
     body = e.head.text() + e.out.text()
-    return _file(kernel, params, body, total), total
+    return _file(kernel, params, body, total, blocks), total
 
 
 def _parameters(e: Emission) -> list[str]:
@@ -106,37 +109,47 @@ def _shared(e: Emission) -> int:
 
 
 def _turn(e: Emission) -> None:
-    """The variables of the grid from the block's number, the last axis fastest, or in strips."""
+    """The variables of the grid from the block's number, the last axis fastest, or in strips.
+
+    A grid has less than 2^31 blocks, so that products of its extents fit in an int.
+    """
     axes = e.kernel.grid
     if not axes:
         return
     strips = e.kernel.strips if len(axes) > 1 else None
     counts = [_count(e, axis) for axis in axes]
     const = "" if len(axes) > 1 else "const "
-    e.head.line(f"{const}long long turn = blockIdx.x;")
+    e.head.line(f"{const}int turn = blockIdx.x;")
     digits: dict[int, str] = {}
     if strips is not None:
         high, across = counts[-2:]
         rows, columns, inside = (e.head.name(n) for n in ("rows", "columns", "inside"))
         e.head.line(f"const int {rows} = {high}, {columns} = {across};")
-        e.head.line(f"int {inside} = (int)(turn % ((long long){rows} * {columns}));")
+        e.head.line(f"int {inside} = turn % ({rows} * {columns});")
         first, height = e.head.name("first"), e.head.name("height")
-        strip = f"({strips}ll * {columns})"
-        e.head.line(f"const int {first} = (int)({inside} / {strip}) * {strips};")
-        e.head.line(f"const int {height} = min({rows} - {first}, {strips});")
+        strip = e.scalar(strips)
+        if constant(strips) is None:
+            text, strip = strip, e.head.name("strip")
+            e.head.line(f"const int {strip} = (int)({text});")
+        area = f"(min({strip}, {rows}) * {columns})"
+        e.head.line(f"const int {first} = {inside} / {area} * {strip};")
+        e.head.line(f"const int {height} = min({rows} - {first}, {strip});")
         e.head.line(f"{inside} -= {first} * {columns};")
         digits = {
-            len(axes) - 2: f"(long long)({first} + {inside} % {height})",
-            len(axes) - 1: f"(long long)({inside} / {height})",
+            len(axes) - 2: f"({first} + {inside} % {height})",
+            len(axes) - 1: f"({inside} / {height})",
         }
-        e.head.line(f"turn /= (long long){rows} * {columns};")
+        e.head.line(f"turn /= {rows} * {columns};")
     for k, axis in reversed(list(enumerate(axes))):
         count = counts[k]
         digit = digits.get(k) or ("turn" if k == 0 else f"turn % {count}")
-        value = digit if axis.step == ex.index(1) else f"({digit}) * {e.scalar(axis.step)}"
+        if axis.reversed:
+            digit = f"({count} - 1 - {digit})"
+        wide = e.is_product(axis.stop)
+        value = f"(long long)({digit})" if wide else digit
+        value = value if axis.step == ex.index(1) else f"({value}) * {e.scalar(axis.step)}"
         if axis.start != ex.index(0):
             value = f"{e.scalar(axis.start)} + {value}"
-        wide = e.is_product(axis.stop)
         head = e.declare(axis.var, wide=wide)
         e.head.line(f"const {head} = {'' if wide else '(int)'}({value});")
         if k and k not in digits:
@@ -154,18 +167,19 @@ def _count(e: Emission, axis: GridAxis) -> str:
     return f"(({count} + {step} - 1) / {step})"
 
 
-def _file(kernel: Kernel, params: list[str], body: str, shared: int) -> str:
+def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int | None) -> str:
     doc = "".join(f"// {line}\n" for line in (kernel.doc or "").splitlines())
     signature = ",\n    ".join(params)
     uses = "  extern __shared__ __align__(1024) unsigned char shared[];\n" if shared else ""
     needed = used(body)
+    bounds = f"{kernel.threads}" if blocks is None else f"{kernel.threads}, {blocks}"
     vectors = "#define DEVICE static __device__ __forceinline__\n\n"
     if "TensorMap" in signature:
         vectors += bulk.TENSOR_MAP
     return (
         f"// {kernel.name}: one turn of its grid is one block of {kernel.threads} threads.\n{doc}\n"
         f"{vectors}{needed}\n\n"
-        f'extern "C" __global__ void __launch_bounds__({kernel.threads})\n'
+        f'extern "C" __global__ void __launch_bounds__({bounds})\n'
         f"{kernel.name}(\n    {signature}) {{\n{uses}{body}}}\n"
     )
 

@@ -55,7 +55,8 @@ struct Warpgroup {
     unsigned long long left, right;
     bool left_down, right_down;
     unsigned came;
-    std::vector<void*> registers, left_registers;
+    std::vector<void*> registers;
+    std::vector<unsigned> left_registers;  // their values
   };
   std::vector<Product> products;
   size_t done = 0;

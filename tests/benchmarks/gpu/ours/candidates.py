@@ -28,8 +28,12 @@ DECODE: list[Choice] = [
 SUMS: list[Choice] = [
     {"BN": 64, "BK": 512},
     {"BN": 64, "BK": 512, "stages": 4},
+    {"BN": 64, "BK": 512, "warps": 8},
+    {"BN": 32, "BK": 512, "warps": 8},
     {"BN": 32, "BK": 512},
-    {"BN": 64, "BK": 1024},
+    {"BN": 64, "BK": 256},
+    {"BN": 128, "BK": 256},
+    {"BN": 128, "BK": 128, "warps": 4},
 ]
 LISTED: dict[str, dict[str, list[Choice]]] = {
     "gemm_quantized_sums": {
@@ -40,16 +44,16 @@ LISTED: dict[str, dict[str, list[Choice]]] = {
         "8": [{"BM": 8, **rest} for rest in DECODE],
         "16": [{"BM": 16, **rest} for rest in DECODE],
         "64": [
-            {"BM": 64, "BN": 128, "BK": 64},
-            {"BM": 64, "BN": 64, "BK": 128},
-            {"BM": 64, "BN": 128, "BK": 128},
-            {"BM": 64, "BN": 256, "BK": 32},
+            {"BM": 64, "BN": 128, "BK": 128, "SPLIT": 4, "warps": 8, "stages": 4},
+            {"BM": 64, "BN": 64, "BK": 128, "SPLIT": 2, "warps": 4, "stages": 4},
+            {"BM": 64, "BN": 128, "BK": 128, "warps": 8},
+            {"BM": 64, "BN": 64, "BK": 64, "warps": 4, "stages": 5},
         ],
         "": [
-            {"BM": 128, "BN": 128, "BK": 64},
-            {"BM": 128, "BN": 256, "BK": 32},
-            {"BM": 128, "BN": 256, "BK": 64},
-            {"BM": 64, "BN": 256, "BK": 64},
+            {"BM": 256, "BN": 128, "BK": 64, "warps": 8, "stages": 6},
+            {"BM": 256, "BN": 64, "BK": 64, "warps": 4},
+            {"BM": 128, "BN": 128, "BK": 128, "warps": 8},
+            {"BM": 256, "BN": 128, "BK": 64, "SPLIT": 2, "warps": 8, "stages": 5},
         ],
     },
     "gemm": {
