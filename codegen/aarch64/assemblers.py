@@ -1,9 +1,9 @@
 """The programs that assemble and link AArch64: GNU binutils, pip's ziglang, clang with lld.
 
 Each is a way from files of assembly to one file of a kind. What they emit differs in the ELF around the
-code, never in the code; the one that is taken is part of an artifact's identity. GNU binutils come
-first since they take 8 ms where the clang within ziglang takes 85; ziglang comes from pip, and it alone
-makes libraries for macOS elsewhere. docs/decisions/0009-assembling-aarch64.md has the figures.
+code, never in the code; the one that is taken is part of an artifact's identity. GNU binutils come first
+since they take 5 ms where the clang within ziglang takes 26; ziglang comes from pip, and it alone makes
+libraries for macOS elsewhere. docs/decisions/0012-assembling-aarch64.md has the figures.
 """
 
 from __future__ import annotations
