@@ -189,7 +189,7 @@ def lanes_for(dtype: DType, to: DType, *, f8: bool) -> int:
 
 
 # For codes of these widths, at how many places in the low 11 bits of a half storage in lanes has them.
-CLASSES = {1: 4, 2: 4, 4: 2}
+CLASSES = {1: 8, 2: 4, 4: 2}
 _FRAGMENT = 4  # registers of a lane in the larger operand of a matrix instruction
 
 

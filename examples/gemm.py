@@ -24,7 +24,7 @@ def gemm(a: T[M, K], b: T[K, N], c: out[T[M, N]]):
         c[m : m + BM, n : n + BN] = cast(acc, T)
 
 
-@dslc.kernel(BM=[64, 16, 128], BN=[128, 64, 256], BK=[128, 64, 256])
+@dslc.kernel(BM=[64, 16, 128], BN=[128, 64, 256], BK=[64, 128, 256])
 def gemm_i8(a: i8[M, K], b: i8[K, N], c: out[i32[M, N]]):
     """c = a @ b, exact: integers accumulate in i32."""
     for m, n in parallel(range(0, M, BM), range(0, N, BN)):

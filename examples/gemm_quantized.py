@@ -48,7 +48,7 @@ def gemm_quantized_sums(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]
             x = transpose(reshape(a[m : m + BM, k : k + BK], [BM, BK // G, G]), [1, 0, 2])
             q = reshape(cast(w[k : k + BK, n : n + BN], T), [BK // G, G, BN])
             scale = cast(s[k // G : k // G + BK // G, n : n + BN], f32)
-            acc += dot(x, q) * scale[:, None, :]
+            acc = fma(dot(x, q), scale[:, None, :], acc)
         c[m : m + BM, n : n + BN] = cast(sum(acc, 0), T)
 
 

@@ -16,7 +16,7 @@ from swiglu import silu
 T = f16
 
 
-@dslc.kernel(BM=[64, 16], BF=[128, 64, 256], BH=[64, 32, 128])
+@dslc.kernel(BM=[64, 16], BF=[64, 128, 256], BH=[32, 64, 128])
 def lowrank_mlp(
     x: T[M, H],
     gate_u: T[H, P],

@@ -88,6 +88,8 @@ class Emission:
     sent: set[Memory] = field(default_factory=set)  # buffers that a unit of the machine reads
     leader: str = "tid == 0"  # the thread that acts for all
     under_way: list[Tile] = field(default_factory=list)  # results of products that no wait ended
+    read_late: list[str] = field(default_factory=list)  # lines that follow when they have ended
+    after: dict[ins.Stmt, list[str]] = field(default_factory=dict)  # lines that follow a statement
     scratch_bytes: int = 0
     scratch_read: bool = False  # whether threads may still read it
     scratch_uses: int = 0
@@ -200,6 +202,8 @@ class Emission:
                     statement.loc,
                 )
             emitter(self, statement)
+            for line in self.after.pop(statement, ()):
+                self.out.line(line)
 
     def enter(self, loop: ins.For) -> Frame:
         """A loop begins here."""

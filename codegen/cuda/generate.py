@@ -43,8 +43,11 @@ _CUDA = (
 )  # fmt: skip
 
 
-def emit(kernel: Kernel, target: Target) -> tuple[str, int]:
-    """The text of a kernel, and the bytes of shared memory that a block of it needs."""
+def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str, int]:
+    """The text of a kernel, and the bytes of shared memory that a block of it needs.
+
+    `blocks` of it shall fit on a multiprocessor; None leaves that to the assembler.
+    """
     assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
     e = Emission(kernel, EMITTERS, kernel.threads, target)
     e.out.reserve([*functions(), *_CUDA])
@@ -58,7 +61,7 @@ def emit(kernel: Kernel, target: Target) -> tuple[str, int]:
         e.head.line(f"unsigned char* const scratch = shared + {scratch_at};")
     total = scratch_at + e.scratch_bytes if e.scratch_bytes else shared
     body = e.head.text() + e.out.text()
-    return _file(kernel, params, body, total), total
+    return _file(kernel, params, body, total, blocks), total
 
 
 def _parameters(e: Emission) -> list[str]:
@@ -154,18 +157,19 @@ def _count(e: Emission, axis: GridAxis) -> str:
     return f"(({count} + {step} - 1) / {step})"
 
 
-def _file(kernel: Kernel, params: list[str], body: str, shared: int) -> str:
+def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int | None) -> str:
     doc = "".join(f"// {line}\n" for line in (kernel.doc or "").splitlines())
     signature = ",\n    ".join(params)
     uses = "  extern __shared__ __align__(1024) unsigned char shared[];\n" if shared else ""
     needed = used(body)
+    bounds = f"{kernel.threads}" if blocks is None else f"{kernel.threads}, {blocks}"
     vectors = "#define DEVICE static __device__ __forceinline__\n\n"
     if "TensorMap" in signature:
         vectors += bulk.TENSOR_MAP
     return (
         f"// {kernel.name}: one turn of its grid is one block of {kernel.threads} threads.\n{doc}\n"
         f"{vectors}{needed}\n\n"
-        f'extern "C" __global__ void __launch_bounds__({kernel.threads})\n'
+        f'extern "C" __global__ void __launch_bounds__({bounds})\n'
         f"{kernel.name}(\n    {signature}) {{\n{uses}{body}}}\n"
     )
 

@@ -36,11 +36,8 @@ def lower(program: TileProgram, target: Target, options: Options = DEFAULT) -> A
 def _lower_kernel(
     program: Kernel, target: Target, options: Options, compiled: dict[str, Binary]
 ) -> Artifact:
-    text, shared = emit(program, target)
     architecture = architecture_of(target.name)
-    if text not in compiled:
-        compiled[text] = compile_cubin(text, architecture, options, f"{program.name}.cu")
-    binary = compiled[text]
+    text, shared, binary = _compiled(program, target, options, compiled)
     assert program.threads is not None
     launch: dict[str, Json] = {
         "threads": program.threads,
@@ -62,6 +59,42 @@ def _lower_kernel(
         launch,
         {SOURCE: text.encode(), f"{architecture}.cubin": binary.cubin},
     )
+
+
+def _compiled(
+    kernel: Kernel, target: Target, options: Options, compiled: dict[str, Binary]
+) -> tuple[str, int, Binary]:
+    """The text, its shared memory and machine code that keeps registers out of memory if it can.
+
+    Left to itself the assembler may spill a few registers so that one more block fits beside the
+    others. Then it is told that one block is enough, and takes all the registers that there are.
+    """
+    text, shared = emit(kernel, target)
+    binary = _binary(kernel, text, target, options, compiled)
+    used = binary.resources[kernel.name]
+    if used.spills and used.registers < _most_registers(kernel, target):
+        other, _ = emit(kernel, target, blocks=1)
+        roomy = _binary(kernel, other, target, options, compiled)
+        if not roomy.resources[kernel.name].spills:
+            return other, shared, roomy
+    return text, shared, binary
+
+
+def _binary(
+    kernel: Kernel, text: str, target: Target, options: Options, compiled: dict[str, Binary]
+) -> Binary:
+    if text not in compiled:
+        architecture = architecture_of(target.name)
+        compiled[text] = compile_cubin(text, architecture, options, f"{kernel.name}.cu")
+    return compiled[text]
+
+
+def _most_registers(kernel: Kernel, target: Target) -> int:
+    """What a thread may have where its block is alone on a multiprocessor."""
+    one = target.memory("register")
+    most = one.bytes // 4 if one else 0
+    rates = target.rates
+    return most if rates is None else min(most, rates.registers // (kernel.threads or 1))
 
 
 def _lower_program(program: Program, target: Target, options: Options) -> Artifact:

@@ -59,7 +59,10 @@ DEVICE unsigned bits_f32(float x) { return __float_as_uint(x); }
 
 DEVICE float exp2_approx(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
-DEVICE float sigmoidf(float x) { return 1.0f / (1.0f + expf(-x)); }
+// The reciprocal is within one place in the last: a division that rounds right is a call.
+DEVICE float sigmoidf(float x) {
+  float y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(1.0f + expf(-x))); return y;
+}
 
 DEVICE double sigmoidd(double x) { return 1.0 / (1.0 + exp(-x)); }
 
@@ -396,6 +399,19 @@ template <int N> DEVICE void changed_floats(float* d) {
 template <int N> DEVICE void changed_integers(int* d) {
 #pragma unroll
   for (int i = 0; i < N; ++i) asm volatile("" : "+r"(d[i]) :: "memory");
+}
+
+// The registers of a left operand live until here. Where there are calls, only an instruction says so:
+// one that is never carried out, since there is a multiprocessor.
+template <int N> DEVICE void keep_registers(const unsigned* a) {
+#ifdef KEEP_REGISTERS
+  unsigned multiprocessors;
+  asm volatile("mov.u32 %0, %%nsmid;" : "=r"(multiprocessors));
+  if (multiprocessors == 0) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) asm volatile("st.shared.u32 [%0], %1;" :: "r"(0), "r"(a[i]) : "memory");
+  }
+#endif
 }
 
 // An operand in shared memory: strides in bytes, the code of the swizzle.

@@ -71,21 +71,27 @@ def choose(late: Late, to: Value, found: Plan, left: bool, *, once: bool) -> Cho
         return None
     words = late.bits.at.reshape(-1, 2, late.dtype.bits)
     groups = groups_of(found, left)
-    total = sum(len(g.accumulators) for g in groups)
-    registers = total if once else max(len(g.accumulators) for g in groups)
     best, least = None, len(words) + exact_shifts(late.dtype, to.type.dtype, words)
-    for count in (1, 2, 4):
+    for count in (1, 2, 4, 8):
         scaled = scaled_rule_for(late.dtype, to.type.dtype, count)
         if scaled is None or count > most_classes(late.dtype):
             continue
-        if count > 1 and count * registers > _MOST_REGISTERS:
-            continue
         classes = tuple(scaled.of(at) for at in words)
-        if all(len(_classes(step, left, classes)) == 1 for step in found.steps):
-            cost = (0 if once else count * total) + scaled.shifts(words)
-            if cost < least:
-                best, least = Choice(scaled, classes), cost
+        if any(len(_classes(step, left, classes)) != 1 for step in found.steps):
+            continue
+        sums = [len(g.accumulators) * len(_used(g, left, classes)) for g in groups]
+        registers = sum(sums) if once else max(sums)
+        if count > 1 and registers > _MOST_REGISTERS:
+            continue
+        cost = (0 if once else sum(sums)) + scaled.shifts(words)
+        if cost < least:
+            best, least = Choice(scaled, classes), cost
     return best
+
+
+def _used(group: Group, left: bool, classes: tuple[int, ...]) -> set[int]:
+    """The classes of all steps of a group: each adds up in registers of its own."""
+    return {k for turn in group.steps for step in turn for k in _classes(step, left, classes)}
 
 
 def _classes(step: Step, left: bool, classes: tuple[int, ...]) -> set[int]:

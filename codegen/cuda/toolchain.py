@@ -57,6 +57,7 @@ class Binary:
 
 
 DEFAULT = Options()
+KEEP = "--define-macro=KEEP_REGISTERS"  # for texts whose machine code has calls, see `kept`
 
 
 def architecture_of(target: str) -> str:
@@ -79,12 +80,22 @@ def compile_cubin(
     does not know the architecture.
     """
     flags = (*options.flags(architecture), "--ptxas-options=-v")
-    if options.compiler == "nvcc":
-        done = compile_with_nvcc(source, name, flags, ptx=False)
-    else:
-        done = load_nvrtc().compile(source, name, flags)
+    done = _compiled(source, name, flags, options)
+    if done.succeeded and "keep_registers<" in source and _has_calls(done.cubin):
+        done = _compiled(source, name, (*flags, KEEP), options)
     _check(done, source, name, architecture)
     return Binary(architecture, done.cubin, parse_resources(done.log))
+
+
+def _compiled(source: str, name: str, flags: tuple[str, ...], options: Options) -> Compilation:
+    if options.compiler == "nvcc":
+        return compile_with_nvcc(source, name, flags, ptx=False)
+    return load_nvrtc().compile(source, name, flags)
+
+
+def _has_calls(cubin: bytes) -> bool:
+    """Whether functions stand in the machine code beside its kernels: slow paths, and CUDA's own."""
+    return any(name in cubin for name in (b"$__internal_", b"vprintf", b"__assertfail"))
 
 
 def compile_ptx(

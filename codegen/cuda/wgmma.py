@@ -17,6 +17,7 @@ from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.remap import thread_part
 from dslc.codegen.c_family.unrolling import linear_loops
+from dslc.codegen.cuda import kept
 from dslc.codegen.cuda.descriptors import (
     SWIZZLES,
     Indices,
@@ -27,12 +28,11 @@ from dslc.codegen.cuda.descriptors import (
     separated,
 )
 from dslc.codegen.cuda.fragments import Mismatch
+from dslc.codegen.cuda.kept import owners
 from dslc.compiler.dtypes import parse_dtype
-from dslc.compiler.ir import Kernel, Region, Value
+from dslc.compiler.ir import Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import Body, bodies, inner_names, results
 from dslc.compiler.layout import Layout, divide, permute
 from dslc.compiler.targets import TARGETS, Atom
 from dslc.compiler.targets.target import SWAP
@@ -127,6 +127,8 @@ def dot(e: Emission, s: ins.Dot, atom: Atom) -> None:
         e.out.line(f"{function}({out.name} + {at}, {a.text} + {x}, {b.text} + {y});")
     e.out.line("wgmma_commit();")
     e.under_way.append(out)
+    if atom.a is not None:
+        kept.keep(e, s, left)
 
 
 def wait(e: Emission, s: ins.WaitDots) -> None:
@@ -138,33 +140,20 @@ def wait(e: Emission, s: ins.WaitDots) -> None:
         kind = "floats" if tile.dtype.is_float else "integers"
         e.out.line(f"changed_{kind}<{tile.count}>({tile.name});")
     e.under_way.clear()
+    kept.ended(e)
 
 
 def _accumulators(e: Emission, s: ins.Dot) -> Tile:
     """The registers of the result: the accumulator's, where this product alone reads it."""
     if s.acc is None:
         return e.new(s.out, zero=True)
-    owners = _owners(e.kernel)
-    if len(e.readers[s.acc]) == 1 and owners[s.acc] == owners[s]:
+    home = owners(e.kernel).of
+    if len(e.readers[s.acc]) == 1 and home[s.acc] == home[s]:
         e.alias(s.out, e.tile(s.acc))
         return e.tile(s.out)
     tile = e.new(s.out, zero=False)
     control.copy(e, tile, e.tile(s.acc))
     return tile
-
-
-@functools.lru_cache(maxsize=8)
-def _owners(kernel: Kernel) -> dict[Value | Stmt, int]:
-    """The body in which each statement stands and each tile is made anew, by number."""
-    found: dict[Value | Stmt, int] = {}
-    todo: list[tuple[Body, tuple[object, ...]]] = [(kernel.body, ())]
-    for number, (body, names) in enumerate(todo):  # which grows meanwhile
-        found |= {n: number for n in names if isinstance(n, Value)}
-        for stmt in body:
-            found[stmt] = number
-            found |= {n: number for n in results(stmt) if isinstance(n, Value)}
-            todo += [(inner, inner_names(stmt)) for inner in bodies(stmt)]
-    return found
 
 
 def _side(

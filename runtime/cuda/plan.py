@@ -105,9 +105,8 @@ class Prepared:
         if boxes and not self.empty:
             self._size = (first + len(boxes)) * tensor_maps.BYTES
             names = [arguments[i].text for i in function.variable]
-            driver = function.device.driver
             encoders = [
-                (_SLOT * slot_of[i], names.index(a.text), Encoder(driver, a.box, values))
+                (_SLOT * slot_of[i], names.index(a.text), Encoder(function.device, a.box, values))
                 for i, a in enumerate(arguments)
                 if a.box is not None
             ]

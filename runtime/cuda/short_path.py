@@ -18,6 +18,7 @@ from typing import Any
 from dslc.compiler.artifact import Param, Signature
 from dslc.runtime.cuda.arrays import DeviceArray, alignment_of, is_cupy, is_torch
 from dslc.runtime.cuda.description import ALIGNMENT
+from dslc.runtime.cuda.native_path import native_call
 from dslc.runtime.cuda.plan import Direct, Fire, Frame
 from dslc.runtime.cuda.streams import stream_handle, torch_query
 from dslc.runtime.elements import storage_dtype
@@ -91,6 +92,12 @@ def short_call(
         return None
     names = {p.name: f"a{i}" for i, p in enumerate(params)}
     known = _Known(shape, _fits(tensors, names, arrays, shape))
+    guards = _torch_guards([a for _, a in tensors]) if library.guard is _guard_of_torch else None
+    if shape.direct and guards:
+        anew = _anew_in_order(params, shape, known)
+        native = native_call(params, guards, library.query, device, shape.direct, anew)
+        if native is not None:
+            return native
     scope: dict[str, Any] = {
         "known": known.frames.get if shape.direct else known.verified.__contains__,
         "anew": known.anew, "fire": shape.fire, "query": library.query, "device": device,
@@ -156,6 +163,25 @@ class _Known:
             self.verified.clear()
         self.verified.add(key)
         return True
+
+
+def _anew_in_order(
+    params: Sequence[Param], shape: Shape, known: _Known
+) -> Callable[..., Frame | bool]:
+    """`_Known.anew` for arguments in the order of the parameters; the frame once there is one."""
+    names = [p.name for p in params]
+    places = [names.index(n) for n in shape.order]
+    fixed = [(names.index(n), v) for n, v in shape.constant.items()]
+    exact = struct.Struct("<d").pack
+
+    def anew(stream: int, *given: Number) -> Frame | bool:
+        if any(given[i] != v for i, v in fixed):
+            return False
+        passed = [given[i] for i in places]
+        key = (stream, *(exact(v) if isinstance(v, float) else v for v in passed))
+        return known.anew(key, stream, *passed) and known.frames.get(key, True)
+
+    return anew
 
 
 def _fits(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dslc.runtime.cuda.driver import Driver
+from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.expression import Number, evaluate
 
 BYTES = 128  # of a map, and of the slot that it has among a launch's parameters
@@ -58,12 +58,12 @@ class TensorMap:
 class Encoder:
     """The maps of one parameter for known dims."""
 
-    def __init__(self, driver: Driver, box: TensorMap, values: Mapping[str, Number]) -> None:
+    def __init__(self, device: CudaDevice, box: TensorMap, values: Mapping[str, Number]) -> None:
         rank = len(box.box)
         # An empty axis is never copied from, but no map may have one.
         extents = [max(1, int(evaluate(t, values))) for t in box.extents]
         strides = [max(16, int(evaluate(t, values))) for t in box.strides]
-        self._driver, self._kept = driver, dict[int, bytes]()
+        self._device, self._kept = device, dict[int, bytes]()
         self._rank, self._type, self._swizzle = rank, _TYPES[box.bytes], _SWIZZLES[box.swizzle]
         self._extents = (ctypes.c_uint64 * rank)(*extents)
         self._strides = (ctypes.c_uint64 * (rank - 1))(*strides)
@@ -82,10 +82,11 @@ class Encoder:
     def _encoded(self, address: int) -> bytes:
         memory = (ctypes.c_char * (BYTES + ALIGNMENT))()
         base = -(-ctypes.addressof(memory) // ALIGNMENT) * ALIGNMENT
-        self._driver.call(
-            "cuTensorMapEncodeTiled", base, self._type, self._rank, address, self._extents,
-            self._strides, self._box, self._ones, 0, self._swizzle, _PROMOTION, 0,
-        )  # fmt: skip
+        with self._device.current():  # the driver wants one, a caller of host arrays has none
+            self._device.driver.call(
+                "cuTensorMapEncodeTiled", base, self._type, self._rank, address, self._extents,
+                self._strides, self._box, self._ones, 0, self._swizzle, _PROMOTION, 0,
+            )  # fmt: skip
         return ctypes.string_at(base, BYTES)
 
 

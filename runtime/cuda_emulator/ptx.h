@@ -214,6 +214,8 @@ template <class... R> HOST void wgmma(int n, int k, const char* d, const char* a
 HOST void wgmma_fence_sync_aligned() { emu_wgmma_fence(); }
 HOST void wgmma_commit_group_sync_aligned() { emu_wgmma_commit(); }
 HOST void wgmma_wait_group_sync_aligned(int pending, int line = __builtin_LINE()) { emu_wgmma_wait(pending, line); }
+HOST void mov_u32(unsigned& d, unsigned a) { d = a; }
+HOST void st_shared_u32(unsigned, unsigned) { emu_fail("a use that only keeps registers is carried out"); }
 HOST void fence_proxy_async_shared_cta() { emu_proxy_fence(); }
 
 // Barriers with phases (9.7.13.15), and bulk copies of boxes that they count (9.7.9.27).

@@ -15,9 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dslc.checker import check_module
-from dslc.codegen.cuda.generate import emit
+from dslc.codegen.cuda.lowering import lower
 from dslc.codegen.cuda.sass import Code, disassemble
-from dslc.codegen.cuda.toolchain import compile_cubin
 from dslc.compiler.dtypes import all_dtypes, parse_dtype
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir import instructions as ins
@@ -65,11 +64,10 @@ def example_loop(
 
 
 def _loop_of(kernel: TileProgram, weights: int, architecture: str) -> tuple[Code, float]:
-    scheduled = run_passes(kernel, gpu_passes(find_target(f"cuda:{architecture}")))
+    target = find_target(f"cuda:{architecture}")
+    scheduled = run_passes(kernel, gpu_passes(target))
     assert isinstance(scheduled, Kernel)
-    (code,) = disassemble(
-        compile_cubin(emit(scheduled, find_target("cuda:sm_90a"))[0], architecture).cubin
-    )
+    (code,) = disassemble(lower(scheduled, target).files[f"{architecture}.cubin"])
     loop = code.main_loop()
     assert loop is not None, "the product has no loop"
     turns = max(s.unroll or 1 for s in walk(scheduled.body) if isinstance(s, ins.For))

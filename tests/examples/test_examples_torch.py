@@ -10,56 +10,13 @@ from typing import Any
 
 import dslc
 import pytest
-from calls import EXAMPLES, TABLE, sizes
+from calls import EXAMPLES, TABLE
 from inputs import Dims
+from layer_sizes import SIZES
 
 gpu = pytest.mark.gpu
 
 UNIT = {"f16": 2.0**-11, "bf16": 2.0**-8, "f32": 2.0**-24}
-HALVES = ("f16", "bf16")
-# Kernel -> element types, dims: those of decoder layers, one ragged size for most.
-SIZES: dict[str, tuple[tuple[str, ...], list[Dims]]] = {
-    "vector_add": (("f32",), sizes("N", (1 << 24,), (1_000_003,))),
-    "softmax": (("f32", "bf16"), sizes("M N", (4096, 8192), (37, 128_256))),
-    "softmax_rows": (("f32", "bf16"), sizes("M N", (4096, 8192), (37, 5000))),
-    "rmsnorm": (HALVES, sizes("M H", (4096, 8192), (333, 4096))),
-    "layernorm": (HALVES, sizes("M H", (4096, 8192), (333, 4096))),
-    "rope": (HALVES, sizes("S Q D", (4096, 8192, 128), (333, 1024, 64))),
-    "rope_interleaved": (HALVES, sizes("S Q D", (4096, 8192, 128), (333, 1024, 64))),
-    "swiglu": (HALVES, sizes("M F", (2048, 28_672), (333, 14_336))),
-    "gemm": (HALVES, sizes("M N K", (2048, 4096, 4096), (1000, 1000, 1000), (1, 8192, 8192))),
-    "gemm_i8": (("f16",), sizes("M N K", (2048, 4096, 4096), (1000, 1000, 1000))),
-    "gemm_residual": (HALVES, sizes("M N K", (2048, 4096, 4096), (1000, 1000, 1000))),
-    "gemm_quantized": (HALVES, sizes("M N K", (16, 8192, 8192), (1, 1000, 4096), (1000, 4096, 4096))),
-    "gemm_quantized_zeros": (HALVES, sizes("M N K", (16, 8192, 8192), (1000, 1000, 4096))),
-    "gemm_quantized_sums": (HALVES, sizes("M N K", (16, 8192, 8192), (1, 1000, 4096))),
-    "gemm_mx": (HALVES, sizes("M N K", (16, 8192, 8192), (1000, 1000, 4096))),
-    "gemm_nvfp4": (HALVES, sizes("M N K", (16, 8192, 8192), (1000, 1000, 4096))),
-    "splitk_bias": (HALVES, sizes("M N K", (16, 1024, 28_672), (33, 1000, 4100))),
-    "attention": (
-        HALVES,
-        sizes(
-            "B S L HQ HK D",
-            (2, 2048, 2048, 32, 8, 128),  # prefill
-            (2, 300, 2000, 32, 8, 128),  # a chunk after a past
-            (8, 1, 4096, 32, 8, 128),  # decode
-            (2, 512, 512, 12, 12, 64),
-        ),
-    ),
-    "lowrank": (HALVES, sizes("M K R N", (2048, 4096, 64, 4096), (333, 1000, 32, 1000))),
-    "lowrank_mlp": (HALVES, sizes("M H F P Q R", (512, 1024, 4096, 64, 64, 64))),
-    "quantize_rows": (HALVES, sizes("M K", (2048, 8192), (333, 5000))),
-    "gemm_w4a8_channel": (HALVES, sizes("M N K", (16, 8192, 8192), (1000, 4096, 4096))),
-    "gemm_w4a8_group": (HALVES, sizes("M N K", (16, 8192, 8192), (1000, 4096, 4096))),
-    "w4a8_channel": (HALVES, sizes("M N K", (16, 8192, 8192), (1000, 4096, 4096))),
-    "w4a8_group": (HALVES, sizes("M N K", (16, 8192, 8192), (1000, 4096, 4096))),
-    "attention_input": (
-        HALVES, sizes("S H Q KV D", (2048, 4096, 4096, 1024, 128), (77, 512, 512, 128, 64)),
-    ),
-    "mlp": (HALVES, sizes("S H F", (2048, 4096, 14_336), (77, 512, 1376))),
-}  # fmt: skip
-# At these sizes the default choice takes more shared memory than there is.
-CHOICES = {"lowrank_mlp": {"BF": 64, "BH": 32}}
 CASES = [
     pytest.param(kernel, dtype, dims, id=f"{kernel}-{dtype}-{'x'.join(map(str, dims.values()))}")
     for kernel, (types, calls) in SIZES.items()
@@ -110,7 +67,7 @@ def test_kernel(torch: Any, kernel: str, dtype: str, dims: Dims) -> None:
     for name in posed.codes:
         packed = library[kernel].pack(name, args[name].cpu().numpy(), **dims)
         args[name] = torch.from_numpy(packed).cuda()
-    library[kernel](*args.values(), **CHOICES.get(kernel, {}))
+    library[kernel](*args.values())
     for name, expected in posed.expected.items():
         if name in posed.exact:
             assert torch.equal(args[name].double(), expected), name

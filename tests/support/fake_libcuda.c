@@ -128,6 +128,7 @@ CUresult cuTensorMapEncodeTiled(void *map, int type, unsigned rank, uint64_t add
                                 const uint64_t *strides, const unsigned *box, const unsigned *steps,
                                 int interleave, int swizzle, int promotion, int fill) {
   uint64_t *w = map;
+  if (!current[depth - 1]) return 201;
   if ((uintptr_t)map % 64 || address % 16 || rank < 1 || rank > 5) return 1;
   for (unsigned d = 0; d < rank; ++d)
     if (!extents[d] || box[d] > 256 || steps[d] != 1 || (d && strides[d - 1] % 16)) return 1;

@@ -24,10 +24,6 @@ def readable_in_place(kernel: Kernel) -> Mapping[Value, bool]:
     """The tiles that may stay in shared memory: loads (False) and their transposes (True)."""
     if any(isinstance(s, _EXPLICIT) or _is_buffer(s) for s in walk(kernel.body)):
         return {}  # such kernels are not pipelined
-    if sum(isinstance(s, ins.For | ins.While) for s in kernel.body) > 1:
-        # Kernels of several loops were seen to give wrong sums on an H200 (lowrank_mlp in blocks of 64
-        # and 32), which neither the interpreter nor the emulator shows.
-        return {}
     finder = _Finder(kernel)
     finder.body(kernel.body)
     return finder.found

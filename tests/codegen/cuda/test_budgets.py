@@ -24,7 +24,7 @@ def casts(nvdisasm: None) -> ModuleType:
 
 # Lane-instructions a weight with activations of f16, bf16 for those floats that reach past f16.
 REACHED = {
-    "i1": 0.84, "u1": 0.84, "i2": 1.29, "u2": 0.77, "i3": 1.46, "u3": 1.30, "i4": 1.35, "u4": 0.84,
+    "i1": 0.78, "u1": 0.78, "i2": 1.29, "u2": 0.77, "i3": 1.46, "u3": 1.30, "i4": 1.35, "u4": 0.84,
     "i5": 1.71, "u5": 1.50, "i6": 1.86, "u6": 1.47, "i7": 2.06, "u7": 1.64, "i8": 1.84, "u8": 1.34,
     "f3e1m1": 1.71, "f3e2m0": 1.62, "f4e1m2": 1.47, "f4e2m1": 1.59, "f4e3m0": 1.59, "f5e1m3": 2.15,
     "f5e2m2": 1.90, "f5e3m1": 1.90, "f5e4m0": 1.90, "f6e1m4": 2.41, "f6e2m3": 2.16, "f6e3m2": 1.91,
@@ -35,8 +35,9 @@ REACHED = {
 SLACK = 1.1
 DECODE = {"BM": 16, "BN": 64, "BK": 512}
 WIDE = {"BM": 16, "BN": 128, "BK": 512}
-NARROW = {"BM": 8, "BN": 128, "BK": 512}
+NARROW = {"BM": 8, "BN": 64, "BK": 512}
 ZEROS = {"BM": 16, "BN": 128, "BK": 256}
+OVER = {("gemm_quantized", "u1"), ("gemm_quantized", "u2"), ("gemm_mx", "f4e2m1")}
 
 
 def test_every_weight_type_has_a_budget() -> None:
@@ -77,26 +78,36 @@ def test_a_weight_costs_no_more_on_ampere(casts: ModuleType, weights: str) -> No
 
 
 # Of weights with scales of groups (and zero points) what remains over the budget is what rounding each
-# scaled weight to f16 costs: of 1 and 2 bits where the scale meets the weights, of f4e2m1 in MX.
+# scaled weight to f16 costs: of 1 and 2 bits where the scale meets the weights, of f4e2m1 in MX. A
+# mask, a subtraction, a multiplication for two weights are 1.5 each; decoding meets the budgets by the
+# kernel whose scales meet the sums.
 @pytest.mark.parametrize(
     ("kernel", "weights", "tile", "reached"),
     [
-        ("gemm_quantized", "u2", DECODE, 2.52),
-        ("gemm_quantized", "u4", DECODE, 2.57),
-        ("gemm_quantized", "u8", DECODE, 2.47),
-        ("gemm_quantized", "f6e3m2", DECODE, 3.57),
-        ("gemm_quantized", "f8e4m3", DECODE, 2.21),
-        ("gemm_quantized_sums", "u1", NARROW, 1.27),
-        ("gemm_quantized_sums", "u2", WIDE, 1.66),
-        ("gemm_quantized_sums", "u4", WIDE, 1.64),
-        ("gemm_quantized_sums", "i4", WIDE, 2.03),
-        ("gemm_quantized_sums", "u8", WIDE, 1.81),
-        ("gemm_quantized_sums", "f6e3m2", WIDE, 2.64),
-        ("gemm_quantized_zeros", "u4", ZEROS, 3.59),
-        ("gemm_quantized_zeros", "u8", ZEROS, 3.39),
-        ("gemm_nvfp4", "f4e2m1", DECODE, 3.37),
-        ("gemm_mx", "f4e2m1", DECODE, 4.20),
-        ("gemm_mx", "f8e4m3", DECODE, 3.10),
+        ("gemm_quantized", "u1", DECODE, 2.45),
+        ("gemm_quantized", "u2", DECODE, 2.40),
+        ("gemm_quantized", "u4", DECODE, 2.45),
+        ("gemm_quantized", "u6", DECODE, 2.91),
+        ("gemm_quantized", "u8", DECODE, 2.34),
+        ("gemm_quantized", "f6e3m2", DECODE, 3.45),
+        ("gemm_quantized", "f8e4m3", DECODE, 2.10),
+        ("gemm_quantized_sums", "u1", NARROW, 0.94),
+        ("gemm_quantized_sums", "u2", NARROW, 1.25),
+        ("gemm_quantized_sums", "u4", NARROW, 1.36),
+        ("gemm_quantized_sums", "u6", NARROW, 1.98),
+        ("gemm_quantized_sums", "i6", NARROW, 2.30),
+        ("gemm_quantized_sums", "u8", NARROW, 1.49),
+        ("gemm_quantized_sums", "u2", WIDE, 1.41),
+        ("gemm_quantized_sums", "u4", WIDE, 1.52),
+        ("gemm_quantized_sums", "i4", WIDE, 1.90),
+        ("gemm_quantized_sums", "u6", WIDE, 2.08),
+        ("gemm_quantized_sums", "u8", WIDE, 1.69),
+        ("gemm_quantized_sums", "f6e3m2", WIDE, 2.52),
+        ("gemm_quantized_zeros", "u4", ZEROS, 3.47),
+        ("gemm_quantized_zeros", "u8", ZEROS, 3.27),
+        ("gemm_nvfp4", "f4e2m1", DECODE, 3.24),
+        ("gemm_mx", "f4e2m1", DECODE, 4.07),
+        ("gemm_mx", "f8e4m3", DECODE, 2.98),
     ],
 )
 def test_a_scaled_weight_costs_no_more(
@@ -104,7 +115,8 @@ def test_a_scaled_weight_costs_no_more(
 ) -> None:
     define = {"T": "f16"} | ({} if kernel == "gemm_nvfp4" else {"W": weights})
     loop, each = casts.example_loop(kernel, define, tile)
-    assert each <= SLACK * reached
+    budget = casts.BUDGET[int(weights[1])]
+    over = (kernel, weights) in OVER
+    assert each <= (SLACK * reached if over else min(SLACK * reached, budget))
+    assert over == (reached > budget)
     assert not loop.spills()
-    over = {("gemm_quantized", "u2"), ("gemm_quantized_sums", "u1"), ("gemm_mx", "f4e2m1")}
-    assert (reached <= casts.BUDGET[int(weights[1])]) == ((kernel, weights) not in over)

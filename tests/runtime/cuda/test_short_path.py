@@ -9,17 +9,21 @@ from typing import Any
 import pytest
 from dslc.compiler.artifact import Param
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.runtime.cuda import CudaKernel, arrays, short_path
+from dslc.runtime.cuda import CudaKernel, arrays, native_path, short_path
 
 from support.fake_cuda import FakeDriver, scale_artifact
 
 torch: Any = pytest.importorskip("torch")
 
 
-@pytest.fixture(autouse=True, params=["guards", "compared"])
+@pytest.fixture(autouse=True, params=["native", "guards", "compared"])
 def _tensors_of_the_host(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "torch_device", lambda tensor: 0)
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 6, raising=False)
+    if request.param != "native":
+        monkeypatch.setattr(native_path, "extension", lambda: None)
+    elif native_path.extension() is None:
+        pytest.skip("the extension is not built (no C compiler)")
     if request.param == "compared":
         monkeypatch.setattr(short_path, "_torch_guards", lambda tensors: None)
 

@@ -28,8 +28,12 @@ DECODE: list[Choice] = [
 SUMS: list[Choice] = [
     {"BN": 64, "BK": 512},
     {"BN": 64, "BK": 512, "stages": 4},
+    {"BN": 64, "BK": 512, "warps": 8},
+    {"BN": 32, "BK": 512, "warps": 8},
     {"BN": 32, "BK": 512},
-    {"BN": 64, "BK": 1024},
+    {"BN": 64, "BK": 256},
+    {"BN": 128, "BK": 256},
+    {"BN": 128, "BK": 128, "warps": 4},
 ]
 LISTED: dict[str, dict[str, list[Choice]]] = {
     "gemm_quantized_sums": {

@@ -1,0 +1,319 @@
+/* The short way of a launch over torch's tensors, in C: see short_path.py, which says the same in Python
+   and is used where this was not built.
+
+   A `Short` is called with (arguments, stream). It compares the tensors by torch's guards, reads where they
+   begin and what the scalars are, and looks these and the stream up among those of earlier calls. Where
+   they are known, all that is left is one call of the driver with a configuration and parameters that were
+   filled in then. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <structmember.h>
+
+enum { MOST = 62, SLOTS = 1024, PROBES = 8 };
+
+typedef int (*Launch)(const void *config, void *function, void **parameters, void **extra);
+
+typedef struct {
+    uint64_t *key; /* the stream, then addresses and scalars; NULL for a slot that is free */
+    PyObject *frame; /* keeps config and parameters */
+    const void *config;
+    void **parameters;
+} Entry;
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *check, *query, *device, *handle, *anew, *again;
+    Launch launch;
+    void *function;
+    Py_ssize_t count;
+    char kinds[MOST + 1]; /* an argument each: tensor, integer, float, boolean */
+    Entry table[SLOTS];
+} Short;
+
+static PyObject *data_ptr; /* the method's name */
+
+static uint64_t hash_of(const uint64_t *key, Py_ssize_t words)
+{
+    uint64_t hash = 0x9e3779b97f4a7c15u;
+    for (Py_ssize_t i = 0; i < words; i++) {
+        hash = (hash ^ key[i]) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+static Entry *slot_of(Short *self, const uint64_t *key, uint64_t hash)
+{
+    size_t size = (size_t)(self->count + 1) * sizeof *key;
+    for (uint64_t i = 0; i < PROBES; i++) {
+        Entry *entry = &self->table[(hash + i) % SLOTS];
+        if (entry->key == NULL || memcmp(entry->key, key, size) == 0)
+            return entry;
+    }
+    return NULL;
+}
+
+static void forget(Entry *entry)
+{
+    PyMem_Free(entry->key);
+    entry->key = NULL;
+    Py_CLEAR(entry->frame);
+}
+
+static void forget_all(Short *self)
+{
+    for (int i = 0; i < SLOTS; i++)
+        forget(&self->table[i]);
+}
+
+/* A frame (object, address of its configuration, address of its parameters) for a key not seen before. */
+static int remember(Short *self, const uint64_t *key, uint64_t hash, PyObject *made)
+{
+    PyObject *frame;
+    unsigned long long config, parameters;
+    if (!PyArg_ParseTuple(made, "OKK", &frame, &config, &parameters))
+        return -1;
+    Entry *entry = slot_of(self, key, hash);
+    if (entry == NULL) { /* its neighbourhood is full: a program whose addresses never come again */
+        forget_all(self);
+        entry = slot_of(self, key, hash);
+    }
+    if (entry->key != NULL)
+        return 0;
+    size_t size = (size_t)(self->count + 1) * sizeof *key;
+    entry->key = PyMem_Malloc(size);
+    if (entry->key == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    memcpy(entry->key, key, size);
+    entry->frame = Py_NewRef(frame);
+    entry->config = (const void *)(uintptr_t)config;
+    entry->parameters = (void **)(uintptr_t)parameters;
+    return 0;
+}
+
+static PyObject *number_for(char kind, uint64_t word)
+{
+    double real;
+    switch (kind) {
+    case 'i':
+        return PyLong_FromLongLong((long long)word);
+    case 'b':
+        return PyBool_FromLong((long)word);
+    case 'f':
+        memcpy(&real, &word, sizeof real);
+        return PyFloat_FromDouble(real);
+    default:
+        return PyLong_FromUnsignedLongLong(word);
+    }
+}
+
+/* What is not known is for Python: `anew(stream, *arguments)` gives False where they do not fit, else it has
+   launched, and gives True or, where they have come before, a frame to remember. */
+static PyObject *ask(Short *self, const uint64_t *key, uint64_t hash)
+{
+    PyObject *given = PyTuple_New(self->count + 1);
+    for (Py_ssize_t i = 0; given != NULL && i <= self->count; i++) {
+        PyObject *number = number_for(i ? self->kinds[i - 1] : 't', key[i]);
+        if (number == NULL)
+            Py_CLEAR(given);
+        else
+            PyTuple_SET_ITEM(given, i, number);
+    }
+    if (given == NULL)
+        return NULL;
+    PyObject *made = PyObject_CallObject(self->anew, given);
+    Py_DECREF(given);
+    if (made == NULL || !PyTuple_Check(made))
+        return made;
+    int failed = remember(self, key, hash, made);
+    Py_DECREF(made);
+    return failed ? NULL : Py_NewRef(Py_True);
+}
+
+static int number_of(PyObject *object, uint64_t *into)
+{
+    if (object == NULL)
+        return -1;
+    *into = PyLong_AsUnsignedLongLong(object);
+    Py_DECREF(object);
+    return *into == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;
+}
+
+/* A scalar as a word of the key: 0 where it is none of its kind. The way without C says what is wrong. */
+static int scalar_of(char kind, PyObject *object, uint64_t *into)
+{
+    if (kind == 'b') {
+        *into = object == Py_True;
+        return PyBool_Check(object);
+    }
+    if (kind == 'f') {
+        double real = PyFloat_CheckExact(object)  ? PyFloat_AS_DOUBLE(object)
+                      : PyLong_CheckExact(object) ? PyLong_AsDouble(object)
+                                                  : -1;
+        memcpy(into, &real, sizeof real);
+        if (PyErr_Occurred()) {
+            PyErr_Clear();
+            return 0;
+        }
+        return PyFloat_CheckExact(object) || PyLong_CheckExact(object);
+    }
+    int outside = 1;
+    *into = PyLong_CheckExact(object) ? (uint64_t)PyLong_AsLongLongAndOverflow(object, &outside) : 0;
+    return !outside;
+}
+
+static PyObject *run(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+    Short *self = (Short *)object;
+    if (PyVectorcall_NARGS(nargsf) != 2 || names != NULL || !PyTuple_Check(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "expected a tuple of arguments, and a stream");
+        return NULL;
+    }
+    if (PyTuple_GET_SIZE(args[0]) != self->count)
+        Py_RETURN_FALSE;
+    PyObject *const *arguments = ((PyTupleObject *)args[0])->ob_item; /* the caller holds them */
+    PyObject *tensors[MOST];
+    size_t many = 0;
+    uint64_t key[MOST + 1];
+    for (Py_ssize_t i = 0; i < self->count; i++) {
+        if (self->kinds[i] == 't')
+            tensors[many++] = arguments[i];
+        else if (!scalar_of(self->kinds[i], arguments[i], &key[i + 1]))
+            Py_RETURN_FALSE;
+    }
+    PyObject *alike = PyObject_Vectorcall(self->check, tensors, many, NULL);
+    if (alike != Py_True)
+        return alike;
+    Py_DECREF(alike);
+
+    PyObject *stream = args[1] == Py_None ? PyObject_CallOneArg(self->query, self->device)
+                                          : PyObject_CallOneArg(self->handle, args[1]);
+    if (number_of(stream, &key[0]))
+        return NULL;
+    for (Py_ssize_t i = 0; i < self->count; i++)
+        if (self->kinds[i] == 't'
+            && number_of(PyObject_CallMethodNoArgs(arguments[i], data_ptr), &key[i + 1]))
+            return NULL;
+
+    uint64_t hash = hash_of(key, self->count + 1);
+    Entry *entry = slot_of(self, key, hash);
+    if (entry == NULL || entry->key == NULL)
+        return ask(self, key, hash);
+    PyObject *frame = Py_NewRef(entry->frame); /* another thread may empty the table meanwhile */
+    int status;
+    Launch launch = self->launch;
+    const void *config = entry->config;
+    void **parameters = entry->parameters;
+    Py_BEGIN_ALLOW_THREADS
+    status = launch(config, self->function, parameters, NULL);
+    Py_END_ALLOW_THREADS
+    PyObject *done = status ? PyObject_CallFunction(self->again, "Oi", frame, status)
+                            : Py_NewRef(Py_None);
+    Py_DECREF(frame);
+    if (done == NULL)
+        return NULL;
+    Py_DECREF(done);
+    Py_RETURN_TRUE;
+}
+
+static int init(PyObject *object, PyObject *args, PyObject *named)
+{
+    Short *self = (Short *)object;
+    unsigned long long launch, function;
+    PyObject *check, *query, *device, *handle, *anew, *again;
+    const char *kinds;
+    Py_ssize_t count;
+    if (self->check != NULL) {
+        PyErr_SetString(PyExc_TypeError, "it is made once");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(args, "s#OOOOOOKK", &kinds, &count, &check, &query, &device, &handle, &anew, &again,
+                          &launch, &function))
+        return -1;
+    if (count < 0 || count > MOST) {
+        PyErr_Format(PyExc_ValueError, "at most %d arguments", MOST);
+        return -1;
+    }
+    self->check = Py_NewRef(check);
+    self->query = Py_NewRef(query);
+    self->device = Py_NewRef(device);
+    self->handle = Py_NewRef(handle);
+    self->anew = Py_NewRef(anew);
+    self->again = Py_NewRef(again);
+    self->launch = (Launch)(uintptr_t)launch;
+    self->function = (void *)(uintptr_t)function;
+    self->count = count;
+    memcpy(self->kinds, kinds, (size_t)count);
+    self->vectorcall = run;
+    return 0;
+}
+
+static int traverse(PyObject *object, visitproc visit, void *arg)
+{
+    Short *self = (Short *)object;
+    Py_VISIT(self->check);
+    Py_VISIT(self->query);
+    Py_VISIT(self->device);
+    Py_VISIT(self->handle);
+    Py_VISIT(self->anew);
+    Py_VISIT(self->again);
+    for (int i = 0; i < SLOTS; i++)
+        Py_VISIT(self->table[i].frame);
+    return 0;
+}
+
+static int clear(PyObject *object)
+{
+    Short *self = (Short *)object;
+    Py_CLEAR(self->check);
+    Py_CLEAR(self->query);
+    Py_CLEAR(self->device);
+    Py_CLEAR(self->handle);
+    Py_CLEAR(self->anew);
+    Py_CLEAR(self->again);
+    forget_all(self);
+    return 0;
+}
+
+static void dealloc(PyObject *object)
+{
+    PyObject_GC_UnTrack(object);
+    clear(object);
+    Py_TYPE(object)->tp_free(object);
+}
+
+static PyTypeObject ShortType = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "dslc.runtime.cuda._short.Short",
+    .tp_basicsize = sizeof(Short),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .tp_doc = "Short(kinds, check, query, device, handle, anew, again, launch, function)",
+    .tp_new = PyType_GenericNew,
+    .tp_init = init,
+    .tp_call = PyVectorcall_Call,
+    .tp_vectorcall_offset = offsetof(Short, vectorcall),
+    .tp_traverse = traverse,
+    .tp_clear = clear,
+    .tp_dealloc = dealloc,
+};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_short", NULL, -1, NULL};
+
+PyMODINIT_FUNC PyInit__short(void)
+{
+    data_ptr = PyUnicode_InternFromString("data_ptr");
+    if (data_ptr == NULL || PyType_Ready(&ShortType) < 0)
+        return NULL;
+    PyObject *made = PyModule_Create(&module);
+    if (made == NULL || PyModule_AddObjectRef(made, "Short", (PyObject *)&ShortType) < 0
+        || PyModule_AddIntConstant(made, "MOST", MOST) < 0) {
+        Py_XDECREF(made);
+        return NULL;
+    }
+    return made;
+}
