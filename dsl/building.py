@@ -20,6 +20,7 @@ from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.printer import print_program
+from dslc.compiler.passes.cpu import cpu_passes
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_passes
 from dslc.compiler.targets import Target
@@ -85,6 +86,8 @@ def passes_of(target: Target, options: Mapping[str, int] | None = None) -> tuple
     chosen = options or {}
     if target == ALL_ARM:  # its machine runs those of each variant
         return ()
+    if target.family == "aarch64":
+        return cpu_passes(target)
     if target.family != "cuda":
         return shared_passes(target)
     return gpu_passes(target, warps=chosen.get("warps"), stages=chosen.get("stages"))

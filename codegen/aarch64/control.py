@@ -105,11 +105,6 @@ Homes = dict[ins.Carried, "Array | Reg | InRegisters"]
 def _enter(e: Emission, carried: Sequence[ins.Carried]) -> Homes:
     homes: Homes = {}
     for c in carried:
-        kept = e.accumulators.get(c)
-        if kept is not None:
-            assert isinstance(c.init, Value)
-            homes[c] = kept(e, c.init)
-            continue
         home = _place(e, c.inner)
         _assign(e, home, c.init)
         homes[c] = home

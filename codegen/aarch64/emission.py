@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from dslc.codegen.aarch64.driving import Plan
+from dslc.codegen.aarch64.extents import Extents
 from dslc.codegen.aarch64.formats import Format, Lanes, stored
 from dslc.codegen.aarch64.machine import Label, Reg
 from dslc.codegen.aarch64.stream import GLOBAL, Scope, Stream
@@ -21,7 +23,7 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import Linear, constant, linear, to_expr
+from dslc.compiler.ir.affine import Linear, constant, linear, simplify, to_expr
 from dslc.compiler.ir.rewrite import fresh_name, scalar_names
 
 Coordinates: TypeAlias = "tuple[int, ...]"
@@ -53,9 +55,17 @@ class Bound:
     level: int
 
 
+Blocks: TypeAlias = "tuple[tuple[int, int], tuple[int, int]]"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Array:
-    """Elements in memory: a tensor, a buffer or a materialised tile; strides are in elements."""
+    """Elements in memory: a tensor, a buffer or a materialised tile; strides are in elements.
+
+    With `blocks` the last two axes are cut into blocks: for each of them the size of a block and the
+    stride within it; `strides` are then those from block to block. Elements of fewer than 8 bits may
+    be `compact`: one after another, crossing bytes.
+    """
 
     base: Reg
     offset: int  # bytes from `base`
@@ -63,14 +73,17 @@ class Array:
     shape: tuple[ex.Expr, ...]
     strides: tuple[Linear, ...]
     alias: object
+    blocks: Blocks | None = None
+    compact: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InRegisters:
-    """A tile whose every element has a register and a lane of its own."""
+    """A tile, or the part of one from an origin on, whose elements have registers and lanes."""
 
     form: Format
     places: Mapping[Coordinates, tuple[Reg, int]]
+    origin: tuple[Linear, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +125,8 @@ class Emission:
         self.scratch_bytes = 0
         self.scratch = self.s.general()
         self.asserts: list[str] = []
-        self.accumulators: dict[ins.Carried, Any] = {}
+        self.plan = Plan()
+        self.extents: Extents = {}
         self.exit = Label(f".L{kernel.name}_exit")
         self.done = Label(f".L{kernel.name}_done")
         self.natural: set[ex.Expr] = set()  # variables that are never negative
@@ -237,6 +251,15 @@ class Emission:
     def body(self, body: tuple[ins.Stmt, ...]) -> None:
         """Statements one after another."""
         raise NotImplementedError
+
+    def extent(self, value: Value, axis: int) -> ex.Expr:
+        """How many elements of a tile matter along an axis."""
+        size = value.type.shape[axis]
+        end = self.extents.get((value, axis))
+        if end is None:
+            return ex.index(size)
+        low = ex.Binary("min", ex.index(size), end, INDEX)
+        return simplify(ex.Binary("max", ex.index(0), low, INDEX))
 
     # Scratch memory
 
@@ -395,4 +418,3 @@ __all__ = [
     "GLOBAL", "MAX_LANES", "Array", "At", "Bound", "Emission", "InRegisters", "Inside", "Linear",
     "linear_of", "stored", "unsupported",
 ]  # fmt: skip
-_ = field

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dslc.codegen.aarch64 import (
     accesses,
+    bits,
     control,
     elementwise,
     indirect,
@@ -15,8 +16,10 @@ from dslc.codegen.aarch64 import (
     statements,
 )
 from dslc.codegen.aarch64.allocation import allocate
+from dslc.codegen.aarch64.driving import plan
 from dslc.codegen.aarch64.emission import GLOBAL, Array, Emission, unsupported
-from dslc.codegen.aarch64.formats import stored
+from dslc.codegen.aarch64.extents import extents
+from dslc.codegen.aarch64.formats import UNSIGNED, stored
 from dslc.codegen.aarch64.machine import Effect, File, Inst, Reg, flatten
 from dslc.codegen.aarch64.planning import LAZY, kept
 from dslc.codegen.aarch64.text import function_text
@@ -27,7 +30,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, linear, simplify
 from dslc.compiler.targets import Target
 
-PULLS = {**elementwise.PULLS, **shapes.PULLS, **accesses.PULLS, **indirect.PULLS}
+PULLS = {**elementwise.PULLS, **shapes.PULLS, **accesses.PULLS, **bits.PULLS}
 STATEMENTS = {
     **statements.STATEMENTS, **reductions.STATEMENTS, **control.STATEMENTS, **indirect.STATEMENTS,
     **products.STATEMENTS,
@@ -85,6 +88,8 @@ class Kernels(Emission):
     def __init__(self, kernel: Kernel, features: frozenset[str]) -> None:
         super().__init__(kernel, features, PULLS)
         self._kept = kept(kernel)
+        self.plan = plan(kernel, features, self._kept)
+        self.extents = extents(kernel)
 
     def whole(self) -> None:
         """The function from its arguments to its result."""
@@ -151,11 +156,14 @@ class Kernels(Emission):
             for extent in reversed(memory.shape):
                 strides.insert(0, step)
                 step = step * linear(extent)
-        if memory.packed == "row" and memory.dtype.is_low_bit:
-            raise unsupported(f"`packed row` storage, which {memory.name} has", memory.loc)
-        form = stored(memory.dtype)
+        compact = memory.packed == "row" and memory.dtype.is_low_bit
+        if compact and memory.role is not Role.IN:
+            raise unsupported(f"stores to `packed row` parameters such as {memory.name}", memory.loc)
+        form = UNSIGNED[8] if compact else stored(memory.dtype)
         alias = "inputs" if memory.role is Role.IN else GLOBAL
-        self.memories[memory] = Array(base, 0, form, memory.shape, tuple(strides), alias)
+        self.memories[memory] = Array(
+            base, 0, form, memory.shape, tuple(strides), alias, compact=compact
+        )
 
     def _turn(self, turn: Reg) -> None:
         """The variables of the grid from the number of the turn, the last axis fastest."""

@@ -14,7 +14,6 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Region, TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import Linear
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
@@ -85,17 +84,14 @@ def concat(e: Emission, i: ins.Concat) -> None:
             result.base, result.offset + offset, result.form, result.shape, result.strides,
             result.alias,
         )  # fmt: skip
-        dtype, shape = x.type.dtype, x.type.shape
+        shape = x.type.shape
 
         def chunk(at: At, x: Value = x, part: Array = part) -> None:
             store_lanes(e, part, at, for_memory(e, e.pull(x, at), x.type.dtype))
 
         nest(e, shape, lanes_for(shape[-1]), chunk, unroll=in_registers(e, x))
         start += shape[i.axis]
-        del dtype
     e.settle(i.out, result)
 
 
-PULLS: dict[type, object] = {}
 STATEMENTS = {ins.Gather: gather, ins.Scatter: scatter, ins.Concat: concat}
-_ = Linear

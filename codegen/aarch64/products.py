@@ -1,5 +1,361 @@
-"""Products."""
+"""Products: operands in panels, tiles of accumulators in registers, loops over k.
+
+The operands are put into the order in which a unit's registers hold them, block by block, unless a
+block is read once only: then it comes straight from where it is. A product whose result only goes,
+element by element, into a carried tile is finished there while it is still in registers.
+"""
 
 from __future__ import annotations
 
-STATEMENTS: dict[type, object] = {}
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product as cartesian
+from typing import TYPE_CHECKING
+
+from dslc.codegen.aarch64.conversions import as_format, number
+from dslc.codegen.aarch64.emission import Array, At, InRegisters, unsupported
+from dslc.codegen.aarch64.formats import Format, Lanes
+from dslc.codegen.aarch64.machine import Reg
+from dslc.codegen.aarch64.nests import each
+from dslc.codegen.aarch64.statements import keep, scratch_for
+from dslc.codegen.aarch64.transfer import load_lanes, store_lanes
+from dslc.codegen.aarch64.units import Pairs, Unit, register_tile, unit_for
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import Linear, constant, simplify
+
+if TYPE_CHECKING:
+    from dslc.codegen.aarch64.emission import Emission
+
+_TAIL = 4  # rows (columns) of the tiles at the end, where a whole one does not fit
+Finish = Callable[["Tile"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """Blocks of an operand: from a panel, or from the tile itself."""
+
+    value: Value
+    blocks: Pairs
+    form: Format
+    panel: Array | None
+    size: tuple[int, int]  # rows and columns of a block
+
+    def register(self, e: Emission, batch: tuple[Linear, ...], at: tuple[Linear, Linear]) -> Reg:
+        """The register of the block that begins at two coordinates."""
+        if self.panel is None:
+            return packed_block(e, self, batch, at)
+        block = tuple(
+            x.divide(Linear(constant=n)) for x, n in zip(at, self.size, strict=True)
+        )
+        zeros = (0,) * (len(batch) + 2)
+        lanes = tuple((*zeros, i) for i in range(len(self.blocks)))
+        where = At((*batch, *block, Linear()), lanes)
+        return load_lanes(e, self.panel, where).regs[0]
+
+
+def packed_block(
+    e: Emission, operand: Operand, batch: tuple[Linear, ...], at: tuple[Linear, Linear]
+) -> Reg:
+    """A block pulled from the tile; what lies past the tile's edge is 0."""
+    shape = operand.value.type.shape[-2:]
+    zeros = (0,) * len(batch)
+    lanes, missing = [], False
+    for pair in operand.blocks:
+        kept = []
+        for d, b, n in zip(pair, at, shape, strict=True):
+            past = b.is_constant and b.constant + d >= n
+            missing |= past
+            kept.append(max(0, n - 1 - b.constant) if past else d)
+        lanes.append((*zeros, *kept))
+    dtype = operand.value.type.dtype
+    found = e.pull(operand.value, At((*batch, *at), tuple(lanes)))
+    reg = as_format(e, number(e, found, dtype) if operand.form.kind != "f" or operand.form.bits > 16
+                    else found, operand.form).regs[0]  # fmt: skip
+    if not missing:
+        return reg
+    size = operand.form.bits // 8
+    inside = [
+        all(not b.is_constant or b.constant + d < n for d, b, n in zip(p, at, shape, strict=True))
+        for p in operand.blocks
+    ]
+    mask = e.s.literal(b"".join((b"\xff" if x else b"\0") * size for x in inside))
+    return e.s.v("and {0}.16b, {1}.16b, {2}.16b", reg, mask)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """Accumulators of the rows and columns from an origin on."""
+
+    unit: Unit
+    batch: tuple[Linear, ...]
+    origin: tuple[Linear, Linear]
+    rows: int
+    columns: int
+    regs: dict[tuple[int, int], Reg]  # by row and column of their first element
+
+    def in_registers(self) -> InRegisters:
+        """Every element's place."""
+        places = {}
+        zeros = (0,) * len(self.batch)
+        for (m, n), reg in self.regs.items():
+            for lane, (i, j) in enumerate(self.unit.c):
+                places[(*zeros, m + i, n + j)] = (reg, lane)
+        return InRegisters(self.unit.c_format, places, (*self.batch, *self.origin))
+
+
+def dot(e: Emission, i: ins.Dot) -> None:
+    """The product, or its promise where what it goes into will drive it."""
+    if i.out in e.plan.driven:
+        e.define(i.out, i)
+        return
+    home = e.plan.in_place.get(i.out)
+    if home is not None:
+        array = e.homes[home]
+        assert isinstance(array, Array)
+    else:
+        array = scratch_for(e, i.out)
+        if i.acc is not None:
+            keep(e, i.acc, array)
+    start = array if i.acc is not None else None
+    multiply(e, i, start, lambda tile: _store(e, tile, array))
+    e.s.forget("tile")
+    e.settle(i.out, array)
+
+
+def drive(e: Emission, i: ins.Dot, value: Value, array: Array) -> None:
+    """The tile `value`, made of the product element by element, to memory, block by block."""
+    dtype = value.type.dtype
+
+    def finish(tile: Tile) -> None:
+        from dslc.codegen.aarch64.statements import write
+
+        e.homes[i.out] = tile.in_registers()
+        e.levels[i.out] = e.s.level
+        zeros = (0,) * len(tile.batch)
+        for m, n in tile.regs:
+            base = (*tile.batch, *_moved(tile.origin, m, n))
+            lanes = tuple((*zeros, *pair) for pair in tile.unit.c)
+            write(e, array, At(base, lanes), value, dtype)
+        del e.homes[i.out]
+        e.s.forget("tile")
+
+    start = e.homes.get(i.acc) if i.acc is not None else None
+    if i.acc is not None and not isinstance(start, Array):
+        start = keep(e, i.acc)
+    multiply(e, i, start if isinstance(start, Array) else None, finish)
+
+
+def _moved(origin: tuple[Linear, Linear], m: int, n: int) -> tuple[Linear, Linear]:
+    return origin[0] + Linear(constant=m), origin[1] + Linear(constant=n)
+
+
+def unit_of(e: Emission, i: ins.Dot) -> Unit:
+    """The unit of a product."""
+    rows = i.out.type.shape[-2]
+    unit = unit_for(i.a.type.dtype, i.b.type.dtype, i.out.type.dtype, rows, e.features)
+    if unit is None:
+        raise unsupported(f"products of {i.a.type.dtype} and {i.b.type.dtype}", i.loc)
+    return unit
+
+
+def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish) -> None:
+    """All tiles of a product, each begun from `start` or from 0 and handed to `finish`."""
+    unit = unit_of(e, i)
+    *outer, m, n = i.out.type.shape
+    k = i.a.type.shape[-1]
+    rows, columns = register_tile(unit, m, n, k)
+    rank = i.out.type.rank
+    height = e.extent(i.out, rank - 2)
+    width = e.extent(i.out, rank - 1)
+    a = _operand(e, i.a, unit.a, unit.a_format, (unit.rows, unit.depth), reused=n > columns or k > 1,
+                 ends=(height, None), pad=(_TAIL, 1))  # fmt: skip
+    b = _operand(e, i.b, unit.b, unit.b_format, (unit.step, unit.columns), reused=m > rows,
+                 ends=(None, width), pad=(1, _TAIL))  # fmt: skip
+
+    def one(batch: tuple[Linear, ...], r: int, c: int, at: tuple[Linear, Linear]) -> None:
+        _tile(e, i, unit, a, b, start, finish, batch, at, r, c, k)
+
+    for batch in cartesian(*(range(x) for x in outer)):
+        where = tuple(Linear(constant=x) for x in batch)
+        _strips(e, width, n, columns, unit.columns, lambda c, y, w=where: _strips(
+            e, height, m, rows, unit.rows, lambda r, x: one(w, r, c, (x, y))))  # fmt: skip
+
+
+def _strips(
+    e: Emission,
+    end: ex.Expr,
+    extent: int,
+    size: int,
+    least: int,
+    body: Callable[[int, Linear], None],
+) -> None:
+    """Strips of `size` as long as whole ones fit before `end`, then smaller ones up to it."""
+    tail = min(size, max(least, _TAIL if size > _TAIL else size))
+    whole = ex.Binary("floordiv", end, ex.index(size), INDEX)
+    stop = simplify(ex.Binary("mul", whole, ex.index(size), INDEX))
+    each(e, ex.index(0), stop, size, lambda at: body(size, at))
+    if constant(end) is not None and constant(end) == constant(stop):
+        return
+    past = ex.Binary("add", end, ex.index(tail - 1), INDEX)
+    count = ex.Binary("floordiv", ex.Binary("sub", past, stop, INDEX), ex.index(tail), INDEX)
+    last = simplify(ex.Binary("add", stop, ex.Binary("mul", count, ex.index(tail), INDEX), INDEX))
+    if constant(stop) == 0 or size > 1:
+        each(e, stop, last, tail, lambda at: body(tail, at))
+    del extent
+
+
+def _operand(
+    e: Emission,
+    value: Value,
+    blocks: Pairs,
+    form: Format,
+    size: tuple[int, int],
+    *,
+    reused: bool,
+    ends: tuple[ex.Expr | None, ex.Expr | None],
+    pad: tuple[int, int],
+) -> Operand:
+    operand = Operand(value, blocks, form, None, size)
+    if not reused:
+        return operand
+    *outer, r, c = value.type.shape
+    counts = [
+        -(-(-(-extent // p) * p) // n) for extent, p, n in zip((r, c), pad, size, strict=True)
+    ]
+    columns_first = ends[1] is not None  # blocks of one column follow each other along k
+    shape = (*outer, *counts, len(blocks))
+    panel = e.array(form, shape, ("panel", value))
+    if columns_first:
+        inner, block = counts[0], len(blocks)
+        strides = (
+            *panel.strides[:-3], Linear(constant=block), Linear(constant=inner * block),
+            Linear(constant=1),
+        )  # fmt: skip
+        panel = replace(panel, strides=strides)
+
+    def pack(batch: tuple[Linear, ...], x: Linear, y: Linear) -> None:
+        reg = packed_block(e, operand, batch, (x, y))
+        zeros = (0,) * (len(batch) + 2)
+        block = tuple(v.divide(Linear(constant=n)) for v, n in zip((x, y), size, strict=True))
+        lanes = tuple((*zeros, k) for k in range(len(blocks)))
+        store_lanes(e, panel, At((*batch, *block, Linear()), lanes), Lanes((reg,), form, len(blocks)))
+
+    for batch in cartesian(*(range(x) for x in outer)):
+        where = tuple(Linear(constant=x) for x in batch)
+        _blocks(e, (r, c), size, ends, lambda x, y, w=where: pack(w, x, y), columns_first)
+    e.s.forget("tile")
+    return replace(operand, panel=panel)
+
+
+def _blocks(
+    e: Emission,
+    extents: tuple[int, int],
+    size: tuple[int, int],
+    ends: tuple[ex.Expr | None, ex.Expr | None],
+    body: Callable[[Linear, Linear], None],
+    columns_first: bool,
+) -> None:
+    """Every block that has an element that matters; those cut by the tile's edge stand alone."""
+
+    def along(k: int, inner: Callable[[Linear], None]) -> None:
+        extent, n = extents[k], size[k]
+        end = ends[k]
+        if end is None or constant(end) is not None or extent % n:
+            whole = extent // n * n
+            each(e, ex.index(0), ex.index(whole), n, inner)
+            if whole < extent:
+                inner(Linear(constant=whole))
+            return
+        up = ex.Binary("add", end, ex.index(n - 1), INDEX)
+        count = ex.Binary("floordiv", up, ex.index(n), INDEX)
+        last = simplify(ex.Binary("mul", count, ex.index(n), INDEX))
+        each(e, ex.index(0), last, n, inner)
+
+    if columns_first:
+        along(1, lambda y: along(0, lambda x: body(x, y)))
+    else:
+        along(0, lambda x: along(1, lambda y: body(x, y)))
+
+
+def _tile(
+    e: Emission,
+    i: ins.Dot,
+    unit: Unit,
+    a: Operand,
+    b: Operand,
+    start: Array | None,
+    finish: Finish,
+    batch: tuple[Linear, ...],
+    at: tuple[Linear, Linear],
+    rows: int,
+    columns: int,
+    k: int,
+) -> None:
+    s = e.s
+    regs: dict[tuple[int, int], Reg] = {}
+    tile = Tile(unit, batch, at, rows, columns, regs)
+    for m in range(0, rows, unit.rows):
+        for n in range(0, columns, unit.columns):
+            regs[m, n] = s.copy(s.splat(0, 8))
+    if start is not None and not unit.folded:
+        _load(e, tile, start)
+
+    def step(here: Linear) -> None:
+        columns_b: dict[tuple[int, int], Reg] = {}
+        for m in range(0, rows, unit.rows):
+            left = a.register(e, batch, (at[0] + Linear(constant=m), here))
+            for lane in range(unit.depth // unit.step):
+                depth = here + Linear(constant=lane * unit.step)
+                if depth.is_constant and depth.constant >= k:
+                    continue
+                for n in range(0, columns, unit.columns):
+                    if (lane, n) not in columns_b:
+                        columns_b[lane, n] = b.register(e, batch, (depth, at[1] + Linear(constant=n)))
+                    text = unit.template.replace("LANE", str(lane))
+                    s.onto(text, regs[m, n], left, columns_b[lane, n])
+
+    each(e, ex.index(0), ex.index(k // unit.depth * unit.depth), unit.depth, step)
+    if k % unit.depth:
+        step(Linear(constant=k // unit.depth * unit.depth))
+    if unit.folded:
+        tile = _folded(e, tile, start)
+    finish(tile)
+
+
+def _folded(e: Emission, tile: Tile, start: Array | None) -> Tile:
+    """Sums of neighbouring lanes: two accumulators of two columns become one of four."""
+    regs = {}
+    order = sorted(tile.regs)
+    four = replace(tile.unit, c=tuple((0, n) for n in range(4)), b=tuple((0, n) for n in range(4)))
+    for low, high in zip(order[::2], order[1::2], strict=True):
+        regs[low] = e.s.v("addp {0}.4s, {1}.4s, {2}.4s", tile.regs[low], tile.regs[high])
+    made = replace(tile, unit=four, regs=regs)
+    if start is not None:
+        before = {key: e.s.copy(reg) for key, reg in regs.items()}
+        _load(e, replace(made, regs=before), start)
+        for key, reg in regs.items():
+            e.s.into("add {0}.4s, {1}.4s, {2}.4s", reg, reg, before[key])
+    return made
+
+
+def _chunk(tile: Tile, m: int, n: int) -> At:
+    zeros = (0,) * len(tile.batch)
+    base = (*tile.batch, *_moved(tile.origin, m, n))
+    return At(base, tuple((*zeros, *pair) for pair in tile.unit.c))
+
+
+def _load(e: Emission, tile: Tile, array: Array) -> None:
+    for (m, n), reg in tile.regs.items():
+        loaded = load_lanes(e, array, _chunk(tile, m, n))
+        e.s.move(reg, loaded.regs[0])
+
+
+def _store(e: Emission, tile: Tile, array: Array) -> None:
+    for (m, n), reg in tile.regs.items():
+        store_lanes(e, array, _chunk(tile, m, n), Lanes((reg,), tile.unit.c_format, len(tile.unit.c)))
+
+
+STATEMENTS = {ins.Dot: dot}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64 import floats
@@ -17,7 +18,8 @@ from dslc.codegen.aarch64.transfer import places, store_lanes
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir.affine import Linear, constant
 from dslc.compiler.ir.traverse import operands
 
 if TYPE_CHECKING:
@@ -74,12 +76,33 @@ def in_registers(e: Emission, value: Value) -> bool:
 
 
 def keep(e: Emission, value: Value, array: Array | None = None) -> Array:
-    """Compute a tile now and put it into memory."""
+    """Compute a tile now and put it into memory, as far as its elements matter."""
     shape, dtype = value.type.shape, value.type.dtype
     array = array or scratch_for(e, value)
+    driver = _driver(e, value)
+    if driver is not None:
+        from dslc.codegen.aarch64.products import drive
+
+        drive(e, driver, value, array)
+        return array
     held = in_registers(e, value)
-    nest(e, shape, _lanes(shape), lambda at: write(e, array, at, value, dtype), unroll=held)
+    spans = [None if held else _span(e, value, k) for k in range(len(shape))]
+    nest(e, shape, _lanes(shape), lambda at: write(e, array, at, value, dtype), spans, unroll=held)
     return array
+
+
+def _span(e: Emission, value: Value, axis: int) -> Span:
+    end = e.extent(value, axis)
+    return None if constant(end) is not None else (ex.index(0), end)
+
+
+def _driver(e: Emission, value: Value) -> ins.Dot | None:
+    """The product that is waiting to be finished as this tile."""
+    for out, wanted in e.plan.driven.items():
+        stmt = e.lazy.get(out)
+        if wanted is value and isinstance(stmt, ins.Dot):
+            return stmt
+    return None
 
 
 def write(e: Emission, array: Array, at: At, value: Value, dtype: DType) -> None:
@@ -88,8 +111,24 @@ def write(e: Emission, array: Array, at: At, value: Value, dtype: DType) -> None
 
 
 def scratch_for(e: Emission, value: Value) -> Array:
-    """Scratch memory of a tile's shape."""
-    return e.array(stored(value.type.dtype), value.type.shape, ("tile", value))
+    """Scratch memory of a tile's shape; for accumulators whole tiles in the order of registers."""
+    unit = e.plan.tiled.get(value)
+    alias = ("tile", value)
+    if unit is None:
+        return e.array(stored(value.type.dtype), value.type.shape, alias)
+    *outer, m, n = (-(-x // 4) * 4 for x in value.type.shape)
+    outer = list(value.type.shape[:-2])
+    array = e.array(stored(value.type.dtype), (*outer, m, n), alias)
+    rows, columns = (1 + max(p[k] for p in unit.c) for k in (0, 1))
+    if rows == 1:
+        return array
+    lanes = {pair: lane for lane, pair in enumerate(unit.c)}
+    blocks = ((rows, lanes[1, 0]), (columns, lanes[0, 1]))
+    size = rows * columns
+    strides = (
+        *array.strides[:-2], Linear(constant=n // columns * size), Linear(constant=size)
+    )
+    return replace(array, strides=strides, blocks=blocks)
 
 
 def _lanes(shape: tuple[int, ...]) -> int:

@@ -14,7 +14,7 @@ from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir.affine import Linear
 
 if TYPE_CHECKING:
-    from dslc.codegen.aarch64.emission import Array, At, Emission, InRegisters
+    from dslc.codegen.aarch64.emission import Array, At, Blocks, Emission, InRegisters
 
 # A list of registers in braces; the holes of a template are digits in braces.
 LIST_OPEN, LIST_CLOSE = "{ ", " }"
@@ -23,6 +23,8 @@ _NAMES = {1: "b", 2: "h", 4: "s", 8: "d", 16: "q"}
 
 def places(array: Array, at: At) -> list[Linear]:
     """For each lane the number of its element in an array, as a sum."""
+    if array.blocks is not None:
+        return _in_blocks(array, array.blocks, at)
     start = Linear()
     for base, stride in zip(at.base, array.strides, strict=True):
         start = start + base * stride
@@ -38,14 +40,36 @@ def places(array: Array, at: At) -> list[Linear]:
     return found
 
 
-def load_lanes(e: Emission, array: Array, at: At, dtype: DType) -> Lanes:
+def _in_blocks(array: Array, blocks: Blocks, at: At) -> list[Linear]:
+    """The same where the last two axes are cut into blocks: by the block, then within it."""
+    found = []
+    for lane in at.lanes:
+        total = Linear()
+        coordinates = [b + Linear(constant=d) for b, d in zip(at.base, lane, strict=True)]
+        for k, (x, stride) in enumerate(zip(coordinates, array.strides, strict=True)):
+            part = k - len(coordinates) + 2
+            if part < 0:
+                total = total + x * stride
+                continue
+            size, inner = blocks[part]
+            whole = x.divide(Linear(constant=size))
+            total = total + whole * stride + (x + whole.scale(-size)).scale(inner)
+        found.append(total)
+    return found
+
+
+def load_lanes(e: Emission, array: Array, at: At, dtype: DType | None = None) -> Lanes:
     """A chunk of an array, in the format of memory; bools become masks of bytes."""
+    if array.compact and dtype is not None:
+        from dslc.codegen.aarch64.bits import load_bits
+
+        return load_bits(e, array, at, dtype)
     elements = places(array, at)
     per = array.form.lanes
     regs = tuple(
-        _load_register(e, array, elements[i : i + per]) for i in range(0, len(elements), per)
+        load_register(e, array, elements[i : i + per]) for i in range(0, len(elements), per)
     )
-    if dtype.kind is Kind.BOOL:
+    if dtype is not None and dtype.kind is Kind.BOOL:
         masks = tuple(e.s.v("cmtst {0}.16b, {1}.16b, {1}.16b", r) for r in regs)
         return Lanes(masks, MASKS[8], at.count)
     return Lanes(regs, array.form, at.count)
@@ -69,7 +93,8 @@ def store_lanes(e: Emission, array: Array, at: At, lanes: Lanes) -> None:
                 e.s.store(_listed("st1", name, lane), reg, base, alias=array.alias)
 
 
-def _load_register(e: Emission, array: Array, elements: list[Linear]) -> Reg:
+def load_register(e: Emission, array: Array, elements: list[Linear]) -> Reg:
+    """Elements by their numbers in one register."""
     size = array.form.bits // 8
     if len(elements) > 1 and all(x == elements[0] for x in elements[1:]):
         base = e.pointer(array, elements[0])
@@ -113,8 +138,12 @@ def runs(elements: list[Linear], *, repeats: bool) -> list[tuple[int, int]]:
 
 def from_registers(e: Emission, home: InRegisters, at: At) -> Lanes:
     """A chunk of a tile in registers; where it begins is known by then."""
+    base = at.base
+    if home.origin:
+        base = tuple(b - o for b, o in zip(base, home.origin, strict=True))
+    assert all(b.is_constant for b in base), "tiles in registers are read at known places"
     wanted = [
-        home.places[tuple(b.constant + d for b, d in zip(at.base, lane, strict=True))]
+        home.places[tuple(b.constant + d for b, d in zip(base, lane, strict=True))]
         for lane in at.lanes
     ]
     per = home.form.lanes
@@ -127,7 +156,7 @@ def from_registers(e: Emission, home: InRegisters, at: At) -> Lanes:
 def gather_register(e: Emission, form: Format, wanted: list[tuple[Reg, int]]) -> Reg:
     """A register whose lanes are these lanes of others: as it is, by halves, or lane by lane."""
     first, lane = wanted[0]
-    if all(p == (first, lane + i) for i, p in enumerate(wanted)) and lane == 0:
+    if lane == 0 and all(p == (first, i) for i, p in enumerate(wanted)):
         return first
     half = form.lanes // 2
     if len(wanted) == form.lanes and form.lanes >= 4:
