@@ -108,13 +108,13 @@ _EXP2 = [
 
 def _exp2(x: Chunk) -> Chunk:
     # Past these ends the result is infinite or 0, whatever the argument is; NaN stays.
-    x = x.apply("fmin", 300.0).apply("fmax", -300.0)
+    x = x.apply("fmin", 129.0).apply("fmax", -152.0)
     whole = x.apply("frintn")
     return _scaled(_polynomial(x - whole, _EXP2), whole)
 
 
 def _scaled(value: Chunk, whole: Chunk) -> Chunk:
-    """value * 2^whole by two products, so that subnormals are rounded and great ones overflow."""
+    """value * 2^whole by two products: for 2^-252 and more, subnormals rounded, to infinity."""
     power = whole.apply("fcvtzs")
     half = power.shift("sshr 1")
     other = power.apply("sub", half)
@@ -132,7 +132,7 @@ _EXP = [1 / 5040, 1 / 720, 1 / 120, 1 / 24, 1 / 6, 0.5, 1.0, 1.0]
 
 
 def _exp(x: Chunk) -> Chunk:
-    bounded = x.apply("fmin", 200.0).apply("fmax", -200.0)
+    bounded = x.apply("fmin", 89.0).apply("fmax", -105.0)
     whole = (bounded * _LOG2_E).apply("frintn")
     rest = bounded.fma(whole, _LN2_HIGH, minus=True).fma(whole, _LN2_LOW, minus=True)
     return _scaled(_polynomial(rest, _EXP), whole)

@@ -76,7 +76,7 @@ def run(text, symbol, args, begin, end, scratch, *, cpu="max") -> int:
             else:
                 words.append(f"\t.quad {int(arg)}")
         parts.append("data_end:\n\t.p2align 3\nwords:\n" + "\n".join(words) + "\n\t.quad 0\n")
-        parts.append(f"\t.bss\n\t.p2align 6\nscratch:\n\t.skip {scratch + 64}\n")
+        parts.append(f"\t.p2align 6\nscratch:\n\t.fill {scratch + 64}, 1, 0xff\n")
         (here / "k.s").write_text(text + "\n" + "".join(parts))
         for command in ([AS, "-march=armv8.6-a", "k.s", "-o", "k.o"], [LD, "k.o", "-o", "k"]):
             done = subprocess.run(command, cwd=here, capture_output=True, text=True)
