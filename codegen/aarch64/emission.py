@@ -125,6 +125,7 @@ class Emission:
         self.scratch_bytes = 0
         self.scratch = self.s.general()
         self.asserts: list[str] = []
+        self.marks: list[str] = []  # the names of products' loops, for throughput.py
         self.plan = Plan()
         self.extents: Extents = {}
         self.exit = Label(f".L{kernel.name}_exit")

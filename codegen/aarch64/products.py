@@ -25,10 +25,13 @@ from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, simplify
+from dslc.compiler.ir.traverse import names_in, uses_of
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
 
+_TOGETHER = (4, 3, 2, 1)  # steps of k in a turn of the loop
+_MOST_TOGETHER = 512  # results times steps: bodies stay within what a CPU's caches of code hold
 _TAIL = 4  # rows (columns) of the tiles at the end, where a whole one does not fit
 Finish = Callable[["Tile"], None]
 
@@ -47,9 +50,7 @@ class Operand:
         """The register of the block that begins at two coordinates."""
         if self.panel is None:
             return packed_block(e, self, batch, at)
-        block = tuple(
-            x.divide(Linear(constant=n)) for x, n in zip(at, self.size, strict=True)
-        )
+        block = tuple(x.divide(Linear(constant=n)) for x, n in zip(at, self.size, strict=True))
         zeros = (0,) * (len(batch) + 2)
         lanes = tuple((*zeros, i) for i in range(len(self.blocks)))
         where = At((*batch, *block, Linear()), lanes)
@@ -241,11 +242,14 @@ def _operand(
         zeros = (0,) * (len(batch) + 2)
         block = tuple(v.divide(Linear(constant=n)) for v, n in zip((x, y), size, strict=True))
         lanes = tuple((*zeros, k) for k in range(len(blocks)))
-        store_lanes(e, panel, At((*batch, *block, Linear()), lanes), Lanes((reg,), form, len(blocks)))
+        store_lanes(
+            e, panel, At((*batch, *block, Linear()), lanes), Lanes((reg,), form, len(blocks))
+        )
 
+    together = codes_in_a_byte(e, value)
     for batch in cartesian(*(range(x) for x in outer)):
         where = tuple(Linear(constant=x) for x in batch)
-        _blocks(e, (r, c), size, ends, lambda x, y, w=where: pack(w, x, y), columns_first)
+        _blocks(e, (r, c), size, ends, lambda x, y, w=where: pack(w, x, y), columns_first, together)
     e.s.forget("tile")
     return replace(operand, panel=panel)
 
@@ -257,15 +261,26 @@ def _blocks(
     ends: tuple[ex.Expr | None, ex.Expr | None],
     body: Callable[[Linear, Linear], None],
     columns_first: bool,
+    together: int,
 ) -> None:
-    """Every block that has an element that matters; those cut by the tile's edge stand alone."""
+    """Every block that has an element that matters; those cut by the tile's edge stand alone.
+
+    Blocks of `together` columns of blocks are brought one after another: they lie in the same bytes.
+    """
 
     def along(k: int, inner: Callable[[Linear], None]) -> None:
         extent, n = extents[k], size[k]
         end = ends[k]
         if end is None or constant(end) is not None or extent % n:
             whole = extent // n * n
-            each(e, ex.index(0), ex.index(whole), n, inner)
+            each(
+                e,
+                ex.index(0),
+                ex.index(whole),
+                n,
+                inner,
+                together=together if k == 1 and whole // n % together == 0 else 1,
+            )
             if whole < extent:
                 inner(Linear(constant=whole))
             return
@@ -278,6 +293,19 @@ def _blocks(
         along(1, lambda y: along(0, lambda x: body(x, y)))
     else:
         along(0, lambda x: along(1, lambda y: body(x, y)))
+
+
+def codes_in_a_byte(e: Emission, value: Value) -> int:
+    """How many codes of the narrowest tile that a value is made of, element by element, a byte has."""
+    found, stack = 1, [value]
+    while stack:
+        x = stack.pop()
+        if x.type.dtype.bits < 8:
+            found = max(found, 8 // x.type.dtype.bits)
+        stmt = e.lazy.get(x)
+        if stmt is not None and x not in e.homes:
+            stack += [v for u in uses_of(stmt) for v in names_in(u) if isinstance(v, Value)]
+    return found
 
 
 def _tile(
@@ -297,11 +325,16 @@ def _tile(
     s = e.s
     regs: dict[tuple[int, int], Reg] = {}
     tile = Tile(unit, batch, at, rows, columns, regs)
+    mark = f"{e.kernel.name}.dot{len(e.marks)}.{rows}x{columns}"
+    e.marks.append(mark)
+    s.remark(f"LLVM-MCA-BEGIN {mark}_begin macs={rows * columns * k}")
     for m in range(0, rows, unit.rows):
         for n in range(0, columns, unit.columns):
-            regs[m, n] = s.copy(s.splat(0, 8))
-    if start is not None and not unit.folded:
-        _load(e, tile, start)
+            if start is not None and not unit.folded:
+                regs[m, n] = load_lanes(e, start, _chunk(tile, m, n)).regs[0]
+            else:
+                regs[m, n] = s.copy(s.splat(0, 8))
+    s.remark("LLVM-MCA-END")
 
     def step(here: Linear) -> None:
         columns_b: dict[tuple[int, int], Reg] = {}
@@ -313,16 +346,30 @@ def _tile(
                     continue
                 for n in range(0, columns, unit.columns):
                     if (lane, n) not in columns_b:
-                        columns_b[lane, n] = b.register(e, batch, (depth, at[1] + Linear(constant=n)))
+                        columns_b[lane, n] = b.register(
+                            e, batch, (depth, at[1] + Linear(constant=n))
+                        )
                     text = unit.template.replace("LANE", str(lane))
                     s.onto(text, regs[m, n], left, columns_b[lane, n])
 
-    each(e, ex.index(0), ex.index(k // unit.depth * unit.depth), unit.depth, step)
+    trips = k // unit.depth
+    together = next(n for n in _TOGETHER if trips % n == 0 and n * rows * columns <= _MOST_TOGETHER)
+
+    def marked(here: Linear) -> None:
+        if here.constant % (together * unit.depth) == 0:
+            depth = unit.depth * together
+            s.remark(f"LLVM-MCA-BEGIN {mark} macs={rows * columns * depth} k={depth}")
+        step(here)
+
+    each(e, ex.index(0), ex.index(trips * unit.depth), unit.depth, marked, together=together)
+    s.remark("LLVM-MCA-END")
     if k % unit.depth:
-        step(Linear(constant=k // unit.depth * unit.depth))
+        step(Linear(constant=trips * unit.depth))
+    s.remark(f"LLVM-MCA-BEGIN {mark}_end macs={rows * columns * k}")
     if unit.folded:
         tile = _folded(e, tile, start)
     finish(tile)
+    s.remark("LLVM-MCA-END")
 
 
 def _folded(e: Emission, tile: Tile, start: Array | None) -> Tile:
@@ -355,7 +402,9 @@ def _load(e: Emission, tile: Tile, array: Array) -> None:
 
 def _store(e: Emission, tile: Tile, array: Array) -> None:
     for (m, n), reg in tile.regs.items():
-        store_lanes(e, array, _chunk(tile, m, n), Lanes((reg,), tile.unit.c_format, len(tile.unit.c)))
+        store_lanes(
+            e, array, _chunk(tile, m, n), Lanes((reg,), tile.unit.c_format, len(tile.unit.c))
+        )
 
 
 STATEMENTS = {ins.Dot: dot}
