@@ -17,6 +17,7 @@ from dslc.codegen.aarch64.driving import Plan
 from dslc.codegen.aarch64.extents import Extents
 from dslc.codegen.aarch64.formats import Format, Lanes, stored
 from dslc.codegen.aarch64.machine import Label, Reg
+from dslc.codegen.aarch64.marks import Marks
 from dslc.codegen.aarch64.stream import GLOBAL, Scope, Stream
 from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.dtypes import INDEX
@@ -125,7 +126,7 @@ class Emission:
         self.scratch_bytes = 0
         self.scratch = self.s.general()
         self.asserts: list[str] = []
-        self.marks: list[str] = []  # the names of products' loops, for throughput.py
+        self.marks = Marks(kernel.name, self.s)
         self.plan = Plan()
         self.extents: Extents = {}
         self.exit = Label(f".L{kernel.name}_exit")

@@ -164,6 +164,7 @@ def unit_of(e: Emission, i: ins.Dot) -> Unit:
 
 def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish) -> None:
     """All tiles of a product, each begun from `start` or from 0 and handed to `finish`."""
+    e.marks.product()
     unit = unit_of(e, i)
     *outer, m, n = i.out.type.shape
     k = i.a.type.shape[-1]
@@ -172,9 +173,9 @@ def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish) -> No
     height = e.extent(i.out, rank - 2)
     width = e.extent(i.out, rank - 1)
     a = _operand(e, i.a, unit.a, unit.a_format, (unit.rows, unit.depth), reused=n > columns or k > 1,
-                 ends=(height, None), pad=(_TAIL, 1))  # fmt: skip
+                 ends=(height, None), pad=(_TAIL, 1), others=n)  # fmt: skip
     b = _operand(e, i.b, unit.b, unit.b_format, (unit.step, unit.columns), reused=m > rows,
-                 ends=(None, width), pad=(1, _TAIL))  # fmt: skip
+                 ends=(None, width), pad=(1, _TAIL), others=m)  # fmt: skip
 
     def one(batch: tuple[Linear, ...], r: int, c: int, at: tuple[Linear, Linear]) -> None:
         _tile(e, i, unit, a, b, start, finish, batch, at, r, c, k)
@@ -218,6 +219,7 @@ def _operand(
     reused: bool,
     ends: tuple[ex.Expr | None, ex.Expr | None],
     pad: tuple[int, int],
+    others: int,
 ) -> Operand:
     operand = Operand(value, blocks, form, None, size)
     if not reused:
@@ -246,53 +248,75 @@ def _operand(
             e, panel, At((*batch, *block, Linear()), lanes), Lanes((reg,), form, len(blocks))
         )
 
-    together = codes_in_a_byte(e, value)
+    walk = Walk((r, c), size, ends, 0 if columns_first else 1, codes_in_a_byte(e, value), others)
     for batch in cartesian(*(range(x) for x in outer)):
         where = tuple(Linear(constant=x) for x in batch)
-        _blocks(e, (r, c), size, ends, lambda x, y, w=where: pack(w, x, y), columns_first, together)
+        walk.run(e, lambda x, y, w=where: pack(w, x, y))
     e.s.forget("tile")
     return replace(operand, panel=panel)
 
 
-def _blocks(
-    e: Emission,
-    extents: tuple[int, int],
-    size: tuple[int, int],
-    ends: tuple[ex.Expr | None, ex.Expr | None],
-    body: Callable[[Linear, Linear], None],
-    columns_first: bool,
-    together: int,
-) -> None:
-    """Every block that has an element that matters; those cut by the tile's edge stand alone.
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Every block of an operand that has an element that matters, along `inner` in the inner loop.
 
-    Blocks of `together` columns of blocks are brought one after another: they lie in the same bytes.
+    `together` columns of blocks are brought one after another: their codes lie in the same bytes. An
+    element is multiplied by `others` of the other operand.
     """
 
-    def along(k: int, inner: Callable[[Linear], None]) -> None:
-        extent, n = extents[k], size[k]
-        end = ends[k]
-        if end is None or constant(end) is not None or extent % n:
-            whole = extent // n * n
-            each(
-                e,
-                ex.index(0),
-                ex.index(whole),
-                n,
-                inner,
-                together=together if k == 1 and whole // n % together == 0 else 1,
-            )
-            if whole < extent:
-                inner(Linear(constant=whole))
-            return
-        up = ex.Binary("add", end, ex.index(n - 1), INDEX)
-        count = ex.Binary("floordiv", up, ex.index(n), INDEX)
-        last = simplify(ex.Binary("mul", count, ex.index(n), INDEX))
-        each(e, ex.index(0), last, n, inner)
+    extents: tuple[int, int]
+    size: tuple[int, int]
+    ends: tuple[ex.Expr | None, ex.Expr | None]
+    inner: int
+    together: int
+    others: int
 
-    if columns_first:
-        along(1, lambda y: along(0, lambda x: body(x, y)))
-    else:
-        along(0, lambda x: along(1, lambda y: body(x, y)))
+    @property
+    def beside(self) -> int:
+        """How many of the outer loop's blocks one turn of it brings."""
+        whole = self.extents[1] // self.size[1]
+        return self.together if self.inner == 0 and whole % self.together == 0 else 1
+
+    def run(self, e: Emission, body: Callable[[Linear, Linear], None]) -> None:
+        """Call `body` with the coordinates where each block begins."""
+        if self.inner == 0:
+            self._along(e, 1, lambda y: self._along(e, 0, lambda x: body(x, y)))
+        else:
+            self._along(e, 0, lambda x: self._along(e, 1, lambda y: body(x, y)))
+
+    def _along(self, e: Emission, axis: int, body: Callable[[Linear], None]) -> None:
+        """Whole blocks in a loop; the one that the tile's edge cuts stands alone."""
+        extent, n, end = self.extents[axis], self.size[axis], self.ends[axis]
+        cut = extent % n
+        if end is None or constant(end) is not None or cut:
+            last: ex.Expr = ex.index(extent - cut)
+        else:
+            up = ex.Binary("add", end, ex.index(n - 1), INDEX)
+            count = ex.Binary("floordiv", up, ex.index(n), INDEX)
+            last, cut = simplify(ex.Binary("mul", count, ex.index(n), INDEX)), 0
+        known = constant(last)
+        steps = 0 if known is None else int(known) // n
+        if axis != self.inner:
+            each(e, ex.index(0), last, n, body, together=self.beside if known is not None else 1)
+        else:
+            several = next(t for t in _TOGETHER if steps % t == 0)
+            self._innermost(e, last, several, body)
+        if cut:
+            body(Linear(constant=extent - cut))
+
+    def _innermost(
+        self, e: Emission, last: ex.Expr, several: int, body: Callable[[Linear], None]
+    ) -> None:
+        n, block = self.size[self.inner], self.size[0] * self.size[1]
+
+        def marked(at: Linear) -> None:
+            if at.constant % (n * several) == 0:
+                name = e.marks.panel("b" if self.inner == 0 else "a")
+                e.marks.begin(name, several * self.beside * block * self.others)
+            body(at)
+
+        each(e, ex.index(0), last, n, marked, together=several)
+        e.marks.end()
 
 
 def codes_in_a_byte(e: Emission, value: Value) -> int:
@@ -325,16 +349,15 @@ def _tile(
     s = e.s
     regs: dict[tuple[int, int], Reg] = {}
     tile = Tile(unit, batch, at, rows, columns, regs)
-    mark = f"{e.kernel.name}.dot{len(e.marks)}.{rows}x{columns}"
-    e.marks.append(mark)
-    s.remark(f"LLVM-MCA-BEGIN {mark}_begin macs={rows * columns * k}")
+    mark = e.marks.tile(rows, columns)
+    e.marks.begin(f"{mark}_begin", rows * columns * k)
     for m in range(0, rows, unit.rows):
         for n in range(0, columns, unit.columns):
             if start is not None and not unit.folded:
                 regs[m, n] = load_lanes(e, start, _chunk(tile, m, n)).regs[0]
             else:
                 regs[m, n] = s.copy(s.splat(0, 8))
-    s.remark("LLVM-MCA-END")
+    e.marks.end()
 
     def step(here: Linear) -> None:
         columns_b: dict[tuple[int, int], Reg] = {}
@@ -358,18 +381,18 @@ def _tile(
     def marked(here: Linear) -> None:
         if here.constant % (together * unit.depth) == 0:
             depth = unit.depth * together
-            s.remark(f"LLVM-MCA-BEGIN {mark} macs={rows * columns * depth} k={depth}")
+            e.marks.begin(mark, rows * columns * depth, depth)
         step(here)
 
     each(e, ex.index(0), ex.index(trips * unit.depth), unit.depth, marked, together=together)
-    s.remark("LLVM-MCA-END")
+    e.marks.end()
     if k % unit.depth:
         step(Linear(constant=trips * unit.depth))
-    s.remark(f"LLVM-MCA-BEGIN {mark}_end macs={rows * columns * k}")
+    e.marks.begin(f"{mark}_end", rows * columns * k)
     if unit.folded:
         tile = _folded(e, tile, start)
     finish(tile)
-    s.remark("LLVM-MCA-END")
+    e.marks.end()
 
 
 def _folded(e: Emission, tile: Tile, start: Array | None) -> Tile:

@@ -9,8 +9,10 @@ The generator marks in its text the innermost loop of a product and what belongs
     // LLVM-MCA-BEGIN gemm.main_ends             before and after the loop: once for a register tile
     // LLVM-MCA-END
 
-Of these the instructions of a tile at some K are laid out as they are executed, tile after tile, and
-simulated: loads of the next tile overlap the epilogue of the last as far as the CPU's window reaches.
+What begins with the name before the loop's last point, as `gemm.dot1_b` for `gemm.dot1.12x8`, belongs
+to each loop of that product. Of these the instructions of a tile at some K are laid out as they are
+executed, tile after tile, and simulated: loads of the next tile overlap the epilogue of the last as far
+as the CPU's window reaches.
 """
 
 from __future__ import annotations
@@ -64,8 +66,8 @@ class Loop:
             done += self.body.macs
             for group in self.groups:
                 assert group.macs is not None
-                if done % group.macs < self.body.macs:
-                    lines += group.lines
+                times = done // group.macs - (done - self.body.macs) // group.macs
+                lines += group.lines * times
         return lines + [line for r in self.after for line in r.lines]
 
     def turns(self, depth: int) -> int:
@@ -96,7 +98,9 @@ def loops(text: str) -> list[Loop]:
     for at, body in enumerate(found):
         if body.k is None:
             continue
-        own = [(i, r) for i, r in enumerate(found) if r.name.startswith(f"{body.name}_")]
+        product = body.name.rpartition(".")[0]
+        parts = (f"{body.name}_", f"{product}_")
+        own = [(i, r) for i, r in enumerate(found) if r.k is None and r.name.startswith(parts)]
         made.append(
             Loop(
                 body,

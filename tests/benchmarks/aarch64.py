@@ -52,11 +52,11 @@ def standard() -> Iterator[Case]:
     """The products with 4-bit weights: a scale a column, or for 128, 64 and 32 rows of one."""
     for (group, stage, variant), public in PUBLIC.items():
         kernel = "gemm_w4a8_channel" if group == "channel" else "gemm_w4a8_group"
-        define: dict[str, object] = {"K": DEPTH, "N": DEPTH, "M": 1 if stage == "decode" else 192}
-        config: dict[str, object] = {}
+        define: dict[str, object] = {"K": DEPTH, "N": DEPTH, "M": 1 if stage == "decode" else 256}
+        config: dict[str, object] = {"BM": 128 if stage == "prefill" else 16, "BN": 256}
         if isinstance(group, int):
             define["G"] = group
-            config["BK"] = min(group, 128)
+        config["BK"] = min(group, 128) if isinstance(group, int) else 256
         label = f"{stage} {group if group == 'channel' else f'group {group}'}"
         yield Case(
             label, EXAMPLES / "w4a8.tile", kernel, f"aarch64:{variant}", define, config, public
