@@ -12,21 +12,28 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from dslc.codegen.aarch64.planning import LAZY
+from dslc.codegen.aarch64.ranges import fits_biased
 from dslc.codegen.aarch64.units import Unit, unit_for
 from dslc.compiler.ir import Kernel, Value
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.traverse import Name, bodies, operands, use_counts, walk
+from dslc.compiler.ir.traverse import Name, bodies, operands, results, use_counts, walk
 
 _CHAIN = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast)
 
 
 @dataclass(slots=True)
 class Plan:
-    """For results of products: the tile that one adds to, whether it is driven, tiles by unit."""
+    """For results of products: the tile that one adds to, whether it is driven, tiles by unit.
+
+    `biased` are driven products whose accumulators are read as f32 (`ranges`), with the tile that they
+    are cast to; `fused` are sums that a loop carries and whose last product is rounded with them.
+    """
 
     in_place: dict[Value, Value] = field(default_factory=dict)
     driven: dict[Value, Value] = field(default_factory=dict)  # by the tile that is handed on
     tiled: dict[Value, Unit] = field(default_factory=dict)
+    biased: dict[Value, Value] = field(default_factory=dict)
+    fused: dict[Value, ins.Binary] = field(default_factory=dict)
 
 
 def plan(kernel: Kernel, features: frozenset[str], kept: frozenset[Value]) -> Plan:
@@ -41,7 +48,7 @@ def plan(kernel: Kernel, features: frozenset[str], kept: frozenset[Value]) -> Pl
     for loop in walk(kernel.body):
         if isinstance(loop, ins.For | ins.While):
             for carried in loop.carried:
-                _meet(loop, carried, found, uses, kept)
+                _meet(loop, carried, found, uses, kept, kernel.body)
     return found
 
 
@@ -56,6 +63,7 @@ def _meet(
     found: Plan,
     uses: Counter[Name],
     kept: frozenset[Value],
+    whole: tuple[ins.Stmt, ...],
 ) -> None:
     inner, yielded = carried.inner, carried.yielded
     if not isinstance(inner, Value) or not isinstance(yielded, Value):
@@ -79,6 +87,29 @@ def _meet(
         found.driven[dot.out] = yielded
         found.tiled[inner] = unit
         found.tiled[yielded] = unit
+        for stmt in body:
+            if isinstance(stmt, ins.Cast) and stmt.x is dot.out:
+                every = {o: s for s in walk(whole) for o in results(s) if isinstance(o, Value)}
+                if fits_biased(dot, every, stmt.out.type.dtype):
+                    found.biased[dot.out] = stmt.out
+        _fuse(last, made, uses, kept, found)
+
+
+def _fuse(
+    last: ins.Stmt | None,
+    made: dict[Value, ins.Stmt],
+    uses: Counter[Name],
+    kept: frozenset[Value],
+    found: Plan,
+) -> None:
+    if not isinstance(last, ins.Binary) or last.op != "add" or last.out.type.dtype.name != "f32":
+        return
+    for x in (last.y, last.x):
+        product = made.get(x)
+        single = uses[x] == 1 and x not in kept
+        if isinstance(product, ins.Binary) and product.op == "mul" and single:
+            found.fused[last.out] = product
+            return
 
 
 def _reached(

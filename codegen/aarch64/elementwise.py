@@ -30,6 +30,10 @@ def unary(e: Emission, i: ins.Unary, at: At) -> Lanes:
 
 def binary(e: Emission, i: ins.Binary, at: At) -> Lanes:
     """Two operands of one dtype."""
+    product = e.plan.fused.get(i.out)
+    if product is not None:
+        other = i.y if product.out is i.x else i.x
+        return fma(e, ins.Fma(i.out, product.x, product.y, other), at)
     x, y = e.pull(i.x, at), e.pull(i.y, at)
     return apply_binary(e, i.op, x, y, i.x.type.dtype)
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.conversions import as_format, number
 from dslc.codegen.aarch64.emission import Array, At, InRegisters, unsupported
-from dslc.codegen.aarch64.formats import Format, Lanes
+from dslc.codegen.aarch64.formats import F32, Format, Lanes
 from dslc.codegen.aarch64.machine import Reg
 from dslc.codegen.aarch64.nests import each
-from dslc.codegen.aarch64.statements import keep, scratch_for
+from dslc.codegen.aarch64.ranges import BIASED
+from dslc.codegen.aarch64.statements import keep, scratch_for, write
 from dslc.codegen.aarch64.transfer import load_lanes, store_lanes
 from dslc.codegen.aarch64.units import Pairs, Unit, register_tile, unit_for
 from dslc.compiler.dtypes import INDEX
@@ -30,8 +31,9 @@ from dslc.compiler.ir.traverse import names_in, uses_of
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
 
-_TOGETHER = (4, 3, 2, 1)  # steps of k in a turn of the loop
-_MOST_TOGETHER = 512  # results times steps: bodies stay within what a CPU's caches of code hold
+_STRAIGHT = 224  # multiply-adds of a tile up to which its loop over k is written out
+_BODY = 96  # multiply-adds of a body that is long enough for its pointers and its branch
+_TOGETHER = (4, 3, 2, 1)  # blocks that one turn of a panel's loop brings
 _TAIL = 4  # rows (columns) of the tiles at the end, where a whole one does not fit
 Finish = Callable[["Tile"], None]
 
@@ -129,24 +131,37 @@ def dot(e: Emission, i: ins.Dot) -> None:
 def drive(e: Emission, i: ins.Dot, value: Value, array: Array) -> None:
     """The tile `value`, made of the product element by element, to memory, block by block."""
     dtype = value.type.dtype
+    biased = e.plan.biased.get(i.out)
+    if biased is not None and unit_of(e, i).folded:
+        biased = None
+    out = biased or i.out
 
     def finish(tile: Tile) -> None:
-        from dslc.codegen.aarch64.statements import write
-
-        e.homes[i.out] = tile.in_registers()
-        e.levels[i.out] = e.s.level
+        if biased is not None:
+            tile = _unbiased(e, tile)
+        e.homes[out] = tile.in_registers()
+        e.levels[out] = e.s.level
         zeros = (0,) * len(tile.batch)
         for m, n in tile.regs:
             base = (*tile.batch, *_moved(tile.origin, m, n))
             lanes = tuple((*zeros, *pair) for pair in tile.unit.c)
             write(e, array, At(base, lanes), value, dtype)
-        del e.homes[i.out]
+        del e.homes[out]
         e.s.forget("tile")
 
     start = e.homes.get(i.acc) if i.acc is not None else None
     if i.acc is not None and not isinstance(start, Array):
         start = keep(e, i.acc)
-    multiply(e, i, start if isinstance(start, Array) else None, finish)
+    first = BIASED if biased is not None else 0
+    multiply(e, i, start if isinstance(start, Array) else None, finish, first)
+
+
+def _unbiased(e: Emission, tile: Tile) -> Tile:
+    """The accumulators as f32 numbers."""
+    bias = e.s.splat(BIASED, 32)
+    for reg in tile.regs.values():
+        e.s.into("fsub {0}.4s, {1}.4s, {2}.4s", reg, reg, bias)
+    return replace(tile, unit=replace(tile.unit, c_format=F32))
 
 
 def _moved(origin: tuple[Linear, Linear], m: int, n: int) -> tuple[Linear, Linear]:
@@ -162,8 +177,10 @@ def unit_of(e: Emission, i: ins.Dot) -> Unit:
     return unit
 
 
-def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish) -> None:
-    """All tiles of a product, each begun from `start` or from 0 and handed to `finish`."""
+def multiply(
+    e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first: int = 0
+) -> None:
+    """All tiles of a product, each begun from `start` or the word `first`, handed to `finish`."""
     e.marks.product()
     unit = unit_of(e, i)
     *outer, m, n = i.out.type.shape
@@ -178,7 +195,7 @@ def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish) -> No
                  ends=(None, width), pad=(1, _TAIL), others=m)  # fmt: skip
 
     def one(batch: tuple[Linear, ...], r: int, c: int, at: tuple[Linear, Linear]) -> None:
-        _tile(e, i, unit, a, b, start, finish, batch, at, r, c, k)
+        _tile(e, unit, a, b, start or first, finish, batch, at, r, c, k)
 
     for batch in cartesian(*(range(x) for x in outer)):
         where = tuple(Linear(constant=x) for x in batch)
@@ -334,11 +351,10 @@ def codes_in_a_byte(e: Emission, value: Value) -> int:
 
 def _tile(
     e: Emission,
-    i: ins.Dot,
     unit: Unit,
     a: Operand,
     b: Operand,
-    start: Array | None,
+    start: Array | int,
     finish: Finish,
     batch: tuple[Linear, ...],
     at: tuple[Linear, Linear],
@@ -347,52 +363,71 @@ def _tile(
     k: int,
 ) -> None:
     s = e.s
+    name = e.marks.tile(rows, columns)
     regs: dict[tuple[int, int], Reg] = {}
     tile = Tile(unit, batch, at, rows, columns, regs)
-    mark = e.marks.tile(rows, columns)
-    e.marks.begin(f"{mark}_begin", rows * columns * k)
+    steps = k // unit.depth
+    each_step = (rows // unit.rows) * (columns // unit.columns) * (unit.depth // unit.step)
+    straight = steps * each_step <= _STRAIGHT
+    if straight:
+        e.marks.begin(name, rows * columns * k, k)
+    else:
+        e.marks.begin(f"{name}_begin", rows * columns * k)
     for m in range(0, rows, unit.rows):
         for n in range(0, columns, unit.columns):
-            if start is not None and not unit.folded:
-                regs[m, n] = load_lanes(e, start, _chunk(tile, m, n)).regs[0]
-            else:
-                regs[m, n] = s.copy(s.splat(0, 8))
-    e.marks.end()
-
-    def step(here: Linear) -> None:
-        columns_b: dict[tuple[int, int], Reg] = {}
-        for m in range(0, rows, unit.rows):
-            left = a.register(e, batch, (at[0] + Linear(constant=m), here))
-            for lane in range(unit.depth // unit.step):
-                depth = here + Linear(constant=lane * unit.step)
-                if depth.is_constant and depth.constant >= k:
-                    continue
-                for n in range(0, columns, unit.columns):
-                    if (lane, n) not in columns_b:
-                        columns_b[lane, n] = b.register(
-                            e, batch, (depth, at[1] + Linear(constant=n))
-                        )
-                    text = unit.template.replace("LANE", str(lane))
-                    s.onto(text, regs[m, n], left, columns_b[lane, n])
-
-    trips = k // unit.depth
-    together = next(n for n in _TOGETHER if trips % n == 0 and n * rows * columns <= _MOST_TOGETHER)
-
-    def marked(here: Linear) -> None:
-        if here.constant % (together * unit.depth) == 0:
-            depth = unit.depth * together
-            e.marks.begin(mark, rows * columns * depth, depth)
-        step(here)
-
-    each(e, ex.index(0), ex.index(trips * unit.depth), unit.depth, marked, together=together)
-    e.marks.end()
-    if k % unit.depth:
-        step(Linear(constant=trips * unit.depth))
-    e.marks.begin(f"{mark}_end", rows * columns * k)
+            loaded = isinstance(start, Array) and not unit.folded
+            word = 0 if isinstance(start, Array) else start
+            regs[m, n] = s.vector() if loaded else s.copy(s.splat(word, 32))
+    if isinstance(start, Array) and not unit.folded:
+        _load(e, tile, start)
+    if straight:
+        for turn in range(-(-k // unit.depth)):
+            _step(e, tile, a, b, Linear(constant=turn * unit.depth), k)
+    else:
+        e.marks.end()
+        _loop(e, tile, a, b, k, name)
+        e.marks.begin(f"{name}_end", rows * columns * k)
     if unit.folded:
-        tile = _folded(e, tile, start)
+        tile = _folded(e, tile, start if isinstance(start, Array) else None)
     finish(tile)
     e.marks.end()
+
+
+def _loop(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) -> None:
+    """The loop over k, several steps a turn."""
+    unit = tile.unit
+    each_step = len(tile.regs) * (unit.depth // unit.step)
+    steps = k // unit.depth
+    several = next(n for n in (8, 4, 2, 1) if steps % n == 0 and (n == 1 or n * each_step <= 2 * _BODY))
+    span = several * unit.depth
+
+    def body(here: Linear) -> None:
+        e.marks.begin(name, tile.rows * tile.columns * span, span)
+        for turn in range(several):
+            _step(e, tile, a, b, here + Linear(constant=turn * unit.depth), k)
+
+    each(e, ex.index(0), ex.index(steps * unit.depth), span, body)
+    e.marks.end()
+    if k % unit.depth:
+        _step(e, tile, a, b, Linear(constant=steps * unit.depth), k)
+
+
+def _step(e: Emission, tile: Tile, a: Operand, b: Operand, here: Linear, k: int) -> None:
+    """One register of `a` along k for every row of the tile."""
+    unit, at = tile.unit, tile.origin
+    held: dict[tuple[int, int], Reg] = {}
+    for m in range(0, tile.rows, unit.rows):
+        left = a.register(e, tile.batch, (at[0] + Linear(constant=m), here))
+        for lane in range(unit.depth // unit.step):
+            depth = here + Linear(constant=lane * unit.step)
+            if depth.is_constant and depth.constant >= k:
+                continue
+            for n in range(0, tile.columns, unit.columns):
+                if (lane, n) not in held:
+                    where = (depth, at[1] + Linear(constant=n))
+                    held[lane, n] = b.register(e, tile.batch, where)
+                text = unit.template.replace("LANE", str(lane))
+                e.s.onto(text, tile.regs[m, n], left, held[lane, n])
 
 
 def _folded(e: Emission, tile: Tile, start: Array | None) -> Tile:
