@@ -369,7 +369,10 @@ class Emission:
     ) -> Iterator[None]:
         """The same over a variable of the program."""
         s = self.s
-        counter, last = s.copy(self.integer(start)), self.integer(stop)
+        counter, end_at = s.copy(self.integer(start)), constant(stop)
+        short = end_at is not None and 0 <= end_at < 4096
+        against = f"#{end_at}" if short else "{1}"
+        last = () if short else (self.integer(stop),)
         advance = constant(step)
         by = None if advance is not None and 0 < advance < 4096 else self.integer(step)
         head, end = s.label("loop"), s.label("end")
@@ -378,7 +381,7 @@ class Emission:
             with s.loop_scope() as (_, latch):
                 body = s.block
                 if trips is None:  # behind the block ahead, whose results others may use
-                    s.branch("cmp {0}, {1}\n\tb.ge @", end, counter, last)
+                    s.branch(f"cmp {{0}}, {against}\n\tb.ge @", end, counter, *last)
                 s.put(head)
                 self.bind(var, counter)
                 self.loops[s.scope] = Loops(var, start, step)
@@ -392,7 +395,7 @@ class Emission:
                     s.into(f"add {{0}}, {{1}}, #{advance}", counter, counter)
                 else:
                     s.into("add {0}, {1}, {2}", counter, counter, by)
-                s.branch("cmp {0}, {1}\n\tb.lt @", head, counter, last)
+                s.branch(f"cmp {{0}}, {against}\n\tb.lt @", head, counter, *last)
                 s.block = body
         else:
             raise AssertionError("a loop without turns is not written")

@@ -290,19 +290,29 @@ class Walk:
 
     @property
     def beside(self) -> int:
-        """How many of the outer loop's blocks one turn of it brings."""
+        """How many columns of blocks one turn of the inner loop brings."""
         whole = self.extents[1] // self.size[1]
-        return self.together if self.inner == 0 and whole % self.together == 0 else 1
+        known = self.ends[1] is None or constant(self.ends[1]) is not None
+        fits = self.inner == 0 and known and whole % self.together == 0
+        return self.together if fits else 1
 
     def run(self, e: Emission, body: Callable[[Linear, Linear], None]) -> None:
         """Call `body` with the coordinates where each block begins."""
-        if self.inner == 0:
-            self._along(e, 1, lambda y: self._along(e, 0, lambda x: body(x, y)))
-        else:
-            self._along(e, 0, lambda x: self._along(e, 1, lambda y: body(x, y)))
+        if self.inner == 1:
+            self._along(e, 0, 1, lambda x: self._along(e, 1, 1, lambda y: body(x, y)))
+            return
+        columns = range(0, self.beside * self.size[1], self.size[1])
 
-    def _along(self, e: Emission, axis: int, body: Callable[[Linear], None]) -> None:
-        """Whole blocks in a loop; the one that the tile's edge cuts stands alone."""
+        def several(x: Linear, y: Linear) -> None:
+            for column in columns:
+                body(x, y + Linear(constant=column))
+
+        self._along(e, 1, self.beside, lambda y: self._along(e, 0, 1, lambda x: several(x, y)))
+
+    def _along(
+        self, e: Emission, axis: int, blocks: int, body: Callable[[Linear], None]
+    ) -> None:
+        """So many whole blocks a turn in a loop; the one that the tile's edge cuts stands alone."""
         extent, n, end = self.extents[axis], self.size[axis], self.ends[axis]
         cut = extent % n
         if end is None or constant(end) is not None or cut:
@@ -312,12 +322,11 @@ class Walk:
             count = ex.Binary("floordiv", up, ex.index(n), INDEX)
             last, cut = simplify(ex.Binary("mul", count, ex.index(n), INDEX)), 0
         known = constant(last)
-        steps = 0 if known is None else int(known) // n
         if axis != self.inner:
-            each(e, ex.index(0), last, n, body, together=self.beside if known is not None else 1)
+            each(e, ex.index(0), last, n * blocks, body)
         else:
-            several = next(t for t in _TOGETHER if steps % t == 0)
-            self._innermost(e, last, several, body)
+            steps = 0 if known is None else int(known) // n
+            self._innermost(e, last, next(t for t in _TOGETHER if steps % t == 0), body)
         if cut:
             body(Linear(constant=extent - cut))
 
@@ -375,11 +384,10 @@ def _tile(
         e.marks.begin(f"{name}_begin", rows * columns * k)
     for m in range(0, rows, unit.rows):
         for n in range(0, columns, unit.columns):
-            loaded = isinstance(start, Array) and not unit.folded
-            word = 0 if isinstance(start, Array) else start
-            regs[m, n] = s.vector() if loaded else s.copy(s.splat(word, 32))
-    if isinstance(start, Array) and not unit.folded:
-        _load(e, tile, start)
+            if isinstance(start, Array) and not unit.folded:
+                regs[m, n] = load_lanes(e, start, _chunk(tile, m, n)).regs[0]
+            else:
+                regs[m, n] = s.copy(s.splat(0 if isinstance(start, Array) else start, 32))
     if straight:
         for turn in range(-(-k // unit.depth)):
             _step(e, tile, a, b, Linear(constant=turn * unit.depth), k)
