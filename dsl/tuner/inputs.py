@@ -45,7 +45,8 @@ class Inputs:
     """The arguments of one kernel for one set of sizes.
 
     `given` are arrays in storage form, packed bytes or numbers by parameter. A tensor that is not given
-    is random; a scalar is 1.
+    is random, but for integers of more than 8 bits, which are 0: they are positions and lengths, and a
+    kernel stops where these lie outside. A scalar is 1.
     """
 
     def __init__(
@@ -167,6 +168,8 @@ class Inputs:
 
 
 def _drawn(dtype: DType, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    if dtype.is_integer and dtype.bits > 8:
+        return np.zeros(shape, storage_dtype(dtype))
     made = repeated_array(dtype, shape, rng)
     if dtype.is_float and dtype.bits >= 16:
         made *= made.dtype.type(_QUARTER)
