@@ -12,80 +12,28 @@ from dataclasses import dataclass, replace
 from itertools import product as cartesian
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64.conversions import as_format, number
 from dslc.codegen.aarch64.emission import Array, At, InRegisters, unsupported
-from dslc.codegen.aarch64.formats import F32, Format, Lanes
+from dslc.codegen.aarch64.formats import F32, Lanes
 from dslc.codegen.aarch64.machine import Reg
 from dslc.codegen.aarch64.nests import each
+from dslc.codegen.aarch64.panels import Operand, operand_of
 from dslc.codegen.aarch64.ranges import BIASED
 from dslc.codegen.aarch64.statements import keep, scratch_for, write
 from dslc.codegen.aarch64.transfer import load_lanes, store_lanes
-from dslc.codegen.aarch64.units import Pairs, Unit, register_tile, unit_for
+from dslc.codegen.aarch64.units import Unit, register_tile, unit_for
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, simplify
-from dslc.compiler.ir.traverse import names_in, uses_of
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
 
 _STRAIGHT = 224  # multiply-adds of a tile up to which its loop over k is written out
 _BODY = 96  # multiply-adds of a body that is long enough for its pointers and its branch
-_TOGETHER = (4, 3, 2, 1)  # blocks that one turn of a panel's loop brings
 _TAIL = 4  # rows (columns) of the tiles at the end, where a whole one does not fit
 Finish = Callable[["Tile"], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """Blocks of an operand: from a panel, or from the tile itself."""
-
-    value: Value
-    blocks: Pairs
-    form: Format
-    panel: Array | None
-    size: tuple[int, int]  # rows and columns of a block
-
-    def register(self, e: Emission, batch: tuple[Linear, ...], at: tuple[Linear, Linear]) -> Reg:
-        """The register of the block that begins at two coordinates."""
-        if self.panel is None:
-            return packed_block(e, self, batch, at)
-        block = tuple(x.divide(Linear(constant=n)) for x, n in zip(at, self.size, strict=True))
-        zeros = (0,) * (len(batch) + 2)
-        lanes = tuple((*zeros, i) for i in range(len(self.blocks)))
-        where = At((*batch, *block, Linear()), lanes)
-        return load_lanes(e, self.panel, where).regs[0]
-
-
-def packed_block(
-    e: Emission, operand: Operand, batch: tuple[Linear, ...], at: tuple[Linear, Linear]
-) -> Reg:
-    """A block pulled from the tile; what lies past the tile's edge is 0."""
-    shape = operand.value.type.shape[-2:]
-    zeros = (0,) * len(batch)
-    lanes, missing = [], False
-    for pair in operand.blocks:
-        kept = []
-        for d, b, n in zip(pair, at, shape, strict=True):
-            past = b.is_constant and b.constant + d >= n
-            missing |= past
-            kept.append(max(0, n - 1 - b.constant) if past else d)
-        lanes.append((*zeros, *kept))
-    dtype = operand.value.type.dtype
-    found = e.pull(operand.value, At((*batch, *at), tuple(lanes)))
-    reg = as_format(e, number(e, found, dtype) if operand.form.kind != "f" or operand.form.bits > 16
-                    else found, operand.form).regs[0]  # fmt: skip
-    if not missing:
-        return reg
-    size = operand.form.bits // 8
-    inside = [
-        all(not b.is_constant or b.constant + d < n for d, b, n in zip(p, at, shape, strict=True))
-        for p in operand.blocks
-    ]
-    mask = e.s.literal(b"".join((b"\xff" if x else b"\0") * size for x in inside))
-    return e.s.v("and {0}.16b, {1}.16b, {2}.16b", reg, mask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +125,7 @@ def unit_of(e: Emission, i: ins.Dot) -> Unit:
     return unit
 
 
-def multiply(
-    e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first: int = 0
-) -> None:
+def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first: int = 0) -> None:
     """All tiles of a product, each begun from `start` or the word `first`, handed to `finish`."""
     e.marks.product()
     unit = unit_of(e, i)
@@ -189,18 +135,22 @@ def multiply(
     rank = i.out.type.rank
     height = e.extent(i.out, rank - 2)
     width = e.extent(i.out, rank - 1)
-    a = _operand(e, i.a, unit.a, unit.a_format, (unit.rows, unit.depth), reused=n > columns or k > 1,
+    a = operand_of(e, i.a, unit.a, unit.a_format, (unit.rows, unit.depth), reused=n > columns or k > 1,
                  ends=(height, None), pad=(_TAIL, 1), others=n)  # fmt: skip
-    b = _operand(e, i.b, unit.b, unit.b_format, (unit.step, unit.columns), reused=m > rows,
+    b = operand_of(e, i.b, unit.b, unit.b_format, (unit.step, unit.columns), reused=m > rows,
                  ends=(None, width), pad=(1, _TAIL), others=m)  # fmt: skip
 
     def one(batch: tuple[Linear, ...], r: int, c: int, at: tuple[Linear, Linear]) -> None:
         _tile(e, unit, a, b, start or first, finish, batch, at, r, c, k)
 
-    for batch in cartesian(*(range(x) for x in outer)):
-        where = tuple(Linear(constant=x) for x in batch)
-        _strips(e, width, n, columns, unit.columns, lambda c, y, w=where: _strips(
-            e, height, m, rows, unit.rows, lambda r, x: one(w, r, c, (x, y))))  # fmt: skip
+    def tiles(batch: tuple[Linear, ...]) -> None:
+        def columns_of(c: int, y: Linear) -> None:
+            _strips(e, height, m, rows, unit.rows, lambda r, x: one(batch, r, c, (x, y)))
+
+        _strips(e, width, n, columns, unit.columns, columns_of)
+
+    for place in cartesian(*(range(x) for x in outer)):
+        tiles(tuple(Linear(constant=x) for x in place))
 
 
 def _strips(
@@ -224,138 +174,6 @@ def _strips(
     if constant(stop) == 0 or size > 1:
         each(e, stop, last, tail, lambda at: body(tail, at))
     del extent
-
-
-def _operand(
-    e: Emission,
-    value: Value,
-    blocks: Pairs,
-    form: Format,
-    size: tuple[int, int],
-    *,
-    reused: bool,
-    ends: tuple[ex.Expr | None, ex.Expr | None],
-    pad: tuple[int, int],
-    others: int,
-) -> Operand:
-    operand = Operand(value, blocks, form, None, size)
-    if not reused:
-        return operand
-    *outer, r, c = value.type.shape
-    counts = [
-        -(-(-(-extent // p) * p) // n) for extent, p, n in zip((r, c), pad, size, strict=True)
-    ]
-    columns_first = ends[1] is not None  # blocks of one column follow each other along k
-    shape = (*outer, *counts, len(blocks))
-    panel = e.array(form, shape, ("panel", value))
-    if columns_first:
-        inner, block = counts[0], len(blocks)
-        strides = (
-            *panel.strides[:-3], Linear(constant=block), Linear(constant=inner * block),
-            Linear(constant=1),
-        )  # fmt: skip
-        panel = replace(panel, strides=strides)
-
-    def pack(batch: tuple[Linear, ...], x: Linear, y: Linear) -> None:
-        reg = packed_block(e, operand, batch, (x, y))
-        zeros = (0,) * (len(batch) + 2)
-        block = tuple(v.divide(Linear(constant=n)) for v, n in zip((x, y), size, strict=True))
-        lanes = tuple((*zeros, k) for k in range(len(blocks)))
-        store_lanes(
-            e, panel, At((*batch, *block, Linear()), lanes), Lanes((reg,), form, len(blocks))
-        )
-
-    walk = Walk((r, c), size, ends, 0 if columns_first else 1, codes_in_a_byte(e, value), others)
-    for batch in cartesian(*(range(x) for x in outer)):
-        where = tuple(Linear(constant=x) for x in batch)
-        walk.run(e, lambda x, y, w=where: pack(w, x, y))
-    e.s.forget("tile")
-    return replace(operand, panel=panel)
-
-
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """Every block of an operand that has an element that matters, along `inner` in the inner loop.
-
-    `together` columns of blocks are brought one after another: their codes lie in the same bytes. An
-    element is multiplied by `others` of the other operand.
-    """
-
-    extents: tuple[int, int]
-    size: tuple[int, int]
-    ends: tuple[ex.Expr | None, ex.Expr | None]
-    inner: int
-    together: int
-    others: int
-
-    @property
-    def beside(self) -> int:
-        """How many columns of blocks one turn of the inner loop brings."""
-        whole = self.extents[1] // self.size[1]
-        known = self.ends[1] is None or constant(self.ends[1]) is not None
-        fits = self.inner == 0 and known and whole % self.together == 0
-        return self.together if fits else 1
-
-    def run(self, e: Emission, body: Callable[[Linear, Linear], None]) -> None:
-        """Call `body` with the coordinates where each block begins."""
-        if self.inner == 1:
-            self._along(e, 0, 1, lambda x: self._along(e, 1, 1, lambda y: body(x, y)))
-            return
-        columns = range(0, self.beside * self.size[1], self.size[1])
-
-        def several(x: Linear, y: Linear) -> None:
-            for column in columns:
-                body(x, y + Linear(constant=column))
-
-        self._along(e, 1, self.beside, lambda y: self._along(e, 0, 1, lambda x: several(x, y)))
-
-    def _along(
-        self, e: Emission, axis: int, blocks: int, body: Callable[[Linear], None]
-    ) -> None:
-        """So many whole blocks a turn in a loop; the one that the tile's edge cuts stands alone."""
-        extent, n, end = self.extents[axis], self.size[axis], self.ends[axis]
-        cut = extent % n
-        if end is None or constant(end) is not None or cut:
-            last: ex.Expr = ex.index(extent - cut)
-        else:
-            up = ex.Binary("add", end, ex.index(n - 1), INDEX)
-            count = ex.Binary("floordiv", up, ex.index(n), INDEX)
-            last, cut = simplify(ex.Binary("mul", count, ex.index(n), INDEX)), 0
-        known = constant(last)
-        if axis != self.inner:
-            each(e, ex.index(0), last, n * blocks, body)
-        else:
-            steps = 0 if known is None else int(known) // n
-            self._innermost(e, last, next(t for t in _TOGETHER if steps % t == 0), body)
-        if cut:
-            body(Linear(constant=extent - cut))
-
-    def _innermost(
-        self, e: Emission, last: ex.Expr, several: int, body: Callable[[Linear], None]
-    ) -> None:
-        n, block = self.size[self.inner], self.size[0] * self.size[1]
-
-        def marked(at: Linear) -> None:
-            if at.constant % (n * several) == 0:
-                name = e.marks.panel("b" if self.inner == 0 else "a")
-                e.marks.begin(name, several * self.beside * block * self.others)
-            body(at)
-
-        each(e, ex.index(0), last, n, marked, together=several)
-        e.marks.end()
-
-
-def codes_in_a_byte(e: Emission, value: Value) -> int:
-    """How many codes of the narrowest tile that a value is made of, element by element, a byte has."""
-    found, stack = 1, [value]
-    while stack:
-        x = stack.pop()
-        if x.type.dtype.bits < 8:
-            found = max(found, 8 // x.type.dtype.bits)
-        stmt = e.lazy.get(x)
-        if stmt is not None and x not in e.homes:
-            stack += [v for u in uses_of(stmt) for v in names_in(u) if isinstance(v, Value)]
-    return found
 
 
 def _tile(
@@ -406,7 +224,9 @@ def _loop(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) ->
     unit = tile.unit
     each_step = len(tile.regs) * (unit.depth // unit.step)
     steps = k // unit.depth
-    several = next(n for n in (8, 4, 2, 1) if steps % n == 0 and (n == 1 or n * each_step <= 2 * _BODY))
+    several = next(
+        n for n in (8, 4, 2, 1) if steps % n == 0 and (n == 1 or n * each_step <= 2 * _BODY)
+    )
     span = several * unit.depth
 
     def body(here: Linear) -> None:
