@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from dslc.codegen.aarch64.driving import Plan
-from dslc.codegen.aarch64.extents import Extents
 from dslc.codegen.aarch64.formats import Format, Lanes, stored
 from dslc.codegen.aarch64.machine import Label, Reg
 from dslc.codegen.aarch64.marks import Marks
@@ -26,6 +25,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, linear, simplify, to_expr
 from dslc.compiler.ir.rewrite import fresh_name, scalar_names
+from dslc.compiler.passes.axis_extents import Extents
 
 Coordinates: TypeAlias = "tuple[int, ...]"
 MAX_LANES = 16

@@ -18,7 +18,6 @@ from dslc.codegen.aarch64 import (
 from dslc.codegen.aarch64.allocation import allocate
 from dslc.codegen.aarch64.driving import plan
 from dslc.codegen.aarch64.emission import GLOBAL, Array, Emission, unsupported
-from dslc.codegen.aarch64.extents import extents
 from dslc.codegen.aarch64.formats import UNSIGNED, stored
 from dslc.codegen.aarch64.machine import Effect, File, Inst, Reg, flatten
 from dslc.codegen.aarch64.planning import LAZY, kept
@@ -28,6 +27,7 @@ from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, linear, simplify
+from dslc.compiler.passes.axis_extents import extents
 from dslc.compiler.targets import Target
 
 PULLS = {**elementwise.PULLS, **shapes.PULLS, **accesses.PULLS, **bits.PULLS}

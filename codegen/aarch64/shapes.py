@@ -17,6 +17,7 @@ from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, to_expr
+from dslc.compiler.passes.axis_extents import matching_axes
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import At, Emission
@@ -174,29 +175,6 @@ def _one_by_one(e: Emission, value: Value, ats: list[At]) -> Lanes:
         for k in range(0, len(wanted), form.lanes)
     )
     return Lanes(regs, form, len(ats))
-
-
-def matching_axes(
-    a: tuple[int, ...], b: tuple[int, ...]
-) -> list[tuple[list[int], list[int]]]:
-    """Groups of neighbouring axes of two shapes with the same number of elements."""
-    groups: list[tuple[list[int], list[int]]] = []
-    i = j = 0
-    while i < len(a) or j < len(b):
-        mine, theirs = ([i] if i < len(a) else []), ([j] if j < len(b) else [])
-        p, q = (a[i] if mine else 1), (b[j] if theirs else 1)
-        i, j = i + len(mine), j + len(theirs)
-        while p != q:
-            if p < q:
-                p *= a[i]
-                mine.append(i)
-                i += 1
-            else:
-                q *= b[j]
-                theirs.append(j)
-                j += 1
-        groups.append((mine, theirs))
-    return groups
 
 
 def repeat(e: Emission, i: ins.Repeat, at: At) -> Lanes:

@@ -133,7 +133,8 @@ def register_tile(unit: Unit, m: int, n: int, k: int) -> tuple[int, int]:
         for columns in _sizes(unit.columns, n, 64):
             across = columns // unit.columns
             down = rows // unit.rows
-            held = down * across + across + (2 if streams else down)
+            # Of an operand that one row (column) alone reads, nothing is held.
+            held = down * across + (across if down > 1 else 2) + (2 if streams else down)
             if held > 30 or (unit.folded and across % 2) or across > 16:
                 continue
             visits = (-(-m // rows)) * (-(-n // columns))

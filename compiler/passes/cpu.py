@@ -10,6 +10,7 @@ from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.simplify import Simplify
+from dslc.compiler.passes.single_row import SingleRow
 from dslc.compiler.passes.split import SplitReduction
 from dslc.compiler.passes.weight_order import WeightOrder
 from dslc.compiler.targets import Target
@@ -27,6 +28,7 @@ def cpu_passes(target: Target) -> tuple[Pass, ...]:
         SplitReduction(),
         Simplify(),
         Bounds(),
+        SingleRow(),
         WeightOrder(target),
         LowBit(1),
         Bounds(),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from dslc.codegen.aarch64.shapes import matching_axes
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Kernel, Memory, Role, Value
 from dslc.compiler.ir import expr as ex
@@ -57,6 +56,11 @@ class Classes:
         """A store keeps the coordinates before `end`."""
         self._ends.setdefault(self.find(axis), []).append(end)
 
+    def members(self, axis: Axis) -> list[Axis]:
+        """All axes of a set."""
+        root = self.find(axis)
+        return [a for a in list(self._parent) if self.find(a) == root]
+
     def extents(self) -> Extents:
         """Where the elements that matter end, for the axes of which that is known."""
         found: Extents = {}
@@ -70,6 +74,11 @@ class Classes:
 
 def extents(kernel: Kernel) -> Extents:
     """For axes of tiles, how many of their elements matter, as an expression of what a turn knows."""
+    return classes_of(kernel).extents()
+
+
+def classes_of(kernel: Kernel) -> Classes:
+    """The sets of axes of a kernel's tiles."""
     classes = Classes()
     known = {*kernel.dims, *(a.var for a in kernel.grid)}
     known |= {p for p in kernel.params if isinstance(p, ex.Var)}
@@ -81,7 +90,30 @@ def extents(kernel: Kernel) -> Extents:
                 if isinstance(use, Value) and isinstance(h.result, Value):
                     for k in range(use.type.rank):
                         classes.join((h.result, k), (use, k))
-    return classes.extents()
+    return classes
+
+
+def matching_axes(
+    a: tuple[int, ...], b: tuple[int, ...]
+) -> list[tuple[list[int], list[int]]]:
+    """Groups of neighbouring axes of two shapes with the same number of elements."""
+    groups: list[tuple[list[int], list[int]]] = []
+    i = j = 0
+    while i < len(a) or j < len(b):
+        mine, theirs = ([i] if i < len(a) else []), ([j] if j < len(b) else [])
+        p, q = (a[i] if mine else 1), (b[j] if theirs else 1)
+        i, j = i + len(mine), j + len(theirs)
+        while p != q:
+            if p < q:
+                p *= a[i]
+                mine.append(i)
+                i += 1
+            else:
+                q *= b[j]
+                theirs.append(j)
+                j += 1
+        groups.append((mine, theirs))
+    return groups
 
 
 def _relate(stmt: ins.Stmt, classes: Classes, known: frozenset[ex.Var]) -> None:
