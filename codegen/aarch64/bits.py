@@ -49,6 +49,25 @@ def view(e: Emission, i: ins.View, at: At) -> Lanes:
     return unpack(e, bits, fetch, target.dtype)
 
 
+def raw_bytes(e: Emission, i: ins.View, at: At, upper: At) -> Reg | None:
+    """The bytes whose lower four bits are one chunk and whose upper ones another; None otherwise."""
+    source, target = i.x.type, i.out.type
+    layout = target.layout
+    if layout is None or target.dtype.name != "u4" or source.dtype.bits != 8 or layout.threads != 1:
+        return None
+    numbers = []
+    for k in range(at.count):
+        low = digits(layout.local_modes, layout.shape, lane_of(at, k)).scale(4)
+        high = digits(layout.local_modes, layout.shape, lane_of(upper, k)).scale(4)
+        byte = _byte_and_bit(low)
+        if byte is None or byte[1] or high - low != Linear(constant=4):
+            return None
+        numbers.append(byte[0])
+    if any(n - numbers[0] != Linear(constant=k) for k, n in enumerate(numbers)):
+        return None
+    return _bytes(e, i.x, 1, layout.locals // 2, numbers).regs[0]
+
+
 def _bytes(e: Emission, x: Value, size: int, each: int, numbers: list[Linear]) -> Lanes:
     """Bytes of a tile by thread and place within the thread's: at once where they are neighbours."""
     from dslc.codegen.aarch64.emission import At

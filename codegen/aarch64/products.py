@@ -16,6 +16,7 @@ from dslc.codegen.aarch64.emission import Array, At, InRegisters, unsupported
 from dslc.codegen.aarch64.formats import F32, Lanes
 from dslc.codegen.aarch64.machine import Reg
 from dslc.codegen.aarch64.nests import each
+from dslc.codegen.aarch64.nibbles import Nibbles, nibbles_of, separated
 from dslc.codegen.aarch64.panels import Operand, operand_of
 from dslc.codegen.aarch64.ranges import BIASED
 from dslc.codegen.aarch64.statements import keep, scratch_for, write
@@ -46,6 +47,8 @@ class Tile:
     rows: int
     columns: int
     regs: dict[tuple[int, int], Reg]  # by row and column of their first element
+    nibbles: Nibbles | None = None
+    activations: Reg | None = None  # with nibbles: the sum of the row itself
 
     def in_registers(self) -> InRegisters:
         """Every element's place."""
@@ -140,8 +143,10 @@ def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first
     b = operand_of(e, i.b, unit.b, unit.b_format, (unit.step, unit.columns), reused=m > rows,
                  ends=(None, width), pad=(1, _TAIL), others=m)  # fmt: skip
 
+    nibbles = nibbles_of(e, i, unit)
+
     def one(batch: tuple[Linear, ...], r: int, c: int, at: tuple[Linear, Linear]) -> None:
-        _tile(e, unit, a, b, start or first, finish, batch, at, r, c, k)
+        _tile(e, unit, a, b, start or first, finish, batch, at, r, c, k, nibbles)
 
     def tiles(batch: tuple[Linear, ...]) -> None:
         def columns_of(c: int, y: Linear) -> None:
@@ -182,17 +187,20 @@ def _tile(
     a: Operand,
     b: Operand,
     start: Array | int,
-    finish: Finish,
+    hand_on: Finish,
     batch: tuple[Linear, ...],
     at: tuple[Linear, Linear],
     rows: int,
     columns: int,
     k: int,
+    nibbles: Nibbles | None,
 ) -> None:
     s = e.s
     name = e.marks.tile(rows, columns)
     regs: dict[tuple[int, int], Reg] = {}
-    tile = Tile(unit, batch, at, rows, columns, regs)
+    packed = nibbles if b.panel is None and columns % 4 == 0 else None
+    summed = s.copy(s.splat(0, 8)) if packed is not None and packed.zero else None
+    tile = Tile(unit, batch, at, rows, columns, regs, packed, summed)
     steps = k // unit.depth
     each_step = (rows // unit.rows) * (columns // unit.columns) * (unit.depth // unit.step)
     straight = steps * each_step <= _STRAIGHT
@@ -215,7 +223,7 @@ def _tile(
         e.marks.begin(f"{name}_end", rows * columns * k)
     if unit.folded:
         tile = _folded(e, tile, start if isinstance(start, Array) else None)
-    finish(tile)
+    hand_on(tile)
     e.marks.end()
 
 
@@ -243,6 +251,8 @@ def _loop(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) ->
 def _step(e: Emission, tile: Tile, a: Operand, b: Operand, here: Linear, k: int) -> None:
     """One register of `a` along k for every row of the tile."""
     unit, at = tile.unit, tile.origin
+    if tile.nibbles is not None and _nibble_step(e, tile, tile.nibbles, a, b, here):
+        return
     held: dict[tuple[int, int], Reg] = {}
     for m in range(0, tile.rows, unit.rows):
         left = a.register(e, tile.batch, (at[0] + Linear(constant=m), here))
@@ -258,13 +268,41 @@ def _step(e: Emission, tile: Tile, a: Operand, b: Operand, here: Linear, k: int)
                 e.s.onto(text, tile.regs[m, n], left, held[lane, n])
 
 
+def _nibble_step(
+    e: Emission, tile: Tile, nibbles: Nibbles, a: Operand, b: Operand, here: Linear
+) -> bool:
+    """The same for one row against bytes of two codes each; False where bytes are otherwise."""
+    row = a.register(e, tile.batch, (tile.origin[0], here))
+    op = "usdot" if a.form.kind == "i" else "udot"
+    zeros = (0,) * len(tile.batch)
+    lanes = tuple((*zeros, *pair) for pair in b.blocks)
+    for n in range(0, tile.columns, 4):
+        low, high = (
+            At((*tile.batch, here, tile.origin[1] + Linear(constant=n + d)), lanes) for d in (0, 2)
+        )
+        found = nibbles.registers(e, low, high)
+        assert found is not None, "an order of storage is one for all blocks"
+        for reg, d in zip(found, (0, 2), strict=True):
+            e.s.onto(f"{op} {{0}}.4s, {{1}}.16b, {{2}}.16b", tile.regs[0, n + d], reg, row)
+    if tile.activations is not None:
+        ones = e.s.splat(1, 8)
+        e.s.onto(f"{op} {{0}}.4s, {{1}}.16b, {{2}}.16b", tile.activations, ones, row)
+    return True
+
+
 def _folded(e: Emission, tile: Tile, start: Array | None) -> Tile:
     """Sums of neighbouring lanes: two accumulators of two columns become one of four."""
     regs = {}
     order = sorted(tile.regs)
     four = replace(tile.unit, c=tuple((0, n) for n in range(4)), b=tuple((0, n) for n in range(4)))
-    for low, high in zip(order[::2], order[1::2], strict=True):
-        regs[low] = e.s.v("addp {0}.4s, {1}.4s, {2}.4s", tile.regs[low], tile.regs[high])
+    pairs = list(zip(order[::2], order[1::2], strict=True))
+    if tile.nibbles is not None:
+        both = [(tile.regs[low], tile.regs[high]) for low, high in pairs]
+        sums = separated(e, both, tile.activations, tile.nibbles.zero)
+        regs = {low: reg for (low, _), reg in zip(pairs, sums, strict=True)}
+    else:
+        for low, high in pairs:
+            regs[low] = e.s.v("addp {0}.4s, {1}.4s, {2}.4s", tile.regs[low], tile.regs[high])
     made = replace(tile, unit=four, regs=regs)
     if start is not None:
         before = {key: e.s.copy(reg) for key, reg in regs.items()}
