@@ -1,12 +1,12 @@
 """Loads and stores of regions, with checks where an element may be out of bounds.
 
-A chunk that lies in bounds whole is read or written at once. Else its elements that do are copied one by
-one between the tensor and the stack frame; nothing out of bounds is touched.
+A chunk that lies in bounds whole is read or written at once. Else its elements that do are copied
+one by one between the tensor and the stack frame; nothing out of bounds is touched.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.aarch64 import floats
 from dslc.codegen.aarch64.conversions import for_memory
@@ -20,7 +20,8 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, linear, simplify, to_expr
 
 if TYPE_CHECKING:
-    from dslc.codegen.aarch64.emission import Array, At, Emission
+    from dslc.codegen.aarch64.emission import Emission
+    from dslc.codegen.aarch64.places import Array, At
 
 _SUFFIX = {8: "b", 16: "h", 32: "s", 64: "d"}
 
@@ -38,7 +39,8 @@ def load(e: Emission, i: ins.Load, at: At) -> Lanes:
 
 def region_at(region: Region, at: At) -> At:
     """A chunk of a region's tile as a chunk of its memory."""
-    from dslc.codegen.aarch64.emission import At, linear_of
+    from dslc.codegen.aarch64.emission import linear_of
+    from dslc.codegen.aarch64.places import At
 
     base: list[Linear] = []
     lanes: list[list[int]] = [[] for _ in at.lanes]
@@ -101,9 +103,7 @@ def check(e: Emission, region: Region, where: At, unsure: list[int]) -> Reg:
     return total
 
 
-def _guarded_load(
-    e: Emission, i: ins.Load, array: Array, where: At, unsure: list[int]
-) -> Lanes:
+def _guarded_load(e: Emission, i: ins.Load, array: Array, where: At, unsure: list[int]) -> Lanes:
     s = e.s
     dtype = i.out.type.dtype
     other = _other(e, i, where.count)
@@ -134,7 +134,7 @@ def _guarded_load(
 
 
 def _single(at: At, lane: int) -> At:
-    from dslc.codegen.aarch64.emission import At
+    from dslc.codegen.aarch64.places import At
 
     return At(at.base, (at.lanes[lane],))
 
@@ -207,4 +207,4 @@ def span(e: Emission, axis: AxisSlice, extent: ex.Expr) -> tuple[ex.Expr, ex.Exp
     return simplify(low), simplify(ex.Binary("max", low, high, INDEX))
 
 
-PULLS = {ins.Load: load}
+PULLS: dict[type, Any] = {ins.Load: load}

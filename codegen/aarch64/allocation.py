@@ -140,7 +140,8 @@ def _colour(
                 / (1 + degrees[i])
                 for i in waiting
             }  # fmt: skip
-            _put_aside(min(waiting, key=price.__getitem__), waiting, adjacent, degrees, regs, low, stack)  # fmt: skip
+            cheapest = min(waiting, key=price.__getitem__)
+            _put_aside(cheapest, waiting, adjacent, degrees, regs, low, stack)
     hints: dict[int, list[int]] = {}
     for a, b in moves:
         hints.setdefault(a, []).append(b)

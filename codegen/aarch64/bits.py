@@ -8,7 +8,7 @@ lane. The order of storage is for the passes to choose; this serves every order.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.aarch64.formats import SIGNED, UNSIGNED, Lanes
 from dslc.codegen.aarch64.machine import Reg
@@ -21,7 +21,8 @@ from dslc.compiler.layout import Layout
 from dslc.compiler.layout.mode import Modes
 
 if TYPE_CHECKING:
-    from dslc.codegen.aarch64.emission import Array, At, Emission
+    from dslc.codegen.aarch64.emission import Emission
+    from dslc.codegen.aarch64.places import Array, At
 
 Fetch = Callable[[list[Linear]], Lanes]  # bytes by their numbers
 
@@ -29,7 +30,8 @@ Fetch = Callable[[list[Linear]], Lanes]  # bytes by their numbers
 def view(e: Emission, i: ins.View, at: At) -> Lanes:
     """The bits of one dtype seen as another: a chunk by the bits that hold it."""
     source, target = i.x.type, i.out.type
-    assert source.layout is not None and target.layout is not None
+    assert source.layout is not None
+    assert target.layout is not None
     from dslc.codegen.aarch64.emission import unsupported
 
     if source.dtype.bits % 8 or target.dtype.bits > 8:
@@ -70,7 +72,7 @@ def raw_bytes(e: Emission, i: ins.View, at: At, upper: At) -> Reg | None:
 
 def _bytes(e: Emission, x: Value, size: int, each: int, numbers: list[Linear]) -> Lanes:
     """Bytes of a tile by thread and place within the thread's: at once where they are neighbours."""
-    from dslc.codegen.aarch64.emission import At
+    from dslc.codegen.aarch64.places import At
 
     layout = x.type.layout
     assert layout is not None
@@ -152,7 +154,9 @@ def unpack(e: Emission, bits: list[Linear], fetch: Fetch, dtype: DType) -> Lanes
         return Lanes((_field(e, loaded, shifts.pop(), dtype),), form, len(bits))
     low = min(steps)
     base = first + Linear(constant=low)
-    last = max(s + ((shift + dtype.bits - 1) // 8) for s, (_, shift) in zip(steps, places, strict=True))
+    last = max(
+        s + ((shift + dtype.bits - 1) // 8) for s, (_, shift) in zip(steps, places, strict=True)
+    )
     loaded = fetch([base + Linear(constant=n) for n in range(last - low + 1)]).regs[0]
     offsets = [s - low for s in steps]
     distances = [shift for _, shift in places]
@@ -227,4 +231,4 @@ def _one(e: Emission, bit: Linear, fetch: Fetch, dtype: DType) -> Reg:
     return e.s.v("dup {0}.16b, {1:w}", value)
 
 
-PULLS = {ins.View: view}
+PULLS: dict[type, Any] = {ins.View: view}

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64 import floats
-from dslc.codegen.aarch64.emission import Array, InRegisters
 from dslc.codegen.aarch64.machine import Reg
+from dslc.codegen.aarch64.places import Array, InRegisters
 from dslc.codegen.aarch64.scalars import INVERSE, condition_of
 from dslc.codegen.aarch64.statements import keep, scratch_for
 from dslc.compiler.ir import Value
@@ -130,7 +130,8 @@ def _hand_on(e: Emission, carried: Sequence[ins.Carried], homes: Homes) -> None:
     reads = {c: _read_by(e, c.yielded) for c in waiting}
     while waiting:
         ready = next(
-            (c for c in waiting if not any(c.inner in reads[d] for d in waiting if d is not c)), None
+            (c for c in waiting if not any(c.inner in reads[d] for d in waiting if d is not c)),
+            None,
         )
         c = ready or waiting[0]
         waiting.remove(c)
@@ -150,7 +151,8 @@ def _hand_on(e: Emission, carried: Sequence[ins.Carried], homes: Homes) -> None:
             e.settle(copy, between)
             keep(e, copy, home)
         else:
-            assert isinstance(home, Reg) and isinstance(between, Reg)
+            assert isinstance(home, Reg)
+            assert isinstance(between, Reg)
             e.s.move(home, between)
     e.s.forget("tile")
 

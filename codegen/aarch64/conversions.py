@@ -81,9 +81,7 @@ def _halves(
     return Lanes(tuple(regs), form, x.count)
 
 
-def _joined(
-    e: Emission, x: Lanes, op: str, half: str, full: str, wide: str, form: Format
-) -> Lanes:
+def _joined(e: Emission, x: Lanes, op: str, half: str, full: str, wide: str, form: Format) -> Lanes:
     """Two registers' lanes narrowed into one."""
     regs: list[Reg] = []
     for i in range(0, len(x.regs), 2):
@@ -257,7 +255,7 @@ def _to_integer(e: Emission, x: Lanes, source: DType, to: DType, saturate: bool)
             x = narrow(e, x, "sqxtun" if signed_to_unsigned else "sqxtn")
     if x.format.kind == "i" and to.kind is Kind.UINT:
         zero = e.s.splat(0, x.format.bits)
-        text = f"smax {{0}}.{x.format.arrangement}, {{1}}.{x.format.arrangement}, {{2}}.{x.format.arrangement}"
+        text = "smax {0}.@, {1}.@, {2}.@".replace("@", x.format.arrangement)
         x = Lanes(tuple(e.s.v(text, r, zero) for r in x.regs), form, x.count)
     return Lanes(_clamped(e, x, to).regs, form, x.count)
 

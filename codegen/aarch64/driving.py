@@ -9,6 +9,7 @@ Tiles of accumulators have the order of the unit's registers and room for whole 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dslc.codegen.aarch64.planning import LAZY
@@ -97,7 +98,7 @@ def _meet(
 
 def _fuse(
     last: ins.Stmt | None,
-    made: dict[Value, ins.Stmt],
+    made: Mapping[Value, ins.Stmt],
     uses: Counter[Name],
     kept: frozenset[Value],
     found: Plan,
@@ -113,7 +114,7 @@ def _fuse(
 
 
 def _reached(
-    value: Value, made: dict[Value, ins.Stmt], uses: Counter[Name], kept: frozenset[Value]
+    value: Value, made: Mapping[Value, ins.Stmt], uses: Counter[Name], kept: frozenset[Value]
 ) -> list[ins.Dot]:
     """The products that a tile is made of, element by element, nobody else reading what is between."""
     stmt = made.get(value)

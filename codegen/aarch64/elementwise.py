@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64 import floats
+from dslc.codegen.aarch64 import functions
 from dslc.codegen.aarch64.conversions import as_format, cast, mapped, number, rounded, wrapped
 from dslc.codegen.aarch64.formats import MASKS, Lanes
 from dslc.codegen.aarch64.machine import Reg
@@ -13,7 +13,8 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import COMPARE_OPS
 
 if TYPE_CHECKING:
-    from dslc.codegen.aarch64.emission import At, Emission
+    from dslc.codegen.aarch64.emission import Emission
+    from dslc.codegen.aarch64.places import At
 
 _LOGIC = {"and": "and", "or": "orr", "xor": "eor"}
 _FLOATS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "min": "fmin", "max": "fmax"}
@@ -86,7 +87,7 @@ def apply_unary(e: Emission, op: str, x: Lanes, dtype: DType) -> Lanes:
         return mapped(e, f"f{op} {{0}}.@, {{1}}.@", x.format, x)
     if op in _ROUNDINGS:
         return mapped(e, f"{_ROUNDINGS[op]} {{0}}.@, {{1}}.@", x.format, x)
-    return rounded(e, floats.function(e, op, x), dtype)
+    return rounded(e, functions.function(e, op, x), dtype)
 
 
 def _integer_unary(e: Emission, op: str, x: Lanes, dtype: DType) -> Lanes:
@@ -99,7 +100,7 @@ def _integer_unary(e: Emission, op: str, x: Lanes, dtype: DType) -> Lanes:
         case "floor" | "ceil" | "round" | "abs":
             return x
         case _:
-            raise floats.missing(e, f"{op} of {dtype}")
+            raise functions.missing(e, f"{op} of {dtype}")
 
 
 def apply_binary(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> Lanes:
@@ -113,7 +114,7 @@ def apply_binary(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> Lane
         if op in _FLOATS:
             made = mapped(e, f"{_FLOATS[op]} {{0}}.@, {{1}}.@, {{2}}.@", x.format, x, y)
             return made if op in ("min", "max") else rounded(e, made, dtype)
-        return rounded(e, floats.binary(e, op, x, y), dtype)
+        return rounded(e, functions.binary(e, op, x, y), dtype)
     return wrapped(e, _integer_binary(e, op, x, y, dtype), dtype)
 
 
@@ -142,7 +143,7 @@ def _of_masks(e: Emission, op: str, x: Lanes, y: Lanes) -> Lanes:
             for a, b in pairs
         ]
     else:
-        raise floats.missing(e, f"{op} of bool")
+        raise functions.missing(e, f"{op} of bool")
     return Lanes(tuple(regs), MASKS[bits], x.count)
 
 
@@ -152,10 +153,8 @@ def compared(e: Emission, op: str, x: Lanes, y: Lanes) -> Lanes:
         return compared(e, _SWAPPED[op], y, x)
     form = MASKS[x.format.bits]
     name = "eq" if op == "ne" else op
-    if x.format.kind == "f":
-        instruction = f"fcm{name}"
-    else:
-        instruction = _COMPARED[name][x.format.kind == "u"]
+    kind = x.format.kind
+    instruction = f"fcm{name}" if kind == "f" else _COMPARED[name][kind == "u"]
     made = mapped(e, f"{instruction} {{0}}.@, {{1}}.@, {{2}}.@", form, x, y)
     if op != "ne":
         return made
@@ -172,7 +171,9 @@ def _integer_binary(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> L
     if op in _INTEGERS and not (wide and op == "mul"):
         return mapped(e, f"{_INTEGERS[op]} {{0}}.@, {{1}}.@, {{2}}.@", x.format, x, y)
     if op in ("min", "max") and not wide:
-        return mapped(e, f"{'u' if unsigned else 's'}{op} {{0}}.@, {{1}}.@, {{2}}.@", x.format, x, y)
+        return mapped(
+            e, f"{'u' if unsigned else 's'}{op} {{0}}.@, {{1}}.@, {{2}}.@", x.format, x, y
+        )
     if op in ("min", "max"):
         greater = compared(e, "gt", x, y)
         return select(e, greater, *((x, y) if op == "max" else (y, x)))
@@ -200,7 +201,7 @@ def _by_elements(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> Lane
     from dslc.codegen.aarch64.scalars import divide, power
 
     if op not in ("floordiv", "mod", "mul", "pow"):
-        raise floats.missing(e, f"{op} of {dtype}")
+        raise functions.missing(e, f"{op} of {dtype}")
     bits, signed = x.format.bits, x.format.kind == "i"
     name = {8: "b", 16: "h", 32: "s", 64: "d"}[bits]
     out_name = "x" if bits == 64 else "w"

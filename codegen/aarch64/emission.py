@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from dslc.codegen.aarch64.driving import Plan
-from dslc.codegen.aarch64.formats import Format, Lanes, stored
+from dslc.codegen.aarch64.formats import Format, Lanes
 from dslc.codegen.aarch64.machine import Label, Reg
 from dslc.codegen.aarch64.marks import Marks
-from dslc.codegen.aarch64.stream import GLOBAL, Scope, Stream
+from dslc.codegen.aarch64.places import Array, At, Bound, InRegisters, Inside, Loops
+from dslc.codegen.aarch64.stream import Scope, Stream
 from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Kernel, Memory, Value
@@ -26,84 +26,6 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, linear, simplify, to_expr
 from dslc.compiler.ir.rewrite import fresh_name, scalar_names
 from dslc.compiler.passes.axis_extents import Extents
-
-Coordinates: TypeAlias = "tuple[int, ...]"
-MAX_LANES = 16
-
-
-@dataclass(frozen=True, slots=True)
-class At:
-    """Which elements of a tile a chunk is: where it begins, and each lane's distance from there."""
-
-    base: tuple[Linear, ...]
-    lanes: tuple[Coordinates, ...]
-
-    @property
-    def count(self) -> int:
-        """How many elements it is."""
-        return len(self.lanes)
-
-    def key(self) -> object:
-        """What two equal chunks have in common."""
-        return tuple(to_expr(b) for b in self.base), self.lanes
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A scalar's register and the number of loops around its definition."""
-
-    reg: Reg
-    level: int
-
-
-Blocks: TypeAlias = "tuple[tuple[int, int], tuple[int, int]]"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Array:
-    """Elements in memory: a tensor, a buffer or a materialised tile; strides are in elements.
-
-    With `blocks` the last two axes are cut into blocks: for each of them the size of a block and the
-    stride within it; `strides` are then those from block to block. Elements of fewer than 8 bits may
-    be `compact`: one after another, crossing bytes.
-    """
-
-    base: Reg
-    offset: int  # bytes from `base`
-    form: Format
-    shape: tuple[ex.Expr, ...]
-    strides: tuple[Linear, ...]
-    alias: object
-    blocks: Blocks | None = None
-    compact: bool = False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class InRegisters:
-    """A tile, or the part of one from an origin on, whose elements have registers and lanes."""
-
-    form: Format
-    places: Mapping[Coordinates, tuple[Reg, int]]
-    origin: tuple[Linear, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Inside:
-    """A fact of the current loops: `form` and the `count` - 1 numbers after it are below `extent`."""
-
-    form: Linear
-    count: int
-    extent: ex.Expr
-
-
-@dataclass(slots=True)
-class Loops:
-    """The variable of a loop as an arithmetic sequence."""
-
-    var: ex.Var
-    start: ex.Expr
-    step: ex.Expr
-
 
 Emitter: TypeAlias = "Callable[[Emission, Any, At], Lanes]"
 
@@ -267,7 +189,8 @@ class Emission:
 
     def array(self, form: Format, shape: tuple[int, ...], alias: object) -> Array:
         """Fresh scratch memory for a tile, row-major."""
-        strides, step = [], 1
+        strides: list[Linear] = []
+        step = 1
         for extent in reversed(shape):
             strides.insert(0, Linear(constant=step))
             step *= extent
@@ -417,9 +340,3 @@ def unsupported(what: str, loc: Loc | None = None) -> Exception:
 def linear_of(expr: ex.Expr) -> Linear:
     """An index or integer scalar expression as a sum."""
     return linear(expr if expr.dtype == INDEX else ex.Convert(expr, INDEX))
-
-
-__all__ = [
-    "GLOBAL", "MAX_LANES", "Array", "At", "Bound", "Emission", "InRegisters", "Inside", "Linear",
-    "linear_of", "stored", "unsupported",
-]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from dslc.codegen.aarch64 import (
     accesses,
@@ -17,10 +18,12 @@ from dslc.codegen.aarch64 import (
 )
 from dslc.codegen.aarch64.allocation import allocate
 from dslc.codegen.aarch64.driving import plan
-from dslc.codegen.aarch64.emission import GLOBAL, Array, Emission, unsupported
+from dslc.codegen.aarch64.emission import Emission, unsupported
 from dslc.codegen.aarch64.formats import UNSIGNED, stored
 from dslc.codegen.aarch64.machine import Effect, File, Inst, Reg, flatten
+from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.planning import LAZY, kept
+from dslc.codegen.aarch64.stream import GLOBAL
 from dslc.codegen.aarch64.text import function_text
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
@@ -30,8 +33,8 @@ from dslc.compiler.ir.affine import Linear, linear, simplify
 from dslc.compiler.passes.axis_extents import extents
 from dslc.compiler.targets import Target
 
-PULLS = {**elementwise.PULLS, **shapes.PULLS, **accesses.PULLS, **bits.PULLS}
-STATEMENTS = {
+PULLS: dict[type, Any] = {**elementwise.PULLS, **shapes.PULLS, **accesses.PULLS, **bits.PULLS}
+STATEMENTS: dict[type, Any] = {
     **statements.STATEMENTS, **reductions.STATEMENTS, **control.STATEMENTS, **indirect.STATEMENTS,
     **products.STATEMENTS,
 }  # fmt: skip
@@ -117,7 +120,7 @@ class Kernels(Emission):
         for stmt in body:
             handler = STATEMENTS.get(type(stmt))
             if handler is not None:
-                handler(self, stmt)  # type: ignore[operator]
+                handler(self, stmt)
             elif isinstance(stmt, (*LAZY, ins.View)):
                 self.define(stmt.out, stmt)
                 if stmt.out in self._kept:
@@ -131,7 +134,9 @@ class Kernels(Emission):
             if isinstance(param, Memory):
                 self._tensor(param, self._word(words, at))
             elif param.dtype.is_float:
-                text = "ldr {0:d}, [{1}, #%d]" if param.dtype.bits == 64 else "ldr {0:s}, [{1}, #%d]"
+                text = (
+                    "ldr {0:d}, [{1}, #%d]" if param.dtype.bits == 64 else "ldr {0:s}, [{1}, #%d]"
+                )
                 raw = self.s.load(text % at, words, alias="arguments")
                 lanes = "2d, {1}.d[0]" if param.dtype.bits == 64 else "4s, {1}.s[0]"
                 self.bind(param, self.s.v(f"dup {{0}}.{lanes}", raw))
@@ -158,7 +163,9 @@ class Kernels(Emission):
                 step = step * linear(extent)
         compact = memory.packed == "row" and memory.dtype.is_low_bit
         if compact and memory.role is not Role.IN:
-            raise unsupported(f"stores to `packed row` parameters such as {memory.name}", memory.loc)
+            raise unsupported(
+                f"stores to `packed row` parameters such as {memory.name}", memory.loc
+            )
         form = UNSIGNED[8] if compact else stored(memory.dtype)
         alias = "inputs" if memory.role is Role.IN else GLOBAL
         self.memories[memory] = Array(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.accesses import load, store_chunk
 from dslc.codegen.aarch64.conversions import for_memory
-from dslc.codegen.aarch64.emission import Array, At
 from dslc.codegen.aarch64.nests import lanes_for, nest
+from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.statements import in_registers, scratch_for
 from dslc.codegen.aarch64.transfer import store_lanes, to_general
 from dslc.compiler.dtypes import INDEX
@@ -24,9 +24,7 @@ def _row(e: Emission, region: Region, ids: Value, axis: int, at: At) -> tuple[Re
     rank = ids.type.rank
     before = sum(not a.dropped for a in region.axes[:axis])
     (first, *_) = at.lanes
-    where = At(
-        at.base[before : before + rank], (tuple(first[before : before + rank]),)
-    )
+    where = At(at.base[before : before + rank], (tuple(first[before : before + rank]),))
     number = to_general(e, e.pull(ids, where), ids.type.dtype)
     var = e.fresh("row")
     e.bind(var, number)

@@ -18,7 +18,8 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.affine import Linear, constant, linear, simplify
 
 if TYPE_CHECKING:
-    from dslc.codegen.aarch64.emission import At, Emission
+    from dslc.codegen.aarch64.emission import Emission
+    from dslc.codegen.aarch64.places import At
 
 Span: TypeAlias = "tuple[ex.Expr, ex.Expr] | None"
 Body: TypeAlias = "Callable[[At], None]"
@@ -34,7 +35,7 @@ def nest(
     *,
     unroll: bool = False,
 ) -> None:
-    """Call `body` for every chunk of a tile, within loops; with `unroll` no coordinate is a variable."""
+    """Call `body` for every chunk of a tile, in loops; with `unroll` no coordinate is a variable."""
     _axis(e, tuple(shape), lanes, body, spans or [None] * len(shape), (), unroll)
 
 
@@ -47,7 +48,7 @@ def _axis(
     base: tuple[Linear, ...],
     unroll: bool,
 ) -> None:
-    from dslc.codegen.aarch64.emission import At
+    from dslc.codegen.aarch64.places import At
 
     k = len(base)
     if k == len(shape):
@@ -111,7 +112,7 @@ def _row(
     base: tuple[Linear, ...],
     unroll: bool,
 ) -> None:
-    from dslc.codegen.aarch64.emission import At
+    from dslc.codegen.aarch64.places import At
 
     rank = len(base) + 1
 
@@ -123,17 +124,19 @@ def _row(
         low, high = span
         each(e, low, high, lanes, chunk(lanes))
         if lanes > 1:
-            whole = ex.Binary("floordiv", ex.Binary("sub", high, low, INDEX), ex.index(lanes), INDEX)
+            whole = ex.Binary(
+                "floordiv", ex.Binary("sub", high, low, INDEX), ex.index(lanes), INDEX
+            )
             past = ex.Binary("mul", whole, ex.index(lanes), INDEX)
             each(e, simplify(ex.Binary("add", low, past, INDEX)), high, 1, chunk(1))
         return
-    whole = extent // lanes
-    if unroll or whole <= (_UNROLLED if lanes > 1 else 1):
-        for i in range(whole):
+    full = extent // lanes
+    if unroll or full <= (_UNROLLED if lanes > 1 else 1):
+        for i in range(full):
             chunk(lanes)(Linear(constant=i * lanes))
     else:
-        each(e, ex.index(0), ex.index(whole * lanes), lanes, chunk(lanes))
-    at = whole * lanes
+        each(e, ex.index(0), ex.index(full * lanes), lanes, chunk(lanes))
+    at = full * lanes
     while at < extent:
         n = 1 << ((extent - at).bit_length() - 1)
         chunk(n)(Linear(constant=at))

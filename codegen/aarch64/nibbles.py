@@ -18,12 +18,12 @@ from dslc.codegen.aarch64.machine import Reg
 from dslc.codegen.aarch64.ranges import interval
 from dslc.codegen.aarch64.units import Unit
 from dslc.compiler.dtypes import Kind
-from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 
 if TYPE_CHECKING:
-    from dslc.codegen.aarch64.emission import At, Emission
+    from dslc.codegen.aarch64.emission import Emission
+    from dslc.codegen.aarch64.places import At
 
 _MOST = 1 << 31  # what sums of bytes stay below
 

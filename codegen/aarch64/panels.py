@@ -1,7 +1,6 @@
-"""Operands of products: blocks as a unit's registers hold them, in panels or from where they are.
+"""Operands of products in panels: block by block in the order in which a unit's registers hold them.
 
-A panel has the blocks of an operand in the order in which a loop over k reads them. Codes of fewer than
-8 bits whose blocks share bytes are unpacked together.
+Codes of fewer than 8 bits whose blocks share bytes are unpacked together.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from itertools import product as cartesian
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.conversions import as_format, number
-from dslc.codegen.aarch64.emission import Array, At
 from dslc.codegen.aarch64.formats import Format, Lanes
 from dslc.codegen.aarch64.machine import Reg
 from dslc.codegen.aarch64.nests import each
+from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.transfer import load_lanes, store_lanes
 from dslc.codegen.aarch64.units import Pairs
 from dslc.compiler.dtypes import INDEX
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
 
 _TOGETHER = (4, 3, 2, 1)  # blocks that one turn of a panel's loop brings
+EDGE = 4  # panels and accumulators have room for whole multiples of so many rows and columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,10 @@ def operand_of(
     pad: tuple[int, int],
     others: int,
 ) -> Operand:
-    """A tile as an operand: in a panel where its blocks are `reused`, else from where it is.
+    """An operand, put into a panel if its blocks are `reused`.
 
-    `ends` are the extents that matter, `pad` the multiples to which a panel's extents are rounded up.
-    Each element is multiplied by `others` of the other operand.
+    `ends` are how many of its rows and columns matter, None for the axis of k; `pad` the multiples that
+    the panel has room for. Each element is multiplied by `others` of the other operand.
     """
     operand = Operand(value, blocks, form, None, size)
     if not reused:

@@ -1,8 +1,8 @@
 """Sums, extremes, their places, prefixes: along lanes or along another axis.
 
-Along the last axis an accumulator of several registers takes chunk after chunk and is folded at the end;
-along another one each chunk of the result has an accumulator of its own. Of equal extremes the first
-counts.
+Along the last axis an accumulator of several registers takes chunk after chunk and is folded at the
+end; along another one each chunk of the result has an accumulator of its own. Of equal extremes the
+first counts.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.conversions import as_format, for_memory, number, rounded, wrapped
 from dslc.codegen.aarch64.elementwise import compared, select
-from dslc.codegen.aarch64.emission import At, unsupported
+from dslc.codegen.aarch64.emission import unsupported
 from dslc.codegen.aarch64.formats import F32, MASKS, SIGNED, Format, Lanes, computed
 from dslc.codegen.aarch64.machine import Reg
 from dslc.codegen.aarch64.nests import each, lanes_for, nest
+from dslc.codegen.aarch64.places import At
 from dslc.codegen.aarch64.statements import in_registers, scratch_for
 from dslc.codegen.aarch64.transfer import store_lanes
 from dslc.compiler.dtypes import DType, Kind
@@ -75,7 +76,7 @@ def _along(e: Emission, op: str, x: Value, at: At, axis: int, *, unroll: bool) -
         step(e, op, dtype, state, e.pull(x, chunk), here, n)
 
     if unroll:
-        for k in range(0, extent // per):
+        for k in range(extent // per):
             turn(per, Linear(constant=k * per))
     else:
         each(e, ex.index(0), ex.index(extent // per * per), per, lambda here: turn(per, here))
@@ -199,7 +200,8 @@ def _fold(e: Emission, op: str, dtype: DType, state: list[Lanes]) -> list[Lanes]
     count = values.count
     while len(regs) > 1:
         half = len(regs) // 2
-        regs = [_met(e, text, op, a, b, values) for a, b in zip(regs[:half], regs[half:], strict=True)]  # fmt: skip
+        pairs = zip(regs[:half], regs[half:], strict=True)
+        regs = [_met(e, text, op, a, b, values) for a, b in pairs]
     live = min(count, values.format.lanes)
     reg = regs[0]
     while live > 1:
@@ -227,7 +229,8 @@ def _fold_places(e: Emission, op: str, state: list[Lanes]) -> list[Lanes]:
     place: Lanes | None = None
     for k in range(best.count):
         per = best.format.lanes
-        v = Lanes((gather_register(e, best.format, [(best.regs[k // per], k % per)]),), best.format, 1)  # fmt: skip
+        reg = gather_register(e, best.format, [(best.regs[k // per], k % per)])
+        v = Lanes((reg,), best.format, 1)
         p = Lanes((gather_register(e, SIGNED[32], [(where.regs[k // 4], k % 4)]),), SIGNED[32], 1)
         if value is None or place is None:
             value, place = v, p
@@ -240,7 +243,8 @@ def _fold_places(e: Emission, op: str, state: list[Lanes]) -> list[Lanes]:
         either = e.s.v("orr {0}.16b, {1}.16b, {2}.16b", wide.regs[0], tie)
         place = select(e, Lanes((either,), MASKS[32], 1), p, place)
         value = select(e, better, v, value)
-    assert value is not None and place is not None
+    assert value is not None
+    assert place is not None
     return [value, place]
 
 

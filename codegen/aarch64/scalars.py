@@ -75,7 +75,9 @@ def _compute(e: Emission, expr: ex.Expr) -> Reg:
             xr, yr = integer(e, x), integer(e, y)
             text, uses, condition = condition_of(e, c)
             a, b = len(uses) + 1, len(uses) + 2
-            return s.x(f"{_shift(text)}\n\tcsel {{0}}, {{{a}}}, {{{b}}}, {condition}", *uses, xr, yr)
+            return s.x(
+                f"{_shift(text)}\n\tcsel {{0}}, {{{a}}}, {{{b}}}, {condition}", *uses, xr, yr
+            )
         case ex.Convert(x, dtype, saturate):
             return _convert(e, x, dtype, saturate)
         case ex.Unary(op, x, dtype):
@@ -118,11 +120,11 @@ def _binary(e: Emission, op: str, x: ex.Expr, y: ex.Expr, dtype: DType) -> Reg:
         if op in ("add", "sub") and 0 <= c < 4096:
             return s.x(f"{op} {{0}}, {{1}}, #{c}", a)
         if c > 0 and c & (c - 1) == 0:
-            power = c.bit_length() - 1
+            log = c.bit_length() - 1
             if op == "mul":
-                return s.x(f"lsl {{0}}, {{1}}, #{power}", a)
+                return s.x(f"lsl {{0}}, {{1}}, #{log}", a)
             if op == "floordiv":
-                return s.x(f"{'lsr' if unsigned else 'asr'} {{0}}, {{1}}, #{power}", a)
+                return s.x(f"{'lsr' if unsigned else 'asr'} {{0}}, {{1}}, #{log}", a)
             if op == "mod":
                 return s.x(f"and {{0}}, {{1}}, #{c - 1}", a) if c > 1 else s.number(0)
     b = integer(e, y)
@@ -136,7 +138,9 @@ def _binary(e: Emission, op: str, x: ex.Expr, y: ex.Expr, dtype: DType) -> Reg:
             shift = "lsl" if op == "shl" else "lsr" if unsigned else "asr"
             bits = 64 if dtype == INDEX else dtype.bits
             # A shift by the width or more gives 0.
-            text = f"cmp {{2}}, #{bits}\n\t{shift} {{0}}, {{1}}, {{2}}\n\tcsel {{0}}, {{0}}, xzr, lo"
+            text = (
+                f"cmp {{2}}, #{bits}\n\t{shift} {{0}}, {{1}}, {{2}}\n\tcsel {{0}}, {{0}}, xzr, lo"
+            )
             return s.x(text, a, b)
         case "pow":
             return power(e, a, b, signed=not unsigned)

@@ -20,13 +20,14 @@ from dslc.compiler.ir.affine import Linear, to_expr
 from dslc.compiler.passes.axis_extents import matching_axes
 
 if TYPE_CHECKING:
-    from dslc.codegen.aarch64.emission import At, Emission
+    from dslc.codegen.aarch64.emission import Emission
+    from dslc.codegen.aarch64.places import At
 
 Lane = tuple[int, ...]
 
 
 def _at(base: tuple[Linear, ...], lanes: tuple[Lane, ...]) -> At:
-    from dslc.codegen.aarch64.emission import At
+    from dslc.codegen.aarch64.places import At
 
     return At(base, lanes)
 
@@ -124,7 +125,9 @@ def reshaped(at: At, shape: tuple[int, ...], source: tuple[int, ...]) -> At | No
         number, offsets = Linear(), [0] * at.count
         for axis in mine:
             number = number.scale(shape[axis]) + at.base[axis]
-            offsets = [o * shape[axis] + lane[axis] for o, lane in zip(offsets, at.lanes, strict=True)]
+            offsets = [
+                o * shape[axis] + lane[axis] for o, lane in zip(offsets, at.lanes, strict=True)
+            ]
         if at.count == 1:
             number, offsets = number + Linear(constant=offsets[0]), [0]
         rest = prod(source[a] for a in theirs)

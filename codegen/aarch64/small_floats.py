@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.conversions import as_format, mapped
 from dslc.codegen.aarch64.formats import F32, UNSIGNED, Lanes
+from dslc.codegen.aarch64.machine import Reg
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.dtypes.formats import has_infinity, has_nan
@@ -39,19 +40,19 @@ def decode(e: Emission, x: Lanes, dtype: DType) -> Lanes:
     return Lanes(tuple(out), F32, x.count)
 
 
-def _specials(e: Emission, value: object, bare: object, dtype: DType) -> object:
+def _specials(e: Emission, value: Reg, bare: Reg, dtype: DType) -> Reg:
     s = e.s
     top = (1 << (dtype.bits - 1)) - 1
     if has_infinity(dtype):
         first = ((1 << dtype.exponent) - 1) << dtype.mantissa
-        infinite = s.v("cmhs {0}.4s, {1}.4s, {2}.4s", bare, s.splat(first, 32))  # type: ignore[arg-type]
+        infinite = s.v("cmhs {0}.4s, {1}.4s, {2}.4s", bare, s.splat(first, 32))
         # The mantissa is in place: all bits of the exponent make it an infinity or a NaN.
         ones = s.v("and {0}.16b, {1}.16b, {2}.16b", infinite, s.splat(0x7F800000, 32))
-        value = s.v("orr {0}.16b, {1}.16b, {2}.16b", value, ones)  # type: ignore[arg-type]
+        value = s.v("orr {0}.16b, {1}.16b, {2}.16b", value, ones)
     elif has_nan(dtype):
-        nan = s.v("cmeq {0}.4s, {1}.4s, {2}.4s", bare, s.splat(top, 32))  # type: ignore[arg-type]
+        nan = s.v("cmeq {0}.4s, {1}.4s, {2}.4s", bare, s.splat(top, 32))
         ones = s.v("and {0}.16b, {1}.16b, {2}.16b", nan, s.splat(0x7FC00000, 32))
-        value = s.v("orr {0}.16b, {1}.16b, {2}.16b", value, ones)  # type: ignore[arg-type]
+        value = s.v("orr {0}.16b, {1}.16b, {2}.16b", value, ones)
     return value
 
 

@@ -9,16 +9,17 @@ from dslc.codegen.aarch64 import floats
 from dslc.codegen.aarch64.accesses import check as in_bounds
 from dslc.codegen.aarch64.accesses import region_at, span, store_chunk, unproved
 from dslc.codegen.aarch64.conversions import for_memory
-from dslc.codegen.aarch64.emission import Array, At, InRegisters, Inside, unsupported
+from dslc.codegen.aarch64.emission import unsupported
 from dslc.codegen.aarch64.formats import Format, Lanes, stored
 from dslc.codegen.aarch64.machine import Effect, Inst, Reg
 from dslc.codegen.aarch64.nests import Span, lanes_for, nest
+from dslc.codegen.aarch64.places import Array, At, InRegisters, Inside
 from dslc.codegen.aarch64.scalars import condition_of
 from dslc.codegen.aarch64.transfer import places, store_lanes
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Memory, Value
-from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant
 from dslc.compiler.ir.traverse import operands
 
@@ -42,7 +43,9 @@ def store(e: Emission, i: ins.Store) -> None:
     def chunk(at: At) -> None:
         where = region_at(i.region, at)
         facts = [
-            Inside(where.base[k], max(lane[k] for lane in where.lanes) + 1, i.region.memory.shape[k])
+            Inside(
+                where.base[k], max(lane[k] for lane in where.lanes) + 1, i.region.memory.shape[k]
+            )
             for k in guarded
         ]
         e.inside += facts
@@ -125,9 +128,7 @@ def scratch_for(e: Emission, value: Value) -> Array:
     lanes = {pair: lane for lane, pair in enumerate(unit.c)}
     blocks = ((rows, lanes[1, 0]), (columns, lanes[0, 1]))
     size = rows * columns
-    strides = (
-        *array.strides[:-2], Linear(constant=n // columns * size), Linear(constant=size)
-    )
+    strides = (*array.strides[:-2], Linear(constant=n // columns * size), Linear(constant=size))
     return replace(array, strides=strides, blocks=blocks)
 
 

@@ -14,7 +14,8 @@ from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir.affine import Linear
 
 if TYPE_CHECKING:
-    from dslc.codegen.aarch64.emission import Array, At, Blocks, Emission, InRegisters
+    from dslc.codegen.aarch64.emission import Emission
+    from dslc.codegen.aarch64.places import Array, At, Blocks, InRegisters
 
 # A list of registers in braces; the holes of a template are digits in braces.
 LIST_OPEN, LIST_CLOSE = "{ ", " }"
@@ -203,4 +204,3 @@ def splat_general(e: Emission, reg: Reg, form: Format, count: int) -> Lanes:
     name = "x" if form.bits == 64 else "w"
     out = e.s.v(f"dup {{0}}.{form.arrangement}, {{1:{name}}}", reg)
     return Lanes((out,) * -(-count // form.lanes), form, count)
-

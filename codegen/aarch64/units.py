@@ -76,9 +76,7 @@ def _matrix(op: str, k: int, a: Format, b: Format, c: Format, *, swap: bool = Fa
 def _by_lane(op: str, depth: int, step: int, a: Format, b: Format, c: Format, part: str) -> Unit:
     template = f"{op} {{0}}.{c.arrangement}, {{2}}.{b.arrangement}, {{1}}.{part}[LANE]"
     columns = c.lanes
-    return Unit(
-        op, template, _pairs(1, depth), _turned(step, columns), _pairs(1, columns), a, b, c
-    )
+    return Unit(op, template, _pairs(1, depth), _turned(step, columns), _pairs(1, columns), a, b, c)
 
 
 def unit_for(a: DType, b: DType, out: DType, rows: int, features: frozenset[str]) -> Unit | None:
@@ -111,14 +109,14 @@ def _bytes(a: bool, b: bool, rows: int, features: frozenset[str]) -> Unit | None
     return None
 
 
-def _pairwise(a: bool, b: bool, *forms: Format) -> Unit:
+def _pairwise(a: bool, b: bool, x: Format, y: Format, z: Format) -> Unit:
     """One row against registers of smmla's order: 8 of k of two columns, in four sums."""
     op = {(True, True): "sdot", (False, False): "udot"}.get((a, b), "usdot")
     order = "{2}.16b, {1}.16b" if (a and not b) else "{1}.16b, {2}.16b"
     lanes = tuple((0, k) for _ in range(2) for k in range(8))
     sums = ((0, 0), (0, 0), (0, 1), (0, 1))
     template = f"{op} {{0}}.4s, {order}"
-    return Unit(op, template, lanes, _turned(8, 2), sums, *forms, folded=True)
+    return Unit(op, template, lanes, _turned(8, 2), sums, x, y, z, folded=True)
 
 
 def register_tile(unit: Unit, m: int, n: int, k: int) -> tuple[int, int]:

@@ -93,9 +93,7 @@ def classes_of(kernel: Kernel) -> Classes:
     return classes
 
 
-def matching_axes(
-    a: tuple[int, ...], b: tuple[int, ...]
-) -> list[tuple[list[int], list[int]]]:
+def matching_axes(a: tuple[int, ...], b: tuple[int, ...]) -> list[tuple[list[int], list[int]]]:
     """Groups of neighbouring axes of two shapes with the same number of elements."""
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
@@ -149,14 +147,16 @@ def _relate(stmt: ins.Stmt, classes: Classes, known: frozenset[ex.Var]) -> None:
                         classes.need_all((v, k))
 
 
-def _store(
-    memory: Memory, stmt: ins.Store, classes: Classes, known: frozenset[ex.Var]
-) -> None:
+def _store(memory: Memory, stmt: ins.Store, classes: Classes, known: frozenset[ex.Var]) -> None:
     axes = [(k, a) for k, a in enumerate(stmt.region.axes) if not a.dropped]
     for number, (k, axis) in enumerate(axes):
         start, extent = axis.start, memory.shape[k]
         open_end = axis.checked and axis.step == 1 and memory.role is not Role.BUFFER
-        if open_end and start.dtype == INDEX and ex.free_vars(start) | ex.free_vars(extent) <= known:
+        if (
+            open_end
+            and start.dtype == INDEX
+            and ex.free_vars(start) | ex.free_vars(extent) <= known
+        ):
             left = simplify(ex.Binary("sub", extent, start, INDEX))
             classes.ends_at((stmt.x, number), left)
         else:

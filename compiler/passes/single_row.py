@@ -107,5 +107,3 @@ def _shortened(region: Region, tile: Value) -> Region:
     for axis in region.axes:
         axes.append(axis if axis.dropped else replace(axis, size=next(sizes)))
     return replace(region, axes=tuple(axes))
-
-

@@ -8,11 +8,11 @@ After, with a layout of one thread, which the low-bit pass then stores w in:
 
     %q = load @w[k : +128, n : +128] : u4[128, 128] `...`
 
-A register of the unit holds a block of k x n elements, 16 of 8 bits. Of codes whose width divides 8 the
-blocks of as many neighbouring columns as a byte has codes lie together: the first block's codes in the
-low bits of 16 bytes, the next one's above them. One mask or shift then makes a whole register of the
-operand (Blazingly Fast LLM Inference on Arm, section IV D: [n, 2, 16]). Blocks follow each other along k.
-Codes of other widths follow each other block by block.
+A register of the unit holds a block of k x n elements, 16 of 8 bits. Of codes whose width divides 8
+the blocks of as many neighbouring columns as a byte has codes lie together: the first block's codes in
+the low bits of 16 bytes, the next one's above them. One mask or shift then makes a whole register of
+the operand (Blazingly Fast LLM Inference on Arm, section IV D: [n, 2, 16]). Blocks follow each other
+along k. Codes of other widths follow each other block by block.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class WeightOrder:
 
 
 def order(shape: tuple[int, ...], dtype: DType, atom: Atom) -> Layout | None:
-    """The order of a tile [k, n] in blocks of the unit's second operand; None where it does not divide."""
+    """The order of a tile [k, n] in blocks of the unit's second operand; None if it does not divide."""
     k, n = shape
     depth, columns = atom.k, atom.n
     together = 8 // dtype.bits if 8 % dtype.bits == 0 else 1

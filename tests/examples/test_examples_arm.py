@@ -49,7 +49,9 @@ def test_kernel(kernel: str, define: dict[str, str], index: int) -> None:
 def test_every_target(kernel: str, target: str) -> None:
     file, defines, config, calls = TABLE[kernel]
     define = defines[-1] if target == "aarch64:bf16" and len(defines) < 3 else defines[0]
-    define = next((d for d in defines if d.get("T") == "bf16"), define) if "bf16" in target else define
+    define = (
+        next((d for d in defines if d.get("T") == "bf16"), define) if "bf16" in target else define
+    )
     posed = problem(kernel, calls[1], define, seed=7)
     library(file, target, tuple(define.items()))[kernel](*posed.args.values(), **config)
     hold(posed)
