@@ -50,6 +50,11 @@ class Loop:
     after: tuple[Region, ...]
 
     @property
+    def product(self) -> str:
+        """The product that it belongs to: `gemm.dot1` of `gemm.dot1.12x8`."""
+        return self.body.name.rpartition(".")[0]
+
+    @property
     def tile(self) -> int:
         """The results that are summed side by side."""
         assert self.body.macs is not None
@@ -87,8 +92,18 @@ class Throughput:
 
 
 def throughputs(text: str, models: Sequence[Model], depth: int = DEPTH) -> list[Throughput]:
-    """Of every marked loop of a text, by each model; DSL0954 where a mark or code cannot be read."""
-    return [_of(loop, model, depth) for loop in loops(text) for model in models]
+    """Of the main loop of every product, by each model; DSL0954 where a mark or code cannot be read."""
+    return [_of(loop, model, depth) for loop in main_loops(text) for model in models]
+
+
+def main_loops(text: str) -> list[Loop]:
+    """Of each product the loop of its largest tile: the others are for the edges."""
+    found: dict[str, Loop] = {}
+    for loop in loops(text):
+        best = found.setdefault(loop.product, loop)
+        if loop.tile > best.tile:
+            found[loop.product] = loop
+    return list(found.values())
 
 
 def loops(text: str) -> list[Loop]:
@@ -98,8 +113,7 @@ def loops(text: str) -> list[Loop]:
     for at, body in enumerate(found):
         if body.k is None:
             continue
-        product = body.name.rpartition(".")[0]
-        parts = (f"{body.name}_", f"{product}_")
+        parts = (f"{body.name}_", f"{body.name.rpartition('.')[0]}_")
         own = [(i, r) for i, r in enumerate(found) if r.k is None and r.name.startswith(parts)]
         made.append(
             Loop(
