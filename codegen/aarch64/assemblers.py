@@ -1,9 +1,9 @@
 """The programs that assemble and link AArch64: GNU binutils, pip's ziglang, clang with lld.
 
-Each is a way from files of assembly to one file of a kind. What they emit differs in the ELF around the
-code, never in the code; the one that is taken is part of an artifact's identity. GNU binutils come
-first since they take 8 ms where the clang within ziglang takes 85; ziglang comes from pip, and it alone
-makes libraries for macOS elsewhere. docs/decisions/0009-assembling-aarch64.md has the figures.
+Each is a way from files of assembly to one file of a kind. What they emit differs in the ELF around
+the code, never in the code; the one that is taken is part of an artifact's identity. GNU binutils come
+first since they take 5 ms where the clang within ziglang takes 26; ziglang comes from pip, and it alone
+makes libraries for macOS elsewhere. docs/decisions/0012-assembling-aarch64.md has the figures.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ def _gnu() -> Assembler | None:
         objects = [f"{s}.o" for s in sources]
         assembled = [(as_path, "-o", o, s) for s, o in zip(sources, objects, strict=True)]
         link = ("-shared", "--hash-style=both") if kind == "library" else ("-static",)
-        flags = ("--build-id=none", "-s", "-z", f"max-page-size={_PAGE}", "-z", "noexecstack")
-        # What a page of its own would protect are 200 bytes that nobody writes.
-        flags = (*flags, "-z", "norelro")
+        # Without relro: a page of its own would protect 200 bytes that nobody writes.
+        options = (f"max-page-size={_PAGE}", "noexecstack", "norelro")
+        flags = ("--build-id=none", "-s", *(word for o in options for word in ("-z", o)))
         return (*assembled, (ld_path, *link, *flags, "-o", output, *objects))
 
     return Assembler("gnu", ("library", "program"), (as_path, "--version"), commands)

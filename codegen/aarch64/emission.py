@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from dslc.codegen.aarch64.driving import Plan
 from dslc.codegen.aarch64.formats import Format, Lanes
 from dslc.codegen.aarch64.machine import Label, Reg
+from dslc.codegen.aarch64.marks import Marks
 from dslc.codegen.aarch64.places import Array, At, Bound, InRegisters, Inside, Loops
 from dslc.codegen.aarch64.stream import Scope, Stream
 from dslc.compiler.diagnostics import Loc, error
@@ -47,13 +48,13 @@ class Emission:
         self.scratch_bytes = 0
         self.scratch = self.s.general()
         self.asserts: list[str] = []
+        self.marks = Marks(kernel.name, self.s)
         self.plan = Plan()
         self.kept: frozenset[Value] = frozenset()  # tiles that are computed once
         self.extents: Extents = {}
         self.exit = Label(f".L{kernel.name}_exit")
         self.done = Label(f".L{kernel.name}_done")
         self.natural: set[ex.Expr] = set()  # variables that are never negative
-        self._regions = 0
         self._pulls = pulls
         self._names = scalar_names(kernel)
 
@@ -171,11 +172,6 @@ class Emission:
             if scope in self.fixed_scopes:
                 return self.s.level if scope.level == self.s.level else scope.level
         return wanted
-
-    def region(self, unit: str) -> str:
-        """The name of a loop over a product in the marks for llvm-mca."""
-        self._regions += 1
-        return f"{self.kernel.name}.{unit}{self._regions}"
 
     def body(self, body: tuple[ins.Stmt, ...]) -> None:
         """Statements one after another."""
@@ -297,7 +293,10 @@ class Emission:
     ) -> Iterator[None]:
         """The same over a variable of the program."""
         s = self.s
-        counter, last = s.copy(self.integer(start)), self.integer(stop)
+        counter, end_at = s.copy(self.integer(start)), constant(stop)
+        short = end_at is not None and 0 <= end_at < 4096
+        against = f"#{end_at}" if short else "{1}"
+        last = () if short else (self.integer(stop),)
         advance = constant(step)
         by = None if advance is not None and 0 < advance < 4096 else self.integer(step)
         head, end = s.label("loop"), s.label("end")
@@ -306,7 +305,7 @@ class Emission:
             with s.loop_scope() as (_, latch):
                 body = s.block
                 if trips is None:  # behind the block ahead, whose results others may use
-                    s.branch("cmp {0}, {1}\n\tb.ge @", end, counter, last)
+                    s.branch(f"cmp {{0}}, {against}\n\tb.ge @", end, counter, *last)
                 s.put(head)
                 self.bind(var, counter)
                 self.loops[s.scope] = Loops(var, start, step)
@@ -320,7 +319,7 @@ class Emission:
                     s.into(f"add {{0}}, {{1}}, #{advance}", counter, counter)
                 else:
                     s.into("add {0}, {1}, {2}", counter, counter, by)
-                s.branch("cmp {0}, {1}\n\tb.lt @", head, counter, last)
+                s.branch(f"cmp {{0}}, {against}\n\tb.lt @", head, counter, *last)
                 s.block = body
         else:
             raise AssertionError("a loop without turns is not written")

@@ -71,9 +71,18 @@ def _axis(
 
 
 def each(
-    e: Emission, low: ex.Expr, high: ex.Expr, step: int, body: Callable[[Linear], None]
+    e: Emission,
+    low: ex.Expr,
+    high: ex.Expr,
+    step: int,
+    body: Callable[[Linear], None],
+    *,
+    together: int = 1,
 ) -> None:
-    """`body` at low, low + step, ... as long as a whole step fits below high, in a loop."""
+    """`body` at low, low + step, ... as long as a whole step fits below high, in a loop.
+
+    A turn of the loop runs `together` steps, which divide their number, where that is known.
+    """
     span = ex.Binary("sub", high, low, INDEX)
     count = simplify(ex.Binary("floordiv", span, ex.index(step), INDEX))
     trips = constant(count)
@@ -81,6 +90,14 @@ def each(
         return
     if trips == 1:
         body(linear(low))
+        return
+    if together > 1 and trips is not None and trips % together == 0:
+
+        def several(at: Linear) -> None:
+            for i in range(together):
+                body(at + Linear(constant=i * step))
+
+        each(e, low, high, step * together, several)
         return
     with e.loop("i", ex.index(0), count, ex.index(1)) as var:
         body(linear(low) + Linear({var: step}))

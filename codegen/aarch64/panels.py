@@ -1,4 +1,7 @@
-"""Operands of products in panels: block by block in the order in which a unit's registers hold them."""
+"""Operands of products in panels: block by block in the order in which a unit's registers hold them.
+
+Codes of fewer than 8 bits whose blocks share bytes are unpacked together.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,14 @@ from dslc.codegen.aarch64.units import Pairs
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, simplify
+from dslc.compiler.ir.traverse import names_in, operands, uses_of
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
 
+_TOGETHER = (4, 3, 2, 1)  # blocks that one turn of a panel's loop brings
 EDGE = 4  # panels and accumulators have room for whole multiples of so many rows and columns
 
 
@@ -86,11 +92,12 @@ def operand_of(
     reused: bool,
     ends: tuple[ex.Expr | None, ex.Expr | None],
     pad: tuple[int, int],
+    others: int,
 ) -> Operand:
     """An operand, put into a panel if its blocks are `reused`.
 
     `ends` are how many of its rows and columns matter, None for the axis of k; `pad` the multiples that
-    the panel has room for.
+    the panel has room for. Each element is multiplied by `others` of the other operand.
     """
     operand = Operand(value, blocks, form, None, size)
     if not reused:
@@ -119,38 +126,111 @@ def operand_of(
             e, panel, At((*batch, *block, Linear()), lanes), Lanes((reg,), form, len(blocks))
         )
 
-    for batch in cartesian(*(range(x) for x in outer)):
-        where = tuple(Linear(constant=x) for x in batch)
-        _blocks(e, (r, c), size, ends, partial(pack, where), columns_first)
+    together = codes_in_a_byte(e, value)
+    most = 1 if has_checks(e, value) else _TOGETHER[0]
+    walk = Walk((r, c), size, ends, 0 if columns_first else 1, together, others, most)
+    for place in cartesian(*(range(x) for x in outer)):
+        walk.run(e, partial(pack, tuple(Linear(constant=x) for x in place)))
     e.s.forget("tile")
     return replace(operand, panel=panel)
 
 
-def _blocks(
-    e: Emission,
-    extents: tuple[int, int],
-    size: tuple[int, int],
-    ends: tuple[ex.Expr | None, ex.Expr | None],
-    body: Callable[[Linear, Linear], None],
-    columns_first: bool,
-) -> None:
-    """Every block that has an element that matters; those cut by the tile's edge stand alone."""
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Every block of an operand that has an element that matters, along `inner` in the inner loop.
 
-    def along(k: int, inner: Callable[[Linear], None]) -> None:
-        extent, n = extents[k], size[k]
-        end = ends[k]
-        if end is None or constant(end) is not None or extent % n:
-            whole = extent // n * n
-            each(e, ex.index(0), ex.index(whole), n, inner)
-            if whole < extent:
-                inner(Linear(constant=whole))
+    `together` columns of blocks are brought one after another: their codes lie in the same bytes. An
+    element is multiplied by `others` of the other operand. A turn of the inner loop brings up to `most`
+    blocks of a column.
+    """
+
+    extents: tuple[int, int]
+    size: tuple[int, int]
+    ends: tuple[ex.Expr | None, ex.Expr | None]
+    inner: int
+    together: int
+    others: int
+    most: int
+
+    @property
+    def beside(self) -> int:
+        """How many columns of blocks one turn of the inner loop brings."""
+        whole = self.extents[1] // self.size[1]
+        known = self.ends[1] is None or constant(self.ends[1]) is not None
+        fits = self.inner == 0 and known and whole % self.together == 0
+        return self.together if fits else 1
+
+    def run(self, e: Emission, body: Callable[[Linear, Linear], None]) -> None:
+        """Call `body` with the coordinates where each block begins."""
+        if self.inner == 1:
+            self._along(e, 0, 1, lambda x: self._along(e, 1, 1, lambda y: body(x, y)))
             return
-        up = ex.Binary("add", end, ex.index(n - 1), INDEX)
-        count = ex.Binary("floordiv", up, ex.index(n), INDEX)
-        last = simplify(ex.Binary("mul", count, ex.index(n), INDEX))
-        each(e, ex.index(0), last, n, inner)
+        columns = range(0, self.beside * self.size[1], self.size[1])
 
-    if columns_first:
-        along(1, lambda y: along(0, lambda x: body(x, y)))
-    else:
-        along(0, lambda x: along(1, lambda y: body(x, y)))
+        def several(x: Linear, y: Linear) -> None:
+            for column in columns:
+                body(x, y + Linear(constant=column))
+
+        self._along(e, 1, self.beside, lambda y: self._along(e, 0, 1, lambda x: several(x, y)))
+
+    def _along(self, e: Emission, axis: int, blocks: int, body: Callable[[Linear], None]) -> None:
+        """So many whole blocks a turn in a loop; the one that the tile's edge cuts stands alone."""
+        extent, n, end = self.extents[axis], self.size[axis], self.ends[axis]
+        cut = extent % n
+        if end is None or constant(end) is not None or cut:
+            last: ex.Expr = ex.index(extent - cut)
+        else:
+            up = ex.Binary("add", end, ex.index(n - 1), INDEX)
+            count = ex.Binary("floordiv", up, ex.index(n), INDEX)
+            last, cut = simplify(ex.Binary("mul", count, ex.index(n), INDEX)), 0
+        known = constant(last)
+        if axis != self.inner:
+            each(e, ex.index(0), last, n * blocks, body)
+        else:
+            steps = 0 if known is None else int(known) // n
+            self._innermost(e, last, self._several(steps), body)
+        if cut:
+            body(Linear(constant=extent - cut))
+
+    def _several(self, steps: int) -> int:
+        return next(t for t in _TOGETHER if t <= self.most and steps % t == 0)
+
+    def _innermost(
+        self, e: Emission, last: ex.Expr, several: int, body: Callable[[Linear], None]
+    ) -> None:
+        n, block = self.size[self.inner], self.size[0] * self.size[1]
+
+        def marked(at: Linear) -> None:
+            if at.constant % (n * several) == 0:
+                name = e.marks.panel("b" if self.inner == 0 else "a")
+                e.marks.begin(name, several * self.beside * block * self.others)
+            body(at)
+
+        each(e, ex.index(0), last, n, marked, together=several)
+        e.marks.end()
+
+
+def has_checks(e: Emission, value: Value) -> bool:
+    """Whether a chunk of a tile needs checks of bounds: it is long code then, better written once."""
+    stack = [value]
+    while stack:
+        stmt = e.lazy.get(x := stack.pop())
+        if stmt is None or x in e.homes:
+            continue
+        if isinstance(stmt, ins.Load) and any(a.checked and a.size > 1 for a in stmt.region.axes):
+            return True
+        stack += operands(stmt)
+    return False
+
+
+def codes_in_a_byte(e: Emission, value: Value) -> int:
+    """How many codes of the narrowest tile that a value is made of, element by element, a byte has."""
+    found, stack = 1, [value]
+    while stack:
+        x = stack.pop()
+        if x.type.dtype.bits < 8:
+            found = max(found, 8 // x.type.dtype.bits)
+        stmt = e.lazy.get(x)
+        if stmt is not None and x not in e.homes:
+            stack += [v for u in uses_of(stmt) for v in names_in(u) if isinstance(v, Value)]
+    return found

@@ -17,7 +17,7 @@ from dslc.codegen.aarch64.emission import unsupported
 from dslc.codegen.aarch64.formats import F32
 from dslc.codegen.aarch64.nests import each
 from dslc.codegen.aarch64.nibbles import nibbles_of
-from dslc.codegen.aarch64.panels import EDGE, Operand, operand_of
+from dslc.codegen.aarch64.panels import EDGE, Operand, has_checks, operand_of
 from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.ranges import BIASED
 from dslc.codegen.aarch64.statements import keep, scratch_for, write
@@ -102,6 +102,7 @@ def unit_of(e: Emission, i: ins.Dot) -> Unit:
 
 def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first: int = 0) -> None:
     """All tiles of a product, each begun from `start` or the word `first`, handed to `finish`."""
+    e.marks.product()
     unit = unit_of(e, i)
     *outer, m, n = i.out.type.shape
     k = i.a.type.shape[-1]
@@ -126,17 +127,15 @@ def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first
 
 def flows(e: Emission, value: Value, unit: Unit) -> bool:
     """Whether blocks come straight from memory in few loads: in the unit's order, with no checks."""
-    stack, packed = [value], False
+    if has_checks(e, value):
+        return False
+    stack, packed = [value], unit.step == 1
     while stack:
-        x = stack.pop()
-        if x in e.homes:
-            continue
-        stmt = e.lazy[x]
-        if isinstance(stmt, ins.Load) and any(a.checked and a.size > 1 for a in stmt.region.axes):
-            return False
-        packed |= isinstance(stmt, ins.View)
-        stack += operands(stmt)
-    return packed or unit.step == 1
+        stmt = e.lazy.get(x := stack.pop())
+        if stmt is not None and x not in e.homes:
+            packed |= isinstance(stmt, ins.View)
+            stack += operands(stmt)
+    return packed
 
 
 def operands_of(
@@ -147,11 +146,11 @@ def operands_of(
     height, width = e.extent(i.out, rank - 2), e.extent(i.out, rank - 1)
     a = operand_of(
         e, i.a, unit.a, unit.a_format, (unit.rows, unit.depth), reused=reused[0],
-        ends=(height, None), pad=(EDGE, 1),
+        ends=(height, None), pad=(EDGE, 1), others=i.out.type.shape[-1],
     )  # fmt: skip
     b = operand_of(
         e, i.b, unit.b, unit.b_format, (unit.step, unit.columns), reused=reused[1],
-        ends=(None, width), pad=(1, EDGE),
+        ends=(None, width), pad=(1, EDGE), others=i.out.type.shape[-2],
     )  # fmt: skip
     return a, b
 

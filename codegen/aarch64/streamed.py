@@ -60,6 +60,7 @@ def streamed(e: Emission, loop: ins.For) -> ins.Dot | None:
 
 def stream(e: Emission, loop: ins.For, dot: ins.Dot, home: Array) -> None:
     """The loop strip by strip; its carried tile lies in `home` before and after."""
+    e.marks.product()
     unit = unit_of(e, dot)
     n, k = dot.out.type.shape[-1], dot.a.type.shape[-1]
     _, columns = register_tile(unit, 1, n, k)
@@ -77,8 +78,8 @@ def stream(e: Emission, loop: ins.For, dot: ins.Dot, home: Array) -> None:
 
 def _body(e: Emission, loop: ins.For) -> None:
     for stmt in loop.body:
-        if not isinstance(stmt, ins.Dot):
-            e.define(stmt.out, stmt)  # type: ignore[union-attr]
+        if isinstance(stmt, (*LAZY, ins.View)):
+            e.define(stmt.out, stmt)
 
 
 def _operands(e: Emission, dot: ins.Dot, unit: Unit) -> tuple[Operand, Operand]:
@@ -89,23 +90,23 @@ def _operands(e: Emission, dot: ins.Dot, unit: Unit) -> tuple[Operand, Operand]:
 
 def _summed(e: Emission, loop: ins.For, dot: ins.Dot, home: Array, shape: Tile, k: int) -> None:
     """The accumulators run through all of k."""
-    name = e.region(shape.unit.name)
+    name = e.marks.tile(shape.rows, shape.columns)
     e.s.remark(f"LLVM-MCA-BEGIN {name}_ends")
     _body(e, loop)
     tile = begin(e, shape, 0, nibbles_of(e, dot, shape.unit))
-    e.s.remark("LLVM-MCA-END")
+    e.marks.end()
     with e.loop_over(loop.var, loop.start, loop.stop, loop.step, movable=False):
         _body(e, loop)
         a, b = _operands(e, dot, shape.unit)
         if is_short(tile, k):
-            e.s.remark(f"LLVM-MCA-BEGIN {name} macs={shape.columns * k} k={k}")
+            e.marks.begin(name, shape.columns * k, k)
         add(e, tile, a, b, k, name)
         if is_short(tile, k):
-            e.s.remark("LLVM-MCA-END")
+            e.marks.end()
         e.s.forget("tile")
     e.s.remark(f"LLVM-MCA-BEGIN {name}_ends")
     store(e, folded(e, tile, home), home)
-    e.s.remark("LLVM-MCA-END")
+    e.marks.end()
 
 
 def _scaled(e: Emission, loop: ins.For, dot: ins.Dot, home: Array, shape: Tile, k: int) -> None:
@@ -114,7 +115,7 @@ def _scaled(e: Emission, loop: ins.For, dot: ins.Dot, home: Array, shape: Tile, 
     inner, yielded = carried.inner, carried.yielded
     assert isinstance(inner, Value)
     assert isinstance(yielded, Value)
-    name = e.region(shape.unit.name)
+    name = e.marks.tile(shape.rows, shape.columns)
     total = replace(whole(shape), regs={(0, n): e.s.vector() for n in range(0, shape.columns, 4)})
     total = replace(total, unit=replace(total.unit, c_format=home.form))
     load(e, total, home)

@@ -9,8 +9,10 @@ The generator marks in its text the innermost loop of a product and what belongs
     // LLVM-MCA-BEGIN gemm.main_ends             before and after the loop: once for a register tile
     // LLVM-MCA-END
 
-Of these the instructions of a tile at some K are laid out as they are executed, tile after tile, and
-simulated: loads of the next tile overlap the epilogue of the last as far as the CPU's window reaches.
+What begins with the name before the loop's last point, as `gemm.dot1_b` for `gemm.dot1.12x8`, belongs
+to each loop of that product. Of these the instructions of a tile at some K are laid out as they are
+executed, tile after tile, and simulated: loads of the next tile overlap the epilogue of the last as far
+as the CPU's window reaches.
 """
 
 from __future__ import annotations
@@ -48,6 +50,11 @@ class Loop:
     after: tuple[Region, ...]
 
     @property
+    def product(self) -> str:
+        """The product that it belongs to: `gemm.dot1` of `gemm.dot1.12x8`."""
+        return self.body.name.rpartition(".")[0]
+
+    @property
     def tile(self) -> int:
         """The results that are summed side by side."""
         assert self.body.macs is not None
@@ -64,8 +71,8 @@ class Loop:
             done += self.body.macs
             for group in self.groups:
                 assert group.macs is not None
-                if done % group.macs < self.body.macs:
-                    lines += group.lines
+                times = done // group.macs - (done - self.body.macs) // group.macs
+                lines += group.lines * times
         return lines + [line for r in self.after for line in r.lines]
 
     def turns(self, depth: int) -> int:
@@ -85,8 +92,18 @@ class Throughput:
 
 
 def throughputs(text: str, models: Sequence[Model], depth: int = DEPTH) -> list[Throughput]:
-    """Of every marked loop of a text, by each model; DSL0954 where a mark or code cannot be read."""
-    return [_of(loop, model, depth) for loop in loops(text) for model in models]
+    """Of the main loop of every product, by each model; DSL0954 where a mark or code cannot be read."""
+    return [_of(loop, model, depth) for loop in main_loops(text) for model in models]
+
+
+def main_loops(text: str) -> list[Loop]:
+    """Of each product the loop of its largest tile: the others are for the edges."""
+    found: dict[str, Loop] = {}
+    for loop in loops(text):
+        best = found.setdefault(loop.product, loop)
+        if loop.tile > best.tile:
+            found[loop.product] = loop
+    return list(found.values())
 
 
 def loops(text: str) -> list[Loop]:
@@ -96,7 +113,8 @@ def loops(text: str) -> list[Loop]:
     for at, body in enumerate(found):
         if body.k is None:
             continue
-        own = [(i, r) for i, r in enumerate(found) if r.name.startswith(f"{body.name}_")]
+        parts = (f"{body.name}_", f"{body.name.rpartition('.')[0]}_")
+        own = [(i, r) for i, r in enumerate(found) if r.k is None and r.name.startswith(parts)]
         made.append(
             Loop(
                 body,

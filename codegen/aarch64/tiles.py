@@ -55,18 +55,16 @@ def moved(origin: tuple[Linear, Linear], m: int, n: int) -> tuple[Linear, Linear
 def begin(e: Emission, shape: Tile, start: Array | int, nibbles: Nibbles | None = None) -> Tile:
     """A tile of that unit, place and size: from an array, or every lane from a word."""
     s, unit = e.s, shape.unit
-    loaded = isinstance(start, Array) and not unit.folded
-    word = start if isinstance(start, int) else 0
     packed = nibbles if shape.columns % 4 == 0 else None
     summed = s.copy(s.splat(0, 8)) if packed is not None and packed.zero else None
-    regs = {
-        (m, n): s.vector() if loaded else s.copy(s.splat(word, 32))
-        for m in range(0, shape.rows, unit.rows)
-        for n in range(0, shape.columns, unit.columns)
-    }
-    tile = replace(shape, regs=regs, nibbles=packed, activations=summed)
-    if isinstance(start, Array) and loaded:
-        load(e, tile, start)
+    tile = replace(shape, regs={}, nibbles=packed, activations=summed)
+    for m in range(0, shape.rows, unit.rows):
+        for n in range(0, shape.columns, unit.columns):
+            if isinstance(start, Array) and not unit.folded:
+                tile.regs[m, n] = load_lanes(e, start, _chunk(tile, m, n)).regs[0]
+            else:
+                word = 0 if isinstance(start, Array) else start
+                tile.regs[m, n] = s.copy(s.splat(word, 32))
     return tile
 
 
@@ -98,22 +96,23 @@ def fill(
     name: str | None = None,
 ) -> None:
     """A tile begun, summed over k and handed on; `name` is that of its marks."""
-    s = e.s
-    name = name or e.region(shape.unit.name)
+    name = name or e.marks.tile(shape.rows, shape.columns)
     macs = shape.rows * shape.columns * k
     short = is_short(shape, k)
-    first = f"{name} macs={macs} k={k}" if short else f"{name}_group_start macs={macs}"
-    s.remark(f"LLVM-MCA-BEGIN {first}")
+    if short:
+        e.marks.begin(name, macs, k)
+    else:
+        e.marks.begin(f"{name}_begin", macs)
     tile = begin(e, shape, start, nibbles if b.panel is None else None)
     if not short:
-        s.remark("LLVM-MCA-END")
+        e.marks.end()
     add(e, tile, a, b, k, name)
     if not short:
-        s.remark(f"LLVM-MCA-BEGIN {name}_group_end macs={macs}")
+        e.marks.begin(f"{name}_end", macs)
     if shape.unit.folded:
         tile = folded(e, tile, start if isinstance(start, Array) else None)
     hand_on(tile)
-    s.remark("LLVM-MCA-END")
+    e.marks.end()
 
 
 def _loop(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) -> None:
@@ -127,13 +126,12 @@ def _loop(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) ->
     span = several * unit.depth
 
     def body(here: Linear) -> None:
-        macs = tile.rows * tile.columns * span
-        e.s.remark(f"LLVM-MCA-BEGIN {name} macs={macs} k={span}")
+        e.marks.begin(name, tile.rows * tile.columns * span, span)
         for turn in range(several):
             _step(e, tile, a, b, here + Linear(constant=turn * unit.depth), k)
 
     each(e, ex.index(0), ex.index(steps * unit.depth), span, body)
-    e.s.remark("LLVM-MCA-END")
+    e.marks.end()
     if k % unit.depth:
         _step(e, tile, a, b, Linear(constant=steps * unit.depth), k)
 

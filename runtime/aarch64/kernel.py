@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
+from dslc.runtime.aarch64.arguments import bind_arguments
 from dslc.runtime.aarch64.description import Description, word_of
 from dslc.runtime.aarch64.processor import Array, Processor, Word
 from dslc.runtime.aarch64.slices import slices
 from dslc.runtime.aarch64.steps import Step, Values, buffers_of, steps_of
-from dslc.runtime.binding import bind_dims, check_requirements
-from dslc.runtime.buffers import as_array, element_strides
+from dslc.runtime.binding import check_requirements
 from dslc.runtime.expression import Number, evaluate
-from dslc.runtime.scalars import as_dtype
 
 LIBRARY = "kernel.so"
 LIBRARY_MACOS = "kernel.dylib"
@@ -67,21 +66,7 @@ class Aarch64Kernel:
     def _bind(
         self, args: Mapping[str, Any], dims: Mapping[str, int]
     ) -> tuple[dict[str, Array], dict[str, Number]]:
-        signature = self.artifact.signature
-        arrays: dict[str, Array] = {}
-        scalars: dict[str, Number] = {}
-        for p in signature.params:
-            if p.dims is None:
-                scalars[p.name] = as_dtype(_number(args[p.name]), p.dtype)
-            elif p.packed is not None:
-                arrays[p.name] = args[p.name]
-            else:
-                written = p.mode != "in"
-                arrays[p.name] = as_array(args[p.name], p.dtype, param=p.name, writable=written)
-        packed = {p.name for p in signature.params if p.packed is not None}
-        shapes = {n: None if n in packed else a.shape for n, a in arrays.items()}
-        strides = {n: element_strides(a) or () for n, a in arrays.items()}
-        values = bind_dims(signature, shapes, strides, {**dims, **scalars})
+        arrays, values = bind_arguments(self.artifact.signature, args, dims)
         for name, size in self._buffers.items():
             arrays[name] = np.empty(evaluate(size, values), np.uint8)
         return arrays, values
@@ -142,9 +127,3 @@ def _words(
             case "value":
                 words.append(evaluate(argument.text, values))
     return words, written
-
-
-def _number(value: Any) -> Number:
-    item = getattr(value, "item", None)
-    found: Number = item() if item is not None else value
-    return found

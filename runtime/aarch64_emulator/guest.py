@@ -48,6 +48,7 @@ class Guest:
         self._page = control.Page.from_buffer(self._map)
         self._page.parent = os.getpid()
         self._lock = threading.Lock()
+        self._owner = os.getpid()
         self._process = self._start(qemu, program)
         atexit.register(self.close)
         if not control.exchange(self._page, self._alive, _START_SECONDS):
@@ -118,12 +119,14 @@ class Guest:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be called."""
-        return self._alive()
+        """Whether it can be called: by the process that started it, and not by a fork of that."""
+        return os.getpid() == self._owner and self._alive()
 
     def close(self) -> None:
         """End the process; its memory stays until nothing maps it."""
         atexit.unregister(self.close)
+        if os.getpid() != self._owner:
+            return
         with contextlib.suppress(OSError):
             self._process.kill()
         self._process.wait()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import threading
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -38,9 +39,10 @@ class Area:
 
 
 class Memory:
-    """The areas of one guest."""
+    """The areas of one guest; who takes or maps some holds `lock`."""
 
     def __init__(self, guest: Guest) -> None:
+        self.lock = threading.Lock()
         self._guest = guest
         self._next = ADDRESS + _GAP
         self._free: dict[int, list[Area]] = {READ: [], READ | WRITE: []}

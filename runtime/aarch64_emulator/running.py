@@ -32,7 +32,8 @@ class Emulator:
     def load(self, library: bytes) -> Loaded:
         """A library on pages that held no other code, so that nothing translated before is taken."""
         image = read_image(library)
-        area = self._memory.map(len(image.content), READ | EXECUTE, image.content)
+        with self._memory.lock:
+            area = self._memory.map(len(image.content), READ | EXECUTE, image.content)
         return Loaded(self._guest, self._memory, image, area)
 
     def close(self) -> None:
@@ -66,6 +67,20 @@ class Loaded:
         if symbol not in self._image.functions:
             raise EmulationError(f"the library has no function {symbol}")
         function = self._area.address + self._image.functions[symbol]
+        with self._memory.lock:
+            return self._run(function, words, written, slices, scratch, names, side, timeout)
+
+    def _run(
+        self,
+        function: int,
+        words: Sequence[Word],
+        written: Collection[int],
+        slices: Sequence[tuple[int, int]],
+        scratch: int,
+        names: Sequence[str],
+        side: Side,
+        timeout: float,
+    ) -> int:
         frame = Frame(self._memory, words, written, scratch, side)
         try:
             status = 0

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 from dslc.codegen.aarch64.mca import Model, mca_path, models
-from dslc.codegen.aarch64.throughput import loops, throughputs
+from dslc.codegen.aarch64.throughput import loops, main_loops, throughputs
 from dslc.compiler.diagnostics import DiagnosticError
 
 
 def text(body: str, group: str = "", macs: int = 512, k: int = 8) -> str:
-    mark = f"// LLVM-MCA-BEGIN g.main_group macs={4 * macs}"
+    mark = f"// LLVM-MCA-BEGIN g.dot1.8x8_group macs={4 * macs}"
     grouped = f"{mark}\n{group}// LLVM-MCA-END\n" if group else ""
     return f"""
-    // LLVM-MCA-BEGIN g.main_ends
+    // LLVM-MCA-BEGIN g.dot1.8x8_ends
     movi v16.4s, #0             // the accumulators
     // LLVM-MCA-END
 .Lmain:
-    // LLVM-MCA-BEGIN g.main macs={macs} k={k}
+    // LLVM-MCA-BEGIN g.dot1.8x8 macs={macs} k={k}
 {body}
     b.ne .Lmain
     // LLVM-MCA-END
     {grouped}
-    // LLVM-MCA-BEGIN g.main_ends
+    // LLVM-MCA-BEGIN g.dot1.8x8_ends
 .Lout: str q16, [x0]
     .p2align 2
     // LLVM-MCA-END
@@ -39,6 +39,16 @@ def test_the_instructions_of_a_tile_are_in_the_order_of_their_execution() -> Non
     assert loop.trace(64) == [*start, *(4 * body + group) * 2, *end]
     assert loop.trace(60) == loop.trace(64)
     assert loops("    nop\n") == []
+
+
+def test_panels_belong_to_every_loop_of_their_product() -> None:
+    panel = "// LLVM-MCA-BEGIN g.dot1_b macs=128\n    nop\n// LLVM-MCA-END\n"
+    small = text("    nop", macs=64).replace("8x8", "2x4")
+    found = loops(panel + text("    nop") + small)
+    assert [loop.tile for loop in found] == [64, 8]
+    assert [loop.trace(8).count("nop") for loop in found] == [1 + 4, 1 + 0]
+    assert [loop.trace(16).count("nop") for loop in found] == [2 + 8, 2 + 1]
+    assert [loop.tile for loop in main_loops(panel + text("    nop") + small)] == [64]
 
 
 @pytest.mark.parametrize(

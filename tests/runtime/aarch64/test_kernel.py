@@ -137,6 +137,8 @@ def test_an_assertion_that_does_not_hold(kernel: Aarch64Kernel) -> None:
         ({"x": np.ones(7, np.float32)}, "DSL0752"),
         ({"x": np.ones((8, 1), np.float32)}, "DSL0751"),
         ({"x": np.ones(16, np.float32)[::2]}, "DSL0753"),
+        ({"x": np.ones(8, np.float32)[::-1]}, "DSL0753"),
+        ({"x": np.ones(8, [("a", "f4"), ("b", "u1")])["a"]}, "DSL0753"),
         ({"y": np.broadcast_to(np.float32(0), 8)}, "DSL0763"),
         ({"x": np.ones(1 << 17, np.float32), "y": np.ones(1 << 17, np.float32)}, "DSL0759"),
     ],
@@ -259,3 +261,16 @@ def test_on_an_arm_machine_threads_take_slices_with_scratch_of_their_own() -> No
     np.testing.assert_array_equal(x, np.arange(6) + 255)
     assert sorted(s[:2] for s in seen) == parts
     assert all(scratch % 64 == 0 for *_, scratch in seen)
+
+
+def test_packed_bytes_are_as_many_as_the_shape_takes(processor: Processor) -> None:
+    one = axpb()
+    packed = dataclasses.replace(
+        one.signature.params[0], dtype="u4", packed={"scheme": "row", "bits": 4, "signed": False}
+    )
+    signature = dataclasses.replace(one.signature, params=(packed, *one.signature.params[1:]))
+    kernel = Aarch64Kernel(with_library(dataclasses.replace(one, signature=signature)), processor)
+    y = np.zeros(8, np.float32)
+    for wrong in (np.zeros(3, np.uint8), np.zeros(4, np.int8)):
+        with pytest.raises(DiagnosticError, match=r"DSL0752.*uint8 of shape \(4,\)"):
+            kernel.launch({"x": wrong, "y": y, "a": 1.0, "bias": 0})
