@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product as cartesian
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.conversions import as_format, number
 from dslc.codegen.aarch64.formats import Format, Lanes
 from dslc.codegen.aarch64.machine import Reg
-from dslc.codegen.aarch64.nests import each
+from dslc.codegen.aarch64.nests import each, each_place
 from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.transfer import load_lanes, store_lanes
 from dslc.codegen.aarch64.units import Pairs
@@ -129,8 +128,7 @@ def operand_of(
     together = codes_in_a_byte(e, value)
     most = 1 if has_checks(e, value) else _TOGETHER[0]
     walk = Walk((r, c), size, ends, 0 if columns_first else 1, together, others, most)
-    for place in cartesian(*(range(x) for x in outer)):
-        walk.run(e, partial(pack, tuple(Linear(constant=x) for x in place)))
+    each_place(e, tuple(outer), lambda batch: walk.run(e, partial(pack, batch)))
     e.s.forget("tile")
     return replace(operand, panel=panel)
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import product as cartesian
 from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.aarch64.emission import unsupported
 from dslc.codegen.aarch64.formats import F32
-from dslc.codegen.aarch64.nests import each
+from dslc.codegen.aarch64.nests import each, each_place
 from dslc.codegen.aarch64.nibbles import nibbles_of
 from dslc.codegen.aarch64.panels import EDGE, Operand, has_checks, operand_of
 from dslc.codegen.aarch64.places import Array, At
@@ -119,10 +118,10 @@ def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first
     def down(one: Callable[[int, Linear, int, Linear], None], c: int, y: Linear) -> None:
         strips(e, height, rows, unit.rows, partial(one, c, y))
 
-    for batch in cartesian(*(range(x) for x in outer)):
-        where = tuple(Linear(constant=x) for x in batch)
-        one = partial(tile_at, where)
-        strips(e, width, columns, unit.columns, partial(down, one))
+    def of_batch(batch: tuple[Linear, ...]) -> None:
+        strips(e, width, columns, unit.columns, partial(down, partial(tile_at, batch)))
+
+    each_place(e, tuple(outer), of_batch)
 
 
 def flows(e: Emission, value: Value, unit: Unit) -> bool:
