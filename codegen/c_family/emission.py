@@ -90,6 +90,7 @@ class Emission:
     leader: str = "tid == 0"  # the thread that acts for all
     together: str = "__syncthreads();"  # the barrier of the turn's warps
     under_way: list[Tile] = field(default_factory=list)  # results of products that no wait ended
+    in_place: dict[Value, Value] = field(default_factory=dict)  # tiles in the registers of others
     # Lines that follow their wait, and the body in which they may stand.
     read_late: list[tuple[str, int]] = field(default_factory=list)
     after: dict[ins.Stmt, list[str]] = field(default_factory=dict)  # lines that follow a statement
@@ -173,6 +174,9 @@ class Emission:
 
     def new(self, value: Value, *, zero: bool | None = None) -> Tile:
         """Declare the registers of a result; packed ones start as zero, since writes are in parts."""
+        if value in self.in_place:
+            self.alias(value, self.tile(self.in_place[value]))
+            return self.tiles[value]
         tile = tile_of(value, self.out.name(value.name or "t"))
         self.tiles[value] = tile
         clear = is_packed(tile.dtype) if zero is None else zero

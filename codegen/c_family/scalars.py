@@ -216,6 +216,8 @@ def unary(op: str, x: str, dtype: DType) -> str:
             return x
         case "abs" if not dtype.is_float:
             return f"({x} < 0 ? -{x} : {x})"
+        case "exp2" if dtype.bits <= 32:
+            return f"exp2_ftz({x})"
     function = FLOAT_FUNCTIONS[op]
     if dtype.bits == 64:
         function = function.removesuffix("f") if op != "sigmoid" else "sigmoidd"

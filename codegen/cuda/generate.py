@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 
 from dslc.codegen.c_family import (
-    accesses,
     atomics,
     control,
     effects,
@@ -19,7 +18,7 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
-from dslc.codegen.cuda import aside, bulk, casts, copies, ldmatrix, matrix, wgmma
+from dslc.codegen.cuda import aside, bulk, casts, copies, ldmatrix, matrix, stmatrix, wgmma
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
@@ -30,7 +29,7 @@ from dslc.compiler.ir.traverse import walk
 from dslc.compiler.targets import Target
 
 EMITTERS = table(
-    elementwise.EMITTERS, control.EMITTERS, accesses.EMITTERS, remap.EMITTERS,
+    elementwise.EMITTERS, control.EMITTERS, stmatrix.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
     ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS,
@@ -51,6 +50,7 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
     assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
     e = Emission(kernel, EMITTERS, kernel.threads, target)
     e.out.reserve([*functions(), *_CUDA])
+    e.in_place = wgmma.in_place(kernel)
     params = _parameters(e)
     shared = _shared(e)
     e.head.line("const int tid = threadIdx.x;")
@@ -127,9 +127,13 @@ def _turn(e: Emission) -> None:
         e.head.line(f"const int {rows} = {high}, {columns} = {across};")
         e.head.line(f"int {inside} = turn % ({rows} * {columns});")
         first, height = e.head.name("first"), e.head.name("height")
-        strip = f"(min({strips}, {rows}) * {columns})"
-        e.head.line(f"const int {first} = {inside} / {strip} * {strips};")
-        e.head.line(f"const int {height} = min({rows} - {first}, {strips});")
+        strip = e.scalar(strips)
+        if constant(strips) is None:
+            text, strip = strip, e.head.name("strip")
+            e.head.line(f"const int {strip} = (int)({text});")
+        area = f"(min({strip}, {rows}) * {columns})"
+        e.head.line(f"const int {first} = {inside} / {area} * {strip};")
+        e.head.line(f"const int {height} = min({rows} - {first}, {strip});")
         e.head.line(f"{inside} -= {first} * {columns};")
         digits = {
             len(axes) - 2: f"({first} + {inside} % {height})",
@@ -139,6 +143,8 @@ def _turn(e: Emission) -> None:
     for k, axis in reversed(list(enumerate(axes))):
         count = counts[k]
         digit = digits.get(k) or ("turn" if k == 0 else f"turn % {count}")
+        if axis.reversed:
+            digit = f"({count} - 1 - {digit})"
         wide = e.is_product(axis.stop)
         value = f"(long long)({digit})" if wide else digit
         value = value if axis.step == ex.index(1) else f"({value}) * {e.scalar(axis.step)}"

@@ -57,7 +57,8 @@ DEVICE float as_f32(unsigned x) { return __uint_as_float(x); }
 
 DEVICE unsigned bits_f32(float x) { return __float_as_uint(x); }
 
-DEVICE float exp2_approx(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+// One instruction: results below 2^-126 are 0.
+DEVICE float exp2_ftz(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
 // The reciprocal is within one place in the last: a division that rounds right is a call.
 DEVICE float sigmoidf(float x) {
@@ -394,7 +395,7 @@ DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory
 
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-// Where there are calls nothing is under way beside them (see keep_registers).
+// Where there are calls nothing is under way beside them.
 template <int N> DEVICE void wgmma_wait() {
 #ifdef KEEP_REGISTERS
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
@@ -493,6 +494,36 @@ DEVICE void ldmatrix_x1(unsigned* w, const void* p) {
 DEVICE void ldmatrix_x1_trans(unsigned* w, const void* p) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
     : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void stmatrix_x1(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};"
+    :: "r"(shared_address(p)), "r"(w[0]) : "memory");
+}
+
+DEVICE void stmatrix_x1_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};"
+    :: "r"(shared_address(p)), "r"(w[0]) : "memory");
+}
+
+DEVICE void stmatrix_x2(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]) : "memory");
+}
+
+DEVICE void stmatrix_x2_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]) : "memory");
+}
+
+DEVICE void stmatrix_x4(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+}
+
+DEVICE void stmatrix_x4_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
 }
 
 // Element i of codes of B bits that lie one beside the other, little-endian.

@@ -23,9 +23,10 @@ statement:
     memory    = "@" NAME ":" ROLE PLACE? DTYPE "[" expr,* "]" ("strides" "(" expr,* ")")? layout?
                 ("packed" NAME)? ("offset" INT)? ("align" INT)? at?
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
-              | ("threads" | "strips") "(" INT ")"
+              | "threads" "(" INT ")" | "strips" "(" expr ")"
               | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
-              | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range),*
+              | "require" expr "," STRING at? | "grid" grid_axis,*
+    grid_axis = NAME (":" DTYPE)? "in" range "reversed"?
     call      = "call" NAME "(" (memory name | expr),* ")" at?
     stmt      = (result "=")? WORD argument,* type? at? | loop | while | if
     argument  = STRING | tile | region | memory | expr | NAME "=" value | NAME
@@ -112,12 +113,13 @@ class _KernelPrinter:
         if kernel.threads is not None:
             lines.append(f"  threads({kernel.threads})")
         if kernel.strips is not None:
-            lines.append(f"  strips({kernel.strips})")
+            lines.append(f"  strips({self.expr(kernel.strips)})")
         lines += self._requirements(kernel)
         lines += [f"  memory {self.declaration(w)}" for w in kernel.workspaces]
         if kernel.grid:
             axes = (
                 f"{self.scalar(a.var)} in {self.range(a.start, a.stop, a.step)}"
+                f"{' reversed' if a.reversed else ''}"
                 for a in kernel.grid
             )
             lines.append("  grid " + ", ".join(axes))

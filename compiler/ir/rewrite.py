@@ -126,6 +126,7 @@ class Rewriter:
             requires=_each(
                 kernel.requires, lambda r: _replace(r, condition=self.expr(r.condition))
             ),
+            strips=kernel.strips and self.expr(kernel.strips),
             workspaces=_each(kernel.workspaces, self.memory),
             body=self.body(kernel.body),
         )

@@ -84,10 +84,11 @@ class PipelinedLoop:
         taken: set[str],
         late: Sequence[ins.Dot] = (),
         paced: bool = False,
+        last: ins.WaitDots | None = None,
         held: int = 1,
     ) -> None:
-        """`held` is by how many turns loads to registers run ahead."""
-        self.late, self.held = tuple(late), held
+        """`held` is by how many turns loads to registers run ahead, `last` a wait of the next turn."""
+        self.late, self.held, self.last = tuple(late), held, last
         self.ahead = stages - 1 - (paced or bool(self.late))  # turns that copies run ahead
         self.loop, self.stages, self.rings, self.taken = loop, stages, rings, taken
         self.prefetched = prefetched
@@ -119,7 +120,7 @@ class PipelinedLoop:
             out.append(self._prologue())
         firsts = [self._firsts(a, out) for a in self.prefetched]
         out.append(self._loop(firsts))
-        if self.late:
+        if self.late or self.last is not None:
             out.append(ins.WaitDots(0, loc=self.loop.loc))
         if (
             self.rings and more
@@ -151,7 +152,7 @@ class PipelinedLoop:
                 head.append(ins.Sync())
             ahead = self._at(loop.var, self.ahead)
             filling = [*self._copies(ahead, self.fill, again=True), *self._commit()]
-            if not self.late:
+            if not self.late and self.last is None:
                 head += filling
             carried += self._counters()
         reads: dict[Value, Value] = {}
@@ -167,6 +168,11 @@ class PipelinedLoop:
             wait = ins.WaitDots(len(self.late), loc=self.late[-1].loc)
             # The unit has work before the threads begin to copy.
             body = (*body[: last + 1], *filling, wait, *self._freed(1), *body[last + 1 :])
+        elif self.last is not None:
+            body = tuple(s for s in body if s is not self.last)
+            at = next(i for i, s in enumerate(body) if isinstance(s, ins.WaitDots))
+            ended = (body[at], *self._freed(1))
+            body = (*body[:at], *filling, *ended, *body[at + 1 :])
         else:
             body = (*body, *self._freed(0))
         kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)

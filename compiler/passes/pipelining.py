@@ -46,7 +46,7 @@ those with shared buffers for which the compiler places the barriers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dslc.compiler.dtypes import INDEX
@@ -60,7 +60,15 @@ from dslc.compiler.ir.traverse import Body, Use, walk
 from dslc.compiler.ir.values import Memory, Place, Role
 from dslc.compiler.passes.bulk import is_loaded_in_bulk
 from dslc.compiler.passes.facts import Facts, FactsRewriter
-from dslc.compiler.passes.late_products import deferred, in_registers, is_paced, settle
+from dslc.compiler.passes.late_products import (
+    deferred,
+    in_registers,
+    is_paced,
+    last_wait,
+    leaves_gaps,
+    result_words,
+    settle,
+)
 from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
 from dslc.compiler.passes.rings import Placement, in_panels, place
 from dslc.compiler.passes.stages import Room, choose_stages
@@ -69,6 +77,7 @@ from dslc.compiler.passes.straight import turns_ahead
 from dslc.compiler.targets import Target
 
 _LAGGING = 2  # stages up to which no product may run on into the next turn
+_REGISTERS_BESIDE = 30  # addresses, counters: beside the results of products
 _EXPLICIT = (ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync)
 
 
@@ -91,7 +100,8 @@ class Pipeline:
         if any(isinstance(s, _EXPLICIT) or _is_shared(s) for s in walk(kernel.body)):
             return kernel
         body = _Loops(kernel, self.target, self.stages).body(kernel.body)
-        return settle(kernel if body is kernel.body else replace(kernel, body=body))
+        pipelined = kernel if body is kernel.body else replace(kernel, body=body)
+        return settle(pipelined, self.target.bulk_copies)
 
 
 def _is_shared(stmt: Stmt) -> bool:
@@ -163,7 +173,11 @@ class _Loops(FactsRewriter):
         late = deferred(loop)
         bulk = self._in_bulk(staged, facts)
         paced = is_paced(loop) and len(bulk) == len(staged)
-        stages = asked or choose_stages(loop, staged, room, int(paced or bool(late)))
+        lag = int(paced or bool(late))
+        paired = self._is_paired(loop)
+        stages = asked or choose_stages(loop, staged, room, lag, paired=paired)
+        if stages == 1 and asked is None and (paced or late):
+            stages = choose_stages(loop, staged, room)
         if stages == 1:
             staged = []
         elif asked is None:
@@ -171,16 +185,27 @@ class _Loops(FactsRewriter):
         if stages <= _LAGGING or not staged:
             late, paced = (), False
         kept = {a.load for a in staged}
+        # With two blocks the other fills the pause, and registers under way would be too many.
+        two = paired and stages * sum(a.bytes for a in staged) <= room.half
+        last = last_wait(loop) if paced and not two and _are_kept(loop, kept) else None
         threads = self.room.threads
         prefetched = [a for a in found if a.load not in kept and is_prefetched(a, threads)]
         if not staged and not prefetched:
             return 0, None
         held = {x for d in late for x in in_registers(d)}
         if any(a.load.out in held for a in prefetched):  # the next turn's take the same registers
-            late, paced = (), False
+            late, paced, last = (), False, None
         rings = [self._ring(a, stages, a in bulk) for a in staged]
-        pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced)
+        pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced, last)
         return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more)
+
+    def _is_paired(self, loop: ins.For) -> bool:
+        """Whether two blocks on a multiprocessor fill each other's gaps, and have registers."""
+        rates, threads = self.target.rates, self.room.threads
+        if rates is None or threads is None or not leaves_gaps(loop):
+            return False
+        words = result_words(loop) + _REGISTERS_BESIDE
+        return 2 * words * threads <= rates.registers
 
     def _ring(self, ahead: Ahead, stages: int, bulk: bool) -> Ring:
         load, placed = ahead.load, self._placed(ahead)
@@ -208,6 +233,12 @@ class _Loops(FactsRewriter):
         able = [a for a in staged if a.run == 1 and is_loaded_in_bulk(a.load, self.tensors, facts)]
         boxes = [a for a in able if a.load.out.type.layout is None]
         return [a for a in able if a in boxes or (boxes and self._placed(a).layout is None)]
+
+
+def _are_kept(loop: ins.For, staged: Container[Stmt]) -> bool:
+    """Whether all that units read where it lies is in rings, if the loop loads it."""
+    loads = (s for s in loop.body if isinstance(s, ins.Load) and s.out.type.layout is None)
+    return all(s in staged for s in loads)
 
 
 def _is_counted(loop: ins.For) -> bool:

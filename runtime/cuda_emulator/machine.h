@@ -54,6 +54,7 @@ void emu_bulk_wait(int pending);
 
 void emu_product(const Product* form, unsigned long long* registers);
 void emu_ldmatrix(unsigned* words, unsigned address, int count, bool transposed, int line);
+void emu_stmatrix(const unsigned* words, unsigned address, int count, bool transposed, int line);
 void emu_shuffle(unsigned mask, unsigned long long* value, int source, int line);
 unsigned emu_ballot(unsigned mask, bool vote, int line);
 unsigned emu_lane();

@@ -150,6 +150,18 @@ HOST void ldmatrix_sync_aligned_m8n8_x1_trans_shared_b16(unsigned& a, unsigned p
 HOST void ldmatrix_sync_aligned_m8n8_x2_trans_shared_b16(unsigned& a, unsigned& b, unsigned p) { ldmatrix<true>(a, b, p); }
 HOST void ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned& a, unsigned& b, unsigned& c, unsigned& d, unsigned p) { ldmatrix<true>(a, b, c, d, p); }
 
+// Their counterpart (9.7.14.5.16): the address is the first operand.
+template <bool T, class... R> HOST void stmatrix(unsigned p, R... words) {
+  const unsigned held[] = {words...};
+  emu_stmatrix(held, p, sizeof...(R), T, 0);
+}
+HOST void stmatrix_sync_aligned_m8n8_x1_shared_b16(unsigned p, unsigned a) { stmatrix<false>(p, a); }
+HOST void stmatrix_sync_aligned_m8n8_x1_trans_shared_b16(unsigned p, unsigned a) { stmatrix<true>(p, a); }
+HOST void stmatrix_sync_aligned_m8n8_x2_shared_b16(unsigned p, unsigned a, unsigned b) { stmatrix<false>(p, a, b); }
+HOST void stmatrix_sync_aligned_m8n8_x2_trans_shared_b16(unsigned p, unsigned a, unsigned b) { stmatrix<true>(p, a, b); }
+HOST void stmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned p, unsigned a, unsigned b, unsigned c, unsigned d) { stmatrix<false>(p, a, b, c, d); }
+HOST void stmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned p, unsigned a, unsigned b, unsigned c, unsigned d) { stmatrix<true>(p, a, b, c, d); }
+
 // Products of a warp (9.7.14.5): d, a, b, c registers in this order, as PTX writes them.
 HOST unsigned long long raw(float x) { return emu_bits<unsigned>(x); }
 HOST unsigned long long raw(double x) { return emu_bits<unsigned long long>(x); }
