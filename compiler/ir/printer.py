@@ -232,10 +232,9 @@ class _KernelPrinter:
         yield f"{indent}}}"
 
     def _aside(self, stmt: ins.Aside, indent: str) -> Iterator[str]:
-        registers = "" if stmt.registers is None else f" registers={stmt.registers}"
-        yield f"{indent}aside warps={stmt.warps}{registers}{self.at(stmt.loc)} {{"
-        yield from self._block(stmt.body, [], indent)
-        yield f"{indent}}}"
+        options = "" if stmt.registers is None else f" registers={stmt.registers}"
+        head = f"{indent}aside warps={stmt.warps}{options}{self.at(stmt.loc)} {{"
+        yield from (head, *self._block(stmt.body, [], indent), f"{indent}}}")
 
     def _block(self, body: Body, handed: list[Use], indent: str) -> list[str]:
         lines = self.body(body, indent + "  ")
