@@ -122,7 +122,9 @@ def wait(e: Emission, s: ins.WaitGroup) -> None:
     if s in kinds.stores:
         return
     e.out.line(f"copy_wait<{s.pending}>();")
-    if kinds.copied & (e.sent | _read_in_place(e.kernel)):
+    # After the last group other copies may be made to the same memory, by a unit.
+    in_place = _read_in_place(e.kernel)
+    if (in_place and not s.pending) or kinds.copied & (e.sent | in_place):
         e.out.line("fence_async_proxy();")
 
 

@@ -395,7 +395,7 @@ DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory
 
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-// Where there are calls nothing is under way beside them (see keep_registers).
+// Where there are calls nothing is under way beside them.
 template <int N> DEVICE void wgmma_wait() {
 #ifdef KEEP_REGISTERS
   asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
@@ -496,6 +496,36 @@ DEVICE void ldmatrix_x1_trans(unsigned* w, const void* p) {
     : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
 }
 
+DEVICE void stmatrix_x1(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};"
+    :: "r"(shared_address(p)), "r"(w[0]) : "memory");
+}
+
+DEVICE void stmatrix_x1_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};"
+    :: "r"(shared_address(p)), "r"(w[0]) : "memory");
+}
+
+DEVICE void stmatrix_x2(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]) : "memory");
+}
+
+DEVICE void stmatrix_x2_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]) : "memory");
+}
+
+DEVICE void stmatrix_x4(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+}
+
+DEVICE void stmatrix_x4_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+}
+
 // Element i of codes of B bits that lie one beside the other, little-endian.
 template <int B> DEVICE unsigned load_row(const unsigned char* p, long long i) {
   const long long at = i * B;
@@ -504,3 +534,10 @@ template <int B> DEVICE unsigned load_row(const unsigned char* p, long long i) {
   if (low + B > 8) v |= (unsigned)p[(at >> 3) + 1] << (8 - low);
   return v & ((1u << B) - 1u);
 }
+
+// Warps aside: the barrier of the others, and registers that go from the ones to the others.
+DEVICE void barrier_of_some(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
+
+template <int N> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
+
+template <int N> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }

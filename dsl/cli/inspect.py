@@ -94,6 +94,8 @@ def _show(kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]) -
     _line("fixed", " ".join(f"{d}={n}" for d, n in made.fixed.items()))
     for tune, values in kernel.tunes.items():
         _line(f"tune {tune}", f"{' | '.join(map(str, values))}   now {made.config.get(tune)}")
+    if kernel.tunes:
+        _line("choices", "as given" if config else _reason(kernel, every))
     program = parse_program(made.source(made.ir_stages[-1]), "<final>")
     for label, text in code_lines(made, program):
         _line(label, text)
@@ -103,6 +105,15 @@ def _show(kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]) -
     for text in (*work_tables(program, every), plan_table(program)):
         if text:
             _indented(text)
+
+
+def _reason(kernel: Kernel, sizes: Mapping[str, int]) -> str:
+    """Where the choices of a call of these sizes come from."""
+    from dslc.templates import TemplateOrigin
+
+    origin = kernel.origin
+    assert isinstance(origin, TemplateOrigin), "what is inspected has a source"
+    return origin.chosen({}, sizes.get).reason
 
 
 def _line(label: str, text: str) -> None:
