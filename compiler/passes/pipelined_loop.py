@@ -89,8 +89,7 @@ class PipelinedLoop:
     ) -> None:
         """`held` is by how many turns loads to registers run ahead, `last` a wait of the next turn."""
         self.late, self.held, self.last = tuple(late), held, last
-        # Turns that copies run ahead: a slot is filled in the turn that frees it, or in the next.
-        self.ahead = stages - 1 - (last is None and (paced or bool(self.late)))
+        self.ahead = stages - 1 - (paced or bool(self.late))  # turns that copies run ahead
         self.loop, self.stages, self.rings, self.taken = loop, stages, rings, taken
         self.prefetched = prefetched
         assert isinstance(loop.step, Const)
@@ -173,9 +172,7 @@ class PipelinedLoop:
             body = tuple(s for s in body if s is not self.last)
             at = next(i for i, s in enumerate(body) if isinstance(s, ins.WaitDots))
             ended = (body[at], *self._freed(1))
-            # By the time of the last product the other warps, too, have freed the slot.
-            dot = max(i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_late)
-            body = (*body[:at], *ended, *body[at + 1 : dot], *filling, *body[dot:])
+            body = (*body[:at], *filling, *ended, *body[at + 1 :])
         else:
             body = (*body, *self._freed(0))
         kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)
