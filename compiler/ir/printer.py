@@ -25,8 +25,7 @@ statement:
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
               | "threads" "(" INT ")" | "strips" "(" expr ")"
               | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
-              | "require" expr "," STRING at? | "grid" grid_axis,*
-    grid_axis = NAME (":" DTYPE)? "in" range "reversed"?
+              | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range "reversed"?),*
     call      = "call" NAME "(" (memory name | expr),* ")" at?
     stmt      = (result "=")? WORD argument,* type? at? | loop | while | if
     argument  = STRING | tile | region | memory | expr | NAME "=" value | NAME
