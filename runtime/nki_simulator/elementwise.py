@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from dslc.runtime.nki_simulator.core import Core, Engine, instruction
 from dslc.runtime.nki_simulator.elements import FLOATS, HALF, Array, convert
 from dslc.runtime.nki_simulator.machine import MIN_CYCLES
+from dslc.runtime.nki_simulator.neuroncore import Core, Engine, instruction
 from dslc.runtime.nki_simulator.operators import OPERATORS, Operator
 from dslc.runtime.nki_simulator.reductions import ReduceCommand, accumulate_into
 from dslc.runtime.nki_simulator.tensors import PSUM, Tensor, is_dense

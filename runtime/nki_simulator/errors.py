@@ -34,7 +34,8 @@ RULES = {
     "operator": "an instruction takes only some operators",
     "version": "an instruction or option exists from some NeuronCore on",
     "signature": "an instruction is called as the NKI documentation says",
-    "output": "a kernel returns tensors that it allocated in nl.shared_hbm, all of them written",
+    "output": "a kernel returns tensors that it made in nl.shared_hbm, all of them written, and writes "
+    "no argument",
     "subset": "a kernel's body is the Python subset of NKI",
     "scalar": "a run-time scalar is only added, multiplied and used as an offset",
     "window": "an instruction works on tiles of some sizes alone",

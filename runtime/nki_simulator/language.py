@@ -7,12 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from dslc.runtime.nki_simulator.core import INSTRUCTIONS, Core, Loop
 from dslc.runtime.nki_simulator.machine import BANK_BYTES, PARTITIONS
+from dslc.runtime.nki_simulator.neuroncore import INSTRUCTIONS, Core, Loop
 from dslc.runtime.nki_simulator.operators import OPERATORS
 from dslc.runtime.nki_simulator.scalars import RuntimeScalar, VirtualRegister, number_of
 from dslc.runtime.nki_simulator.statistics import BN_LIMIT
-from dslc.runtime.nki_simulator.tensors import HBM, PSUM, SBUF
+from dslc.runtime.nki_simulator.tensors import HBM, PSUM, SBUF, Storage
 from dslc.runtime.nki_simulator.views import NkiTensor, Slice
 
 DTYPES = (
@@ -28,7 +28,7 @@ class Language:
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self.outputs: set[int] = set()  # the storages in nl.shared_hbm
+        self.outputs: list[Storage] = []  # what is in nl.shared_hbm
 
     def ndarray(
         self, shape: Any, dtype: Any, buffer: str | None = None, name: str = ""
@@ -39,7 +39,7 @@ class Language:
             self._core.fail("memory", f"there is no buffer {buffer!r}")
         tensor = self._core.allocate(shape, dtype, space, name)
         if buffer == SHARED:
-            self.outputs.add(id(tensor.storage))
+            self.outputs.append(tensor.storage)
         return tensor
 
     def zeros(self, shape: Any, dtype: Any, buffer: str | None = None, name: str = "") -> NkiTensor:

@@ -6,9 +6,9 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from dslc.runtime.nki_simulator.core import Core, Engine, instruction
 from dslc.runtime.nki_simulator.elements import FLOATS, FP8, WIDE
 from dslc.runtime.nki_simulator.machine import BANK_BYTES, MIN_CYCLES, PARTITIONS
+from dslc.runtime.nki_simulator.neuroncore import Core, Engine, instruction
 from dslc.runtime.nki_simulator.tensors import PSUM, SBUF, Tensor
 
 

@@ -13,10 +13,10 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from dslc.runtime.nki_simulator.core import INSTRUCTIONS, Core, Engine, Instruction
 from dslc.runtime.nki_simulator.elements import array_dtype
 from dslc.runtime.nki_simulator.language import Language, language_module
 from dslc.runtime.nki_simulator.matmul import PerfMode
+from dslc.runtime.nki_simulator.neuroncore import INSTRUCTIONS, Core, Engine, Instruction
 from dslc.runtime.nki_simulator.reductions import ReduceCommand
 from dslc.runtime.nki_simulator.scalars import VirtualRegister, number_of
 from dslc.runtime.nki_simulator.tensors import Tensor

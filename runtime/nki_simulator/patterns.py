@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from dslc.runtime.nki_simulator.core import Core, instruction
 from dslc.runtime.nki_simulator.elements import FLOATS, Array
 from dslc.runtime.nki_simulator.machine import MIN_CYCLES
+from dslc.runtime.nki_simulator.neuroncore import Core, instruction
 from dslc.runtime.nki_simulator.operators import OPERATORS
 from dslc.runtime.nki_simulator.reductions import ReduceCommand, accumulate_into
 from dslc.runtime.nki_simulator.scalars import number_of

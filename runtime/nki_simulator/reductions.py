@@ -8,9 +8,9 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from dslc.runtime.nki_simulator.core import Core, instruction
 from dslc.runtime.nki_simulator.elements import FLOATS, HALF, Array, to_f32
 from dslc.runtime.nki_simulator.machine import MIN_CYCLES
+from dslc.runtime.nki_simulator.neuroncore import Core, instruction
 from dslc.runtime.nki_simulator.operators import Operator
 from dslc.runtime.nki_simulator.tensors import PSUM, SBUF, Tensor
 

@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 
 import numpy as np
 from dslc.runtime.nki_simulator.allocation import reuse_waits
-from dslc.runtime.nki_simulator.core import Core
 from dslc.runtime.nki_simulator.elements import Array
 from dslc.runtime.nki_simulator.errors import NkiFault
 from dslc.runtime.nki_simulator.machine import NeuronCore, find_core
 from dslc.runtime.nki_simulator.modules import Kernel, kernel_globals
+from dslc.runtime.nki_simulator.neuroncore import Core
 from dslc.runtime.nki_simulator.subset import assigned_names, check_subset
 from dslc.runtime.nki_simulator.tensors import PSUM, SBUF, Tensor
 from dslc.runtime.nki_simulator.threads import one_thread
@@ -102,7 +102,8 @@ def simulate(
         core.doing = ""
         found = returned if isinstance(returned, (tuple, list)) else (returned,)
         for tensor in found:
-            if not isinstance(tensor, Tensor) or id(tensor.storage) not in language.outputs:
+            made = isinstance(tensor, Tensor) and tensor.storage in language.outputs
+            if not made:
                 core.fail("output", f"{entry} returns {tensor!r}")
             if not tensor.written():
                 at = ", ".join(map(str, tensor.first_unwritten()))
@@ -135,11 +136,8 @@ class _Located:
 
     def __exit__(self, kind: Any, problem: BaseException | None, trace: Any) -> None:
         core = self._core
-        lines = (
-            [f.lineno for f in traceback.extract_tb(trace) if f.filename == core.file]
-            if trace
-            else []
-        )
+        frames = traceback.extract_tb(trace)
+        lines = [f.lineno for f in frames if f.filename == core.file]
         line = lines[-1] if lines and lines[-1] else core.line
         if isinstance(problem, NkiFault):
             if lines and problem.line in (0, core.line):

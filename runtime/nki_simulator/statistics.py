@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from dslc.runtime.nki_simulator.core import Core, instruction
 from dslc.runtime.nki_simulator.elements import Array
 from dslc.runtime.nki_simulator.machine import MIN_CYCLES
+from dslc.runtime.nki_simulator.neuroncore import Core, instruction
 from dslc.runtime.nki_simulator.tensors import Tensor
 
 BN_LIMIT = 512  # elements of a partition that bn_stats takes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from dslc.runtime.nki_simulator.core import Core
+from dslc.runtime.nki_simulator.neuroncore import Core
 
 _FORBIDDEN: dict[type[ast.AST], str] = {
     ast.Global: "global", ast.Nonlocal: "nonlocal", ast.Yield: "yield", ast.YieldFrom: "yield from",

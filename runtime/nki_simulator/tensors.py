@@ -22,11 +22,13 @@ Fail = Callable[[str, str], NoReturn]
 class Storage:
     """Memory that tensors lie in, row-major; the first axis of SBUF and PSUM is the partition.
 
-    Floats begin as NaN. `marks` says what is written; it is None where all of it is.
+    Floats begin as NaN. `marks` says what is written; it is None where all of it is. What is `given`,
+    an argument's array, is read alone, so that nothing waits for it. Without `values` there are no
+    elements.
     """
 
     __slots__ = (
-        "accesses", "bytes", "data", "dtype", "fail", "marks", "name", "shape", "space", "tracked",
+        "accesses", "bytes", "data", "dtype", "fail", "given", "marks", "name", "shape", "space",
     )  # fmt: skip
 
     def __init__(
@@ -37,15 +39,15 @@ class Storage:
         held = array_dtype(dtype)
         self.bytes = math.prod(shape[1:]) * held.itemsize  # of a partition
         self.data = self.marks = None
-        if array is not None:
+        self.given = array is not None
+        if array is not None and values:
             self.data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        elif values:
+        elif array is None and values:
             blank = 0 if np.issubdtype(held, np.integer) else np.nan
             fresh = np.full(shape, blank, held)
             self.data = fresh.reshape(-1).view(np.uint8)
             self.marks = np.zeros(math.prod(shape), bool)
         self.accesses = Accesses(shape)
-        self.tracked = array is None  # an argument is ordered from its first write on
 
     @property
     def on_chip(self) -> bool:

@@ -77,11 +77,10 @@ class Trace:
         after: set[int] = set()
         over: set[int] = set()
         for tensor in reads:
-            if tensor.storage.tracked:
+            if not tensor.storage.given:
                 after.update(tensor.storage.accesses.read(tensor.box, number, queue))
         in_order = queue in COMPUTE  # an engine's own reads and writes before are over by its order
         for tensor in writes:
-            tensor.storage.tracked = True
             writers, readers = tensor.storage.accesses.write(tensor.box, number, queue)
             if in_order:
                 writers = [w for w in writers if self.steps[w].queue != queue]

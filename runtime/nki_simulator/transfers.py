@@ -8,10 +8,10 @@ from enum import Enum
 from typing import Any
 
 import numpy as np
-from dslc.runtime.nki_simulator.core import Core, Engine, instruction
 from dslc.runtime.nki_simulator.elements import convert
 from dslc.runtime.nki_simulator.indirect import IndirectTensor, gather, scatter
 from dslc.runtime.nki_simulator.machine import DMA_ENGINES, PARTITIONS
+from dslc.runtime.nki_simulator.neuroncore import Core, Engine, instruction
 from dslc.runtime.nki_simulator.operators import OPERATORS
 from dslc.runtime.nki_simulator.tensors import HBM, PSUM, SBUF, Tensor, contiguous_run
 from dslc.runtime.nki_simulator.trace import Rows
@@ -36,6 +36,8 @@ class OobMode(Enum):
 def _side(core: Core, value: Any, what: str) -> Tensor:
     if not isinstance(value, Tensor):
         core.fail("signature", f"{what} is a tensor, not {type(value).__name__}")
+    if what == "dst" and value.storage.given:
+        core.fail("output", f"dst {value} is an argument of the kernel: it is read alone")
     if value.buffer == PSUM:
         core.fail("memory", f"{what} {value}: DMA does not reach PSUM")
     return value

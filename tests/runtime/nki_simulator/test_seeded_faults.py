@@ -92,6 +92,7 @@ IN_KERNELS = {
         "    nisa.memset(dst=whole, value=0.0)\n    for m in range(0, M, 128):",
         "sbuf-capacity",
     ),
+    "the result in an argument": (SOFTMAX, "dst=y[m:m + rows, 0:N]", "dst=x[m:m + rows, 0:N]", "output"),
     "the maximum over the partitions": (SOFTMAX, "axis=(1,)", "axis=(0,)", "window"),
     "a sum in place of the sign": (SOFTMAX, "op=nl.maximum", "op=nl.rsqrt", "operator"),
     "the factor in bf16": (SOFTMAX, "scale = nl.ndarray((rows, 1), dtype=nl.float32", "scale = nl.ndarray((rows, 1), dtype=nl.bfloat16", "operand"),

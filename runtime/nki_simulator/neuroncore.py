@@ -98,7 +98,15 @@ class Core:
 
     def argument(self, name: str, array: Array) -> NkiTensor:
         """An argument in HBM."""
-        storage = Storage(name, HBM, array.shape, dtype_name(array.dtype), self.fail, array)
+        storage = Storage(
+            name,
+            HBM,
+            array.shape,
+            dtype_name(array.dtype),
+            self.fail,
+            array,
+            self.values,
+        )
         return NkiTensor.whole(storage)  # type: ignore[return-value]
 
     def read(self, tensor: Tensor) -> Array:
