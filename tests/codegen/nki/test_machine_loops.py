@@ -56,7 +56,7 @@ def test_a_bound_read_from_a_tile(n: int) -> None:
 
 
 def test_the_largest_loop_is_taken_first() -> None:
-    text = SCALED.replace("300", "3000000")
+    text = SCALED.replace("300", "30000000")
     lowered = lower(text)
     assert isinstance(lowered, Kernel)
     assert {v.name for v in budget.machine_counters(lowered)} == {"m"}
