@@ -17,7 +17,7 @@ from dslc.machines import find_machine
 from dslc.schedule import split
 from dslc.signature import Parameter, Signature, as_dim
 from dslc.tuner.choices import TunedChoices
-from dslc.tuner.predicted import PredictedChoices
+from dslc.tuner.predicted import PredictedChoices, remembered
 
 if TYPE_CHECKING:
     from dslc.checker import NeedsDims, Template
@@ -81,6 +81,7 @@ class TemplateOrigin:
         self._sources = sources or {}
         self.tuned = TunedChoices(self)
         self.predicted = PredictedChoices(self)
+        self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""
@@ -125,6 +126,21 @@ class TemplateOrigin:
             return found
         return self._make(dims, choices, schedule, sizes, alignments, plain, at_call)
 
+    def _blocks(self, dims: Mapping[str, int], sizes: Sizes) -> Chosen:
+        """The blocks that a machine's model prefers, where all sizes are known."""
+        from dslc.tuner.blocks import choose_blocks
+
+        known = {d: dims.get(d, sizes(d)) for d in self.signature.dims}
+        found = {d: n for d, n in known.items() if n is not None}
+        if len(found) < len(known) or all(len(c) < 2 for c in self.open_tunes.values()):
+            return Chosen({}, {}, "the first of each")
+        key = tuple(sorted(found.items()))
+        if key not in self._preferred:
+            kept = remembered(self, ("blocks", key), lambda: {"config": choose_blocks(self, found)})
+            self._preferred[key] = kept["config"]
+        config = self._preferred[key]
+        return Chosen(config, {}, "by the model of the engines" if config else "the first of each")
+
     @property
     def _needed(self) -> tuple[str, ...]:
         """The dims that a kernel is compiled for: those found to be needed, or all."""
@@ -141,6 +157,8 @@ class TemplateOrigin:
             return Chosen(
                 tuned.config, tuned.fixed_dims, f"tuned, {tuned.record.seconds * 1e6:.4g} us"
             )
+        if self.machine.target.static:
+            return self._blocks(dims, sizes)
         predicted = self.predicted.find(dims, sizes)
         if predicted is not None:
             return Chosen(predicted.config, {}, str(predicted))

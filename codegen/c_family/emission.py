@@ -88,6 +88,7 @@ class Emission:
     )  # parameters that describe boxes of tensors
     sent: set[Memory] = field(default_factory=set)  # buffers that a unit of the machine reads
     leader: str = "tid == 0"  # the thread that acts for all
+    together: str = "__syncthreads();"  # the barrier of the turn's warps
     under_way: list[Tile] = field(default_factory=list)  # results of products that no wait ended
     in_place: dict[Value, Value] = field(default_factory=dict)  # tiles in the registers of others
     # Lines that follow their wait, and the body in which they may stand.
@@ -231,7 +232,7 @@ class Emission:
 
     def barrier(self) -> None:
         """A barrier of the block, after which nobody reads scratch any longer."""
-        self.out.line("__syncthreads();")
+        self.out.line(self.together)
         self.scratch_read = False
 
     @contextmanager
@@ -242,10 +243,10 @@ class Emission:
         """
         shared = memory.place is Place.SHARED and not self._has_barriers()
         if shared:
-            self.out.line("__syncthreads();")
+            self.out.line(self.together)
         yield
         if shared:
-            self.out.line("__syncthreads();")
+            self.out.line(self.together)
 
     def _has_barriers(self) -> bool:
         return any(isinstance(s, ins.Sync | ins.CopyAsync) for s in walk(self.kernel.body))

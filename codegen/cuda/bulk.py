@@ -127,12 +127,17 @@ def copy(e: Emission, s: ins.CopyAsync) -> None:
         line = f"bulk_store_{len(starts)}d(&{e.maps[found]}, {to}, {at});"
     else:
         line = f"bulk_load_{len(starts)}d({to}, &{e.maps[found]}, {barrier(e, s.barrier)}, {at});"
-    with e.out.block(f"if ({e.leader})"):
+    with e.out.block(led(e)):
         if count == 1:
             e.out.line(line)
             return
         with e.out.loop(i, count):
             e.out.line(line)
+
+
+def led(e: Emission) -> str:
+    """What is for the thread that acts for all begins so; where it runs alone, with nothing."""
+    return f"if ({e.leader})" if e.leader else ""
 
 
 def _copy_run(e: Emission, s: ins.CopyAsync) -> None:
@@ -144,7 +149,7 @@ def _copy_run(e: Emission, s: ins.CopyAsync) -> None:
         ends.append(add(pointer(e, region.memory), found.address()))
     size = prod(shape) * dtype.bits // 8
     call = f"bulk_load_run({', '.join(ends)}, {barrier(e, s.barrier)}, {size});"
-    e.out.line(f"if ({e.leader}) {call}")
+    e.out.line(f"{led(e)} {call}".lstrip())
 
 
 def barrier(e: Emission, region: Region) -> str:
@@ -173,7 +178,7 @@ def arrive(e: Emission, s: ins.Arrive) -> None:
         e.out.line(f"if (tid % {e.warp} == 0) phase_arrive({at});")
         return
     call = f"phase_expect({at}, {s.bytes});" if s.bytes else f"phase_arrive({at});"
-    e.out.line(f"if ({e.leader}) {call}")
+    e.out.line(f"{led(e)} {call}".lstrip())
 
 
 def await_phase(e: Emission, s: ins.AwaitPhase) -> None:

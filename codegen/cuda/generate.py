@@ -18,7 +18,7 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
-from dslc.codegen.cuda import bulk, casts, copies, ldmatrix, matrix, stmatrix, wgmma
+from dslc.codegen.cuda import aside, bulk, casts, copies, ldmatrix, matrix, stmatrix, wgmma
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
@@ -55,7 +55,7 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
     shared = _shared(e)
     e.head.line("const int tid = threadIdx.x;")
     _turn(e)
-    e.body(kernel.body)
+    aside.body(e)
     scratch_at = -(-shared // 16) * 16
     if e.scratch_bytes:
         e.head.line(f"unsigned char* const scratch = shared + {scratch_at};")
@@ -172,12 +172,15 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int
     signature = ",\n    ".join(params)
     uses = "  extern __shared__ __align__(1024) unsigned char shared[];\n" if shared else ""
     needed = used(body)
-    bounds = f"{kernel.threads}" if blocks is None else f"{kernel.threads}, {blocks}"
+    threads = aside.launched_threads(kernel)
+    # Registers are handed on where the assembler knows how many a thread begins with.
+    blocks = 1 if aside.aside_of(kernel) is not None else blocks
+    bounds = f"{threads}" if blocks is None else f"{threads}, {blocks}"
     vectors = "#define DEVICE static __device__ __forceinline__\n\n"
     if "TensorMap" in signature:
         vectors += bulk.TENSOR_MAP
     return (
-        f"// {kernel.name}: one turn of its grid is one block of {kernel.threads} threads.\n{doc}\n"
+        f"// {kernel.name}: one turn of its grid is one block of {threads} threads.\n{doc}\n"
         f"{vectors}{needed}\n\n"
         f'extern "C" __global__ void __launch_bounds__({bounds})\n'
         f"{kernel.name}(\n    {signature}) {{\n{uses}{body}}}\n"
@@ -186,7 +189,7 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int
 
 def check(kernel: Kernel) -> None:
     """Refuse what this machine cannot run."""
-    if kernel.threads is None or kernel.threads > 1024:
+    if kernel.threads is None or aside.launched_threads(kernel) > 1024:
         raise error(
             "DSL0590", f"a block has at most 1024 threads, not {kernel.threads}", kernel.loc
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.calls import bytes_of, call_arguments
 from dslc.codegen.cuda.generate import emit
@@ -39,9 +40,8 @@ def _lower_kernel(
 ) -> Artifact:
     architecture = architecture_of(target.name)
     text, shared, binary = _compiled(program, target, options, compiled)
-    assert program.threads is not None
     launch: dict[str, Json] = {
-        "threads": program.threads,
+        "threads": launched_threads(program),
         "grid": [_blocks(program)],
         "arguments": _arguments(program),
         **_alignments(program),
@@ -110,7 +110,7 @@ def _most_registers(kernel: Kernel, target: Target) -> int:
     one = target.memory("register")
     most = one.bytes // 4 if one else 0
     rates = target.rates
-    return most if rates is None else min(most, rates.registers // (kernel.threads or 1))
+    return most if rates is None else min(most, rates.registers // launched_threads(kernel))
 
 
 def _lower_program(program: Program, target: Target, options: Options) -> Artifact:

@@ -534,3 +534,10 @@ template <int B> DEVICE unsigned load_row(const unsigned char* p, long long i) {
   if (low + B > 8) v |= (unsigned)p[(at >> 3) + 1] << (8 - low);
   return v & ((1u << B) - 1u);
 }
+
+// Warps aside: the barrier of the others, and registers that go from the ones to the others.
+DEVICE void barrier_of_some(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
+
+template <int N> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
+
+template <int N> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dslc.codegen.nki.bounds import is_not_negative
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.held import PARTITIONS, Held
+from dslc.codegen.nki.spreads import spread
+from dslc.codegen.nki.stacks import may_stack, stack
+from dslc.codegen.nki.strides import row_major, total
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.passes.nki_layout.placement import chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,67 +50,12 @@ def load(e: Emission, stmt: ins.Load) -> None:
         read(e, stmt.region, made, at, stmt.other)
 
 
-def transfers(e: Emission, stmt: Stmt) -> int:
-    """How many transfers a load is."""
-    assert isinstance(stmt, ins.Load)
-    place, shape = e.place(stmt.out), stmt.out.type.shape
-    made = e.tile_like(stmt.out)
-    if stmt.out in e.multiplied and may_stack(e, stmt.region, made):
-        return -(-made.chunks // _STACK)
-    return chunks(place, shape)
-
-
-_STACK = 4  # chunks that one transfer brings
-
-
-def may_stack(e: Emission, region: Region, made: Held) -> bool:
-    """Whether chunks may come together: descriptors cost time, and nothing of them is clipped."""
-    rows = [a for a in region.axes if not a.dropped]
-    return (
-        e.engines.issue > 0
-        and len(rows) == 2
-        and made.place.axis == 0
-        and made.chunks > 1
-        and made.chunks % min(made.chunks, _STACK) == 0
-        and made.rows % PARTITIONS == 0
-        and all(a.step == 1 and not a.checked and not e.is_late(a.start) for a in region.axes)
-    )
-
-
-def stack(e: Emission, region: Region, made: Held) -> None:
-    """A tile of several chunks by transfers of several chunks each; products read parts of them."""
-    count = min(made.chunks, _STACK)
-    first, last = (i for i, a in enumerate(region.axes) if not a.dropped)
-    strides = row_major(region.memory)
-    offset: ex.Expr = ex.index(0)
-    for a, stride in zip(region.axes, strides, strict=True):
-        offset = _sum(offset, ex.Binary("mul", a.start, stride, INDEX))
-    row = strides[first]
-    e.out.line(f"{made.name} = []")
-    group = e.index_variable("g")
-    width = made.extents[0]
-    with e.out.block(f"for {e.names[group]} in range(0, {made.chunks}, {count})"):
-        block = e.out.name("block")
-        shape = f"({PARTITIONS}, {count}, {width})"
-        e.out.line(f"{block} = nl.ndarray({shape}, dtype={element(made.dtype)}, buffer=nl.sbuf)")
-        begin = ex.Binary("mul", ex.Binary("mul", group, ex.index(PARTITIONS), INDEX), row, INDEX)
-        at = e.scalar(simplify(_sum(offset, begin)))
-        far = e.scalar(simplify(ex.Binary("mul", row, ex.index(PARTITIONS), INDEX)))
-        pairs = ((e.scalar(row), PARTITIONS), (far, count), (e.scalar(strides[last]), width))
-        pattern = ", ".join(f"[{step}, {n}]" for step, n in pairs)
-        source = f"{e.memories[region.memory]}.ap(pattern=[{pattern}], offset={at})"
-        e.call("dma_copy", dst=block, src=source)
-        part = e.index_variable("i")
-        with e.out.block(f"for {e.names[part]} in range({count})"):
-            e.out.line(f"{made.name}.append({block}[0:{PARTITIONS}, {e.names[part]}, 0:{width}])")
-
-
 def read(e: Emission, region: Region, made: Held, at: At, other: ex.Expr | None = None) -> None:
     """Fill a chunk of a tile from a region."""
     tile = e.text(made, at)
     fill = "0" if other is None else e.scalar(other)
     if made.place.run > 1:
-        _spread(e, region, made, tile, fill, store=False)
+        spread(e, region, made, tile, fill, store=False)
         return
     spans = _spans(e, region, made, at)
     if any(s.clipped and s.end == "0" for s in spans):
@@ -131,7 +78,7 @@ def store(e: Emission, stmt: ins.Store) -> None:
 def write(e: Emission, region: Region, held: Held, at: At) -> None:
     """Copy a chunk of a dense tile to a region."""
     if held.place.run > 1:
-        _spread(e, region, held, e.text(held, at), "0", store=True)
+        spread(e, region, held, e.text(held, at), "0", store=True)
         return
     _copy(e, region.memory, held, at, _spans(e, region, held, at), store=True)
 
@@ -325,7 +272,7 @@ def _pattern(e: Emission, memory: Memory, held: Held, spans: list[Span]) -> str:
     offset: ex.Expr = ex.index(0)
     for span, stride in zip(spans, strides, strict=True):
         start = simplify(_plus(span.start, _word(span.first), span.step))
-        offset = _sum(offset, ex.Binary("mul", start, stride, INDEX))
+        offset = total(offset, ex.Binary("mul", start, stride, INDEX))
         if span.axis is not None:
             step = simplify(ex.Binary("mul", stride, ex.index(span.step), INDEX))
             found[span.axis] = f"[{_scalar_with(e, step)}, {_count(span)}]"
@@ -337,94 +284,8 @@ def _pattern(e: Emission, memory: Memory, held: Held, spans: list[Span]) -> str:
     return f"{e.memories[memory]}.ap(pattern=[{', '.join(pairs)}]{text})"
 
 
-def row_major(memory: Memory) -> list[ex.Expr]:
-    """The strides of a memory in elements; DSL0590 for strides that the program gives."""
-    if memory.strides is not None:
-        raise error(
-            "DSL0590",
-            f"{memory.name} has strides of its own, a NeuronCore's tensors are dense",
-            memory.loc,
-        )
-    found: list[ex.Expr] = []
-    step: ex.Expr = ex.index(1)
-    for extent in reversed(memory.shape):
-        found.append(step)
-        step = simplify(ex.Binary("mul", extent, step, INDEX))
-    return found[::-1]
-
-
-def _spread(e: Emission, region: Region, held: Held, tile: str, fill: str, *, store: bool) -> None:
-    """A vector over all partitions, `run` neighbours on each."""
-    (a,) = [a for a in region.axes if not a.dropped]
-    number = region.axes.index(a)
-    run, size = held.place.run, a.size
-    extent = region.memory.shape[number]
-    offset: ex.Expr = ex.index(0)
-    for axis, stride in zip(region.axes, row_major(region.memory), strict=True):
-        offset = _sum(offset, ex.Binary("mul", axis.start, stride, INDEX))
-    stride_text = _scalar_with(
-        e, simplify(ex.Binary("mul", row_major(region.memory)[number], ex.index(a.step), INDEX))
-    )
-    name = e.memories[region.memory]
-    base = held.name
-
-    def copy(part: str, pattern: str, at: str) -> None:
-        memory = f"{name}.ap(pattern={pattern}{f', offset={at}' if at != '0' else ''})"
-        dst, src = (memory, part) if store else (part, memory)
-        e.call("dma_copy", dst=dst, src=src)
-
-    unit = stride_text == "1"
-    each = str(run) if unit else f"{run} * {inner_text(stride_text)}"
-    start = e.scalar(simplify(offset))
-    if not any(x.checked for x in region.axes):
-        copy(tile, f"[[{each}, {held.rows}], [{stride_text}, {run}]]", start)
-        return
-    if not is_not_negative(e, a.start) or any(x.checked and x.dropped for x in region.axes):
-        raise error(
-            "DSL0590",
-            "a vector that may begin before its tensor is not placed over all partitions",
-        )
-    left = simplify(ex.Binary("sub", extent, a.start, INDEX))
-    room = e.scalar(left) if a.step == 1 else f"-(-({e.scalar(left)}) // {a.step})"
-    end = e.out.name("end")
-    e.out.line(f"{end} = min({size}, {room})")
-    if not store:
-        with e.out.block(f"if {end} < {size}"):
-            e.call("memset", dst=tile, value=fill)
-    with e.out.block(f"if {end} >= {run}"):
-        rows = f"{end} // {run}"
-        copy(f"{base}[0:{rows}, 0:{run}]", f"[[{each}, {rows}], [{stride_text}, {run}]]", start)
-    with e.out.block(f"if {end} > 0 and {end} % {run} > 0"):
-        row, rest = f"{end} // {run}", f"{end} % {run}"
-        at = f"{start} + ({row}) * {each}" if start != "0" else f"({row}) * {each}"
-        copy(f"{base}[{row}:{row} + 1, 0:{rest}]", f"[[1, 1], [{stride_text}, {rest}]]", at)
-
-
-def inner_text(text: str) -> str:
-    """A factor of a product."""
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
-
-
-def is_not_negative(e: Emission, expr: ex.Expr) -> bool:
-    """Whether an index is proved to be at least 0."""
-    match expr:
-        case ex.Const(value=value):
-            return value >= 0
-        case ex.Var():
-            return expr in e.not_negative or expr in e.kernel.dims
-        case ex.Binary(op="add" | "mul" | "floordiv" | "min" | "max" | "mod", x=x, y=y):
-            return is_not_negative(e, x) and is_not_negative(e, y)
-        case ex.Convert(x=x):
-            return is_not_negative(e, x)
-    return False
-
-
-def _sum(x: ex.Expr, y: ex.Expr) -> ex.Expr:
-    return ex.Binary("add", x, y, INDEX)
-
-
 def _plus(x: ex.Expr, y: ex.Expr, times: int, minus: int = 0) -> ex.Expr:
-    moved = _sum(x, ex.Binary("mul", y, ex.index(times), INDEX))
+    moved = total(x, ex.Binary("mul", y, ex.index(times), INDEX))
     return moved if minus == 0 else ex.Binary("sub", moved, ex.index(minus), INDEX)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dslc.codegen.nki.accesses import is_not_negative
+from dslc.codegen.nki.bounds import is_not_negative
 from dslc.codegen.nki.elementwise import copy
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held

@@ -18,7 +18,6 @@ from dslc.codegen.nki.held import (
     free_shape,
     part,
 )
-from dslc.codegen.nki.residents import Resident
 from dslc.codegen.nki.writer import Writer
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX, DType
@@ -30,6 +29,7 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, tile_of
 from dslc.compiler.passes.nki_layout.capacity import is_long
 from dslc.compiler.passes.nki_layout.placement import Placement, placement_of
+from dslc.compiler.passes.nki_layout.residents import Resident
 from dslc.compiler.targets.nki import Engines
 
 Emit: TypeAlias = Callable[["Emission", Any], None]

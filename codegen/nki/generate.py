@@ -17,12 +17,12 @@ from dslc.codegen.nki import (
     products,
     reductions,
     shaping,
+    stacks,
 )
 from dslc.codegen.nki.budget import machine_counters
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import Emission, table
 from dslc.codegen.nki.outputs import written_whole
-from dslc.codegen.nki.residents import residents
 from dslc.codegen.nki.scalars import text
 from dslc.codegen.nki.writer import Writer
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role, TileProgram, Value
@@ -30,6 +30,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.traverse import operands, tile_of, walk
+from dslc.compiler.passes.nki_layout.residents import residents
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
 
@@ -113,7 +114,7 @@ def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str
     _round_products(e, kernel)
     dots = [s for s in walk(kernel.body) if isinstance(s, ins.Dot) and s.out.type.rank == 2]
     by_dots = Counter(v for s in dots for v in (s.a, s.b) if v.type.dtype.is_float)
-    e.transfers = partial(accesses.transfers, e)
+    e.transfers = partial(stacks.transfers, e)
     e.multiplied |= {v for v, n in by_dots.items() if e.uses[v] == n}
     control.turns(e, kernel.grid, kernel.body)
     doc = f'    """{kernel.doc}"""\n' if kernel.doc else ""

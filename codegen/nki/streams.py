@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from dslc.codegen.nki.accesses import may_stack, read, stack
+from dslc.codegen.nki.accesses import read
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.products import Operand, Part, Pieces
+from dslc.codegen.nki.stacks import may_stack, stack
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import expr as ex

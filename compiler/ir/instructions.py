@@ -199,6 +199,21 @@ class If:
     loc: Loc | None = _loc()
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Aside:
+    """Warps of their own run the body, beside the turn's warps, which go on with what follows at once.
+
+    It stands right in a kernel's body, once. The two sides meet at barriers with phases alone; a Sync
+    after it is among the turn's own warps, and so are the arrivals of all warps together. `registers`
+    are what each thread of the body needs: where warps can hand registers on, the others get the rest.
+    """
+
+    body: tuple[Stmt, ...]
+    warps: int
+    registers: int | None = None
+    loc: Loc | None = _loc()
+
+
 Instruction: TypeAlias = (
     Full
     | Undefined
@@ -239,4 +254,4 @@ Instruction: TypeAlias = (
     | Print
     | Assert
 )
-Stmt: TypeAlias = Instruction | For | While | If
+Stmt: TypeAlias = Instruction | For | While | If | Aside

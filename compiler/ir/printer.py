@@ -187,6 +187,8 @@ class _KernelPrinter:
                 yield from self._while(stmt, indent)
             case ins.If():
                 yield from self._if(stmt, indent)
+            case ins.Aside():
+                yield from self._aside(stmt, indent)
             case _:
                 yield indent + self._instruction(stmt)
 
@@ -227,6 +229,12 @@ class _KernelPrinter:
         if otherwise:
             yield f"{indent}}} else {{"
             yield from otherwise
+        yield f"{indent}}}"
+
+    def _aside(self, stmt: ins.Aside, indent: str) -> Iterator[str]:
+        registers = "" if stmt.registers is None else f" registers={stmt.registers}"
+        yield f"{indent}aside warps={stmt.warps}{registers}{self.at(stmt.loc)} {{"
+        yield from self._block(stmt.body, [], indent)
         yield f"{indent}}}"
 
     def _block(self, body: Body, handed: list[Use], indent: str) -> list[str]:

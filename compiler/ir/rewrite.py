@@ -108,6 +108,8 @@ class Rewriter:
                 )
             case ins.If():
                 return self._branches(stmt)
+            case ins.Aside():
+                return _replace(stmt, body=self.nested(stmt, 0, [])[0])
             case _:
                 return self._instruction(stmt)
 

@@ -17,6 +17,7 @@ from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.memory_plan import MemoryPlan
 from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.pipelining import Pipeline
+from dslc.compiler.passes.producers import Producers
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.slices import SliceProducts
 from dslc.compiler.passes.split import SplitReduction
@@ -46,6 +47,7 @@ def gpu_passes(
         AssignLayouts(target, warps),
         LowBit(target.warp_size, lanes=True, f8=f8),
         Bounds(),
+        Producers(target, stages),
         Pipeline(target, stages),
         Hoist(),
         SliceProducts(target),

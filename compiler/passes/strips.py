@@ -54,8 +54,12 @@ class Strips:
         if rates is not None and by_rows and not by_columns:
             strips = _cached_rows(kernel, by_rows, int(rates.cache_bytes * _CACHED))
             return replace(kernel, strips=strips)
-        count = sqrt(self.target.units * wide / high) / 2
-        return replace(kernel, strips=index(2 ** round(log2(max(1.0, count)))))
+        return replace(kernel, strips=index(strip_of(self.target.units, high, wide)))
+
+
+def strip_of(units: int, high: float, wide: float) -> int:
+    """The turns that a strip is high, for turns of so many rows and columns and machines of so many."""
+    return int(2 ** round(log2(max(1.0, sqrt(units * wide / high) / 2))))
 
 
 def _shared_reads(kernel: Kernel) -> tuple[list[Region], list[Region]]:

@@ -25,7 +25,9 @@ class Engines:
 
     `reserved` are bytes of a partition of SBUF that the compiler keeps (nki-library's budget on trn2).
     `transposes` tells of DMA engines that transpose elements of two bytes, `copies` of a scalar engine
-    that copies. `issue` is what a queue takes to make the descriptors of a transfer, in nanoseconds.
+    that copies. `issue` is what a queue takes to make the descriptors of a transfer, and `row` what a
+    contiguous row takes beside its bytes, in nanoseconds; `load` are the cycles that a product waits
+    for its stationary operand (on trn1 both as NeuronMM's times say).
     """
 
     tensor: float
@@ -38,12 +40,14 @@ class Engines:
     transposes: bool = True
     copies: bool = True
     issue: float = 0.0
+    load: int = 32
+    row: float = 0.0
 
 
 _ENGINES = {
-    "nki:trn1": Engines(2.8, 1.12, 1.4, 1.4, 272, 192 * 1024, 0, False, False),
-    "nki:trn2": Engines(2.4, 0.96, 1.2, 1.2, 368, 224 * 1024, 16384 + 264, issue=600.0),
-    "nki:trn3": Engines(2.4, 1.2, 1.2, 1.2, 528, 256 * 1024, 16384 + 264, issue=600.0),
+    "nki:trn1": Engines(2.8, 1.12, 1.4, 1.4, 272, 192 * 1024, 0, False, False, 0.0, 84, 13.6),
+    "nki:trn2": Engines(2.4, 0.96, 1.2, 1.2, 368, 224 * 1024, 16384 + 264, issue=600.0, row=1.4),
+    "nki:trn3": Engines(2.4, 1.2, 1.2, 1.2, 528, 256 * 1024, 16384 + 264, issue=600.0, row=1.0),
 }
 
 

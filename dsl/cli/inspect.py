@@ -64,7 +64,8 @@ def command(
 
     Bytes are those that the loads and stores ask for in one launch, against those of each tensor taken
     once. For GPUs: registers, instructions, and the predicted time against the roofline. For Trainium:
-    a modelled run, of which --timeline makes a picture. Without --kernel every kernel is shown.
+    a modelled run, of which --timeline makes a picture. For Arm CPUs: multiply-adds a cycle of each
+    product, by llvm-mca. Without --kernel every kernel is shown.
     """
     from dslc.cli.inputs import parse_definitions, parse_integers
 
@@ -94,6 +95,7 @@ def _show(
     kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any], timeline: Path | None
 ) -> None:
     from dslc.cli.accounting import plan_table, work_tables
+    from dslc.cli.arm_tables import arm_lines
     from dslc.cli.code_tables import code_lines, prediction_of
     from dslc.compiler.ir.parser import parse_program
 
@@ -108,7 +110,7 @@ def _show(
     if kernel.tunes:
         _line("choices", "as given" if config else _reason(kernel, every))
     program = parse_program(made.source(made.ir_stages[-1]), "<final>")
-    for label, text in code_lines(made, program):
+    for label, text in (*code_lines(made, program), *arm_lines(made)):
         _line(label, text)
     _simulated(made, every, timeline)
     if (prediction := prediction_of(made, program, every)) is not None:

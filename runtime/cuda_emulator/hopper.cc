@@ -271,14 +271,18 @@ void emu_bulk_store(const TensorBox* box, const int* at, unsigned from) {
   emu_fiber->stores.push_back(store);
 }
 
-void emu_bulk_commit() { emu_fiber->committed = emu_fiber->stores.size(); }
+void emu_bulk_commit() { emu_fiber->committed.push_back(emu_fiber->stores.size()); }
 
-void emu_bulk_wait() {
+// All groups but the `pending` newest have been read, as late as that is waited for.
+void emu_bulk_wait(int pending) {
   auto& stores = emu_fiber->stores;
-  const auto end = stores.begin() + (long)emu_fiber->committed;
-  for (auto s = stores.begin(); s != end; ++s) move_box(s->box, s->at, s->to, false);
-  stores.erase(stores.begin(), end);
-  emu_fiber->committed = 0;
+  auto& groups = emu_fiber->committed;
+  if (groups.size() <= (size_t)pending) return;
+  const size_t done = groups[groups.size() - (size_t)pending - 1];
+  for (size_t i = 0; i < done; ++i) move_box(stores[i].box, stores[i].at, stores[i].to, false);
+  stores.erase(stores.begin(), stores.begin() + (long)done);
+  groups.erase(groups.begin(), groups.end() - pending);
+  for (size_t& group : groups) group -= done;
 }
 
 }  // extern "C"

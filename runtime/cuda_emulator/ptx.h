@@ -226,6 +226,8 @@ template <class... R> HOST void wgmma(int n, int k, const char* d, const char* a
 HOST void wgmma_fence_sync_aligned() { emu_wgmma_fence(); }
 HOST void wgmma_commit_group_sync_aligned() { emu_wgmma_commit(); }
 HOST void wgmma_wait_group_sync_aligned(int pending, int line = __builtin_LINE()) { emu_wgmma_wait(pending, line); }
+HOST void setmaxnreg_dec_sync_aligned_u32(int) {}
+HOST void setmaxnreg_inc_sync_aligned_u32(int) {}
 HOST void mov_u32(unsigned& d, unsigned a) { d = a; }
 HOST void st_shared_u32(unsigned, unsigned) { emu_fail("a use that only keeps registers is carried out"); }
 HOST void fence_proxy_async_shared_cta() { emu_proxy_fence(); }
@@ -265,7 +267,7 @@ HOST void cp_async_bulk_shared_cluster_global_mbarrier_complete_tx_bytes(unsigne
     emu_bulk_store((const TensorBox*)map, at, (unsigned)at[sizeof...(I) - 1]); \
   }
 HOST void cp_async_bulk_commit_group() { emu_bulk_commit(); }
-HOST void cp_async_bulk_wait_group_read(int pending) { if (!pending) emu_bulk_wait(); }
+HOST void cp_async_bulk_wait_group_read(int pending) { emu_bulk_wait(pending); }
 PTX_BULK(2)
 PTX_BULK(3)
 PTX_BULK(4)

@@ -37,8 +37,8 @@ struct Fiber {
   bool fenced;               // its registers are ordered before a warpgroup's product
   size_t products;           // of its warpgroup that it has asked for
   std::vector<size_t> product_groups;
-  std::vector<BulkLoad> stores;  // bulk copies to global memory, the first `committed` in groups
-  size_t committed;
+  std::vector<BulkLoad> stores;  // bulk copies to global memory
+  std::vector<size_t> committed;  // how many of them each group and those before it have
   std::vector<std::pair<unsigned, unsigned>> written;  // bytes that its copies wrote, without a fence since
 };
 
