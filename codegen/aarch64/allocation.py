@@ -130,7 +130,7 @@ def _colour(
 
     def price(i: int) -> float:
         """What spilling costs for each register that it frees; what was spilled is short already."""
-        again = 1e9 if regs[i] in spilled else 0.1 if regs[i].remade else 1
+        again = 1e9 if regs[i] in spilled else 0.5 if regs[i].remade else 1
         return weights[i] * again / (1 + degrees[i])
 
     by_price = sorted(waiting, key=price, reverse=True)

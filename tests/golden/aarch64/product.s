@@ -5,71 +5,77 @@
 	.globl product__i8mm
 	.type product__i8mm, %function
 product__i8mm:
-	sub sp, sp, #256
-	stp x19, x20, [sp, #112]
-	stp x21, x22, [sp, #128]
-	stp x23, x24, [sp, #144]
-	stp x25, x26, [sp, #160]
-	stp x27, x28, [sp, #176]
-	stp x29, x30, [sp, #192]
-	stp d8, d9, [sp, #208]
-	stp d10, d11, [sp, #224]
-	stp d12, d13, [sp, #240]
-	movz x7, #0, lsl #0
-	str x2, [sp, #64]
+	sub sp, sp, #272
+	stp x19, x20, [sp, #128]
+	stp x21, x22, [sp, #144]
+	stp x23, x24, [sp, #160]
+	stp x25, x26, [sp, #176]
+	stp x27, x28, [sp, #192]
+	stp x29, x30, [sp, #208]
+	stp d8, d9, [sp, #224]
+	stp d10, d11, [sp, #240]
+	stp d12, d13, [sp, #256]
+	movz x6, #0, lsl #0
+	movz x7, #48, lsl #0
+	str x1, [sp, #0]
+	str x2, [sp, #80]
 	ldr x4, [x0, #0]
-	str x4, [sp, #0]
+	str x4, [sp, #16]
 	ldr x4, [x0, #8]
-	str x4, [sp, #80]
-	ldr x4, [x0, #16]
 	str x4, [sp, #96]
+	ldr x4, [x0, #16]
+	str x4, [sp, #112]
 	ldr x9, [x0, #32]
 	ldr x4, [x0, #40]
-	str x4, [sp, #48]
-	ldr x4, [sp, #64]
-	cmp x1, x4
+	str x4, [sp, #64]
+	ldr x4, [sp, #0]
+	ldr x5, [sp, #80]
+	cmp x4, x5
 	b.ge .Lproduct__i8mm_done1
-	ldr x4, [sp, #48]
+	ldr x4, [sp, #64]
 	add x4, x4, #7
 	asr x10, x4, #3
 	lsl x11, x9, #1
 	lsl x12, x10, #8
-	ldr x4, [sp, #48]
+	ldr x4, [sp, #64]
 	lsl x13, x4, #2
 .Lproduct__i8mm_turn2:
-	sdiv x4, x1, x10
-	msub x4, x4, x10, x1
+	ldr x4, [sp, #0]
+	sdiv x4, x4, x10
+	ldr x5, [sp, #0]
+	msub x4, x4, x10, x5
 	eor x5, x4, x10
 	cmp x4, #0
 	ccmp x5, #0, #0, ne
 	cset x5, lt
 	madd x4, x5, x10, x4
 	lsl x4, x4, #3
-	str x4, [sp, #32]
-	sdiv x4, x1, x10
-	msub x5, x4, x10, x1
-	eor x6, x5, x10
+	str x4, [sp, #48]
+	ldr x4, [sp, #0]
+	sdiv x4, x4, x10
+	ldr x5, [sp, #0]
+	msub x5, x4, x10, x5
+	eor x8, x5, x10
 	cmp x5, #0
-	ccmp x6, #0, #0, ne
+	ccmp x8, #0, #0, ne
 	cset x5, lt
 	sub x4, x4, x5
 	movz x5, #12, lsl #0
 	mul x4, x4, x5
-	str x4, [sp, #16]
-	mov x4, x7
+	str x4, [sp, #32]
+	mov x4, x6
 	movi v0.16b, #0
 .Lproduct__i8mm_loop3:
 	lsl x5, x4, #3
-	asr x6, x4, #1
-	movz x8, #48, lsl #0
-	mul x6, x6, x8
-	add x5, x5, x6
-	add x6, x3, x5
-	str d0, [x6, #0]
-	add x8, x5, #16
-	add x8, x3, x8
-	st1 { v0.d }[1], [x8]
-	str d0, [x6, #32]
+	asr x8, x4, #1
+	mul x8, x8, x7
+	add x5, x5, x8
+	add x8, x3, x5
+	str d0, [x8, #0]
+	add x14, x5, #16
+	add x14, x3, x14
+	st1 { v0.d }[1], [x14]
+	str d0, [x8, #32]
 	add x5, x5, #48
 	add x5, x3, x5
 	st1 { v0.d }[1], [x5]
@@ -77,49 +83,49 @@ product__i8mm:
 	cmp x4, #12
 	b.lt .Lproduct__i8mm_loop3
 .Lproduct__i8mm_end4:
-	mov x8, x7
-	ldr x4, [sp, #16]
+	mov x14, x6
+	ldr x4, [sp, #32]
 	mul x4, x9, x4
-	ldr x5, [sp, #0]
-	add x5, x5, x4
-	mov x14, x5
-	add x4, x9, x4
-	ldr x5, [sp, #0]
+	ldr x5, [sp, #16]
 	add x5, x5, x4
 	mov x15, x5
+	add x4, x9, x4
+	ldr x5, [sp, #16]
+	add x5, x5, x4
+	mov x17, x5
 	add x5, x4, #8
-	ldr x6, [sp, #0]
-	add x5, x6, x5
+	ldr x8, [sp, #16]
+	add x5, x8, x5
 	mov x0, x5
 	add x5, x4, #16
-	ldr x6, [sp, #0]
-	add x5, x6, x5
+	ldr x8, [sp, #16]
+	add x5, x8, x5
 	mov x20, x5
 	add x4, x4, #24
-	ldr x5, [sp, #0]
+	ldr x5, [sp, #16]
 	add x4, x5, x4
 	mov x24, x4
-	ldr x4, [sp, #32]
+	ldr x4, [sp, #48]
 	asr x4, x4, #3
 	lsl x4, x4, #8
-	ldr x5, [sp, #80]
+	ldr x5, [sp, #96]
 	add x4, x5, x4
 	movi v8.16b, #15
-	cmp x8, x9
+	cmp x14, x9
 	b.ge .Lproduct__i8mm_end6
 .Lproduct__i8mm_loop5:
-	mov x5, x7
-	mov x6, x14
-	mov x17, x15
-	mov x2, x3
+	mov x5, x6
+	mov x8, x15
+	mov x2, x17
+	mov x1, x3
 	mov x30, x0
 	mov x19, x20
 	mov x21, x24
 .Lproduct__i8mm_loop7:
-	mov x22, x7
-	mov x23, x6
-	mov x25, x17
-	mov x26, x2
+	mov x22, x6
+	mov x23, x8
+	mov x25, x2
+	mov x26, x1
 	mov x27, x30
 	mov x28, x19
 	mov x29, x21
@@ -148,9 +154,9 @@ product__i8mm:
 	b.lt .Lproduct__i8mm_loop9
 .Lproduct__i8mm_end10:
 	// LLVM-MCA-END
-	add x6, x6, x11
-	add x17, x17, x11
-	add x2, x2, #128
+	add x8, x8, x11
+	add x2, x2, x11
+	add x1, x1, #128
 	add x30, x30, x11
 	add x19, x19, x11
 	add x21, x21, x11
@@ -496,41 +502,40 @@ product__i8mm:
 	str q10, [x3, #352]
 	str q11, [x3, #368]
 	// LLVM-MCA-END
-	add x14, x14, #64
 	add x15, x15, #64
+	add x17, x17, #64
 	add x0, x0, #64
 	add x20, x20, #64
 	add x24, x24, #64
 	add x4, x4, x12
-	add x8, x8, #64
-	cmp x8, x9
+	add x14, x14, #64
+	cmp x14, x9
 	b.lt .Lproduct__i8mm_loop5
 .Lproduct__i8mm_end6:
-	mov x4, x7
-	ldr x5, [sp, #32]
+	mov x4, x6
+	ldr x5, [sp, #48]
 	lsl x5, x5, #2
-	ldr x6, [sp, #48]
-	ldr x8, [sp, #16]
-	mul x6, x6, x8
-	lsl x6, x6, #2
-	add x5, x5, x6
-	ldr x6, [sp, #96]
-	add x5, x6, x5
-.Lproduct__i8mm_loop11:
-	lsl x6, x4, #3
-	asr x8, x4, #1
-	movz x14, #48, lsl #0
+	ldr x8, [sp, #64]
+	ldr x14, [sp, #32]
 	mul x8, x8, x14
-	add x6, x6, x8
-	add x8, x3, x6
-	ldr d0, [x8, #0]
-	add x14, x6, #16
-	add x14, x3, x14
-	ld1 { v0.d }[1], [x14]
-	ldr d1, [x8, #32]
-	add x6, x6, #48
-	add x6, x3, x6
-	ld1 { v1.d }[1], [x6]
+	lsl x8, x8, #2
+	add x5, x5, x8
+	ldr x8, [sp, #112]
+	add x5, x8, x5
+.Lproduct__i8mm_loop11:
+	lsl x8, x4, #3
+	asr x14, x4, #1
+	mul x14, x14, x7
+	add x8, x8, x14
+	add x14, x3, x8
+	ldr d0, [x14, #0]
+	add x15, x8, #16
+	add x15, x3, x15
+	ld1 { v0.d }[1], [x15]
+	ldr d1, [x14, #32]
+	add x8, x8, #48
+	add x8, x3, x8
+	ld1 { v1.d }[1], [x8]
 	str q0, [x5, #0]
 	str q1, [x5, #16]
 	add x5, x5, x13
@@ -538,22 +543,25 @@ product__i8mm:
 	cmp x4, #12
 	b.lt .Lproduct__i8mm_loop11
 .Lproduct__i8mm_end12:
-	add x1, x1, #1
-	ldr x4, [sp, #64]
-	cmp x1, x4
+	ldr x4, [sp, #0]
+	add x4, x4, #1
+	str x4, [sp, #0]
+	ldr x4, [sp, #0]
+	ldr x5, [sp, #80]
+	cmp x4, x5
 	b.lt .Lproduct__i8mm_turn2
 .Lproduct__i8mm_done1:
 	mov w0, #0
 .Lproduct__i8mm_product_exit:
-	ldp x19, x20, [sp, #112]
-	ldp x21, x22, [sp, #128]
-	ldp x23, x24, [sp, #144]
-	ldp x25, x26, [sp, #160]
-	ldp x27, x28, [sp, #176]
-	ldp x29, x30, [sp, #192]
-	ldp d8, d9, [sp, #208]
-	ldp d10, d11, [sp, #224]
-	ldp d12, d13, [sp, #240]
-	add sp, sp, #256
+	ldp x19, x20, [sp, #128]
+	ldp x21, x22, [sp, #144]
+	ldp x23, x24, [sp, #160]
+	ldp x25, x26, [sp, #176]
+	ldp x27, x28, [sp, #192]
+	ldp x29, x30, [sp, #208]
+	ldp d8, d9, [sp, #224]
+	ldp d10, d11, [sp, #240]
+	ldp d12, d13, [sp, #256]
+	add sp, sp, #272
 	ret
 	.size product__i8mm, .-product__i8mm
