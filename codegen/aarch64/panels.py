@@ -5,7 +5,7 @@ Codes of fewer than 8 bits whose blocks share bytes are unpacked together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product as cartesian
@@ -21,6 +21,7 @@ from dslc.codegen.aarch64.units import Pairs
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, simplify
 from dslc.compiler.ir.traverse import names_in, uses_of
 
@@ -125,7 +126,9 @@ def operand_of(
             e, panel, At((*batch, *block, Linear()), lanes), Lanes((reg,), form, len(blocks))
         )
 
-    walk = Walk((r, c), size, ends, 0 if columns_first else 1, codes_in_a_byte(e, value), others)
+    along = 0 if columns_first else 1
+    steps = _TOGETHER if comes_whole(e, value, along) else (1,)
+    walk = Walk((r, c), size, ends, along, codes_in_a_byte(e, value), steps, others)
     for place in cartesian(*(range(x) for x in outer)):
         walk.run(e, partial(pack, tuple(Linear(constant=x) for x in place)))
     e.s.forget("tile")
@@ -136,7 +139,8 @@ def operand_of(
 class Walk:
     """Every block of an operand that has an element that matters, along `inner` in the inner loop.
 
-    `together` columns of blocks are brought one after another: their codes lie in the same bytes. An
+    `together` columns of blocks are brought one after another: their codes lie in the same bytes. A
+    turn of the inner loop brings as many blocks as the first of `steps` that divides their number. An
     element is multiplied by `others` of the other operand.
     """
 
@@ -145,6 +149,7 @@ class Walk:
     ends: tuple[ex.Expr | None, ex.Expr | None]
     inner: int
     together: int
+    steps: tuple[int, ...]
     others: int
 
     @property
@@ -183,7 +188,7 @@ class Walk:
             each(e, ex.index(0), last, n * blocks, body)
         else:
             steps = 0 if known is None else int(known) // n
-            self._innermost(e, last, next(t for t in _TOGETHER if steps % t == 0), body)
+            self._innermost(e, last, next(t for t in self.steps if steps % t == 0), body)
         if cut:
             body(Linear(constant=extent - cut))
 
@@ -204,12 +209,31 @@ class Walk:
 
 def codes_in_a_byte(e: Emission, value: Value) -> int:
     """How many codes of the narrowest tile that a value is made of, element by element, a byte has."""
-    found, stack = 1, [value]
+    widths = (x.type.dtype.bits for x in _made_of(e, value))
+    return max((8 // bits for bits in widths if bits < 8), default=1)
+
+
+def comes_whole(e: Emission, value: Value, inner: int) -> bool:
+    """Whether a block is loaded in few pieces, so that several of them need few registers.
+
+    Rows are read along k, and packed weights have the order of the blocks. A block of columns of an
+    ordinary array has a piece, and a pointer, for each element; what is checked has code for its edge.
+    """
+    made_of = list(_made_of(e, value))
+    loads = [i for x in made_of if isinstance(i := e.lazy.get(x), ins.Load)]
+    if any(axis.checked for load in loads for axis in load.region.axes):
+        return False
+    if inner == 1:
+        return value in e.homes or isinstance(e.lazy.get(value), ins.Load)
+    return any(isinstance(e.lazy.get(x), ins.View) for x in made_of)
+
+
+def _made_of(e: Emission, value: Value) -> Iterator[Value]:
+    """A value and those that it is computed from where it is pulled."""
+    stack = [value]
     while stack:
         x = stack.pop()
-        if x.type.dtype.bits < 8:
-            found = max(found, 8 // x.type.dtype.bits)
+        yield x
         stmt = e.lazy.get(x)
         if stmt is not None and x not in e.homes:
             stack += [v for u in uses_of(stmt) for v in names_in(u) if isinstance(v, Value)]
-    return found
