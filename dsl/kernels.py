@@ -104,7 +104,7 @@ class Kernel:
 
     @property
     def tunes(self) -> Mapping[str, tuple[object, ...]]:
-        """The choices of every tune, the default first."""
+        """The choices of every tune, in the order of the kernel."""
         return self._origin.signature.tunes
 
     @property

@@ -210,6 +210,10 @@ def find_machine(target: str, code: CodeOptions = PLAIN_CODE) -> Machine:
         from dslc.cuda_machine import CudaMachine
 
         return CudaMachine(found, code)
+    if found.family == "nki":
+        from dslc.nki_machine import NkiMachine
+
+        return NkiMachine(found)
     if found.family == "aarch64":
         from dslc.aarch64_machine import machine_of
 

@@ -62,7 +62,7 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The caller's side of a kernel or program; `tunes` are the choices, the default first."""
+    """The caller's side of a kernel or program; `tunes` are the choices in its order."""
 
     name: str
     parameters: tuple[Parameter, ...]

@@ -18,6 +18,7 @@ from dslc.signature import Matched, Parameter, Signature
 if TYPE_CHECKING:
     from dslc.compiler.artifact import Artifact, Param
     from dslc.machines import Executable, Machine, ShortCall
+    from dslc.runtime.nki_simulator import Run
 
 Stages = Mapping[str, Callable[[], str]]
 
@@ -100,6 +101,12 @@ class Specialization:
     def __repr__(self) -> str:
         choices = ", ".join(f"{k}={v}" for k, v in {**self.fixed, **self.config}.items())
         return f"<dslc specialization {self.name}({choices}) for {self.target}>"
+
+    @property
+    def simulated(self) -> Run | None:
+        """The last call's run on the machine's simulator, with its timeline; None on a real one."""
+        last: Run | None = getattr(self._executable, "last", None)
+        return last
 
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Run the kernel. Dims and tunes may be stated by keyword: they must be its own."""

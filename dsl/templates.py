@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 from dslc.building import BuildOptions, build
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
 from dslc.compiler.fingerprint import digest
+from dslc.compiler.ir.expr import free_vars
 from dslc.facts import Alignments, Facts, divisor_facts, with_facts
 from dslc.machines import find_machine
 from dslc.schedule import split
 from dslc.signature import Parameter, Signature, as_dim
 from dslc.tuner.choices import TunedChoices
+from dslc.tuner.predicted import PredictedChoices, remembered
 
 if TYPE_CHECKING:
     from dslc.checker import NeedsDims, Template
@@ -29,12 +31,25 @@ _MOST_SPECIALIZATIONS = 1024  # kept in memory per kernel; the oldest go first
 
 @dataclass(frozen=True, slots=True)
 class Elaborated:
-    """A kernel's Tile IR before the passes, with the choices and fixed dims that it was made for."""
+    """A kernel's Tile IR before the passes, with the choices and fixed dims that it was made for.
+
+    `required` are the dims that its own requirements are about.
+    """
 
     program: TileProgram
     choices: dict[str, object]
     schedule: dict[str, int]
     dims: dict[str, int]
+    required: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Choices for a call that names none, the dims to compile in with them, and where they are from."""
+
+    config: Mapping[str, object]
+    fixed_dims: Mapping[str, int]
+    reason: str
 
 
 class TemplateOrigin:
@@ -65,6 +80,8 @@ class TemplateOrigin:
         self._lock = threading.RLock()  # an observer of a pass may call the kernel
         self._sources = sources or {}
         self.tuned = TunedChoices(self)
+        self.predicted = PredictedChoices(self)
+        self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""
@@ -97,17 +114,55 @@ class TemplateOrigin:
     ) -> Specialization:
         """The one for these dims and choices, from memory where it was made before."""
         dims = {**self.fixed, **fixed}
-        if not config and (tuned := self.tuned.find(lambda d: dims.get(d, sizes(d)))) is not None:
-            # What was measured is what runs, the dims fixed as they were.
-            dims = {**tuned.fixed_dims, **dims}
-            config = tuned.config
+        if not config:
+            chosen = self.chosen(dims, sizes)
+            dims = {**chosen.fixed_dims, **dims}
+            config = chosen.config
         choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
-        self._fix(dims, self._static, sizes)
+        self._fix(dims, self._needed, sizes)
         key = _key(dims, choices, schedule, self._facts(dims, sizes, alignments, plain))
         found = self._made.get(key)
         if found is not None:
             return found
         return self._make(dims, choices, schedule, sizes, alignments, plain, at_call)
+
+    def _blocks(self, dims: Mapping[str, int], sizes: Sizes) -> Chosen:
+        """The blocks that a machine's model prefers, where all sizes are known."""
+        from dslc.tuner.blocks import choose_blocks
+
+        known = {d: dims.get(d, sizes(d)) for d in self.signature.dims}
+        found = {d: n for d, n in known.items() if n is not None}
+        if len(found) < len(known) or all(len(c) < 2 for c in self.open_tunes.values()):
+            return Chosen({}, {}, "the first of each")
+        key = tuple(sorted(found.items()))
+        if key not in self._preferred:
+            kept = remembered(self, ("blocks", key), lambda: {"config": choose_blocks(self, found)})
+            self._preferred[key] = kept["config"]
+        config = self._preferred[key]
+        return Chosen(config, {}, "by the model of the engines" if config else "the first of each")
+
+    @property
+    def _needed(self) -> tuple[str, ...]:
+        """The dims that a kernel is compiled for: those found to be needed, or all."""
+        return self.signature.dims if self.machine.target.static else self._static
+
+    def chosen(self, dims: Mapping[str, int], sizes: Sizes) -> Chosen:
+        """What a call that names no choices gets: what was tuned for its sizes, else what is predicted.
+
+        Where nothing is predicted the first of all choices holds.
+        """
+        tuned = self.tuned.find(lambda d: dims.get(d, sizes(d)))
+        if tuned is not None:
+            # What was measured is what runs, the dims fixed as they were.
+            return Chosen(
+                tuned.config, tuned.fixed_dims, f"tuned, {tuned.record.seconds * 1e6:.4g} us"
+            )
+        if self.machine.target.static:
+            return self._blocks(dims, sizes)
+        predicted = self.predicted.find(dims, sizes)
+        if predicted is not None:
+            return Chosen(predicted.config, {}, str(predicted))
+        return Chosen({}, {}, "the first of each")
 
     def elaborated(
         self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
@@ -115,14 +170,15 @@ class TemplateOrigin:
         """The Tile IR that `specialization` would compile for these dims and choices."""
         dims = {**self.fixed, **fixed}
         choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
-        self._fix(dims, self._static, sizes)
+        self._fix(dims, self._needed, sizes)
         with self._lock:
             program = None
             while program is None:
                 facts = self._facts(dims, sizes, (), frozenset())
                 program = self._elaborate(dims, choices, sizes)
             informed = with_facts(program, facts, self.machine.target)
-            return Elaborated(informed, choices, schedule, dims)
+            required = {v.name for r in program.requires for v in free_vars(r.condition)}
+            return Elaborated(informed, choices, schedule, dims, frozenset(required))
 
     def _make(
         self,

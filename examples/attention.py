@@ -27,6 +27,7 @@ def attention(
 ):
     """o = softmax(scale * q @ k^T, masked to key <= past + query) @ v, for each sequence and head."""
     require(HQ % HK == 0)
+    require(scale > 0)
 
     for b, h, s in parallel(range(B), range(HQ), range(0, S, BS)):
         start = past[b]
@@ -34,21 +35,23 @@ def attention(
         j = h // (HQ // HK)  # HQ // HK query heads share a key head
         queries = q[b, s : s + BS, h, :]
         position = arange(BS) + s + start
+        factor = scale * LOG2_E
         top = full(f32, [BS], -inf)
         total = zeros(f32, [BS])
         acc = zeros(f32, [BS, D])
         # Blocks of keys that no query of this turn sees are not visited.
         for l in range(0, start + min(s + BS, S), BL):
-            # Machines have exp2, so the scores are kept in units of log 2.
-            scores = dot(queries, k[b, l : l + BL, j, :], transposed="b") * (scale * LOG2_E)
+            scores = dot(queries, k[b, l : l + BL, j, :], transposed="b")
             scores = where(arange(BL) + l <= position[:, None], scores, -inf)
             higher = maximum(top, max(scores, 1))
-            shrink = exp2(top - higher)
-            p = exp2(scores - higher[:, None])
+            # Machines have exp2 and fma: e^(scale * (x - highest)) is one of each.
+            highest = higher * factor
+            shrink = exp2(fma(top, factor, -highest))
+            p = exp2(fma(scores, factor, -highest[:, None]))
             total = total * shrink + sum(p, 1)
             acc = acc * shrink[:, None] + dot(cast(p, T), v[b, l : l + BL, j, :])
             top = higher
-        o[b, s : s + BS, h, :] = cast(acc / total[:, None], T)
+        o[b, s : s + BS, h, :] = cast(acc * (1 / total)[:, None], T)
 
 
 def main() -> None:

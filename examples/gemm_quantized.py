@@ -18,7 +18,9 @@ T = f16
 W = u4
 
 
-@dslc.kernel(G=128, BM=[16, 8, 64, 128], BN=[128, 64, 256, 32, 80], BK=[128, 64, 32, 256, 512])
+# Where there are fewer blocks than multiprocessors hold, SPLIT of them share the K of each.
+@dslc.kernel(G=128, BM=[16, 8, 64, 128, 256], BN=[128, 64, 256, 32, 80], BK=[128, 64, 32, 256, 512],
+             SPLIT=[1, 2, 4])  # fmt: skip
 def gemm_quantized(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
     """c = a @ (w * s): symmetric quantisation, or a code that carries its sign."""
     require(K % G == 0)
@@ -27,7 +29,7 @@ def gemm_quantized(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
 
     for m, n in parallel(range(0, M, BM), range(0, N, BN)):
         acc = zeros(f32, [BM, BN])
-        for k in range(0, K, BK):
+        for k in range(0, K, BK, split=SPLIT):
             g = k // G
             scale = repeat(s[g : g + max(1, BK // G), n : n + BN], min(G, BK), 0)
             b = cast(w[k : k + BK, n : n + BN], T) * scale

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -19,3 +20,12 @@ def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DSLC_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session")
+def torch() -> Any:
+    """torch with a GPU, else the test is skipped."""
+    module = pytest.importorskip("torch")
+    if not module.cuda.is_available():
+        pytest.skip("needs torch with CUDA")
+    return module

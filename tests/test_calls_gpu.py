@@ -41,14 +41,6 @@ program branches(x: f16[M, N], y: out f16[M, N], z: out f16[M, N]):
 
 
 @pytest.fixture(scope="module")
-def torch() -> Any:
-    module = pytest.importorskip("torch")
-    if not module.cuda.is_available():
-        pytest.skip("needs torch with CUDA")
-    return module
-
-
-@pytest.fixture(scope="module")
 def lib(torch: Any) -> Any:
     return dslc.compile(SOURCE, "cuda")
 

@@ -168,9 +168,10 @@ def _aligned_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def test_divisors_of_dims_make_specialisations(lib: Any, driver: FakeDriver) -> None:
-    ragged = lib.scale.specialize_for({"M": 3, "N": 100})
-    wide = lib.scale.specialize_for({"M": 3, "N": 96})
-    assert wide is lib.scale.specialize_for({"M": 5, "N": 4096})
+    choice = {"BN": 128}
+    ragged = lib.scale.specialize_for({"M": 3, "N": 100}, choice)
+    wide = lib.scale.specialize_for({"M": 3, "N": 96}, choice)
+    assert wide is lib.scale.specialize_for({"M": 5, "N": 4096}, choice)
     assert wide is not ragged
     assert [r.text for r in wide.artifact.signature.requires] == ["N % 16 == 0"]
     assert not ragged.artifact.signature.requires

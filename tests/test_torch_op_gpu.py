@@ -16,14 +16,6 @@ kernel scale_gpu(x: f32[N], factor: f32, y: out f32[N]):
 
 
 @pytest.fixture(scope="module")
-def torch() -> Any:
-    module = pytest.importorskip("torch")
-    if not module.cuda.is_available():
-        pytest.skip("needs torch with CUDA")
-    return module
-
-
-@pytest.fixture(scope="module")
 def op(torch: Any) -> Any:
     return dslc.torch_op(dslc.compile(SOURCE, "cuda").scale_gpu)
 

@@ -107,11 +107,8 @@ def _interference(
                 adjacent[i] |= around & files[reg.file] & ~(1 << i)
             live = live & ~writes | numbering.bits(line.used)
     for i in range(count):
-        rest = adjacent[i]
-        while rest:
-            low = rest & -rest
-            adjacent[low.bit_length() - 1] |= 1 << i
-            rest ^= low
+        for j in _members(adjacent[i]):
+            adjacent[j] |= 1 << i
     return numbering, adjacent, weights, moves
 
 
@@ -125,30 +122,34 @@ def _colour(
     regs = numbering.regs
     count = len(regs)
     numbers = [-1 if r.fixed is None else r.fixed for r in regs]
-    degrees = [a.bit_count() for a in adjacent]
+    neighbours = [_members(a) for a in adjacent]
+    degrees = [len(n) for n in neighbours]
     waiting = {i for i in range(count) if numbers[i] < 0}
     low = [i for i in waiting if degrees[i] < len(_ORDER[regs[i].file])]
     stack: list[int] = []
+
+    def price(i: int) -> float:
+        """What spilling costs for each register that it frees; what was spilled is short already."""
+        again = 1e9 if regs[i] in spilled else 0.5 if regs[i].remade else 1
+        return weights[i] * again / (1 + degrees[i])
+
+    by_price = sorted(waiting, key=price, reverse=True)
     while waiting:
         while low:
             i = low.pop()
             if i in waiting:
-                _put_aside(i, waiting, adjacent, degrees, regs, low, stack)
-        if waiting:
-            price = {
-                i: weights[i] * (1e9 if regs[i] in spilled else 0.1 if regs[i].remade else 1)
-                / (1 + degrees[i])
-                for i in waiting
-            }  # fmt: skip
-            cheapest = min(waiting, key=price.__getitem__)
-            _put_aside(cheapest, waiting, adjacent, degrees, regs, low, stack)
+                _put_aside(i, waiting, neighbours, degrees, regs, low, stack)
+        while by_price and by_price[-1] not in waiting:
+            by_price.pop()
+        if by_price:
+            _put_aside(by_price.pop(), waiting, neighbours, degrees, regs, low, stack)
     hints: dict[int, list[int]] = {}
     for a, b in moves:
         hints.setdefault(a, []).append(b)
         hints.setdefault(b, []).append(a)
     failed = []
     for i in reversed(stack):
-        taken = {numbers[j] for j in _members(adjacent[i]) if numbers[j] >= 0}
+        taken = {numbers[j] for j in neighbours[i] if numbers[j] >= 0}
         order = _ORDER[regs[i].file]
         wanted = [numbers[j] for j in hints.get(i, ()) if numbers[j] in order]
         free = next((n for n in (*wanted, *order) if n not in taken), None)
@@ -162,7 +163,7 @@ def _colour(
 def _put_aside(
     i: int,
     waiting: set[int],
-    adjacent: list[int],
+    neighbours: list[list[int]],
     degrees: list[int],
     regs: list[Reg],
     low: list[int],
@@ -170,19 +171,19 @@ def _put_aside(
 ) -> None:
     waiting.discard(i)
     stack.append(i)
-    for j in _members(adjacent[i]):
+    for j in neighbours[i]:
         degrees[j] -= 1
         if j in waiting and degrees[j] == len(_ORDER[regs[j].file]) - 1:
             low.append(j)
 
 
+_BITS = tuple(tuple(j for j in range(8) if byte >> j & 1) for byte in range(256))
+
+
 def _members(bits: int) -> list[int]:
-    found = []
-    while bits:
-        low = bits & -bits
-        found.append(low.bit_length() - 1)
-        bits ^= low
-    return found
+    """The numbers of the bits that are set; byte by byte, since shifting long numbers is not free."""
+    data = bits.to_bytes(-(-bits.bit_length() // 8), "little")
+    return [8 * k + j for k, byte in enumerate(data) if byte for j in _BITS[byte]]
 
 
 def _spill(lines: list[Line], failed: list[Reg], stream: Stream, spilled: set[Reg]) -> list[Line]:

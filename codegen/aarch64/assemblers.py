@@ -3,7 +3,7 @@
 Each is a way from files of assembly to one file of a kind. What they emit differs in the ELF around
 the code, never in the code; the one that is taken is part of an artifact's identity. GNU binutils come
 first since they take 5 ms where the clang within ziglang takes 26; ziglang comes from pip, and it alone
-makes libraries for macOS elsewhere. docs/decisions/0012-assembling-aarch64.md has the figures.
+makes libraries for macOS elsewhere. docs/decisions/0017-assembling-aarch64.md has the figures.
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ class Emission:
         self.asserts: list[str] = []
         self.marks = Marks(kernel.name, self.s)
         self.plan = Plan()
+        self.kept: frozenset[Value] = frozenset()  # tiles that are computed once
         self.extents: Extents = {}
         self.exit = Label(f".L{kernel.name}_exit")
         self.done = Label(f".L{kernel.name}_done")

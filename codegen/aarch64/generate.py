@@ -90,8 +90,8 @@ class Kernels(Emission):
 
     def __init__(self, kernel: Kernel, features: frozenset[str]) -> None:
         super().__init__(kernel, features, PULLS)
-        self._kept = kept(kernel)
-        self.plan = plan(kernel, features, self._kept)
+        self.kept = kept(kernel)
+        self.plan = plan(kernel, features, self.kept)
         self.extents = extents(kernel)
 
     def whole(self) -> None:
@@ -123,7 +123,7 @@ class Kernels(Emission):
                 handler(self, stmt)
             elif isinstance(stmt, (*LAZY, ins.View)):
                 self.define(stmt.out, stmt)
-                if stmt.out in self._kept:
+                if stmt.out in self.kept:
                     self.settle(stmt.out, statements.keep(self, stmt.out))
             else:
                 raise unsupported(type(stmt).__name__, stmt.loc)

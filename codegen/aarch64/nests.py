@@ -103,6 +103,21 @@ def each(
         body(linear(low) + Linear({var: step}))
 
 
+def each_place(
+    e: Emission, shape: tuple[int, ...], body: Callable[[tuple[Linear, ...]], None]
+) -> None:
+    """`body` at every coordinate of a shape, in loops."""
+    if not shape:
+        body(())
+        return
+    first, *rest = shape
+
+    def inner(at: Linear) -> None:
+        each_place(e, tuple(rest), lambda more: body((at, *more)))
+
+    each(e, ex.index(0), ex.index(first), 1, inner)
+
+
 def _row(
     e: Emission,
     extent: int,

@@ -5,16 +5,15 @@ Codes of fewer than 8 bits whose blocks share bytes are unpacked together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product as cartesian
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.conversions import as_format, number
 from dslc.codegen.aarch64.formats import Format, Lanes
 from dslc.codegen.aarch64.machine import Reg
-from dslc.codegen.aarch64.nests import each
+from dslc.codegen.aarch64.nests import each, each_place
 from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.transfer import load_lanes, store_lanes
 from dslc.codegen.aarch64.units import Pairs
@@ -23,7 +22,7 @@ from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, simplify
-from dslc.compiler.ir.traverse import names_in, uses_of
+from dslc.compiler.ir.traverse import names_in, operands, uses_of
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
@@ -126,11 +125,10 @@ def operand_of(
             e, panel, At((*batch, *block, Linear()), lanes), Lanes((reg,), form, len(blocks))
         )
 
-    along = 0 if columns_first else 1
-    steps = _TOGETHER if comes_whole(e, value, along) else (1,)
-    walk = Walk((r, c), size, ends, along, codes_in_a_byte(e, value), steps, others)
-    for place in cartesian(*(range(x) for x in outer)):
-        walk.run(e, partial(pack, tuple(Linear(constant=x) for x in place)))
+    together = codes_in_a_byte(e, value)
+    most = 1 if has_checks(e, value) else _TOGETHER[0]
+    walk = Walk((r, c), size, ends, 0 if columns_first else 1, together, others, most)
+    each_place(e, tuple(outer), lambda batch: walk.run(e, partial(pack, batch)))
     e.s.forget("tile")
     return replace(operand, panel=panel)
 
@@ -139,9 +137,9 @@ def operand_of(
 class Walk:
     """Every block of an operand that has an element that matters, along `inner` in the inner loop.
 
-    `together` columns of blocks are brought one after another: their codes lie in the same bytes. A
-    turn of the inner loop brings as many blocks as the first of `steps` that divides their number. An
-    element is multiplied by `others` of the other operand.
+    `together` columns of blocks are brought one after another: their codes lie in the same bytes. An
+    element is multiplied by `others` of the other operand. A turn of the inner loop brings up to `most`
+    blocks of a column.
     """
 
     extents: tuple[int, int]
@@ -149,8 +147,8 @@ class Walk:
     ends: tuple[ex.Expr | None, ex.Expr | None]
     inner: int
     together: int
-    steps: tuple[int, ...]
     others: int
+    most: int
 
     @property
     def beside(self) -> int:
@@ -188,9 +186,12 @@ class Walk:
             each(e, ex.index(0), last, n * blocks, body)
         else:
             steps = 0 if known is None else int(known) // n
-            self._innermost(e, last, next(t for t in self.steps if steps % t == 0), body)
+            self._innermost(e, last, self._several(steps), body)
         if cut:
             body(Linear(constant=extent - cut))
+
+    def _several(self, steps: int) -> int:
+        return next(t for t in _TOGETHER if t <= self.most and steps % t == 0)
 
     def _innermost(
         self, e: Emission, last: ex.Expr, several: int, body: Callable[[Linear], None]
@@ -207,33 +208,27 @@ class Walk:
         e.marks.end()
 
 
-def codes_in_a_byte(e: Emission, value: Value) -> int:
-    """How many codes of the narrowest tile that a value is made of, element by element, a byte has."""
-    widths = (x.type.dtype.bits for x in _made_of(e, value))
-    return max((8 // bits for bits in widths if bits < 8), default=1)
-
-
-def comes_whole(e: Emission, value: Value, inner: int) -> bool:
-    """Whether a block is loaded in few pieces, so that several of them need few registers.
-
-    Rows are read along k, and packed weights have the order of the blocks. A block of columns of an
-    ordinary array has a piece, and a pointer, for each element; what is checked has code for its edge.
-    """
-    made_of = list(_made_of(e, value))
-    loads = [i for x in made_of if isinstance(i := e.lazy.get(x), ins.Load)]
-    if any(axis.checked for load in loads for axis in load.region.axes):
-        return False
-    if inner == 1:
-        return value in e.homes or isinstance(e.lazy.get(value), ins.Load)
-    return any(isinstance(e.lazy.get(x), ins.View) for x in made_of)
-
-
-def _made_of(e: Emission, value: Value) -> Iterator[Value]:
-    """A value and those that it is computed from where it is pulled."""
+def has_checks(e: Emission, value: Value) -> bool:
+    """Whether a chunk of a tile needs checks of bounds: it is long code then, better written once."""
     stack = [value]
     while stack:
+        stmt = e.lazy.get(x := stack.pop())
+        if stmt is None or x in e.homes:
+            continue
+        if isinstance(stmt, ins.Load) and any(a.checked and a.size > 1 for a in stmt.region.axes):
+            return True
+        stack += operands(stmt)
+    return False
+
+
+def codes_in_a_byte(e: Emission, value: Value) -> int:
+    """How many codes of the narrowest tile that a value is made of, element by element, a byte has."""
+    found, stack = 1, [value]
+    while stack:
         x = stack.pop()
-        yield x
+        if x.type.dtype.bits < 8:
+            found = max(found, 8 // x.type.dtype.bits)
         stmt = e.lazy.get(x)
         if stmt is not None and x not in e.homes:
             stack += [v for u in uses_of(stmt) for v in names_in(u) if isinstance(v, Value)]
+    return found

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import product as cartesian
 from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.aarch64.emission import unsupported
 from dslc.codegen.aarch64.formats import F32
-from dslc.codegen.aarch64.nests import each
+from dslc.codegen.aarch64.nests import each, each_place
 from dslc.codegen.aarch64.nibbles import nibbles_of
-from dslc.codegen.aarch64.panels import EDGE, operand_of
+from dslc.codegen.aarch64.panels import EDGE, Operand, has_checks, operand_of
 from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.ranges import BIASED
 from dslc.codegen.aarch64.statements import keep, scratch_for, write
@@ -28,6 +27,7 @@ from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, simplify
+from dslc.compiler.ir.traverse import operands
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
@@ -109,26 +109,52 @@ def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first
     rank = i.out.type.rank
     height = e.extent(i.out, rank - 2)
     width = e.extent(i.out, rank - 1)
-    a = operand_of(e, i.a, unit.a, unit.a_format, (unit.rows, unit.depth), reused=n > columns or k > 1,
-                 ends=(height, None), pad=(EDGE, 1), others=n)  # fmt: skip
-    b = operand_of(e, i.b, unit.b, unit.b_format, (unit.step, unit.columns), reused=m > rows,
-                 ends=(None, width), pad=(1, EDGE), others=m)  # fmt: skip
-
+    a, b = operands_of(e, i, unit, (n > columns or k > 1, m > rows or not flows(e, i.b, unit)))
     nibbles = nibbles_of(e, i, unit)
 
     def tile_at(batch: tuple[Linear, ...], c: int, y: Linear, r: int, x: Linear) -> None:
-        fill(e, unit, a, b, start or first, finish, batch, (x, y), r, c, k, nibbles)
+        fill(e, Tile(unit, batch, (x, y), r, c), a, b, k, start or first, finish, nibbles)
 
     def down(one: Callable[[int, Linear, int, Linear], None], c: int, y: Linear) -> None:
-        _strips(e, height, rows, unit.rows, partial(one, c, y))
+        strips(e, height, rows, unit.rows, partial(one, c, y))
 
-    for batch in cartesian(*(range(x) for x in outer)):
-        where = tuple(Linear(constant=x) for x in batch)
-        one = partial(tile_at, where)
-        _strips(e, width, columns, unit.columns, partial(down, one))
+    def of_batch(batch: tuple[Linear, ...]) -> None:
+        strips(e, width, columns, unit.columns, partial(down, partial(tile_at, batch)))
+
+    each_place(e, tuple(outer), of_batch)
 
 
-def _strips(
+def flows(e: Emission, value: Value, unit: Unit) -> bool:
+    """Whether blocks come straight from memory in few loads: in the unit's order, with no checks."""
+    if has_checks(e, value):
+        return False
+    stack, packed = [value], unit.step == 1
+    while stack:
+        stmt = e.lazy.get(x := stack.pop())
+        if stmt is not None and x not in e.homes:
+            packed |= isinstance(stmt, ins.View)
+            stack += operands(stmt)
+    return packed
+
+
+def operands_of(
+    e: Emission, i: ins.Dot, unit: Unit, reused: tuple[bool, bool]
+) -> tuple[Operand, Operand]:
+    """Both operands, in panels if they are `reused`."""
+    rank = i.out.type.rank
+    height, width = e.extent(i.out, rank - 2), e.extent(i.out, rank - 1)
+    a = operand_of(
+        e, i.a, unit.a, unit.a_format, (unit.rows, unit.depth), reused=reused[0],
+        ends=(height, None), pad=(EDGE, 1), others=i.out.type.shape[-1],
+    )  # fmt: skip
+    b = operand_of(
+        e, i.b, unit.b, unit.b_format, (unit.step, unit.columns), reused=reused[1],
+        ends=(None, width), pad=(1, EDGE), others=i.out.type.shape[-2],
+    )  # fmt: skip
+    return a, b
+
+
+def strips(
     e: Emission,
     end: ex.Expr,
     size: int,

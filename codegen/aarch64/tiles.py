@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.formats import Lanes
@@ -33,7 +33,7 @@ class Tile:
     origin: tuple[Linear, Linear]
     rows: int
     columns: int
-    regs: dict[tuple[int, int], Reg]  # by row and column of their first element
+    regs: dict[tuple[int, int], Reg] = field(default_factory=dict)  # by their first row and column
     nibbles: Nibbles | None = None
     activations: Reg | None = None  # with nibbles: the sum of the row itself
 
@@ -52,49 +52,65 @@ def moved(origin: tuple[Linear, Linear], m: int, n: int) -> tuple[Linear, Linear
     return origin[0] + Linear(constant=m), origin[1] + Linear(constant=n)
 
 
+def begin(e: Emission, shape: Tile, start: Array | int, nibbles: Nibbles | None = None) -> Tile:
+    """A tile of that unit, place and size: from an array, or every lane from a word."""
+    s, unit = e.s, shape.unit
+    packed = nibbles if shape.columns % 4 == 0 else None
+    summed = s.copy(s.splat(0, 8)) if packed is not None and packed.zero else None
+    tile = replace(shape, regs={}, nibbles=packed, activations=summed)
+    for m in range(0, shape.rows, unit.rows):
+        for n in range(0, shape.columns, unit.columns):
+            if isinstance(start, Array) and not unit.folded:
+                tile.regs[m, n] = load_lanes(e, start, _chunk(tile, m, n)).regs[0]
+            else:
+                word = 0 if isinstance(start, Array) else start
+                tile.regs[m, n] = s.copy(s.splat(word, 32))
+    return tile
+
+
+def is_short(tile: Tile, k: int) -> bool:
+    """Whether the products over k are few enough to be written out."""
+    unit = tile.unit
+    each_step = (tile.rows // unit.rows) * (tile.columns // unit.columns)
+    return k // unit.step * each_step <= _STRAIGHT
+
+
+def add(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) -> None:
+    """Add the products over k: a step after the other if they are few, else in a loop."""
+    if is_short(tile, k):
+        for turn in range(-(-k // tile.unit.depth)):
+            _step(e, tile, a, b, Linear(constant=turn * tile.unit.depth), k)
+    else:
+        _loop(e, tile, a, b, k, name)
+
+
 def fill(
     e: Emission,
-    unit: Unit,
+    shape: Tile,
     a: Operand,
     b: Operand,
+    k: int,
     start: Array | int,
     hand_on: Callable[[Tile], None],
-    batch: tuple[Linear, ...],
-    at: tuple[Linear, Linear],
-    rows: int,
-    columns: int,
-    k: int,
     nibbles: Nibbles | None,
+    name: str | None = None,
 ) -> None:
-    """The tile at a place, begun from an array or a word, summed over k and handed on."""
-    s = e.s
-    name = e.marks.tile(rows, columns)
-    regs: dict[tuple[int, int], Reg] = {}
-    packed = nibbles if b.panel is None and columns % 4 == 0 else None
-    summed = s.copy(s.splat(0, 8)) if packed is not None and packed.zero else None
-    tile = Tile(unit, batch, at, rows, columns, regs, packed, summed)
-    steps = k // unit.depth
-    each_step = (rows // unit.rows) * (columns // unit.columns) * (unit.depth // unit.step)
-    straight = steps * each_step <= _STRAIGHT
-    if straight:
-        e.marks.begin(name, rows * columns * k, k)
+    """A tile begun, summed over k and handed on; `name` is that of its marks."""
+    name = name or e.marks.tile(shape.rows, shape.columns)
+    macs = shape.rows * shape.columns * k
+    short = is_short(shape, k)
+    if short:
+        e.marks.begin(name, macs, k)
     else:
-        e.marks.begin(f"{name}_begin", rows * columns * k)
-    for m in range(0, rows, unit.rows):
-        for n in range(0, columns, unit.columns):
-            if isinstance(start, Array) and not unit.folded:
-                regs[m, n] = load_lanes(e, start, _chunk(tile, m, n)).regs[0]
-            else:
-                regs[m, n] = s.copy(s.splat(0 if isinstance(start, Array) else start, 32))
-    if straight:
-        for turn in range(-(-k // unit.depth)):
-            _step(e, tile, a, b, Linear(constant=turn * unit.depth), k)
-    else:
+        e.marks.begin(f"{name}_begin", macs)
+    tile = begin(e, shape, start, nibbles if b.panel is None else None)
+    if not short:
         e.marks.end()
-        _loop(e, tile, a, b, k, name)
-        e.marks.begin(f"{name}_end", rows * columns * k)
-    if unit.folded:
-        tile = _folded(e, tile, start if isinstance(start, Array) else None)
+    add(e, tile, a, b, k, name)
+    if not short:
+        e.marks.begin(f"{name}_end", macs)
+    if shape.unit.folded:
+        tile = folded(e, tile, start if isinstance(start, Array) else None)
     hand_on(tile)
     e.marks.end()
 
@@ -162,11 +178,16 @@ def _nibble_step(
     return True
 
 
-def _folded(e: Emission, tile: Tile, start: Array | None) -> Tile:
+def whole(tile: Tile) -> Tile:
+    """A tile of one row whose registers hold four columns each, as sums of lanes leave it."""
+    four = tuple((0, n) for n in range(4))
+    return replace(tile, unit=replace(tile.unit, c=four, b=four), nibbles=None, activations=None)
+
+
+def folded(e: Emission, tile: Tile, start: Array | None) -> Tile:
     """Sums of neighbouring lanes: two accumulators of two columns become one of four."""
     regs = {}
     order = sorted(tile.regs)
-    four = replace(tile.unit, c=tuple((0, n) for n in range(4)), b=tuple((0, n) for n in range(4)))
     pairs = list(zip(order[::2], order[1::2], strict=True))
     if tile.nibbles is not None:
         both = [(tile.regs[low], tile.regs[high]) for low, high in pairs]
@@ -175,10 +196,10 @@ def _folded(e: Emission, tile: Tile, start: Array | None) -> Tile:
     else:
         for low, high in pairs:
             regs[low] = e.s.v("addp {0}.4s, {1}.4s, {2}.4s", tile.regs[low], tile.regs[high])
-    made = replace(tile, unit=four, regs=regs)
+    made = replace(whole(tile), regs=regs)
     if start is not None:
         before = {key: e.s.copy(reg) for key, reg in regs.items()}
-        _load(e, replace(made, regs=before), start)
+        load(e, replace(made, regs=before), start)
         for key, reg in regs.items():
             e.s.into("add {0}.4s, {1}.4s, {2}.4s", reg, reg, before[key])
     return made
@@ -190,7 +211,8 @@ def _chunk(tile: Tile, m: int, n: int) -> At:
     return At(base, tuple((*zeros, *pair) for pair in tile.unit.c))
 
 
-def _load(e: Emission, tile: Tile, array: Array) -> None:
+def load(e: Emission, tile: Tile, array: Array) -> None:
+    """The accumulators from memory."""
     for (m, n), reg in tile.regs.items():
         loaded = load_lanes(e, array, _chunk(tile, m, n))
         e.s.move(reg, loaded.regs[0])

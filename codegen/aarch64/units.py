@@ -133,9 +133,9 @@ def register_tile(unit: Unit, m: int, n: int, k: int) -> tuple[int, int]:
             down = rows // unit.rows
             # Of an operand that one row (column) alone reads, nothing is held.
             held = down * across + (across if down > 1 else 2) + (2 if streams else down)
-            if held > 30 or (unit.folded and across % 2) or across > 16:
+            if held > 30 or (unit.folded and across % 2) or across > 24:
                 continue
-            visits = (-(-m // rows)) * (-(-n // columns))
+            visits = m / rows * n / columns
             found = visits * (k * columns + k * rows + rows * columns)
             if found < cost:
                 best, cost = (rows, columns), found

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
-from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.indexing import Chunks, add, chunks, fastest_run, loops
 from dslc.codegen.c_family.registers import Tile, decode
 from dslc.codegen.c_family.scalars import unsupported
@@ -239,7 +239,12 @@ def store(e: Emission, s: ins.Store) -> None:
                 _store_chunk(e, found, tile)
         else:
             _store_chunk(e, found, tile)
-    if s.region.memory in e.sent:
+    announce(e, s.region.memory)
+
+
+def announce(e: Emission, memory: Memory) -> None:
+    """What was written to a buffer is for the unit that copies boxes to see, where it sends that."""
+    if memory in e.sent:
         e.out.line("fence_async_proxy();")
 
 
@@ -279,6 +284,3 @@ def code(tile: Tile, i: str) -> str:
         return f"{tile.name}[{i}]"
     bits = f"get_bits<{tile.dtype.bits}>({tile.name}, {i})"
     return decode(bits, tile.dtype) if tile.dtype.is_integer else bits
-
-
-EMITTERS: dict[type, Emitter] = {ins.Store: store}

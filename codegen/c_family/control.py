@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.registers import Tile
@@ -12,6 +12,8 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 
 Handed = Value | ex.Expr
+
+_INT = 1 << 31
 
 
 def let(e: Emission, s: ins.Let) -> None:
@@ -30,8 +32,12 @@ def copy(e: Emission, to: Tile, source: Tile) -> None:
         e.out.line(f"{to.name}[i] = {source.name}[i];")
 
 
-def _open(e: Emission, pairs: Sequence[tuple[Value | ex.Var, Handed | None]]) -> None:
-    """Declare what a statement hands on, with its first values."""
+def _open(
+    e: Emission,
+    pairs: Sequence[tuple[Value | ex.Var, Handed | None]],
+    narrow: Container[Value | ex.Var] = (),
+) -> None:
+    """Declare what a statement hands on, with its first values; `narrow` indices fit in an int."""
     for name, first in pairs:
         if isinstance(name, Value):
             tile = e.new(name)
@@ -39,7 +45,7 @@ def _open(e: Emission, pairs: Sequence[tuple[Value | ex.Var, Handed | None]]) ->
                 copy(e, tile, e.tile(first))
             continue
         text = None if first is None else e.scalar(_expr(first))
-        head = e.declare(name, wide=name.dtype.kind is Kind.INDEX)
+        head = e.declare(name, wide=name.dtype.kind is Kind.INDEX and name not in narrow)
         e.out.line(f"{head};" if text is None else f"{head} = {text};")
 
 
@@ -74,6 +80,15 @@ def _assign(e: Emission, pairs: Sequence[tuple[Value | ex.Var, Handed]]) -> None
         e.out.line(f"{e.variables[name]} = {text};")
 
 
+def _remainder(c: ins.Carried) -> tuple[ex.Var, int] | None:
+    """An index that is a remainder of a number in every turn, as a ring's slot is, and the number."""
+    match c.inner, c.init, c.yielded:
+        case ex.Var() as inner, ex.Const(first), ex.Binary("mod", _, ex.Const(n)):
+            if inner.dtype.kind is Kind.INDEX and 0 <= first < n < _INT:
+                return inner, int(n)
+    return None
+
+
 def _share(e: Emission, result: Value | ex.Var, inner: Value | ex.Var) -> None:
     """The result of a loop lives where the loop carried it."""
     if isinstance(result, Value):
@@ -89,7 +104,9 @@ def _share(e: Emission, result: Value | ex.Var, inner: Value | ex.Var) -> None:
 def for_loop(e: Emission, s: ins.For) -> None:
     """A counted loop with what it carries."""
     frame = e.enter(s)
-    _open(e, [(c.inner, c.init) for c in s.carried])
+    counters = dict(filter(None, map(_remainder, s.carried)))
+    e.remainders |= counters
+    _open(e, [(c.inner, c.init) for c in s.carried], counters)
     start, stop, step = (e.scalar(x) for x in (s.start, s.stop, s.step))
     wide = e.is_wide(s.start) or e.is_product(s.stop)
     outside, e.facts = e.facts, e.facts.copy()

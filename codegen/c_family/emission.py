@@ -78,6 +78,7 @@ class Emission:
     readers: dict[Value, list[ins.Stmt]] = field(default_factory=dict)
     variables: dict[ex.Var, str] = field(default_factory=dict)
     wide: set[ex.Var] = field(default_factory=set)
+    remainders: dict[ex.Var, int] = field(default_factory=dict)  # 0 <= variable < number
     memories: dict[Memory, str] = field(default_factory=dict)
     facts: Facts = field(default_factory=Facts)
     frames: list[Frame] = field(default_factory=list)
@@ -87,8 +88,11 @@ class Emission:
     )  # parameters that describe boxes of tensors
     sent: set[Memory] = field(default_factory=set)  # buffers that a unit of the machine reads
     leader: str = "tid == 0"  # the thread that acts for all
+    together: str = "__syncthreads();"  # the barrier of the turn's warps
     under_way: list[Tile] = field(default_factory=list)  # results of products that no wait ended
-    read_late: list[str] = field(default_factory=list)  # lines that follow when they have ended
+    in_place: dict[Value, Value] = field(default_factory=dict)  # tiles in the registers of others
+    # Lines that follow their wait, and the body in which they may stand.
+    read_late: list[tuple[str, int]] = field(default_factory=list)
     after: dict[ins.Stmt, list[str]] = field(default_factory=dict)  # lines that follow a statement
     scratch_bytes: int = 0
     scratch_read: bool = False  # whether threads may still read it
@@ -121,7 +125,8 @@ class Emission:
 
     def _scalars(self) -> Scalars:
         reads = lambda v: self.tile(v).read("0")  # noqa: E731
-        return Scalars(self.variables, reads, frozenset(self.wide), self._bounded)
+        wide = frozenset(self.wide)
+        return Scalars(self.variables, reads, wide, self._bounded, self.remainders)
 
     def not_negative(self, e: ex.Expr) -> bool:
         """Whether an index is proved to be at least 0 here."""
@@ -169,6 +174,9 @@ class Emission:
 
     def new(self, value: Value, *, zero: bool | None = None) -> Tile:
         """Declare the registers of a result; packed ones start as zero, since writes are in parts."""
+        if value in self.in_place:
+            self.alias(value, self.tile(self.in_place[value]))
+            return self.tiles[value]
         tile = tile_of(value, self.out.name(value.name or "t"))
         self.tiles[value] = tile
         clear = is_packed(tile.dtype) if zero is None else zero
@@ -224,7 +232,7 @@ class Emission:
 
     def barrier(self) -> None:
         """A barrier of the block, after which nobody reads scratch any longer."""
-        self.out.line("__syncthreads();")
+        self.out.line(self.together)
         self.scratch_read = False
 
     @contextmanager
@@ -235,10 +243,10 @@ class Emission:
         """
         shared = memory.place is Place.SHARED and not self._has_barriers()
         if shared:
-            self.out.line("__syncthreads();")
+            self.out.line(self.together)
         yield
         if shared:
-            self.out.line("__syncthreads();")
+            self.out.line(self.together)
 
     def _has_barriers(self) -> bool:
         return any(isinstance(s, ins.Sync | ins.CopyAsync) for s in walk(self.kernel.body))

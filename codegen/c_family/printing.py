@@ -9,6 +9,7 @@ from dslc.codegen.c_family.registers import Tile
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 
 
 def _quoted(text: str) -> str:
@@ -17,8 +18,15 @@ def _quoted(text: str) -> str:
 
 
 def assertion(e: Emission, s: ins.Assert) -> None:
-    """Stop the kernel with a text."""
+    """Stop the kernel, with a text where that may be printed.
+
+    Where a kernel calls a function, `printf` too, ptxas has every late product wait for the one before
+    (its remark C7510).
+    """
     with e.out.block(f"if (!({e.scalar(s.condition)}))"):
+        if any(isinstance(x, ins.Dot) and x.is_late for x in walk(e.kernel.body)):
+            e.out.line(f"__trap();  // assertion: {_quoted(s.text)}")
+            return
         e.out.line(f'if (tid == 0) printf("assertion failed: {_quoted(s.text)}\\n");')
         e.out.line("__trap();")
 

@@ -32,7 +32,7 @@ def dot(e: Emission, s: ins.Dot) -> None:
     with e.out.block(f"for (int {k0} = 0; {k0} < {k}; {k0} += {slab})"):
         _spill(e, a, left, -1, k0, slab)
         _spill(e, b, right, -2, k0, slab)
-        e.out.line("__syncthreads();")
+        e.out.line(e.together)
         bound = f"({k} - {k0} < {slab} ? {k} - {k0} : {slab})" if k % slab else str(slab)
         with e.out.block(f"for (int j = 0; j < {bound}; ++j)"):
             found = chunks(out.layout, 1, e.out)

@@ -178,7 +178,7 @@ def _across_warps(
         e.out.line(f"{cells}[i * {e.threads} + tid] = {part}[i];")
         if place:
             e.out.line(f"{places}[i * {e.threads} + tid] = {place}[i];")
-    e.out.line("__syncthreads();")
+    e.out.line(e.together)
     first = "tid"
     for weight, size in digits:
         first += f" - tid / {weight} % {size} * {weight}"

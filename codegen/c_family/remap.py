@@ -211,7 +211,7 @@ def _through_shared(e: Emission, out: Value, x: Tile, wanted: Indices) -> None:
         at = row_major(e, x.layout, found)
         line = f"{cells}[{at}] = {put.format(x.name, found.element)};"
         e.out.line(f"if ({once}) {line}" if once else line)
-    e.out.line("__syncthreads();")
+    e.out.line(e.together)
     _read_back(e, tile, cells, take, wanted)
 
 
@@ -286,7 +286,7 @@ def broadcast_copies(e: Emission, tile: Tile) -> None:
         e.out.line(
             f"if ({first_copy(tile.layout)}) {cells}[{at}] = {put.format(tile.name, found.element)};"
         )
-    e.out.line("__syncthreads();")
+    e.out.line(e.together)
     found = chunks(tile.layout, 1, e.out)
     with loops(e.out, found):
         at = row_major(e, tile.layout, found)

@@ -7,7 +7,7 @@ product of two of them is computed in `long long`, so that index arithmetic neve
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, isinf, isnan
 
 from dslc.codegen.c_family.ctypes_of import element_type
@@ -60,13 +60,15 @@ class Scalars:
     """Prints expressions; `names` gives the C name of every variable, `reads` of rank-0 tiles.
 
     `wide` are the variables that are `long long`, `bounded` tells of a variable whether it is proved to
-    be at least 0.
+    be at least 0. `remainders` are those that are known to be remainders of a number: what counts the
+    slots of a ring goes on by a comparison, without a division.
     """
 
     names: Mapping[ex.Var, str]
     reads: Callable[[Value], str]
     wide: frozenset[ex.Var] = frozenset()
     bounded: Callable[[ex.Var], bool] = lambda _: False
+    remainders: Mapping[ex.Var, int] = field(default_factory=dict)
 
     def text(self, e: ex.Expr) -> str:
         """The expression, in parentheses where it is not an atom."""
@@ -87,8 +89,29 @@ class Scalars:
                 wide = not isinstance(x, ex.Const) or not isinstance(y, ex.Const)
                 return f"({'(long long)' if wide else ''}{self.text(x)} * {self.text(y)})"
             case ex.Binary(op=op, x=x, y=y):
-                return binary(op, self.text(x), self.text(y), x.dtype, self._plain_division(e))
+                known = self._of_remainder(e)
+                plain = self._plain_division(e)
+                return known or binary(op, self.text(x), self.text(y), x.dtype, plain)
         raise AssertionError(e)
+
+    def _of_remainder(self, e: ex.Binary) -> str | None:
+        """A sum that begins with a remainder of n, divided by n once more; None for anything else."""
+        match e:
+            case ex.Binary("mod" | "floordiv", ex.Binary("add", ex.Var() as v, more), ex.Const(n)):
+                if self.remainders.get(v) != n:
+                    return None
+            case _:
+                return None
+        name = self.names[v]
+        match more:
+            case ex.Const(c) if 0 <= c <= n:
+                if e.op == "floordiv":
+                    return f"({name} >= {n - c})"
+                return f"({name} < {n - c} ? {name} + {c} : {name} - {n - c})"
+            case ex.Binary("floordiv") if n == 2 and e.op == "mod":
+                flag = self._of_remainder(more)
+                return flag and f"({name} ^ {flag})"
+        return None
 
     def _plain_division(self, e: ex.Binary) -> bool:
         """Whether C's division rounds as the language's: nothing negative meets it."""
@@ -193,6 +216,8 @@ def unary(op: str, x: str, dtype: DType) -> str:
             return x
         case "abs" if not dtype.is_float:
             return f"({x} < 0 ? -{x} : {x})"
+        case "exp2" if dtype.bits <= 32:
+            return f"exp2_ftz({x})"
     function = FLOAT_FUNCTIONS[op]
     if dtype.bits == 64:
         function = function.removesuffix("f") if op != "sigmoid" else "sigmoidd"

@@ -25,7 +25,7 @@ def scan(e: Emission, s: ins.Scan) -> None:
     with loops(e.out, found):
         line = f"{cells}[{row_major(e, x.layout, found)}] = {x.read(found.element)};"
         e.out.line(f"if ({once}) {line}" if once else line)
-    e.out.line("__syncthreads();")
+    e.out.line(e.together)
     inner = prod(shape[s.axis + 1 :])
     lines = prod(shape) // shape[s.axis]
     with e.out.block(f"for (int line = tid; line < {lines}; line += {e.threads})"):
@@ -33,7 +33,7 @@ def scan(e: Emission, s: ins.Scan) -> None:
         e.out.line(f"{ctype} total = 0;")
         with e.out.block(f"for (int i = 0; i < {shape[s.axis]}; ++i, at += {inner})"):
             e.out.line(f"total += {cells}[at]; {cells}[at] = total;")
-    e.out.line("__syncthreads();")
+    e.out.line(e.together)
     tile = e.new(s.out)
     found = chunks(tile.layout, 1, e.out)
     with loops(e.out, found):
@@ -61,7 +61,7 @@ def concat(e: Emission, s: ins.Concat) -> None:
             line = f"{cells}[{' + '.join(parts)}] = {put.format(x.name, found.element)};"
             e.out.line(f"if ({once}) {line}" if once else line)
         start += value.type.shape[s.axis]
-    e.out.line("__syncthreads();")
+    e.out.line(e.together)
     found = chunks(tile.layout, 1, e.out)
     with loops(e.out, found):
         e.out.line(

@@ -1,15 +1,17 @@
 """Bulk copies: boxes of tensors moved by the machine's own unit, and the barriers that tell of them.
 
 A kernel gets a tensor map, a parameter of 128 bytes that the runtime encodes, for each tensor and box
-(PTX ISA 8.5, "Tensor maps"). One thread starts the copies, a panel at a time.
+(PTX ISA 8.5, "Tensor maps"). One thread starts the copies, a panel at a time. What lies in a row in
+both memories, such as a tile of packed weights, needs no map and is copied at once.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
-from dslc.codegen.c_family.accesses import pointer, strides
+from dslc.codegen.c_family.accesses import access, pointer, strides
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add
 from dslc.codegen.cuda.descriptors import operand, placed
@@ -20,6 +22,7 @@ from dslc.compiler.ir import Kernel, Memory, Place, Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
+from dslc.compiler.layout import local
 from dslc.compiler.manifest import expression_text
 
 TENSOR_MAP = "struct alignas(64) TensorMap { unsigned long long words[16]; };\n\n"
@@ -51,7 +54,7 @@ class TensorMap:
 def tensor_maps(kernel: Kernel) -> list[TensorMap]:
     """Those that a kernel's bulk copies need, each once, in the order of its parameters."""
     copies = (s for s in walk(kernel.body) if isinstance(s, ins.CopyAsync))
-    found = dict.fromkeys(tensor_map(s) for s in copies if is_bulk(s))
+    found = dict.fromkeys(tensor_map(s) for s in copies if is_bulk(s) and not is_run(s))
     return sorted(found, key=lambda m: (kernel.tensors.index(m.memory), m.box))
 
 
@@ -64,6 +67,11 @@ def sent_from(kernel: Kernel) -> set[Memory]:
 def is_bulk(s: ins.CopyAsync) -> bool:
     """Whether the unit copies: to shared memory with a barrier, from there always."""
     return s.barrier is not None or _sides(s)[1] is s.dst
+
+
+def is_run(s: ins.CopyAsync) -> bool:
+    """Whether the bytes of a bulk copy follow each other: those to row-major buffers do."""
+    return s.barrier is not None and s.dst.memory.layout is None
 
 
 def _sides(s: ins.CopyAsync) -> tuple[Region, Region]:
@@ -99,6 +107,9 @@ def _panel(region: Region) -> tuple[int, int]:
 
 def copy(e: Emission, s: ins.CopyAsync) -> None:
     """One thread starts the copies of all panels."""
+    if is_run(s):
+        _copy_run(e, s)
+        return
     found = tensor_map(s)
     tile, box = _sides(s)
     rows, wide = _panel(tile)
@@ -116,12 +127,29 @@ def copy(e: Emission, s: ins.CopyAsync) -> None:
         line = f"bulk_store_{len(starts)}d(&{e.maps[found]}, {to}, {at});"
     else:
         line = f"bulk_load_{len(starts)}d({to}, &{e.maps[found]}, {barrier(e, s.barrier)}, {at});"
-    with e.out.block(f"if ({e.leader})"):
+    with e.out.block(led(e)):
         if count == 1:
             e.out.line(line)
             return
         with e.out.loop(i, count):
             e.out.line(line)
+
+
+def led(e: Emission) -> str:
+    """What is for the thread that acts for all begins so; where it runs alone, with nothing."""
+    return f"if ({e.leader})" if e.leader else ""
+
+
+def _copy_run(e: Emission, s: ins.CopyAsync) -> None:
+    assert s.barrier is not None
+    shape, dtype = s.dst.shape, s.dst.memory.dtype
+    ends = []
+    for region in (s.dst, s.src):
+        found = access(e, region, local(*shape), shape[-1])
+        ends.append(add(pointer(e, region.memory), found.address()))
+    size = prod(shape) * dtype.bits // 8
+    call = f"bulk_load_run({', '.join(ends)}, {barrier(e, s.barrier)}, {size});"
+    e.out.line(f"{led(e)} {call}".lstrip())
 
 
 def barrier(e: Emission, region: Region) -> str:
@@ -150,7 +178,7 @@ def arrive(e: Emission, s: ins.Arrive) -> None:
         e.out.line(f"if (tid % {e.warp} == 0) phase_arrive({at});")
         return
     call = f"phase_expect({at}, {s.bytes});" if s.bytes else f"phase_arrive({at});"
-    e.out.line(f"if ({e.leader}) {call}")
+    e.out.line(f"{led(e)} {call}".lstrip())
 
 
 def await_phase(e: Emission, s: ins.AwaitPhase) -> None:

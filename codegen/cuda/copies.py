@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from math import gcd, prod
 
 from dslc.codegen.c_family.accesses import (
@@ -17,8 +19,10 @@ from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
 from dslc.codegen.cuda import bulk
 from dslc.codegen.cuda.bulk import is_bulk
+from dslc.compiler.ir import Kernel, Memory
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.traverse import walk
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.traverse import Body, bodies, walk
 from dslc.compiler.layout import Layout, Mode
 
 
@@ -103,31 +107,64 @@ def _by_elements(e: Emission, s: ins.CopyAsync, layout: Layout) -> None:
 
 def commit(e: Emission, s: ins.CommitGroup) -> None:
     """Close the group."""
-    if _has(e, bulk=False):
+    kinds = _kinds(e.kernel)
+    if s not in kinds.stores:
         e.out.line("copy_commit();")
-    if _has(e, bulk=True):
+    if kinds.counted or s in kinds.stores:
         e.out.line(f"if ({e.leader}) bulk_commit();")
 
 
 def wait(e: Emission, s: ins.WaitGroup) -> None:
     """Until at most so many groups are under way, for units that read memory themselves too."""
-    if _has(e, bulk=True):
+    kinds = _kinds(e.kernel)
+    if kinds.counted or s in kinds.stores:
         e.out.line(f"if ({e.leader}) bulk_wait<{s.pending}>();")
-    if not _has(e, bulk=False):
+    if s in kinds.stores:
         return
     e.out.line(f"copy_wait<{s.pending}>();")
-    if any(isinstance(x, ins.Dot) and x.is_late for x in walk(e.kernel.body)):
+    # After the last group other copies may be made to the same memory, by a unit.
+    in_place = _read_in_place(e.kernel)
+    if (in_place and not s.pending) or kinds.copied & (e.sent | in_place):
         e.out.line("fence_async_proxy();")
 
 
-def _has(e: Emission, *, bulk: bool) -> bool:
-    """Whether the kernel has grouped copies of that kind (threads' own where it has none at all)."""
-    copies = [
-        is_bulk(s)
-        for s in walk(e.kernel.body)
-        if isinstance(s, ins.CopyAsync) and s.barrier is None
-    ]
-    return bulk in copies or not (bulk or copies)
+@dataclass(frozen=True, slots=True)
+class _Kinds:
+    """The copies of a kernel's groups: by the threads, and by a unit that stores boxes.
+
+    `stores` are the groups, with their waits, that only the unit's copies are in; where one of those
+    is not waited for at once, the groups of both are `counted` alike.
+    """
+
+    stores: frozenset[Stmt]
+    counted: bool
+    copied: frozenset[Memory]  # what threads copy to
+
+
+@functools.lru_cache(maxsize=8)
+def _kinds(kernel: Kernel) -> _Kinds:
+    every = [s for s in walk(kernel.body) if isinstance(s, ins.CopyAsync) and s.barrier is None]
+    stores = {s for s in every if is_bulk(s)}
+    closed: set[Stmt] = set()
+    left = set(stores)
+    todo: list[Body] = [kernel.body]
+    for body in todo:  # which grows meanwhile
+        todo += [inner for s in body for inner in bodies(s)]
+        for at in range(len(body) - 2):
+            first, second, third = body[at : at + 3]
+            done = isinstance(third, ins.WaitGroup) and not third.pending
+            if first in stores and isinstance(second, ins.CommitGroup) and done:
+                left.discard(first)
+                closed |= {second, third}
+    copied = frozenset(s.dst.memory for s in every if s not in stores)
+    return _Kinds(frozenset() if left else frozenset(closed), bool(left), copied)
+
+
+@functools.lru_cache(maxsize=8)
+def _read_in_place(kernel: Kernel) -> frozenset[Memory]:
+    """The buffers from which a unit reads operands."""
+    loads = (s for s in walk(kernel.body) if isinstance(s, ins.Load) and s.out.type.layout is None)
+    return frozenset(s.region.memory for s in loads)
 
 
 EMITTERS: dict[type, Emitter] = {

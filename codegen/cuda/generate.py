@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import prod
 
 from dslc.codegen.c_family import (
-    accesses,
     atomics,
     control,
     effects,
@@ -19,7 +18,7 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission, table
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
-from dslc.codegen.cuda import bulk, casts, copies, ldmatrix, matrix, wgmma
+from dslc.codegen.cuda import aside, bulk, casts, copies, ldmatrix, matrix, stmatrix, wgmma
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
@@ -30,7 +29,7 @@ from dslc.compiler.ir.traverse import walk
 from dslc.compiler.targets import Target
 
 EMITTERS = table(
-    elementwise.EMITTERS, control.EMITTERS, accesses.EMITTERS, remap.EMITTERS,
+    elementwise.EMITTERS, control.EMITTERS, stmatrix.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
     ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS,
@@ -51,11 +50,12 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
     assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
     e = Emission(kernel, EMITTERS, kernel.threads, target)
     e.out.reserve([*functions(), *_CUDA])
+    e.in_place = wgmma.in_place(kernel)
     params = _parameters(e)
     shared = _shared(e)
     e.head.line("const int tid = threadIdx.x;")
     _turn(e)
-    e.body(kernel.body)
+    aside.body(e)
     scratch_at = -(-shared // 16) * 16
     if e.scratch_bytes:
         e.head.line(f"unsigned char* const scratch = shared + {scratch_at};")
@@ -109,37 +109,47 @@ def _shared(e: Emission) -> int:
 
 
 def _turn(e: Emission) -> None:
-    """The variables of the grid from the block's number, the last axis fastest, or in strips."""
+    """The variables of the grid from the block's number, the last axis fastest, or in strips.
+
+    A grid has less than 2^31 blocks, so that products of its extents fit in an int.
+    """
     axes = e.kernel.grid
     if not axes:
         return
     strips = e.kernel.strips if len(axes) > 1 else None
     counts = [_count(e, axis) for axis in axes]
     const = "" if len(axes) > 1 else "const "
-    e.head.line(f"{const}long long turn = blockIdx.x;")
+    e.head.line(f"{const}int turn = blockIdx.x;")
     digits: dict[int, str] = {}
     if strips is not None:
         high, across = counts[-2:]
         rows, columns, inside = (e.head.name(n) for n in ("rows", "columns", "inside"))
         e.head.line(f"const int {rows} = {high}, {columns} = {across};")
-        e.head.line(f"int {inside} = (int)(turn % ((long long){rows} * {columns}));")
+        e.head.line(f"int {inside} = turn % ({rows} * {columns});")
         first, height = e.head.name("first"), e.head.name("height")
-        strip = f"({strips}ll * {columns})"
-        e.head.line(f"const int {first} = (int)({inside} / {strip}) * {strips};")
-        e.head.line(f"const int {height} = min({rows} - {first}, {strips});")
+        strip = e.scalar(strips)
+        if constant(strips) is None:
+            text, strip = strip, e.head.name("strip")
+            e.head.line(f"const int {strip} = (int)({text});")
+        area = f"(min({strip}, {rows}) * {columns})"
+        e.head.line(f"const int {first} = {inside} / {area} * {strip};")
+        e.head.line(f"const int {height} = min({rows} - {first}, {strip});")
         e.head.line(f"{inside} -= {first} * {columns};")
         digits = {
-            len(axes) - 2: f"(long long)({first} + {inside} % {height})",
-            len(axes) - 1: f"(long long)({inside} / {height})",
+            len(axes) - 2: f"({first} + {inside} % {height})",
+            len(axes) - 1: f"({inside} / {height})",
         }
-        e.head.line(f"turn /= (long long){rows} * {columns};")
+        e.head.line(f"turn /= {rows} * {columns};")
     for k, axis in reversed(list(enumerate(axes))):
         count = counts[k]
         digit = digits.get(k) or ("turn" if k == 0 else f"turn % {count}")
-        value = digit if axis.step == ex.index(1) else f"({digit}) * {e.scalar(axis.step)}"
+        if axis.reversed:
+            digit = f"({count} - 1 - {digit})"
+        wide = e.is_product(axis.stop)
+        value = f"(long long)({digit})" if wide else digit
+        value = value if axis.step == ex.index(1) else f"({value}) * {e.scalar(axis.step)}"
         if axis.start != ex.index(0):
             value = f"{e.scalar(axis.start)} + {value}"
-        wide = e.is_product(axis.stop)
         head = e.declare(axis.var, wide=wide)
         e.head.line(f"const {head} = {'' if wide else '(int)'}({value});")
         if k and k not in digits:
@@ -162,12 +172,15 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int
     signature = ",\n    ".join(params)
     uses = "  extern __shared__ __align__(1024) unsigned char shared[];\n" if shared else ""
     needed = used(body)
-    bounds = f"{kernel.threads}" if blocks is None else f"{kernel.threads}, {blocks}"
+    threads = aside.launched_threads(kernel)
+    # Registers are handed on where the assembler knows how many a thread begins with.
+    blocks = 1 if aside.aside_of(kernel) is not None else blocks
+    bounds = f"{threads}" if blocks is None else f"{threads}, {blocks}"
     vectors = "#define DEVICE static __device__ __forceinline__\n\n"
     if "TensorMap" in signature:
         vectors += bulk.TENSOR_MAP
     return (
-        f"// {kernel.name}: one turn of its grid is one block of {kernel.threads} threads.\n{doc}\n"
+        f"// {kernel.name}: one turn of its grid is one block of {threads} threads.\n{doc}\n"
         f"{vectors}{needed}\n\n"
         f'extern "C" __global__ void __launch_bounds__({bounds})\n'
         f"{kernel.name}(\n    {signature}) {{\n{uses}{body}}}\n"
@@ -176,7 +189,7 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int
 
 def check(kernel: Kernel) -> None:
     """Refuse what this machine cannot run."""
-    if kernel.threads is None or kernel.threads > 1024:
+    if kernel.threads is None or aside.launched_threads(kernel) > 1024:
         raise error(
             "DSL0590", f"a block has at most 1024 threads, not {kernel.threads}", kernel.loc
         )

@@ -58,15 +58,16 @@ def keep(e: Emission, dot: ins.Dot, value: Value) -> None:
     line = f"keep_registers<{tile.words}>({tile.name});"
     home = own.of[value] if value in e.tiles else own.of[dot]
     if home == own.of[dot]:
-        e.read_late.append(line)
+        e.read_late.append((line, home))
         return
     lines = e.after.setdefault(own.within(dot, home), [])
     if line not in lines:
         lines.append(line)
 
 
-def ended(e: Emission) -> None:
-    """All products have ended."""
-    for line in dict.fromkeys(e.read_late):
+def waited(e: Emission, wait: ins.WaitDots) -> None:
+    """Products have ended: all of them in a text with calls (`wgmma_wait`)."""
+    home = owners(e.kernel).of[wait]
+    for line in dict.fromkeys(line for line, own in e.read_late if own == home):
         e.out.line(line)
     e.read_late.clear()

@@ -37,6 +37,11 @@ class Matrices:
     count: int
     transposed: bool
 
+    @property
+    def suffix(self) -> str:
+        """Of the names of the instructions that move them."""
+        return f"x{self.count}{'_trans' if self.transposed else ''}"
+
     def rows(self, threads: int, first: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The row and column that each thread points to in the instruction that begins at `first`."""
         t = np.arange(threads)
@@ -64,12 +69,17 @@ def load(e: Emission, s: ins.Load) -> None:
     if layout is None:  # a product reads it there
         e.in_memory[s.out] = s.region, False
         return
-    found = matrices(layout) if _fits(e, s.region) else None
-    if found is None or not _emit(e, s, found):
+    found = matrices(layout) if rows_fit(e, s.region) else None
+    rows = row_addresses(e, s.region, found) if found is not None else None
+    if found is None or rows is None:
         accesses.load(e, s)
+        return
+    tile = e.new(s.out, zero=False)
+    for first, row in rows.items():
+        e.out.line(f"ldmatrix_{found.suffix}(&{tile.name}[{first}], {row});")
 
 
-def _fits(e: Emission, region: Region) -> bool:
+def rows_fit(e: Emission, region: Region) -> bool:
     """Whether rows of 8 elements lie together, on 16 bytes, surely in bounds."""
     memory = region.memory
     last = region.axes[-1]
@@ -88,29 +98,30 @@ def _pitch(memory: Memory) -> int:
     return int(extent) if isinstance(extent, int) else 1
 
 
-def _emit(e: Emission, s: ins.Load, found: Matrices) -> bool:
+def row_addresses(e: Emission, region: Region, found: Matrices) -> dict[int, str] | None:
+    """By the first matrix of each instruction, the row of eight that a thread points to, as C.
+
+    None where a thread's rows of the instructions do not lie at the same distances for all threads.
+    """
     row, column = found.rows(e.threads, 0)
-    parts = [thread_part(x, e.threads) for x in (row, column)]
-    groups = range(0, found.at.shape[1], found.count)
-    offsets = []
-    for first in groups:
+    offsets = {}
+    for first in range(0, found.at.shape[1], found.count):
         r, c = found.rows(e.threads, first)
         dr, dc = r - row, c - column
         if (dr != dr[0]).any() or (dc != dc[0]).any():
-            return False
-        offsets.append((int(dr[0]), int(dc[0])))
+            return None
+        offsets[first] = int(dr[0]), int(dc[0])
+    parts = [thread_part(x, e.threads) for x in (row, column)]
     if any(p is None for p in parts):
-        return False
-    tile = e.new(s.out, zero=False)
-    names = []
-    for hint, part in zip(("row", "column"), parts, strict=True):
-        names.append(_named(e, hint, str(part)))
-    suffix = f"x{found.count}{'_trans' if found.transposed else ''}"
-    for group, (down, right) in zip(groups, offsets, strict=True):
-        at = _address(e, s.region, (_plus(names[0], down), _plus(names[1], right)))
-        source = f"{pointer(e, s.region.memory)} + {at}"
-        e.out.line(f"ldmatrix_{suffix}(&{tile.name}[{group}], {source});")
-    return True
+        return None
+    row_at, column_at = (
+        _named(e, hint, str(part)) for hint, part in zip(("row", "column"), parts, strict=True)
+    )
+    start = pointer(e, region.memory)
+    return {
+        first: f"{start} + {_address(e, region, (_plus(row_at, down), _plus(column_at, right)))}"
+        for first, (down, right) in offsets.items()
+    }
 
 
 def _named(e: Emission, hint: str, text: str) -> str:

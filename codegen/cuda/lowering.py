@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.calls import bytes_of, call_arguments
 from dslc.codegen.cuda.generate import emit
@@ -20,6 +21,7 @@ from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
 
 SOURCE = "kernel.cu"
+_FEW_REGISTERS = 4
 _UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
 
 
@@ -38,9 +40,8 @@ def _lower_kernel(
 ) -> Artifact:
     architecture = architecture_of(target.name)
     text, shared, binary = _compiled(program, target, options, compiled)
-    assert program.threads is not None
     launch: dict[str, Json] = {
-        "threads": program.threads,
+        "threads": launched_threads(program),
         "grid": [_blocks(program)],
         "arguments": _arguments(program),
         **_alignments(program),
@@ -67,17 +68,32 @@ def _compiled(
     """The text, its shared memory and machine code that keeps registers out of memory if it can.
 
     Left to itself the assembler may spill a few registers so that one more block fits beside the
-    others. Then it is told that one block is enough, and takes all the registers that there are.
+    others. Then it is told that one block is enough, and takes all the registers that there are. Or it
+    takes a few registers too many for a second block where one would be alone: it is told of two, and
+    that is kept where nothing spills.
     """
     text, shared = emit(kernel, target)
     binary = _binary(kernel, text, target, options, compiled)
     used = binary.resources[kernel.name]
+    blocks = None
     if used.spills and used.registers < _most_registers(kernel, target):
-        other, _ = emit(kernel, target, blocks=1)
-        roomy = _binary(kernel, other, target, options, compiled)
-        if not roomy.resources[kernel.name].spills:
-            return other, shared, roomy
+        blocks = 1
+    elif _is_barely_alone(kernel, target, used.registers, shared):
+        blocks = 2
+    if blocks is not None:
+        other, _ = emit(kernel, target, blocks=blocks)
+        better = _binary(kernel, other, target, options, compiled)
+        if not better.resources[kernel.name].spills:
+            return other, shared, better
     return text, shared, binary
+
+
+def _is_barely_alone(kernel: Kernel, target: Target, registers: int, shared: int) -> bool:
+    """Whether a few registers of a thread are all that keeps a second block away."""
+    rates = target.rates
+    if rates is None or 2 * (shared + rates.reserved) > rates.shared_bytes:
+        return False
+    return 0 < registers - rates.registers // (2 * (kernel.threads or 1)) <= _FEW_REGISTERS
 
 
 def _binary(
@@ -94,7 +110,7 @@ def _most_registers(kernel: Kernel, target: Target) -> int:
     one = target.memory("register")
     most = one.bytes // 4 if one else 0
     rates = target.rates
-    return most if rates is None else min(most, rates.registers // (kernel.threads or 1))
+    return most if rates is None else min(most, rates.registers // launched_threads(kernel))
 
 
 def _lower_program(program: Program, target: Target, options: Options) -> Artifact:

@@ -57,7 +57,8 @@ DEVICE float as_f32(unsigned x) { return __uint_as_float(x); }
 
 DEVICE unsigned bits_f32(float x) { return __float_as_uint(x); }
 
-DEVICE float exp2_approx(float x) { float y; asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
+// One instruction: results below 2^-126 are 0.
+DEVICE float exp2_ftz(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
 // The reciprocal is within one place in the last: a division that rounds right is a call.
 DEVICE float sigmoidf(float x) {
@@ -337,6 +338,12 @@ DEVICE void phase_await(const unsigned long long* b, unsigned parity) {
   while (!phase_ended(b, parity)) {}
 }
 
+// Bytes in a row to shared memory; a barrier is told of them.
+DEVICE void bulk_load_run(void* to, const void* from, unsigned long long* b, int bytes) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+    :: "r"(shared_address(to)), "l"(from), "r"(bytes), "r"(shared_address(b)) : "memory");
+}
+
 // Boxes of tensors to shared memory; a barrier is told of their bytes.
 DEVICE void bulk_load_2d(void* to, const TensorMap* map, unsigned long long* b, int x, int y) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
@@ -388,7 +395,14 @@ DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory
 
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+// Where there are calls nothing is under way beside them.
+template <int N> DEVICE void wgmma_wait() {
+#ifdef KEEP_REGISTERS
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#else
+  asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory");
+#endif
+}
 
 // A unit has written these registers.
 template <int N> DEVICE void changed_floats(float* d) {
@@ -482,6 +496,36 @@ DEVICE void ldmatrix_x1_trans(unsigned* w, const void* p) {
     : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
 }
 
+DEVICE void stmatrix_x1(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};"
+    :: "r"(shared_address(p)), "r"(w[0]) : "memory");
+}
+
+DEVICE void stmatrix_x1_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};"
+    :: "r"(shared_address(p)), "r"(w[0]) : "memory");
+}
+
+DEVICE void stmatrix_x2(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]) : "memory");
+}
+
+DEVICE void stmatrix_x2_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]) : "memory");
+}
+
+DEVICE void stmatrix_x4(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+}
+
+DEVICE void stmatrix_x4_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+}
+
 // Element i of codes of B bits that lie one beside the other, little-endian.
 template <int B> DEVICE unsigned load_row(const unsigned char* p, long long i) {
   const long long at = i * B;
@@ -490,3 +534,10 @@ template <int B> DEVICE unsigned load_row(const unsigned char* p, long long i) {
   if (low + B > 8) v |= (unsigned)p[(at >> 3) + 1] << (8 - low);
   return v & ((1u << B) - 1u);
 }
+
+// Warps aside: the barrier of the others, and registers that go from the ones to the others.
+DEVICE void barrier_of_some(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
+
+template <int N> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
+
+template <int N> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }

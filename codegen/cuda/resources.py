@@ -11,6 +11,9 @@ _ENTRY = re.compile(r"Compiling entry function '([^']+)'")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _USED = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
+_SERIALIZED = re.compile(
+    r"wgmma\.mma_async instructions are serialized .* in the function '([^']+)'"
+)
 _BARRIERS = re.compile(r"used (\d+) barriers")
 
 
@@ -18,7 +21,8 @@ _BARRIERS = re.compile(r"used (\d+) barriers")
 class Resources:
     """Of one kernel: registers of a thread; bytes of stack and spills of a thread; static shared bytes.
 
-    Shared memory that the launch asks for is not in it.
+    Shared memory that the launch asks for is not in it. `serialized` is 1 where the assembler has every
+    product of warpgroups wait for the one before (its remarks C7510 and those after it say why).
     """
 
     registers: int
@@ -27,6 +31,7 @@ class Resources:
     spill_loads: int = 0
     shared: int = 0
     barriers: int = 0
+    serialized: int = 0
 
     @property
     def spills(self) -> bool:
@@ -47,6 +52,7 @@ def parse_resources(log: str) -> dict[str, Resources]:
     """The resources of every kernel by its name, from the log of `ptxas -v`."""
     found: dict[str, Resources] = {}
     name, stack = "", (0, 0, 0)
+    serialized = set(_SERIALIZED.findall(log))
     for line in log.splitlines():
         if entry := _ENTRY.search(line):
             name, stack = entry[1], (0, 0, 0)
@@ -54,7 +60,8 @@ def parse_resources(log: str) -> dict[str, Resources]:
             stack = (int(frame[1]), int(frame[2]), int(frame[3]))
         elif name and (used := _USED.search(line)):
             shared, barriers = _number(_SHARED, line), _number(_BARRIERS, line)
-            found[name] = Resources(int(used[1]), *stack, shared, barriers)
+            waits = int(name in serialized)
+            found[name] = Resources(int(used[1]), *stack, shared, barriers, waits)
     return found
 
 

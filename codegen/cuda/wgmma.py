@@ -30,9 +30,10 @@ from dslc.codegen.cuda.descriptors import (
 from dslc.codegen.cuda.fragments import Mismatch
 from dslc.codegen.cuda.kept import owners
 from dslc.compiler.dtypes import parse_dtype
-from dslc.compiler.ir import Region, Value
+from dslc.compiler.ir import Kernel, Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.layout import Layout, divide, permute
 from dslc.compiler.targets import TARGETS, Atom
 from dslc.compiler.targets.target import SWAP
@@ -127,20 +128,44 @@ def dot(e: Emission, s: ins.Dot, atom: Atom) -> None:
         e.out.line(f"{function}({out.name} + {at}, {a.text} + {x}, {b.text} + {y});")
     e.out.line("wgmma_commit();")
     e.under_way.append(out)
-    if atom.a is not None:
+    runs_on = bool(e.frames) and s in running_on(e.frames[-1].loop)
+    if atom.a is not None and not runs_on:
         kept.keep(e, s, left)
 
 
 def wait(e: Emission, s: ins.WaitDots) -> None:
     """Until at most so many products are under way."""
     e.out.line(f"wgmma_wait<{s.pending}>();")
+    kept.waited(e, s)
     if s.pending:
         return
+    if e.frames:  # what the turn before left to this wait
+        e.under_way += map(e.tile, running_on(e.frames[-1].loop).values())
     for tile in dict.fromkeys(e.under_way):
         kind = "floats" if tile.dtype.is_float else "integers"
         e.out.line(f"changed_{kind}<{tile.count}>({tile.name});")
     e.under_way.clear()
-    kept.ended(e)
+
+
+def in_place(kernel: Kernel) -> dict[Value, Value]:
+    """Tiles that are made where another is: nothing may move sums that the unit still adds to.
+
+    A product that runs on into the next turn adds to what its loop carries, or to what is made of that.
+    """
+    loops = (s for s in walk(kernel.body) if isinstance(s, ins.For))
+    found = (pair for loop in loops for pair in running_on(loop).items())
+    return {dot.acc: inner for dot, inner in found if dot.acc not in (None, inner)}
+
+
+@functools.lru_cache(maxsize=8)
+def running_on(loop: ins.For) -> dict[ins.Dot, Value]:
+    """The products of a turn that the next turn waits for, and what their sums are called there."""
+    waits = [i for i, s in enumerate(loop.body) if isinstance(s, ins.WaitDots) and not s.pending]
+    first = waits[-1] if waits else len(loop.body)
+    dots = (s for s in loop.body[first:] if isinstance(s, ins.Dot) and s.is_late)
+    handed = {c.yielded: c.inner for c in loop.carried}
+    found = {dot: handed.get(dot.out) for dot in dots}
+    return {dot: inner for dot, inner in found.items() if isinstance(inner, Value)}
 
 
 def _accumulators(e: Emission, s: ins.Dot) -> Tile:
@@ -211,7 +236,9 @@ def _descriptor(
     if part is None:
         raise Mismatch("the groups of warps read operands at irregular places")
     base = f"(const unsigned char*){pointer(e, region.memory)}"
-    if part != "0":  # the same in all lanes, and known to be
+    if part.isdigit():
+        base += f" + {part}" if part != "0" else ""
+    else:  # the same in all lanes, and known to be
         base += f" + {e.bases.named('group_at', f'__shfl_sync(~0u, {part}, 0)')}"
     code = SWIZZLES[format_.swizzle]
     text = f"matrix_descriptor({base}, {format_.leading}, {format_.stride}, {code})"

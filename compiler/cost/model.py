@@ -10,12 +10,13 @@ under way: that is in the waits of the path.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from dslc.compiler.cost.prediction import Prediction, together
 from dslc.compiler.cost.registers import MOST, estimate_registers
 from dslc.compiler.cost.statements import Statements, Work, total
+from dslc.compiler.cost.together import tiles_at_once
 from dslc.compiler.cost.traffic import device_bytes
 from dslc.compiler.cost.work import block_work
 from dslc.compiler.diagnostics import error
@@ -101,7 +102,8 @@ def _kernel(
     resident = _resident(kernel, target, rates, registers.get(kernel.name), shared.get(kernel.name))
     work = _mean_block(kernel, target, rates, axes, known)
     at_once = float(min(max(1, blocks), resident.blocks * target.units))
-    read = device_bytes(kernel, work.loaded, dims, counts, at_once, rates.cache_bytes)
+    tiles = tiles_at_once(kernel, known, int(at_once))
+    read = device_bytes(kernel, work.loaded, dims, counts, at_once, rates.cache_bytes, tiles)
     written = device_bytes(kernel, work.stored, dims, counts, at_once, rates.cache_bytes)
     memory = sum(read.values()) / rates.read + sum(written.values()) / rates.write
     asked = (sum(work.loaded.values()) + sum(work.stored.values())) * blocks
@@ -144,13 +146,16 @@ def _resident(
     kernel: Kernel, target: Target, rates: Rates, registers: int | None, shared: int | None
 ) -> _Resident:
     """The occupancy, by the granularities of NVIDIA's calculator."""
-    wanted = registers or estimate_registers(kernel)
+    wanted = registers or estimate_registers(_multiplying(kernel))
     threads = kernel.threads or target.warp_size
     # All threads of a block must have theirs, which the assembler sees to.
     most = min(MOST, rates.registers // (-(-threads // 128) * 128))
     count = min(most, wanted)
     warps = -(-(kernel.threads or target.warp_size) // target.warp_size)
     each = -(-count * target.warp_size // 256) * 256 * warps
+    if any(isinstance(s, ins.Aside) for s in kernel.body):
+        # Its block has the multiprocessor, and its threads all registers, for itself.
+        return _Resident(1, "shared memory", count, max(0, int(wanted - 1.2 * MOST)))
     taken = (_shared_bytes(kernel) if shared is None else shared) + rates.reserved
     limits = {
         "warps": rates.warps // warps,
@@ -162,6 +167,18 @@ def _resident(
     # An estimate may be a fifth too high.
     spilled = wanted - most if registers else int(wanted - 1.2 * most)
     return _Resident(max(1, limits[limit]), limit, count, max(0, spilled))
+
+
+def _multiplying(kernel: Kernel) -> Kernel:
+    """What decides about the registers: beside warps aside, the loop that multiplies.
+
+    Sums that turns add up and hand on afterwards are the same registers.
+    """
+    if not any(isinstance(s, ins.Aside) for s in kernel.body):
+        return kernel
+    loops = [s for s in walk(kernel.body) if isinstance(s, ins.For)]
+    own = [s for s in loops if any(isinstance(t, ins.Dot) for t in s.body)]
+    return replace(kernel, body=tuple(own)) if own else kernel
 
 
 def _shared_bytes(kernel: Kernel) -> int:

@@ -51,17 +51,23 @@ def device_bytes(
     counts: tuple[int, ...],
     at_once: float,
     cache: int,
+    tiles: Mapping[Memory, int] | None = None,
 ) -> dict[str, float]:
     """The bytes that device memory gives in a launch, by memory name.
 
     `per_block` are the bytes that a block asks for, `counts` the turns along each axis of the grid,
-    `at_once` how many blocks run at one time.
+    `at_once` how many blocks run at one time, and `tiles` how many of a memory they read at one time,
+    where that is known otherwise than by the grid.
     """
     axes = grid_variables(kernel)
     turns = prod(counts)
     waves = max(1.0, turns / at_once)
     memories = [m for m in (*kernel.tensors, *kernel.workspaces) if m.name in per_block]
-    own = {m: per_block[m.name] * _distinct(axes.get(m), counts, at_once) for m in memories}
+    known = tiles or {}
+    own = {
+        m: per_block[m.name] * (known.get(m) or _distinct(axes.get(m), counts, at_once))
+        for m in memories
+    }
     stays = sum(own.values()) <= _SHARE * cache
     found = {}
     for memory in memories:

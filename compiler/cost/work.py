@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from dslc.compiler.cost.statements import Statements, Work
 from dslc.compiler.dtypes import INDEX
@@ -65,6 +66,9 @@ class _Walk:
                     total.add(self.body(itertools.chain(stmt.before, stmt.body), known))
                 case ins.If():
                     self._branch(stmt, known, total)
+                case ins.Aside():
+                    beside = self.body(stmt.body, known)
+                    total.add(replace(beside, path=0.0, waits=0.0))
                 case _:
                     total.add(self.costs.of(stmt))
                     if isinstance(stmt, ins.Load | ins.Gather) and _is_far(stmt):

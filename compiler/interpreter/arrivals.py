@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING
 
 import numpy as np
 from dslc.compiler.diagnostics import error
 from dslc.compiler.interpreter.phases import Key, Phase
 from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
-from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Step
+from dslc.compiler.interpreter.scope import TURN, Blocked, Flow, Frame, Scope, Step
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import instructions as ins
 
@@ -34,6 +34,7 @@ def init_barriers(scope: Scope, i: ins.InitBarriers) -> Step:
 def arrive(scope: Scope, i: ins.Arrive) -> Step:
     """DSL0612 where more arrive than a phase counts."""
     key, loc, count, name = _key(scope, i.region), i.loc, i.bytes, i.region.memory.name
+    inside = scope.is_aside
 
     def step(f: Frame) -> None:
         phase = f[TURN].phases.at(key(f), loc)
@@ -42,6 +43,8 @@ def arrive(scope: Scope, i: ins.Arrive) -> Step:
             raise error("DSL0612", f"{text}, in {f[TURN].title}", loc)
         phase.missing -= 1
         phase.announced += count
+        if not inside:
+            f[TURN].go_on_aside()
 
     return step
 
@@ -56,6 +59,8 @@ def await_phase(scope: Scope, i: ins.AwaitPhase) -> Step:
         if phase.number % 2 != parity(f):
             return
         if not phase.may_end:
+            f[TURN].go_on_aside(late=True)
+        if not phase.may_end:
             coming = sum(c.bytes for c in phase.copies)
             raise error(
                 "DSL0612",
@@ -67,6 +72,21 @@ def await_phase(scope: Scope, i: ins.AwaitPhase) -> Step:
         phase.end(f[TURN])
 
     return step
+
+
+def phase_flow(scope: Scope, i: ins.AwaitPhase) -> Flow:
+    """The same for warps aside, which let the turn's warps go on meanwhile."""
+    key, loc, parity = _key(scope, i.region), i.loc, compile_scalar(scope, i.parity)
+
+    def run(f: Frame) -> Generator[Blocked, None, None]:
+        memory, element = key(f)
+        phase, wanted = f[TURN].phases.at((memory, element), loc), parity(f)
+        while phase.number % 2 == wanted and not phase.may_end:
+            yield Blocked(memory, element, lambda: phase.may_end)
+        if phase.number % 2 == wanted:
+            phase.end(f[TURN])
+
+    return run
 
 
 def at_barrier(scope: Scope, region: Region, i: ins.CopyAsync) -> Callable[[Frame, Copy], None]:

@@ -7,9 +7,10 @@ from operator import itemgetter
 from typing import Any
 
 from dslc.compiler.diagnostics import Loc, error
+from dslc.compiler.interpreter.arrivals import phase_flow
 from dslc.compiler.interpreter.instructions import build
 from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
-from dslc.compiler.interpreter.scope import Blocked, Flow, Frame, Scope, Step
+from dslc.compiler.interpreter.scope import TURN, Blocked, Flow, Frame, Scope, Step
 from dslc.compiler.interpreter.semaphores import wait_flow
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -21,7 +22,7 @@ def statements(body: Sequence[ins.Stmt]) -> Iterator[ins.Stmt]:
     for s in body:
         yield s
         match s:
-            case ins.For(body=inner):
+            case ins.For(body=inner) | ins.Aside(body=inner):
                 yield from statements(inner)
             case ins.While(before=before, body=inner):
                 yield from statements((*before, *inner))
@@ -31,9 +32,10 @@ def statements(body: Sequence[ins.Stmt]) -> Iterator[ins.Stmt]:
                 pass
 
 
-def waits(s: ins.Stmt) -> bool:
-    """Whether a turn may have to wait for another one in this statement."""
-    return any(isinstance(inner, ins.SemaphoreWait) for inner in statements([s]))
+def waits(scope: Scope, s: ins.Stmt) -> bool:
+    """Whether a turn may have to wait for another one in this statement; warps aside, for its own."""
+    kind = ins.AwaitPhase if scope.is_aside else ins.SemaphoreWait
+    return any(isinstance(inner, kind) for inner in statements([s]))
 
 
 def compile_block(scope: Scope, body: Sequence[ins.Stmt]) -> Step:
@@ -54,7 +56,9 @@ def compile_block(scope: Scope, body: Sequence[ins.Stmt]) -> Step:
 
 def compile_flow(scope: Scope, body: Sequence[ins.Stmt]) -> Flow:
     """The same as a generator, which yields what it waits for."""
-    parts = tuple((True, _flow(scope, s)) if waits(s) else (False, _step(scope, s)) for s in body)
+    parts = tuple(
+        (True, _flow(scope, s)) if waits(scope, s) else (False, _step(scope, s)) for s in body
+    )
 
     def block(f: Frame) -> Generator[Blocked, None, None]:
         for may_wait, step in parts:
@@ -74,6 +78,8 @@ def _step(scope: Scope, s: ins.Stmt) -> Step:
             return _while(scope, s)
         case ins.If():
             return _if(scope, s)
+        case ins.Aside():
+            return _aside(scope, s)
         case _:
             return build(scope, s)
 
@@ -89,6 +95,8 @@ def _flow(scope: Scope, s: ins.Stmt) -> Flow:
             return _if_flow(scope, s)
         case ins.SemaphoreWait():
             return wait_flow(scope, s)
+        case ins.AwaitPhase():
+            return phase_flow(scope, s)
         case _:
             raise AssertionError(s)
 
@@ -185,6 +193,19 @@ def _if_flow(scope: Scope, s: ins.If) -> Flow:
         else:
             yield from otherwise(f)
             joined_otherwise(f)
+
+    return run
+
+
+def _aside(scope: Scope, s: ins.Aside) -> Step:
+    """Its warps go on whenever the turn's warps wait for them (`arrivals`)."""
+    scope.is_aside = True
+    body = compile_flow(scope, s.body)
+    scope.is_aside = False
+
+    def run(f: Frame) -> None:
+        f[TURN].aside = body(f)
+        f[TURN].go_on_aside()
 
     return run
 

@@ -57,7 +57,7 @@ class Scope:
     """The slots of one kernel's frame.
 
     `poisoned` are the tiles that may hold undefined elements, `loc` is that of the statement which is
-    being compiled.
+    being compiled, and `is_aside` says whether warps aside run it.
     """
 
     check: bool
@@ -68,6 +68,7 @@ class Scope:
     size: int = 1
     sites: list[Site] = field(default_factory=list)
     loc: Loc | None = None
+    is_aside: bool = False
     in_memory: dict[Value, int] = field(
         default_factory=dict
     )  # slots of what a late Dot still reads

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
+from dslc.compiler.diagnostics import error
 from dslc.compiler.interpreter.clocks import Clock
 from dslc.compiler.interpreter.copies import Copies
 from dslc.compiler.interpreter.held import Products
@@ -12,8 +13,11 @@ from dslc.compiler.interpreter.phases import Phases
 from dslc.compiler.interpreter.scope import Site
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from dslc.compiler.interpreter.arena import Arenas
     from dslc.compiler.interpreter.barriers import Barriers
+    from dslc.compiler.interpreter.scope import Blocked
     from dslc.compiler.ir import Memory
 
 
@@ -21,7 +25,8 @@ if TYPE_CHECKING:
 class Turn:
     """A turn's own state: its number and indices, copies under way, barriers passed, what it knows.
 
-    `hazards` are the checks of its shared buffers.
+    `hazards` are the checks of its shared buffers. `aside` is what its warps aside still have to do:
+    in every second turn of a grid they go on as early as they can, else as late as they must.
     """
 
     number: int
@@ -36,9 +41,20 @@ class Turn:
     barriers: int = 0
     hazards: dict[Memory, Barriers] = field(default_factory=dict)
     waiting: Site | None = None
+    aside: Generator[Blocked, None, None] | None = None
+
+    def go_on_aside(self, *, late: bool = False) -> None:
+        """Warps aside go on until they wait; where they may be `late`, only if they must go on now."""
+        if self.aside is None or (self.number % 2 and not late):
+            return
+        if next(self.aside, None) is None:
+            self.aside = None
 
     def end(self) -> None:
         """The turn is over: nothing may still be under way."""
+        self.go_on_aside(late=True)
+        if self.aside is not None:
+            raise error("DSL0612", f"the warps aside wait for ever, in {self.title}")
         if self.arenas.plan.check:
             self.copies.check_over(self.title)
             self.products.check_over(self.title)

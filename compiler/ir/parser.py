@@ -54,7 +54,7 @@ class _KernelReader(StatementReader):
         doc, fixed = self._facts()
         packed = self._packed_params()
         config = self._numbers("config")
-        threads, strips = self._count("threads"), self._count("strips")
+        threads, strips = self._threads(), self._strips()
         requires = self._requirements()
         workspaces = self._declarations()
         grid = self._grid() if self._header("grid") else ()
@@ -147,8 +147,17 @@ class _KernelReader(StatementReader):
             self.cursor.end_line()
         return tuple(found)
 
-    def _count(self, word: str) -> int | None:
-        if not self._header(word):
+    def _strips(self) -> Expr | None:
+        if not self._header("strips"):
+            return None
+        self.cursor.expect("(")
+        height = self.expr()
+        self.cursor.expect(")")
+        self.cursor.end_line()
+        return height
+
+    def _threads(self) -> int | None:
+        if not self._header("threads"):
             return None
         self.cursor.expect("(")
         count = self.cursor.integer()
@@ -181,7 +190,7 @@ class _KernelReader(StatementReader):
     def _grid(self) -> tuple[GridAxis, ...]:
         axes: list[GridAxis] = []
         while not axes or self.cursor.accept(","):
-            axes.append(GridAxis(*self.range()))
+            axes.append(GridAxis(*self.range(), self.cursor.accept("reversed")))
         self.cursor.end_line()
         return tuple(axes)
 

@@ -23,9 +23,10 @@ statement:
     memory    = "@" NAME ":" ROLE PLACE? DTYPE "[" expr,* "]" ("strides" "(" expr,* ")")? layout?
                 ("packed" NAME)? ("offset" INT)? ("align" INT)? at?
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
-              | ("threads" | "strips") "(" INT ")"
+              | "threads" "(" INT ")" | "strips" "(" expr ")"
               | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
-              | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range),*
+              | "require" expr "," STRING at? | "grid" grid_axis,*
+    grid_axis = NAME (":" DTYPE)? "in" range "reversed"?
     call      = "call" NAME "(" (memory name | expr),* ")" at?
     stmt      = (result "=")? WORD argument,* type? at? | loop | while | if
     argument  = STRING | tile | region | memory | expr | NAME "=" value | NAME
@@ -112,12 +113,13 @@ class _KernelPrinter:
         if kernel.threads is not None:
             lines.append(f"  threads({kernel.threads})")
         if kernel.strips is not None:
-            lines.append(f"  strips({kernel.strips})")
+            lines.append(f"  strips({self.expr(kernel.strips)})")
         lines += self._requirements(kernel)
         lines += [f"  memory {self.declaration(w)}" for w in kernel.workspaces]
         if kernel.grid:
             axes = (
                 f"{self.scalar(a.var)} in {self.range(a.start, a.stop, a.step)}"
+                f"{' reversed' if a.reversed else ''}"
                 for a in kernel.grid
             )
             lines.append("  grid " + ", ".join(axes))
@@ -185,6 +187,8 @@ class _KernelPrinter:
                 yield from self._while(stmt, indent)
             case ins.If():
                 yield from self._if(stmt, indent)
+            case ins.Aside():
+                yield from self._aside(stmt, indent)
             case _:
                 yield indent + self._instruction(stmt)
 
@@ -225,6 +229,12 @@ class _KernelPrinter:
         if otherwise:
             yield f"{indent}}} else {{"
             yield from otherwise
+        yield f"{indent}}}"
+
+    def _aside(self, stmt: ins.Aside, indent: str) -> Iterator[str]:
+        registers = "" if stmt.registers is None else f" registers={stmt.registers}"
+        yield f"{indent}aside warps={stmt.warps}{registers}{self.at(stmt.loc)} {{"
+        yield from self._block(stmt.body, [], indent)
         yield f"{indent}}}"
 
     def _block(self, body: Body, handed: list[Use], indent: str) -> list[str]:

@@ -19,12 +19,16 @@ Param: TypeAlias = Memory | Var
 
 @dataclass(frozen=True, slots=True)
 class GridAxis:
-    """One axis of the parallel nest: `var` from start up to stop (exclusive) by step."""
+    """One axis of the parallel nest: `var` from start up to stop (exclusive) by step.
+
+    A `reversed` one is numbered from its end. No order is promised.
+    """
 
     var: Var
     start: Expr
     stop: Expr
     step: Expr
+    reversed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +59,8 @@ class Kernel:
     of the grid runs `body`; no axis means one turn. `workspaces` are given by the runtime. `packed`
     are the low-bit parameters whose memory in `params` is bytes by now. `threads` is how many threads
     run a turn together, once tiles have layouts over them. With `strips` the turns of the last two axes
-    are numbered in strips of so many of the first of them, down each strip before along it: turns that
-    run at once share more of what they read. No order is promised.
+    are numbered in strips of so many of the first of them (an index over dims), down each strip before
+    along it: turns that run at once share more of what they read. No order is promised.
     """
 
     name: str
@@ -72,7 +76,7 @@ class Kernel:
     loc: Loc | None = None
     packed: tuple[PackedParam, ...] = ()
     threads: int | None = None
-    strips: int | None = None
+    strips: Expr | None = None
 
     @property
     def tensors(self) -> tuple[Memory, ...]:

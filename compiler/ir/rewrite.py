@@ -108,6 +108,8 @@ class Rewriter:
                 )
             case ins.If():
                 return self._branches(stmt)
+            case ins.Aside():
+                return _replace(stmt, body=self.nested(stmt, 0, [])[0])
             case _:
                 return self._instruction(stmt)
 
@@ -124,6 +126,7 @@ class Rewriter:
             requires=_each(
                 kernel.requires, lambda r: _replace(r, condition=self.expr(r.condition))
             ),
+            strips=kernel.strips and self.expr(kernel.strips),
             workspaces=_each(kernel.workspaces, self.memory),
             body=self.body(kernel.body),
         )

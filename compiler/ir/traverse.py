@@ -24,7 +24,7 @@ Name: TypeAlias = Value | Var
 Use: TypeAlias = Value | Expr
 
 INSTRUCTIONS: tuple[type[Instruction], ...] = get_args(Instruction)
-STATEMENTS: tuple[type[Stmt], ...] = (*INSTRUCTIONS, ins.For, ins.While, ins.If)
+STATEMENTS: tuple[type[Stmt], ...] = (*INSTRUCTIONS, ins.For, ins.While, ins.If, ins.Aside)
 
 
 class Part(enum.Enum):
@@ -100,9 +100,9 @@ def fields(kind: type[Instruction]) -> tuple[Field, ...]:
 
 
 def bodies(stmt: Stmt) -> tuple[Body, ...]:
-    """The nested bodies of a loop or an If."""
+    """The nested bodies of a loop, an If or an Aside."""
     match stmt:
-        case ins.For():
+        case ins.For() | ins.Aside():
             return (stmt.body,)
         case ins.While():
             return (stmt.before, stmt.body)
@@ -125,10 +125,16 @@ def handed(stmt: Stmt) -> tuple[Carried | Joined, ...]:
 
 def results(stmt: Stmt) -> tuple[Name, ...]:
     """The tiles and scalars that may be read after the statement."""
-    if isinstance(stmt, ins.For | ins.While | ins.If):
+    if isinstance(stmt, ins.For | ins.While | ins.If | ins.Aside):
         return tuple(h.result for h in handed(stmt))
     found = [getattr(stmt, n) for n in _DEFINING[type(stmt)]]
     return tuple(r for r in found if r is not None)
+
+
+def tile_of(stmt: Stmt) -> Value | None:
+    """The tile that an instruction defines, if it defines one."""
+    out = getattr(stmt, "out", None)
+    return out if isinstance(out, Value) else None
 
 
 def inner_names(stmt: Stmt) -> tuple[Name, ...]:
@@ -151,6 +157,8 @@ def entering(stmt: Stmt) -> tuple[Use, ...]:
             return tuple(c.init for c in stmt.carried)
         case ins.If():
             return (stmt.condition,)
+        case ins.Aside():
+            return ()
         case _:
             return tuple(_instruction_uses(stmt))
 
@@ -165,6 +173,8 @@ def leaving(stmt: Stmt) -> tuple[tuple[Use, ...], ...]:
         case ins.If():
             then = tuple(j.then for j in stmt.joined)
             return then, tuple(j.otherwise for j in stmt.joined)
+        case ins.Aside():
+            return ((),)
         case _:
             return ()
 
@@ -186,7 +196,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
 
 def regions(stmt: Stmt) -> tuple[Region, ...]:
     """The regions of memory that the statement touches itself."""
-    if isinstance(stmt, ins.For | ins.While | ins.If):
+    if isinstance(stmt, ins.For | ins.While | ins.If | ins.Aside):
         return ()
     found = (getattr(stmt, n) for n in _REGIONS[type(stmt)])
     return tuple(region for region in found if region is not None)

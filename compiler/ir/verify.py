@@ -19,7 +19,16 @@ from dslc.compiler.ir.printer import print_expr, print_statement
 from dslc.compiler.ir.program import Kernel, Param, Program, TileProgram
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.tile_rules import TILE_RULES, Fail, check_tile, operation_dtype
-from dslc.compiler.ir.traverse import Body, Name, Use, entering, memories, regions, results
+from dslc.compiler.ir.traverse import (
+    Body,
+    Name,
+    Use,
+    entering,
+    memories,
+    regions,
+    results,
+    walk,
+)
 from dslc.compiler.ir.values import Memory, Role, TileType, Value, alignment
 
 _RULES = TILE_RULES | MEMORY_RULES
@@ -147,6 +156,8 @@ class _KernelVerifier:
                 self._while(stmt)
             case ins.If():
                 self._if(stmt)
+            case ins.Aside():
+                self._aside(stmt)
             case ins.Alloc():
                 self._alloc(stmt.memory)
             case _:
@@ -215,6 +226,16 @@ class _KernelVerifier:
             self._one_type(j.result, [_type(u) for u in (j.result, j.then, j.otherwise)])
         self._body(stmt.then, [j.then for j in stmt.joined])
         self._body(stmt.otherwise, [j.otherwise for j in stmt.joined])
+
+    def _aside(self, stmt: ins.Aside) -> None:
+        found = [s for s in walk(self.kernel.body) if isinstance(s, ins.Aside)]
+        if len(found) > 1 or stmt not in self.kernel.body:
+            raise self.fail("DSL0416", "an aside stands once, right in a kernel's body")
+        if stmt.warps < 1 or (stmt.registers or 1) < 1:
+            raise self.fail("DSL0416", "an aside has at least one warp, and a register")
+        if any(isinstance(s, ins.Sync) for s in walk(stmt.body)):
+            raise self.fail("DSL0416", "an aside takes no part in the barriers of the turn's warps")
+        self._body(stmt.body)
 
     def _one_type(self, name: Name, types: list[TileType | DType]) -> None:
         if any(t != types[0] for t in types):

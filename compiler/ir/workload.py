@@ -134,6 +134,8 @@ def _body(body: Iterable[ins.Stmt], known: Known) -> Workload:
                 total.add(_body(itertools.chain(stmt.before, stmt.body), known))
             case ins.If():
                 _branch(stmt, known, total)
+            case ins.Aside():
+                total.add(_body(stmt.body, known))
             case _:
                 _instruction(stmt, total)
     return total

@@ -14,7 +14,8 @@ where the threads that hold the results of a late product have short runs of eac
 
 Hopper's unit takes a tensor of up to five axes whose rows follow each other at multiples of 16 bytes,
 and copies a box of it to or from panels with its own swizzles (PTX ISA 8.5, "Tensor copies"). What is
-out of bounds it fills with zeros, or leaves alone.
+out of bounds it fills with zeros, or leaves alone. It also copies bytes in a row: a tile of packed
+weights, a row of scales.
 """
 
 from __future__ import annotations
@@ -41,9 +42,29 @@ _UNIT = 16  # bytes of which all strides are multiples
 
 
 def is_loaded_in_bulk(load: ins.Load, params: tuple[Memory, ...], facts: Facts) -> bool:
-    """Whether the load of an operand that stays in memory may be a bulk copy."""
+    """Whether the load may be a bulk copy: boxes of what stays in memory, runs of what threads read."""
+    if load.out.type.layout is not None:
+        return is_run(load.region, params, facts)
     zeros = load.other is None or constant(load.other) == 0
-    return load.out.type.layout is None and zeros and is_box(load.region, params, facts)
+    return zeros and is_box(load.region, params, facts)
+
+
+def is_run(region: Region, params: tuple[Memory, ...], facts: Facts) -> bool:
+    """Whether the region is bytes in a row, in bounds, from a multiple of 16 on and as many."""
+    memory, bits = region.memory, region.memory.dtype.bits
+    if memory not in params or not region.axes or (memory.align or _UNIT) % _UNIT:
+        return False
+    *outer, last = region.axes
+    if any(a.checked for a in region.axes) or any(a.size != 1 for a in outer) or last.step != 1:
+        return False
+    *strides, one = element_strides(memory)
+    if constant(one) != 1 or last.dropped or last.size * bits % (8 * _UNIT):
+        return False
+    steps = [
+        last.start,
+        *(s for s, a in zip(strides, outer, strict=True) if constant(a.start) != 0),
+    ]
+    return all(multiple(facts, step) * bits % (8 * _UNIT) == 0 for step in steps)
 
 
 def is_box(region: Region, params: tuple[Memory, ...], facts: Facts) -> bool:

@@ -109,6 +109,11 @@ class _Liveness:
                 return self._while(stmt, live)
             case ins.If():
                 return self._if(stmt, live)
+            case ins.Aside():
+                body, inside = self.body(stmt.body, set())
+                live |= inside
+                same = body is stmt.body
+                return (stmt if same else dataclasses.replace(stmt, body=body)) if body else None
             case ins.Alloc(memory=memory):
                 return None if memory in self.unread else stmt
             case ins.AtomicAdd(out=out) if out is not None and out not in live:

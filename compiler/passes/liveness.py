@@ -2,12 +2,13 @@
 
 Statements are numbered in the order of the text. A buffer lives from its alloc to the last statement
 that touches it; a loop that does not contain the alloc keeps it alive for all its turns; an
-asynchronous copy keeps both its ends alive until the wait that surely retires it.
+asynchronous copy keeps both its ends alive until the wait that surely retires it; what a matrix unit
+reads where it lies is alive until the unit's product has ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -15,7 +16,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import Body, bodies, memories, walk
-from dslc.compiler.ir.values import Memory
+from dslc.compiler.ir.values import Memory, Place, Value
 
 # Which bodies enclose a statement, outermost first: the owner's number and which of its bodies.
 Path: TypeAlias = tuple[tuple[int, int], ...]
@@ -83,10 +84,29 @@ class Liveness:
                 allocs[s.stmt.memory] = s
             for memory in memories(s.stmt):
                 touches.setdefault(memory, []).append(s)
+        for memory, s in self._read_in_place():
+            touches[memory].append(s)
         self.barriers_of_copies = {
             s.stmt.region.memory for s in self.stmts if isinstance(s.stmt, ins.InitBarriers)
         }
         return [self._live(alloc, touches[memory]) for memory, alloc in allocs.items()]
+
+    def _read_in_place(self) -> Iterator[tuple[Memory, _Numbered]]:
+        """What reads buffers through a tile that stays there: transposes, products, and their waits."""
+        staying: dict[Value, Memory] = {}
+        waits = [s for s in self.stmts if isinstance(s.stmt, ins.WaitDots) and not s.stmt.pending]
+        for s in self.stmts:
+            match s.stmt:
+                case ins.Load(out=out, region=region) if out.type.layout is None:
+                    if region.memory.place is Place.SHARED:
+                        staying[out] = region.memory
+                case ins.Transpose(out=out, x=x) if x in staying:
+                    staying[out] = staying[x]
+                case ins.Dot(a=a, b=b) if s.stmt.is_late:
+                    ended = next((w for w in waits if w.number > s.number), s)
+                    for x in (a, b):
+                        if x in staying:
+                            yield from ((staying[x], s), (staying[x], ended))
 
     def _live(self, alloc: _Numbered, touches: Iterable[_Numbered]) -> Live:
         end = alloc.number

@@ -94,11 +94,13 @@ def plan_kernel(kernel: Kernel, alignment: int = ALIGNMENT) -> tuple[Planned, ..
 
 
 def _read_by_units(kernel: Kernel) -> set[Memory]:
-    """The memories from which matrix units read operands: their swizzles count from multiples."""
+    """The memories that matrix and copy units read: their swizzles count from multiples."""
     if kernel.threads is None:
         return set()
     loads = (s for s in walk(kernel.body) if isinstance(s, ins.Load))
-    return {s.region.memory for s in loads if s.out.type.layout is None}
+    copies = (s for s in walk(kernel.body) if isinstance(s, ins.CopyAsync))
+    sent = {s.src.memory for s in copies if s.src.memory.place is Place.SHARED}
+    return sent | {s.region.memory for s in loads if s.out.type.layout is None}
 
 
 def buffer_bytes(memory: Memory) -> int:

@@ -86,6 +86,13 @@ def run_passes(
     return program
 
 
+def schedule(program: TileProgram, passes: Iterable[Pass]) -> TileProgram:
+    """`run_passes` without verifying: for programs that are looked at and not kept."""
+    for step in passes:
+        program = step(program)
+    return program
+
+
 def print_after(names: Collection[str], stream: TextIO) -> Observer:
     """Print the text form after each pass of these names; `all` names every one."""
 

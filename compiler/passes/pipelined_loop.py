@@ -15,6 +15,7 @@ from dslc.compiler.ir.instructions import Carried, Joined, Stmt
 from dslc.compiler.ir.rewrite import Substitution, clone_body, fresh_name
 from dslc.compiler.ir.traverse import Body
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, Value
+from dslc.compiler.passes.late_products import is_made_anew
 from dslc.compiler.passes.rings import Placement
 from dslc.compiler.passes.staging import Ahead, zeros
 
@@ -83,10 +84,11 @@ class PipelinedLoop:
         taken: set[str],
         late: Sequence[ins.Dot] = (),
         paced: bool = False,
+        last: ins.WaitDots | None = None,
         held: int = 1,
     ) -> None:
-        """`held` is by how many turns loads to registers run ahead."""
-        self.late, self.held = tuple(late), held
+        """`held` is by how many turns loads to registers run ahead, `last` a wait of the next turn."""
+        self.late, self.held, self.last = tuple(late), held, last
         self.ahead = stages - 1 - (paced or bool(self.late))  # turns that copies run ahead
         self.loop, self.stages, self.rings, self.taken = loop, stages, rings, taken
         self.prefetched = prefetched
@@ -118,7 +120,7 @@ class PipelinedLoop:
             out.append(self._prologue())
         firsts = [self._firsts(a, out) for a in self.prefetched]
         out.append(self._loop(firsts))
-        if self.late:
+        if self.late or self.last is not None:
             out.append(ins.WaitDots(0, loc=self.loop.loc))
         if (
             self.rings and more
@@ -150,7 +152,7 @@ class PipelinedLoop:
                 head.append(ins.Sync())
             ahead = self._at(loop.var, self.ahead)
             filling = [*self._copies(ahead, self.fill, again=True), *self._commit()]
-            if not self.late:
+            if not self.late and self.last is None:
                 head += filling
             carried += self._counters()
         reads: dict[Value, Value] = {}
@@ -166,11 +168,18 @@ class PipelinedLoop:
             wait = ins.WaitDots(len(self.late), loc=self.late[-1].loc)
             # The unit has work before the threads begin to copy.
             body = (*body[: last + 1], *filling, wait, *self._freed(1), *body[last + 1 :])
+        elif self.last is not None:
+            body = tuple(s for s in body if s is not self.last)
+            at = next(i for i, s in enumerate(body) if isinstance(s, ins.WaitDots))
+            ended = (body[at], *self._freed(1))
+            body = (*body[:at], *filling, *ended, *body[at + 1 :])
         else:
             body = (*body, *self._freed(0))
         kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)
         # Unrolled by as many turns, tiles change their names and not their registers.
         unroll = loop.unroll or (self.held if self.held > 1 else None)
+        if is_made_anew(loop, self.late):
+            unroll = unroll or 2  # the registers of two turns are read
         # What is loaded last takes the registers that are read first, once they have been read.
         body = (*head, *body, *merged(tail))
         return replace(loop, body=body, carried=(*kept, *carried), stages=1, unroll=unroll)

@@ -32,10 +32,10 @@ Where products end later (`late_products`), the slot that is filled is that of t
 one group fewer is under way: the products of the turn before may still read theirs.
 
 What the machine has a unit for is copied in bulk (`bulk`): one arrival announces the bytes of a slot,
-and instead of its group a turn waits for the phase of that slot's barrier. Where late products alone
-read what is copied in bulk there is no barrier of the block: warps arrive at a second barrier of the
-slot when they have read it, and its next filling waits for that phase, so that warps may be a turn
-apart.
+and instead of its group a turn waits for the phase of that slot's barrier. Beside the operands of a
+late product these are runs of bytes that threads read, such as packed weights. Where all is copied in
+bulk there is no barrier of the block: warps arrive at a second barrier of the slot when late products
+have read it, and its next filling waits for that phase, so that warps may be a turn apart.
 
 A load that stays the same for several turns is copied once for all of them, into a ring of its own
 count. What cannot be copied asynchronously is loaded into registers a turn ahead (`staging` has the
@@ -46,7 +46,7 @@ those with shared buffers for which the compiler places the barriers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dslc.compiler.dtypes import INDEX
@@ -60,15 +60,24 @@ from dslc.compiler.ir.traverse import Body, Use, walk
 from dslc.compiler.ir.values import Memory, Place, Role
 from dslc.compiler.passes.bulk import is_loaded_in_bulk
 from dslc.compiler.passes.facts import Facts, FactsRewriter
-from dslc.compiler.passes.late_products import deferred, is_paced, settle
+from dslc.compiler.passes.late_products import (
+    deferred,
+    in_registers,
+    is_paced,
+    last_wait,
+    leaves_gaps,
+    result_words,
+    settle,
+)
 from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
-from dslc.compiler.passes.rings import in_panels, place
+from dslc.compiler.passes.rings import Placement, in_panels, place
 from dslc.compiler.passes.stages import Room, choose_stages
 from dslc.compiler.passes.staging import Ahead, constant_memories, is_prefetched, loads_ahead
 from dslc.compiler.passes.straight import turns_ahead
 from dslc.compiler.targets import Target
 
 _LAGGING = 2  # stages up to which no product may run on into the next turn
+_REGISTERS_BESIDE = 30  # addresses, counters: beside the results of products
 _EXPLICIT = (ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync)
 
 
@@ -91,7 +100,8 @@ class Pipeline:
         if any(isinstance(s, _EXPLICIT) or _is_shared(s) for s in walk(kernel.body)):
             return kernel
         body = _Loops(kernel, self.target, self.stages).body(kernel.body)
-        return settle(kernel if body is kernel.body else replace(kernel, body=body))
+        pipelined = kernel if body is kernel.body else replace(kernel, body=body)
+        return settle(pipelined, self.target.bulk_copies)
 
 
 def _is_shared(stmt: Stmt) -> bool:
@@ -156,13 +166,18 @@ class _Loops(FactsRewriter):
         facts = self.facts.copy()
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         found = loads_ahead(loop, facts, self.unwritten)
-        if held := turns_ahead(found, asked):
-            straight = PipelinedLoop(loop, 1, (), found, self.taken, held=held)
+        if turns := turns_ahead(found, asked):
+            straight = PipelinedLoop(loop, 1, (), found, self.taken, held=turns)
             return 0, straight.body(self.depth > 0, self.more)
         staged = [a for a in found if a.width]
         late = deferred(loop)
-        paced = is_paced(loop) and all(self._is_bulk(a, facts) for a in staged)
-        stages = asked or choose_stages(loop, staged, room, int(paced or bool(late)))
+        bulk = self._in_bulk(staged, facts)
+        paced = is_paced(loop) and len(bulk) == len(staged)
+        lag = int(paced or bool(late))
+        paired = self._is_paired(loop)
+        stages = asked or choose_stages(loop, staged, room, lag, paired=paired)
+        if stages == 1 and asked is None and (paced or late):
+            stages = choose_stages(loop, staged, room)
         if stages == 1:
             staged = []
         elif asked is None:
@@ -170,23 +185,31 @@ class _Loops(FactsRewriter):
         if stages <= _LAGGING or not staged:
             late, paced = (), False
         kept = {a.load for a in staged}
+        # With two blocks the other fills the pause, and registers under way would be too many.
+        two = paired and stages * sum(a.bytes for a in staged) <= room.half
+        last = last_wait(loop) if paced and not two and _are_kept(loop, kept) else None
         threads = self.room.threads
         prefetched = [a for a in found if a.load not in kept and is_prefetched(a, threads)]
         if not staged and not prefetched:
             return 0, None
-        rings = [self._ring(a, stages, facts) for a in staged]
-        pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced)
+        held = {x for d in late for x in in_registers(d)}
+        if any(a.load.out in held for a in prefetched):  # the next turn's take the same registers
+            late, paced, last = (), False, None
+        rings = [self._ring(a, stages, a in bulk) for a in staged]
+        pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced, last)
         return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more)
 
-    def _ring(self, ahead: Ahead, stages: int, facts: Facts) -> Ring:
-        load = ahead.load
-        memory, type_ = load.region.memory, load.out.type
-        if type_.layout is None and self.room.threads is not None:
-            placed = in_panels(type_.shape, memory.dtype.bits, ahead.width, self.room.threads)
-        else:
-            bits, reader = memory.dtype.bits, type_.layout
-            placed = place(type_.shape, bits, ahead.width, reader, self.target.banks)
-        slots = stages
+    def _is_paired(self, loop: ins.For) -> bool:
+        """Whether two blocks on a multiprocessor fill each other's gaps, and have registers."""
+        rates, threads = self.target.rates, self.room.threads
+        if rates is None or threads is None or not leaves_gaps(loop):
+            return False
+        words = result_words(loop) + _REGISTERS_BESIDE
+        return 2 * words * threads <= rates.registers
+
+    def _ring(self, ahead: Ahead, stages: int, bulk: bool) -> Ring:
+        load, placed = ahead.load, self._placed(ahead)
+        memory, slots = load.region.memory, stages
         if ahead.run > 1:  # as many runs as the turns under way can touch
             slots = 1 << (-(-(stages - 1) // ahead.run)).bit_length()
         shape, layout = placed.ring(slots)
@@ -194,12 +217,28 @@ class _Loops(FactsRewriter):
             f"{memory.name}_ring", memory.dtype, tuple(map(index, shape)), Role.BUFFER,
             Place.SHARED, layout=layout, loc=load.loc,
         )  # fmt: skip
-        return Ring(ahead, ring, placed, slots, self._is_bulk(ahead, facts))
+        return Ring(ahead, ring, placed, slots, bulk)
 
-    def _is_bulk(self, ahead: Ahead, facts: Facts) -> bool:
+    def _placed(self, ahead: Ahead) -> Placement:
+        type_, bits = ahead.load.out.type, ahead.load.region.memory.dtype.bits
+        if type_.layout is None and self.room.threads is not None:
+            return in_panels(type_.shape, bits, ahead.width, self.room.threads)
+        return place(type_.shape, bits, ahead.width, type_.layout, self.target.banks)
+
+    def _in_bulk(self, staged: Sequence[Ahead], facts: Facts) -> list[Ahead]:
+        """What the machine's unit copies: operands, and beside them what threads read."""
         # Barriers begin their life once: a loop within a loop is left to the threads' copies.
-        unit = self.target.bulk_copies and ahead.run == 1 and not self.depth
-        return unit and is_loaded_in_bulk(ahead.load, self.tensors, facts)
+        if not self.target.bulk_copies or self.depth:
+            return []
+        able = [a for a in staged if a.run == 1 and is_loaded_in_bulk(a.load, self.tensors, facts)]
+        boxes = [a for a in able if a.load.out.type.layout is None]
+        return [a for a in able if a in boxes or (boxes and self._placed(a).layout is None)]
+
+
+def _are_kept(loop: ins.For, staged: Container[Stmt]) -> bool:
+    """Whether all that units read where it lies is in rings, if the loop loads it."""
+    loads = (s for s in loop.body if isinstance(s, ins.Load) and s.out.type.layout is None)
+    return all(s in staged for s in loads)
 
 
 def _is_counted(loop: ins.For) -> bool:

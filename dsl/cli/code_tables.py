@@ -27,7 +27,8 @@ def code_lines(made: Specialization, program: TileProgram) -> Iterator[tuple[str
     if "resources" in artifact.launch:
         r = Resources.from_data(artifact.launch["resources"])
         spilled = f", {r.stack} bytes of stack (spills)" if r.spills else ", nothing spilled"
-        yield "thread", f"{r.registers} registers{spilled}"
+        serialized = ", products that wait for each other" if r.serialized else ""
+        yield "thread", f"{r.registers} registers{spilled}{serialized}"
         found = occupancy(artifact.target.partition(":")[2], r, threads, artifact.shared_bytes)
         if found is not None:
             share = f"{found.fraction:.0%} of the warps, limited by {found.limit}"

@@ -24,6 +24,7 @@ COMMANDS = {
     "inspect": "Show what the compiler knows about a kernel.",
     "roofline": "Bound a language model's speed by a machine's peaks.",
     "tune": "Find the fastest choices of a kernel on the GPU.",
+    "compress": "Turn a model's large weights into low-rank factors.",
     "layout": "Print, draw, compare and judge a layout.",
     "cache": "Look after the compile cache.",
     "targets": "List the machines.",

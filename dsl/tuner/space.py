@@ -33,6 +33,11 @@ class Configuration:
         """By name, as results on disk hold them."""
         return {n: plain_choice(v) for n, v in self.values}
 
+    def is_beside(self, other: Configuration) -> bool:
+        """Whether at most one of the same choices is another one."""
+        mine, theirs = self.config, other.config
+        return mine.keys() == theirs.keys() and sum(mine[n] != theirs[n] for n in mine) <= 1
+
     def __str__(self) -> str:
         return " ".join(f"{n}={v}" for n, v in self.values) or "the compiler's choices"
 

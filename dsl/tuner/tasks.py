@@ -67,7 +67,7 @@ def predict_task(task: Task) -> Outlook:
     """Schedule and predict. DiagnosticError where the configuration is refused by a pass or machine."""
     target = find_target(task.target)
     scheduled = _scheduled(task, target)
-    text, shared = _emitted(scheduled, target)
+    text, shared = emitted(scheduled, target)
     prediction = predict(scheduled, target, task.sizes, shared=shared)
     return Outlook(prediction, text, storage_of(scheduled))
 
@@ -116,7 +116,7 @@ def _scheduled(task: Task, target: Target) -> TileProgram:
     return run_passes(program, passes_of(target, task.schedule))
 
 
-def _emitted(program: TileProgram, target: Target) -> tuple[str, dict[str, int]]:
+def emitted(program: TileProgram, target: Target) -> tuple[str, dict[str, int]]:
     """A hash of all kernels' texts, and the shared memory of each; DSL0501 where that is too much."""
     from dslc.codegen.cuda.generate import check, emit
 

@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dslc.compiler.diagnostics import error
-from dslc.compiler.ir import Kernel
-from dslc.compiler.ir.expr import Const
 from dslc.compiler.ir.printer import print_program
-from dslc.compiler.ir.workload import Known, value_of
 from dslc.tuner.inputs import Inputs
 from dslc.tuner.pruning import Candidate, Pruned, prune
 from dslc.tuner.records import Record
+from dslc.tuner.requirements import check_requirements
 from dslc.tuner.search import Found, Progress, Report, Search
 from dslc.tuner.space import Configuration, choices_of, with_options
 from dslc.tuner.store import TuningStore
@@ -25,7 +23,6 @@ from dslc.tuner.tasks import Task, predict_task
 from dslc.tuner.workers import Workers, default_count
 
 if TYPE_CHECKING:
-    from dslc.compiler.ir import TileProgram
     from dslc.templates import TemplateOrigin
     from dslc.tuner.bench import Bench
     from dslc.tuner.inputs import Array, Scalar
@@ -122,12 +119,21 @@ class Tuning:
         names = (*self.origin.fixed, *self.request.fixed, *self.exact)
         return {d: self.sizes[d] for d in names}
 
+    @property
+    def default(self) -> Mapping[str, object]:
+        """The choices of a call before anything is tuned: predicted, unless some are settled."""
+        if not self.request.settled:
+            predicted = self.origin.predicted.find(self.fixed, self.sizes.get)
+            if predicted is not None:
+                return {**self.origin.defaults, **predicted.config}
+        return self.origin.defaults
+
     def prune(self, workers: Workers) -> Pruned:
         """The candidates by prediction; no device is asked."""
         budget = self.settings.budget
         until = math.inf if budget is None else time.monotonic() + _PREDICTING * budget
         origin, settled = self.origin, self.request.settled
-        configurations = choices_of(origin.open_tunes, settled, origin.defaults)
+        configurations = choices_of(origin.open_tunes, settled, self.default)
 
         def advance(done: int, total: int) -> None:
             self.settings.report(Progress("predicting", done, total))
@@ -168,7 +174,7 @@ class Tuning:
     def task(self, configuration: Configuration) -> Task:
         """What a worker needs. DiagnosticError where the kernel refuses the choices."""
         made = self.origin.elaborated(self.fixed, configuration.config, self.sizes.get)
-        _check_requirements(made.program, self.sizes)
+        check_requirements(made.program, self.sizes)
         cache = self.origin.options.cache
         return Task(
             print_program(made.program, locations=True),
@@ -184,7 +190,7 @@ class Tuning:
         """The hash of the storage that weights must have, None where any will do."""
         if self.inputs.packed_given():
             tuned = self.origin.tuned.find(self.sizes.get)
-            config = dict(tuned.config) if tuned is not None else self.origin.defaults
+            config = dict(tuned.config) if tuned is not None else self.default
             configuration = Configuration(tuple(config.items()))
             return predict_task(self.task(configuration)).storage or None
         if self.settings.repack:
@@ -224,16 +230,6 @@ class Tuning:
             store = TuningStore(cache.root)
             store.remove(others)
             store.add([record])
-
-
-def _check_requirements(program: TileProgram, sizes: Mapping[str, int]) -> None:
-    """DSL0759 for a requirement that these sizes break; what depends on more is for the call."""
-    if not isinstance(program, Kernel):
-        return
-    known: Known = {d: Const(sizes[d.name], d.dtype) for d in program.dims}
-    for requirement in program.requires:
-        if value_of(requirement.condition, known) == 0:
-            raise error("DSL0759", f"it requires {requirement.text}", requirement.loc)
 
 
 def exact_dims(origin: TemplateOrigin) -> tuple[str, ...]:

@@ -53,8 +53,7 @@ void left_rows(const Warpgroup::Product& p, int bits, double (*a)[32]) {
   const int each = 32 / bits;
   for (unsigned t = 0; t < GROUP; ++t)
     for (unsigned r = 0; r < LEFT; ++r) {
-      unsigned word;
-      memcpy(&word, p.left_registers[t * LEFT + r], 4);
+      const unsigned word = p.left_registers[t * LEFT + r];
       const int i = (int)(t / 32 * 16 + t % 32 / 4 + (r & 1) * 8);
       for (int e = 0; e < each; ++e)
         a[i][((int)(t % 4) + (int)(r >> 1) * 4) * each + e] = value_of(word >> e * bits, p.a);
@@ -193,7 +192,9 @@ void emu_wgmma(int n, int k, const char* d, const char* a, const char* b, void**
   if (p.n != n || p.k != k || p.left != left || p.right != right || strcmp(p.a, a) || strcmp(p.b, b))
     emu_fail("the threads of a warpgroup do not ask for one product: thread %u has other descriptors", f->number);
   for (int i = 0; i < count; ++i) p.registers[f->number % GROUP * (unsigned)count + (unsigned)i] = registers[i];
-  for (unsigned i = 0; left_registers && i < LEFT; ++i) p.left_registers[f->number % GROUP * LEFT + i] = left_registers[i];
+  // What the text names here: that the compiler keeps it in these registers is seen in machine code alone.
+  for (unsigned i = 0; left_registers && i < LEFT; ++i)
+    memcpy(&p.left_registers[f->number % GROUP * LEFT + i], left_registers[i], 4);
   if (++p.came == GROUP && emu_random.below(2)) carry_out(group, asked(group));
 }
 
@@ -253,7 +254,7 @@ void emu_phase_wait(unsigned address, unsigned parity, int line) {
 }
 
 void emu_bulk_load(const TensorBox* box, const int* at, unsigned to, unsigned barrier) {
-  if (to % 128) emu_fail("a bulk copy to byte %u of shared memory, which is not a multiple of 128", to);
+  if (box->swizzle && to % 128) emu_fail("a bulk copy to byte %u of shared memory, which is not a multiple of 128", to);
   PhaseBarrier& b = barrier_at(barrier);
   BulkLoad load = {*box, {}, to};
   memcpy(load.at, at, sizeof(int) * 5);
@@ -270,14 +271,18 @@ void emu_bulk_store(const TensorBox* box, const int* at, unsigned from) {
   emu_fiber->stores.push_back(store);
 }
 
-void emu_bulk_commit() { emu_fiber->committed = emu_fiber->stores.size(); }
+void emu_bulk_commit() { emu_fiber->committed.push_back(emu_fiber->stores.size()); }
 
-void emu_bulk_wait() {
+// All groups but the `pending` newest have been read, as late as that is waited for.
+void emu_bulk_wait(int pending) {
   auto& stores = emu_fiber->stores;
-  const auto end = stores.begin() + (long)emu_fiber->committed;
-  for (auto s = stores.begin(); s != end; ++s) move_box(s->box, s->at, s->to, false);
-  stores.erase(stores.begin(), end);
-  emu_fiber->committed = 0;
+  auto& groups = emu_fiber->committed;
+  if (groups.size() <= (size_t)pending) return;
+  const size_t done = groups[groups.size() - (size_t)pending - 1];
+  for (size_t i = 0; i < done; ++i) move_box(stores[i].box, stores[i].at, stores[i].to, false);
+  stores.erase(stores.begin(), stores.begin() + (long)done);
+  groups.erase(groups.begin(), groups.end() - pending);
+  for (size_t& group : groups) group -= done;
 }
 
 }  // extern "C"

@@ -118,7 +118,6 @@ void start(Block* block, unsigned threads) {
     f->groups.emplace_back();
     f->fenced = false;
     f->products = 0;
-    f->committed = 0;
     f->stack = new_stack();
     block->fibers.push_back(f);
   }

@@ -50,10 +50,11 @@ void emu_phase_wait(unsigned address, unsigned parity, int line);
 void emu_bulk_load(const TensorBox* box, const int* at, unsigned to, unsigned barrier);
 void emu_bulk_store(const TensorBox* box, const int* at, unsigned from);
 void emu_bulk_commit();
-void emu_bulk_wait();
+void emu_bulk_wait(int pending);
 
 void emu_product(const Product* form, unsigned long long* registers);
 void emu_ldmatrix(unsigned* words, unsigned address, int count, bool transposed, int line);
+void emu_stmatrix(const unsigned* words, unsigned address, int count, bool transposed, int line);
 void emu_shuffle(unsigned mask, unsigned long long* value, int source, int line);
 unsigned emu_ballot(unsigned mask, bool vote, int line);
 unsigned emu_lane();

@@ -1,4 +1,4 @@
-// What the lanes of a warp do together: shuffles, votes, ldmatrix and mma.sync, by the fragment tables
+// What the lanes of a warp do together: shuffles, votes, ldmatrix, stmatrix and mma.sync, by the fragment tables
 // of PTX ISA 8.5 (9.7.14.5); and the rounding of short floats.
 #include <cmath>
 #include <cstring>
@@ -51,6 +51,23 @@ void ldmatrix(void** lanes, unsigned, const void* detail) {
     }
   }
 }
+
+struct Fragments { const unsigned* words; unsigned short row[8]; };
+
+// The same way back: lane i gets row i % 8 of matrix i / 8 from the lanes that hold it.
+void stmatrix(void** lanes, unsigned, const void* detail) {
+  const Shape* shape = (const Shape*)detail;
+  for (int k = 0; k < shape->count; ++k)
+    for (int r = 0; r < 8; ++r)
+      for (int c = 0; c < 8; ++c) {
+        const int row = shape->transposed ? c : r, column = shape->transposed ? r : c;
+        const unsigned w = ((Fragments*)lanes[row * 4 + column / 2])->words[k];
+        ((Fragments*)lanes[k * 8 + r])->row[c] = (unsigned short)(w >> 16 * (column % 2));
+      }
+}
+
+const Shape SHAPES[2][5] = {{{0, false}, {1, false}, {2, false}, {3, false}, {4, false}},
+                            {{0, true}, {1, true}, {2, true}, {3, true}, {4, true}}};
 
 }  // namespace
 
@@ -142,12 +159,16 @@ unsigned emu_ballot(unsigned mask, bool vote, int line) {
 }
 
 void emu_ldmatrix(unsigned* words, unsigned address, int count, bool transposed, int line) {
-  static const Shape shapes[2][5] = {{{0, false}, {1, false}, {2, false}, {3, false}, {4, false}},
-                                     {{0, true}, {1, true}, {2, true}, {3, true}, {4, true}}};
   Matrices mine = {words, {}};
   // A row is read when its lane comes: the lanes' meeting orders nothing that they did to memory.
   if ((int)emu_lane() < 8 * count) memcpy(mine.row, emu_shared_pointer(address, 16, 16, "ldmatrix"), 16);
-  emu_meet(ALL, ldmatrix, &shapes[transposed][count], &mine, line, "ldmatrix");
+  emu_meet(ALL, ldmatrix, &SHAPES[transposed][count], &mine, line, "ldmatrix");
+}
+
+void emu_stmatrix(const unsigned* words, unsigned address, int count, bool transposed, int line) {
+  Fragments mine = {words, {}};
+  emu_meet(ALL, stmatrix, &SHAPES[transposed][count], &mine, line, "stmatrix");
+  if ((int)emu_lane() < 8 * count) memcpy(emu_shared_pointer(address, 16, 16, "stmatrix"), mine.row, 16);
 }
 
 void emu_product(const Product* form, unsigned long long* registers) {

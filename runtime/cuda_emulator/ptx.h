@@ -150,6 +150,18 @@ HOST void ldmatrix_sync_aligned_m8n8_x1_trans_shared_b16(unsigned& a, unsigned p
 HOST void ldmatrix_sync_aligned_m8n8_x2_trans_shared_b16(unsigned& a, unsigned& b, unsigned p) { ldmatrix<true>(a, b, p); }
 HOST void ldmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned& a, unsigned& b, unsigned& c, unsigned& d, unsigned p) { ldmatrix<true>(a, b, c, d, p); }
 
+// Their counterpart (9.7.14.5.16): the address is the first operand.
+template <bool T, class... R> HOST void stmatrix(unsigned p, R... words) {
+  const unsigned held[] = {words...};
+  emu_stmatrix(held, p, sizeof...(R), T, 0);
+}
+HOST void stmatrix_sync_aligned_m8n8_x1_shared_b16(unsigned p, unsigned a) { stmatrix<false>(p, a); }
+HOST void stmatrix_sync_aligned_m8n8_x1_trans_shared_b16(unsigned p, unsigned a) { stmatrix<true>(p, a); }
+HOST void stmatrix_sync_aligned_m8n8_x2_shared_b16(unsigned p, unsigned a, unsigned b) { stmatrix<false>(p, a, b); }
+HOST void stmatrix_sync_aligned_m8n8_x2_trans_shared_b16(unsigned p, unsigned a, unsigned b) { stmatrix<true>(p, a, b); }
+HOST void stmatrix_sync_aligned_m8n8_x4_shared_b16(unsigned p, unsigned a, unsigned b, unsigned c, unsigned d) { stmatrix<false>(p, a, b, c, d); }
+HOST void stmatrix_sync_aligned_m8n8_x4_trans_shared_b16(unsigned p, unsigned a, unsigned b, unsigned c, unsigned d) { stmatrix<true>(p, a, b, c, d); }
+
 // Products of a warp (9.7.14.5): d, a, b, c registers in this order, as PTX writes them.
 HOST unsigned long long raw(float x) { return emu_bits<unsigned>(x); }
 HOST unsigned long long raw(double x) { return emu_bits<unsigned long long>(x); }
@@ -214,6 +226,8 @@ template <class... R> HOST void wgmma(int n, int k, const char* d, const char* a
 HOST void wgmma_fence_sync_aligned() { emu_wgmma_fence(); }
 HOST void wgmma_commit_group_sync_aligned() { emu_wgmma_commit(); }
 HOST void wgmma_wait_group_sync_aligned(int pending, int line = __builtin_LINE()) { emu_wgmma_wait(pending, line); }
+HOST void setmaxnreg_dec_sync_aligned_u32(int) {}
+HOST void setmaxnreg_inc_sync_aligned_u32(int) {}
 HOST void mov_u32(unsigned& d, unsigned a) { d = a; }
 HOST void st_shared_u32(unsigned, unsigned) { emu_fail("a use that only keeps registers is carried out"); }
 HOST void fence_proxy_async_shared_cta() { emu_proxy_fence(); }
@@ -232,6 +246,14 @@ template <class... I> HOST void bulk_load(unsigned to, const void* map, I... res
   const int at[] = {(int)rest..., 0, 0, 0, 0, 0};
   emu_bulk_load((const TensorBox*)map, at, to, (unsigned)at[sizeof...(I) - 1]);
 }
+// Bytes in a row are a box with one axis of 16-byte elements.
+HOST void cp_async_bulk_shared_cluster_global_mbarrier_complete_tx_bytes(unsigned to, const void* from, int bytes, unsigned barrier) {
+  if (bytes % 16 || to % 16 || (unsigned long long)from % 16) emu_fail("a bulk copy of bytes that are no multiples of 16");
+  const unsigned n = (unsigned)bytes / 16;
+  const TensorBox row = {(unsigned char*)from, {n}, {16}, {n}, n, 16, 0, 1};
+  const int at[5] = {};
+  emu_bulk_load(&row, at, to, barrier);
+}
 #define PTX_BULK(D) \
   template <class... I> HOST void cp_async_bulk_tensor_##D##d_shared_cluster_global_tile_mbarrier_complete_tx_bytes( \
       unsigned to, const void* map, I... rest) { \
@@ -245,7 +267,7 @@ template <class... I> HOST void bulk_load(unsigned to, const void* map, I... res
     emu_bulk_store((const TensorBox*)map, at, (unsigned)at[sizeof...(I) - 1]); \
   }
 HOST void cp_async_bulk_commit_group() { emu_bulk_commit(); }
-HOST void cp_async_bulk_wait_group_read(int pending) { if (!pending) emu_bulk_wait(); }
+HOST void cp_async_bulk_wait_group_read(int pending) { emu_bulk_wait(pending); }
 PTX_BULK(2)
 PTX_BULK(3)
 PTX_BULK(4)

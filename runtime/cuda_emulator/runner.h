@@ -37,8 +37,8 @@ struct Fiber {
   bool fenced;               // its registers are ordered before a warpgroup's product
   size_t products;           // of its warpgroup that it has asked for
   std::vector<size_t> product_groups;
-  std::vector<BulkLoad> stores;  // bulk copies to global memory, the first `committed` in groups
-  size_t committed;
+  std::vector<BulkLoad> stores;  // bulk copies to global memory
+  std::vector<size_t> committed;  // how many of them each group and those before it have
   std::vector<std::pair<unsigned, unsigned>> written;  // bytes that its copies wrote, without a fence since
 };
 
@@ -55,7 +55,8 @@ struct Warpgroup {
     unsigned long long left, right;
     bool left_down, right_down;
     unsigned came;
-    std::vector<void*> registers, left_registers;
+    std::vector<void*> registers;
+    std::vector<unsigned> left_registers;  // their values
   };
   std::vector<Product> products;
   size_t done = 0;

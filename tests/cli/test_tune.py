@@ -44,7 +44,7 @@ def test_a_dry_run_needs_no_gpu(
     assert tune(*SIZES, "--dry-run") == 0
     captured = capsys.readouterr()
     assert "predicted for cuda:sm_90a" in captured.err
-    assert "BM=16 BN=64  (default)" in captured.out
+    assert re.search(r"^BM=\d+ BN=\d+  \(default\)", captured.out, re.MULTILINE)
     assert "limited by" in captured.out
     assert len(re.findall(r"^BM=", captured.out, re.MULTILINE)) == 3
     assert tune(*SIZES) == 3
@@ -126,7 +126,7 @@ def test_inspect_predicts(here: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert re.search(r"predicted: +\d+\.\d us, limited by ", out)
     assert re.search(r"floor by bytes: +7\.\d us", out)
     if find_tool("nvdisasm") is not None:
-        match = re.search(r"a weight: +(\d+\.\d+) instructions of a lane, 4096 weights", out)
+        match = re.search(r"a weight: +(\d+\.\d+) instructions of a lane, \d+ weights", out)
         assert match is not None
         assert 0.3 < float(match[1]) < 8
     assert run([*asked, "--dim", "N=8192"]) == 0

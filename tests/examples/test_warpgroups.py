@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 from calls import hold, problem
+from dslc.codegen.cuda.generate import emit
+from dslc.codegen.cuda.locate import find_library
+from dslc.codegen.cuda.toolchain import compile_cubin
 from dslc.compiler import interpreter
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
@@ -52,6 +55,16 @@ def test_it_means_the_same(kernel: str) -> None:
         args[param.name] = packing.pack(args[param.name], param.storage.to_data())
     interpreter.run(program, args, interpreter.Options())
     hold(posed)
+
+
+@pytest.mark.skipif(find_library("nvrtc") is None, reason="needs NVRTC")
+@pytest.mark.parametrize("kernel", CASES)
+def test_its_products_are_under_way_together(kernel: str) -> None:
+    """Else ptxas waits for each: a call, a branch or a spill in the wrong place is enough."""
+    text, _ = emit(lowered(kernel), TARGET)
+    (resources,) = compile_cubin(text, "sm_90a").resources.values()
+    assert not resources.serialized
+    assert not resources.spills
 
 
 @pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")

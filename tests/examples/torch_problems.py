@@ -208,7 +208,8 @@ def attention(d: Dims, dtype: str) -> TorchProblem:
     )
     scale = float(np.float32(width**-0.5))
     args = {"q": q, "k": k, "v": v, "past": past, "scale": scale, "o": blank(q.shape, dtype)}
-    return TorchProblem(args, {"o": o.transpose(1, 2)}, roundings=2)
+    # Weights are rounded for the second product, beside a total that is not, and so is the result.
+    return TorchProblem(args, {"o": o.transpose(1, 2)}, roundings=3)
 
 
 def factors(rows: int, rank: int, columns: int, dtype: str) -> tuple[Tensor, Tensor]:

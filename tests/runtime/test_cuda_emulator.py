@@ -165,6 +165,27 @@ def test_matrices_of_a_warp_come_from_rows_of_shared_memory() -> None:
     np.testing.assert_array_equal(y[1].view(np.uint16).reshape(4, 8, 8), m.transpose(0, 2, 1))
 
 
+def test_matrices_of_a_warp_go_to_rows_of_shared_memory() -> None:
+    """Stored as they were loaded, plain and transposed, each from the lanes that hold it."""
+    x, y = np.arange(256, dtype=np.uint16), np.zeros((2, 256), np.uint16)
+    body = f"""{SHARED} const int t = threadIdx.x; unsigned short* s = (unsigned short*)shared;
+      unsigned w[4], at = (unsigned)__cvta_generic_to_shared(s + 8 * t);
+      for (int i = 0; i < 4; ++i) w[i] = ((const unsigned*)x)[32 * i + t];
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {{%1, %2, %3, %4}};"
+        :: "r"(at), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+      __syncthreads();
+      for (int i = t; i < 256; i += 32) y[i] = s[i];
+      __syncthreads();
+      asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {{%1, %2, %3, %4}};"
+        :: "r"(at), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+      __syncthreads();
+      for (int i = t; i < 256; i += 32) y[256 + i] = s[i];"""
+    run("const unsigned short* x, unsigned short* y", body, [x, y], 32, shared_bytes=512)
+    m = x.reshape(4, 8, 8)
+    np.testing.assert_array_equal(y[0].reshape(4, 8, 8), m)
+    np.testing.assert_array_equal(y[1].reshape(4, 8, 8), m.transpose(0, 2, 1))
+
+
 # What is refused
 
 

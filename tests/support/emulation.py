@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 from dslc.codegen.c_family.accesses import is_row
+from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import Kind, storage_dtype
 from dslc.compiler.interpreter import bind_dims
 from dslc.compiler.interpreter.dims import evaluate
 from dslc.compiler.ir import Kernel, Memory, Program, TileProgram, alignment
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.targets import find_target
@@ -107,16 +110,16 @@ def _launch(
     spaces = [_workspace(w, dims) for w in kernel.workspaces]
     places = [p.name for p in kernel.params]
     maps = [_box(box.to_data(), places, dims) for box in tensor_maps(kernel)]
-    assert kernel.threads is not None
     emulate(
         edit(text) if edit else text, kernel.name, [*words, *spaces, *maps],
-        turns(kernel, dims), kernel.threads, shared, seed,
+        turns(kernel, dims), launched_threads(kernel), shared, seed,
         alignments={
             i: alignment(p) for i, p in enumerate(kernel.params) if isinstance(p, Memory)
         },
     )  # fmt: skip
+    counters = {s.region.memory for s in walk(kernel.body) if isinstance(s, ins.AtomicAdd)}
     for memory, space in zip(kernel.workspaces, spaces, strict=True):
-        if memory.dtype.kind in (Kind.INT, Kind.UINT):
+        if memory in counters:
             assert not space.any(), f"the counter {memory.name} is not zero after {kernel.name}"
 
 

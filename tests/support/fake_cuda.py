@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from dslc.compiler.artifact import Artifact, Hashes, Param, Requirement, Signature, Workspace
+from dslc.compiler.diagnostics import DiagnosticError
 
 
 class FakeConfig(ctypes.Structure):
@@ -146,3 +148,15 @@ def count_artifact() -> Artifact:
         },
         files={"sm_90a.cubin": b"count\0"},
     )  # fmt: skip
+
+
+def pair(n: int = 8) -> tuple[OnDevice, OnDevice]:
+    """0, 1, 2, ... on the device, and as many zeros."""
+    x = aligned(n)
+    x[:] = np.arange(n)
+    return OnDevice(x), OnDevice(aligned(n))
+
+
+def code(caught: pytest.ExceptionInfo[DiagnosticError]) -> str:
+    """The code of the first finding of an error."""
+    return caught.value.diagnostics[0].code

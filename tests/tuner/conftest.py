@@ -21,6 +21,12 @@ def nvrtc() -> None:
         pytest.skip("needs NVRTC")
 
 
+@pytest.fixture(autouse=True)
+def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first choices are the default here: what the cost model would choose is another test's."""
+    monkeypatch.setattr("dslc.tuner.predicted.PredictedChoices.find", lambda *_: None)
+
+
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DSLC_CACHE_DIR", str(tmp_path / "cache"))

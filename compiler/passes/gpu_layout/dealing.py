@@ -18,12 +18,11 @@ from dataclasses import replace
 from math import prod
 
 from dslc.compiler.layout import Layout, permute, reshape
+from dslc.compiler.passes.gpu_layout.blocked import ACCESS_BITS
 from dslc.compiler.passes.gpu_layout.matrix import Plan
 from dslc.compiler.targets.target import Atom
 
 Digits = tuple[tuple[int, bool], ...]  # sizes from the most significant, and which the lanes have
-
-_ACCESS_BITS = 128
 
 
 def dealt(plan: Plan, atom: Atom, bits: int) -> list[Plan]:
@@ -66,7 +65,7 @@ def _digits(layout: Layout, axis: int, repeats: int, bits: int) -> Digits | None
     modes.sort(reverse=True)
     own = prod(size for _, size, spatial in modes if not spatial)
     joined = 1
-    while repeats % (joined * 2) == 0 and joined * 2 * own * bits <= _ACCESS_BITS:
+    while repeats % (joined * 2) == 0 and joined * 2 * own * bits <= ACCESS_BITS:
         joined *= 2
     digits = ((joined, False), *((size, spatial) for _, size, spatial in modes))
     order = [spatial for size, spatial in digits if size > 1]

@@ -1,12 +1,13 @@
 """Which operands of products a matrix unit may read from shared memory itself.
 
 Those that a loop loads from memory that nobody writes, 16 bytes at once, for one product alone: they
-are copied to shared memory anyhow (`passes.pipelining`), and then need no registers.
+are copied to shared memory anyhow (`passes.pipelining`), and then need no registers. And those that are
+loaded before a loop for a product in it: in registers they would take room through all of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from dslc.compiler.ir import Kernel, Memory, Place, Value
 from dslc.compiler.ir import instructions as ins
@@ -15,7 +16,7 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import users, walk
 from dslc.compiler.passes.facts import FactsRewriter
 from dslc.compiler.passes.panels import panels
-from dslc.compiler.passes.staging import COPY_BYTES, constant_memories, loads_ahead
+from dslc.compiler.passes.staging import COPY_BYTES, constant_memories, copy_width, loads_ahead
 
 _EXPLICIT = (ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync)
 
@@ -40,6 +41,9 @@ class _Finder(FactsRewriter):
         super().__init__(kernel)
         self.unwritten = constant_memories(kernel.body, kernel.tensors)
         self.readers = users(kernel.body)
+        self.outside = list(kernel.body)
+        loops = (s for s in walk(kernel.body) if isinstance(s, ins.For | ins.While))
+        self.repeated = [t for s in loops for t in walk(s.body)]
         self.found: dict[Value, bool] = {}
 
     def memory(self, memory: Memory) -> Memory:
@@ -57,22 +61,35 @@ class _Finder(FactsRewriter):
             nested = any(isinstance(s, ins.For | ins.While) for s in walk(stmt.body))
             if not nested or stmt.stages is not None:
                 self._loop(stmt)
+        if isinstance(stmt, ins.Load) and stmt in self.outside:
+            self._before_loops(stmt)
         return (rebuilt,)
+
+    def _before_loops(self, load: ins.Load) -> None:
+        if load.region.memory not in self.unwritten:
+            return
+        chain = self._chain(load.out, [*self.outside, *self.repeated])
+        is_repeated = any(s in self.repeated for x in chain for s in self.readers[x])
+        if is_repeated and self._is_plain(load, copy_width(self.facts, load)):
+            self.found |= _turned(chain)
+
+    def _is_plain(self, load: ins.Load, width: int) -> bool:
+        """Whether threads copy 16 bytes at once, to panels."""
+        out, bits = load.out, load.region.memory.dtype.bits
+        plain = out.type.layout is None and panels(out.type.shape, bits) is not None
+        return plain and width * bits == COPY_BYTES[0] * 8
 
     def _loop(self, loop: ins.For) -> None:
         facts = self.facts.copy()
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         for ahead in loads_ahead(loop, facts, self.unwritten):
-            out, bits = ahead.load.out, ahead.load.region.memory.dtype.bits
-            whole = ahead.width * bits == COPY_BYTES[0] * 8 and ahead.run == 1
-            plain = out.type.layout is None and panels(out.type.shape, bits) is not None
-            if whole and plain:
-                self.found |= {x: bool(i % 2) for i, x in enumerate(self._chain(out, loop))}
+            if ahead.run == 1 and self._is_plain(ahead.load, ahead.width):
+                self.found |= _turned(self._chain(ahead.load.out, loop.body))
 
-    def _chain(self, out: Value, loop: ins.For) -> list[Value]:
+    def _chain(self, out: Value, places: Sequence[Stmt]) -> list[Value]:
         """The tile, and its transpose where that is what the product reads; none without one."""
         chain = [out]
-        while len(readers := self.readers[chain[-1]]) == 1 and readers[0] in loop.body:
+        while len(readers := self.readers[chain[-1]]) == 1 and readers[0] in places:
             (reader,) = readers
             if isinstance(reader, ins.Dot) and reader.acc is not chain[-1]:
                 return chain
@@ -80,3 +97,8 @@ class _Finder(FactsRewriter):
                 return []
             chain.append(reader.out)
         return []
+
+
+def _turned(chain: Sequence[Value]) -> Mapping[Value, bool]:
+    """Every other tile is a transpose."""
+    return {x: bool(i % 2) for i, x in enumerate(chain)}

@@ -48,7 +48,7 @@ def shaping(stmt: Stmt) -> Value | None:
 
 def shaped(stmt: Stmt) -> Iterator[Value]:
     """The operands whose layouts follow from that tile: a Dot's accumulator apart."""
-    if isinstance(stmt, ins.For | ins.While | ins.If):
+    if isinstance(stmt, ins.For | ins.While | ins.If | ins.Aside):
         return
     for f in fields(type(stmt)):
         value = getattr(stmt, f.name)

@@ -107,6 +107,8 @@ def _rows_of_chains(kernel: Kernel) -> list[int]:
     The first result is then the second's operand within each warp, and nothing goes through shared
     memory (attention: Dao, 2023).
     """
+    if sum(isinstance(s, ins.Dot) for s in walk(kernel.body)) < 2:
+        return []
     regions = find_regions(kernel)
     found = [(s.stmt, s.loop) for s in regions.sites if isinstance(s.stmt, ins.Dot) and s.loop]
     results = {regions.of[dot.out]: loop for dot, loop in found}

@@ -1,4 +1,4 @@
-"""Operations and casts on chunks, run in the emulator against the interpreter; functions against NumPy."""
+"""Operations and casts on chunks in the emulator, against the interpreter; functions against NumPy."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def run(folder: Path, text: str, *args: Any, target: str) -> None:
     dslc.compile(path, target=target, cache=False).k(*args)
 
 
-def agree(folder: Path, text: str, inputs: list[Any], to: str, target: str = "aarch64:i8mm") -> None:
+def agree(
+    folder: Path, text: str, inputs: list[Any], to: str, target: str = "aarch64:i8mm"
+) -> None:
     outs = [np.zeros(len(inputs[0]), storage_dtype(DTYPES[to])) for _ in range(2)]
     run(folder, text, *inputs, outs[0], target="interp")
     run(folder, text, *inputs, outs[1], target=target)
@@ -63,7 +65,9 @@ BINARY = [
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("dtype", "body"), BINARY)
 def test_binary(tmp_path: Path, dtype: str, body: str, size: int) -> None:
-    text = kernel(f"a: {dtype}[N], b: {dtype}[N]", body.format("a[n : n + 32]", "b[n : n + 32]"), dtype)
+    text = kernel(
+        f"a: {dtype}[N], b: {dtype}[N]", body.format("a[n : n + 32]", "b[n : n + 32]"), dtype
+    )
     agree(tmp_path, text, [values(dtype, size, 1), values(dtype, size, 2)], dtype)
 
 
@@ -82,7 +86,9 @@ def test_casts(tmp_path: Path, source: str, to: str, target: str) -> None:
     agree(tmp_path, text, [values(source, 37)], to, target)
 
 
-@pytest.mark.parametrize(("source", "to"), [("i32", "i8"), ("i32", "u8"), ("u32", "i16"), ("i16", "u8")])
+@pytest.mark.parametrize(
+    ("source", "to"), [("i32", "i8"), ("i32", "u8"), ("u32", "i16"), ("i16", "u8")]
+)
 def test_saturating_casts(tmp_path: Path, source: str, to: str) -> None:
     text = kernel(f"a: {source}[N]", f"cast(a[n : n + 32], {to}, saturate=True)", to)
     agree(tmp_path, text, [values(source, 37)], to)
@@ -110,7 +116,9 @@ def test_functions(tmp_path: Path, name: str) -> None:
     run(tmp_path, kernel("a: f32[N]", f"{name}(a[n : n + 32])", "f32"), x, y, target="aarch64:i8mm")
     exact = function(x.astype(np.float64))
     # Sines near their zeros are as far off as the reduction of a large argument is.
-    unit = np.spacing(np.maximum(np.abs(exact), 0.1 if name in ("sin", "cos") else 0).astype(np.float32))
+    unit = np.spacing(
+        np.maximum(np.abs(exact), 0.1 if name in ("sin", "cos") else 0).astype(np.float32)
+    )
     assert (np.abs(y - exact) <= 5 * unit).all()
 
 

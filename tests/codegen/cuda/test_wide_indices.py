@@ -51,7 +51,7 @@ def body(name: str) -> str:
 
 
 def test_the_counter_of_a_flattened_grid_is_wide() -> None:
-    assert re.search(r"const long long i\w* = \(?turn\)?;", body("flat"))
+    assert re.search(r"const long long i\w* = \(\(long long\)\(turn\)\);", body("flat"))
 
 
 def test_the_counter_of_a_flattened_loop_is_wide() -> None:

@@ -17,10 +17,10 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   fixed K = 64
   config BM = 16, BN = 32
   threads(32)
-  strips(8)
+  strips(M * 8)
   require M % 16 == 0, "M % BM == 0"
   memory @ws: workspace global f32[M // 16, 4]
-  grid m in range(0, M, 16), b: i32 in range(i32(0), n, i32(1))
+  grid m in range(0, M, 16), b: i32 in range(i32(0), n, i32(1)) reversed
   let i: i32 = cast(m * 2 // 3, i32) + n
   let big = -(m - 1) ** 2 - -3 + (-5) ** 2 + -(5) % -N
   let c: bool = (m < N) & ~(N <= 4) | True

@@ -66,7 +66,7 @@ gemm(
   unsigned short* const a_ring = (unsigned short*)(shared + 49152);
   unsigned short* const b_ring = (unsigned short*)(shared + 0);
   const int tid = threadIdx.x;
-  long long turn = blockIdx.x;
+  int turn = blockIdx.x;
   const int n = (int)((turn % ((N + 128 - 1) / 128)) * 128);
   turn /= ((N + 128 - 1) / 128);
   const int m = (int)((turn) * 64);
@@ -105,7 +105,7 @@ gemm(
   for (int i = 0; i < 64; ++i) {
     acc_1[i] = acc[i];
   }
-  long long slot = 0;
+  int slot = 0;
   long long fill = 2;
   #pragma unroll 1
   for (int k = 0; k < K; k += 64) {
@@ -182,7 +182,7 @@ gemm(
         mma_m16n8k16_f16_f16(&acc_1[i_12 * 16 + i_11 * 4], &acc_8[i_12 * 4], &acc_9[i_11 * 2]);
       }
     }
-    const auto next_slot = ((slot + 1) % 3);
+    const auto next_slot = (slot < 2 ? slot + 1 : slot - 2);
     const auto next_fill = slot;
     slot = next_slot;
     fill = next_fill;

@@ -1,9 +1,26 @@
-// gemm: one turn of its grid is one block of 256 threads.
+// gemm: one turn of its grid is one block of 384 threads.
 // c = a @ b, accumulated in f32.
 
 #define DEVICE static __device__ __forceinline__
 
 struct alignas(64) TensorMap { unsigned long long words[16]; };
+
+// Integers that round towards minus infinity, as in the language; a zero divisor gives 0.
+template <class T> DEVICE T floordiv(T a, T b) {
+  if (b == 0) return 0;
+  T q = a / b;
+  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
+}
+
+template <class T> DEVICE T floormod(T a, T b) { return b == 0 ? T(0) : T(a - floordiv(a, b) * b); }
+
+template <class T> DEVICE T imin(T a, T b) { return a < b ? a : b; }
+
+template <class T> DEVICE T imax(T a, T b) { return a > b ? a : b; }
+
+DEVICE float as_f32(unsigned x) { return __uint_as_float(x); }
+
+DEVICE unsigned bits_f32(float x) { return __float_as_uint(x); }
 
 DEVICE unsigned pack_f16(float low, float high) {
   unsigned w; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(high), "f"(low)); return w;
@@ -12,9 +29,19 @@ DEVICE unsigned pack_f16(float low, float high) {
 // Bytes of a and b by the four digits of `pick`: 0 to 3 are those of a, 4 to 7 those of b.
 DEVICE unsigned bytes(unsigned a, unsigned b, unsigned pick) { return __byte_perm(a, b, pick); }
 
+DEVICE void load_global_16(unsigned* w, const void* p) {
+  const uint4 v = *(const uint4*)p; w[0] = v.x; w[1] = v.y; w[2] = v.z; w[3] = v.w;
+}
+
 DEVICE void store_4(void* p, const unsigned* w) { *(unsigned*)p = w[0]; }
 
+DEVICE void store_16(void* p, const unsigned* w) { *(uint4*)p = make_uint4(w[0], w[1], w[2], w[3]); }
+
 DEVICE unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+template <int N> DEVICE void copy_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
 
 // What threads wrote to shared memory is seen by units that read it themselves.
 DEVICE void fence_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
@@ -69,7 +96,14 @@ DEVICE void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory
 
 DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-template <int N> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory"); }
+// Where there are calls nothing is under way beside them.
+template <int N> DEVICE void wgmma_wait() {
+#ifdef KEEP_REGISTERS
+  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#else
+  asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(N) : "memory");
+#endif
+}
 
 // A unit has written these registers.
 template <int N> DEVICE void changed_floats(float* d) {
@@ -83,13 +117,27 @@ DEVICE unsigned long long matrix_descriptor(const void* p, int leading, int stri
          (unsigned long long)(stride >> 4) << 32 | (unsigned long long)swizzle << 62;
 }
 
+DEVICE int atomic_add_i32(int* p, int x) { return atomicAdd(p, x); }
+
+DEVICE void stmatrix_x4(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+}
+
+// Warps aside: the barrier of the others, and registers that go from the ones to the others.
+DEVICE void barrier_of_some(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
+
+template <int N> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
+
+template <int N> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
+
 template <int A, int B> DEVICE void wgmma_m64n256k16_ss_f16_f16(float* d, unsigned long long a, unsigned long long b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}, %128, %129, 1, 1, 1, %130, %131;"
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]), "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]), "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]), "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]), "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]), "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), "+f"(d[104]), "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]), "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
     : "l"(a), "l"(b), "n"(A), "n"(B));
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(384, 1)
 gemm(
     const unsigned short* __restrict__ a,
     const unsigned short* __restrict__ b,
@@ -97,34 +145,32 @@ gemm(
     int M,
     int K,
     int N,
+    float* __restrict__ partial,
+    int* __restrict__ arrivals,
     const __grid_constant__ TensorMap a_map,
     const __grid_constant__ TensorMap b_map,
     const __grid_constant__ TensorMap c_map) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  unsigned long long* const full = (unsigned long long*)(shared + 196608);
-  unsigned long long* const empty = (unsigned long long*)(shared + 196640);
+  unsigned long long* const full = (unsigned long long*)(shared + 229376);
+  unsigned long long* const empty = (unsigned long long*)(shared + 229408);
   unsigned short* const a_ring = (unsigned short*)(shared + 131072);
   unsigned short* const b_ring = (unsigned short*)(shared + 0);
-  unsigned short* const c_tile = (unsigned short*)(shared + 0);
+  unsigned short* const c_pieces = (unsigned short*)(shared + 196608);
   const int tid = threadIdx.x;
-  long long turn = blockIdx.x;
-  const int rows = ((M + 128 - 1) / 128), columns = ((N + 256 - 1) / 256);
-  int inside = (int)(turn % ((long long)rows * columns));
-  const int first = (int)(inside / (8ll * columns)) * 8;
-  const int height = min(rows - first, 8);
-  inside -= first * columns;
-  turn /= (long long)rows * columns;
-  const int n = (int)(((long long)(inside / height)) * 256);
-  const int m = (int)(((long long)(first + inside % height)) * 128);
+  const int turn = blockIdx.x;
+  const long long block = ((long long)(turn));
   const int group_at = __shfl_sync(~0u, (tid / 128) * 8192, 0);
-  const int at = (tid / 32) * 16 + tid / 4 % 8;
-  const int at_1 = (tid % 4) * 2;
-  float acc[128];
-  const float x = 0.0f;
-  #pragma unroll
-  for (int i = 0; i < 128; ++i) {
-    acc[i] = x;
-  }
+  const int at = tid;
+  const int row = ((tid) % 16) * 1 + (tid / 32) * 16;
+  const int column = ((tid / 16) % 2) * 8;
+  unsigned char* const scratch = shared + 229440;
+  const int count = (int)((M + 127) / 128);
+  const int count_1 = (int)((N + 255) / 256);
+  const int steps = (int)((K + 63) / 64);
+  const int whole = (int)floordiv<long long>(((long long)(long long)count * (long long)count_1), 132);
+  const int rest = (int)(((long long)(long long)count * (long long)count_1) - ((long long)(long long)whole * 132));
+  const int shares = (int)imax<long long>(imin<long long>(imin<long long>(floordiv<long long>(132, imax<long long>((long long)rest, 1)), (long long)steps), 4), 1);
+  const int rounds = (int)((long long)whole + ((block < ((long long)(long long)rest * (long long)shares)) ? 1 : 0));
   if (tid == 0) {
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -140,90 +186,292 @@ gemm(
     phase_init_fence();
   }
   __syncthreads();
-  #pragma unroll 1
-  for (int turn_1 = 0; turn_1 < 2; ++turn_1) {
-    if ((((long long)turn_1 * 64) < K)) {
-      if (tid == 0) phase_expect(full + turn_1, 49152);
-      if (tid == 0) {
-        bulk_load_2d((unsigned char*)a_ring + (turn_1) * 16384, &a_map, full + turn_1, (int)(((long long)turn_1 * 64)), (int)(m));
-      }
-      if (tid == 0) {
-        #pragma unroll
-        for (int i_2 = 0; i_2 < 4; ++i_2) {
-          bulk_load_2d((unsigned char*)b_ring + (turn_1) * 32768 + i_2 * 8192, &b_map, full + turn_1, (int)(n + i_2 * 64), (int)(((long long)turn_1 * 64)));
+  const long long remainder = floormod<long long>(block, imax<long long>((long long)rest, 1));
+  const long long quotient = floordiv<long long>(block, imax<long long>((long long)rest, 1));
+  if (tid >= 256) {
+    give_registers<40>();
+    if (tid == 256) {
+      #pragma unroll 1
+      for (int round_1 = 0; round_1 < (long long)rounds; ++round_1) {
+        const bool whole_turn = (round_1 < (long long)whole);
+        const int rest_turn = (int)remainder;
+        const int share = (int)quotient;
+        const int turn_1 = (int)(whole_turn ? (block + ((long long)round_1 * 132)) : ((long long)rest_turn + ((long long)(long long)whole * 132)));
+        const int end_step = (int)(whole_turn ? (long long)steps : floordiv<long long>((((long long)(long long)share * (long long)steps) + (long long)steps), (long long)shares));
+        const int first_step = (int)(whole_turn ? 0 : floordiv<long long>(((long long)(long long)share * (long long)steps), (long long)shares));
+        const int inside = (int)floormod<long long>((long long)turn_1, ((long long)(long long)count * (long long)count_1));
+        const int strip = (int)((long long)floordiv<long long>((long long)inside, ((long long)(long long)count_1 * 8)) * 8);
+        const int height = (int)imin<long long>(((long long)count - (long long)strip), 8);
+        const int place = (int)((long long)inside - ((long long)(long long)count_1 * (long long)strip));
+        const int m_turn = (int)(floormod<long long>((long long)place, (long long)height) + (long long)strip);
+        const int n_turn = (int)floordiv<long long>((long long)place, (long long)height);
+        long long fill = floormod<long long>(((long long)round_1 * (long long)steps), 4);
+        long long freed = floormod<long long>((floordiv<long long>(((long long)round_1 * (long long)steps), 4) + 1), 2);
+        #pragma unroll 1
+        for (long long k_1 = ((long long)(long long)first_step * 64); k_1 < imin<long long>(K, ((long long)(long long)end_step * 64)); k_1 += 64) {
+          phase_await(empty + fill, (unsigned)(freed));
+          phase_expect(full + fill, 49152);
+          {
+            bulk_load_2d((unsigned char*)a_ring + (fill) * 16384, &a_map, full + fill, (int)(k_1), (int)(((long long)(long long)m_turn * 128)));
+          }
+          {
+            #pragma unroll
+            for (int i_2 = 0; i_2 < 4; ++i_2) {
+              bulk_load_2d((unsigned char*)b_ring + (fill) * 32768 + i_2 * 8192, &b_map, full + fill, (int)(((long long)(long long)n_turn * 256) + i_2 * 64), (int)(k_1));
+            }
+          }
+          const auto next_fill = ((fill + 1) % 4);
+          const auto next_freed = ((freed + ((fill + 1) / 4)) % 2);
+          fill = next_fill;
+          freed = next_freed;
         }
       }
     }
   }
-  float acc_1[128];
-  #pragma unroll
-  for (int i = 0; i < 128; ++i) {
-    acc_1[i] = acc[i];
-  }
-  long long slot = 0;
-  long long fill = 2;
-  long long phase = 0;
-  long long freed = 1;
-  #pragma unroll 1
-  for (int k = 0; k < K; k += 64) {
-    phase_await(full + slot, (unsigned)(phase));
-    const unsigned long long acc_at = matrix_descriptor((const unsigned char*)a_ring + group_at, 0, 1024, 1) + (slot) * 1024;
-    const unsigned long long acc_at_1 = matrix_descriptor((const unsigned char*)b_ring, 8192, 1024, 1) + (slot) * 2048;
-    wgmma_fence();
-    #pragma unroll
-    for (int i_3 = 0; i_3 < 4; ++i_3) {
-      wgmma_m64n256k16_ss_f16_f16<0, 1>(acc_1 + 0, acc_at + i_3 * 2, acc_at_1 + i_3 * 128);
-    }
-    wgmma_commit();
-    if (((k + 128) < K)) {
-      phase_await(empty + fill, (unsigned)(freed));
-      if (tid == 0) phase_expect(full + fill, 49152);
-      if (tid == 0) {
-        bulk_load_2d((unsigned char*)a_ring + (fill) * 16384, &a_map, full + fill, (int)((k + 128)), (int)(m));
+  else {
+    take_registers<232>();
+    #pragma unroll 1
+    for (int round_1_1 = 0; round_1_1 < (long long)rounds; ++round_1_1) {
+      const bool whole_turn_1 = (round_1_1 < (long long)whole);
+      const int rest_turn_1 = (int)remainder;
+      const int share_1 = (int)quotient;
+      const int turn_1_1 = (int)(whole_turn_1 ? (block + ((long long)round_1_1 * 132)) : ((long long)rest_turn_1 + ((long long)(long long)whole * 132)));
+      const int end_step_1 = (int)(whole_turn_1 ? (long long)steps : floordiv<long long>((((long long)(long long)share_1 * (long long)steps) + (long long)steps), (long long)shares));
+      const int first_step_1 = (int)(whole_turn_1 ? 0 : floordiv<long long>(((long long)(long long)share_1 * (long long)steps), (long long)shares));
+      const int inside_1 = (int)floormod<long long>((long long)turn_1_1, ((long long)(long long)count * (long long)count_1));
+      const int strip_1 = (int)((long long)floordiv<long long>((long long)inside_1, ((long long)(long long)count_1 * 8)) * 8);
+      const int height_1 = (int)imin<long long>(((long long)count - (long long)strip_1), 8);
+      const int place_1 = (int)((long long)inside_1 - ((long long)(long long)count_1 * (long long)strip_1));
+      const int m_turn_1 = (int)(floormod<long long>((long long)place_1, (long long)height_1) + (long long)strip_1);
+      const int n_turn_1 = (int)floordiv<long long>((long long)place_1, (long long)height_1);
+      float acc[128];
+      const float x = 0.0f;
+      #pragma unroll
+      for (int i = 0; i < 128; ++i) {
+        acc[i] = x;
       }
-      if (tid == 0) {
+      float acc_1[128];
+      #pragma unroll
+      for (int i = 0; i < 128; ++i) {
+        acc_1[i] = acc[i];
+      }
+      long long slot = floormod<long long>(((long long)round_1_1 * (long long)steps), 4);
+      long long phase = floormod<long long>(floordiv<long long>(((long long)round_1_1 * (long long)steps), 4), 2);
+      #pragma unroll 1
+      for (long long k = ((long long)(long long)first_step_1 * 64); k < imin<long long>(K, ((long long)(long long)end_step_1 * 64)); k += 64) {
+        phase_await(full + slot, (unsigned)(phase));
+        const unsigned long long acc_at = matrix_descriptor((const unsigned char*)a_ring + group_at, 0, 1024, 1) + (slot) * 1024;
+        const unsigned long long acc_at_1 = matrix_descriptor((const unsigned char*)b_ring, 8192, 1024, 1) + (slot) * 2048;
+        wgmma_fence();
         #pragma unroll
-        for (int i_5 = 0; i_5 < 4; ++i_5) {
-          bulk_load_2d((unsigned char*)b_ring + (fill) * 32768 + i_5 * 8192, &b_map, full + fill, (int)(n + i_5 * 64), (int)((k + 128)));
+        for (int i_3 = 0; i_3 < 4; ++i_3) {
+          wgmma_m64n256k16_ss_f16_f16<0, 1>(acc_1 + 0, acc_at + i_3 * 2, acc_at_1 + i_3 * 128);
         }
+        wgmma_commit();
+        wgmma_wait<1>();
+        if ((k > ((long long)(long long)first_step_1 * 64))) {
+          if (tid % 32 == 0) phase_arrive(empty + ((slot + 3) % 4));
+        }
+        const auto next_slot = ((slot + 1) % 4);
+        const auto next_phase = ((phase + ((slot + 1) / 4)) % 2);
+        slot = next_slot;
+        phase = next_phase;
+      }
+      wgmma_wait<0>();
+      changed_floats<128>(acc_1);
+      if ((((long long)(long long)first_step_1 * 64) < imin<long long>(K, ((long long)(long long)end_step_1 * 64)))) {
+        if (tid % 32 == 0) phase_arrive(empty + ((slot + 3) % 4));
+      }
+      float acc_whole[128];
+      long long done;
+      if ((((long long)end_step_1 - (long long)first_step_1) != (long long)steps)) {
+        float lines[128];
+        #pragma unroll
+        for (int i = 0; i < 128; ++i) {
+          lines[i] = as_f32(bits_f32(acc_1[i]));
+        }
+        #pragma unroll
+        for (int i_4 = 0; i_4 < 32; ++i_4) {
+          store_16(partial + (long long)(block) * 32768 + (long long)(i_4) * 1024 + (long long)(at) * 4, (const unsigned*)&lines[i_4 * 4]);
+        }
+        int one[1];
+        const int x_1 = 1;
+        {
+          const int i = 0;
+          one[i] = x_1;
+        }
+        int arrived[1] = {};
+        __threadfence();
+        barrier_of_some(256);
+        {
+          if (tid == 0) {
+            arrived[0] = atomic_add_i32(arrivals + (long long)rest_turn_1, one[0]);
+          }
+        }
+        {
+          if (tid == 0) ((int*)scratch)[0] = arrived[0];
+        }
+        barrier_of_some(256);
+        {
+          arrived[0] = ((int*)scratch)[0];
+        }
+        __threadfence();
+        float sum[128];
+        if ((arrived[0] == (int)((long long)shares - 1))) {
+          float zero[128];
+          const float x_2 = 0.0f;
+          #pragma unroll
+          for (int i = 0; i < 128; ++i) {
+            zero[i] = x_2;
+          }
+          float total[128];
+          #pragma unroll
+          for (int i = 0; i < 128; ++i) {
+            total[i] = zero[i];
+          }
+          #pragma unroll 1
+          for (int p = 0; p < (long long)shares; ++p) {
+            float lines_1[128] = {};
+            #pragma unroll
+            for (int i_5 = 0; i_5 < 32; ++i_5) {
+              load_global_16((unsigned*)&lines_1[i_5 * 4], partial + (long long)((((long long)p * (long long)rest) + (long long)rest_turn_1)) * 32768 + (long long)(i_5) * 1024 + (long long)(at) * 4);
+            }
+            float part[128];
+            #pragma unroll
+            for (int i = 0; i < 128; ++i) {
+              part[i] = as_f32(bits_f32(lines_1[i]));
+            }
+            float total_1[128];
+            #pragma unroll
+            for (int i = 0; i < 128; ++i) {
+              total_1[i] = __fadd_rn(total[i], part[i]);
+            }
+            #pragma unroll
+            for (int i = 0; i < 128; ++i) {
+              total[i] = total_1[i];
+            }
+          }
+          int none[1];
+          const int x_3 = 0;
+          {
+            const int i = 0;
+            none[i] = x_3;
+          }
+          {
+            if (tid == 0) {
+              store_4(arrivals + (long long)rest_turn_1, (const unsigned*)&none[0]);
+            }
+          }
+          #pragma unroll
+          for (int i = 0; i < 128; ++i) {
+            sum[i] = total[i];
+          }
+        }
+        else {
+          #pragma unroll
+          for (int i = 0; i < 128; ++i) {
+            sum[i] = acc_1[i];
+          }
+        }
+        #pragma unroll
+        for (int i = 0; i < 128; ++i) {
+          acc_whole[i] = sum[i];
+        }
+        done = (long long)(arrived[0] == (int)((long long)shares - 1));
+      }
+      else {
+        #pragma unroll
+        for (int i = 0; i < 128; ++i) {
+          acc_whole[i] = acc_1[i];
+        }
+        done = 1;
+      }
+      if ((done == 1)) {
+        unsigned c_1[64] = {};
+        #pragma unroll
+        for (int i = 0; i < 64; ++i) {
+          c_1[i] = pack_f16(acc_whole[2 * i], acc_whole[2 * i + 1]);
+        }
+        unsigned piece[16];
+        #pragma unroll
+        for (int i_6 = 0; i_6 < 16; ++i_6) {
+          piece[i_6] = c_1[i_6];
+        }
+        if (tid == 0) bulk_wait<1>();
+        copy_wait<1>();
+        barrier_of_some(256);
+        stmatrix_x4(c_pieces + ((0)) * 8192 + ((row)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row) / 1 % 8)) - ((column) / 8 % 8)) * 8))), &piece[0]);
+        stmatrix_x4(c_pieces + ((0)) * 8192 + ((row)) * 64 + (((column + 16 + ((((column + 16) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 16) / 8 % 8)) * 8))), &piece[4]);
+        stmatrix_x4(c_pieces + ((0)) * 8192 + ((row)) * 64 + (((column + 32 + ((((column + 32) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 32) / 8 % 8)) * 8))), &piece[8]);
+        stmatrix_x4(c_pieces + ((0)) * 8192 + ((row)) * 64 + (((column + 48 + ((((column + 48) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 48) / 8 % 8)) * 8))), &piece[12]);
+        fence_async_proxy();
+        barrier_of_some(256);
+        if (tid == 0) {
+          bulk_store_2d(&c_map, (unsigned char*)c_pieces + (0) * 16384, (int)(((long long)(long long)n_turn_1 * 256)), (int)(((long long)(long long)m_turn_1 * 128)));
+        }
+        copy_commit();
+        if (tid == 0) bulk_commit();
+        unsigned piece_1[16];
+        #pragma unroll
+        for (int i_8 = 0; i_8 < 16; ++i_8) {
+          piece_1[i_8] = c_1[16 + i_8];
+        }
+        if (tid == 0) bulk_wait<1>();
+        copy_wait<1>();
+        barrier_of_some(256);
+        stmatrix_x4(c_pieces + ((1)) * 8192 + ((row)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row) / 1 % 8)) - ((column) / 8 % 8)) * 8))), &piece_1[0]);
+        stmatrix_x4(c_pieces + ((1)) * 8192 + ((row)) * 64 + (((column + 16 + ((((column + 16) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 16) / 8 % 8)) * 8))), &piece_1[4]);
+        stmatrix_x4(c_pieces + ((1)) * 8192 + ((row)) * 64 + (((column + 32 + ((((column + 32) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 32) / 8 % 8)) * 8))), &piece_1[8]);
+        stmatrix_x4(c_pieces + ((1)) * 8192 + ((row)) * 64 + (((column + 48 + ((((column + 48) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 48) / 8 % 8)) * 8))), &piece_1[12]);
+        fence_async_proxy();
+        barrier_of_some(256);
+        if (tid == 0) {
+          bulk_store_2d(&c_map, (unsigned char*)c_pieces + (1) * 16384, (int)((((long long)(long long)n_turn_1 * 256) + 64)), (int)(((long long)(long long)m_turn_1 * 128)));
+        }
+        copy_commit();
+        if (tid == 0) bulk_commit();
+        unsigned piece_2[16];
+        #pragma unroll
+        for (int i_10 = 0; i_10 < 16; ++i_10) {
+          piece_2[i_10] = c_1[32 + i_10];
+        }
+        if (tid == 0) bulk_wait<1>();
+        copy_wait<1>();
+        barrier_of_some(256);
+        stmatrix_x4(c_pieces + ((0)) * 8192 + ((row)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row) / 1 % 8)) - ((column) / 8 % 8)) * 8))), &piece_2[0]);
+        stmatrix_x4(c_pieces + ((0)) * 8192 + ((row)) * 64 + (((column + 16 + ((((column + 16) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 16) / 8 % 8)) * 8))), &piece_2[4]);
+        stmatrix_x4(c_pieces + ((0)) * 8192 + ((row)) * 64 + (((column + 32 + ((((column + 32) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 32) / 8 % 8)) * 8))), &piece_2[8]);
+        stmatrix_x4(c_pieces + ((0)) * 8192 + ((row)) * 64 + (((column + 48 + ((((column + 48) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 48) / 8 % 8)) * 8))), &piece_2[12]);
+        fence_async_proxy();
+        barrier_of_some(256);
+        if (tid == 0) {
+          bulk_store_2d(&c_map, (unsigned char*)c_pieces + (0) * 16384, (int)((((long long)(long long)n_turn_1 * 256) + 128)), (int)(((long long)(long long)m_turn_1 * 128)));
+        }
+        copy_commit();
+        if (tid == 0) bulk_commit();
+        unsigned piece_3[16];
+        #pragma unroll
+        for (int i_12 = 0; i_12 < 16; ++i_12) {
+          piece_3[i_12] = c_1[48 + i_12];
+        }
+        if (tid == 0) bulk_wait<1>();
+        copy_wait<1>();
+        barrier_of_some(256);
+        stmatrix_x4(c_pieces + ((1)) * 8192 + ((row)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row) / 1 % 8)) - ((column) / 8 % 8)) * 8))), &piece_3[0]);
+        stmatrix_x4(c_pieces + ((1)) * 8192 + ((row)) * 64 + (((column + 16 + ((((column + 16) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 16) / 8 % 8)) * 8))), &piece_3[4]);
+        stmatrix_x4(c_pieces + ((1)) * 8192 + ((row)) * 64 + (((column + 32 + ((((column + 32) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 32) / 8 % 8)) * 8))), &piece_3[8]);
+        stmatrix_x4(c_pieces + ((1)) * 8192 + ((row)) * 64 + (((column + 48 + ((((column + 48) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 48) / 8 % 8)) * 8))), &piece_3[12]);
+        fence_async_proxy();
+        barrier_of_some(256);
+        if (tid == 0) {
+          bulk_store_2d(&c_map, (unsigned char*)c_pieces + (1) * 16384, (int)((((long long)(long long)n_turn_1 * 256) + 192)), (int)(((long long)(long long)m_turn_1 * 128)));
+        }
+        copy_commit();
+        if (tid == 0) bulk_commit();
       }
     }
-    wgmma_wait<1>();
-    if ((k > 0)) {
-      if (tid % 32 == 0) phase_arrive(empty + ((slot + 3) % 4));
-    }
-    const auto next_slot = ((slot + 1) % 4);
-    const auto next_fill = ((fill + 1) % 4);
-    const auto next_phase = ((phase + ((slot + 1) / 4)) % 2);
-    const auto next_freed = ((freed + ((fill + 1) / 4)) % 2);
-    slot = next_slot;
-    fill = next_fill;
-    phase = next_phase;
-    freed = next_freed;
+    if (tid == 0) bulk_wait<0>();
+    copy_wait<0>();
+    fence_async_proxy();
   }
-  wgmma_wait<0>();
-  changed_floats<128>(acc_1);
-  unsigned c_1[64] = {};
-  #pragma unroll
-  for (int i = 0; i < 64; ++i) {
-    c_1[i] = pack_f16(acc_1[2 * i], acc_1[2 * i + 1]);
-  }
-  __syncthreads();
-  #pragma unroll
-  for (int i_6 = 0; i_6 < 32; ++i_6) {
-    #pragma unroll
-    for (int i_7 = 0; i_7 < 2; ++i_7) {
-      store_4(c_tile + (((at_1 + i_6 * 8 + ((((at_1 + i_6 * 8) / 8 % 8) ^ ((at + i_7 * 8) / 1 % 8)) - ((at_1 + i_6 * 8) / 8 % 8)) * 8)) / 64) * 8192 + ((at + i_7 * 8)) * 64 + (((at_1 + i_6 * 8 + ((((at_1 + i_6 * 8) / 8 % 8) ^ ((at + i_7 * 8) / 1 % 8)) - ((at_1 + i_6 * 8) / 8 % 8)) * 8)) % 64), &c_1[(i_6 * 4 + i_7 * 2) * 16 / 32]);
-    }
-  }
-  fence_async_proxy();
-  __syncthreads();
-  if (tid == 0) {
-    #pragma unroll
-    for (int i_8 = 0; i_8 < 4; ++i_8) {
-      bulk_store_2d(&c_map, (unsigned char*)c_tile + i_8 * 16384, (int)(n + i_8 * 64), (int)(m));
-    }
-  }
-  if (tid == 0) bulk_commit();
-  if (tid == 0) bulk_wait<0>();
 }

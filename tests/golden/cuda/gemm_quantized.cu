@@ -57,7 +57,7 @@ gemm_quantized(
     int N) {
   extern __shared__ __align__(1024) unsigned char shared[];
   const int tid = threadIdx.x;
-  long long turn = blockIdx.x;
+  int turn = blockIdx.x;
   const int n = (int)((turn % ((N + 64 - 1) / 64)) * 64);
   turn /= ((N + 64 - 1) / 64);
   const int m = (int)((turn) * 16);

@@ -18,7 +18,7 @@ softmax(
     int M,
     int N) {
   const int tid = threadIdx.x;
-  const long long turn = blockIdx.x;
+  const int turn = blockIdx.x;
   const int m = (int)((turn) * 4);
   const int at = (tid % 32) * 4;
   const int at_1 = tid / 32;

@@ -16,7 +16,7 @@ vector_add(
     float* __restrict__ z,
     int N) {
   const int tid = threadIdx.x;
-  const long long turn = blockIdx.x;
+  const int turn = blockIdx.x;
   const int n = (int)((turn) * 1024);
   const int at = (tid) * 4;
   float z_1[8] = {};

@@ -1,29 +1,23 @@
 from __future__ import annotations
 
-import sys
 import threading
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from dslc.compiler.artifact import Param, Signature
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.runtime.cuda import CudaDevice, CudaKernel
-from dslc.runtime.cuda.device import fits
+from dslc.runtime.cuda import CudaKernel
 
-from support.fake_cuda import FakeDriver, OnDevice, aligned, count_artifact, scale_artifact
-
-
-def pair(n: int = 8) -> tuple[OnDevice, OnDevice]:
-    x = aligned(n)
-    x[:] = np.arange(n)
-    return OnDevice(x), OnDevice(aligned(n))
-
-
-def code(caught: pytest.ExceptionInfo[DiagnosticError]) -> str:
-    return caught.value.diagnostics[0].code
+from support.fake_cuda import (
+    FakeDriver,
+    OnDevice,
+    aligned,
+    code,
+    pair,
+    scale_artifact,
+)
 
 
 def test_a_launch_fills_the_output(driver: FakeDriver) -> None:
@@ -214,154 +208,6 @@ def test_more_than_the_device_has(
             {"x": x, "y": y, "s": 1.0}
         )
     assert code(caught) == "DSL0843"
-
-
-def test_the_binary_is_that_of_the_device(driver: FakeDriver) -> None:
-    assert CudaDevice.get(0).binary_for(scale_artifact()).startswith(b"scale for 90a")
-    driver.reset(1, 8, 6)
-    CudaDevice.get.cache_clear()
-    assert CudaDevice.get(0).binary_for(scale_artifact()).startswith(b"scale for 80")
-    driver.reset(1, 12, 0)
-    CudaDevice.get.cache_clear()
-    with pytest.raises(
-        DiagnosticError, match=r"sm_80, sm_90a; device 0 \(Fake GPU\) is sm_120"
-    ) as caught:
-        CudaDevice.get(0).binary_for(scale_artifact())
-    assert code(caught) == "DSL0841"
-
-
-@pytest.mark.parametrize(
-    ("architecture", "capability", "runs"),
-    [
-        ("sm_80", (8, 0), True),
-        ("sm_80", (8, 9), True),
-        ("sm_86", (8, 0), False),
-        ("sm_80", (9, 0), False),
-        ("sm_90a", (9, 0), True),
-        ("sm_100a", (10, 3), False),
-        ("sm_100f", (10, 3), True),
-        ("sm_120", (12, 1), True),
-        ("kernel", (8, 0), False),
-    ],
-)
-def test_which_code_runs_where(architecture: str, capability: tuple[int, int], runs: bool) -> None:
-    assert fits(architecture, capability) is runs
-
-
-def test_an_error_of_the_driver_is_named(driver: FakeDriver) -> None:
-    x, y = pair()
-    kernel = CudaKernel(scale_artifact())
-    kernel.launch({"x": x, "y": y, "s": 1.0})
-    driver.fail_next(700)
-    with pytest.raises(DiagnosticError, match=r"scale.*CUDA_ERROR_ILLEGAL_ADDRESS") as caught:
-        kernel.launch({"x": x, "y": y, "s": 1.0})
-    assert code(caught) == "DSL0842"
-    kernel.launch({"x": x, "y": y, "s": 1.0})
-
-
-def test_a_thread_without_a_context_gets_one(driver: FakeDriver) -> None:
-    x, y = pair()
-    kernel = CudaKernel(scale_artifact())
-    for context in (0, 55):
-        driver.context = context
-        kernel.launch({"x": x, "y": y, "s": 2.0})
-        assert driver.context == context
-    assert driver.count("launches") == 2
-
-
-def test_another_devices_context_is_put_aside(driver: FakeDriver) -> None:
-    driver.reset(devices=2)
-    CudaDevice.get.cache_clear()
-    x, y = pair()
-    kernel = CudaKernel(scale_artifact())
-    driver.context = 1001
-    kernel.launch({"x": x, "y": y, "s": 2.0})
-    assert driver.context == 1001
-    assert np.array_equal(y.array, x.array * 2)
-
-
-def test_no_such_device(driver: FakeDriver) -> None:
-    with pytest.raises(DiagnosticError, match="the last is 0") as caught:
-        CudaDevice.get(3)
-    assert code(caught) == "DSL0840"
-
-
-def test_without_a_driver_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dslc.runtime.cuda.driver import load_driver
-
-    monkeypatch.setenv("DSLC_LIBCUDA", "/nonexistent/libcuda.so.1")
-    load_driver.cache_clear()
-    CudaDevice.get.cache_clear()
-    kernel = CudaKernel(scale_artifact())  # an artifact is loaded all the same
-    with pytest.raises(DiagnosticError) as caught:
-        kernel.launch({"x": np.zeros(4, np.float32), "y": np.zeros(4, np.float32), "s": 1.0})
-    assert code(caught) == "DSL0840"
-
-
-def test_a_stream_has_a_workspace_of_its_own_that_stays(driver: FakeDriver) -> None:
-    kernel = CudaKernel(count_artifact())
-    y = OnDevice(aligned(16))
-    y.array[:] = 7
-    for stream in (1, 2, 1, 2, 1):
-        kernel.launch({"y": y}, stream)
-    assert driver.count("allocations") == 2
-    assert not y.array.any()
-    kernel.launch({"y": OnDevice(aligned(8))}, 1)  # a smaller one has room in it
-    assert driver.count("allocations") == 2
-    kernel.launch({"y": OnDevice(aligned(64))}, 1)
-    assert driver.count("allocations") == 3
-
-
-def test_memory_that_libraries_keep_is_given_back(
-    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cleared = []
-
-    def empty_cache() -> None:
-        cleared.append(True)
-        driver.room(1 << 20)
-
-    capturing = SimpleNamespace(now=False)
-    cuda = SimpleNamespace(
-        is_initialized=lambda: True,
-        is_current_stream_capturing=lambda: capturing.now,
-        empty_cache=empty_cache,
-    )
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, Tensor=type(None)))
-    kernel, y = CudaKernel(count_artifact()), OnDevice(aligned(64))
-    driver.room(16)
-    capturing.now = True
-    with pytest.raises(DiagnosticError, match="allocating 256 bytes on device 0 failed") as caught:
-        kernel.launch({"y": y}, 1)
-    assert code(caught) == "DSL0842"
-    assert not cleared
-    capturing.now = False
-    kernel.launch({"y": y}, 1)
-    assert cleared == [True]
-    assert not y.array.any()
-
-
-def test_a_captured_graph_has_a_workspace_of_its_own(driver: FakeDriver) -> None:
-    kernel = CudaKernel(count_artifact())
-    y = OnDevice(aligned(16))
-    kernel.launch({"y": y}, 1)
-    for _ in range(2):
-        driver.capture(True)
-        kernel.launch({"y": y}, 1)
-        kernel.launch({"y": y}, 1)
-        driver.capture(False)
-    kernel.launch({"y": y}, 1)
-    assert driver.count("allocations") == 3
-    assert driver.count("allocated_in_capture") == 2
-    assert driver.count("capture_mode") == 0
-
-
-def test_a_launch_in_a_capture_neither_allocates_nor_waits(driver: FakeDriver) -> None:
-    x, y = pair()
-    driver.capture(True)
-    CudaKernel(scale_artifact()).launch({"x": x, "y": y, "s": 1.0}, 3)
-    assert driver.count("allocations") == driver.count("synchronisations") == 0
-    assert driver.count("launches") == 1
 
 
 def test_waiting_after_every_launch_is_an_option(

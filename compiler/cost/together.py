@@ -1,0 +1,103 @@
+"""How many tiles the blocks that run at one time read, where they find their turns themselves.
+
+A grid's own variables say which of its turns read the same (`traffic`). Blocks that take turn after
+turn (`passes.even_work`) compute theirs from their number: that is done here for each first turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
+from dslc.compiler.interpreter.scope import Frame, Scope
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.expr import Var
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.program import Kernel
+from dslc.compiler.ir.traverse import Body
+from dslc.compiler.ir.values import Memory
+from dslc.compiler.ir.workload import Known
+
+Read: TypeAlias = list[tuple[Memory, tuple[Any, ...]]]  # memories, and where in them
+Run: TypeAlias = Callable[[Frame, Read], bool]
+
+
+def tiles_at_once(kernel: Kernel, known: Known, blocks: int) -> Mapping[Memory, int]:
+    """By global memory that warps aside read, the different tiles of so many blocks' first steps."""
+    aside = next((s for s in kernel.body if isinstance(s, ins.Aside)), None)
+    if aside is None or len(kernel.grid) != 1:
+        return {}
+    reader = _Reader()
+    run = reader.body((*kernel.body[: kernel.body.index(aside)], *aside.body))
+    own = reader.scope.slot(kernel.grid[0].var)
+    slots = {reader.scope.slot(var): constant(value) for var, value in known.items()}
+    found: dict[Memory, set[tuple[Any, ...]]] = {}
+    for block in range(blocks):
+        frame: Frame = [None] * reader.scope.size
+        for slot, value in slots.items():
+            frame[slot] = value
+        frame[own] = block
+        read: Read = []
+        if run(frame, read):
+            for memory, at in read:
+                found.setdefault(memory, set()).add(at)
+    return {memory: len(starts) for memory, starts in found.items()}
+
+
+class _Reader:
+    """Makes functions that go through each loop's first turn, and say whether they got through."""
+
+    def __init__(self) -> None:
+        self.scope = Scope(check=False)
+
+    def body(self, body: Body) -> Run:
+        """All statements in order."""
+        runs = [r for r in map(self._statement, body) if r is not None]
+        return lambda f, read: all(r(f, read) for r in runs)
+
+    def _statement(self, stmt: Stmt) -> Run | None:
+        match stmt:
+            case ins.Let(var=var, value=value):
+                number, slot = compile_scalar(self.scope, value), self.scope.slot(var)
+
+                def let(f: Frame, read: Read) -> bool:
+                    f[slot] = number(f)
+                    return True
+
+                return let
+            case ins.For():
+                return self._first(stmt)
+            case ins.CopyAsync(src=src):
+                starts, memory = (
+                    compile_scalars(self.scope, [a.start for a in src.axes]),
+                    src.memory,
+                )
+
+                def copy(f: Frame, read: Read) -> bool:
+                    read.append((memory, starts(f)))
+                    return True
+
+                return copy
+            case _:
+                return None
+
+    def _first(self, loop: ins.For) -> Run:
+        bounds, var = (
+            compile_scalars(self.scope, (loop.start, loop.stop)),
+            self.scope.slot(loop.var),
+        )
+        counters = [self.scope.slot(c.inner) for c in loop.carried if isinstance(c.inner, Var)]
+        body = self.body(loop.body)
+
+        def first(f: Frame, read: Read) -> bool:
+            start, stop = bounds(f)
+            if start >= stop:
+                return False  # a block without work
+            f[var] = start
+            for slot in counters:
+                f[slot] = 0
+            return body(f, read)
+
+        return first

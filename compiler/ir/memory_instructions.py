@@ -1,0 +1,184 @@
+"""The instructions of Tile IR that touch memories: accesses, explicit copies, synchronisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dslc.compiler.diagnostics import Loc
+from dslc.compiler.ir.expr import Expr
+from dslc.compiler.ir.located import loc_field as _loc
+from dslc.compiler.ir.values import Memory, Region, Value
+
+if TYPE_CHECKING:
+    from dslc.compiler.layout import Layout
+
+# Memory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alloc:
+    """An on-chip memory begins to live here; its elements are undefined."""
+
+    memory: Memory
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load:
+    """A tile from memory; out of bounds (on checked axes) gives `other`, or 0."""
+
+    out: Value
+    region: Region
+    other: Expr | None = None
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """A tile to memory; out of bounds (on checked axes) is dropped."""
+
+    region: Region
+    x: Value
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AtomicAdd:
+    """region += x, each element atomically; `out`, if any, is what stood there before.
+
+    With an `out` it also publishes the turn's earlier writes and sees what others published so.
+    """
+
+    region: Region
+    x: Value
+    out: Value | None = None
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gather:
+    """Rows by index: along `axis` of the memory, element ids[...] + start of that AxisSlice.
+
+    The region's slice on that axis is a placeholder of size 1; out's shape has ids' shape there.
+    Ids out of range read 0.
+    """
+
+    out: Value
+    region: Region
+    ids: Value
+    axis: int
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scatter:
+    """The inverse of Gather: ids out of range are dropped; equal ids in one scatter are a race."""
+
+    region: Region
+    ids: Value
+    x: Value
+    axis: int
+    loc: Loc | None = _loc()
+
+
+# Explicit copies and synchronisation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CopyAsync:
+    """Start a copy between memories; it has landed only after the wait for its group.
+
+    `layout`, of the regions' shape, says which thread copies which element, once decided: the first of
+    those that hold it. With a `barrier`, one element, the copy is in bulk: a unit of the machine makes
+    it, and it has landed when the barrier's phase ends; it belongs to no group.
+    """
+
+    dst: Region
+    src: Region
+    layout: Layout | None = None
+    barrier: Region | None = None
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CommitGroup:
+    """The copies started since the last commit form a group."""
+
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WaitGroup:
+    """Wait until at most `pending` groups are under way."""
+
+    pending: int
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WaitDots:
+    """Wait until at most `pending` late Dots are under way."""
+
+    pending: int
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sync:
+    """A barrier of all threads of the turn."""
+
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InitBarriers:
+    """The elements of the region become barriers whose phases end after `arrivals` arrivals each.
+
+    A barrier counts its phases from 0. A phase ends when all have arrived and the bytes that they
+    announced have been copied; then the next begins.
+    """
+
+    region: Region
+    arrivals: int
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrive:
+    """One arrival at a barrier; its phase ends only after `bytes` more bytes of bulk copies.
+
+    One thread arrives for all; with `together`, it is an arrival once every warp has come to it.
+    """
+
+    region: Region
+    bytes: int = 0
+    together: bool = False
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AwaitPhase:
+    """Wait until the barrier's latest phase of that parity (0 or 1) has ended; it may have by now."""
+
+    region: Region
+    parity: Expr
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SemaphoreWait:
+    """Spin until the one element of the region equals `value`, then see what was released."""
+
+    region: Region
+    value: Expr
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SemaphoreRelease:
+    """Publish earlier writes, then set the one element of the region to `value`."""
+
+    region: Region
+    value: Expr
+    loc: Loc | None = _loc()

@@ -1,0 +1,234 @@
+"""The instructions of Tile IR that make tiles of tiles: element by element, by shape, by products."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dslc.compiler.diagnostics import Loc
+from dslc.compiler.ir.expr import Expr
+from dslc.compiler.ir.located import loc_field as _loc
+from dslc.compiler.ir.values import Value
+
+if TYPE_CHECKING:
+    pass
+
+# Making
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Full:
+    """Every element is `value`, a scalar of out's dtype."""
+
+    out: Value
+    value: Expr
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Undefined:
+    """A register tile whose elements must be written before they are read."""
+
+    out: Value
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arange:
+    """0, 1, 2, ... as i32 along the one axis."""
+
+    out: Value
+    loc: Loc | None = _loc()
+
+
+# Elementwise
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unary:
+    """out = op(x), op from expr.UNARY_OPS."""
+
+    out: Value
+    op: str
+    x: Value
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binary:
+    """out = op(x, y), op from expr.BINARY_OPS; comparisons give bool."""
+
+    out: Value
+    op: str
+    x: Value
+    y: Value
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fma:
+    """out = x * y + z, rounded once."""
+
+    out: Value
+    x: Value
+    y: Value
+    z: Value
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Where:
+    """out = x where condition (bool), else y."""
+
+    out: Value
+    condition: Value
+    x: Value
+    y: Value
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast:
+    """Another dtype: to a float rounds to nearest even, float to integer truncates and saturates,
+    integer to a narrower integer wraps unless `saturate`.
+    """
+
+    out: Value
+    x: Value
+    saturate: bool = False
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """The same bits per thread as another dtype and layout; both tiles have layouts."""
+
+    out: Value
+    x: Value
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConvertLayout:
+    """The same elements in another layout (through registers, shuffles or shared memory)."""
+
+    out: Value
+    x: Value
+    loc: Loc | None = _loc()
+
+
+# Reductions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduce:
+    """Over one axis; op is sum, max, min, any, all, argmax or argmin (these give i32)."""
+
+    out: Value
+    op: str
+    x: Value
+    axis: int
+    keepdims: bool = False
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scan:
+    """Inclusive prefix along one axis; op is sum."""
+
+    out: Value
+    op: str
+    x: Value
+    axis: int
+    loc: Loc | None = _loc()
+
+
+# Shape
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Transpose:
+    """out's axis i is x's axis axes[i]."""
+
+    out: Value
+    x: Value
+    axes: tuple[int, ...]
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reshape:
+    """The same elements in row-major order."""
+
+    out: Value
+    x: Value
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Broadcast:
+    """NumPy's broadcast_to: x may have fewer axes, and axes of size 1 stretch."""
+
+    out: Value
+    x: Value
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Repeat:
+    """Each element `times` times along the axis (NumPy's repeat)."""
+
+    out: Value
+    x: Value
+    times: int
+    axis: int
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Concat:
+    """The tiles one after another along the axis."""
+
+    out: Value
+    xs: tuple[Value, ...]
+    axis: int
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Extract:
+    """A constant slice of a tile: per axis of x a start, and a step; sizes are out's shape.
+
+    Axes in `dropped` have size 1 and are not in out's shape.
+    """
+
+    out: Value
+    x: Value
+    starts: tuple[int, ...]
+    steps: tuple[int, ...]
+    dropped: tuple[int, ...] = ()
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dot:
+    """out = a @ b (+ acc), batched over leading axes: [.., m, k] x [.., k, n].
+
+    Floats accumulate in f32 (f64 for f64), integers in i32. `atom` names the matrix unit, once chosen.
+    An operand that has no layout by then is read from shared memory by the unit itself, which takes its
+    time: such a Dot `is_late`. Its result may be read, and what it reads be overwritten, only after the
+    WaitDots for it; the next Dot may take the result as its accumulator at once.
+    """
+
+    out: Value
+    a: Value
+    b: Value
+    acc: Value | None = None
+    atom: str | None = None
+    loc: Loc | None = _loc()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it ends only at a WaitDots."""
+        in_memory = self.a.type.layout is None or self.b.type.layout is None
+        return self.atom is not None and in_memory

@@ -1,0 +1,156 @@
+"""The choices of a call that names none: those that the cost model predicts to be the fastest.
+
+Nothing is compiled or measured. The products of a kernel's choices are put in order by their tiles
+alone (`dslc.compiler.cost.outline`); the best few are scheduled by the passes and predicted in full,
+and the best of these is taken. The same kernel, target and sizes get the same choice everywhere: the
+rates are those of the target, and no device is asked. What was chosen is kept in the compile cache.
+
+Sizes are rounded up, to a power of two and above 128 to one of four steps between two, so that few of
+them are ever predicted. Those of dims that a `require` is about, or that are compiled in, stay.
+
+*Packed weights.* How they are packed follows from the choices, and one packing serves all sizes. So the
+first choice is made without looking at the call: for 16 of each dim that the weights do not have, as in
+decoding. A call may differ from it only where the packing stays the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import threading
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.fingerprint import compiler_fingerprint, digest
+from dslc.tuner.space import Configuration, choices_of, drawn
+
+if TYPE_CHECKING:
+    from dslc.kernels import Sizes
+    from dslc.templates import TemplateOrigin
+    from dslc.tuner.ranking import Candidate
+
+_LARGEST = 128  # products of choices that are looked at; of more, as many are drawn
+_ROWS = 16  # of a dim that packed weights have not
+_OPEN = 1024  # of a dim whose size nothing says
+_POWERS = 128  # up to here sizes are rounded to powers of two
+
+Rounded = tuple[tuple[str, int], ...]
+
+
+class PredictedChoices:
+    """The predicted choices of one kernel; what was predicted once is remembered."""
+
+    def __init__(self, origin: TemplateOrigin) -> None:
+        self._origin = origin
+        self._found: dict[tuple[Rounded, Configuration | None], Candidate | None] = {}
+        self._facts: Mapping[str, Any] | None = None
+        self._lock = threading.Lock()
+
+    def find(self, dims: Mapping[str, int], sizes: Sizes) -> Candidate | None:
+        """The choices for a call of these sizes; None where there is nothing to choose or to go by.
+
+        `dims` are compiled in; a size that is not known is taken to be 1024.
+        """
+        origin = self._origin
+        if origin.machine.target.rates is None:
+            return None
+        if all(len(choices) < 2 for choices in origin.open_tunes.values()):
+            return None
+        known = {d: dims.get(d, sizes(d)) for d in origin.signature.dims}
+        with self._lock:
+            return self._choose(known)
+
+    def _choose(self, known: Mapping[str, int | None]) -> Candidate | None:
+        usual = {d: _OPEN if n is None else n for d, n in known.items()}
+        if self._facts is None:
+            self._facts = remembered(self._origin, ("facts",), lambda: self._look(usual))
+        exact = {*self._facts["required"], *self._facts["packed"], *self._origin.fixed}
+        rounded = {d: n if d in exact else rounded_up(n) for d, n in usual.items()}
+        if not self._facts["packed"]:
+            return self._best(rounded)
+        base = self._best({d: n if d in exact else _ROWS for d, n in usual.items()})
+        free = [d for d, n in known.items() if d not in exact and n is not None]
+        if base is None or not base.storage or not free:
+            return base
+        return self._best({**rounded, **{d: _ROWS for d, n in known.items() if n is None}}, base)
+
+    def _look(self, sizes: Mapping[str, int]) -> dict[str, Any]:
+        """The dims that requirements are about, and those of weights that the compiler packs."""
+        from dslc.tuner.ranking import Ranking
+
+        origin = self._origin
+        narrow = any(p.dtype.bits <= 8 and p.dims for p in origin.signature.parameters)
+        ranking = Ranking(origin, sizes)
+        for configuration in self._products():
+            with contextlib.suppress(DiagnosticError):
+                made = ranking.elaborated(configuration)
+                names = {p.name for p in ranking.packed(made)} if narrow else set()
+                shapes = [p.dims or () for p in origin.signature.parameters if p.name in names]
+                packed = {d for d in origin.signature.dims for dims in shapes if d in dims}
+                return {"required": sorted(made.required), "packed": sorted(packed)}
+        return {"required": [], "packed": []}
+
+    def _best(self, sizes: Mapping[str, int], base: Candidate | None = None) -> Candidate | None:
+        """The best for sizes, of those with the storage of a base where that is given."""
+        key = (tuple(sorted(sizes.items())), base.configuration if base else None)
+        if key not in self._found:
+            data = remembered(self._origin, key, lambda: self._rank(sizes, base))
+            self._found[key] = self._read(data)
+        return self._found[key]
+
+    def _rank(self, sizes: Mapping[str, int], base: Candidate | None) -> dict[str, Any]:
+        from dslc.tuner.ranking import Ranking
+
+        found = self._products()
+        if base is not None:
+            found = [c for c in found if c.is_beside(base.configuration)]
+        best = Ranking(self._origin, sizes, base).best(found)
+        if best is None:
+            return {}
+        return {**dataclasses.asdict(best), "configuration": best.configuration.plain}
+
+    def _read(self, data: Mapping[str, Any]) -> Candidate | None:
+        from dslc.tuner.ranking import Candidate
+
+        if not data:
+            return None
+        plain = data["configuration"]
+        found = next((c for c in self._products() if c.plain == plain), None)
+        if found is None:
+            return None
+        return Candidate(found, data["seconds"], data["storage"], data["among"])
+
+    def _products(self) -> list[Configuration]:
+        """The products of choices that are looked at, that of the first ones first."""
+        origin = self._origin
+        return drawn(choices_of(origin.open_tunes, {}, origin.defaults), _LARGEST, seed=0)
+
+
+def rounded_up(size: int) -> int:
+    """The size that stands for others a little smaller."""
+    if size <= _POWERS:
+        return 1 << max(0, size - 1).bit_length()
+    step = 1 << (size.bit_length() - 3)
+    return -(-size // step) * step
+
+
+def remembered(
+    origin: TemplateOrigin, what: tuple[object, ...], compute: Callable[[], dict[str, Any]]
+) -> Mapping[str, Any]:
+    """What was computed for a kernel in these versions, from the compile cache or into it."""
+    cache = origin.options.cache
+    if cache is None:
+        return compute()
+    name, target = origin.signature.name, origin.machine.target.name
+    parts = [name, target, origin.identity(), compiler_fingerprint(), repr(what)]
+    key = digest({"prediction": repr((parts, sorted(origin.fixed.items())))})
+
+    def manifest() -> tuple[dict[str, bytes], dict[str, Any]]:
+        return {}, {"name": name, "target": target, "prediction": compute()}
+
+    try:
+        found: Mapping[str, Any] = cache.fetch(key, manifest).manifest["prediction"]
+    except DiagnosticError:
+        return compute()  # the cache cannot be used: compiling will say so
+    return found
