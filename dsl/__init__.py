@@ -49,7 +49,7 @@ _HOME = {
     "program": "dslc.decorator",
     "torch_op": "dslc.torch_op",
 }
-_MODULES = frozenset({"codegen", "compiler", "lang", "runtime"})
+_MODULES = frozenset({"codegen", "compiler", "compress", "lang", "runtime"})
 
 __all__ = [
     "DiagnosticError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from dslc.arguments import Argument, prepare
 from dslc.compiler.artifact import Artifact, Hashes
@@ -82,6 +82,19 @@ class Machine(Protocol):
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """The artifact ready to run; `program` is what it was made of, where that is at hand."""
+
+
+@runtime_checkable
+class Chooser(Protocol):
+    """A machine whose artifacts hold code for several CPUs."""
+
+    def choose(self, artifact: Artifact) -> Artifact:
+        """The artifact of the best code that runs here."""
+
+
+def chosen_artifact(machine: Machine, artifact: Artifact) -> Artifact:
+    """What of an artifact runs here: all of it, or one of the variants that it holds."""
+    return machine.choose(artifact) if isinstance(machine, Chooser) else artifact
 
 
 class Interpreter:
@@ -170,15 +183,19 @@ class InterpretedProgram:
 
 
 def resolve_target(name: str) -> str:
-    """The full name of a target: of `cuda`, that of the GPU that is there.
+    """The full name of a target: of `cuda`, that of the GPU that is there, of `aarch64` of the CPU.
 
     DSL0840 where there is no GPU, DSL0901 where its kind is not known.
     """
-    if name != "cuda":
-        return name
-    from dslc.cuda_machine import present_target
+    if name == "cuda":
+        from dslc.cuda_machine import present_target as present_gpu
 
-    return present_target()
+        return present_gpu()
+    if name == "aarch64":
+        from dslc.aarch64_processors import present_target as present_cpu
+
+        return present_cpu()
+    return name
 
 
 def find_machine(target: str, code: CodeOptions = PLAIN_CODE) -> Machine:
@@ -193,6 +210,14 @@ def find_machine(target: str, code: CodeOptions = PLAIN_CODE) -> Machine:
         from dslc.cuda_machine import CudaMachine
 
         return CudaMachine(found, code)
+    if found.family == "nki":
+        from dslc.nki_machine import NkiMachine
+
+        return NkiMachine(found)
+    if found.family == "aarch64":
+        from dslc.aarch64_machine import machine_of
+
+        return machine_of(found)
     raise error(
         "DSL0950",
         f"there is no code generator for the target {found.name} here",

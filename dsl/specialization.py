@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from dslc.signature import Matched, Parameter, Signature
 if TYPE_CHECKING:
     from dslc.compiler.artifact import Artifact, Param
     from dslc.machines import Executable, Machine, ShortCall
+    from dslc.runtime.nki_simulator import Run
 
 Stages = Mapping[str, Callable[[], str]]
 
@@ -43,22 +45,32 @@ class Specialization:
         self._executable = executable
         self._short = CallForms()
         self._stages = stages
-        self._stored_bits = [
-            (parameter, stored)
-            for parameter, stored in zip(
-                signature.parameters, artifact.signature.params, strict=True
-            )
-            if parameter.dims is not None
-            and (parameter.dtype.is_low_bit or stored.packed is not None)
-        ]
-        self._plain_bytes = [
-            p
-            for p, s in zip(signature.parameters, artifact.signature.params, strict=True)
-            if p.is_bytes and s.packed is None
-        ]
         self.artifact = artifact
         self.fixed: Mapping[str, int] = MappingProxyType(artifact.signature.fixed)
         self.config: Mapping[str, int | str] = MappingProxyType(artifact.signature.config)
+
+    @functools.cached_property
+    def chosen(self) -> Artifact:
+        """What of the artifact runs here: all of it, or that of its variants which fits the CPU."""
+        from dslc.machines import chosen_artifact
+
+        return chosen_artifact(self._machine, self.artifact)
+
+    @functools.cached_property
+    def _stored_bits(self) -> list[tuple[Parameter, Param]]:
+        return [
+            (p, s)
+            for p, s in zip(self.parameters, self.chosen.signature.params, strict=True)
+            if p.dims is not None and (p.dtype.is_low_bit or s.packed is not None)
+        ]
+
+    @functools.cached_property
+    def _plain_bytes(self) -> list[Parameter]:
+        return [
+            p
+            for p, s in zip(self.parameters, self.chosen.signature.params, strict=True)
+            if p.is_bytes and s.packed is None
+        ]
 
     @property
     def name(self) -> str:
@@ -89,6 +101,12 @@ class Specialization:
     def __repr__(self) -> str:
         choices = ", ".join(f"{k}={v}" for k, v in {**self.fixed, **self.config}.items())
         return f"<dslc specialization {self.name}({choices}) for {self.target}>"
+
+    @property
+    def simulated(self) -> Run | None:
+        """The last call's run on the machine's simulator, with its timeline; None on a real one."""
+        last: Run | None = getattr(self._executable, "last", None)
+        return last
 
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Run the kernel. Dims and tunes may be stated by keyword: they must be its own."""
@@ -156,4 +174,4 @@ class Specialization:
 
     def _stored(self, param: str) -> Param:
         name = self.signature.parameter(param).name
-        return next(p for p in self.artifact.signature.params if p.name == name)
+        return next(p for p in self.chosen.signature.params if p.name == name)

@@ -17,7 +17,7 @@ from dslc.machines import find_machine
 from dslc.schedule import split
 from dslc.signature import Parameter, Signature, as_dim
 from dslc.tuner.choices import TunedChoices
-from dslc.tuner.predicted import PredictedChoices
+from dslc.tuner.predicted import PredictedChoices, remembered
 
 if TYPE_CHECKING:
     from dslc.checker import NeedsDims, Template
@@ -81,6 +81,7 @@ class TemplateOrigin:
         self._sources = sources or {}
         self.tuned = TunedChoices(self)
         self.predicted = PredictedChoices(self)
+        self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""
@@ -118,12 +119,32 @@ class TemplateOrigin:
             dims = {**chosen.fixed_dims, **dims}
             config = chosen.config
         choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
-        self._fix(dims, self._static, sizes)
+        self._fix(dims, self._needed, sizes)
         key = _key(dims, choices, schedule, self._facts(dims, sizes, alignments, plain))
         found = self._made.get(key)
         if found is not None:
             return found
         return self._make(dims, choices, schedule, sizes, alignments, plain, at_call)
+
+    def _blocks(self, dims: Mapping[str, int], sizes: Sizes) -> Chosen:
+        """The blocks that a machine's model prefers, where all sizes are known."""
+        from dslc.tuner.blocks import choose_blocks
+
+        known = {d: dims.get(d, sizes(d)) for d in self.signature.dims}
+        found = {d: n for d, n in known.items() if n is not None}
+        if len(found) < len(known) or all(len(c) < 2 for c in self.open_tunes.values()):
+            return Chosen({}, {}, "the first of each")
+        key = tuple(sorted(found.items()))
+        if key not in self._preferred:
+            kept = remembered(self, ("blocks", key), lambda: {"config": choose_blocks(self, found)})
+            self._preferred[key] = kept["config"]
+        config = self._preferred[key]
+        return Chosen(config, {}, "by the model of the engines" if config else "the first of each")
+
+    @property
+    def _needed(self) -> tuple[str, ...]:
+        """The dims that a kernel is compiled for: those found to be needed, or all."""
+        return self.signature.dims if self.machine.target.static else self._static
 
     def chosen(self, dims: Mapping[str, int], sizes: Sizes) -> Chosen:
         """What a call that names no choices gets: what was tuned for its sizes, else what is predicted.
@@ -136,6 +157,8 @@ class TemplateOrigin:
             return Chosen(
                 tuned.config, tuned.fixed_dims, f"tuned, {tuned.record.seconds * 1e6:.4g} us"
             )
+        if self.machine.target.static:
+            return self._blocks(dims, sizes)
         predicted = self.predicted.find(dims, sizes)
         if predicted is not None:
             return Chosen(predicted.config, {}, str(predicted))
@@ -147,7 +170,7 @@ class TemplateOrigin:
         """The Tile IR that `specialization` would compile for these dims and choices."""
         dims = {**self.fixed, **fixed}
         choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
-        self._fix(dims, self._static, sizes)
+        self._fix(dims, self._needed, sizes)
         with self._lock:
             program = None
             while program is None:

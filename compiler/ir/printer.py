@@ -25,8 +25,7 @@ statement:
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
               | "threads" "(" INT ")" | "strips" "(" expr ")"
               | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
-              | "require" expr "," STRING at? | "grid" grid_axis,*
-    grid_axis = NAME (":" DTYPE)? "in" range "reversed"?
+              | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range "reversed"?),*
     call      = "call" NAME "(" (memory name | expr),* ")" at?
     stmt      = (result "=")? WORD argument,* type? at? | loop | while | if
     argument  = STRING | tile | region | memory | expr | NAME "=" value | NAME
@@ -232,10 +231,9 @@ class _KernelPrinter:
         yield f"{indent}}}"
 
     def _aside(self, stmt: ins.Aside, indent: str) -> Iterator[str]:
-        registers = "" if stmt.registers is None else f" registers={stmt.registers}"
-        yield f"{indent}aside warps={stmt.warps}{registers}{self.at(stmt.loc)} {{"
-        yield from self._block(stmt.body, [], indent)
-        yield f"{indent}}}"
+        options = "" if stmt.registers is None else f" registers={stmt.registers}"
+        head = f"{indent}aside warps={stmt.warps}{options}{self.at(stmt.loc)} {{"
+        yield from (head, *self._block(stmt.body, [], indent), f"{indent}}}")
 
     def _block(self, body: Body, handed: list[Use], indent: str) -> list[str]:
         lines = self.body(body, indent + "  ")

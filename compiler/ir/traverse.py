@@ -131,6 +131,12 @@ def results(stmt: Stmt) -> tuple[Name, ...]:
     return tuple(r for r in found if r is not None)
 
 
+def tile_of(stmt: Stmt) -> Value | None:
+    """The tile that an instruction defines, if it defines one."""
+    out = getattr(stmt, "out", None)
+    return out if isinstance(out, Value) else None
+
+
 def inner_names(stmt: Stmt) -> tuple[Name, ...]:
     """The names that only the statement's own bodies see."""
     match stmt:

@@ -65,11 +65,13 @@ class LowBit:
     than 0, it becomes `packed row`, which serves every access. Parameters that are written, have
     strides, are `packed row` already, or alone give a dim its value stay as they are. Parameters of 8
     bits are packed in tiles where they are weights (`passes.weights`), else they stay arrays of bytes.
+    With `rows` no tiles are made: rows that are read in whole bytes are `packed row`, others bytes.
     """
 
     threads: int = 32
     lanes: bool = False
     f8: bool = False  # the machine converts f8e4m3
+    rows: bool = False
     name: ClassVar[str] = "low-bit"
 
     def __call__(self, program: TileProgram) -> TileProgram:
@@ -106,13 +108,16 @@ class LowBit:
                     chosen[memory] = "codes"
             else:
                 loads = [s for s in accesses[memory] if isinstance(s, ins.Load)]
-                only_loads = len(loads) == len(accesses[memory])
-                found = _tiles(memory, loads, known, self.threads) if only_loads and loads else None
+                tiled = loads and len(loads) == len(accesses[memory]) and not self.rows
+                found = _tiles(memory, loads, known, self.threads) if tiled else None
                 if found is not None and self.lanes:
                     wanted = set().union(*(casts[s.out] for s in loads))
                     lanes = {lanes_for(memory.dtype, to, f8=self.f8) for to in wanted}
                     found = _in_lanes(found, max(lanes, default=1))
-                chosen[memory] = found if found is not None else _plainest(memory)
+                plainest = _plainest(memory)
+                if self.rows and not all(_in_bytes(s, memory, known) for s in accesses[memory]):
+                    plainest = "codes"
+                chosen[memory] = found if found is not None else plainest
         return _bound(kernel.params, chosen)
 
 
@@ -135,6 +140,16 @@ def _dims_given(param: object) -> Iterable[object]:
 def _plainest(memory: Memory) -> Storage:
     """What serves every access."""
     return "row" if memory.dtype.is_low_bit else "codes"
+
+
+def _in_bytes(stmt: Stmt, memory: Memory, known: Divisors) -> bool:
+    """Whether a row of the parameter, and each slice that is read of one, begins and ends on a byte."""
+    if not isinstance(stmt, ins.Load):
+        return False
+    bits, last, width = memory.dtype.bits, stmt.region.axes[-1], constant(memory.shape[-1])
+    if width is None or width * bits % 8 or last.step != 1 or last.dropped:
+        return False
+    return last.size * bits % 8 == 0 and divisor(last.start, known) * bits % 8 == 0
 
 
 def _tiles(

@@ -66,7 +66,7 @@ from dslc.compiler.ir.values import Memory, Place, Region, Role, Value
 from dslc.compiler.passes.bulk import is_loaded_in_bulk
 from dslc.compiler.passes.even_work import EvenWork, Part, add, div, is_even, least, mod, mul
 from dslc.compiler.passes.facts import Facts, kernel_facts
-from dslc.compiler.passes.late_products import deferred
+from dslc.compiler.passes.late_products import deferred, is_made_anew
 from dslc.compiler.passes.outgoing import Outgoing, outgoing
 from dslc.compiler.passes.parts import joined, most_shares
 from dslc.compiler.passes.pipelined_loop import Barriers, Ring
@@ -99,6 +99,9 @@ class Producers:
             return kernel
         (loop,) = loops
         if not isinstance(loop, ins.For) or not is_even(kernel, loop) or not deferred(loop):
+            return kernel
+        # What threads make ready for a product has the registers of two turns: a loop unrolled by two.
+        if is_made_anew(loop, deferred(loop)):
             return kernel
         if any(isinstance(s, _UNMOVED) for s in walk(kernel.body)):
             return kernel

@@ -25,9 +25,11 @@ TARGETS: Mapping[str, Target] = MappingProxyType(
             nki.TRN2,
             nki.TRN3,
             aie.NPU2,
+            aarch64.BASE,
             aarch64.DOTPROD,
             aarch64.I8MM,
             aarch64.BF16,
+            aarch64.ALL,
         )
     }
 )

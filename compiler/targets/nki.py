@@ -1,14 +1,59 @@
-"""AWS Trainium: the tensor engine contracts over the partition axis (Neuron documentation)."""
+"""AWS Trainium: the tensor engine contracts over the partition axis (Neuron documentation, SDK 2.32).
+
+A NeuronCore has two on-chip memories of 128 partitions. The tensor engine reads its operands from SBUF
+and writes PSUM; the other engines reach both, GpSimd SBUF alone.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from dslc.compiler.layout import spatial
 from dslc.compiler.targets.target import Atom, MemorySpace, Target
 
 PARTITIONS = 128
-PSUM_BYTES = 8 * 2048  # 8 banks of 2 KiB in each partition
+PSUM_BANK = 2048  # bytes of a partition; a product's result lies in one bank
+PSUM_BANKS = 8
+MOVING = 512  # columns of the moving operand: a bank of f32
 _TYPES = (("bf16", "bf16", "f32"), ("f16", "f16", "f32"), ("f32", "f32", "f32"))
 _FP8_TYPES = tuple((a, b, "f32") for a in ("f8e4m3", "f8e5m2") for b in ("f8e4m3", "f8e5m2"))
+
+
+@dataclass(frozen=True, slots=True)
+class Engines:
+    """Rates of one core: clocks in cycles a nanosecond, `dma` in bytes a nanosecond.
+
+    `reserved` are bytes of a partition of SBUF that the compiler keeps (nki-library's budget on trn2).
+    `transposes` tells of DMA engines that transpose elements of two bytes, `copies` of a scalar engine
+    that copies. `issue` is what a queue takes to make the descriptors of a transfer, and `row` what a
+    contiguous row takes beside its bytes, in nanoseconds; `load` are the cycles that a product waits
+    for its stationary operand (on trn1 both as NeuronMM's times say).
+    """
+
+    tensor: float
+    vector: float
+    scalar: float
+    gpsimd: float
+    dma: float
+    sbuf: int
+    reserved: int = 0
+    transposes: bool = True
+    copies: bool = True
+    issue: float = 0.0
+    load: int = 32
+    row: float = 0.0
+
+
+_ENGINES = {
+    "nki:trn1": Engines(2.8, 1.12, 1.4, 1.4, 272, 192 * 1024, 0, False, False, 0.0, 84, 13.6),
+    "nki:trn2": Engines(2.4, 0.96, 1.2, 1.2, 368, 224 * 1024, 16384 + 264, issue=600.0, row=1.4),
+    "nki:trn3": Engines(2.4, 1.2, 1.2, 1.2, 528, 256 * 1024, 16384 + 264, issue=600.0, row=1.0),
+}
+
+
+def engines_of(target: Target) -> Engines:
+    """The engines of a core of the target."""
+    return _ENGINES[target.name]
 
 
 def nc_matmul(m: int, n: int, k: int = PARTITIONS) -> Atom:
@@ -25,18 +70,20 @@ def nc_matmul(m: int, n: int, k: int = PARTITIONS) -> Atom:
     )  # fmt: skip
 
 
-def _trainium(version: int, title: str, sbuf: int, cores: int) -> Target:
+def _trainium(version: int, title: str, cores: int) -> Target:
+    name = f"nki:trn{version}"
     return Target(
-        f"nki:trn{version}", "nki", title, 1, PARTITIONS,
+        name, "nki", title, 1, PARTITIONS,
         (
-            MemorySpace("psum", PSUM_BYTES, "partition"),
-            MemorySpace("sbuf", sbuf * 1024, "partition"),
+            MemorySpace("psum", PSUM_BANKS * PSUM_BANK, "partition"),
+            MemorySpace("sbuf", _ENGINES[name].sbuf, "partition"),
         ),
-        (nc_matmul(128, 512),),
+        (nc_matmul(128, MOVING),),
         units=cores,
+        static=True,
     )  # fmt: skip
 
 
-TRN1 = _trainium(1, "AWS Trainium (NeuronCore-v2)", 192, 2)
-TRN2 = _trainium(2, "AWS Trainium2 (NeuronCore-v3)", 224, 8)
-TRN3 = _trainium(3, "AWS Trainium3 (NeuronCore-v4)", 256, 8)
+TRN1 = _trainium(1, "AWS Trainium (NeuronCore-v2)", 2)
+TRN2 = _trainium(2, "AWS Trainium2 (NeuronCore-v3)", 8)
+TRN3 = _trainium(3, "AWS Trainium3 (NeuronCore-v4)", 8)

@@ -71,7 +71,8 @@ class Target:
     cores). A specialisation made for a call relies on the greatest of `divisors` that divides each dim.
     `rates` say how fast it is, where that is known.
     `bulk_copies` tells of a unit that copies boxes of tensors to shared memory by itself,
-    `matrix_stores` of instructions by which a warp stores fragments to shared memory as rows.
+    `matrix_stores` of instructions by which a warp stores fragments to shared memory as rows, `static`
+    that a call's kernel is compiled for the sizes of all its dims: the machine's compiler unrolls it.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Target:
     rates: Rates | None = None
     bulk_copies: bool = False
     matrix_stores: bool = False
+    static: bool = False
 
     def memory(self, name: str) -> MemorySpace | None:
         """The memory of that name."""

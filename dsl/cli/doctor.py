@@ -42,16 +42,15 @@ class Tool:
 
 
 TOOLS = (
-    Tool(("cc", "gcc", "clang"), "aarch64: native builds, tests", "apt install gcc"),
     Tool(
-        ("aarch64-linux-gnu-gcc",),
-        "aarch64: cross builds",
-        "apt install gcc-aarch64-linux-gnu",
+        ("aarch64-linux-gnu-as",),
+        "aarch64: the quick assembler; ziglang has another",
+        "apt install binutils-aarch64-linux-gnu",
     ),
     Tool(
         ("qemu-aarch64", "qemu-aarch64-static"), "aarch64: runs elsewhere", "apt install qemu-user"
     ),
-    Tool(("llvm-mca",), "aarch64: cycle estimates", "apt install llvm"),
+    Tool(("llvm-mca-22", "llvm-mca-19"), "aarch64: cycle estimates", "apt install llvm-22"),
     Tool(("nvcc",), "cuda: an alternative to NVRTC", "pip install 'dslc[cuda]'"),
     Tool(("hipcc", "amdclang++"), "hip: an alternative to zig's clang", "pip install 'dslc[hip]'"),
     Tool(("neuronx-cc",), "nki: building for Trainium", "the Neuron SDK"),
@@ -72,7 +71,7 @@ def command() -> int:
     """
     from dslc.cli.tables import print_table
 
-    findings = [*_python(), *_packages(), *_tools(), *_cuda(), *_cache()]
+    findings = [*_python(), *_packages(), *_tools(), *_cuda(), *_arm(), *_cache()]
     print_table(
         ("", "what", "found or how to get it"), [(f.state, f.subject, f.detail) for f in findings]
     )
@@ -149,6 +148,22 @@ def _cuda() -> Iterator[Finding]:
         yield Finding("GPU", "ok", f"{CudaDevice.get(0)}")
     except DiagnosticError as missing:
         yield Finding("GPU", "absent", f"{missing.diagnostics[0].message}  (cuda: running)")
+
+
+def _arm() -> Iterator[Finding]:
+    """What assembles for Arm CPUs, and which kernels the one that is here runs."""
+    from dslc.codegen.aarch64.toolchain import find_assembler
+    from dslc.compiler.diagnostics import DiagnosticError
+    from dslc.runtime.aarch64 import VARIANTS, best_variant, host_features, is_host
+
+    try:
+        yield Finding("assembler", "ok", f"{find_assembler().identity}  (aarch64: building)")
+    except DiagnosticError:
+        yield Finding("assembler", "absent", "pip install 'dslc[aarch64]'  (aarch64: building)")
+    if is_host():
+        features = host_features()
+        found = f"{', '.join(sorted(features))}: aarch64:{best_variant(VARIANTS, features)}"
+        yield Finding("Arm CPU", "ok", f"{found}  (aarch64: running)")
 
 
 def _cache() -> Iterator[Finding]:

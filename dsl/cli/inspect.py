@@ -16,6 +16,7 @@ from dslc.cli.compiling import (
     set_option,
 )
 from dslc.cli.pages import Documented
+from dslc.cli.session import current
 
 if TYPE_CHECKING:
     from dslc.kernels import Kernel
@@ -27,6 +28,7 @@ _EXAMPLES = """
 dslc inspect softmax.tile --dim M=1024 --dim N=4096
 dslc inspect gemm_quantized.tile -k gemm_quantized --dim M=16 --dim N=4096 --dim K=4096 --set BN=64
 dslc inspect gemm.tile --emit simplify
+dslc inspect softmax.tile -k softmax -t nki:trn2 --dim M=4096 --timeline softmax.svg
 """
 
 
@@ -42,6 +44,12 @@ dslc inspect gemm.tile --emit simplify
     help="The size of a dim for the counts (default 1024). Repeatable.",
 )
 @click.option("--emit", metavar="STAGE", help="Print a stage instead: tile, ir, a pass, or final.")
+@click.option(
+    "--timeline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="SVG",
+    help="Draw when each engine works (Trainium).",
+)
 @compile_options
 def command(
     file: Path,
@@ -49,13 +57,15 @@ def command(
     choices: tuple[str, ...],
     dims: tuple[str, ...],
     emit: str | None,
+    timeline: Path | None,
     options: CompileOptions,
 ) -> None:
     """Show a kernel's signature and choices, its IR's size after every pass, memory and work.
 
     Bytes are those that the loads and stores ask for in one launch, against those of each tensor taken
-    once. For GPUs: registers, instructions, and the predicted time against the roofline. Without
-    --kernel every kernel of the file is shown.
+    once. For GPUs: registers, instructions, and the predicted time against the roofline. For Trainium:
+    a modelled run, of which --timeline makes a picture. For Arm CPUs: multiply-adds a cycle of each
+    product, by llvm-mca. Without --kernel every kernel is shown.
     """
     from dslc.cli.inputs import parse_definitions, parse_integers
 
@@ -70,7 +80,7 @@ def command(
             continue
         if i:
             click.echo()
-        _show(kernel, sizes, own)
+        _show(kernel, sizes, own, timeline)
 
 
 def _specialized(
@@ -81,8 +91,11 @@ def _specialized(
     return made, every | dict(made.fixed)
 
 
-def _show(kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]) -> None:
+def _show(
+    kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any], timeline: Path | None
+) -> None:
     from dslc.cli.accounting import plan_table, work_tables
+    from dslc.cli.arm_tables import arm_lines
     from dslc.cli.code_tables import code_lines, prediction_of
     from dslc.compiler.ir.parser import parse_program
 
@@ -97,14 +110,33 @@ def _show(kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]) -
     if kernel.tunes:
         _line("choices", "as given" if config else _reason(kernel, every))
     program = parse_program(made.source(made.ir_stages[-1]), "<final>")
-    for label, text in code_lines(made, program):
+    for label, text in (*code_lines(made, program), *arm_lines(made)):
         _line(label, text)
+    _simulated(made, every, timeline)
     if (prediction := prediction_of(made, program, every)) is not None:
         _indented(str(prediction))
     _stages(made)
     for text in (*work_tables(program, every), plan_table(program)):
         if text:
             _indented(text)
+
+
+def _simulated(made: Specialization, sizes: Mapping[str, int], timeline: Path | None) -> None:
+    """A run on the machine's simulator, where it has one that models time."""
+    if not made.target.startswith("nki:"):
+        if timeline is not None:
+            raise click.UsageError(f"--timeline draws runs on Trainium, not on {made.target}")
+        return
+    from dslc.cli.nki_tables import run_lines, run_of
+
+    run = run_of(made, sizes)
+    for label, text in run_lines(run):
+        _line(label, text)
+    if timeline is not None:
+        from dslc.runtime.nki_simulator.picture import timeline_svg
+
+        timeline.write_text(timeline_svg(run, made.artifact.name), encoding="utf-8")
+        current().note(f"wrote {timeline}")
 
 
 def _reason(kernel: Kernel, sizes: Mapping[str, int]) -> str:

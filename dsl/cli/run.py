@@ -113,8 +113,7 @@ def command(
     files = _output_files(outputs, fed)
     results, seconds = _timed(made, fed, shuffle, repeat)
     _print_outputs(fed, results)
-    count = f"median of {repeat}, " if repeat > 1 else ""
-    current().say(f"{made.name} on {made.target}: {seconds * 1e3:.3g} ms ({count}arguments ready)")
+    current().say(f"{made.name} on {made.target}: {_duration(made, seconds, repeat)}")
     for parameter, path in files.items():
         import numpy as np
 
@@ -165,6 +164,15 @@ def _timed(
             made(**arguments)
             times.append(time.perf_counter() - begin)
     return {name: arguments[name] for name in fed.written}, statistics.median(times)
+
+
+def _duration(made: Specialization, seconds: float, repeat: int) -> str:
+    """How long it took; of a simulated machine how long it would take, as modelled."""
+    run = made.simulated
+    if run is not None:
+        return f"{run.timeline.total / 1e3:.4g} us modelled (simulated here in {seconds:.2g} s)"
+    count = f"median of {repeat}, " if repeat > 1 else ""
+    return f"{seconds * 1e3:.3g} ms ({count}arguments ready)"
 
 
 def _print_outputs(fed: Feed, results: Mapping[str, Any]) -> None:

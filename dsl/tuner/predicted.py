@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dslc.templates import TemplateOrigin
     from dslc.tuner.ranking import Candidate
 
-_LARGEST = 128  # products of choices that are looked at; of more, as many are drawn
+_LARGEST = 512  # products of choices that are looked at; of more, as many are drawn
 _ROWS = 16  # of a dim that packed weights have not
 _OPEN = 1024  # of a dim whose size nothing says
 _POWERS = 128  # up to here sizes are rounded to powers of two

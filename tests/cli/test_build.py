@@ -95,7 +95,7 @@ def test_passes_can_be_watched(here: Path, capsys: pytest.CaptureFixture[str]) -
 def test_an_unknown_stage_or_target(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["build", "k.tile", "-k", "gemm", "--emit", "bonds"]) == 2
     assert "bounds" in capsys.readouterr().err
-    assert run(["build", "k.tile", "-k", "gemm", "-t", "nki:trn2"]) == 3
+    assert run(["build", "k.tile", "-k", "gemm", "-t", "hip:gfx942"]) == 3
     assert "DSL0950" in capsys.readouterr().err
 
 
@@ -107,6 +107,16 @@ def test_inspect_counts(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "16 | 32   now 16" in out
     assert f"{2 * 32 * 64 * 128:.4g} operations" in out
     assert "4.0 KiB" in out  # w once: 128 x 64 x 4 bits
+
+
+def test_inspect_models_a_run_on_trainium(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["inspect", "k.tile", "-k", "gemm", "--dim", "M=32", "--dim", "N=64", "--dim", "K=128"]
+    assert run([*asked, "-t", "nki:trn2", "--timeline", "t.svg"]) == 0
+    out = capsys.readouterr().out
+    for label in ("modelled:", "engines:", "HBM:", "on chip:", "instructions:"):
+        assert label in out
+    assert "modelled" in Path("t.svg").read_text()
+    assert run([*asked, "--timeline", "t.svg"]) == 2
 
 
 def test_inspect_shows_every_kernel(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,6 +36,7 @@ def sizes(names: str, *rows: tuple[int, ...]) -> list[dict[str, int]]:
 Calls = tuple[str, tuple[dict[str, str], ...], dict[str, int], list[dict[str, int]]]
 PLAIN: tuple[dict[str, str], ...] = ({},)
 SMALL_TILES = {"BM": 16, "BN": 64, "BK": 32}
+LOW_RANKS = sizes("M K R N", (32, 64, 16, 128), (21, 75, 10, 130), (1, 1, 1, 1))
 TABLE: dict[str, Calls] = {
     "vector_add": ("vector_add", PLAIN, {"BN": 256}, sizes("N", (512,), (1000,), (1,), (0,))),
     "softmax": (
@@ -104,6 +105,18 @@ TABLE: dict[str, Calls] = {
         "lowrank_mlp", FLOATS, {"BM": 16, "BF": 64, "BH": 32},
         sizes("M H F P Q R", (16, 64, 128, 16, 16, 16), (21, 70, 100, 9, 5, 12), (1, 1, 1, 1, 1, 1)),
     ),
+    "xw": (
+        "neuronmm", ({"T": "bf16"},), SMALL_TILES,
+        sizes("M N K", (32, 128, 64), (21, 130, 75), (1, 1, 1)),
+    ),
+    "xuv": ("neuronmm", ({"T": "bf16"}, {"T": "f16"}), SMALL_TILES, LOW_RANKS),
+    "xuv_to_t": ("neuronmm", ({"T": "bf16"},), SMALL_TILES, LOW_RANKS),
+    "xuv_from_t": ("neuronmm", ({"T": "bf16"},), SMALL_TILES, LOW_RANKS),
+    "up_and_gate": ("neuronmm", ({"T": "bf16"},), SMALL_TILES, LOW_RANKS),
+    "mlp_low_rank": (
+        "neuronmm", ({"T": "bf16"},), {},
+        sizes("M K R N Q", (32, 64, 16, 128, 16), (21, 75, 10, 100, 20), (1, 1, 1, 1, 1)),
+    ),
     "quantize_rows": (
         "w4a8", FLOATS, {"BK": 256}, sizes("M K", (8, 512), (5, 300), (1, 1), (0, 16)),
     ),
@@ -135,6 +148,7 @@ TABLE: dict[str, Calls] = {
 def problem(kernel: str, dims: dict[str, int], define: dict[str, str], seed: int) -> Problem:
     """Arguments and expected outputs for the element types of a definition."""
     usual = {"softmax": "f32", "softmax_rows": "f32", "gemm_mx": "bf16"}
+    usual |= dict.fromkeys((k for k in TABLE if TABLE[k][0] == "neuronmm"), "bf16")
     dtype = define.get("T", usual.get(kernel, "f16"))
     weight = define.get("W", "f4e2m1" if kernel == "gemm_mx" else "u4")
     group = int(define.get("G", "32" if kernel == "gemm_quantized_zeros" else "128"))

@@ -10,6 +10,14 @@ from collections.abc import Callable
 
 from inputs import Problem
 from reference_layers import attention, attention_input, mlp
+from reference_neuronmm import (
+    mlp_low_rank,
+    up_and_gate,
+    xuv,
+    xuv_from_t,
+    xuv_to_t,
+    xw,
+)
 from reference_products import (
     gemm,
     gemm_i8,
@@ -54,6 +62,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
         gemm, gemm_i8, gemm_residual, gemm_quantized, gemm_quantized_sums, gemm_quantized_zeros,
         gemm_mx, gemm_nvfp4, splitk_bias, attention, lowrank, lowrank_mlp, quantize_rows,
         gemm_w4a8_channel, gemm_w4a8_group, w4a8_channel, w4a8_group, tilus_plain, tilus_rearrange,
-        tilus_rearrange_words, tilus_pipelined, attention_input, mlp,
+        tilus_rearrange_words, tilus_pipelined, attention_input, mlp, xw, xuv, xuv_to_t,
+        xuv_from_t, up_and_gate, mlp_low_rank,
     )
 }  # fmt: skip

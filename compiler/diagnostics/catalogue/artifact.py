@@ -153,4 +153,26 @@ Wrong: tiles of 256 x 256 in four stages.
 Right: another choice of the kernel's tunes, such as BM=64.
 """,
     ),
+    "DSL0860": (
+        "a CPU without the kernel's instructions",
+        """
+The kernel was compiled for Arm CPUs with certain features (dotprod, i8mm, bf16), and the CPU that is to
+run it lacks some of them. `aarch64:dotprod` runs from Armv8.2 on where the CPU has dot products,
+`aarch64:base` on every 64-bit Arm CPU. `dslc doctor` says what this CPU has.
+
+Wrong: a kernel built with `--target aarch64:i8mm` on a Neoverse N1.
+Right: `--target aarch64:dotprod`, or `--target aarch64` for the CPU that is there.
+""",
+    ),
+    "DSL0861": (
+        "an emulated CPU cannot be had, or stops a kernel",
+        """
+On a machine that is not an Arm one, kernels for AArch64 run in the user mode of QEMU
+(`apt install qemu-user`, or the program that DSLC_QEMU names). There memory ends where each array ends,
+and the message says what a kernel did that an Arm CPU forbids: an access outside an array, an
+instruction that the CPU has not. Either is a defect of dslc, and the source makes a good report.
+
+Right: `dslc run f.tile --target interp --verify` tells whether the passes are to blame.
+""",
+    ),
 }

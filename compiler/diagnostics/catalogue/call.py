@@ -318,4 +318,18 @@ Right: the same numbers stored as U8 codes, one a byte.
         "Wrong:  pack('w', codes)                  # a u4 parameter, with a code of 16\n"
         "Right:  pack('w', codes.clip(0, 15))",
     ),
+    "DSL0797": (
+        "This weight cannot be compressed so",
+        "Low-rank factors of a matrix [k, n] have a rank of whole blocks, at least one and at most as "
+        "many as min(k, n) holds, and save a share of the parameters from 0 up to 1.\n\n"
+        "Wrong:  dslc compress model.safetensors --ratio 0.2 --block 4096    # weights of 1024 rows\n"
+        "Right:  dslc compress model.safetensors --ratio 0.2 --block 128",
+    ),
+    "DSL0798": (
+        "A calibration that does not fit",
+        "A calibration holds inputs of the weights: finite activations [rows, k] for weights of k "
+        "inputs, in one array for all of them, or by the weights' names without `.weight`.\n\n"
+        "Wrong:  --calibration x.npy      with 1024 columns, where every weight takes 2048 inputs\n"
+        "Right:  --calibration x.npy      with 2048 columns",
+    ),
 }

@@ -106,7 +106,9 @@ ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0954": (
         "Machine code cannot be read",
         "The disassembler refused the binary, or printed what is not understood here. It must be at "
-        "least as new as the compiler that made the binary.\n\n"
-        "Right:  pip install --upgrade nvidia-cuda-nvdisasm",
+        "least as new as the compiler that made the binary. For Arm CPUs: llvm-mca does not know an "
+        "instruction, or the marks of a text do not fit together.\n\n"
+        "Right:  pip install --upgrade nvidia-cuda-nvdisasm\n"
+        "Right:  apt install llvm-22",
     ),
 }

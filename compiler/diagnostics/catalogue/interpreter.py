@@ -91,4 +91,12 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  arrive @full[0], bytes=64       and a bulk copy of 128 bytes\n"
         "Right:  arrive @full[0], bytes=128      and a bulk copy of 128 bytes",
     ),
+    "DSL0650": (
+        "An NKI kernel breaks a rule of the machine",
+        "The simulator of NKI ran the kernel's source and met something that a NeuronCore forbids, or "
+        "that has no defined result. The message begins with the rule and names the instruction, the "
+        "tile and the line; `dslc.runtime.nki_simulator.RULES` lists all rules.\n\n"
+        "Wrong:  nisa.nc_matmul(dst=acc, stationary=a, moving=b, accumulate=True)    for k = 0, too\n"
+        "Right:  nisa.nc_matmul(dst=acc, stationary=a, moving=b, accumulate=(k > 0))",
+    ),
 }

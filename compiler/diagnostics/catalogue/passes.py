@@ -57,6 +57,19 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  dslc tune gemm.tile --target hip:gfx942 --dry-run\n"
         "Right:  dslc tune gemm.tile --target cuda:sm_90a --dry-run",
     ),
+    "DSL0540": (
+        "a layout that a NeuronCore cannot have",
+        "On Trainium a tile lies on 128 partitions, and the compiler chooses the axis that is spread "
+        "over them. A kernel that gives its tiles layouts over threads is for another machine.\n"
+        "Wrong: `register(f32, layout=spatial(8, 4), init=0)` for `--target nki:trn2`. Right: "
+        "`zeros(f32, [8, 4])`.",
+    ),
+    "DSL0541": (
+        "on-chip memory of a NeuronCore exceeded",
+        "What lives at one time in SBUF or PSUM needs more bytes of a partition than there are; the "
+        "message names the largest tiles.\n"
+        "Wrong: `-D BM=8192` for a product with K = 8192. Right: smaller blocks, or a narrower dtype.",
+    ),
     "DSL0590": (
         "an instruction that this machine's generator cannot emit",
         "The scheduled program holds an instruction, or an instruction on dtypes, for which this "

@@ -79,7 +79,7 @@ def find_regions(kernel: Kernel) -> Regions:
     in_place = readable_in_place(kernel)
     bulk = bulk_stores(kernel) if in_place else frozenset()
     found = Regions(in_place=in_place, bulk=bulk, packed=packed_freely(kernel))
-    found.sites.extend(_sites(kernel.body, 1.0, ()))
+    found.sites.extend(find_sites(kernel))
     for site in found.sites:
         for name in results(site.stmt):
             if isinstance(name, Value):
@@ -100,6 +100,11 @@ def find_regions(kernel: Kernel) -> Regions:
                 groups.join(group[0], other)
     _number(found, groups)
     return found
+
+
+def find_sites(kernel: Kernel) -> list[Site]:
+    """Every statement of a kernel with how often it runs in a turn."""
+    return list(_sites(kernel.body, 1.0, ()))
 
 
 def _is_free(stmt: Stmt, free: set[Value]) -> bool:

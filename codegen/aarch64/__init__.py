@@ -1,0 +1,1 @@
+"""AArch64: scheduled Tile IR as assembly text, one function a kernel and feature set."""

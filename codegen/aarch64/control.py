@@ -1,0 +1,210 @@
+"""Loops and branches of the program; what they carry lies in memory or in registers of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from dslc.codegen.aarch64 import floats
+from dslc.codegen.aarch64.machine import Reg
+from dslc.codegen.aarch64.places import Array, InRegisters
+from dslc.codegen.aarch64.scalars import INVERSE, condition_of
+from dslc.codegen.aarch64.statements import keep, scratch_for
+from dslc.codegen.aarch64.streamed import stream, streamed
+from dslc.compiler.ir import Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import Use, names_in, uses_of
+
+if TYPE_CHECKING:
+    from dslc.codegen.aarch64.emission import Emission
+
+
+def for_loop(e: Emission, loop: ins.For) -> None:
+    """A counted loop; its step is positive."""
+    homes = _enter(e, loop.carried)
+    row = streamed(e, loop)
+    if row is not None:
+        home = homes[loop.carried[0]]
+        assert isinstance(home, Array)
+        stream(e, loop, row, home)
+        _leave(e, loop.carried, homes)
+        return
+    with e.loop_over(loop.var, loop.start, loop.stop, loop.step, movable=False):
+        _inside(e, loop.carried, homes)
+        e.body(loop.body)
+        _hand_on(e, loop.carried, homes)
+    _leave(e, loop.carried, homes)
+
+
+def while_loop(e: Emission, loop: ins.While) -> None:
+    """The condition is computed at the head of each turn."""
+    s = e.s
+    homes = _enter(e, loop.carried)
+    head, end = s.label("while"), s.label("end")
+    with s.loop_scope():
+        s.put(head)
+        e.fixed_scopes.add(s.scope)
+        _inside(e, loop.carried, homes)
+        e.body(loop.before)
+        text, uses, condition = condition_of(e, loop.condition)
+        s.branch(f"{text}\n\tb.{INVERSE[condition]} @", end, *uses)
+        e.body(loop.body)
+        _hand_on(e, loop.carried, homes)
+        s.jump(head)
+    s.put(end)
+    _leave(e, loop.carried, homes)
+
+
+def branch(e: Emission, i: ins.If) -> None:
+    """Both branches write what they join to one place."""
+    s = e.s
+    homes = {j.result: _place(e, j.result) for j in i.joined}
+    otherwise, end = s.label("else"), s.label("end")
+    text, uses, condition = condition_of(e, i.condition)
+    s.branch(f"{text}\n\tb.{INVERSE[condition]} @", otherwise, *uses)
+    for body, last in ((i.then, False), (i.otherwise, True)):
+        if last:
+            s.put(otherwise)
+        with e.branch():
+            e.body(body)
+            for j in i.joined:
+                _assign(e, homes[j.result], j.otherwise if last else j.then)
+        if not last:
+            s.jump(end)
+    s.put(end)
+    e.s.forget("tile")
+    for j in i.joined:
+        _settle(e, j.result, homes[j.result])
+
+
+def _place(e: Emission, name: Value | ex.Var) -> Array | Reg:
+    """Where a carried or joined value lives."""
+    if isinstance(name, Value):
+        return scratch_for(e, name)
+    return e.s.vector() if name.dtype.is_float else e.s.general()
+
+
+def _assign(e: Emission, home: Array | Reg, use: Use) -> None:
+    if isinstance(home, Array):
+        assert isinstance(use, Value)
+        keep(e, use, home)
+    else:
+        assert not isinstance(use, Value)
+        e.s.move(home, _scalar(e, use))
+
+
+def _scalar(e: Emission, expr: ex.Expr) -> Reg:
+    return floats.scalar(e, expr).regs[0] if expr.dtype.is_float else e.integer(expr)
+
+
+def _settle(e: Emission, name: Value | ex.Var, home: Array | Reg | InRegisters) -> None:
+    if isinstance(name, Value):
+        assert not isinstance(home, Reg)
+        e.settle(name, home)
+    else:
+        assert isinstance(home, Reg)
+        e.bind(name, home)
+
+
+Homes = dict[ins.Carried, "Array | Reg | InRegisters"]
+
+
+def _enter(e: Emission, carried: Sequence[ins.Carried]) -> Homes:
+    homes: Homes = {}
+    for c in carried:
+        home = _place(e, c.inner)
+        _assign(e, home, c.init)
+        homes[c] = home
+    e.s.forget("tile")
+    return homes
+
+
+def _inside(e: Emission, carried: Sequence[ins.Carried], homes: Homes) -> None:
+    for c in carried:
+        _settle(e, c.inner, homes[c])
+
+
+def _leave(e: Emission, carried: Sequence[ins.Carried], homes: Homes) -> None:
+    e.s.forget("tile")
+    for c in carried:
+        _settle(e, c.result, homes[c])
+
+
+def _hand_on(e: Emission, carried: Sequence[ins.Carried], homes: Homes) -> None:
+    """The next turn's values; one goes to its place once nothing that is still to come reads it."""
+    waiting = [c for c in carried if not _stays(e, c, homes)]
+    late: list[tuple[Array | Reg, Array | Reg, ins.Carried]] = []
+    reads = {c: _read_by(e, c.yielded) for c in waiting}
+    while waiting:
+        ready = next(
+            (c for c in waiting if not any(c.inner in reads[d] for d in waiting if d is not c)),
+            None,
+        )
+        c = ready or waiting[0]
+        waiting.remove(c)
+        home = homes[c]
+        assert not isinstance(home, InRegisters)
+        if ready is not None and (c.inner not in reads[c] or _in_place(e, c)):
+            _assign(e, home, c.yielded)
+        else:
+            between = _place(e, c.inner)
+            _assign(e, between, c.yielded)
+            late.append((home, between, c))
+        e.s.forget("tile")
+    for home, between, c in late:
+        if isinstance(home, Array) and isinstance(between, Array):
+            assert isinstance(c.inner, Value)
+            copy = Value(c.inner.type)
+            e.settle(copy, between)
+            keep(e, copy, home)
+        else:
+            assert isinstance(home, Reg)
+            assert isinstance(between, Reg)
+            e.s.move(home, between)
+    e.s.forget("tile")
+
+
+def _stays(e: Emission, c: ins.Carried, homes: Homes) -> bool:
+    """Whether what is yielded is where it should be already."""
+    if not isinstance(c.yielded, Value):
+        return c.yielded == c.inner
+    return e.homes.get(c.yielded) is homes[c]
+
+
+def _read_by(e: Emission, use: Use) -> set[Value | ex.Var]:
+    """The tiles and scalars that computing a use reads, as far as nothing was computed before."""
+    found: set[Value | ex.Var] = set()
+    stack = list(names_in(use))
+    while stack:
+        name = stack.pop()
+        if name in found:
+            continue
+        found.add(name)
+        if isinstance(name, Value) and name not in e.homes:
+            stack += [n for u in uses_of(e.lazy[name]) for n in names_in(u)]
+    return found
+
+
+_SAME_PLACE = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast)
+
+
+def _in_place(e: Emission, c: ins.Carried) -> bool:
+    """Whether each element of the next turn's tile reads the carried tile at its own place alone."""
+    if not isinstance(c.yielded, Value):
+        return True
+    stack = [c.yielded]
+    while stack:
+        value = stack.pop()
+        if value is c.inner or value in e.homes:
+            continue
+        stmt = e.lazy[value]
+        inner = [v for u in uses_of(stmt) for v in names_in(u) if isinstance(v, Value)]
+        if isinstance(stmt, _SAME_PLACE):
+            stack += inner
+        elif any(c.inner in _read_by(e, v) for v in inner):
+            return False
+    return True
+
+
+STATEMENTS = {ins.For: for_loop, ins.While: while_loop, ins.If: branch}

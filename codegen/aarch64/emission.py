@@ -1,0 +1,343 @@
+"""The state of emitting one kernel: scalars, memories, tiles that are still to be computed, loops.
+
+A tile is computed where it is stored, reduced or multiplied, chunk by chunk: `pull` gives a chunk of
+it, pulling what it is made of. So a chain of elementwise operations stays in registers. A tile that is
+read in several places, or whose elements are read in an order that its chunks do not have, is put into
+the scratch memory of the call first (`materialize`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from dslc.codegen.aarch64.driving import Plan
+from dslc.codegen.aarch64.formats import Format, Lanes
+from dslc.codegen.aarch64.machine import Label, Reg
+from dslc.codegen.aarch64.marks import Marks
+from dslc.codegen.aarch64.places import Array, At, Bound, InRegisters, Inside, Loops
+from dslc.codegen.aarch64.stream import Scope, Stream
+from dslc.compiler.diagnostics import Loc, error
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import Kernel, Memory, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import Linear, constant, linear, simplify, to_expr
+from dslc.compiler.ir.rewrite import fresh_name, scalar_names
+from dslc.compiler.passes.axis_extents import Extents
+
+Emitter: TypeAlias = "Callable[[Emission, Any, At], Lanes]"
+
+
+class Emission:
+    """One kernel on its way to assembly."""
+
+    def __init__(self, kernel: Kernel, features: frozenset[str], pulls: Mapping[type, Emitter]):
+        self.kernel = kernel
+        self.features = features
+        self.s = Stream()
+        self.vars: dict[ex.Var, Bound] = {}
+        self.memories: dict[Memory, Array] = {}
+        self.lazy: dict[Value, ins.Stmt] = {}
+        self.levels: dict[Value, int] = {}  # the loops around a tile's definition
+        self.homes: dict[Value, Array | InRegisters] = {}
+        self.inside: list[Inside] = []
+        self.loops: dict[Scope, Loops] = {}
+        self.fixed_scopes: set[Scope] = set()  # loads do not move ahead of these
+        self.scratch_bytes = 0
+        self.scratch = self.s.general()
+        self.asserts: list[str] = []
+        self.marks = Marks(kernel.name, self.s)
+        self.plan = Plan()
+        self.kept: frozenset[Value] = frozenset()  # tiles that are computed once
+        self.extents: Extents = {}
+        self.exit = Label(f".L{kernel.name}_exit")
+        self.done = Label(f".L{kernel.name}_done")
+        self.natural: set[ex.Expr] = set()  # variables that are never negative
+        self._pulls = pulls
+        self._names = scalar_names(kernel)
+
+    # Scalars
+
+    def fresh(self, hint: str) -> ex.Var:
+        """An index variable of a name of its own."""
+        return ex.Var(fresh_name(hint, self._names), INDEX)
+
+    def is_natural(self, form: Linear) -> bool:
+        """Whether a sum is surely not negative: all its parts are not."""
+        parts = all(a in self.natural and k >= 0 for a, k in form.terms.items())
+        return parts and form.constant >= 0
+
+    def level_of(self, expr: ex.Expr) -> int:
+        """The loops around the latest of what an expression reads."""
+        level = 0
+        for node in ex.walk(expr):
+            if isinstance(node, ex.Var):
+                level = max(level, self.vars[node].level)
+            elif isinstance(node, ex.Read):
+                return self.s.level
+        return min(level, self.s.level)
+
+    def level_of_at(self, at: At) -> int:
+        """The same for where a chunk begins."""
+        return max((self.level_of(to_expr(b)) for b in at.base if not b.is_constant), default=0)
+
+    def integer(self, expr: ex.Expr) -> Reg:
+        """An integer expression in a general register."""
+        from dslc.codegen.aarch64.scalars import integer
+
+        return integer(self, expr)
+
+    def read_integer(self, value: Value) -> Reg:
+        """The element of a tile of rank 0 in a general register."""
+        from dslc.codegen.aarch64.transfer import to_general
+
+        return to_general(self, self.pull(value, At((), ((),))), value.type.dtype)
+
+    def compare_floats(self, expr: ex.Binary) -> Reg:
+        """A comparison of float scalars as 0 or 1."""
+        from dslc.codegen.aarch64 import floats
+
+        return floats.compare(self, expr)
+
+    def float_to_integer(self, expr: ex.Expr, dtype: Any) -> Reg:
+        """A float scalar truncated and saturated."""
+        from dslc.codegen.aarch64 import floats
+
+        return floats.to_integer(self, expr, dtype)
+
+    def bind(self, var: ex.Var, reg: Reg) -> None:
+        """A scalar is in a register from here on."""
+        self.vars[var] = Bound(reg, self.s.level)
+
+    # Tiles
+
+    def define(self, value: Value, stmt: ins.Stmt) -> None:
+        """A tile that is computed where it is needed."""
+        self.lazy[value] = stmt
+        self.levels[value] = self.s.level
+
+    def settle(self, value: Value, home: Array | InRegisters) -> None:
+        """A tile that is in memory or in registers from here on."""
+        self.homes[value] = home
+        self.levels[value] = self.s.level
+
+    def pull(self, value: Value, at: At) -> Lanes:
+        """A chunk of a tile, computed before the outermost loop that does not change it."""
+        key = ("tile", value, at.key())
+        found = self.s.recall(key)
+        if isinstance(found, Lanes):
+            return found
+        level = self._free_level(max(self.level_of_at(at), self._depth(value)))
+        with self.s.ahead_of(level):
+            home = self.homes.get(value)
+            if isinstance(home, InRegisters):
+                from dslc.codegen.aarch64.transfer import from_registers
+
+                made = from_registers(self, home, at)
+            elif home is not None:
+                from dslc.codegen.aarch64.transfer import load_lanes
+
+                made = load_lanes(self, home, at, value.type.dtype)
+            else:
+                stmt = self.lazy[value]
+                emitter = self._pulls.get(type(stmt))
+                if emitter is None:
+                    raise unsupported(type(stmt).__name__, stmt.loc)
+                made = emitter(self, stmt, at)
+            self.s.remember(key, made, self.s.level)  # type: ignore[arg-type]
+        return made
+
+    def _depth(self, value: Value) -> int:
+        """The loops around the latest definition that a tile is made of."""
+        if value in self.homes:
+            return self.levels[value]
+        stmt = self.lazy[value]
+        from dslc.compiler.ir.traverse import uses_of
+
+        depth = 0
+        for use in uses_of(stmt):
+            if isinstance(use, Value):
+                depth = max(depth, self._depth(use))
+            else:
+                depth = max(depth, self.level_of(use))
+        return depth
+
+    def _free_level(self, wanted: int) -> int:
+        """The level, or the nearest to it that lies behind no branch and no loop of the program."""
+        for scope in reversed(self.s.scopes):
+            if scope.level <= wanted and scope not in self.fixed_scopes:
+                return scope.level
+            if scope in self.fixed_scopes:
+                return self.s.level if scope.level == self.s.level else scope.level
+        return wanted
+
+    def body(self, body: tuple[ins.Stmt, ...]) -> None:
+        """Statements one after another."""
+        raise NotImplementedError
+
+    def extent(self, value: Value, axis: int) -> ex.Expr:
+        """How many elements of a tile matter along an axis."""
+        size = value.type.shape[axis]
+        end = self.extents.get((value, axis))
+        if end is None:
+            return ex.index(size)
+        low = ex.Binary("min", ex.index(size), end, INDEX)
+        return simplify(ex.Binary("max", ex.index(0), low, INDEX))
+
+    # Scratch memory
+
+    def array(self, form: Format, shape: tuple[int, ...], alias: object) -> Array:
+        """Fresh scratch memory for a tile, row-major."""
+        strides: list[Linear] = []
+        step = 1
+        for extent in reversed(shape):
+            strides.insert(0, Linear(constant=step))
+            step *= extent
+        at = self.reserve(step * form.bits // 8)
+        return Array(self.scratch, at, form, tuple(map(ex.index, shape)), tuple(strides), alias)
+
+    def reserve(self, size: int) -> int:
+        """Bytes of scratch memory; gives their offset, a multiple of 64."""
+        at = self.scratch_bytes
+        self.scratch_bytes += -(-size // 64) * 64
+        return at
+
+    # Addresses
+
+    def address(self, array: Array, element: Linear, size: int) -> tuple[Reg, int]:
+        """A register and a distance that a load of `size` bytes takes, for an element of an array."""
+        form = element.scale(array.form.bits // 8) + Linear(constant=array.offset)
+        near = form.constant
+        if not (-256 <= near < 256 or (0 <= near < 4096 * size and near % size == 0)):
+            near %= 256
+        return self._pointer(array.base, form + Linear(constant=-near)), near
+
+    def pointer(self, array: Array, element: Linear) -> Reg:
+        """The address of an element in a register."""
+        form = element.scale(array.form.bits // 8) + Linear(constant=array.offset)
+        return self._pointer(array.base, form)
+
+    def _pointer(self, base: Reg, form: Linear) -> Reg:
+        if form.is_constant and not form.constant:
+            return base
+        expr = to_expr(form)
+        key = ("pointer", base, expr)
+        found = self.s.recall(key)
+        if isinstance(found, Reg):
+            return found
+        level = self.level_of(expr)
+        if level < self.s.level:
+            with self.s.ahead_of(level):
+                return self._pointer(base, form)
+        advanced = self._advancing(base, form)
+        if advanced is not None:
+            return advanced
+        return self.s.remember(key, self._sum(base, form))
+
+    def _sum(self, base: Reg, form: Linear) -> Reg:
+        if form.is_constant and 0 <= form.constant < 4096:
+            return self.s.x(f"add {{0}}, {{1}}, #{form.constant}", base)
+        return self.s.x("add {0}, {1}, {2}", base, self.integer(to_expr(form)))
+
+    def _advancing(self, base: Reg, form: Linear) -> Reg | None:
+        """A pointer that the innermost loop moves on by the same distance in each turn, if it does."""
+        scope = next((s for s in reversed(self.s.scopes) if s in self.loops), None)
+        if scope is None or scope.level != self.s.level or scope.latch is None:
+            return None
+        loop = self.loops[scope]
+        expr = to_expr(form)
+        if loop.var not in ex.free_vars(expr):
+            return None
+        nxt = ex.Binary("add", loop.var, loop.step, INDEX)
+        stride = linear(ex.substitute(expr, {loop.var: nxt})) - form
+        step_expr = to_expr(stride)
+        others = ex.free_vars(expr) - {loop.var}
+        if loop.var in ex.free_vars(step_expr) or any(
+            self.vars[v].level >= scope.level for v in others
+        ):
+            return None
+        first = linear(ex.substitute(expr, {loop.var: loop.start}))
+        with self.s.ahead_of(scope.level - 1):
+            pointer = self.s.copy(self._pointer(base, first))
+        saved, self.s.block = self.s.block, scope.latch
+        if stride.is_constant and abs(stride.constant) < 4096:
+            op = "add" if stride.constant >= 0 else "sub"
+            self.s.into(f"{op} {{0}}, {{1}}, #{abs(stride.constant)}", pointer, pointer)
+            self.s.block = saved
+        else:
+            self.s.block = saved
+            with self.s.ahead_of(scope.level - 1):
+                distance = self.integer(step_expr)
+            saved, self.s.block = self.s.block, scope.latch
+            self.s.into("add {0}, {1}, {2}", pointer, pointer, distance)
+            self.s.block = saved
+        scope.known[("pointer", base, expr)] = pointer
+        return pointer
+
+    # Loops and branches
+
+    @contextmanager
+    def loop(
+        self, hint: str, start: ex.Expr, stop: ex.Expr, step: ex.Expr, *, movable: bool = True
+    ) -> Iterator[ex.Var]:
+        """A loop over `hint` from start up to stop; with `movable`, loads may move ahead of it."""
+        var = self.fresh(hint)
+        with self.loop_over(var, start, stop, step, movable=movable):
+            yield var
+
+    @contextmanager
+    def loop_over(
+        self, var: ex.Var, start: ex.Expr, stop: ex.Expr, step: ex.Expr, *, movable: bool = True
+    ) -> Iterator[None]:
+        """The same over a variable of the program."""
+        s = self.s
+        counter, end_at = s.copy(self.integer(start)), constant(stop)
+        short = end_at is not None and 0 <= end_at < 4096
+        against = f"#{end_at}" if short else "{1}"
+        last = () if short else (self.integer(stop),)
+        advance = constant(step)
+        by = None if advance is not None and 0 < advance < 4096 else self.integer(step)
+        head, end = s.label("loop"), s.label("end")
+        trips = constant(ex.Binary("sub", stop, start, INDEX))
+        if trips is None or trips > 0:
+            with s.loop_scope() as (_, latch):
+                body = s.block
+                if trips is None:  # behind the block ahead, whose results others may use
+                    s.branch(f"cmp {{0}}, {against}\n\tb.ge @", end, counter, *last)
+                s.put(head)
+                self.bind(var, counter)
+                self.loops[s.scope] = Loops(var, start, step)
+                if self.is_natural(linear_of(start)):
+                    self.natural.add(var)
+                if not movable:
+                    self.fixed_scopes.add(s.scope)
+                yield
+                s.block = latch
+                if by is None:
+                    s.into(f"add {{0}}, {{1}}, #{advance}", counter, counter)
+                else:
+                    s.into("add {0}, {1}, {2}", counter, counter, by)
+                s.branch(f"cmp {{0}}, {against}\n\tb.lt @", head, counter, *last)
+                s.block = body
+        else:
+            raise AssertionError("a loop without turns is not written")
+        s.put(end)
+
+    @contextmanager
+    def branch(self) -> Iterator[None]:
+        """A part of the code that may be jumped over."""
+        with self.s.branch_scope():
+            self.fixed_scopes.add(self.s.scope)
+            yield
+
+
+def unsupported(what: str, loc: Loc | None = None) -> Exception:
+    """What this generator has no code for."""
+    return error("DSL0590", f"AArch64 code has no {what} yet", loc)
+
+
+def linear_of(expr: ex.Expr) -> Linear:
+    """An index or integer scalar expression as a sum."""
+    return linear(expr if expr.dtype == INDEX else ex.Convert(expr, INDEX))

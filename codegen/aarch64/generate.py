@@ -1,0 +1,196 @@
+"""A kernel after the passes as one function of AArch64 assembly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from dslc.codegen.aarch64 import (
+    accesses,
+    bits,
+    control,
+    elementwise,
+    indirect,
+    products,
+    reductions,
+    shapes,
+    statements,
+)
+from dslc.codegen.aarch64.allocation import allocate
+from dslc.codegen.aarch64.driving import plan
+from dslc.codegen.aarch64.emission import Emission, unsupported
+from dslc.codegen.aarch64.formats import UNSIGNED, stored
+from dslc.codegen.aarch64.machine import Effect, File, Inst, Reg, flatten
+from dslc.codegen.aarch64.places import Array
+from dslc.codegen.aarch64.planning import LAZY, kept
+from dslc.codegen.aarch64.stream import GLOBAL
+from dslc.codegen.aarch64.text import function_text
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import Linear, linear, simplify
+from dslc.compiler.passes.axis_extents import extents
+from dslc.compiler.targets import Target
+
+PULLS: dict[type, Any] = {**elementwise.PULLS, **shapes.PULLS, **accesses.PULLS, **bits.PULLS}
+STATEMENTS: dict[type, Any] = {
+    **statements.STATEMENTS, **reductions.STATEMENTS, **control.STATEMENTS, **indirect.STATEMENTS,
+    **products.STATEMENTS,
+}  # fmt: skip
+FEATURES = {
+    "base": frozenset[str](),
+    "dotprod": frozenset({"dotprod"}),
+    "i8mm": frozenset({"dotprod", "i8mm"}),
+    "bf16": frozenset({"dotprod", "i8mm", "bf16"}),
+}
+_ARCHITECTURES = {
+    "base": "armv8-a", "dotprod": "armv8.2-a+dotprod", "i8mm": "armv8.2-a+dotprod+i8mm",
+    "bf16": "armv8.2-a+dotprod+i8mm+bf16",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function's text, the scratch memory that a call needs, the texts of its asserts."""
+
+    symbol: str
+    text: str
+    scratch: int
+    asserts: tuple[str, ...]
+
+
+def variant_of(target: Target) -> str:
+    """The feature set that a target stands for."""
+    return target.name.partition(":")[2]
+
+
+def emit(kernel: Kernel, target: Target) -> Function:
+    """The function of a kernel. DSL0590 for what has no code."""
+    variant = variant_of(target)
+    e = Kernels(kernel, FEATURES[variant])
+    e.whole()
+    symbol = f"{kernel.name}__{variant}"
+    lines, numbers = allocate(flatten(e.s.code), e.s)
+    text = function_text(symbol, lines, numbers, e.s.frame_bytes, e.s.constants, e.exit)
+    text = text.replace(".L", f".L{symbol}_")
+    head = f"// {kernel.name}: turns [begin, end) of {_grid(kernel)}\n"
+    if kernel.doc:
+        head += "".join(f"// {line}\n" for line in kernel.doc.splitlines())
+    text = f"\t.arch {_ARCHITECTURES[variant]}\n\t.text\n{head}{text}"
+    return Function(symbol, text, e.scratch_bytes, tuple(e.asserts))
+
+
+def _grid(kernel: Kernel) -> str:
+    return ", ".join(a.var.name for a in kernel.grid) or "one"
+
+
+class Kernels(Emission):
+    """One kernel: its arguments, its turns, its statements."""
+
+    def __init__(self, kernel: Kernel, features: frozenset[str]) -> None:
+        super().__init__(kernel, features, PULLS)
+        self.kept = kept(kernel)
+        self.plan = plan(kernel, features, self.kept)
+        self.extents = extents(kernel)
+
+    def whole(self) -> None:
+        """The function from its arguments to its result."""
+        s = self.s
+        args, begin, end, scratch = (Reg(File.X, n) for n in range(4))
+        arguments, turn, stop = s.copy(args), s.copy(begin), s.copy(end)
+        s.move(self.scratch, scratch)
+        self._arguments(arguments)
+        done, head = s.label("done"), s.label("turn")
+        s.branch("cmp {0}, {1}\n\tb.ge @", done, turn, stop)
+        with s.loop_scope() as (_, latch):
+            s.put(head)
+            self.fixed_scopes.add(s.scope)
+            self._turn(turn)
+            self.body(self.kernel.body)
+            body, s.block = s.block, latch
+            s.into("add {0}, {1}, #1", turn, turn)
+            s.branch("cmp {0}, {1}\n\tb.lt @", head, turn, stop)
+            s.block = body
+        s.put(done)
+        s.put(Inst("mov w0, #0"))
+
+    def body(self, body: tuple[ins.Stmt, ...]) -> None:
+        """Statements one after another."""
+        for stmt in body:
+            handler = STATEMENTS.get(type(stmt))
+            if handler is not None:
+                handler(self, stmt)
+            elif isinstance(stmt, (*LAZY, ins.View)):
+                self.define(stmt.out, stmt)
+                if stmt.out in self.kept:
+                    self.settle(stmt.out, statements.keep(self, stmt.out))
+            else:
+                raise unsupported(type(stmt).__name__, stmt.loc)
+
+    def _arguments(self, words: Reg) -> None:
+        at = 0
+        for param in (*self.kernel.params, *self.kernel.dims, *self.kernel.workspaces):
+            if isinstance(param, Memory):
+                self._tensor(param, self._word(words, at))
+            elif param.dtype.is_float:
+                text = (
+                    "ldr {0:d}, [{1}, #%d]" if param.dtype.bits == 64 else "ldr {0:s}, [{1}, #%d]"
+                )
+                raw = self.s.load(text % at, words, alias="arguments")
+                lanes = "2d, {1}.d[0]" if param.dtype.bits == 64 else "4s, {1}.s[0]"
+                self.bind(param, self.s.v(f"dup {{0}}.{lanes}", raw))
+            else:
+                self.bind(param, self._word(words, at))
+            at += 8
+
+    def _word(self, words: Reg, at: int) -> Reg:
+        out = self.s.general()
+        inst = Inst(
+            f"ldr {{0}}, [{{1}}, #{at}]", (out, words), 1, effect=Effect.LOAD, alias="arguments"
+        )
+        self.s.put(inst)
+        return out
+
+    def _tensor(self, memory: Memory, base: Reg) -> None:
+        strides: list[Linear] = []
+        if memory.strides is not None:
+            strides = [linear(x) for x in memory.strides]
+        else:
+            step = Linear(constant=1)
+            for extent in reversed(memory.shape):
+                strides.insert(0, step)
+                step = step * linear(extent)
+        compact = memory.packed == "row" and memory.dtype.is_low_bit
+        if compact and memory.role is not Role.IN:
+            raise unsupported(
+                f"stores to `packed row` parameters such as {memory.name}", memory.loc
+            )
+        form = UNSIGNED[8] if compact else stored(memory.dtype)
+        alias = "inputs" if memory.role is Role.IN else GLOBAL
+        self.memories[memory] = Array(
+            base, 0, form, memory.shape, tuple(strides), alias, compact=compact
+        )
+
+    def _turn(self, turn: Reg) -> None:
+        """The variables of the grid from the number of the turn, the last axis fastest."""
+        number: ex.Expr = self.fresh("turn")
+        assert isinstance(number, ex.Var)
+        self.bind(number, turn)
+        self.natural.add(number)
+        for k, axis in reversed(list(enumerate(self.kernel.grid))):
+            count = _count(axis)
+            digit = number if k == 0 else ex.Binary("mod", number, count, INDEX)
+            scaled = ex.Binary("mul", digit, axis.step, INDEX)
+            value = ex.Binary("add", axis.start, scaled, INDEX)
+            self.bind(axis.var, self.s.copy(self.integer(value)))
+            if self.is_natural(linear(axis.start)):
+                self.natural.add(axis.var)
+            number = ex.Binary("floordiv", number, count, INDEX)
+
+
+def _count(axis: GridAxis) -> ex.Expr:
+    distance = ex.Binary("sub", axis.stop, axis.start, INDEX)
+    last = ex.Binary("sub", axis.step, ex.index(1), INDEX)
+    total = ex.Binary("add", distance, last, INDEX)
+    return simplify(ex.Binary("floordiv", total, axis.step, INDEX))

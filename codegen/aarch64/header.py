@@ -1,0 +1,93 @@
+"""A library's C header: how programs without dslc call its kernels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dslc.compiler.artifact import Artifact, Json, Param
+
+_CTYPES = {
+    "f32": "float", "f64": "double", "bool": "bool", "f16": "float16_bits", "bf16": "float16_bits",
+    **{f"i{n}": f"int{n}_t" for n in (8, 16, 32, 64)},
+    **{f"u{n}": f"uint{n}_t" for n in (8, 16, 32, 64)},
+}  # fmt: skip
+_HEAD = """\
+/* {title}
+ *
+ * A call runs the turns from begin to end - 1; threads take a range each. Members of arguments are
+ * words of 64 bits in this order. `scratch` is private to a call, aligned to 64 bytes. The result is 0,
+ * or the number of the assertion that does not hold.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define DSLC_WORD alignas(8)
+extern "C" {{
+#else
+#define DSLC_WORD _Alignas(8)
+#endif
+typedef uint16_t float16_bits;
+"""
+_TAIL = """\
+
+#ifdef __cplusplus
+}
+#endif
+"""
+
+
+def c_header(artifact: Artifact) -> str:
+    """The header of a kernel's library, or of all kernels of a program's."""
+    title = f"{artifact.name} for {artifact.target}"
+    declared = "".join(f"\n{line}" for k in _kernels(artifact) for line in _declaration(k))
+    return _HEAD.format(title=title) + declared + "\n" + _TAIL
+
+
+def _kernels(artifact: Artifact) -> Iterator[Artifact]:
+    """The kernels of a library: of each variant, of each call of a program."""
+    parts = artifact.launch.get("variants") or artifact.launch.get("kernels")
+    if parts is None:
+        yield artifact
+    for manifest in parts or ():
+        yield from _kernels(Artifact.from_manifest({**manifest, "files": {}}, {}))
+
+
+def _declaration(kernel: Artifact) -> Iterator[str]:
+    entry, launch = kernel.entry, kernel.launch
+    params = {p.name: p for p in kernel.signature.params}
+    if kernel.signature.doc:
+        yield f"/* {kernel.signature.doc.strip().splitlines()[0].replace('*/', '* /')} */"
+    yield f"struct {entry}_args {{"
+    for argument in launch["arguments"]:
+        yield f"    DSLC_WORD {_member(argument, params)};"
+    yield "};"
+    turns = " * ".join(f"({text})" for text in launch["grid"]) or "1"
+    yield f"/* turns: {turns} */"
+    yield f"#define {entry}_scratch {launch['scratch']}"
+    yield (
+        f"int32_t {entry}(const struct {entry}_args *args, int64_t begin, int64_t end, void *scratch);"
+    )
+
+
+def _member(argument: Json, params: dict[str, Param]) -> str:
+    kind = argument["kind"]
+    if kind == "value":
+        return f"int64_t {_identifier(argument['value'])}"
+    name = argument["name"]
+    if kind == "workspace":
+        return f"void *{name}"
+    param = params[name]
+    if kind == "scalar":
+        kinds = {"f64": "double", "bool": "uint64_t"}
+        whole = param.dtype[0] in "iu"
+        return f"{kinds.get(param.dtype, 'int64_t' if whole else 'float')} {name}"
+    plain = "uint8_t" if param.packed is not None else _CTYPES.get(param.dtype, "uint8_t")
+    return f"{'const ' if param.mode == 'in' else ''}{plain} *{name}"
+
+
+def _identifier(text: str) -> str:
+    """A dim's name as it is, another expression as a name made of its words."""
+    return re.sub(r"\W+", "_", text).strip("_")

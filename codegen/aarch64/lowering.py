@@ -1,0 +1,87 @@
+"""From a scheduled kernel to an artifact: assembly, and how it is called."""
+
+from __future__ import annotations
+
+from dslc.codegen.aarch64.generate import FEATURES, emit, variant_of
+from dslc.codegen.aarch64.library import SOURCE
+from dslc.codegen.cuda.calls import bytes_of, call_arguments
+from dslc.compiler.artifact import Artifact, Hashes, Json
+from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
+from dslc.compiler.ir.rewrite import kernels as kernels_of
+from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
+from dslc.compiler.targets import Target
+
+_UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
+
+
+def lower(program: TileProgram, target: Target) -> Artifact:
+    """The assembly of what the passes have scheduled; equal kernels of a program are one.
+
+    `with_library` adds the library. DSL0590 for what the generator cannot say.
+    """
+    if isinstance(program, Kernel):
+        return _lower_kernel(program, target)
+    return _lower_program(program, target)
+
+
+def _lower_kernel(kernel: Kernel, target: Target) -> Artifact:
+    made = emit(kernel, target)
+    variant = variant_of(target)
+    launch: dict[str, Json] = {
+        "variant": variant,
+        "features": sorted(FEATURES[variant]),
+        "arguments": _arguments(kernel),
+        "scratch": made.scratch,
+        "asserts": list(made.asserts),
+        "grid": list(grid_of(kernel)),
+    }
+    return Artifact(
+        kernel.name,
+        "kernel",
+        target.name,
+        made.symbol,
+        signature_of(kernel, {}),
+        _UNKNOWN,
+        grid_of(kernel),
+        workspaces=workspaces_of(kernel),
+        launch=launch,
+        files={SOURCE: made.text.encode()},
+    )
+
+
+def _lower_program(program: Program, target: Target) -> Artifact:
+    lowered = {k: _lower_kernel(k, target) for k in kernels_of(program)}
+    kernels: dict[tuple[object, ...], tuple[int, Artifact]] = {}
+    calls: list[Json] = []
+    for call in program.calls:
+        made = lowered[call.kernel]
+        same = (made.files[SOURCE], repr(made.signature))
+        number, _ = kernels.setdefault(same, (len(kernels), made))
+        calls.append({"kernel": number, **call_arguments(program, call)})
+    made_of = dict(kernels.values())
+    return Artifact(
+        program.name,
+        "program",
+        target.name,
+        program.name,
+        signature_of(program, {}),
+        _UNKNOWN,
+        launch={
+            "buffers": [{"name": b.name, "bytes": bytes_of(b)} for b in program.buffers],
+            "kernels": [made.to_manifest() for made in made_of.values()],
+            "calls": calls,
+        },
+        files={f"{number}.{SOURCE}": made.files[SOURCE] for number, made in made_of.items()},
+    )
+
+
+def _arguments(kernel: Kernel) -> list[Json]:
+    """The words in order: the parameters, the dims, the workspaces."""
+    found: list[Json] = []
+    for param in kernel.params:
+        if isinstance(param, Memory):
+            found.append({"kind": "tensor", "name": param.name})
+        else:
+            found.append({"kind": "scalar", "name": param.name, "type": param.dtype.name})
+    found += [{"kind": "value", "value": d.name, "type": "i64"} for d in kernel.dims]
+    return found + [{"kind": "workspace", "name": w.name} for w in kernel.workspaces]

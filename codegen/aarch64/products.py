@@ -1,0 +1,178 @@
+"""Products: operands in panels, tiles of accumulators in registers, loops over k.
+
+A panel is made of an operand unless each of its blocks is read once only: then it comes straight from
+where it is. A product whose result only goes, element by element, into a carried tile is finished there
+while it is still in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from dslc.codegen.aarch64.emission import unsupported
+from dslc.codegen.aarch64.formats import F32
+from dslc.codegen.aarch64.nests import each, each_place
+from dslc.codegen.aarch64.nibbles import nibbles_of
+from dslc.codegen.aarch64.panels import EDGE, Operand, has_checks, operand_of
+from dslc.codegen.aarch64.places import Array, At
+from dslc.codegen.aarch64.ranges import BIASED
+from dslc.codegen.aarch64.statements import keep, scratch_for, write
+from dslc.codegen.aarch64.tiles import Tile, fill, moved, store
+from dslc.codegen.aarch64.units import Unit, register_tile, unit_for
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import Linear, constant, simplify
+from dslc.compiler.ir.traverse import operands
+
+if TYPE_CHECKING:
+    from dslc.codegen.aarch64.emission import Emission
+
+Finish = Callable[[Tile], None]
+
+
+def dot(e: Emission, i: ins.Dot) -> None:
+    """The product, or its promise where what it goes into will drive it."""
+    if i.out in e.plan.driven:
+        e.define(i.out, i)
+        return
+    home = e.plan.in_place.get(i.out)
+    if home is not None:
+        array = e.homes[home]
+        assert isinstance(array, Array)
+    else:
+        array = scratch_for(e, i.out)
+        if i.acc is not None:
+            keep(e, i.acc, array)
+    start = array if i.acc is not None else None
+    multiply(e, i, start, lambda tile: store(e, tile, array))
+    e.s.forget("tile")
+    e.settle(i.out, array)
+
+
+def drive(e: Emission, i: ins.Dot, value: Value, array: Array) -> None:
+    """The tile `value`, made of the product element by element, to memory, block by block."""
+    dtype = value.type.dtype
+    biased = e.plan.biased.get(i.out)
+    if biased is not None and unit_of(e, i).folded:
+        biased = None
+    out = biased or i.out
+
+    def finish(tile: Tile) -> None:
+        if biased is not None:
+            tile = _unbiased(e, tile)
+        e.homes[out] = tile.in_registers()
+        e.levels[out] = e.s.level
+        zeros = (0,) * len(tile.batch)
+        for m, n in tile.regs:
+            base = (*tile.batch, *moved(tile.origin, m, n))
+            lanes = tuple((*zeros, *pair) for pair in tile.unit.c)
+            write(e, array, At(base, lanes), value, dtype)
+        del e.homes[out]
+        e.s.forget("tile")
+
+    start = e.homes.get(i.acc) if i.acc is not None else None
+    if i.acc is not None and not isinstance(start, Array):
+        start = keep(e, i.acc)
+    first = BIASED if biased is not None else 0
+    multiply(e, i, start if isinstance(start, Array) else None, finish, first)
+
+
+def _unbiased(e: Emission, tile: Tile) -> Tile:
+    """The accumulators as f32 numbers."""
+    bias = e.s.splat(BIASED, 32)
+    for reg in tile.regs.values():
+        e.s.into("fsub {0}.4s, {1}.4s, {2}.4s", reg, reg, bias)
+    return replace(tile, unit=replace(tile.unit, c_format=F32))
+
+
+def unit_of(e: Emission, i: ins.Dot) -> Unit:
+    """The unit of a product."""
+    rows = i.out.type.shape[-2]
+    unit = unit_for(i.a.type.dtype, i.b.type.dtype, i.out.type.dtype, rows, e.features)
+    if unit is None:
+        raise unsupported(f"products of {i.a.type.dtype} and {i.b.type.dtype}", i.loc)
+    return unit
+
+
+def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first: int = 0) -> None:
+    """All tiles of a product, each begun from `start` or the word `first`, handed to `finish`."""
+    e.marks.product()
+    unit = unit_of(e, i)
+    *outer, m, n = i.out.type.shape
+    k = i.a.type.shape[-1]
+    rows, columns = register_tile(unit, m, n, k)
+    rank = i.out.type.rank
+    height = e.extent(i.out, rank - 2)
+    width = e.extent(i.out, rank - 1)
+    a, b = operands_of(e, i, unit, (n > columns or k > 1, m > rows or not flows(e, i.b, unit)))
+    nibbles = nibbles_of(e, i, unit)
+
+    def tile_at(batch: tuple[Linear, ...], c: int, y: Linear, r: int, x: Linear) -> None:
+        fill(e, Tile(unit, batch, (x, y), r, c), a, b, k, start or first, finish, nibbles)
+
+    def down(one: Callable[[int, Linear, int, Linear], None], c: int, y: Linear) -> None:
+        strips(e, height, rows, unit.rows, partial(one, c, y))
+
+    def of_batch(batch: tuple[Linear, ...]) -> None:
+        strips(e, width, columns, unit.columns, partial(down, partial(tile_at, batch)))
+
+    each_place(e, tuple(outer), of_batch)
+
+
+def flows(e: Emission, value: Value, unit: Unit) -> bool:
+    """Whether blocks come straight from memory in few loads: in the unit's order, with no checks."""
+    if has_checks(e, value):
+        return False
+    stack, packed = [value], unit.step == 1
+    while stack:
+        stmt = e.lazy.get(x := stack.pop())
+        if stmt is not None and x not in e.homes:
+            packed |= isinstance(stmt, ins.View)
+            stack += operands(stmt)
+    return packed
+
+
+def operands_of(
+    e: Emission, i: ins.Dot, unit: Unit, reused: tuple[bool, bool]
+) -> tuple[Operand, Operand]:
+    """Both operands, in panels if they are `reused`."""
+    rank = i.out.type.rank
+    height, width = e.extent(i.out, rank - 2), e.extent(i.out, rank - 1)
+    a = operand_of(
+        e, i.a, unit.a, unit.a_format, (unit.rows, unit.depth), reused=reused[0],
+        ends=(height, None), pad=(EDGE, 1), others=i.out.type.shape[-1],
+    )  # fmt: skip
+    b = operand_of(
+        e, i.b, unit.b, unit.b_format, (unit.step, unit.columns), reused=reused[1],
+        ends=(None, width), pad=(1, EDGE), others=i.out.type.shape[-2],
+    )  # fmt: skip
+    return a, b
+
+
+def strips(
+    e: Emission,
+    end: ex.Expr,
+    size: int,
+    least: int,
+    body: Callable[[int, Linear], None],
+) -> None:
+    """Strips of `size` as long as whole ones fit before `end`, then smaller ones up to it."""
+    tail = min(size, max(least, EDGE if size > EDGE else size))
+    whole = ex.Binary("floordiv", end, ex.index(size), INDEX)
+    stop = simplify(ex.Binary("mul", whole, ex.index(size), INDEX))
+    each(e, ex.index(0), stop, size, lambda at: body(size, at))
+    if constant(end) is not None and constant(end) == constant(stop):
+        return
+    past = ex.Binary("add", end, ex.index(tail - 1), INDEX)
+    count = ex.Binary("floordiv", ex.Binary("sub", past, stop, INDEX), ex.index(tail), INDEX)
+    last = simplify(ex.Binary("add", stop, ex.Binary("mul", count, ex.index(tail), INDEX), INDEX))
+    if constant(stop) == 0 or size > 1:
+        each(e, stop, last, tail, lambda at: body(tail, at))
+
+
+STATEMENTS: dict[type, Any] = {ins.Dot: dot}

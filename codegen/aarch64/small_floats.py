@@ -1,0 +1,95 @@
+"""Floats of at most 8 bits: codes to numbers by moving their fields to those of f32.
+
+A code's exponent and mantissa, put at f32's place, are the number times 2^(its bias - 127), subnormals
+included: one product with a power of two makes it right. Codes of infinity and NaN are put in after.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dslc.codegen.aarch64.conversions import as_format, mapped
+from dslc.codegen.aarch64.formats import F32, UNSIGNED, Lanes
+from dslc.codegen.aarch64.machine import Reg
+from dslc.compiler.diagnostics import error
+from dslc.compiler.dtypes import DType, Kind
+from dslc.compiler.dtypes.formats import has_infinity, has_nan
+
+if TYPE_CHECKING:
+    from dslc.codegen.aarch64.emission import Emission
+
+
+def decode(e: Emission, x: Lanes, dtype: DType) -> Lanes:
+    """Codes in bytes as f32 numbers."""
+    s = e.s
+    words = as_format(e, x, UNSIGNED[32])
+    if dtype.kind is Kind.SCALE:
+        return _powers(e, words)
+    shift = 23 - dtype.mantissa
+    magnitude = s.splat((1 << (dtype.bits - 1)) - 1, 32)
+    scale = s.splat_float(2.0 ** (127 - ((1 << (dtype.exponent - 1)) - 1)))
+    sign = s.splat(1 << 31, 32)
+    out = []
+    for reg in words.regs:
+        bare = s.v("and {0}.16b, {1}.16b, {2}.16b", reg, magnitude)
+        placed = s.v(f"shl {{0}}.4s, {{1}}.4s, #{shift}", bare)
+        value = s.v("fmul {0}.4s, {1}.4s, {2}.4s", placed, scale)
+        value = _specials(e, value, bare, dtype)
+        high = s.v(f"shl {{0}}.4s, {{1}}.4s, #{32 - dtype.bits}", reg)
+        out.append(s.accumulate("bsl {0}.16b, {1}.16b, {2}.16b", sign, high, value))
+    return Lanes(tuple(out), F32, x.count)
+
+
+def _specials(e: Emission, value: Reg, bare: Reg, dtype: DType) -> Reg:
+    s = e.s
+    top = (1 << (dtype.bits - 1)) - 1
+    if has_infinity(dtype):
+        first = ((1 << dtype.exponent) - 1) << dtype.mantissa
+        infinite = s.v("cmhs {0}.4s, {1}.4s, {2}.4s", bare, s.splat(first, 32))
+        # The mantissa is in place: all bits of the exponent make it an infinity or a NaN.
+        ones = s.v("and {0}.16b, {1}.16b, {2}.16b", infinite, s.splat(0x7F800000, 32))
+        value = s.v("orr {0}.16b, {1}.16b, {2}.16b", value, ones)
+    elif has_nan(dtype):
+        nan = s.v("cmeq {0}.4s, {1}.4s, {2}.4s", bare, s.splat(top, 32))
+        ones = s.v("and {0}.16b, {1}.16b, {2}.16b", nan, s.splat(0x7FC00000, 32))
+        value = s.v("orr {0}.16b, {1}.16b, {2}.16b", value, ones)
+    return value
+
+
+def _powers(e: Emission, words: Lanes) -> Lanes:
+    """e8m0: 2^(code - 127); code 0 is a subnormal of f32, 255 NaN."""
+    s = e.s
+    placed = mapped(e, "shl {0}.@, {1}.@, #23", F32, words)
+    least, nan = s.splat(0x00400000, 32), s.splat(0x7FC00000, 32)
+    top = s.splat(255, 32)
+    out = []
+    for code, reg in zip(words.regs, placed.regs, strict=True):
+        zero = s.v("cmeq {0}.4s, {1}.4s, #0", code)
+        value = s.v("and {0}.16b, {1}.16b, {2}.16b", zero, least)
+        value = s.v("orr {0}.16b, {1}.16b, {2}.16b", value, reg)
+        last = s.v("cmeq {0}.4s, {1}.4s, {2}.4s", code, top)
+        out.append(s.onto("bit {0}.16b, {1}.16b, {2}.16b", value, nan, last))
+    return Lanes(tuple(out), F32, words.count)
+
+
+def rounded(e: Emission, x: Lanes, dtype: DType) -> Lanes:
+    """f32 numbers on the grid of tf32, to nearest even; DSL0590 for floats of at most 8 bits."""
+    if dtype.name != "tf32":
+        raise error("DSL0590", f"AArch64 code has no arithmetic in {dtype}", e.kernel.loc)
+    s = e.s
+    odd, bias, kept = s.splat(1, 32), s.splat(0xFFF, 32), s.splat(0xFFFFE000, 32)
+    out = []
+    for reg in x.regs:
+        last = s.v("ushr {0}.4s, {1}.4s, #13", reg)
+        last = s.v("and {0}.16b, {1}.16b, {2}.16b", last, odd)
+        total = s.v("add {0}.4s, {1}.4s, {2}.4s", reg, bias)
+        total = s.v("add {0}.4s, {1}.4s, {2}.4s", total, last)
+        total = s.v("and {0}.16b, {1}.16b, {2}.16b", total, kept)
+        exact = s.v("fcmeq {0}.4s, {1}.4s, {1}.4s", reg)
+        out.append(s.onto("bsl {0}.16b, {1}.16b, {2}.16b", exact, total, reg))
+    return Lanes(tuple(out), F32, x.count)
+
+
+def encode(e: Emission, x: Lanes, dtype: DType) -> Lanes:
+    """DSL0590: such floats are read only."""
+    raise error("DSL0590", f"AArch64 code has no stores of {dtype}", e.kernel.loc)

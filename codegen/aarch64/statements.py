@@ -1,0 +1,247 @@
+"""Statements that make something happen: stores, tiles that are computed once, scalars, asserts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from dslc.codegen.aarch64 import floats
+from dslc.codegen.aarch64.accesses import check as in_bounds
+from dslc.codegen.aarch64.accesses import region_at, span, store_chunk, unproved
+from dslc.codegen.aarch64.conversions import for_memory
+from dslc.codegen.aarch64.emission import unsupported
+from dslc.codegen.aarch64.formats import Format, Lanes, stored
+from dslc.codegen.aarch64.machine import Effect, Inst, Reg
+from dslc.codegen.aarch64.nests import Span, lanes_for, nest
+from dslc.codegen.aarch64.places import Array, At, InRegisters, Inside
+from dslc.codegen.aarch64.scalars import condition_of
+from dslc.codegen.aarch64.transfer import places, store_lanes
+from dslc.compiler.dtypes import DType
+from dslc.compiler.ir import Memory, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import Linear, constant
+from dslc.compiler.ir.traverse import operands
+
+if TYPE_CHECKING:
+    from dslc.codegen.aarch64.emission import Emission
+
+
+def store(e: Emission, i: ins.Store) -> None:
+    """A tile to memory; coordinates out of bounds are not computed."""
+    shape = i.x.type.shape
+    held = in_registers(e, i.x)
+    spans: list[Span] = []
+    guarded: list[int] = []
+    for k, axis in enumerate(i.region.axes):
+        bounded = axis.checked and axis.step == 1 and not axis.dropped and not held
+        if bounded:
+            guarded.append(k)
+        if not axis.dropped:
+            spans.append(span(e, axis, i.region.memory.shape[k]) if bounded else None)
+
+    def chunk(at: At) -> None:
+        where = region_at(i.region, at)
+        facts = [
+            Inside(
+                where.base[k], max(lane[k] for lane in where.lanes) + 1, i.region.memory.shape[k]
+            )
+            for k in guarded
+        ]
+        e.inside += facts
+        store_chunk(e, i.region, at, for_memory(e, e.pull(i.x, at), i.x.type.dtype))
+        del e.inside[len(e.inside) - len(facts) :]
+
+    nest(e, shape, _lanes(shape), chunk, spans, unroll=held)
+    changed(e, i.region.memory)
+
+
+def changed(e: Emission, memory: Memory) -> None:
+    """Chunks of a memory that is written are not kept in registers any longer."""
+    del memory
+    e.s.forget("tile")
+
+
+def in_registers(e: Emission, value: Value) -> bool:
+    """Whether a tile is made of one that is in registers, whose coordinates must be known."""
+    seen, stack = set(), [value]
+    while stack:
+        x = stack.pop()
+        if x in seen:
+            continue
+        seen.add(x)
+        if x in e.homes:
+            if isinstance(e.homes[x], InRegisters):
+                return True
+        else:
+            stack += operands(e.lazy[x])
+    return False
+
+
+def keep(e: Emission, value: Value, array: Array | None = None) -> Array:
+    """Compute a tile now and put it into memory, as far as its elements matter."""
+    shape, dtype = value.type.shape, value.type.dtype
+    array = array or scratch_for(e, value)
+    driver = _driver(e, value)
+    if driver is not None:
+        from dslc.codegen.aarch64.products import drive
+
+        drive(e, driver, value, array)
+        return array
+    held = in_registers(e, value)
+    spans = [None if held else _span(e, value, k) for k in range(len(shape))]
+    nest(e, shape, _lanes(shape), lambda at: write(e, array, at, value, dtype), spans, unroll=held)
+    return array
+
+
+def _span(e: Emission, value: Value, axis: int) -> Span:
+    end = e.extent(value, axis)
+    return None if constant(end) is not None else (ex.index(0), end)
+
+
+def _driver(e: Emission, value: Value) -> ins.Dot | None:
+    """The product that is waiting to be finished as this tile."""
+    for out, wanted in e.plan.driven.items():
+        stmt = e.lazy.get(out)
+        if wanted is value and isinstance(stmt, ins.Dot):
+            return stmt
+    return None
+
+
+def write(e: Emission, array: Array, at: At, value: Value, dtype: DType) -> None:
+    """A chunk of a tile to an array of its shape."""
+    store_lanes(e, array, at, for_memory(e, e.pull(value, at), dtype))
+
+
+def scratch_for(e: Emission, value: Value) -> Array:
+    """Scratch memory of a tile's shape; for accumulators whole tiles in the order of registers."""
+    unit = e.plan.tiled.get(value)
+    alias = ("tile", value)
+    if unit is None:
+        return e.array(stored(value.type.dtype), value.type.shape, alias)
+    *outer, m, n = (-(-x // 4) * 4 for x in value.type.shape)
+    outer = list(value.type.shape[:-2])
+    array = e.array(stored(value.type.dtype), (*outer, m, n), alias)
+    rows, columns = (1 + max(p[k] for p in unit.c) for k in (0, 1))
+    if rows == 1:
+        return array
+    lanes = {pair: lane for lane, pair in enumerate(unit.c)}
+    blocks = ((rows, lanes[1, 0]), (columns, lanes[0, 1]))
+    size = rows * columns
+    strides = (*array.strides[:-2], Linear(constant=n // columns * size), Linear(constant=size))
+    return replace(array, strides=strides, blocks=blocks)
+
+
+def _lanes(shape: tuple[int, ...]) -> int:
+    return lanes_for(shape[-1]) if shape else 1
+
+
+def let(e: Emission, i: ins.Let) -> None:
+    """A scalar gets a register."""
+    dtype = i.var.dtype
+    if dtype.is_float:
+        lanes = floats.scalar(e, i.value)
+        e.bind(i.var, e.s.copy(lanes.regs[0]))
+    else:
+        e.bind(i.var, e.s.copy(e.integer(i.value)))
+
+
+def check(e: Emission, i: ins.Assert) -> None:
+    """Leave the function with the number of the assert unless it holds."""
+    e.asserts.append(i.text)
+    text, uses, condition = condition_of(e, i.condition)
+    good = e.s.label("holds")
+    e.s.branch(f"{text}\n\tb.{condition} @", good, *uses)
+    leave = f"mov w0, #{len(e.asserts)}\n\tb {e.exit.name}"
+    e.s.put(Inst(leave, target=e.exit, unconditional=True))
+    e.s.put(good)
+
+
+def alloc(e: Emission, i: ins.Alloc) -> None:
+    """A buffer in scratch memory; one that a loop allocates again has the same place."""
+    memory = i.memory
+    if memory in e.memories:
+        return
+    shape = []
+    for extent in memory.shape:
+        found = constant(extent)
+        if found is None:
+            raise unsupported(f"buffers of variable size such as {memory.name}", memory.loc)
+        shape.append(int(found))
+    e.memories[memory] = e.array(stored(memory.dtype), tuple(shape), ("buffer", memory))
+
+
+def atomic_add(e: Emission, i: ins.AtomicAdd) -> None:
+    """Element by element: 32-bit and 64-bit integers and floats by exclusive loads and stores."""
+    dtype = i.x.type.dtype
+    form = e.memories[i.region.memory].form
+    if i.out is not None and i.out.type.shape:
+        raise unsupported("atomic additions of tiles with a result", i.loc)
+    if form.bits not in (32, 64):
+        raise unsupported(f"atomic additions of {dtype}", i.loc)
+    result = None if i.out is None else scratch_for(e, i.out)
+
+    def element(at: At) -> None:
+        lanes = e.pull(i.x, at)
+        where = region_at(i.region, at)
+        unsure = unproved(e, i.region, where)
+        end = e.s.label("added")
+        if result is not None:
+            zero = e.s.splat(0, 8)
+            store_lanes(e, result, at, _one(zero, form))
+        if unsure:
+            e.s.branch("cbz {0}, @", end, in_bounds(e, i.region, where, unsure))
+        with e.branch():
+            _add_exclusively(e, i, where, lanes.regs[0], form, result, at)
+        e.s.put(end)
+
+    nest(e, i.x.type.shape, 1, element, unroll=in_registers(e, i.x))
+    if i.out is not None and result is not None:
+        e.settle(i.out, result)
+    e.s.forget("tile")
+
+
+def _one(reg: Reg, form: Format) -> Lanes:
+    return Lanes((reg,), form, 1)
+
+
+def _add_exclusively(
+    e: Emission, i: ins.AtomicAdd, where: At, x: Reg, form: Format, result: Array | None, at: At
+) -> None:
+    s = e.s
+    array = e.memories[i.region.memory]
+    address = e.pointer(array, places(array, where)[0])
+    again = s.label("again")
+    name, lane = ("w", "s") if form.bits == 32 else ("x", "d")
+    s.put(again)
+    old = s.general()
+    s.load(f"ldaxr {{0:{name}}}, [{{1}}]", address, alias=array.alias, out=old)
+    if form.kind == "f":
+        number = s.v(f"fmov {{0:{lane}}}, {{1:{name}}}", old)
+        total = s.v(f"fadd {{0:{lane}}}, {{1:{lane}}}, {{2:{lane}}}", number, x)
+        new = s.x(f"fmov {{0:{name}}}, {{1:{lane}}}", total)
+    else:
+        add = s.x(f"umov {{0:{name}}}, {{1}}.{lane}[0]", x)
+        new = s.x(f"add {{0:{name}}}, {{1:{name}}}, {{2:{name}}}", old, add)
+    failed = s.general()
+    # The status register must differ from the others: the branch keeps them.
+    s.put(
+        Inst(
+            f"stlxr {{0:w}}, {{1:{name}}}, [{{2}}]", (failed, new, address), 1,
+            effect=Effect.STORE, alias=array.alias,
+        )
+    )  # fmt: skip
+    s.branch("cbnz {0:w}, @", again, failed, new, address)
+    if result is not None:
+        before = s.v(f"fmov {{0:{lane}}}, {{1:{name}}}", old)
+        store_lanes(e, result, at, _one(before, form))
+
+
+def nothing(e: Emission, i: ins.Stmt) -> None:
+    """One thread runs a turn: a barrier has nobody to wait for."""
+
+
+STATEMENTS = {
+    ins.Store: store, ins.Let: let, ins.Assert: check, ins.Alloc: alloc,
+    ins.AtomicAdd: atomic_add, ins.Sync: nothing, ins.CommitGroup: nothing, ins.WaitGroup: nothing,
+}  # fmt: skip

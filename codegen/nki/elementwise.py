@@ -1,0 +1,260 @@
+"""Elementwise instructions: which engine carries out what, and how its operands are given.
+
+A number, or one number for each partition, is the scalar operand of `tensor_scalar`, at no cost; two
+full tiles take `tensor_tensor`. Both round once, from f32 to the result's type. Integers of 32 bits are
+added and multiplied by GpSimd, exactly: the vector engine would compute in f32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dslc.codegen.nki.emission import At, Emission, Emit, refuse
+from dslc.codegen.nki.held import Held
+from dslc.compiler.dtypes import BOOL, F32, I32, DType, Kind
+from dslc.compiler.ir import instructions as ins
+
+ALU = {
+    "add": "nl.add", "sub": "nl.subtract", "mul": "nl.multiply", "div": "nl.divide",
+    "min": "nl.minimum", "max": "nl.maximum", "pow": "nl.power",
+    "eq": "nl.equal", "ne": "nl.not_equal", "lt": "nl.less", "le": "nl.less_equal",
+    "gt": "nl.greater", "ge": "nl.greater_equal",
+}  # fmt: skip
+BITS = {
+    "and": "nl.bitwise_and", "or": "nl.bitwise_or", "xor": "nl.bitwise_xor",
+    "shl": "nl.left_shift", "shr": "nl.right_shift",
+}  # fmt: skip
+# Divided by a power of two, rounded down: a shift, and the bits that it drops.
+_BY_BITS = {"floordiv": "nl.right_shift", "mod": "nl.bitwise_and"}
+
+
+def binary(e: Emission, stmt: ins.Binary) -> None:
+    """out = x op y."""
+    x, y, dtype = e.held(stmt.x), e.held(stmt.y), stmt.x.type.dtype
+    if stmt.op in BITS:
+        _bits(e, stmt, x, y)
+    elif stmt.op in _BY_BITS and dtype.is_integer and (bits := _power_of_two(y)) is not None:
+        by = bits if stmt.op == "floordiv" else (1 << bits) - 1
+        combine(e, e.result(stmt.out), _BY_BITS[stmt.op], x, replace(y, constant=str(by)))
+    elif dtype.is_integer and stmt.op in ALU and stmt.op != "pow":
+        _integers(e, stmt, x, y)
+    elif stmt.op in ALU and not dtype.is_integer:
+        made = e.result(stmt.out)
+        combine(e, made, ALU[stmt.op], x, y)
+    else:
+        raise refuse(stmt, f"{stmt.op} of {dtype} has no instruction on a NeuronCore")
+
+
+def _power_of_two(held: Held) -> int | None:
+    """The exponent of a constant power of two."""
+    if held.constant is None or not held.constant.isdigit():
+        return None
+    number = int(held.constant)
+    return number.bit_length() - 1 if number > 0 and number & (number - 1) == 0 else None
+
+
+def combine(e: Emission, made: Held, op: str, x: Held, y: Held, engine: str | None = None) -> None:
+    """made = x op y on the engines of floats."""
+    if x.constant is not None and y.constant is not None:
+        x = e.tensors(x)
+    if x.psum and y.psum:
+        y = e.in_sbuf(y)
+    if op not in BITS.values():
+        x, y = _column_in_f32(e, x, y), _column_in_f32(e, y, x)
+    with e.filled(made) as at:
+        dst = e.text(made, at)
+        if y.constant is not None or (_is_column(y) and not x.is_row_scalar):
+            e.call(
+                "tensor_scalar", dst=dst, data=e.text(x, at), op0=op, operand0=e.column(y, at),
+                engine=engine,
+            )  # fmt: skip
+        elif x.constant is not None or (_is_column(x) and not y.is_row_scalar):
+            e.call(
+                "tensor_scalar", dst=dst, data=e.text(y, at), op0=op, operand0=e.column(x, at),
+                reverse0="True", engine=engine,
+            )  # fmt: skip
+        else:
+            parts = (e.text(x, at), e.text(y, at))
+            e.call("tensor_tensor", dst=dst, data1=parts[0], data2=parts[1], op=op, engine=engine)
+
+
+def _is_column(held: Held) -> bool:
+    return held.is_row_scalar and held.dtype == F32
+
+
+def _column_in_f32(e: Emission, held: Held, other: Held) -> Held:
+    """One number a partition in f32, as `tensor_scalar` takes it."""
+    if held.constant is not None or not held.is_row_scalar or other.is_row_scalar:
+        return held
+    if held.dtype == F32:
+        return held
+    narrow = replace(held, extents=(1,), offset=0, dtype=F32, name=e.out.name(held.name))
+    if held.shared:
+        at = At(None, 128)
+        column = e.column(held, at)
+        e.out.line(f"{narrow.name} = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)")
+        e.call("tensor_copy", dst=narrow.name, src=column)
+        return narrow
+    with e.filled(narrow) as at:
+        e.call("tensor_copy", dst=e.column(narrow, at), src=e.column(held, at))
+    return narrow
+
+
+def _bits(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
+    """Bit patterns, as they are."""
+    made = e.result(stmt.out)
+    if stmt.op == "shl" and stmt.x.type.dtype.bits < 8:
+        raise refuse(stmt, f"a shift of {stmt.x.type.dtype} has no instruction on a NeuronCore")
+    combine(e, made, BITS[stmt.op], x, y)
+
+
+def _integers(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
+    """Integer arithmetic in 32 bits, brought back to the type of the result by wrapping."""
+    dtype = stmt.x.type.dtype
+    wide = dtype if dtype.bits == 32 else I32
+    a, b = widened(e, x, wide), widened(e, y, wide)
+    comparison = stmt.out.type.dtype == BOOL
+    exact = e.like(a, stmt.out.name, wide)
+    with e.filled(exact) as at:
+        e.call(
+            "tensor_tensor", dst=e.text(exact, at), data1=e.text(a, at), data2=e.text(b, at),
+            op=ALU[stmt.op], engine="nisa.engine.gpsimd",
+        )  # fmt: skip
+    if comparison:
+        made = e.result(stmt.out)
+        copy(e, made, exact)
+    elif wide == dtype:
+        e.rename(stmt.out, exact)
+    else:
+        wrapped = wrap(e, exact, stmt.out.type.dtype)
+        e.rename(stmt.out, wrapped)
+
+
+def widened(e: Emission, held: Held, dtype: DType) -> Held:
+    """An integer tile in 32 bits, dense and in SBUF."""
+    if held.constant is not None:
+        made = e.like(held, "number", dtype)
+        with e.filled(made) as at:
+            e.call("memset", dst=e.text(made, at), value=held.constant)
+        return made
+    held = e.in_sbuf(held)
+    if held.dtype == dtype:
+        return held
+    made = e.like(held, held.name, dtype)
+    copy(e, made, held)
+    return made
+
+
+def wrap(e: Emission, held: Held, dtype: DType) -> Held:
+    """The lowest bits of 32-bit integers as a narrower type."""
+    shift = 32 - dtype.bits
+    cut = e.like(held, held.name)
+    with e.filled(cut) as at:
+        if dtype.is_signed:  # the sign moves down with the bits
+            steps = {"op0": "nl.left_shift", "operand0": shift}
+            steps |= {"op1": "nl.right_shift", "operand1": shift}
+        else:
+            steps = {"op0": "nl.bitwise_and", "operand0": (1 << dtype.bits) - 1}
+        e.call("tensor_scalar", dst=e.text(cut, at), data=e.text(held, at), **steps)
+    made = e.like(held, held.name, dtype)
+    copy(e, made, cut)
+    return made
+
+
+def copy(e: Emission, made: Held, held: Held) -> None:
+    """The elements in another type or in tensors of their own; rounded to nearest for floats."""
+    with e.filled(made) as at:
+        copy_chunk(e, made, held, at)
+
+
+def copy_chunk(e: Emission, made: Held, held: Held, at: At) -> None:
+    """One chunk of a copy."""
+    if held.constant is not None:
+        e.call("memset", dst=e.text(made, at), value=held.constant)
+    elif held.psum:
+        leave_psum(e, made, held, at)
+    else:
+        e.call("tensor_copy", dst=e.text(made, at), src=e.text(held, at))
+
+
+_WIDE = 256  # columns from which on two instructions are sooner done than one
+
+
+def leave_psum(e: Emission, made: Held, held: Held, at: At) -> None:
+    """A bank is copied by halves, by the two engines that reach PSUM: who waits for it waits less."""
+    width = made.extents[0]
+    dense = made.is_dense and held.is_dense and made.extents == held.extents == (width,)
+    if not e.engines.copies or not dense or width < _WIDE:
+        e.call("tensor_copy", dst=e.text(made, at), src=e.text(held, at))
+        return
+    halves = ("vector", f"0:{width // 2}"), ("scalar", f"{width // 2}:{width}")
+    for engine, columns in halves:
+        dst, src = (f"{e.base(t, at)}[0:{at.rows}, {columns}]" for t in (made, held))
+        e.call("tensor_copy", dst=dst, src=src, engine=f"nisa.engine.{engine}")
+
+
+def fma(e: Emission, stmt: ins.Fma) -> None:
+    """x * y + z; the product is kept in f32."""
+    x, y, z = (e.held(v) for v in (stmt.x, stmt.y, stmt.z))
+    if stmt.out.type.dtype.is_integer:
+        raise refuse(stmt, "fma of integers has no instruction on a NeuronCore")
+    product = e.tile("product", F32, stmt.out.type.shape, e.place(stmt.out))
+    combine(e, product, "nl.multiply", x, y)
+    combine(e, e.result(stmt.out), "nl.add", product, z)
+
+
+def where(e: Emission, stmt: ins.Where) -> None:
+    """y, with x copied over it where the condition holds."""
+    condition = e.in_sbuf(e.held(stmt.condition))
+    x, y = e.in_sbuf(e.held(stmt.x)), e.held(stmt.y)
+    if condition.constant is not None:
+        condition = e.tensors(condition)
+    made = e.result(stmt.out)
+    with e.filled(made) as at:
+        copy_chunk(e, made, y, at)
+        source = x.constant if x.constant is not None else e.text(x, at)
+        e.call(
+            "tensor_copy_predicated", dst=e.text(made, at), src=source,
+            predicate=e.text(condition, at),
+        )  # fmt: skip
+
+
+def full(e: Emission, stmt: ins.Full) -> None:
+    """A number in place of a tile, or one that the machine knows on every partition."""
+    from dslc.codegen.nki.late import late_tile
+
+    if e.is_late(stmt.value):
+        e.values[stmt.out] = late_tile(e, stmt.value, stmt.out)
+        return
+    text = e.scalar(stmt.value)
+    if stmt.out.type.dtype.kind is Kind.BOOL:
+        text = text.replace("True", "1").replace("False", "0")
+    e.values[stmt.out] = e.constant(stmt.out, text)
+
+
+def undefined(e: Emission, stmt: ins.Undefined) -> None:
+    """Any number will do."""
+    e.values[stmt.out] = e.constant(stmt.out, "0")
+
+
+def arange(e: Emission, stmt: ins.Arange) -> None:
+    """0, 1, 2, ...: along the partitions by the multiplier of the channel."""
+    made = e.result(stmt.out)
+    run = made.place.run if made.place.axis is not None else made.shape[0]
+    steps = run if made.place.axis is not None else 0
+    with e.filled(made) as at:
+        offset = f"128 * {e.names[at.index]}" if at.index is not None else 0
+        e.call(
+            "iota", dst=e.text(made, at), pattern=f"[[1, {run}]]", offset=offset,
+            channel_multiplier=steps,
+        )  # fmt: skip
+
+
+EMITTERS: dict[type, Emit] = {
+    ins.Binary: binary,
+    ins.Fma: fma,
+    ins.Where: where,
+    ins.Full: full,
+    ins.Undefined: undefined,
+    ins.Arange: arange,
+}

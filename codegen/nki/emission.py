@@ -1,0 +1,360 @@
+"""The emission of one kernel: its names, its tiles, and a table of functions, one an instruction."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from dslc.codegen.nki import scalars
+from dslc.codegen.nki.dtypes import element
+from dslc.codegen.nki.held import (
+    PARTITIONS,
+    Held,
+    dense_strides,
+    first_column,
+    free_shape,
+    part,
+)
+from dslc.codegen.nki.writer import Writer
+from dslc.compiler.diagnostics import error
+from dslc.compiler.dtypes import INDEX, DType
+from dslc.compiler.ir import Kernel, Memory, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.traverse import Body, tile_of
+from dslc.compiler.passes.nki_layout.capacity import is_long
+from dslc.compiler.passes.nki_layout.placement import Placement, placement_of
+from dslc.compiler.passes.nki_layout.residents import Resident
+from dslc.compiler.targets.nki import Engines
+
+Emit: TypeAlias = Callable[["Emission", Any], None]
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A chunk of a tile: its number as text (None where there is one only) and its partitions."""
+
+    index: ex.Var | None
+    rows: int | str
+
+
+@dataclass(slots=True)
+class Emission:
+    """What is known while a kernel is written out.
+
+    `names` are the Python names of scalars, `not_negative` those proved to be at least 0, `late` those
+    known on the machine only. `uses` counts the readers of each tile. `needs` are words of the file's
+    head.
+    """
+
+    kernel: Kernel
+    engines: Engines
+    emitters: Mapping[type, Emit]
+    out: Writer
+    uses: Counter[Value]
+    names: dict[ex.Var, str] = field(default_factory=dict)
+    memories: dict[Memory, str] = field(default_factory=dict)
+    values: dict[Value, Held] = field(default_factory=dict)
+    not_negative: set[ex.Var] = field(default_factory=set)
+    late: set[ex.Var] = field(default_factory=set)
+    needs: set[str] = field(default_factory=set)
+    streamed: dict[Value, ins.Load] = field(default_factory=dict)
+    # Accumulators of the loop at hand in PSUM, with the text that tells of an earlier product.
+    sums: dict[Value, str] = field(default_factory=dict)
+    # Tiles of whole numbers in a float type, and scalars that the machine knows as tiles.
+    whole: set[Value] = field(default_factory=set)
+    counters: dict[ex.Var, Value] = field(default_factory=dict)
+    late_values: dict[ex.Var, ex.Expr] = field(default_factory=dict)
+    # Products that are only read rounded to another float type: they leave PSUM in that type.
+    rounded: dict[Value, DType] = field(default_factory=dict)
+    # Loaded tiles that nothing but products reads.
+    multiplied: set[Value] = field(default_factory=set)
+    transfers: Callable[[Stmt], int] = field(default=lambda _: 0)
+    # Tiles that stay through a loop, the statements that only they need, the lists that hold them.
+    resident: dict[Value, Resident] = field(default_factory=dict)
+    deferred: set[Stmt] = field(default_factory=set)
+    lists: dict[Value, str] = field(default_factory=dict)
+    # Loops that are not unrolled.
+    machine: set[ex.Var] = field(default_factory=set)
+    # Counters of loops of the machine whose turns lie past the ends of tensors.
+    beyond: set[ex.Var] = field(default_factory=set)
+
+    def body(self, body: Body) -> None:
+        """Write out statements in order."""
+        body = self.few_first(body)
+        for number, stmt in enumerate(body):
+            out = tile_of(stmt)
+            if out is not None and out in self.resident:
+                self._keep(self.resident[out])
+                continue
+            if stmt in self.deferred:
+                continue
+            if isinstance(stmt, ins.Load) and _is_streamed(self, stmt, body[number + 1 :]):
+                self.streamed[stmt.out] = stmt
+                continue
+            self.statement(stmt)
+
+    def few_first(self, body: Body) -> Body:
+        """Loads that stand together, those of few transfers first.
+
+        A product begins with the first chunk of an operand that comes in many, the other one it waits
+        for: its queue is in order.
+        """
+        found: list[Stmt] = []
+        run: list[ins.Load] = []
+        for stmt in (*body, None):
+            if isinstance(stmt, ins.Load):
+                run.append(stmt)
+                continue
+            found += sorted(run, key=self.transfers)
+            run = []
+            if stmt is not None:
+                found.append(stmt)
+        return tuple(found)
+
+    def _keep(self, kept: Resident) -> None:
+        """Make a tile in the first turn of its loop, and take it from its list in all."""
+        name = self.lists[kept.value]
+        first = " and ".join(f"{self.names[x.var]} == {self.scalar(x.start)}" for x in kept.firsts)
+        with self.out.block(f"if {first}"):
+            for stmt in kept.chain:
+                self.statement(stmt)
+            held = self.tensors(self.held(kept.value))
+            self.out.line(f"{name}.append({held.name})")
+        taken = self.out.name(kept.value.name)
+        self.out.line(f"{taken} = {name}[{self._version(kept)}]")
+        self.values[kept.value] = replace(held, name=taken)
+
+    def _version(self, kept: Resident) -> str:
+        """The number of a version of a tile that stays: its loops' turns as digits."""
+        number: ex.Expr = ex.index(0)
+        for loop in kept.inside:
+            turn = ex.Binary("sub", loop.var, loop.start, INDEX)
+            turn = ex.Binary("floordiv", turn, loop.step, INDEX)
+            number = ex.Binary("mul", number, ex.index(loop.turns or 1), INDEX)
+            number = ex.Binary("add", number, turn, INDEX)
+        return self.scalar(simplify(number))
+
+    def begin_lists(self, var: ex.Var) -> None:
+        """Before a loop: the lists of the tiles that stay through it."""
+        for value, kept in self.resident.items():
+            if kept.across.var == var:
+                self.lists[value] = self.out.name(f"{value.name}_kept")
+                self.out.line(f"{self.lists[value]} = []")
+
+    def statement(self, stmt: Stmt) -> None:
+        """Write out one statement; DSL0590 where there are no words for it."""
+        emit = self.emitters.get(type(stmt))
+        if emit is None:
+            raise refuse(stmt, f"{type(stmt).__name__} has no code on a NeuronCore")
+        emit(self, stmt)
+
+    # Scalars
+
+    def scalar(self, expr: ex.Expr) -> str:
+        """An expression known at tracing, as text."""
+        found = scalars.text(expr, self.names)
+        for word in ("INFINITY", "NAN", "math"):
+            if word in found:
+                self.needs.add(word)
+        return found
+
+    def is_late(self, expr: ex.Expr) -> bool:
+        """Whether the expression is known on the machine only."""
+        return scalars.is_late(expr, self.late)
+
+    def declare(self, var: ex.Var, *, not_negative: bool = False) -> str:
+        """A name for a scalar."""
+        self.names[var] = self.out.name(var.name)
+        if not_negative:
+            self.not_negative.add(var)
+        return self.names[var]
+
+    def index_variable(self, hint: str) -> ex.Var:
+        """A fresh loop counter of the emitted program."""
+        name = self.out.name(hint)
+        var = ex.Var(f"${name}", INDEX)
+        self.names[var] = name
+        self.not_negative.add(var)
+        return var
+
+    # Tiles
+
+    def held(self, value: Value) -> Held:
+        """A tile as it is held now."""
+        if value in self.streamed:
+            self.statement(self.streamed.pop(value))
+        return self.values[value]
+
+    def place(self, value: Value) -> Placement:
+        """Where the passes have put a tile."""
+        layout = value.type.layout
+        found = None if layout is None else placement_of(layout)
+        assert found is not None, f"{value} has no place"
+        return found
+
+    def tile(
+        self,
+        hint: str,
+        dtype: DType,
+        shape: tuple[int, ...],
+        place: Placement,
+        *,
+        psum: bool = False,
+    ) -> Held:
+        """A new dense tile: `chunk` makes its tensors as they are filled."""
+        return Held(
+            self.out.name(hint or "t"), dtype, shape, place,
+            free_shape(place, shape), dense_strides(place, shape), psum=psum,
+        )  # fmt: skip
+
+    def like(self, held: Held, hint: str, dtype: DType | None = None) -> Held:
+        """A new dense tile of the same shape and place."""
+        return self.tile(hint, dtype or held.dtype, held.shape, held.place)
+
+    def tile_like(self, value: Value) -> Held:
+        """The dense tile that a value will be, without a name."""
+        shape, place = value.type.shape, self.place(value)
+        extents = free_shape(place, shape)
+        return Held("number", value.type.dtype, shape, place, extents, dense_strides(place, shape))
+
+    def constant(self, value: Value, text: str) -> Held:
+        """A tile all of whose elements are one number: nothing is emitted."""
+        return replace(self.tile_like(value), strides=(0,) * value.type.rank, constant=text)
+
+    def result(self, value: Value, dtype: DType | None = None) -> Held:
+        """The new tile of a result."""
+        made = self.tile(value.name, dtype or value.type.dtype, value.type.shape, self.place(value))
+        self.values[value] = made
+        return made
+
+    @contextmanager
+    def filled(self, made: Held) -> Iterator[At]:
+        """The chunks of a new tile in turn, each made right before it is filled."""
+        if made.chunks > 1:
+            self.out.line(f"{made.name} = []")
+        with self.over(made) as at:
+            self.allocate(made, at)
+            yield at
+
+    @contextmanager
+    def over(self, held: Held) -> Iterator[At]:
+        """The chunks of a tile in turn: a loop where there are several."""
+        if held.chunks == 1:
+            yield At(None, held.rows)
+            return
+        index = self.index_variable("c")
+        with self.out.block(f"for {self.names[index]} in range({held.chunks})"):
+            yield At(index, self.rows_of(held, index))
+
+    def rows_of(self, held: Held, index: ex.Var) -> int | str:
+        """The partitions of a chunk: fewer in the last one."""
+        if held.rows % PARTITIONS == 0:
+            return PARTITIONS
+        rows = self.out.name("rows")
+        self.out.line(
+            f"{rows} = min({PARTITIONS}, {held.rows} - {PARTITIONS} * {self.names[index]})"
+        )
+        return rows
+
+    def allocate(self, made: Held, at: At) -> None:
+        """The tensor of a chunk."""
+        made_of = ", ".join(str(n) for n in (at.rows, *made.extents))
+        buffer = "nl.psum" if made.psum else "nl.sbuf"
+        dtype = "nl.float32" if made.psum else element(made.dtype)
+        tensor = f"nl.ndarray(({made_of}), dtype={dtype}, buffer={buffer})"
+        if at.index is None:
+            self.out.line(f"{made.name} = {tensor}")
+        else:
+            self.out.line(f"{made.name}.append({tensor})")
+
+    def base(self, held: Held, at: At) -> str:
+        """The tensor of a chunk."""
+        if held.chunks == 1 or held.shared or at.index is None:
+            return held.name
+        return f"{held.name}[{self.names[at.index]}]"
+
+    def text(self, held: Held, at: At) -> str:
+        """A chunk's elements."""
+        whole = at.rows == (PARTITIONS if held.shared else held.rows) or (
+            held.chunks > 1 and not held.shared
+        )
+        return part(held, self.base(held, at), at.rows, whole=whole)
+
+    def column(self, held: Held, at: At) -> str:
+        """The one number of each partition, as a vector or a constant."""
+        if held.constant is not None:
+            return held.constant
+        return first_column(held, self.base(held, at), at.rows)
+
+    def tensors(self, held: Held) -> Held:
+        """The tile in tensors of its own, dense: constants and patterns are written out."""
+        if held.constant is None and held.is_dense and not held.shared:
+            return held
+        made = self.like(held, held.name)
+        with self.filled(made) as at:
+            if held.constant is not None:
+                self.call("memset", dst=self.text(made, at), value=held.constant)
+            else:
+                self.call("tensor_copy", dst=self.text(made, at), src=self.text(held, at))
+        return made
+
+    def in_sbuf(self, held: Held) -> Held:
+        """The tile outside PSUM."""
+        if not held.psum:
+            return held
+        made = self.like(held, held.name)
+        with self.filled(made) as at:
+            self.call("tensor_copy", dst=self.text(made, at), src=self.text(held, at))
+        return made
+
+    def call(self, operation: str, **arguments: object) -> None:
+        """One instruction; arguments that are None are left out."""
+        given = ", ".join(f"{k}={v}" for k, v in arguments.items() if v is not None)
+        self.note(given)
+        self.out.line(f"nisa.{operation}({given})")
+
+    def note(self, text: str) -> None:
+        """Remember the words of the file's head that a text uses."""
+        for word in ("INFINITY", "NAN"):
+            if word in text:
+                self.needs.add(word)
+
+    def rename(self, value: Value, held: Held) -> None:
+        """A tile that is another's elements."""
+        self.values[value] = replace(held, shape=value.type.shape, place=self.place(value))
+
+
+def table(*families: Mapping[type, Emit]) -> dict[type, Emit]:
+    """The families of emitters as one table; an instruction in two of them is a mistake."""
+    found: dict[type, Emit] = {}
+    for family in families:
+        assert found.keys().isdisjoint(family), "two emitters for one instruction"
+        found.update(family)
+    return found
+
+
+def refuse(stmt: Stmt, message: str, hint: str | None = None) -> Exception:
+    """DSL0590 at a statement."""
+    return error("DSL0590", message, stmt.loc, hint=hint)
+
+
+def _is_streamed(e: Emission, load: ins.Load, after: Body) -> bool:
+    """Whether a load waits for the product that reads it, which loads it piece by piece.
+
+    It does where nothing else reads the tile, where the product comes before any write, and where it is
+    long: a part of it is enough to begin with, and the whole need not lie on chip.
+    """
+    if e.uses[load.out] != 1 or not is_long(load) or load.out in e.resident:
+        return False
+    for stmt in after:
+        if isinstance(stmt, ins.Dot) and load.out in (stmt.a, stmt.b):
+            return not any(v in e.streamed for v in (stmt.a, stmt.b))
+        if not isinstance(stmt, ins.Load | ins.Full | ins.Cast | ins.ConvertLayout):
+            return False
+    return False

@@ -1,0 +1,232 @@
+"""The file of a kernel or program: a function for each kernel, and the entry that nki compiles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+
+from dslc.codegen.nki import (
+    accesses,
+    casts,
+    control,
+    elementwise,
+    functions,
+    gathers,
+    packed,
+    products,
+    reductions,
+    shaping,
+    stacks,
+)
+from dslc.codegen.nki.budget import machine_counters
+from dslc.codegen.nki.dtypes import element
+from dslc.codegen.nki.emission import Emission, table
+from dslc.codegen.nki.outputs import written_whole
+from dslc.codegen.nki.scalars import text
+from dslc.codegen.nki.writer import Writer
+from dslc.compiler.ir import Call, Kernel, Memory, Program, Role, TileProgram, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.rewrite import kernels
+from dslc.compiler.ir.traverse import operands, tile_of, walk
+from dslc.compiler.passes.nki_layout.residents import residents
+from dslc.compiler.targets import Target
+from dslc.compiler.targets.nki import engines_of
+
+EMITTERS = table(
+    elementwise.EMITTERS, functions.EMITTERS, casts.EMITTERS, reductions.EMITTERS,
+    shaping.EMITTERS, accesses.EMITTERS, products.EMITTERS, control.EMITTERS, packed.EMITTERS,
+    gathers.EMITTERS,
+)  # fmt: skip
+
+_HEAD = {
+    "math": "import math\n",
+    "INFINITY": 'INFINITY = float("inf")\n',
+    "NAN": 'NAN = float("nan")\n',
+}
+_CLIPPED = '''
+
+def clipped(start, size, step, extent):
+    """The first element of a slice that lies within its axis, and the end of them."""
+    return max(0, -(start // step)), max(0, min(size, -((start - extent) // step)))
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """How the entry is called: its arguments in order by kind and name, and what it gives back."""
+
+    name: str
+    arguments: tuple[tuple[str, str], ...]
+    results: tuple[str, ...]
+
+
+def emit(program: TileProgram, target: Target) -> tuple[str, Entry]:
+    """The text of the file, and its entry."""
+    needs: set[str] = set()
+    functions_of: dict[Kernel, str] = {}
+    texts: list[str] = []
+    taken: set[str] = {program.name}
+    for kernel in kernels(program):
+        name = f"{kernel.name}_turns"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        functions_of[kernel] = name
+        texts.append(_function(kernel, name, target, needs))
+    entry_text, entry = _entry(program, functions_of)
+    doc = (program.doc or program.name).strip().splitlines()[0].replace('"""', "'''")
+    head = [f'"""{doc}"""\n\n']
+    head += [_HEAD["math"] + "\n"] if "math" in needs else []
+    head.append("import nki\nimport nki.isa as nisa\nimport nki.language as nl\n")
+    named = [_HEAD[w] for w in ("INFINITY", "NAN") if w in needs]
+    if named:
+        head.append("\n" + "".join(named))
+    if "clipped" in needs:
+        head.append(_CLIPPED)
+    return "".join(head) + "".join(texts) + entry_text, entry
+
+
+def _uses(kernel: Kernel) -> Counter[Value]:
+    """How many readers each tile has."""
+    found: Counter[Value] = Counter()
+    for stmt in walk(kernel.body):
+        found.update(operands(stmt))
+    return found
+
+
+def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str:
+    out = Writer(taken=(name, "nl", "nisa", "nki", "math", "clipped"))
+    e = Emission(kernel, engines_of(target), EMITTERS, out, _uses(kernel), needs=needs)
+    given = []
+    for param in kernel.params:
+        if isinstance(param, Memory):
+            e.memories[param] = out.name(param.name)
+            given.append(e.memories[param])
+        else:
+            given.append(e.declare(param))
+    for dim in kernel.dims:
+        given.append(e.declare(dim, not_negative=True))
+    for workspace in kernel.workspaces:
+        accesses.scratch(e, workspace)
+    _stay(e, kernel)
+    _round_products(e, kernel)
+    dots = [s for s in walk(kernel.body) if isinstance(s, ins.Dot) and s.out.type.rank == 2]
+    by_dots = Counter(v for s in dots for v in (s.a, s.b) if v.type.dtype.is_float)
+    e.transfers = partial(stacks.transfers, e)
+    e.multiplied |= {v for v, n in by_dots.items() if e.uses[v] == n}
+    control.turns(e, kernel.grid, kernel.body)
+    doc = f'    """{kernel.doc}"""\n' if kernel.doc else ""
+    return f"\n\ndef {name}({', '.join(given)}):\n{doc}{out.text()}"
+
+
+def _stay(e: Emission, kernel: Kernel) -> None:
+    """Choose the tiles that stay on chip; what nobody else reads is made with them."""
+    e.machine |= machine_counters(kernel)
+    for kept in residents(kernel, e.engines, e.machine):
+        e.resident[kept.value] = kept
+    for kept in e.resident.values():
+        mine = set(kept.chain)
+        for stmt in reversed(kept.chain[:-1]):
+            made = tile_of(stmt)
+            readers = [s for s in walk(kernel.body) if made in operands(s)]
+            if all(r in mine or r in e.deferred for r in readers):
+                e.deferred.add(stmt)
+
+
+def _round_products(e: Emission, kernel: Kernel) -> None:
+    """Find the products that one cast alone reads."""
+    products = {s.out for s in walk(kernel.body) if isinstance(s, ins.Dot)}
+    for stmt in walk(kernel.body):
+        if isinstance(stmt, ins.Cast) and stmt.x in products and e.uses[stmt.x] == 1:
+            dtype = stmt.out.type.dtype
+            if dtype.is_float and dtype.bits >= 16 and stmt.x.type.dtype.is_float:
+                e.rounded[stmt.x] = dtype
+
+
+def _entry(program: TileProgram, functions_of: dict[Kernel, str]) -> tuple[str, Entry]:
+    out = Writer(taken=("nl", "nisa", "nki", program.name))
+    names: dict[Memory, str] = {}
+    scalars: dict[ex.Var, str] = {}
+    arguments: list[tuple[str, str]] = []
+    given: list[str] = []
+    whole = written_whole(program)
+    for param in program.params:
+        if not isinstance(param, Memory):
+            scalars[param] = out.name(param.name)
+            arguments.append(("scalar", param.name))
+            given.append(scalars[param])
+        elif param.role is not Role.OUT or param not in whole:
+            name = out.name(param.name)
+            names[param] = name
+            arguments.append(("tensor", param.name))
+            given.append(name)
+    for dim in program.dims:
+        scalars[dim] = out.name(dim.name)
+        found = _extent(program, names, dim)
+        if found is None:
+            arguments.append(("dim", dim.name))
+            given.append(scalars[dim])
+        else:
+            out.line(f"{scalars[dim]} = {found}")
+    results = []
+    for param in program.params:
+        if isinstance(param, Memory) and param.role in (Role.OUT, Role.INOUT):
+            results.append((param.name, _result(out, param, names, scalars)))
+    for buffer in program.buffers if isinstance(program, Program) else ():
+        names[buffer] = out.name(buffer.name)
+        out.line(f"{names[buffer]} = {_tensor(buffer, scalars, 'nl.hbm')}")
+    calls = program.calls if isinstance(program, Program) else (_own_call(program),)
+    for call in calls:
+        out.line(f"{functions_of[call.kernel]}({', '.join(_call(call, names, scalars))})")
+    returned = ", ".join(name for _, name in results)
+    out.line(f"return {returned}")
+    head = f"\n\n@nki.jit\ndef {program.name}({', '.join(given)}):\n"
+    entry = Entry(program.name, tuple(arguments), tuple(name for name, _ in results))
+    return head + out.text(), entry
+
+
+def _extent(program: TileProgram, names: dict[Memory, str], dim: ex.Var) -> str | None:
+    """A dim from the shape of an argument."""
+    for memory, name in names.items():
+        if memory.packed is None and dim in memory.shape:
+            return f"{name}.shape[{memory.shape.index(dim)}]"
+    return None
+
+
+def _result(
+    out: Writer, param: Memory, names: dict[Memory, str], scalars: dict[ex.Var, str]
+) -> str:
+    """The tensor of an output; one that is read as well begins as a copy of its argument."""
+    given = names.get(param)
+    name = names[param] = out.name(f"{param.name}_out" if given else param.name)
+    out.line(f"{name} = {_tensor(param, scalars, 'nl.shared_hbm')}")
+    if given:
+        out.line(f"nisa.dma_copy(dst={name}, src={given})")
+    return name
+
+
+def _tensor(memory: Memory, scalars: dict[ex.Var, str], buffer: str) -> str:
+    shape = ", ".join(text(n, scalars) for n in memory.shape)
+    if len(memory.shape) == 1:
+        shape += ","
+    return f"nl.ndarray(({shape}), dtype={element(memory.dtype)}, buffer={buffer})"
+
+
+def _own_call(kernel: TileProgram) -> Call:
+    assert isinstance(kernel, Kernel)
+    return Call(kernel, tuple(kernel.params))
+
+
+def _call(call: Call, names: dict[Memory, str], scalars: dict[ex.Var, str]) -> list[str]:
+    """The arguments of a kernel: its parameters, then its dims."""
+    given = [names[a] if isinstance(a, Memory) else text(a, scalars) for a in call.args]
+    sizes: dict[ex.Expr, ex.Expr] = {}
+    for param, arg in zip(call.kernel.params, call.args, strict=True):
+        if isinstance(param, Memory) and isinstance(arg, Memory):
+            for extent, size in zip(param.shape, arg.shape, strict=True):
+                sizes.setdefault(extent, size)
+    for dim in call.kernel.dims:
+        given.append(text(sizes.get(dim, dim), scalars))
+    return given

@@ -1,0 +1,34 @@
+"""From a scheduled program to an artifact: one file of nki source, and how its entry is called."""
+
+from __future__ import annotations
+
+from dslc.codegen.nki.generate import emit
+from dslc.compiler.artifact import Artifact, Hashes, Json
+from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
+from dslc.compiler.targets import Target
+
+SOURCE = "kernel.py"
+_UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
+
+
+def lower(program: TileProgram, target: Target) -> Artifact:
+    """Write out what the passes of a NeuronCore have placed; DSL0590 for what cannot be said."""
+    text, entry = emit(program, target)
+    launch: dict[str, Json] = {
+        "arguments": [{"kind": kind, "name": name} for kind, name in entry.arguments],
+        "results": list(entry.results),
+    }
+    kernel = program if isinstance(program, Kernel) else None
+    return Artifact(
+        name=program.name,
+        kind="kernel" if kernel else "program",
+        target=target.name,
+        entry=entry.name,
+        signature=signature_of(program, {}),
+        hashes=_UNKNOWN,
+        grid=grid_of(kernel) if kernel else (),
+        workspaces=workspaces_of(kernel) if kernel else (),
+        launch=launch,
+        files={SOURCE: text.encode()},
+    )

@@ -1,0 +1,315 @@
+"""Products on the tensor engine: dst[M, N] in PSUM += stationary[K, M]^T moving[K, N].
+
+The partitions of both operands count k. The stationary operand is cut into columns of 128, which become
+the partitions of the result, the moving one into columns of 512, a bank of PSUM. Each piece of the
+result is summed over all of k in one bank, and leaves it at once: the next piece takes another bank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+
+from dslc.codegen.nki.elementwise import copy
+from dslc.codegen.nki.emission import At, Emission, Emit, refuse
+from dslc.codegen.nki.held import Held
+from dslc.compiler.dtypes import BF16
+from dslc.compiler.ir import Value
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.targets.nki import MOVING, PARTITIONS, PSUM_BANKS
+
+
+def accumulate(first: str) -> str:
+    """The flag of a product from the text that says whether one came before."""
+    return first if first in ("False", "True") else f"({first})"
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A side of the product: its tile, or the load that brings it piece by piece."""
+
+    value: Value
+    load: ins.Load | None
+    held: Held | None
+    columns: int
+
+
+def dot(e: Emission, stmt: ins.Dot) -> None:
+    """out = a @ b + acc."""
+    if stmt.out.type.rank != 2:
+        from dslc.codegen.nki.batches import batched
+
+        batched(e, stmt)
+        return
+    swapped = stmt.atom is not None and stmt.atom.endswith(".swap")
+    first, second = (stmt.b, stmt.a) if swapped else (stmt.a, stmt.b)
+    limit = _exact_rows(stmt)
+    stationary, moving = _operand(e, first, limit), _operand(e, second, limit)
+    if stmt.acc is not None and stmt.acc in e.sums:
+        _into_sums(e, stmt, stationary, moving)
+        return
+    acc = None if stmt.acc is None else e.held(stmt.acc)
+    if acc is not None and acc.constant is not None:
+        acc = None if acc.is_zero else e.tensors(acc)
+    dtype = e.rounded.get(stmt.out) if acc is None and limit == 0 else None
+    if acc is not None and stmt.acc is not None and e.uses[stmt.acc] == 1 and not acc.psum:
+        made = acc  # nobody else reads it: the sums stay where they are
+        e.rename(stmt.out, made)
+    else:
+        made = e.result(stmt.out, dtype)
+    Pieces(e, made, acc, stationary, moving, stmt.a.type.shape[-1], limit).emit()
+
+
+def _operand(e: Emission, value: Value, limit: int) -> Operand:
+    columns = prod(value.type.shape) // _depth(e, value)
+    if value in e.streamed and limit == 0:
+        return Operand(value, e.streamed.pop(value), None, columns)
+    held = e.in_sbuf(e.tensors(e.held(value)))
+    return Operand(value, None, multipliable(e, held), columns)
+
+
+def _depth(e: Emission, value: Value) -> int:
+    axis = e.place(value).axis
+    assert axis is not None
+    return value.type.shape[axis]
+
+
+def multipliable(e: Emission, held: Held) -> Held:
+    """The tile in a type that the tensor engine takes; integers of at most 8 bits are exact in bf16."""
+    if held.dtype.is_float and held.dtype.bits >= 16:
+        return held
+    made = e.like(held, held.name, BF16)
+    copy(e, made, held)
+    return made
+
+
+def _exact_rows(stmt: ins.Dot) -> int:
+    """How many products of integers f32 sums exactly, in whole chunks of k; 0 for floats."""
+    a, b = stmt.a.type.dtype, stmt.b.type.dtype
+    if a.is_float:
+        return 0
+    if max(a.bits, b.bits) > 8:
+        raise refuse(stmt, f"the tensor engine has no exact product of {a} and {b}")
+    greatest = [max(abs(n) for n in d.integer_range) for d in (a, b)]
+    return max(PARTITIONS, (1 << 24) // (greatest[0] * greatest[1]) // PARTITIONS * PARTITIONS)
+
+
+def _into_sums(e: Emission, stmt: ins.Dot, stationary: Operand, moving: Operand) -> None:
+    """A turn of a loop that sums in PSUM: the accumulator stays where it is."""
+    assert stmt.acc is not None
+    sums = e.values[stmt.acc]
+    earlier = e.sums[stmt.acc]
+    e.values[stmt.out] = sums
+    a, b = _loaded(e, stationary), _loaded(e, moving)
+    with e.over(sums) as at, e.over(a) as k:
+        before = earlier if k.index is None else f"{earlier} or {e.names[k.index]} > 0"
+        columns = _range(e, at, PARTITIONS)
+        e.call(
+            "nc_matmul", dst=e.text(sums, at),
+            stationary=f"{e.base(a, k)}[0:{k.rows}, {columns}]", moving=e.text(b, k),
+            accumulate=accumulate(before),
+        )  # fmt: skip
+
+
+def _loaded(e: Emission, operand: Operand) -> Held:
+    if operand.held is not None:
+        return operand.held
+    assert operand.load is not None
+    e.statement(operand.load)
+    return e.values[operand.value]
+
+
+def _range(e: Emission, at: At, width: int) -> str:
+    if at.index is None:
+        return f"0:{at.rows}"
+    start = f"{width} * {e.names[at.index]}"
+    return f"{start}:{start} + {at.rows}"
+
+
+_LONG = 16 * PARTITIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the product: chunks `first` to `last` of the result, `width` of its columns.
+
+    The operands' columns begin at `stationary_from` and `column_from` of the whole.
+    """
+
+    stationary: Held
+    moving: Held
+    first: int
+    last: int
+    width: int
+    stationary_from: int = 0
+    column_from: int = 0
+
+
+class Pieces:
+    """The result of one product. Pieces of 128 x 512 are summed in up to eight banks at a time.
+
+    Each step of k is taken for all of them: an operand's chunk is used and given free before the next
+    one is needed, and a bank has left PSUM when its turn comes again.
+    """
+
+    def __init__(
+        self, e: Emission, made: Held, acc: Held | None, stationary: Operand, moving: Operand,
+        depth: int, limit: int,
+    ) -> None:  # fmt: skip
+        self.e, self.made, self.acc, self.depth, self.limit = e, made, acc, depth, limit
+        self.stationary, self.moving = stationary, moving
+        # Long sums hide that all banks empty in a row; short ones leave half of them to the next group.
+        self.group = PSUM_BANKS if depth >= _LONG else PSUM_BANKS // 2
+
+    def emit(self) -> None:
+        """All parts."""
+        from dslc.codegen.nki.streams import parts
+
+        if self.made is not self.acc:
+            with self.e.filled(self.made):
+                pass
+        for part in parts(self):
+            self._groups(part)
+
+    def _groups(self, part: Part) -> None:
+        e = self.e
+        if part.last - part.first <= self.group:
+            self._columns(part, str(part.first), None)
+            return
+        group = e.index_variable("g")
+        head = f"for {e.names[group]} in range({part.first}, {part.last}, {self.group})"
+        with e.out.block(head):
+            self._columns(part, e.names[group], e.names[group])
+
+    def _columns(self, part: Part, low: str, group: str | None) -> None:
+        e = self.e
+        if part.width <= MOVING:
+            self._group(part, low, group, "0", str(part.width))
+            return
+        column = e.out.name("j")
+        with e.out.block(f"for {column} in range(0, {part.width}, {MOVING})"):
+            width = str(MOVING)
+            if part.width % MOVING:
+                width = e.out.name("width")
+                e.out.line(f"{width} = min({MOVING}, {part.width} - {column})")
+            self._group(part, low, group, column, width)
+
+    def _group(self, part: Part, low: str, group: str | None, column: str, width: str) -> None:
+        """Some pieces side by side: all steps of k, then out of PSUM."""
+        e = self.e
+        chunks = self._chunk_range(part, group)
+        steps = self.limit or self.depth
+        for begin in range(0, self.depth, steps):
+            sums = e.out.name("sums")
+            e.out.line(f"{sums} = []")
+            with self._each(chunks) as at:
+                shape = f"({at.rows}, {width})"
+                tensor = f"nl.ndarray({shape}, dtype=nl.float32, buffer=nl.psum)"
+                e.out.line(f"{sums}.append({tensor})")
+            self._steps(part, sums, low, chunks, column, width, begin, steps)
+            with self._each(chunks) as at:
+                self._out(part, f"{sums}[{_less(e, at, low)}]", at, column, width, begin > 0)
+
+    def _chunk_range(self, part: Part, group: str | None) -> str:
+        if group is None:
+            begin = f"{part.first}, " if part.first else ""
+            return f"{begin}{part.last}"
+        end = f"{group} + {self.group}"
+        if (part.last - part.first) % self.group:
+            end = f"min({end}, {part.last})"
+        return f"{group}, {end}"
+
+    @contextmanager
+    def _each(self, chunks: str) -> Iterator[At]:
+        e = self.e
+        if self.made.chunks == 1:
+            yield At(None, self.made.rows)
+            return
+        index = e.index_variable("c")
+        with e.out.block(f"for {e.names[index]} in range({chunks})"):
+            yield At(index, e.rows_of(self.made, index))
+
+    def _steps(
+        self, part: Part, sums: str, low: str, chunks: str, column: str, width: str, begin: int,
+        steps: int,
+    ) -> None:  # fmt: skip
+        """The products of all steps of k, or of as many as integers allow."""
+        e = self.e
+        first, last = begin // PARTITIONS, -(-min(self.depth, begin + steps) // PARTITIONS)
+        if part.stationary.chunks == 1:
+            self._step(
+                part, sums, low, chunks, At(None, part.stationary.rows), column, width, "False"
+            )
+            return
+        index = e.index_variable("k")
+        start = f"{first}, " if first else ""
+        with e.out.block(f"for {e.names[index]} in range({start}{last})"):
+            k = At(index, e.rows_of(part.stationary, index))
+            earlier = f"{e.names[index]} > {first}"
+            self._step(part, sums, low, chunks, k, column, width, earlier)
+
+    def _step(
+        self, part: Part, sums: str, low: str, chunks: str, k: At, column: str, width: str,
+        earlier: str,
+    ) -> None:  # fmt: skip
+        e = self.e
+        with self._each(chunks) as at:
+            left = "0"
+            if at.index is not None:
+                left = f"{PARTITIONS} * {e.names[at.index]}"
+                left += f" - {part.stationary_from}" if part.stationary_from else ""
+            e.call(
+                "nc_matmul", dst=f"{sums}[{_less(e, at, low)}]",
+                stationary=f"{e.base(part.stationary, k)}[0:{k.rows}, {_slice(left, at.rows)}]",
+                moving=f"{e.base(part.moving, k)}[0:{k.rows}, {_slice(column, width)}]",
+                accumulate=accumulate(earlier),
+            )  # fmt: skip
+
+    def _out(self, part: Part, sums: str, at: At, column: str, width: str, again: bool) -> None:
+        """A finished piece, to where its reader has it."""
+        e = self.e
+        dst = self._place(self.made, part, at, column, width)
+        acc = None if self.acc is None else self._place(self.acc, part, at, column, width)
+        if again:
+            acc = dst
+        if acc is None:
+            e.call("tensor_copy", dst=dst, src=sums)
+        elif self.limit:
+            whole = e.out.name("whole")
+            shape = f"({at.rows}, {width})"
+            e.out.line(f"{whole} = nl.ndarray({shape}, dtype=nl.int32, buffer=nl.sbuf)")
+            e.call("tensor_copy", dst=whole, src=sums)
+            e.call(
+                "tensor_tensor", dst=dst, data1=whole, data2=acc, op="nl.add",
+                engine="nisa.engine.gpsimd",
+            )  # fmt: skip
+        else:
+            e.call("tensor_tensor", dst=dst, data1=sums, data2=acc, op="nl.add")
+
+    def _place(self, held: Held, part: Part, at: At, column: str, width: str) -> str:
+        if column == "0" and part.column_from == 0 and width == str(held.extents[0]):
+            return self.e.text(held, at)
+        left = column
+        if part.column_from:
+            left = str(part.column_from) if column == "0" else f"{part.column_from} + {column}"
+        return f"{self.e.base(held, at)}[0:{at.rows}, {_slice(left, width)}]"
+
+
+def _slice(left: str, width: int | str) -> str:
+    if left == "0":
+        return f"0:{width}"
+    if left.isdigit() and str(width).isdigit():
+        return f"{left}:{int(left) + int(width)}"
+    return f"{left}:{left} + {width}"
+
+
+def _less(e: Emission, at: At, low: str) -> str:
+    """The number of a chunk within its group."""
+    if at.index is None:
+        return "0"
+    return e.names[at.index] if low == "0" else f"{e.names[at.index]} - {low}"
+
+
+EMITTERS: dict[type, Emit] = {ins.Dot: dot}

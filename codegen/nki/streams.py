@@ -1,0 +1,65 @@
+"""Operands of a product that are loaded panel by panel, while the panels before are multiplied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from dslc.codegen.nki.accesses import read
+from dslc.codegen.nki.emission import Emission
+from dslc.codegen.nki.held import Held
+from dslc.codegen.nki.products import Operand, Part, Pieces
+from dslc.codegen.nki.stacks import may_stack, stack
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import Region
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir.affine import simplify
+from dslc.compiler.passes.nki_layout.capacity import PANEL
+from dslc.compiler.targets.nki import PARTITIONS
+
+
+def parts(pieces: Pieces) -> Iterator[Part]:
+    """The product as a whole, or a part for each panel: its load is written out first."""
+    e, made = pieces.e, pieces.made
+    stationary, moving = pieces.stationary, pieces.moving
+    if stationary.load is not None:
+        assert moving.held is not None
+        for start, panel, width in _panels(e, stationary):
+            first, last = start // PARTITIONS, -(-(start + width) // PARTITIONS)
+            yield Part(panel, moving.held, first, last, moving.columns, stationary_from=start)
+    elif moving.load is not None:
+        assert stationary.held is not None
+        for start, panel, width in _panels(e, moving):
+            yield Part(stationary.held, panel, 0, made.chunks, width, column_from=start)
+    else:
+        assert stationary.held is not None
+        assert moving.held is not None
+        yield Part(stationary.held, moving.held, 0, made.chunks, moving.columns)
+
+
+def _panels(e: Emission, side: Operand) -> Iterator[tuple[int, Held, int]]:
+    """Some columns of the operand after others, loaded."""
+    for start in range(0, side.columns, PANEL):
+        width = min(PANEL, side.columns - start)
+        yield start, _panel(e, side, start, width), width
+
+
+def _panel(e: Emission, side: Operand, start: int, width: int) -> Held:
+    load = side.load
+    assert load is not None
+    place = e.place(load.out)
+    column = 1 - (place.axis or 0)
+    axes = list(load.region.axes)
+    number = [i for i, a in enumerate(axes) if not a.dropped][column]
+    moved = ex.Binary("add", axes[number].start, ex.index(start * axes[number].step), INDEX)
+    axes[number] = replace(axes[number], start=simplify(moved), size=width)
+    rows, columns = load.out.type.shape
+    shape = (rows, width) if column == 1 else (width, columns)
+    made = e.tile(load.out.name, load.out.type.dtype, shape, place)
+    region = Region(load.region.memory, tuple(axes))
+    if may_stack(e, region, made):
+        stack(e, region, made)
+        return made
+    with e.filled(made) as at:
+        read(e, region, made, at, load.other)
+    return made

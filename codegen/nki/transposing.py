@@ -1,0 +1,83 @@
+"""From one placement to another: by the tensor engine as a transposition, else through HBM."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dslc.codegen.nki.accesses import read, scratch, write
+from dslc.codegen.nki.dtypes import element
+from dslc.codegen.nki.emission import Emission
+from dslc.codegen.nki.held import Held
+from dslc.compiler.ir import AxisSlice, Memory, Region, Role
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.passes.nki_layout.placement import PARTITIONS, Placement
+from dslc.compiler.passes.nki_layout.prices import by_tensor_engine
+
+
+def convert(e: Emission, x: Held, place: Placement, hint: str) -> Held:
+    """The tile in another placement."""
+    if x.constant is not None:
+        return replace(x, place=place)
+    x = e.in_sbuf(e.tensors(x))
+    if by_tensor_engine(x.place, place, x.shape) and x.dtype.is_float and x.dtype.bits >= 16:
+        return _transposed(e, x, place, hint)
+    memory = to_memory(e, x)
+    made = e.tile(hint, x.dtype, x.shape, place)
+    region = _whole(memory)
+    with e.filled(made) as at:
+        read(e, region, made, at)
+    return made
+
+
+def _transposed(e: Emission, x: Held, place: Placement, hint: str) -> Held:
+    """Blocks of 128 x 128 through PSUM."""
+    made = e.tile(hint, x.dtype, x.shape, place)
+    width = made.extents[0]
+    with e.filled(made) as at:
+        column = 0 if at.index is None else f"{PARTITIONS} * {e.names[at.index]}"
+        with e.over(x) as source:
+            block = e.out.name("block")
+            shape = f"({at.rows}, {source.rows})"
+            e.out.line(f"{block} = nl.ndarray({shape}, dtype={element(x.dtype)}, buffer=nl.psum)")
+            columns = _range(column, at.rows)
+            data = f"{e.base(x, source)}[0:{source.rows}, {columns}]"
+            e.call("nc_transpose", dst=block, data=data)
+            start = 0 if source.index is None else f"{PARTITIONS} * {e.names[source.index]}"
+            dst = f"{e.base(made, at)}[0:{at.rows}, {_range(start, source.rows)}]"
+            if source.index is None and source.rows == width:
+                dst = e.text(made, at)
+            e.call("tensor_copy", dst=dst, src=block)
+    return made
+
+
+def _range(start: int | str, count: int | str) -> str:
+    if isinstance(start, int):
+        end = start + count if isinstance(count, int) else f"{start} + {count}" if start else count
+        return f"{start}:{end}"
+    return f"{start}:{start} + {count}"
+
+
+def to_memory(e: Emission, x: Held) -> Memory:
+    """The tile in a tensor of HBM that the kernel keeps to itself."""
+    x = e.in_sbuf(e.tensors(x))
+    shape = tuple(ex.index(n) for n in x.shape) or (ex.index(1),)
+    memory = Memory("moved", x.dtype, shape, Role.BUFFER)
+    scratch(e, memory)
+    region = _whole(memory)
+    if x.place.axis is None:  # one of the copies is enough
+        extents = ", ".join(str(n) for n in (1, *x.extents))
+        tile = f"{x.name}[{', '.join(['0:1', *(f'0:{n}' for n in x.extents)])}]"
+        e.call("dma_copy", dst=f"{e.memories[memory]}.reshape(({extents}))", src=tile)
+        return memory
+    with e.over(x) as at:
+        write(e, region, x, at)
+    return memory
+
+
+def _whole(memory: Memory) -> Region:
+    axes = tuple(
+        AxisSlice(ex.index(0), int(n.value), checked=False)
+        for n in memory.shape
+        if isinstance(n, ex.Const)
+    )
+    return Region(memory, axes)

@@ -1,0 +1,134 @@
+"""How long a kernel keeps the engines of a NeuronCore busy: the model by which its blocks are chosen.
+
+The tensor engine needs max(64, N) cycles for a product of N moving columns and some to load the
+stationary ones. A byte of HBM traffic takes the DMA engines' time, a contiguous row some more, a
+transfer its queue. For y = x u v in strips of B_M rows this is NeuronMM's trade-off (Equations 10 and
+11, which hold together where the strip of x u is summed on the chip over blocks of K): traffic of
+
+    M K + M N + M / B_M (K R + R N)      elements
+
+against 2 M R (K + N) operations, so that the intensity grows with B_M until the strip no longer fits.
+What stays on the chip through a loop is read once (`passes.nki_layout.residents`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from dslc.compiler.ir import Kernel, Region, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.traverse import tile_of
+from dslc.compiler.passes.gpu_layout.regions import Site, find_sites
+from dslc.compiler.passes.nki_layout.placement import chunks, counts, placement_of
+from dslc.compiler.passes.nki_layout.residents import residents
+from dslc.compiler.targets import Target
+from dslc.compiler.targets.nki import MOVING, PARTITIONS, Engines, engines_of
+
+_EXPOSED = 0.05  # of the work of engines that are not the busiest
+_VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract, ins.Full, ins.Let, ins.Alloc)
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Nanoseconds of a core's engines, and the bytes that pass between it and HBM."""
+
+    tensor: float
+    vector: float
+    transfers: float
+    queue: float
+    bytes: float
+    operations: float
+
+    @property
+    def nanoseconds(self) -> float:
+        """The engine that is busy longest, and a little of the others: not all of it overlaps."""
+        parts = (self.tensor, self.vector, self.transfers, self.queue)
+        return max(parts) + _EXPOSED * (sum(parts) - max(parts))
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte of traffic."""
+        return self.operations / self.bytes if self.bytes else 0.0
+
+
+def busy(kernel: Kernel, target: Target) -> Busy:
+    """The engines over all turns of a kernel after the passes of a NeuronCore, its dims known."""
+    engines = engines_of(target)
+    turns = prod(_turns(a.start, a.stop, a.step) for a in kernel.grid)
+    once = {r.value: r for r in residents(kernel, engines, frozenset())}
+    shared: dict[ins.Stmt, float] = {}
+    for kept in once.values():
+        repeats = prod(x.turns or 1 for x in kept.firsts)
+        for stmt in kept.chain:
+            shared[stmt] = max(shared.get(stmt, 1.0), float(repeats))
+    sums = [0.0] * 6
+    for site in find_sites(kernel):
+        weight = site.weight * turns / shared.get(site.stmt, 1.0)
+        for i, part in enumerate(_of(engines, site)):
+            sums[i] += weight * part
+    return Busy(*sums)
+
+
+def _turns(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
+    first, end, by = constant(start), constant(stop), constant(step)
+    if first is None or end is None or not by:
+        return 1
+    return max(0, -int((first - end) // by))
+
+
+def _of(engines: Engines, site: Site) -> tuple[float, float, float, float, float, float]:
+    """Tensor, vector, transfers, queue, bytes and operations of one statement."""
+    match site.stmt:
+        case ins.Dot(a=a, out=out):
+            return _product(engines, a, out)
+        case ins.Load(out=out, region=region):
+            return _transfer(engines, out, region)
+        case ins.Store(x=x, region=region) | ins.AtomicAdd(x=x, region=region):
+            return _transfer(engines, x, region)
+        case ins.ConvertLayout(out=out):
+            blocks = prod(-(-n // PARTITIONS) for n in out.type.shape)
+            tensor = blocks * (PARTITIONS + engines.load) / engines.tensor
+            return tensor, blocks * PARTITIONS / engines.vector, 0.0, 0.0, 0.0, 0.0
+        case stmt if isinstance(stmt, _VIEWS):
+            return (0.0,) * 6
+    made = tile_of(site.stmt)
+    place = placement_of(made.type.layout) if made is not None and made.type.layout else None
+    if made is None or place is None:
+        return (0.0,) * 6
+    each = counts(place, made.type.shape)[1]
+    vector = chunks(place, made.type.shape) * max(64, each) / engines.vector
+    return 0.0, vector, 0.0, 0.0, 0.0, 0.0
+
+
+def _product(
+    engines: Engines, a: Value, out: Value
+) -> tuple[float, float, float, float, float, float]:
+    place = placement_of(out.type.layout) if out.type.layout else None
+    assert place is not None
+    batch, k = prod(out.type.shape[:-2]), a.type.shape[-1]
+    columns = counts(place, out.type.shape)[1] // max(1, batch)
+    pieces = batch * chunks(place, out.type.shape)
+    steps = -(-k // PARTITIONS)
+    passes = 4 if a.type.dtype.bits == 32 else 1
+    cycles = max(64, columns) + -(-columns // MOVING) * engines.load
+    tensor = pieces * steps * cycles * passes / engines.tensor
+    vector = pieces * columns / engines.vector  # out of PSUM
+    return tensor, vector, 0.0, 0.0, 0.0, 2.0 * prod(out.type.shape) * k
+
+
+def _transfer(
+    engines: Engines, value: Value, region: Region
+) -> tuple[float, float, float, float, float, float]:
+    place = placement_of(value.type.layout) if value.type.layout else None
+    item = max(1, value.type.dtype.bits // 8)
+    size = float(prod(region.shape) * item)
+    last = region.shape[-1] if region.shape else 1
+    rows = size / (last * item)
+    number = 1 if place is None else chunks(place, value.type.shape)
+    if place is not None and place.axis is None:
+        size, rows = size * PARTITIONS, rows * PARTITIONS
+    moved = size / engines.dma + rows * engines.row
+    return 0.0, 0.0, moved, number * engines.issue, size, 0.0

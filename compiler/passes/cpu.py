@@ -1,0 +1,36 @@
+"""The passes of a CPU, in the order in which they run.
+
+program = run_passes(program, cpu_passes(find_target("aarch64:i8mm")))
+"""
+
+from __future__ import annotations
+
+from dslc.compiler.passes.bounds import Bounds
+from dslc.compiler.passes.dce import DeadCode
+from dslc.compiler.passes.lowbit import LowBit
+from dslc.compiler.passes.pipeline import Pass
+from dslc.compiler.passes.simplify import Simplify
+from dslc.compiler.passes.single_row import SingleRow
+from dslc.compiler.passes.split import SplitReduction
+from dslc.compiler.passes.weight_order import WeightOrder
+from dslc.compiler.targets import Target
+
+
+def cpu_passes(target: Target) -> tuple[Pass, ...]:
+    """From the checker's program to one that a generator writes out as loops over vectors.
+
+    One thread runs a turn, so that of a tile's layout only the order is left, and that matters where
+    the compiler chooses the storage: for weights. What is kept where the generator decides, since a
+    tile's elements pass through registers a chunk at a time.
+    """
+    return (
+        Simplify(),
+        SplitReduction(),
+        Simplify(),
+        Bounds(),
+        SingleRow(),
+        WeightOrder(target),
+        LowBit(1),
+        Bounds(),
+        DeadCode(),
+    )

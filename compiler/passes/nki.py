@@ -1,0 +1,32 @@
+"""The passes of a NeuronCore, in the order in which they run.
+
+program = run_passes(program, nki_passes(find_target("nki:trn2")))
+"""
+
+from __future__ import annotations
+
+from dslc.compiler.passes.bounds import Bounds
+from dslc.compiler.passes.dce import DeadCode
+from dslc.compiler.passes.lowbit import LowBit
+from dslc.compiler.passes.nki_layout import PlaceTiles
+from dslc.compiler.passes.nki_layout.capacity import CheckCapacity
+from dslc.compiler.passes.pipeline import Pass
+from dslc.compiler.passes.simplify import Simplify
+from dslc.compiler.targets import Target
+
+
+def nki_passes(target: Target) -> tuple[Pass, ...]:
+    """From the checker's program to one that the generator writes out as it stands.
+
+    One core runs all turns, so that a reduction is not split. Low-bit parameters are compact rows: a
+    partition unpacks its own.
+    """
+    return (
+        Simplify(),
+        LowBit(rows=True),
+        Bounds(),
+        DeadCode(),
+        PlaceTiles(target),
+        Simplify(),
+        CheckCapacity(target),
+    )

@@ -1,0 +1,57 @@
+"""Places every tile of a kernel on the partitions of a NeuronCore, with conversions where none fits.
+
+Before, for y = (x u) v:
+
+    %low = dot %x, %u : f32[128, 64]
+    %t = cast %low : bf16[128, 64]
+    %y = dot %t, %v : f32[128, 512]
+
+After: the first product gives its result with the columns along the partitions, as the second wants it.
+
+    %low = dot %x, %u, atom="nc_matmul.swap" : f32[128, 64] `spatial(1, 64).local(128, 1)`
+    %t = cast %low : bf16[128, 64] `spatial(1, 64).local(128, 1)`
+    %y = dot %t, %v, atom="nc_matmul" : f32[128, 512] `spatial(128, 1).local(1, 512)`
+
+`nc_matmul` multiplies with `a` as the stationary operand, with the suffix `.swap` with `b`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dslc.compiler.diagnostics import error
+from dslc.compiler.ir import Kernel, TileProgram, Value
+from dslc.compiler.ir.rewrite import map_kernels
+from dslc.compiler.ir.traverse import inner_names, results, walk
+from dslc.compiler.passes.nki_layout.apply import apply
+from dslc.compiler.passes.nki_layout.remake import remake
+from dslc.compiler.passes.nki_layout.solve import solve
+from dslc.compiler.targets import Target
+from dslc.compiler.targets.nki import engines_of
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceTiles:
+    """Gives every tile its placement; DSL0540 for a layout that the program itself gives."""
+
+    target: Target
+    name: ClassVar[str] = "place-tiles"
+
+    def __call__(self, program: TileProgram) -> TileProgram:
+        """The program with a layout on every tile."""
+        return map_kernels(program, self._kernel)
+
+    def _kernel(self, kernel: Kernel) -> Kernel:
+        for stmt in walk(kernel.body):
+            for value in (*results(stmt), *inner_names(stmt)):
+                if isinstance(value, Value) and value.type.layout is not None:
+                    raise error(
+                        "DSL0540",
+                        f"{self.target.name} places tiles on partitions by itself; this kernel gives "
+                        f"a layout over threads, `{value.type.layout}`",
+                        getattr(stmt, "loc", None) or kernel.loc,
+                        hint="leave the layouts out",
+                    )
+        remade = remake(kernel)
+        return apply(remade, solve(remade, engines_of(self.target)))

@@ -1,0 +1,71 @@
+"""Tiles made of constants are made anew for each reader, so that each has them where it wants them.
+
+Before:                                   After:
+
+    %one = full f32(1.0) : f32[64]            %one = full f32(1.0) : f32[64]
+    %a = add %x, %one                         %a = add %x, %one
+    %b = add %y, %one                         %one_1 = full f32(1.0) : f32[64]
+                                              %b = add %y, %one_1
+
+A constant is an immediate of the instruction that reads it, and `arange` one instruction of an engine
+that is idle; a conversion between placements would cost microseconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+
+from dslc.compiler.ir import Kernel, Value
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.rewrite import Rewriter
+from dslc.compiler.ir.traverse import Body, Use, operands
+
+MADE = (ins.Full, ins.Arange)
+CHEAP = (ins.Cast, ins.Reshape, ins.Broadcast, ins.Binary, ins.Unary)
+
+
+class Remake(Rewriter):
+    """Rewrites a kernel so that no tile made of constants alone has two readers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._makers: dict[Value, Stmt] = {}
+        self._pending: list[Stmt] = []
+
+    def value(self, value: Value) -> Value:
+        """A fresh copy of a constant tile; anything else as it is."""
+        maker = self._makers.get(value)
+        if maker is None:
+            return value
+        fresh = Value(value.type, value.name)
+        parts: dict[str, object] = {"out": fresh}
+        for field in dataclasses.fields(maker):
+            part = getattr(maker, field.name)
+            if isinstance(part, Value) and field.name != "out":
+                parts[field.name] = self.value(part)
+        self._pending.append(dataclasses.replace(maker, **parts))  # type: ignore[arg-type]
+        return fresh
+
+    def statement(self, stmt: Stmt) -> Iterable[Stmt]:
+        """The statement after the constants that it reads; makers themselves wait for readers."""
+        if isinstance(stmt, (*MADE, *CHEAP)) and all(x in self._makers for x in operands(stmt)):
+            self._makers[stmt.out] = stmt
+            return ()
+        outer, self._pending = self._pending, []
+        made = list(super().statement(stmt))
+        before, self._pending = self._pending, outer
+        return [*before, *made]
+
+    def nested(self, stmt: Stmt, which: int, handed: list[Use]) -> tuple[Body, list[Use]]:
+        """A body, ending with the constants that it hands on."""
+        outer, self._pending = self._pending, []
+        body, uses = super().nested(stmt, which, handed)
+        made, self._pending = self._pending, outer
+        return (*body, *made), uses
+
+
+def remake(kernel: Kernel) -> Kernel:
+    """The kernel with its constants next to their readers."""
+    return Remake().kernel(kernel)

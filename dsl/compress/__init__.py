@@ -1,0 +1,27 @@
+"""Weights as products of two low-rank factors whose rank fills whole blocks of a matrix unit.
+
+The method is that of NeuronMM, section 4.1: y = x W becomes y = x U V, with the rank chosen by a
+compression ratio and aligned to a block (Eqs. 4 and 5), and U V the best approximation of W for inputs
+like those of a calibration (Eqs. 2, 3, 6 to 8). `merge` adds what a fine-tuning by LoRA found (Eq. 9).
+
+    factors = compress_weight(w, ratio=0.2, block=128, inputs=x)
+    y = x @ factors.u @ factors.v
+"""
+
+from dslc.compress.factors import Factors, compress_weight, factorize, merge
+from dslc.compress.model import Layer, Plan, compress_model
+from dslc.compress.rank import aligned_rank, compression_ratio
+from dslc.compress.whitening import whitening
+
+__all__ = [
+    "Factors",
+    "Layer",
+    "Plan",
+    "aligned_rank",
+    "compress_model",
+    "compress_weight",
+    "compression_ratio",
+    "factorize",
+    "merge",
+    "whitening",
+]

@@ -1,0 +1,67 @@
+"""The blocks of a kernel with products on a NeuronCore: those that keep its engines busy least.
+
+One choice after another is tried with the others as they stand, twice over; what does not fit on the
+chip is no candidate. Kernels without products keep their first choices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from dslc.compiler.cost.trainium import busy
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.ir import Kernel
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
+from dslc.compiler.passes.nki import nki_passes
+from dslc.compiler.passes.pipeline import run_passes
+
+if TYPE_CHECKING:
+    from dslc.templates import TemplateOrigin
+
+_ROUNDS = 2
+_BETTER = 0.98  # of the time: a later choice must be so much faster than an earlier one
+
+
+def choose_blocks(origin: TemplateOrigin, sizes: Mapping[str, int]) -> dict[str, object]:
+    """The choices by name, empty where the first ones stand; `sizes` are those of all dims."""
+    tunes = origin.open_tunes
+    chosen: dict[str, object] = {name: origin.defaults[name] for name in tunes}
+    seen: dict[tuple[object, ...], float] = {}
+
+    def time(config: Mapping[str, object]) -> float:
+        key = tuple(config.values())
+        if key not in seen:
+            seen[key] = _time(origin, sizes, config)
+        return seen[key]
+
+    best = time(chosen)
+    if best == 0.0:
+        return {}
+    for _ in range(_ROUNDS):
+        before = dict(chosen)
+        for name, values in tunes.items():
+            for value in values:
+                tried: dict[str, object] = {**chosen, name: value}
+                if time(tried) < best * _BETTER:
+                    chosen, best = tried, time(tried)
+        if chosen == before:
+            break
+    return chosen if best < float("inf") else {}
+
+
+def _time(origin: TemplateOrigin, sizes: Mapping[str, int], config: Mapping[str, object]) -> float:
+    """Modelled nanoseconds; infinite for what does not compile, 0 for kernels without products."""
+    target = origin.machine.target
+    try:
+        program = origin.elaborated(dict(sizes), dict(config), sizes.get).program
+        if not isinstance(program, Kernel):
+            return 0.0
+        if not any(isinstance(s, ins.Dot) for s in walk(program.body)):
+            return 0.0
+        lowered = run_passes(program, nki_passes(target))
+    except DiagnosticError:
+        return float("inf")
+    assert isinstance(lowered, Kernel)
+    return busy(lowered, target).nanoseconds

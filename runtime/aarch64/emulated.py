@@ -1,0 +1,60 @@
+"""An emulated CPU as a processor of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from dslc.compiler.diagnostics import error
+from dslc.runtime.aarch64.features import features_of
+from dslc.runtime.aarch64.processor import Word
+from dslc.runtime.aarch64_emulator import EmulationError, Emulator, Loaded
+
+# Slices run one after another here, but there are several, as there would be of threads.
+_SLICES = 3
+
+
+class EmulatedProcessor:
+    """The CPU of an emulator, with the features that its own system tells.
+
+    `program` is the emulator's guest, `cpu` a name that QEMU knows. DSL0861 where it does not start.
+    """
+
+    def __init__(self, program: bytes, cpu: str) -> None:
+        try:
+            self._emulator = Emulator(program, cpu)
+        except EmulationError as failure:
+            raise error("DSL0861", str(failure)) from None
+        self.name = f"the emulated CPU {cpu}"
+        self.features = features_of(*self._emulator.capabilities)
+        self.threads = _SLICES
+
+    @property
+    def alive(self) -> bool:
+        """Whether kernels can be loaded and called."""
+        return self._emulator.alive
+
+    def load(self, library: bytes) -> EmulatedLibrary:
+        """The library in the emulator's memory."""
+        return EmulatedLibrary(self._emulator.load(library))
+
+
+class EmulatedLibrary:
+    """A library in an emulator."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+
+    def call(
+        self,
+        symbol: str,
+        words: Sequence[Word],
+        written: Collection[int],
+        slices: Sequence[tuple[int, int]],
+        scratch: int = 0,
+        names: Sequence[str] = (),
+    ) -> int:
+        """The slices one after another; DSL0861 for what the machine forbids."""
+        try:
+            return self._loaded.call(symbol, words, written, slices, scratch, names)
+        except EmulationError as failure:
+            raise error("DSL0861", f"{symbol}: {failure}") from None

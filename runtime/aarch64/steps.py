@@ -1,0 +1,64 @@
+"""The kernel calls that an artifact consists of: one of a kernel, those of a program in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dslc.compiler.artifact import Artifact
+from dslc.compiler.diagnostics import error
+from dslc.runtime.aarch64.description import Description, describe
+from dslc.runtime.expression import Number, evaluate, number
+from dslc.runtime.scalars import as_dtype
+
+Values: TypeAlias = Mapping[str, Number]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A kernel's call: `tensors` by the names of the program's, dims and scalars by expressions."""
+
+    artifact: Artifact
+    description: Description
+    tensors: Mapping[str, str]
+    dims: Mapping[str, str]
+    scalars: Mapping[str, str]
+
+    def local(self, values: Values) -> dict[str, Number]:
+        """The kernel's own dims and scalars, of those of the program."""
+        dtypes = {p.name: p.dtype for p in self.artifact.signature.params}
+        scalars = {n: as_dtype(number(t, values), dtypes[n]) for n, t in self.scalars.items()}
+        dims = {n: evaluate(t, values) for n, t in self.dims.items()}
+        return {**self.artifact.signature.fixed, **scalars, **dims}
+
+
+def steps_of(artifact: Artifact) -> tuple[Step, ...]:
+    """The calls in order; DSL0802 where the launch cannot be read.
+
+    A program's `launch` has `buffers` with `name` and `bytes`, `kernels` with the manifest of each, and
+    `calls` with a kernel's number and what it is given.
+    """
+    if artifact.kind == "kernel":
+        signature = artifact.signature
+        tensors = {p.name: p.name for p in signature.params if p.dims is not None}
+        scalars = {p.name: p.name for p in signature.params if p.dims is None}
+        dims = {d: d for d in signature.dims}
+        return (Step(artifact, describe(artifact), tensors, dims, scalars),)
+    try:
+        kernels = [Artifact.from_manifest(m, {}) for m in artifact.launch["kernels"]]
+        return tuple(
+            Step(k, describe(k), c["tensors"], c["dims"], c["scalars"])
+            for c in artifact.launch["calls"]
+            for k in (kernels[c["kernel"]],)
+        )
+    except (KeyError, TypeError, IndexError) as problem:
+        text = f"the calls of {artifact.name} cannot be read: {problem!r}"
+        raise error("DSL0802", text) from None
+
+
+def buffers_of(artifact: Artifact) -> dict[str, str]:
+    """The buffers between a program's calls, with expressions of their bytes."""
+    if artifact.kind == "kernel":
+        return {}
+    return {b["name"]: b["bytes"] for b in artifact.launch["buffers"]}

@@ -1,0 +1,60 @@
+"""The model of a NeuronCore's engines: NeuronMM's trade-off, and the blocks that it chooses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dslc
+import pytest
+from dslc.compiler.cost.trainium import Busy, busy
+from dslc.compiler.ir import Kernel
+from dslc.compiler.passes.nki import nki_passes
+from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.targets import find_target
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+TABLE4 = {"M": 4096, "K": 7168, "R": 4096, "N": 18432}
+
+
+def modelled(kernel: str, target: str, sizes: dict[str, int], **config: int) -> Busy:
+    origin = dslc.compile(EXAMPLES / "neuronmm.tile", target, cache=False)[kernel].origin
+    program = origin.elaborated(sizes, config, sizes.get).program  # type: ignore[attr-defined]
+    found = find_target(target)
+    lowered = run_passes(program, nki_passes(found))
+    assert isinstance(lowered, Kernel)
+    return busy(lowered, found)
+
+
+# The paper's Table 4; Equation 10 gives them to the digits shown.
+@pytest.mark.parametrize(
+    ("strip", "intensity"), [(128, 124.12), (256, 240.94), (512, 455.11), (1024, 819.20)]
+)
+def test_the_intensity_of_table_4(strip: int, intensity: float) -> None:
+    found = modelled("xuv", "nki:trn1", TABLE4, BM=strip, BN=512, BK=512)
+    assert found.intensity == pytest.approx(intensity, rel=1e-4)
+
+
+def test_the_operations_are_those_of_the_products() -> None:
+    found = modelled("xuv", "nki:trn1", TABLE4, BM=512, BN=512, BK=512)
+    m, k, r, n = (TABLE4[d] for d in "MKRN")
+    assert found.operations == 2 * m * r * (k + n)
+
+
+def test_small_strips_are_bound_by_transfers_and_large_ones_by_the_tensor_engine() -> None:
+    small = modelled("xuv", "nki:trn1", TABLE4, BM=128, BN=512, BK=512)
+    large = modelled("xuv", "nki:trn1", TABLE4, BM=1024, BN=1024, BK=512)
+    assert small.transfers > small.tensor
+    assert large.tensor > large.transfers
+
+
+def test_the_strip_of_table_4_is_chosen() -> None:
+    origin = dslc.compile(EXAMPLES / "neuronmm.tile", "nki:trn1", cache=False).xuv.origin
+    chosen = origin.chosen({}, TABLE4.get)  # type: ignore[attr-defined]
+    assert chosen.config["BM"] == 1024
+    assert "model" in chosen.reason
+
+
+def test_what_stays_on_the_chip_is_read_once() -> None:
+    sizes = {"M": 2048, "N": 2048, "K": 2048}
+    found = modelled("xw", "nki:trn2", sizes, BM=512, BN=512, BK=256)
+    assert found.bytes == 3 * 2048 * 2048 * 2
