@@ -114,6 +114,7 @@ def test_a_target_that_the_emulated_cpu_does_not_run(
 def test_without_qemu_the_error_says_what_to_install(
     library: dslc.Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    library.scale(*arguments())  # assembled, while there is an assembler
     monkeypatch.setenv("DSLC_QEMU_CPU", "cortex-a76")  # one that no other test has started
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("shutil.which", lambda *_: None)

@@ -37,6 +37,12 @@ SIZES: dict[str, tuple[tuple[str, ...], list[Dims]]] = {
     ),
     "lowrank": (HALVES, sizes("M K R N", (2048, 4096, 64, 4096), (333, 1000, 32, 1000))),
     "lowrank_mlp": (HALVES, sizes("M H F P Q R", (512, 1024, 4096, 64, 64, 64))),
+    "xw": (HALVES, sizes("M K N", (2048, 4096, 4096), (333, 1000, 1000))),
+    **dict.fromkeys(
+        ("xuv", "xuv_to_t", "xuv_from_t", "up_and_gate"),
+        (HALVES, sizes("M K R N", (2048, 4096, 64, 4096), (333, 1000, 32, 1000))),
+    ),
+    "mlp_low_rank": (HALVES, sizes("M K R N Q", (512, 1024, 64, 4096, 64), (77, 520, 32, 1000, 32))),
     "quantize_rows": (HALVES, sizes("M K", (2048, 8192), (333, 5000))),
     "gemm_w4a8_channel": (HALVES, sizes("M N K", (16, 8192, 8192), (1000, 4096, 4096))),
     "gemm_w4a8_group": (HALVES, sizes("M N K", (16, 8192, 8192), (1000, 4096, 4096))),

@@ -225,6 +225,47 @@ def lowrank(d: Dims, dtype: str) -> TorchProblem:
     return TorchProblem(args, {"y": x.double() @ u.double() @ v.double()}, roundings=2)
 
 
+def xw(d: Dims, dtype: str) -> TorchProblem:
+    x, w = normal((d["M"], d["K"]), dtype), normal((d["K"], d["N"]), dtype)
+    args = {"x": x, "w": w, "y": blank((d["M"], d["N"]), dtype)}
+    return TorchProblem(args, {"y": x.double() @ w.double()})
+
+
+def xuv(d: Dims, dtype: str) -> TorchProblem:
+    return lowrank(d, dtype)
+
+
+def xuv_to_t(d: Dims, dtype: str) -> TorchProblem:
+    posed = lowrank(d, dtype)
+    args = {**posed.args, "y": blank((d["N"], d["M"]), dtype)}
+    return TorchProblem(args, {"y": posed.expected["y"].T}, posed.roundings)
+
+
+def xuv_from_t(d: Dims, dtype: str) -> TorchProblem:
+    posed = lowrank(d, dtype)
+    args = {**posed.args, "x": posed.args["x"].T.contiguous()}
+    return TorchProblem(args, posed.expected, posed.roundings)
+
+
+def up_and_gate(d: Dims, dtype: str) -> TorchProblem:
+    x = normal((d["M"], d["K"]), dtype)
+    pairs = {n: factors(d["K"], d["R"], d["N"], dtype) for n in ("gate", "up")}
+    gate, up = (x.double() @ u.double() @ v.double() for u, v in pairs.values())
+    weights = {f"{n}_{part}": both[i] for n, both in pairs.items() for i, part in enumerate("uv")}
+    args = {"x": x, **weights, "y": blank((d["N"], d["M"]), dtype)}
+    return TorchProblem(args, {"y": (functional.silu(gate) * up).T}, roundings=3)
+
+
+def mlp_low_rank(d: Dims, dtype: str) -> TorchProblem:
+    """The hidden layer is rounded between the kernels."""
+    first = up_and_gate(d, dtype)
+    hidden = rounded(first.expected["y"], dtype)
+    u, v = factors(d["N"], d["Q"], d["K"], dtype)
+    weights = {n: a for n, a in first.args.items() if n != "y"}
+    args = {**weights, "down_u": u, "down_v": v, "y": blank((d["M"], d["K"]), dtype)}
+    return TorchProblem(args, {"y": hidden.T @ u.double() @ v.double()}, roundings=5)
+
+
 def lowrank_mlp(d: Dims, dtype: str) -> TorchProblem:
     x = normal((d["M"], d["H"]), dtype)
     pairs = {
@@ -314,7 +355,8 @@ PROBLEMS: dict[str, Callable[[Dims, str], TorchProblem]] = {
     for function in (
         vector_add, softmax, softmax_rows, rmsnorm, layernorm, rope, rope_interleaved, swiglu, gemm,
         gemm_i8, gemm_residual, gemm_quantized, gemm_quantized_sums, gemm_quantized_zeros, gemm_mx,
-        gemm_nvfp4, splitk_bias, attention, lowrank, lowrank_mlp, quantize_rows, gemm_w4a8_channel,
+        gemm_nvfp4, splitk_bias, attention, lowrank, xw, xuv, xuv_to_t, xuv_from_t,
+        up_and_gate, mlp_low_rank, lowrank_mlp, quantize_rows, gemm_w4a8_channel,
         gemm_w4a8_group, w4a8_channel, w4a8_group, attention_input, mlp,
     )
 }  # fmt: skip

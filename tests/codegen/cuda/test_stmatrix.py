@@ -93,7 +93,7 @@ def test_ampere_has_no_such_instruction() -> None:
 
 @pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
 def test_the_results_of_a_product_go_out_by_it() -> None:
-    kernel = run_passes(product((128, 128, 64)), gpu_passes(HOPPER))
+    kernel = run_passes(product((128, 128, 64)), gpu_passes(HOPPER, stages=2))
     assert isinstance(kernel, Kernel)
     text, _ = emit(kernel, HOPPER)
     assert "stmatrix_x4(c_tile" in text

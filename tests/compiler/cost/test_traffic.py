@@ -20,7 +20,9 @@ def traffic(kernel: Kernel, n: int, bm: int, bn: int) -> dict[str, float]:
 
 
 def product(schedule: Callable[..., TileProgram], n: int, bm: int, bn: int) -> Kernel:
-    made = schedule("gemm", "gemm", dict.fromkeys("MKN", n), {"BM": bm, "BN": bn, "BK": 32})
+    # Of few stages, so that a block is a turn of the grid: `cost.together` is for those that take many.
+    tiles = {"BM": bm, "BN": bn, "BK": 32}
+    made = schedule("gemm", "gemm", dict.fromkeys("MKN", n), tiles, stages=2)
     assert isinstance(made, Kernel)
     return made
 
