@@ -1,5 +1,7 @@
 """Low-bit parameters: codes, packed bytes, and both at a call."""
 
+from pathlib import Path
+
 import dslc
 import dslc.building
 import numpy as np
@@ -8,6 +10,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import decode, parse_dtype, storage_dtype
 from dslc.compiler.passes.lowbit import LowBit
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
 SOURCE = """
 const W = u4
 
@@ -234,3 +237,13 @@ def test_two_low_bit_parameters_must_agree():
     kernel(a, a, y)
     np.testing.assert_array_equal(y, (a.astype(np.int32) ** 2).sum(1))
     assert failure(lambda: kernel(a, a[:, :15], y)).code == "DSL0752"
+
+
+@pytest.mark.parametrize("kernel", ["gemm_w4a8_channel", "gemm_w4a8_group"])
+def test_bytes_that_are_arrays_anyway_change_no_packing(kernel: str) -> None:
+    """A call tells that q comes as an array, `pack` does not: both mean the same storage of w."""
+    library = dslc.compile(EXAMPLES / "w4a8.tile", "cuda:sm_90a", cache=False)
+    sizes = {"M": 64, "N": 256, "K": 1024, "BM": 64, "BN": 128, "BK": 128}
+    found = [library[kernel].specialize(plain, **sizes) for plain in ((), ("q",))]
+    packed = [[(p.name, p.packed) for p in f.artifact.signature.params] for f in found]
+    assert packed[0] == packed[1]

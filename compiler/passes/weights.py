@@ -82,22 +82,27 @@ class _Marked(Rewriter):
 
 
 def with_codes(program: TileProgram, names: frozenset[str]) -> TileProgram:
-    """The program with the 8-bit parameters of these names passed as ordinary arrays."""
+    """The program with the 8-bit parameters of these names passed as ordinary arrays.
+
+    Of those that are arrays anyway nothing is said: what a caller passes must not change how the others
+    are packed.
+    """
+    free = _free_names(program)
     marked = {
         p: replace(p, packed=CODES)
         for p in program.params
-        if isinstance(p, Memory) and p.name in names and is_open(p) and not p.dtype.is_low_bit
+        if isinstance(p, Memory) and p.name in names & free and not p.dtype.is_low_bit
     }
     if not marked:
         return program
     if isinstance(program, Kernel):
         return _Marked(marked).kernel(program)
     assert isinstance(program, Program)
-    taken: defaultdict[Kernel, set[str]] = defaultdict(set)
+    taken: defaultdict[Kernel, set[Memory]] = defaultdict(set)
     for call in program.calls:
         pairs = zip(call.kernel.params, call.args, strict=True)
-        taken[call.kernel] |= {p.name for p, a in pairs if a in marked}
-    passed = map_kernels(program, lambda k: _with_codes(k, frozenset(taken[k])))
+        taken[call.kernel] |= {p for p, a in pairs if a in marked and isinstance(p, Memory)}
+    passed = map_kernels(program, lambda k: _marked(k, taken[k]))
     assert isinstance(passed, Program)
     calls = tuple(
         replace(c, args=tuple(marked.get(a, a) if isinstance(a, Memory) else a for a in c.args))
@@ -107,7 +112,20 @@ def with_codes(program: TileProgram, names: frozenset[str]) -> TileProgram:
     return replace(passed, params=params, calls=calls)
 
 
-def _with_codes(kernel: Kernel, names: frozenset[str]) -> Kernel:
-    found = with_codes(kernel, names)
-    assert isinstance(found, Kernel)
-    return found
+def _free_names(program: TileProgram) -> frozenset[str]:
+    """The parameters whose storage the compiler chooses, of a program in any kernel that it calls."""
+    if isinstance(program, Kernel):
+        return frozenset(m.name for m in packed_freely(program))
+    assert isinstance(program, Program)
+    found: set[str] = set()
+    for call in program.calls:
+        free = packed_freely(call.kernel)
+        pairs = zip(call.kernel.params, call.args, strict=True)
+        found |= {a.name for p, a in pairs if isinstance(a, Memory) and p in free}
+    return frozenset(found)
+
+
+def _marked(kernel: Kernel, params: set[Memory]) -> Kernel:
+    return (
+        _Marked({p: replace(p, packed=CODES) for p in params}).kernel(kernel) if params else kernel
+    )
