@@ -51,7 +51,7 @@ def vector_add(d: Dims, dtype: str) -> TorchProblem:
 
 
 def softmax(d: Dims, dtype: str) -> TorchProblem:
-    """The error of an exponential grows with its argument's distance from the greatest, up to 40 here."""
+    """An exponential is as wrong as its argument is far from the greatest: up to 40 here."""
     x = normal((d["M"], d["N"]), dtype, 4.0)
     expected = torch.softmax(x.double(), 1)
     return TorchProblem({"x": x, "y": blank(x.shape, dtype)}, {"y": expected}, roundings=2)
