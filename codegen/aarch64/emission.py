@@ -8,6 +8,7 @@ the scratch memory of the call first (`materialize`).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -30,7 +31,7 @@ from dslc.compiler.passes.axis_extents import Extents
 Emitter: TypeAlias = "Callable[[Emission, Any, At], Lanes]"
 
 
-class Emission:
+class Emission(ABC):
     """One kernel on its way to assembly."""
 
     def __init__(self, kernel: Kernel, features: frozenset[str], pulls: Mapping[type, Emitter]):
@@ -173,9 +174,9 @@ class Emission:
                 return self.s.level if scope.level == self.s.level else scope.level
         return wanted
 
+    @abstractmethod
     def body(self, body: tuple[ins.Stmt, ...]) -> None:
         """Statements one after another."""
-        raise NotImplementedError
 
     def extent(self, value: Value, axis: int) -> ex.Expr:
         """How many elements of a tile matter along an axis."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dslc.codegen.aarch64.generate import FEATURES, emit, variant_of
 from dslc.codegen.aarch64.library import SOURCE
-from dslc.codegen.cuda.calls import bytes_of, call_arguments
+from dslc.codegen.calls import bytes_of, call_arguments
 from dslc.compiler.artifact import Artifact, Hashes, Json
 from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
 from dslc.compiler.ir.rewrite import kernels as kernels_of

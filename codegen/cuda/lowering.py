@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dslc.codegen.calls import bytes_of, call_arguments
 from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
-from dslc.codegen.cuda.calls import bytes_of, call_arguments
 from dslc.codegen.cuda.generate import emit
 from dslc.codegen.cuda.toolchain import (
     DEFAULT,

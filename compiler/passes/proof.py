@@ -29,6 +29,7 @@ class Prover:
         self.residues = residues
         self.steps = 0
         self._intrinsic: dict[Expr, list[Linear]] = {}
+        self._derived: dict[Expr, tuple[int, int]] = {}  # residues that follow from those of others
         self.relations: list[Linear] = []
         self.relations = [self._tight(r) for r in relations]
         # What an atom of a relation means may bound an atom of a goal: `K` where K - min(K, n) >= 0.
@@ -93,6 +94,11 @@ class Prover:
     def _residue(self, atom: Expr) -> tuple[int, int]:
         if atom in self.residues:
             return self.residues[atom]
+        if atom not in self._derived:
+            self._derived[atom] = self._derive(atom)
+        return self._derived[atom]
+
+    def _derive(self, atom: Expr) -> tuple[int, int]:
         match atom:
             case Binary("floordiv", x, Const(c)) if c > 0:
                 m, r = self.congruence(linear(x))
