@@ -66,8 +66,13 @@ class Work:
         for mine, theirs in ((self.loaded, other.loaded), (self.stored, other.stored)):
             for name, count in theirs.items():
                 mine[name] = mine.get(name, 0.0) + count * times
-        for name in ("shared", "slots", "special", "matrix", "operations", "path", "waits"):
-            setattr(self, name, getattr(self, name) + getattr(other, name) * times)
+        self.shared += other.shared * times
+        self.slots += other.slots * times
+        self.special += other.special * times
+        self.matrix += other.matrix * times
+        self.operations += other.operations * times
+        self.path += other.path * times
+        self.waits += other.waits * times
 
 
 class Statements:
@@ -77,9 +82,15 @@ class Statements:
         self.target, self.rates = target, rates
         self.warp = target.warp_size
         self.warps = max(1, threads // self.warp)
+        self._known: dict[ins.Instruction, Work] = {}
 
     def of(self, stmt: ins.Instruction) -> Work:
-        """The work of one statement that holds no others."""
+        """The work of one statement that holds no others; not to be changed."""
+        if stmt not in self._known:
+            self._known[stmt] = self._work(stmt)
+        return self._known[stmt]
+
+    def _work(self, stmt: ins.Instruction) -> Work:
         work = Work()
         match stmt:
             case ins.Load(out=out, region=region):

@@ -14,8 +14,8 @@ from dslc.compiler.cost.statements import Statements, Work
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
-from dslc.compiler.ir.expr import Const, Expr, Read, substitute
+from dslc.compiler.ir.affine import constant, evaluate
+from dslc.compiler.ir.expr import Const, Expr
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.ir.values import Role, Value
@@ -124,16 +124,7 @@ class _Walk:
 
 def _settled(expr: Expr, known: Known) -> int | float | bool | None:
     """The value of an expression where what was read from memory counts as 0."""
-    bound = substitute(expr, known)
-    for node in [n for n in ex.walk(bound) if isinstance(n, Read)]:
-        bound = _without_read(bound, node)
-    return constant(bound)
-
-
-def _without_read(expr: Expr, read: Read) -> Expr:
-    if expr is read:
-        return Const(0, read.dtype)
-    return ex.map_children(expr, lambda e: _without_read(e, read))
+    return evaluate(expr, known, read=0)
 
 
 def _share(condition: Expr) -> float:

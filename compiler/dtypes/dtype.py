@@ -11,6 +11,8 @@ import functools
 import re
 from dataclasses import dataclass
 
+from dslc.compiler.interned import Interned
+
 
 class Kind(enum.Enum):
     """What the bits of an element mean."""
@@ -23,8 +25,8 @@ class Kind(enum.Enum):
     INDEX = "index"  # 64-bit integers of shapes and loops, weak towards every other dtype
 
 
-@dataclass(frozen=True, slots=True)
-class DType:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class DType(Interned):
     """An element type.
 
     `bits` is the width of one element's code; a float has 1 sign bit, `exponent` and `mantissa`
@@ -36,9 +38,6 @@ class DType:
     bits: int
     exponent: int = 0
     mantissa: int = 0
-
-    def __hash__(self) -> int:
-        return hash(self.name)  # equal dtypes have one name; expressions hash theirs all the time
 
     def __str__(self) -> str:
         return self.name

@@ -11,13 +11,15 @@ changes what an expression means, rounding, wrapping and NaN included. What the 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 
 from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import fold
 from dslc.compiler.ir.expr import (
     COMPARE_OPS,
     FALSE,
+    REMEMBERED,
     TRUE,
     Binary,
     Const,
@@ -25,16 +27,18 @@ from dslc.compiler.ir.expr import (
     Expr,
     Select,
     Unary,
+    Var,
     map_children,
 )
 from dslc.compiler.ir.linear import Linear, order_key, to_expr
 
-__all__ = ["Linear", "constant", "difference", "linear", "simplify", "to_expr"]
+__all__ = ["Linear", "constant", "difference", "evaluate", "linear", "simplify", "to_expr"]
 
 _NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _COMMUTATIVE = ("add", "mul", "and", "or", "xor", "min", "max")
 
 
+@functools.lru_cache(REMEMBERED)
 def linear(expr: Expr) -> Linear:
     """The normal form of an expression of dtype index."""
     if expr.dtype != INDEX:
@@ -56,19 +60,46 @@ def linear(expr: Expr) -> Linear:
             return _as_linear(_simplify_node(map_children(expr, simplify)))
 
 
+@functools.lru_cache(REMEMBERED)
 def simplify(expr: Expr) -> Expr:
     """An expression of the same value, folded and in normal form; the same object if it is already."""
     if expr.dtype == INDEX:
-        result = to_expr(linear(expr))
-    else:
-        result = _simplify_node(map_children(expr, simplify))
-    return expr if result == expr and repr(result) == repr(expr) else result
+        return to_expr(linear(expr))
+    return _simplify_node(map_children(expr, simplify))
 
 
 def constant(expr: Expr) -> int | float | bool | None:
     """The number that the expression is, if it is one whatever its variables are."""
     result = simplify(expr)
     return result.value if isinstance(result, Const) else None
+
+
+def evaluate(
+    expr: Expr, known: Mapping[Var, Const], read: int | None = None
+) -> int | float | bool | None:
+    """The number that an expression is where these variables are known, else None.
+
+    What is read from memory counts as `read`. `constant` sees more: that `x - x` is 0, whatever x is.
+    """
+    match expr:
+        case Const(value):
+            return value
+        case Var():
+            found = known.get(expr)
+            return None if found is None else found.value
+        case Binary(op, a, b):
+            x, y = evaluate(a, known, read), evaluate(b, known, read)
+            return None if x is None or y is None else fold.fold_binary(op, x, y, a.dtype)
+        case Unary(op, a):
+            x = evaluate(a, known, read)
+            return None if x is None else fold.fold_unary(op, x, a.dtype)
+        case Select(condition, a, b):
+            x = evaluate(condition, known, read)
+            return None if x is None else evaluate(a if x else b, known, read)
+        case Convert(a, dtype, saturate):
+            x = evaluate(a, known, read)
+            return None if x is None else fold.fold_convert(x, a.dtype, dtype, saturate)
+    return read
 
 
 def difference(a: Expr, b: Expr) -> int | None:
@@ -242,7 +273,7 @@ def _beats(op: str, x: Expr, y: Expr) -> bool:
 def _simplify_select(expr: Select, condition: Expr, x: Expr, y: Expr) -> Expr:
     if isinstance(condition, Const):
         return x if condition.value else y
-    if x == y and repr(x) == repr(y):
+    if x is y:
         return x
     if isinstance(condition, Unary) and condition.op == "not":
         return _simplify_select(expr, condition.x, y, x)

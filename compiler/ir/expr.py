@@ -1,16 +1,18 @@
 """Scalar expressions: index arithmetic, conditions and the scalars of a kernel.
 
-They are pure trees with structural equality. Integers of dtype `index` are exact 64-bit numbers; `//`
-and `%` round towards minus infinity as in Python.
+They are pure trees, and equal ones are one object. Integers of dtype `index` are exact 64-bit numbers;
+`//` and `%` round towards minus infinity as in Python.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from dslc.compiler.dtypes import BOOL, INDEX, DType
+from dslc.compiler.interned import Interned
 
 if TYPE_CHECKING:
     from dslc.compiler.ir.values import Value
@@ -26,25 +28,32 @@ ARITHMETIC_OPS = (
 COMPARE_OPS = ("eq", "ne", "lt", "le", "gt", "ge")
 BINARY_OPS = ARITHMETIC_OPS + COMPARE_OPS
 
+REMEMBERED = 1 << 14  # expressions of which a question's answer is kept
 
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A number known at compile time; bools are of dtype bool."""
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Const(Interned):
+    """A number known at compile time; bools are of dtype bool. 0.0 and -0.0 differ, 1 and 1.0 too."""
 
     value: int | float | bool
     dtype: DType
 
+    @staticmethod
+    def identity(value: Hashable, dtype: Hashable) -> tuple[Hashable, ...]:  # type: ignore[override]
+        """The text of a number tells what comparing does not."""
+        return repr(value), dtype
 
-@dataclass(frozen=True, slots=True)
-class Var:
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Var(Interned):
     """A scalar by its name, which is unique within a kernel."""
 
     name: str
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
-class Unary:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Unary(Interned):
     """`op(x)`, op from UNARY_OPS."""
 
     op: str
@@ -52,8 +61,8 @@ class Unary:
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Binary(Interned):
     """`op(x, y)`, op from BINARY_OPS; operands have one dtype, comparisons give bool."""
 
     op: str
@@ -62,8 +71,8 @@ class Binary:
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Select(Interned):
     """`x` where `condition` holds, else `y`."""
 
     condition: Expr
@@ -72,8 +81,8 @@ class Select:
     dtype: DType
 
 
-@dataclass(frozen=True, slots=True)
-class Convert:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Convert(Interned):
     """`cast(x, dtype)` by the rules of the language; `saturate` as asked."""
 
     x: Expr
@@ -81,8 +90,8 @@ class Convert:
     saturate: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Read(Interned):
     """The element of a tile of rank 0, as a scalar."""
 
     value: Value
@@ -127,9 +136,12 @@ def walk(expr: Expr) -> Iterator[Expr]:
         stack.extend(reversed(children(node)))
 
 
+@functools.lru_cache(REMEMBERED)
 def free_vars(expr: Expr) -> frozenset[Var]:
     """The variables that an expression reads."""
-    return frozenset(n for n in walk(expr) if isinstance(n, Var))
+    if isinstance(expr, Var):
+        return frozenset((expr,))
+    return frozenset().union(*map(free_vars, children(expr)))
 
 
 def map_children(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
@@ -156,4 +168,6 @@ def substitute(expr: Expr, bindings: dict[Var, Expr]) -> Expr:
     """The expression with variables replaced."""
     if isinstance(expr, Var):
         return bindings.get(expr, expr)
+    if bindings.keys().isdisjoint(free_vars(expr)):
+        return expr
     return map_children(expr, lambda e: substitute(e, bindings))

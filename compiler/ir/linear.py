@@ -7,12 +7,13 @@ numbers are exact: the form speaks of dtype `index` only.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir.expr import Binary, Const, Expr, Unary, Var, index
+from dslc.compiler.ir.expr import REMEMBERED, Binary, Const, Expr, Unary, Var, index
 
 _MAX_PRODUCT_TERMS = 16  # a product of longer sums stays a product
 
@@ -108,6 +109,7 @@ def to_expr(form: Linear) -> Expr:
     return index(0) if result is None else result
 
 
+@functools.lru_cache(REMEMBERED)
 def order_key(expr: Expr) -> tuple[int, str]:
     """A total order of atoms that does not depend on the run: variables by name, then the rest."""
     if isinstance(expr, Var):

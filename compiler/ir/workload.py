@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.affine import constant, evaluate
 from dslc.compiler.ir.expr import Const, Expr, Var, free_vars, substitute
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import reads, regions, walk, writes
@@ -106,7 +106,9 @@ def sampled(axes: Sequence[range]) -> Iterator[tuple[int, ...]]:
 
 def value_of(expr: Expr, known: Known) -> int | None:
     """The number that an expression is where these variables are known; None where it is open."""
-    found = constant(substitute(expr, known))
+    found = evaluate(expr, known)
+    if found is None:
+        found = constant(substitute(expr, known))
     return None if found is None else int(found)
 
 
@@ -124,7 +126,7 @@ def _body(body: Iterable[ins.Stmt], known: Known) -> Workload:
     for stmt in body:
         match stmt:
             case ins.Let(var=var, value=value):
-                number = constant(substitute(value, known))
+                number = evaluate(value, known)
                 if number is not None:
                     known[var] = Const(number, var.dtype)
             case ins.For():

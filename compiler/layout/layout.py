@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from dslc.compiler.diagnostics import error
+from dslc.compiler.interned import Interned
 from dslc.compiler.layout.mode import Modes, coalesce_modes, factors_axis, size_of
 from dslc.compiler.layout.swizzles import Swizzle, normal_swizzles
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Layout:
+@dataclass(frozen=True, slots=True, eq=False, repr=False, weakref_slot=True)
+class Layout(Interned):
     """A function from (thread t, local element i) to the logical index of an element of a tile.
 
     `shape` is the tile's. `spatial_modes` and `local_modes` are the digits of t and of i, the most
@@ -28,13 +29,25 @@ class Layout:
     first number that breaks the linear run of the lowest digit is that digit's size, and the rest
     follows by induction on t divided by it; so equal functions have equal fields. Layouts with
     swizzles may differ in fields and be one function: they are compared element by element.
-    Equality is therefore exact for all layouts, and equal layouts have equal hashes.
+    Equality is therefore exact for all layouts, and equal layouts have equal hashes. Those without
+    swizzles are one object.
     """
 
     shape: tuple[int, ...]
     spatial_modes: Modes
     local_modes: Modes
     swizzles: tuple[Swizzle, ...] = ()
+    _hash: int | None = field(init=False, default=None)  # known once it is asked for
+
+    @staticmethod
+    def identity(
+        shape: tuple[int, ...],
+        spatial: Modes,
+        local: Modes,
+        swizzles: tuple[Swizzle, ...] = (),
+    ) -> tuple[Hashable, ...]:  # type: ignore[override]
+        """The canonical form but for swizzles."""
+        return shape, coalesce_modes(spatial), coalesce_modes(local), swizzles
 
     def __post_init__(self) -> None:
         self._check()
@@ -130,6 +143,8 @@ class Layout:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Layout):
             return NotImplemented
+        if self is other:
+            return True
         if self._measures() != other._measures():
             return False
         same = self.spatial_modes == other.spatial_modes and self.local_modes == other.local_modes
@@ -141,7 +156,10 @@ class Layout:
 
     def __hash__(self) -> int:
         # The modes of two equal swizzled layouts may differ: only the function may be hashed.
-        return hash((self._measures(), self._probes()))
+        if self._hash is None:
+            object.__setattr__(self, "_hash", hash((self._measures(), self._probes())))
+        assert self._hash is not None
+        return self._hash
 
     def _measures(self) -> tuple[tuple[int, ...], int, int]:
         return self.shape, self.threads, self.locals

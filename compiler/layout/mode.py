@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
+from dslc.compiler.interned import Interned
+
 REPLICATED = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Mode:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Mode(Interned):
     """A digit below `size` that moves the index by `stride` elements along `axis`.
 
     A replicated mode has axis REPLICATED and stride 0: its digit moves nothing.

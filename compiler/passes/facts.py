@@ -110,8 +110,7 @@ class Facts:
 
     def simplify(self, expr: Expr) -> Expr:
         """The expression in normal form, without what the facts make needless."""
-        result = simplify(self._reduce(simplify(expr)))
-        return expr if result == expr and repr(result) == repr(expr) else result
+        return simplify(self._reduce(simplify(expr)))
 
     def _reduce(self, expr: Expr) -> Expr:
         expr = map_children(expr, self._reduce)

@@ -57,7 +57,7 @@ class _Simplifier(FactsRewriter):
         super().__init__(kernel)
         self.tiles: dict[Value, Value] = {}
         self.scalars: dict[Var, Expr] = {}
-        self.named: dict[tuple[Expr, str], Var] = {}  # expressions that have a name here
+        self.named: dict[Expr, Var] = {}  # expressions that have a name here
 
     def kernel(self, kernel: Kernel) -> Kernel:
         """The kernel simplified; requirements and the grid by arithmetic alone."""
@@ -129,14 +129,13 @@ class _Simplifier(FactsRewriter):
 
     def _let(self, stmt: ins.Let) -> Iterable[Stmt]:
         value = self.expr(stmt.value)
-        key = value, repr(value)  # the text tells 0.0 from -0.0
         if _is_written_out(value):
             self._bind(stmt.var, value)
             return ()
-        if key in self.named:
-            self._bind(stmt.var, self.named[key])
+        if value in self.named:
+            self._bind(stmt.var, self.named[value])
             return ()
-        self.named[key] = stmt.var
+        self.named[value] = stmt.var
         self.facts.define(stmt.var, value)
         return (stmt if value is stmt.value else replace(stmt, value=value),)
 
