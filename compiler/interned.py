@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections import deque
 from collections.abc import Hashable
 from typing import Any
 
@@ -25,6 +26,7 @@ class _Entry(weakref.ref[Any]):
 
 
 _TABLE: dict[Hashable, _Entry] = {}
+_RECENT: deque[Any] = deque(maxlen=1 << 14)  # stay alive: most nodes are made again soon
 # Re-entrant, since a collection within the constructor calls `_forget`.
 _LOCK = threading.RLock()
 
@@ -58,6 +60,7 @@ class _Interning(type):
                 entry = _Entry(found, _forget)
                 entry.key = key
                 _TABLE[key] = entry
+                _RECENT.append(found)
             return found
 
 

@@ -75,9 +75,9 @@ def constant(expr: Expr) -> int | float | bool | None:
 
 
 def evaluate(
-    expr: Expr, known: Mapping[Var, Const], read: int | None = None
+    expr: Expr, known: Mapping[Var, Expr], read: int | None = None
 ) -> int | float | bool | None:
-    """The number that an expression is where these variables are known, else None.
+    """The number that an expression is where these variables are those constants, else None.
 
     What is read from memory counts as `read`. `constant` sees more: that `x - x` is 0, whatever x is.
     """
@@ -86,7 +86,7 @@ def evaluate(
             return value
         case Var():
             found = known.get(expr)
-            return None if found is None else found.value
+            return found.value if isinstance(found, Const) else None
         case Binary(op, a, b):
             x, y = evaluate(a, known, read), evaluate(b, known, read)
             return None if x is None or y is None else fold.fold_binary(op, x, y, a.dtype)

@@ -40,12 +40,12 @@ class Layout(Interned):
     _hash: int | None = field(init=False, default=None)  # known once it is asked for
 
     @staticmethod
-    def identity(
+    def identity(  # type: ignore[override]
         shape: tuple[int, ...],
         spatial: Modes,
         local: Modes,
         swizzles: tuple[Swizzle, ...] = (),
-    ) -> tuple[Hashable, ...]:  # type: ignore[override]
+    ) -> tuple[Hashable, ...]:
         """The canonical form but for swizzles."""
         return shape, coalesce_modes(spatial), coalesce_modes(local), swizzles
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
+from dslc.compiler.interned import Interned
 from dslc.compiler.layout import BankModel, Layout, permute
 from dslc.compiler.targets.rates import Rates
 
@@ -19,8 +21,8 @@ class MemorySpace:
     unit: str
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Atom(Interned):
     """One instruction of a matrix unit: d[m, n] = a[m, k] b[k, n] + c[m, n].
 
     `types` lists the dtype names (a, b, accumulator) that it takes. The layouts spread each operand
@@ -51,14 +53,18 @@ class Atom:
 
         Its m is the instruction's n: `a` of the program goes in as the instruction's b, transposed.
         """
+        return _swapped(self)
 
-        def turned(layout: Layout | None) -> Layout | None:
-            return None if layout is None else permute(layout, (1, 0))
 
-        types = tuple((b, a, c) for a, b, c in self.types)
-        name = self.name.removesuffix(SWAP) if self.name.endswith(SWAP) else self.name + SWAP
-        a, b, c = turned(self.b), turned(self.a), permute(self.c, (1, 0))
-        return Atom(name, self.n, self.m, self.k, types, a, b, c)
+@functools.lru_cache(1024)
+def _swapped(atom: Atom) -> Atom:
+    def turned(layout: Layout | None) -> Layout | None:
+        return None if layout is None else permute(layout, (1, 0))
+
+    types = tuple((b, a, c) for a, b, c in atom.types)
+    name = atom.name.removesuffix(SWAP) if atom.name.endswith(SWAP) else atom.name + SWAP
+    a, b, c = turned(atom.b), turned(atom.a), permute(atom.c, (1, 0))
+    return Atom(name, atom.n, atom.m, atom.k, types, a, b, c)
 
 
 @dataclass(frozen=True, slots=True)
