@@ -45,7 +45,8 @@ _CUDA = (
 def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str, int]:
     """The text of a kernel, and the bytes of shared memory that a block of it needs.
 
-    `blocks` of it shall fit on a multiprocessor; None leaves that to the assembler.
+    `blocks` of it shall fit on a multiprocessor; None leaves that to the assembler. DSL0501 where
+    buffers and exchanges between threads together need more shared memory than there is.
     """
     assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
     e = Emission(kernel, EMITTERS, kernel.threads, target)
@@ -60,8 +61,22 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
     if e.scratch_bytes:
         e.head.line(f"unsigned char* const scratch = shared + {scratch_at};")
     total = scratch_at + e.scratch_bytes if e.scratch_bytes else shared
+    _check_shared(kernel, target, total, shared)
     body = e.head.text() + e.out.text()
     return _file(kernel, params, body, total, blocks), total
+
+
+def _check_shared(kernel: Kernel, target: Target, total: int, buffers: int) -> None:
+    most = target.memory("shared")
+    if most is None or total <= most.bytes:
+        return
+    raise error(
+        "DSL0501",
+        f"kernel {kernel.name} needs {total} bytes of shared memory at one time: {buffers} for its "
+        f"buffers and {total - buffers} for exchanges between threads",
+        kernel.loc,
+        hint=f"the machine has {most.bytes}: smaller tiles or fewer stages need less",
+    )
 
 
 def _parameters(e: Emission) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -89,6 +90,14 @@ def tune(what: Job, machine: str) -> None:
     kernel = library(file, define, machine)[name]
     dims = {dim: size for dim, size in sizes if dim in kernel.dims}
     kernel.tune(**dims, budget=TUNING_SECONDS, repack=True)
+
+
+def first(jobs: list[Job]) -> Specialization:
+    """The first choice that fits the machine; the error of the last if none does."""
+    for what in jobs[:-1]:
+        with contextlib.suppress(dslc.DiagnosticError):
+            return build(what, target())
+    return build(jobs[-1], target())
 
 
 def best(
