@@ -55,29 +55,39 @@ def _expr(handed: Handed) -> ex.Expr:
 
 
 def _assign(e: Emission, pairs: Sequence[tuple[Value | ex.Var, Handed]]) -> None:
-    """Give names their new values, all at once: what another assignment reads is copied first."""
-    targets = {name for name, _ in pairs if isinstance(name, Value)}
-    saved: dict[Value, Tile] = {}
-    held = {e.tile(t).name: t for t in targets}
-    for name, new in pairs:
-        if isinstance(new, Value) and held.get(e.tile(new).name) not in (None, name):
-            source = e.tile(new)
-            kept = Tile(e.out.name(source.name), source.dtype, source.layout)
-            e.out.line(f"{kept.declaration};")
-            copy(e, kept, source)
-            saved[new] = kept
+    """Give names their new values, all at once."""
     scalars = [(name, e.scalar(_expr(new))) for name, new in pairs if not isinstance(name, Value)]
-    for name, new in pairs:
-        if isinstance(name, Value) and isinstance(new, Value):
-            copy(e, e.tile(name), saved.get(new, e.tile(new)))
-    if len(scalars) > 1:
+    tiles = [
+        (e.tile(name), e.tile(new))
+        for name, new in pairs
+        if isinstance(name, Value) and isinstance(new, Value)
+    ]
+    copies = [(to, source) for to, source in tiles if to.name != source.name]
+    if len(scalars) > 1 or (scalars and copies):
         for k, (name, text) in enumerate(scalars):
             assert isinstance(name, ex.Var)
             e.out.line(f"const auto next_{e.variables[name]} = {text};")
             scalars[k] = (name, f"next_{e.variables[name]}")
+    _copy_all(e, copies)
     for name, text in scalars:
         assert isinstance(name, ex.Var)
         e.out.line(f"{e.variables[name]} = {text};")
+
+
+def _copy_all(e: Emission, copies: list[tuple[Tile, Tile]]) -> None:
+    """Copies that happen at once: what none of the others reads is written first, a ring is cut."""
+    while copies:
+        read = {source.name for _, source in copies}
+        ready = next((pair for pair in copies if pair[0].name not in read), None)
+        if ready is not None:
+            copies.remove(ready)
+            copy(e, *ready)
+            continue
+        held = copies[0][0]
+        kept = held.renamed(e.out.name(held.name))
+        e.out.line(f"{kept.declaration};")
+        copy(e, kept, held)
+        copies = [(to, kept if source.name == held.name else source) for to, source in copies]
 
 
 def _remainder(c: ins.Carried) -> tuple[ex.Var, int] | None:

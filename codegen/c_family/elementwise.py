@@ -9,14 +9,20 @@ from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.registers import Tile, encode
 from dslc.compiler.dtypes import Kind, limits
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import Const
 
 _PAIRS = frozenset({"add", "sub", "mul", "min", "max"})
 _SIGNS = {"neg": "{} ^ 0x80008000u", "abs": "{} & 0x7fff7fffu"}
 _PAIRED = ("f16", "bf16")
+_ZERO = ("0", "0.0", "False")  # whose codes are zero bits, but for e8m0, which has no zero
 
 
 def full(e: Emission, s: ins.Full) -> None:
     """One scalar in every element."""
+    is_zero = isinstance(s.value, Const) and str(s.value.value) in _ZERO
+    if is_zero and s.out.type.dtype.kind is not Kind.SCALE:
+        e.new(s.out, zero=True)
+        return
     tile = e.new(s.out)
     value = e.scalar(s.value)
     name = e.temporary(tile, value)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dslc.codegen.c_family.bits import Bits, bits_of, collect
+from dslc.codegen.c_family.coalescing import SharedArrays, shared_arrays
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed, scalar_type
 from dslc.codegen.c_family.indexing import ThreadBases
 from dslc.codegen.c_family.registers import Tile, tile_of
@@ -91,6 +92,8 @@ class Emission:
     together: str = "__syncthreads();"  # the barrier of the turn's warps
     under_way: list[Tile] = field(default_factory=list)  # results of products that no wait ended
     in_place: dict[Value, Value] = field(default_factory=dict)  # tiles in the registers of others
+    shares: SharedArrays = field(default_factory=SharedArrays)
+    owners: dict[str, Value] = field(default_factory=dict)  # for which tile an array was declared
     # Lines that follow their wait, and the body in which they may stand.
     read_late: list[tuple[str, int]] = field(default_factory=list)
     after: dict[ins.Stmt, list[str]] = field(default_factory=dict)  # lines that follow a statement
@@ -105,6 +108,7 @@ class Emission:
         self.out.reserve(_OWN)
         self.bases = ThreadBases(self.head, "tid")
         self.facts = kernel_facts(self.kernel)
+        self.shares = shared_arrays(self.kernel)
         for statement in walk(self.kernel.body):
             for value in operands(statement):
                 self.readers.setdefault(value, []).append(statement)
@@ -177,11 +181,29 @@ class Emission:
         if value in self.in_place:
             self.alias(value, self.tile(self.in_place[value]))
             return self.tiles[value]
-        tile = tile_of(value, self.out.name(value.name or "t"))
+        if (holder := self._holder(value)) is not None:
+            self.alias(value, holder)
+            # The array of a join was declared just before the branch, packed ones as zero.
+            if zero and not (
+                is_packed(holder.dtype) and self.owners[holder.name] is self.shares.holders[value]
+            ):
+                with self.out.loop("i", holder.words):
+                    self.out.line(f"{holder.name}[i] = 0;")
+            return self.tiles[value]
+        tile = tile_of(value, self.out.name(self.shares.names.get(value) or value.name or "t"))
         self.tiles[value] = tile
+        self.owners[tile.name] = value
         clear = is_packed(tile.dtype) if zero is None else zero
         self.out.line(f"{tile.declaration}{' = {}' if clear else ''};")
         return tile
+
+    def _holder(self, value: Value) -> Tile | None:
+        """The array that a tile shares, unless that turned out to be another tile's."""
+        other = self.shares.holders.get(value)
+        if other is None or other not in self.tiles or other in self.late or other in self.bits:
+            return None
+        tile = self.tiles[other]
+        return tile if self.owners.get(tile.name) is self.shares.root(other) else None
 
     def alias(self, value: Value, tile: Tile) -> None:
         """The value is held by the registers of another."""

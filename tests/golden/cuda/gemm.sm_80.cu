@@ -80,12 +80,7 @@ gemm(
   const int at_4 = tid / 4 % 8;
   const int at_5 = (tid / 32) * 32 + (tid % 4) * 2;
   unsigned char* const scratch = shared + 73728;
-  float acc[64];
-  const float x = 0.0f;
-  #pragma unroll
-  for (int i = 0; i < 64; ++i) {
-    acc[i] = x;
-  }
+  float acc[64] = {};
   #pragma unroll 1
   for (int turn_1 = 0; turn_1 < 2; ++turn_1) {
     if ((((long long)turn_1 * 64) < K)) {
@@ -99,11 +94,6 @@ gemm(
       }
     }
     copy_commit();
-  }
-  float acc_1[64];
-  #pragma unroll
-  for (int i = 0; i < 64; ++i) {
-    acc_1[i] = acc[i];
   }
   int slot = 0;
   long long fill = 2;
@@ -122,64 +112,64 @@ gemm(
       }
     }
     copy_commit();
-    unsigned acc_2[16];
-    ldmatrix_x4(&acc_2[0], a_ring + ((slot)) * 4096 + ((row)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row) / 1 % 8)) - ((column) / 8 % 8)) * 8))));
-    ldmatrix_x4(&acc_2[4], a_ring + ((slot)) * 4096 + ((row + 16)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row + 16) / 1 % 8)) - ((column) / 8 % 8)) * 8))));
-    ldmatrix_x4(&acc_2[8], a_ring + ((slot)) * 4096 + ((row + 32)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row + 32) / 1 % 8)) - ((column) / 8 % 8)) * 8))));
-    ldmatrix_x4(&acc_2[12], a_ring + ((slot)) * 4096 + ((row + 48)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row + 48) / 1 % 8)) - ((column) / 8 % 8)) * 8))));
-    unsigned acc_3[8];
-    ldmatrix_x4_trans(&acc_3[0], b_ring + ((slot)) * 8192 + ((row)) * 128 + (((column_1 + ((((column_1) / 8 % 8) ^ ((row) / 1 % 8)) - ((column_1) / 8 % 8)) * 8))));
-    ldmatrix_x4_trans(&acc_3[4], b_ring + ((slot)) * 8192 + ((row)) * 128 + (((column_1 + 16 + ((((column_1 + 16) / 8 % 8) ^ ((row) / 1 % 8)) - ((column_1 + 16) / 8 % 8)) * 8))));
-    unsigned acc_4[16];
-    ldmatrix_x4(&acc_4[0], a_ring + ((slot)) * 4096 + ((row)) * 64 + (((16 + column + ((((16 + column) / 8 % 8) ^ ((row) / 1 % 8)) - ((16 + column) / 8 % 8)) * 8))));
-    ldmatrix_x4(&acc_4[4], a_ring + ((slot)) * 4096 + ((row + 16)) * 64 + (((16 + column + ((((16 + column) / 8 % 8) ^ ((row + 16) / 1 % 8)) - ((16 + column) / 8 % 8)) * 8))));
-    ldmatrix_x4(&acc_4[8], a_ring + ((slot)) * 4096 + ((row + 32)) * 64 + (((16 + column + ((((16 + column) / 8 % 8) ^ ((row + 32) / 1 % 8)) - ((16 + column) / 8 % 8)) * 8))));
-    ldmatrix_x4(&acc_4[12], a_ring + ((slot)) * 4096 + ((row + 48)) * 64 + (((16 + column + ((((16 + column) / 8 % 8) ^ ((row + 48) / 1 % 8)) - ((16 + column) / 8 % 8)) * 8))));
-    unsigned acc_5[8];
-    ldmatrix_x4_trans(&acc_5[0], b_ring + ((slot)) * 8192 + ((16 + row)) * 128 + (((column_1 + ((((column_1) / 8 % 8) ^ ((16 + row) / 1 % 8)) - ((column_1) / 8 % 8)) * 8))));
-    ldmatrix_x4_trans(&acc_5[4], b_ring + ((slot)) * 8192 + ((16 + row)) * 128 + (((column_1 + 16 + ((((column_1 + 16) / 8 % 8) ^ ((16 + row) / 1 % 8)) - ((column_1 + 16) / 8 % 8)) * 8))));
+    unsigned acc_1[16];
+    ldmatrix_x4(&acc_1[0], a_ring + ((slot)) * 4096 + ((row)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row) / 1 % 8)) - ((column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_1[4], a_ring + ((slot)) * 4096 + ((row + 16)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row + 16) / 1 % 8)) - ((column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_1[8], a_ring + ((slot)) * 4096 + ((row + 32)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row + 32) / 1 % 8)) - ((column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_1[12], a_ring + ((slot)) * 4096 + ((row + 48)) * 64 + (((column + ((((column) / 8 % 8) ^ ((row + 48) / 1 % 8)) - ((column) / 8 % 8)) * 8))));
+    unsigned acc_2[8];
+    ldmatrix_x4_trans(&acc_2[0], b_ring + ((slot)) * 8192 + ((row)) * 128 + (((column_1 + ((((column_1) / 8 % 8) ^ ((row) / 1 % 8)) - ((column_1) / 8 % 8)) * 8))));
+    ldmatrix_x4_trans(&acc_2[4], b_ring + ((slot)) * 8192 + ((row)) * 128 + (((column_1 + 16 + ((((column_1 + 16) / 8 % 8) ^ ((row) / 1 % 8)) - ((column_1 + 16) / 8 % 8)) * 8))));
+    unsigned acc_3[16];
+    ldmatrix_x4(&acc_3[0], a_ring + ((slot)) * 4096 + ((row)) * 64 + (((16 + column + ((((16 + column) / 8 % 8) ^ ((row) / 1 % 8)) - ((16 + column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_3[4], a_ring + ((slot)) * 4096 + ((row + 16)) * 64 + (((16 + column + ((((16 + column) / 8 % 8) ^ ((row + 16) / 1 % 8)) - ((16 + column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_3[8], a_ring + ((slot)) * 4096 + ((row + 32)) * 64 + (((16 + column + ((((16 + column) / 8 % 8) ^ ((row + 32) / 1 % 8)) - ((16 + column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_3[12], a_ring + ((slot)) * 4096 + ((row + 48)) * 64 + (((16 + column + ((((16 + column) / 8 % 8) ^ ((row + 48) / 1 % 8)) - ((16 + column) / 8 % 8)) * 8))));
+    unsigned acc_4[8];
+    ldmatrix_x4_trans(&acc_4[0], b_ring + ((slot)) * 8192 + ((16 + row)) * 128 + (((column_1 + ((((column_1) / 8 % 8) ^ ((16 + row) / 1 % 8)) - ((column_1) / 8 % 8)) * 8))));
+    ldmatrix_x4_trans(&acc_4[4], b_ring + ((slot)) * 8192 + ((16 + row)) * 128 + (((column_1 + 16 + ((((column_1 + 16) / 8 % 8) ^ ((16 + row) / 1 % 8)) - ((column_1 + 16) / 8 % 8)) * 8))));
     #pragma unroll
     for (int i_6 = 0; i_6 < 4; ++i_6) {
       #pragma unroll
       for (int i_5 = 0; i_5 < 4; ++i_5) {
-        mma_m16n8k16_f16_f16(&acc_1[i_6 * 16 + i_5 * 4], &acc_2[i_6 * 4], &acc_3[i_5 * 2]);
+        mma_m16n8k16_f16_f16(&acc[i_6 * 16 + i_5 * 4], &acc_1[i_6 * 4], &acc_2[i_5 * 2]);
       }
     }
-    unsigned acc_6[16];
-    ldmatrix_x4(&acc_6[0], a_ring + ((slot)) * 4096 + ((row)) * 64 + (((32 + column + ((((32 + column) / 8 % 8) ^ ((row) / 1 % 8)) - ((32 + column) / 8 % 8)) * 8))));
-    ldmatrix_x4(&acc_6[4], a_ring + ((slot)) * 4096 + ((row + 16)) * 64 + (((32 + column + ((((32 + column) / 8 % 8) ^ ((row + 16) / 1 % 8)) - ((32 + column) / 8 % 8)) * 8))));
-    ldmatrix_x4(&acc_6[8], a_ring + ((slot)) * 4096 + ((row + 32)) * 64 + (((32 + column + ((((32 + column) / 8 % 8) ^ ((row + 32) / 1 % 8)) - ((32 + column) / 8 % 8)) * 8))));
-    ldmatrix_x4(&acc_6[12], a_ring + ((slot)) * 4096 + ((row + 48)) * 64 + (((32 + column + ((((32 + column) / 8 % 8) ^ ((row + 48) / 1 % 8)) - ((32 + column) / 8 % 8)) * 8))));
-    unsigned acc_7[8];
-    ldmatrix_x4_trans(&acc_7[0], b_ring + ((slot)) * 8192 + ((32 + row)) * 128 + (((column_1 + ((((column_1) / 8 % 8) ^ ((32 + row) / 1 % 8)) - ((column_1) / 8 % 8)) * 8))));
-    ldmatrix_x4_trans(&acc_7[4], b_ring + ((slot)) * 8192 + ((32 + row)) * 128 + (((column_1 + 16 + ((((column_1 + 16) / 8 % 8) ^ ((32 + row) / 1 % 8)) - ((column_1 + 16) / 8 % 8)) * 8))));
+    unsigned acc_5[16];
+    ldmatrix_x4(&acc_5[0], a_ring + ((slot)) * 4096 + ((row)) * 64 + (((32 + column + ((((32 + column) / 8 % 8) ^ ((row) / 1 % 8)) - ((32 + column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_5[4], a_ring + ((slot)) * 4096 + ((row + 16)) * 64 + (((32 + column + ((((32 + column) / 8 % 8) ^ ((row + 16) / 1 % 8)) - ((32 + column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_5[8], a_ring + ((slot)) * 4096 + ((row + 32)) * 64 + (((32 + column + ((((32 + column) / 8 % 8) ^ ((row + 32) / 1 % 8)) - ((32 + column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_5[12], a_ring + ((slot)) * 4096 + ((row + 48)) * 64 + (((32 + column + ((((32 + column) / 8 % 8) ^ ((row + 48) / 1 % 8)) - ((32 + column) / 8 % 8)) * 8))));
+    unsigned acc_6[8];
+    ldmatrix_x4_trans(&acc_6[0], b_ring + ((slot)) * 8192 + ((32 + row)) * 128 + (((column_1 + ((((column_1) / 8 % 8) ^ ((32 + row) / 1 % 8)) - ((column_1) / 8 % 8)) * 8))));
+    ldmatrix_x4_trans(&acc_6[4], b_ring + ((slot)) * 8192 + ((32 + row)) * 128 + (((column_1 + 16 + ((((column_1 + 16) / 8 % 8) ^ ((32 + row) / 1 % 8)) - ((column_1 + 16) / 8 % 8)) * 8))));
     #pragma unroll
     for (int i_8 = 0; i_8 < 4; ++i_8) {
       #pragma unroll
       for (int i_7 = 0; i_7 < 4; ++i_7) {
-        mma_m16n8k16_f16_f16(&acc_1[i_8 * 16 + i_7 * 4], &acc_4[i_8 * 4], &acc_5[i_7 * 2]);
+        mma_m16n8k16_f16_f16(&acc[i_8 * 16 + i_7 * 4], &acc_3[i_8 * 4], &acc_4[i_7 * 2]);
       }
     }
-    unsigned acc_8[16];
-    ldmatrix_x4(&acc_8[0], a_ring + ((slot)) * 4096 + ((row)) * 64 + (((48 + column + ((((48 + column) / 8 % 8) ^ ((row) / 1 % 8)) - ((48 + column) / 8 % 8)) * 8))));
-    ldmatrix_x4(&acc_8[4], a_ring + ((slot)) * 4096 + ((row + 16)) * 64 + (((48 + column + ((((48 + column) / 8 % 8) ^ ((row + 16) / 1 % 8)) - ((48 + column) / 8 % 8)) * 8))));
-    ldmatrix_x4(&acc_8[8], a_ring + ((slot)) * 4096 + ((row + 32)) * 64 + (((48 + column + ((((48 + column) / 8 % 8) ^ ((row + 32) / 1 % 8)) - ((48 + column) / 8 % 8)) * 8))));
-    ldmatrix_x4(&acc_8[12], a_ring + ((slot)) * 4096 + ((row + 48)) * 64 + (((48 + column + ((((48 + column) / 8 % 8) ^ ((row + 48) / 1 % 8)) - ((48 + column) / 8 % 8)) * 8))));
-    unsigned acc_9[8];
-    ldmatrix_x4_trans(&acc_9[0], b_ring + ((slot)) * 8192 + ((48 + row)) * 128 + (((column_1 + ((((column_1) / 8 % 8) ^ ((48 + row) / 1 % 8)) - ((column_1) / 8 % 8)) * 8))));
-    ldmatrix_x4_trans(&acc_9[4], b_ring + ((slot)) * 8192 + ((48 + row)) * 128 + (((column_1 + 16 + ((((column_1 + 16) / 8 % 8) ^ ((48 + row) / 1 % 8)) - ((column_1 + 16) / 8 % 8)) * 8))));
+    unsigned acc_7[16];
+    ldmatrix_x4(&acc_7[0], a_ring + ((slot)) * 4096 + ((row)) * 64 + (((48 + column + ((((48 + column) / 8 % 8) ^ ((row) / 1 % 8)) - ((48 + column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_7[4], a_ring + ((slot)) * 4096 + ((row + 16)) * 64 + (((48 + column + ((((48 + column) / 8 % 8) ^ ((row + 16) / 1 % 8)) - ((48 + column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_7[8], a_ring + ((slot)) * 4096 + ((row + 32)) * 64 + (((48 + column + ((((48 + column) / 8 % 8) ^ ((row + 32) / 1 % 8)) - ((48 + column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_7[12], a_ring + ((slot)) * 4096 + ((row + 48)) * 64 + (((48 + column + ((((48 + column) / 8 % 8) ^ ((row + 48) / 1 % 8)) - ((48 + column) / 8 % 8)) * 8))));
+    unsigned acc_8[8];
+    ldmatrix_x4_trans(&acc_8[0], b_ring + ((slot)) * 8192 + ((48 + row)) * 128 + (((column_1 + ((((column_1) / 8 % 8) ^ ((48 + row) / 1 % 8)) - ((column_1) / 8 % 8)) * 8))));
+    ldmatrix_x4_trans(&acc_8[4], b_ring + ((slot)) * 8192 + ((48 + row)) * 128 + (((column_1 + 16 + ((((column_1 + 16) / 8 % 8) ^ ((48 + row) / 1 % 8)) - ((column_1 + 16) / 8 % 8)) * 8))));
     #pragma unroll
     for (int i_10 = 0; i_10 < 4; ++i_10) {
       #pragma unroll
       for (int i_9 = 0; i_9 < 4; ++i_9) {
-        mma_m16n8k16_f16_f16(&acc_1[i_10 * 16 + i_9 * 4], &acc_6[i_10 * 4], &acc_7[i_9 * 2]);
+        mma_m16n8k16_f16_f16(&acc[i_10 * 16 + i_9 * 4], &acc_5[i_10 * 4], &acc_6[i_9 * 2]);
       }
     }
     #pragma unroll
     for (int i_12 = 0; i_12 < 4; ++i_12) {
       #pragma unroll
       for (int i_11 = 0; i_11 < 4; ++i_11) {
-        mma_m16n8k16_f16_f16(&acc_1[i_12 * 16 + i_11 * 4], &acc_8[i_12 * 4], &acc_9[i_11 * 2]);
+        mma_m16n8k16_f16_f16(&acc[i_12 * 16 + i_11 * 4], &acc_7[i_12 * 4], &acc_8[i_11 * 2]);
       }
     }
     const auto next_slot = (slot < 2 ? slot + 1 : slot - 2);
@@ -190,7 +180,7 @@ gemm(
   unsigned c_1[32] = {};
   #pragma unroll
   for (int i = 0; i < 32; ++i) {
-    c_1[i] = pack_f16(acc_1[2 * i], acc_1[2 * i + 1]);
+    c_1[i] = pack_f16(acc[2 * i], acc[2 * i + 1]);
   }
   unsigned c_2[32] = {};
   #pragma unroll

@@ -244,17 +244,7 @@ gemm(
       const int place_1 = (int)((long long)inside_1 - ((long long)(long long)count_1 * (long long)strip_1));
       const int m_turn_1 = (int)(floormod<long long>((long long)place_1, (long long)height_1) + (long long)strip_1);
       const int n_turn_1 = (int)floordiv<long long>((long long)place_1, (long long)height_1);
-      float acc[128];
-      const float x = 0.0f;
-      #pragma unroll
-      for (int i = 0; i < 128; ++i) {
-        acc[i] = x;
-      }
-      float acc_1[128];
-      #pragma unroll
-      for (int i = 0; i < 128; ++i) {
-        acc_1[i] = acc[i];
-      }
+      float acc[128] = {};
       long long slot = floormod<long long>(((long long)round_1_1 * (long long)steps), 4);
       long long phase = floormod<long long>(floordiv<long long>(((long long)round_1_1 * (long long)steps), 4), 2);
       #pragma unroll 1
@@ -265,7 +255,7 @@ gemm(
         wgmma_fence();
         #pragma unroll
         for (int i_3 = 0; i_3 < 4; ++i_3) {
-          wgmma_m64n256k16_ss_f16_f16<0, 1>(acc_1 + 0, acc_at + i_3 * 2, acc_at_1 + i_3 * 128);
+          wgmma_m64n256k16_ss_f16_f16<0, 1>(acc + 0, acc_at + i_3 * 2, acc_at_1 + i_3 * 128);
         }
         wgmma_commit();
         wgmma_wait<1>();
@@ -278,7 +268,7 @@ gemm(
         phase = next_phase;
       }
       wgmma_wait<0>();
-      changed_floats<128>(acc_1);
+      changed_floats<128>(acc);
       if ((((long long)(long long)first_step_1 * 64) < imin<long long>(K, ((long long)(long long)end_step_1 * 64)))) {
         if (tid % 32 == 0) phase_arrive(empty + ((slot + 3) % 4));
       }
@@ -288,17 +278,17 @@ gemm(
         float lines[128];
         #pragma unroll
         for (int i = 0; i < 128; ++i) {
-          lines[i] = as_f32(bits_f32(acc_1[i]));
+          lines[i] = as_f32(bits_f32(acc[i]));
         }
         #pragma unroll
         for (int i_4 = 0; i_4 < 32; ++i_4) {
           store_16(partial + (long long)(block) * 32768 + (long long)(i_4) * 1024 + (long long)(at) * 4, (const unsigned*)&lines[i_4 * 4]);
         }
         int one[1];
-        const int x_1 = 1;
+        const int x = 1;
         {
           const int i = 0;
-          one[i] = x_1;
+          one[i] = x;
         }
         int arrived[1] = {};
         __threadfence();
@@ -316,18 +306,10 @@ gemm(
           arrived[0] = ((int*)scratch)[0];
         }
         __threadfence();
-        float sum[128];
         if ((arrived[0] == (int)((long long)shares - 1))) {
-          float zero[128];
-          const float x_2 = 0.0f;
           #pragma unroll
           for (int i = 0; i < 128; ++i) {
-            zero[i] = x_2;
-          }
-          float total[128];
-          #pragma unroll
-          for (int i = 0; i < 128; ++i) {
-            total[i] = zero[i];
+            acc_whole[i] = 0;
           }
           #pragma unroll 1
           for (int p = 0; p < (long long)shares; ++p) {
@@ -341,50 +323,33 @@ gemm(
             for (int i = 0; i < 128; ++i) {
               part[i] = as_f32(bits_f32(lines_1[i]));
             }
-            float total_1[128];
             #pragma unroll
             for (int i = 0; i < 128; ++i) {
-              total_1[i] = __fadd_rn(total[i], part[i]);
-            }
-            #pragma unroll
-            for (int i = 0; i < 128; ++i) {
-              total[i] = total_1[i];
+              acc_whole[i] = __fadd_rn(acc_whole[i], part[i]);
             }
           }
-          int none[1];
-          const int x_3 = 0;
-          {
-            const int i = 0;
-            none[i] = x_3;
-          }
+          int none[1] = {};
           {
             if (tid == 0) {
               store_4(arrivals + (long long)rest_turn_1, (const unsigned*)&none[0]);
             }
           }
-          #pragma unroll
-          for (int i = 0; i < 128; ++i) {
-            sum[i] = total[i];
-          }
         }
         else {
           #pragma unroll
           for (int i = 0; i < 128; ++i) {
-            sum[i] = acc_1[i];
+            acc_whole[i] = acc[i];
           }
-        }
-        #pragma unroll
-        for (int i = 0; i < 128; ++i) {
-          acc_whole[i] = sum[i];
         }
         done = (long long)(arrived[0] == (int)((long long)shares - 1));
       }
       else {
+        const auto next_done = 1;
         #pragma unroll
         for (int i = 0; i < 128; ++i) {
-          acc_whole[i] = acc_1[i];
+          acc_whole[i] = acc[i];
         }
-        done = 1;
+        done = next_done;
       }
       if ((done == 1)) {
         unsigned c_1[64] = {};

@@ -3,23 +3,8 @@
 
 #define DEVICE static __device__ __forceinline__
 
-template <int B> DEVICE void set_bits(unsigned* w, int i, unsigned v) {
-  const int at = i * B, word = at >> 5, low = at & 31;
-  const unsigned mask = B == 32 ? ~0u : (1u << (B & 31)) - 1u;
-  v &= mask;
-  w[word] = (w[word] & ~(mask << low)) | (v << low);
-  if (32 % B != 0 && low + B > 32) {
-    const int done = 32 - low;
-    w[word + 1] = (w[word + 1] & ~(mask >> done)) | (v >> done);
-  }
-}
-
 // Element i of 16 bits, twice.
 DEVICE unsigned duplicate_16(const unsigned* w, int i) { return __byte_perm(w[i / 2], 0, i % 2 ? 0x3232 : 0x1010); }
-
-DEVICE unsigned encode_f16(float f) {
-  unsigned short h; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h;
-}
 
 DEVICE unsigned pack_f16(float low, float high) {
   unsigned w; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(high), "f"(low)); return w;
@@ -70,178 +55,93 @@ gemm_quantized(
   const int at_6 = (tid % 16) * 4;
   const int at_7 = tid / 16;
   unsigned char* const scratch = shared + 0;
-  float acc[32];
-  const float x = 0.0f;
-  #pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    acc[i] = x;
-  }
+  float acc[32] = {};
   unsigned scale_none[4] = {};
-  const float x_1 = 0.0f;
-  #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    set_bits<16>(scale_none, i, encode_f16(x_1));
-  }
-  unsigned scale_first[4] = {};
+  unsigned scale[4] = {};
   if ((0 < K)) {
-    unsigned scale[4] = {};
     {
       if (n + at < N) {
         load_global_16(&scale[(0) * 16 / 32], s + n + at);
       }
     }
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      scale_first[i] = scale[i];
-    }
   }
   else {
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      scale_first[i] = scale_none[i];
+      scale[i] = scale_none[i];
     }
   }
-  unsigned scale_first_1[4] = {};
+  unsigned scale_next[4] = {};
   if ((128 < K)) {
-    unsigned scale_1[4] = {};
     {
       if (n + at < N) {
-        load_global_16(&scale_1[(0) * 16 / 32], s + (long long)(1) * N + n + at);
+        load_global_16(&scale_next[(0) * 16 / 32], s + (long long)(1) * N + n + at);
       }
-    }
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      scale_first_1[i] = scale_1[i];
     }
   }
   else {
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      scale_first_1[i] = scale_none[i];
+      scale_next[i] = scale_none[i];
     }
   }
   unsigned b_bytes_none[8] = {};
-  const unsigned x_2 = 0;
-  #pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    set_bits<8>(b_bytes_none, i, (unsigned)(x_2));
-  }
-  unsigned b_bytes_first[8] = {};
+  unsigned b_bytes[8] = {};
   if ((0 < K)) {
-    unsigned b_bytes[8] = {};
     #pragma unroll
     for (int i_1 = 0; i_1 < 2; ++i_1) {
       load_global_16(&b_bytes[(i_1 * 16) * 8 / 32], w + (long long)((n / 64)) * 4096 + at_1 + i_1 * 2048);
     }
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      b_bytes_first[i] = b_bytes[i];
-    }
   }
   else {
     #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      b_bytes_first[i] = b_bytes_none[i];
+      b_bytes[i] = b_bytes_none[i];
     }
   }
-  unsigned b_bytes_first_1[8] = {};
+  unsigned b_bytes_next[8] = {};
   if ((128 < K)) {
-    unsigned b_bytes_1[8] = {};
     #pragma unroll
     for (int i_2 = 0; i_2 < 2; ++i_2) {
-      load_global_16(&b_bytes_1[(i_2 * 16) * 8 / 32], w + (long long)(1) * ((long long)((N + 63) / 64) * 4096) + (long long)((n / 64)) * 4096 + at_1 + i_2 * 2048);
-    }
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      b_bytes_first_1[i] = b_bytes_1[i];
+      load_global_16(&b_bytes_next[(i_2 * 16) * 8 / 32], w + (long long)(1) * ((long long)((N + 63) / 64) * 4096) + (long long)((n / 64)) * 4096 + at_1 + i_2 * 2048);
     }
   }
   else {
     #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      b_bytes_first_1[i] = b_bytes_none[i];
+      b_bytes_next[i] = b_bytes_none[i];
     }
   }
   unsigned acc_none[8] = {};
-  const float x_3 = 0.0f;
-  #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    set_bits<16>(acc_none, i, encode_f16(x_3));
-  }
-  unsigned acc_first[8] = {};
+  unsigned acc_1[8] = {};
   if ((0 < K)) {
-    unsigned acc_1[8] = {};
     #pragma unroll
     for (int i_3 = 0; i_3 < 2; ++i_3) {
       load_global_16(&acc_1[(i_3 * 8) * 16 / 32], a + (long long)(m + at_2 + i_3 * 8) * K + at_3);
     }
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      acc_first[i] = acc_1[i];
-    }
   }
   else {
     #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      acc_first[i] = acc_none[i];
+      acc_1[i] = acc_none[i];
     }
-  }
-  unsigned acc_first_1[8] = {};
-  if ((128 < K)) {
-    unsigned acc_2[8] = {};
-    #pragma unroll
-    for (int i_4 = 0; i_4 < 2; ++i_4) {
-      load_global_16(&acc_2[(i_4 * 8) * 16 / 32], a + (long long)(m + at_2 + i_4 * 8) * K + 128 + at_3);
-    }
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      acc_first_1[i] = acc_2[i];
-    }
-  }
-  else {
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      acc_first_1[i] = acc_none[i];
-    }
-  }
-  float acc_3[32];
-  #pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    acc_3[i] = acc[i];
-  }
-  unsigned scale_2[4] = {};
-  #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    scale_2[i] = scale_first[i];
-  }
-  unsigned scale_next[4] = {};
-  #pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    scale_next[i] = scale_first_1[i];
-  }
-  unsigned b_bytes_2[8] = {};
-  #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    b_bytes_2[i] = b_bytes_first[i];
-  }
-  unsigned b_bytes_next[8] = {};
-  #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    b_bytes_next[i] = b_bytes_first_1[i];
-  }
-  unsigned acc_4[8] = {};
-  #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    acc_4[i] = acc_first[i];
   }
   unsigned acc_next[8] = {};
-  #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    acc_next[i] = acc_first_1[i];
+  if ((128 < K)) {
+    #pragma unroll
+    for (int i_4 = 0; i_4 < 2; ++i_4) {
+      load_global_16(&acc_next[(i_4 * 8) * 16 / 32], a + (long long)(m + at_2 + i_4 * 8) * K + 128 + at_3);
+    }
+  }
+  else {
+    #pragma unroll
+    for (int i = 0; i < 8; ++i) {
+      acc_next[i] = acc_none[i];
+    }
   }
   #pragma unroll 2
   for (int k = 0; k < K; k += 128) {
-    unsigned scale_3[32];
+    unsigned scale_1[32];
     #pragma unroll
     for (int i_8 = 0; i_8 < 2; ++i_8) {
       #pragma unroll
@@ -250,7 +150,7 @@ gemm_quantized(
         for (int i_6 = 0; i_6 < 2; ++i_6) {
           #pragma unroll
           for (int i_5 = 0; i_5 < 2; ++i_5) {
-            scale_3[i_8 * 16 + i_7 * 4 + i_6 * 2 + i_5] = duplicate_16(scale_2, i_7 * 2 + i_5);
+            scale_1[i_8 * 16 + i_7 * 4 + i_6 * 2 + i_5] = duplicate_16(scale, i_7 * 2 + i_5);
           }
         }
       }
@@ -258,8 +158,8 @@ gemm_quantized(
     unsigned b[32];
     #pragma unroll
     for (int i_9 = 0; i_9 < 4; ++i_9) {
-      const unsigned w_1 = b_bytes_2[i_9 * 2];
-      const unsigned w_2 = b_bytes_2[i_9 * 2 + 1];
+      const unsigned w_1 = b_bytes[i_9 * 2];
+      const unsigned w_2 = b_bytes[i_9 * 2 + 1];
       b[i_9 * 8] = sub_f16x2(mask_xor(w_1, 0x000f000fu, 0x64006400u), 0x64006400u);
       const unsigned w_1_r8 = w_1 >> 8;
       b[i_9 * 8 + 1] = sub_f16x2(mask_xor(w_1_r8, 0x000f000fu, 0x64006400u), 0x64006400u);
@@ -274,7 +174,7 @@ gemm_quantized(
     unsigned b_1[32];
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      b_1[i] = mul_f16x2(b[i], scale_3[i]);
+      b_1[i] = mul_f16x2(b[i], scale_1[i]);
     }
     #pragma unroll
     for (int i_12 = 0; i_12 < 2; ++i_12) {
@@ -282,7 +182,7 @@ gemm_quantized(
       for (int i_11 = 0; i_11 < 4; ++i_11) {
         #pragma unroll
         for (int i_10 = 0; i_10 < 2; ++i_10) {
-          mma_m16n8k16_f16_f16(&acc_3[i_11 * 4 + i_10 * 16], &b_1[i_12 * 16 + i_11 * 4], &acc_4[i_12 * 2 + i_10 * 4]);
+          mma_m16n8k16_f16_f16(&acc[i_11 * 4 + i_10 * 16], &b_1[i_12 * 16 + i_11 * 4], &acc_1[i_12 * 2 + i_10 * 4]);
         }
       }
     }
@@ -290,67 +190,37 @@ gemm_quantized(
     unsigned b_bytes_next_1[8] = {};
     unsigned acc_next_1[8] = {};
     if (((k + 256) < K)) {
-      unsigned scale_4[4] = {};
       {
         if (n + at < N) {
-          load_global_16(&scale_4[(0) * 16 / 32], s + (long long)(((k / 128) + 2)) * N + n + at);
+          load_global_16(&scale_next_1[(0) * 16 / 32], s + (long long)(((k / 128) + 2)) * N + n + at);
         }
       }
-      unsigned b_bytes_3[8] = {};
       #pragma unroll
       for (int i_13 = 0; i_13 < 2; ++i_13) {
-        load_global_16(&b_bytes_3[(i_13 * 16) * 8 / 32], w + (long long)(((k / 128) + 2)) * ((long long)((N + 63) / 64) * 4096) + (long long)((n / 64)) * 4096 + at_1 + i_13 * 2048);
+        load_global_16(&b_bytes_next_1[(i_13 * 16) * 8 / 32], w + (long long)(((k / 128) + 2)) * ((long long)((N + 63) / 64) * 4096) + (long long)((n / 64)) * 4096 + at_1 + i_13 * 2048);
       }
-      unsigned acc_5[8] = {};
       #pragma unroll
       for (int i_14 = 0; i_14 < 2; ++i_14) {
-        load_global_16(&acc_5[(i_14 * 8) * 16 / 32], a + (long long)(m + at_2 + i_14 * 8) * K + (k + 256) + at_3);
-      }
-      #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        scale_next_1[i] = scale_4[i];
-      }
-      #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        b_bytes_next_1[i] = b_bytes_3[i];
-      }
-      #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        acc_next_1[i] = acc_5[i];
+        load_global_16(&acc_next_1[(i_14 * 8) * 16 / 32], a + (long long)(m + at_2 + i_14 * 8) * K + (k + 256) + at_3);
       }
     }
     else {
       #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        scale_next_1[i] = scale_2[i];
+        scale_next_1[i] = scale[i];
       }
       #pragma unroll
       for (int i = 0; i < 8; ++i) {
-        b_bytes_next_1[i] = b_bytes_2[i];
+        b_bytes_next_1[i] = b_bytes[i];
       }
       #pragma unroll
       for (int i = 0; i < 8; ++i) {
-        acc_next_1[i] = acc_4[i];
+        acc_next_1[i] = acc_1[i];
       }
     }
-    unsigned scale_next_2[4];
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
-      scale_next_2[i] = scale_next[i];
-    }
-    unsigned b_bytes_next_2[8];
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      b_bytes_next_2[i] = b_bytes_next[i];
-    }
-    unsigned acc_next_2[8];
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      acc_next_2[i] = acc_next[i];
-    }
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      scale_2[i] = scale_next_2[i];
+      scale[i] = scale_next[i];
     }
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -358,7 +228,7 @@ gemm_quantized(
     }
     #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      b_bytes_2[i] = b_bytes_next_2[i];
+      b_bytes[i] = b_bytes_next[i];
     }
     #pragma unroll
     for (int i = 0; i < 8; ++i) {
@@ -366,21 +236,21 @@ gemm_quantized(
     }
     #pragma unroll
     for (int i = 0; i < 8; ++i) {
-      acc_4[i] = acc_next_2[i];
+      acc_1[i] = acc_next[i];
     }
     #pragma unroll
     for (int i = 0; i < 8; ++i) {
       acc_next[i] = acc_next_1[i];
     }
   }
-  float acc_6[32];
+  float acc_2[32];
   #pragma unroll
   for (int i_15 = 0; i_15 < 2; ++i_15) {
     #pragma unroll
     for (int i_16 = 0; i_16 < 8; ++i_16) {
       #pragma unroll
       for (int i_17 = 0; i_17 < 2; ++i_17) {
-        ((float*)scratch)[(at_4) * 1024 + (at_5 + i_15 * 8 + i_17) * 64 + at + i_16] = acc_3[i_15 * 16 + i_16 * 2 + i_17];
+        ((float*)scratch)[(at_4) * 1024 + (at_5 + i_15 * 8 + i_17) * 64 + at + i_16] = acc[i_15 * 16 + i_16 * 2 + i_17];
       }
     }
   }
@@ -388,12 +258,12 @@ gemm_quantized(
   const int from = (tid) * 4;
   #pragma unroll
   for (int i = 0; i < 32; ++i) {
-    acc_6[i] = ((float*)scratch)[from + i / 4 * 512 + i % 4 * 1];
+    acc_2[i] = ((float*)scratch)[from + i / 4 * 512 + i % 4 * 1];
   }
-  float acc_7[8];
+  float acc_3[8];
   #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    acc_7[i] = (-0.0f);
+    acc_3[i] = (-0.0f);
   }
   #pragma unroll
   for (int i_18 = 0; i_18 < 4; ++i_18) {
@@ -401,20 +271,20 @@ gemm_quantized(
     for (int i_19 = 0; i_19 < 2; ++i_19) {
       #pragma unroll
       for (int i_20 = 0; i_20 < 4; ++i_20) {
-        const float x_4 = acc_6[i_18 * 8 + i_19 * 4 + i_20 * 1];
-        acc_7[i_19 * 4 + i_20 * 1] = __fadd_rn(acc_7[i_19 * 4 + i_20 * 1], x_4);
+        const float x = acc_2[i_18 * 8 + i_19 * 4 + i_20 * 1];
+        acc_3[i_19 * 4 + i_20 * 1] = __fadd_rn(acc_3[i_19 * 4 + i_20 * 1], x);
       }
     }
   }
-  float acc_8[8];
+  float acc_4[8];
   #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    acc_8[i] = acc_7[i];
+    acc_4[i] = acc_3[i];
   }
   unsigned c_1[4] = {};
   #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    c_1[i] = pack_f16(acc_8[2 * i], acc_8[2 * i + 1]);
+    c_1[i] = pack_f16(acc_4[2 * i], acc_4[2 * i + 1]);
   }
   #pragma unroll
   for (int i_21 = 0; i_21 < 2; ++i_21) {

@@ -28,120 +28,88 @@ softmax(
     const int i = 0;
     top[i] = x_1;
   }
-  float total[1];
-  const float x_2 = 0.0f;
-  {
-    const int i = 0;
-    total[i] = x_2;
-  }
-  float block_none[32];
-  const float x_3 = 0.0f;
-  #pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    block_none[i] = x_3;
-  }
-  float block_first[32];
+  float total[1] = {};
+  float block_none[32] = {};
+  float block[32];
   if ((0 < N)) {
-    float block[32] = {};
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      block[i] = 0;
+    }
     #pragma unroll
     for (int i_1 = 0; i_1 < 8; ++i_1) {
       if (at + i_1 * 128 < N) {
         load_global_16((unsigned*)&block[i_1 * 4], x + (long long)(m + at_1) * N + at + i_1 * 128);
       }
     }
-    #pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      block_first[i] = block[i];
-    }
   }
   else {
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      block_first[i] = block_none[i];
+      block[i] = block_none[i];
     }
   }
-  float block_first_1[32];
+  float block_next[32];
   if ((1024 < N)) {
-    float block_1[32] = {};
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      block_next[i] = 0;
+    }
     #pragma unroll
     for (int i_2 = 0; i_2 < 8; ++i_2) {
       if (1024 + at + i_2 * 128 < N) {
-        load_global_16((unsigned*)&block_1[i_2 * 4], x + (long long)(m + at_1) * N + 1024 + at + i_2 * 128);
+        load_global_16((unsigned*)&block_next[i_2 * 4], x + (long long)(m + at_1) * N + 1024 + at + i_2 * 128);
       }
-    }
-    #pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      block_first_1[i] = block_1[i];
     }
   }
   else {
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      block_first_1[i] = block_none[i];
+      block_next[i] = block_none[i];
     }
-  }
-  float total_1[1];
-  {
-    const int i = 0;
-    total_1[i] = total[i];
-  }
-  float top_1[1];
-  {
-    const int i = 0;
-    top_1[i] = top[i];
-  }
-  float block_2[32];
-  #pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    block_2[i] = block_first[i];
-  }
-  float block_next[32];
-  #pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    block_next[i] = block_first_1[i];
   }
   #pragma unroll 2
   for (int n = 0; n < N; n += 1024) {
-    int block_3[32];
+    int block_1[32];
     #pragma unroll
     for (int i_3 = 0; i_3 < 8; ++i_3) {
       #pragma unroll
       for (int i_4 = 0; i_4 < 4; ++i_4) {
-        block_3[i_3 * 4 + i_4] = at + i_3 * 128 + i_4;
+        block_1[i_3 * 4 + i_4] = at + i_3 * 128 + i_4;
       }
     }
+    int block_2[32];
+    const int x_2 = (int)n;
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      block_2[i] = x_2;
+    }
+    int block_3[32];
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      block_3[i] = (int)((unsigned)block_1[i] + (unsigned)block_2[i]);
+    }
     int block_4[32];
-    const int x_4 = (int)n;
+    const int x_3 = (int)N;
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      block_4[i] = x_4;
+      block_4[i] = x_3;
     }
-    int block_5[32];
+    bool block_5[32];
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      block_5[i] = (int)((unsigned)block_3[i] + (unsigned)block_4[i]);
+      block_5[i] = (block_3[i] < block_4[i]);
     }
-    int block_6[32];
-    const int x_5 = (int)N;
+    float block_6[32];
+    const float x_4 = __uint_as_float(0xff800000u);
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      block_6[i] = x_5;
+      block_6[i] = x_4;
     }
-    bool block_7[32];
+    float block_7[32];
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      block_7[i] = (block_5[i] < block_6[i]);
-    }
-    float block_8[32];
-    const float x_6 = __uint_as_float(0xff800000u);
-    #pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      block_8[i] = x_6;
-    }
-    float block_9[32];
-    #pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      block_9[i] = block_7[i] ? block_2[i] : block_8[i];
+      block_7[i] = block_5[i] ? block[i] : block_6[i];
     }
     float higher[1];
     {
@@ -152,8 +120,8 @@ softmax(
     for (int i_5 = 0; i_5 < 8; ++i_5) {
       #pragma unroll
       for (int i_6 = 0; i_6 < 4; ++i_6) {
-        const float x_7 = block_9[i_5 * 4 + i_6 * 1];
-        higher[0] = fmax_nan(higher[0], x_7);
+        const float x_5 = block_7[i_5 * 4 + i_6 * 1];
+        higher[0] = fmax_nan(higher[0], x_5);
       }
     }
     {
@@ -189,210 +157,182 @@ softmax(
     float higher_2[1];
     {
       const int i = 0;
-      higher_2[i] = fmax_nan(top_1[i], higher_1[i]);
+      higher_2[i] = fmax_nan(top[i], higher_1[i]);
+    }
+    float total_1[1];
+    {
+      const int i = 0;
+      total_1[i] = __fsub_rn(top[i], higher_2[i]);
     }
     float total_2[1];
     {
       const int i = 0;
-      total_2[i] = __fsub_rn(top_1[i], higher_2[i]);
+      total_2[i] = expf(total_1[i]);
     }
     float total_3[1];
     {
       const int i = 0;
-      total_3[i] = expf(total_2[i]);
+      total_3[i] = __fmul_rn(total[i], total_2[i]);
     }
-    float total_4[1];
-    {
-      const int i = 0;
-      total_4[i] = __fmul_rn(total_1[i], total_3[i]);
+    float total_4[32];
+    #pragma unroll
+    for (int i_7 = 0; i_7 < 32; ++i_7) {
+      total_4[i_7] = higher_2[0];
     }
     float total_5[32];
     #pragma unroll
-    for (int i_7 = 0; i_7 < 32; ++i_7) {
-      total_5[i_7] = higher_2[0];
+    for (int i = 0; i < 32; ++i) {
+      total_5[i] = __fsub_rn(block_7[i], total_4[i]);
     }
     float total_6[32];
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      total_6[i] = __fsub_rn(block_9[i], total_5[i]);
+      total_6[i] = expf(total_5[i]);
     }
-    float total_7[32];
-    #pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      total_7[i] = expf(total_6[i]);
-    }
-    float total_8[1];
+    float total_7[1];
     {
       const int i = 0;
-      total_8[i] = (-0.0f);
+      total_7[i] = (-0.0f);
     }
     #pragma unroll
     for (int i_8 = 0; i_8 < 8; ++i_8) {
       #pragma unroll
       for (int i_9 = 0; i_9 < 4; ++i_9) {
-        const float x_8 = total_7[i_8 * 4 + i_9 * 1];
-        total_8[0] = __fadd_rn(total_8[0], x_8);
+        const float x_6 = total_6[i_8 * 4 + i_9 * 1];
+        total_7[0] = __fadd_rn(total_7[0], x_6);
       }
     }
     {
       const int i = 0;
-      const float other = __shfl_xor_sync(0xffffffffu, total_8[i], 1);
-      total_8[i] = __fadd_rn(total_8[i], other);
+      const float other = __shfl_xor_sync(0xffffffffu, total_7[i], 1);
+      total_7[i] = __fadd_rn(total_7[i], other);
     }
     {
       const int i = 0;
-      const float other = __shfl_xor_sync(0xffffffffu, total_8[i], 2);
-      total_8[i] = __fadd_rn(total_8[i], other);
+      const float other = __shfl_xor_sync(0xffffffffu, total_7[i], 2);
+      total_7[i] = __fadd_rn(total_7[i], other);
     }
     {
       const int i = 0;
-      const float other = __shfl_xor_sync(0xffffffffu, total_8[i], 4);
-      total_8[i] = __fadd_rn(total_8[i], other);
+      const float other = __shfl_xor_sync(0xffffffffu, total_7[i], 4);
+      total_7[i] = __fadd_rn(total_7[i], other);
     }
     {
       const int i = 0;
-      const float other = __shfl_xor_sync(0xffffffffu, total_8[i], 8);
-      total_8[i] = __fadd_rn(total_8[i], other);
+      const float other = __shfl_xor_sync(0xffffffffu, total_7[i], 8);
+      total_7[i] = __fadd_rn(total_7[i], other);
     }
     {
       const int i = 0;
-      const float other = __shfl_xor_sync(0xffffffffu, total_8[i], 16);
-      total_8[i] = __fadd_rn(total_8[i], other);
+      const float other = __shfl_xor_sync(0xffffffffu, total_7[i], 16);
+      total_7[i] = __fadd_rn(total_7[i], other);
     }
-    float total_9[1];
+    float total_8[1];
     {
       const int i = 0;
-      total_9[i] = total_8[i];
+      total_8[i] = total_7[i];
     }
-    float total_10[1];
     {
       const int i = 0;
-      total_10[i] = __fadd_rn(total_4[i], total_9[i]);
+      total[i] = __fadd_rn(total_3[i], total_8[i]);
     }
     float block_next_1[32];
     if (((n + 2048) < N)) {
-      float block_10[32] = {};
+      #pragma unroll
+      for (int i = 0; i < 32; ++i) {
+        block_next_1[i] = 0;
+      }
       #pragma unroll
       for (int i_10 = 0; i_10 < 8; ++i_10) {
         if ((n + 2048) + at + i_10 * 128 < N) {
-          load_global_16((unsigned*)&block_10[i_10 * 4], x + (long long)(m + at_1) * N + (n + 2048) + at + i_10 * 128);
+          load_global_16((unsigned*)&block_next_1[i_10 * 4], x + (long long)(m + at_1) * N + (n + 2048) + at + i_10 * 128);
         }
-      }
-      #pragma unroll
-      for (int i = 0; i < 32; ++i) {
-        block_next_1[i] = block_10[i];
       }
     }
     else {
       #pragma unroll
       for (int i = 0; i < 32; ++i) {
-        block_next_1[i] = block_2[i];
+        block_next_1[i] = block[i];
       }
     }
-    float block_next_2[32];
-    #pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      block_next_2[i] = block_next[i];
-    }
     {
       const int i = 0;
-      total_1[i] = total_10[i];
-    }
-    {
-      const int i = 0;
-      top_1[i] = higher_2[i];
+      top[i] = higher_2[i];
     }
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      block_2[i] = block_next_2[i];
+      block[i] = block_next[i];
     }
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
       block_next[i] = block_next_1[i];
     }
   }
-  float e_none[32];
-  const float x_9 = 0.0f;
-  #pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    e_none[i] = x_9;
-  }
-  float e_first[32];
+  float e_none[32] = {};
+  float e[32];
   if ((0 < N)) {
-    float e[32] = {};
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      e[i] = 0;
+    }
     #pragma unroll
     for (int i_11 = 0; i_11 < 8; ++i_11) {
       if (at + i_11 * 128 < N) {
         load_global_16((unsigned*)&e[i_11 * 4], x + (long long)(m + at_1) * N + at + i_11 * 128);
       }
     }
-    #pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      e_first[i] = e[i];
-    }
   }
   else {
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      e_first[i] = e_none[i];
+      e[i] = e_none[i];
     }
   }
-  float e_first_1[32];
+  float e_next[32];
   if ((1024 < N)) {
-    float e_1[32] = {};
+    #pragma unroll
+    for (int i = 0; i < 32; ++i) {
+      e_next[i] = 0;
+    }
     #pragma unroll
     for (int i_12 = 0; i_12 < 8; ++i_12) {
       if (1024 + at + i_12 * 128 < N) {
-        load_global_16((unsigned*)&e_1[i_12 * 4], x + (long long)(m + at_1) * N + 1024 + at + i_12 * 128);
+        load_global_16((unsigned*)&e_next[i_12 * 4], x + (long long)(m + at_1) * N + 1024 + at + i_12 * 128);
       }
-    }
-    #pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      e_first_1[i] = e_1[i];
     }
   }
   else {
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      e_first_1[i] = e_none[i];
+      e_next[i] = e_none[i];
     }
-  }
-  float e_2[32];
-  #pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    e_2[i] = e_first[i];
-  }
-  float e_next[32];
-  #pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    e_next[i] = e_first_1[i];
   }
   #pragma unroll 2
   for (int n_1 = 0; n_1 < N; n_1 += 1024) {
-    float e_3[32];
+    float e_1[32];
     #pragma unroll
     for (int i_13 = 0; i_13 < 32; ++i_13) {
-      e_3[i_13] = top_1[0];
+      e_1[i_13] = top[0];
     }
-    float e_4[32];
+    float e_2[32];
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      e_4[i] = __fsub_rn(e_2[i], e_3[i]);
+      e_2[i] = __fsub_rn(e[i], e_1[i]);
     }
-    float e_5[32];
+    float e_3[32];
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      e_5[i] = expf(e_4[i]);
+      e_3[i] = expf(e_2[i]);
     }
     float y_1[32];
     #pragma unroll
     for (int i_14 = 0; i_14 < 32; ++i_14) {
-      y_1[i_14] = total_1[0];
+      y_1[i_14] = total[0];
     }
     float y_2[32];
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      y_2[i] = (e_5[i] / y_1[i]);
+      y_2[i] = (e_3[i] / y_1[i]);
     }
     #pragma unroll
     for (int i_15 = 0; i_15 < 8; ++i_15) {
@@ -402,32 +342,26 @@ softmax(
     }
     float e_next_1[32];
     if (((n_1 + 2048) < N)) {
-      float e_6[32] = {};
+      #pragma unroll
+      for (int i = 0; i < 32; ++i) {
+        e_next_1[i] = 0;
+      }
       #pragma unroll
       for (int i_16 = 0; i_16 < 8; ++i_16) {
         if ((n_1 + 2048) + at + i_16 * 128 < N) {
-          load_global_16((unsigned*)&e_6[i_16 * 4], x + (long long)(m + at_1) * N + (n_1 + 2048) + at + i_16 * 128);
+          load_global_16((unsigned*)&e_next_1[i_16 * 4], x + (long long)(m + at_1) * N + (n_1 + 2048) + at + i_16 * 128);
         }
-      }
-      #pragma unroll
-      for (int i = 0; i < 32; ++i) {
-        e_next_1[i] = e_6[i];
       }
     }
     else {
       #pragma unroll
       for (int i = 0; i < 32; ++i) {
-        e_next_1[i] = e_2[i];
+        e_next_1[i] = e[i];
       }
     }
-    float e_next_2[32];
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
-      e_next_2[i] = e_next[i];
-    }
-    #pragma unroll
-    for (int i = 0; i < 32; ++i) {
-      e_2[i] = e_next_2[i];
+      e[i] = e_next[i];
     }
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
