@@ -90,7 +90,7 @@ def passes_of(target: Target, options: Mapping[str, int] | None = None) -> tuple
     if target == ALL_ARM:  # its machine runs those of each variant
         return ()
     if target.family == "aarch64":
-        return cpu_passes(target)
+        return cpu_passes()
     if target.family != "cuda":
         return shared_passes(target)
     return gpu_passes(target, warps=chosen.get("warps"), stages=chosen.get("stages"))

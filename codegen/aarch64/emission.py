@@ -211,8 +211,9 @@ class Emission(ABC):
         """A register and a distance that a load of `size` bytes takes, for an element of an array."""
         form = element.scale(array.form.bits // 8) + Linear(constant=array.offset)
         near = form.constant
-        if not (-256 <= near < 256 or (0 <= near < 4096 * size and near % size == 0)):
-            near %= 256
+        reach = 4096 * size if near % size == 0 else 256
+        if not (-256 <= near < 256 or 0 <= near < reach):
+            near %= reach
         return self._pointer(array.base, form + Linear(constant=-near)), near
 
     def pointer(self, array: Array, element: Linear) -> Reg:

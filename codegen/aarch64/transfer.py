@@ -67,13 +67,28 @@ def load_lanes(e: Emission, array: Array, at: At, dtype: DType | None = None) ->
         return load_bits(e, array, at, dtype)
     elements = places(array, at)
     per = array.form.lanes
-    regs = tuple(
+    regs = _repeated(e, array, elements) or tuple(
         load_register(e, array, elements[i : i + per]) for i in range(0, len(elements), per)
     )
     if dtype is not None and dtype.kind is Kind.BOOL:
         masks = tuple(e.s.v("cmtst {0}.16b, {1}.16b, {1}.16b", r) for r in regs)
         return Lanes(masks, MASKS[8], at.count)
     return Lanes(regs, array.form, at.count)
+
+
+def _repeated(e: Emission, array: Array, elements: list[Linear]) -> tuple[Reg, ...] | None:
+    """Several registers whose lanes are those of one in memory: read once."""
+    per = array.form.lanes
+    steps = [x - elements[0] for x in elements]
+    if len(elements) <= per or not all(s.is_constant for s in steps):
+        return None
+    places = [s.constant for s in steps]
+    if set(places) != set(range(per)):
+        return None
+    loaded = load_register(e, array, [elements[places.index(k)] for k in range(per)])
+    lanes = [(loaded, place) for place in places]
+    parts = (lanes[i : i + per] for i in range(0, len(lanes), per))
+    return tuple(gather_register(e, array.form, part) for part in parts)
 
 
 def store_lanes(e: Emission, array: Array, at: At, lanes: Lanes) -> None:
