@@ -76,7 +76,7 @@ def nibbles_of(e: Emission, dot: ins.Dot, unit: Unit) -> Nibbles | None:
 
 
 def reads_as_floats(k: int, zero: int) -> bool:
-    """Whether 16 times sums over k of codes, and of `zero`, stay where biased accumulators are exact."""
+    """Whether 16 times sums over k, of codes and of `zero`, stay where biased sums are exact."""
     return k * _SIXTEEN * max(15, abs(zero)) < LIMIT
 
 
@@ -85,9 +85,7 @@ def starts(biased: bool) -> tuple[int, int]:
     return (BIASED, (BIASED + SIXTEENTHS) & 0xFFFFFFFF) if biased else (0, 0)
 
 
-def separated(
-    e: Emission, low: Reg, raw: Reg, zeros: tuple[Reg, Reg] | None
-) -> tuple[Reg, Reg]:
+def separated(e: Emission, low: Reg, raw: Reg, zeros: tuple[Reg, Reg] | None) -> tuple[Reg, Reg]:
     """The sums of the lower and of the upper codes, as integers."""
     s = e.s
     upper = s.v("sub {0}.4s, {1}.4s, {2}.4s", raw, low)
@@ -108,7 +106,7 @@ def separated_floats(e: Emission, low: Reg, raw: Reg, zeros: tuple[Reg, Reg]) ->
 def taken(
     e: Emission, activations: Reg | None, zero: int, *, biased: bool
 ) -> tuple[Reg, Reg] | None:
-    """What is subtracted from the sums of lower and of upper codes, for a sum of activations by lanes."""
+    """What is subtracted from sums of lower and of upper codes; `activations` is summed by lanes."""
     s = e.s
     if not biased and (activations is None or not zero):
         return None

@@ -51,7 +51,8 @@ class Operand:
     def register(self, e: Emission, batch: tuple[Linear, ...], at: tuple[Linear, Linear]) -> Reg:
         """The register of the block that begins at two coordinates."""
         if self.panel is None:
-            return packed_block(e, self, batch, at)
+            with e.streams():
+                return packed_block(e, self, batch, at)
         return load_lanes(e, self.panel, self._place(batch, at)).regs[0]
 
     def fill(self, e: Emission) -> None:
@@ -66,7 +67,8 @@ class Operand:
             store_lanes(e, panel, self._place(batch, (x, y)), lanes)
 
         *outer, _, _ = self.value.type.shape
-        each_place(e, tuple(outer), lambda batch: walk.run(e, partial(pack, batch)))
+        with e.streams():
+            each_place(e, tuple(outer), lambda batch: walk.run(e, partial(pack, batch)))
         e.s.forget("tile")
 
     def _place(self, batch: tuple[Linear, ...], at: tuple[Linear, Linear]) -> At:
@@ -83,7 +85,9 @@ def packed_block(
     if operand.blocks == PAIRS_OF_EIGHT and in_fours(e, operand.value):
         part = at[1].modulo(Linear(constant=_QUAD))
         if part.is_constant:
-            return _of_quads(e, operand, batch, (at[0], at[1] + Linear(constant=-part.constant)), part)
+            return _of_quads(
+                e, operand, batch, (at[0], at[1] + Linear(constant=-part.constant)), part
+            )
     return _pulled(e, operand, operand.blocks, batch, at)
 
 
@@ -195,7 +199,7 @@ def operand_of(
 class Walk:
     """Every block of an operand that has an element that matters, along `inner` in the inner loop.
 
-    `together` columns of blocks are brought one after another: their codes lie in the same registers. An
+    `together` columns of blocks are brought one after another: their codes share registers. An
     element is multiplied by `others` of the other operand. A turn of the inner loop brings up to `most`
     blocks of a column.
     """

@@ -116,7 +116,11 @@ def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first
 
     def of_batch(batch: tuple[Linear, ...]) -> None:
         strips(
-            e, e.extent(i.out, rank - 1), size[1], unit.columns, partial(down, partial(tile_at, batch))
+            e,
+            e.extent(i.out, rank - 1),
+            size[1],
+            unit.columns,
+            partial(down, partial(tile_at, batch)),
         )
 
     each_place(e, tuple(outer), of_batch)

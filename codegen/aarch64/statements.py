@@ -33,6 +33,7 @@ def store(e: Emission, i: ins.Store) -> None:
     held = in_registers(e, i.x)
     spans: list[Span] = []
     guarded: list[int] = []
+    product, marked = _product(e, i.x), set[str]()
     for k, axis in enumerate(i.region.axes):
         bounded = axis.checked and axis.step == 1 and not axis.dropped and not held
         if bounded:
@@ -49,11 +50,29 @@ def store(e: Emission, i: ins.Store) -> None:
             for k in guarded
         ]
         e.inside += facts
+        first = product is not None and product not in marked and at.count == _lanes(shape)
+        if product is not None and first:
+            marked.add(product)
+            e.marks.epilogue(product, at.count)
         store_chunk(e, i.region, at, for_memory(e, e.pull(i.x, at), i.x.type.dtype))
+        if first:
+            e.marks.end()
         del e.inside[len(e.inside) - len(facts) :]
 
     nest(e, shape, _lanes(shape), chunk, spans, unroll=held)
     changed(e, i.region.memory)
+
+
+def _product(e: Emission, value: Value) -> str | None:
+    """The marked product that a tile is made of."""
+    stack = [value]
+    while stack:
+        x = stack.pop()
+        if x in e.marks.made:
+            return e.marks.made[x]
+        if x not in e.homes:
+            stack += operands(e.lazy[x])
+    return None
 
 
 def changed(e: Emission, memory: Memory) -> None:

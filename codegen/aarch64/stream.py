@@ -24,7 +24,8 @@ from dslc.codegen.aarch64.machine import (
     Remark,
 )
 
-GLOBAL = "global"  # the alias of every tensor: a caller may pass one array twice
+INPUTS = "inputs"  # the alias of tensors that are only read
+GLOBAL = "global"  # the alias of every other tensor: a caller may pass one array twice
 
 
 @dataclass(eq=False, slots=True)

@@ -41,7 +41,7 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import Linear, constant, linear, simplify, to_expr
+from dslc.compiler.ir.affine import Linear, constant, simplify, to_expr
 from dslc.compiler.ir.rewrite import Substitution
 from dslc.compiler.ir.traverse import operands, results
 
@@ -173,6 +173,9 @@ def run(e: Emission, sweep: Sweep, home: Array) -> None:
         _block(e, sweep, home, first, ex.index(turns) if whole else simplify(count))
 
     each(e, ex.index(0), blocks, 1, block, movable=False)
+    (carried,) = sweep.loop.carried
+    assert isinstance(carried.result, Value)
+    e.marks.makes(carried.result)
 
 
 def _block(e: Emission, sweep: Sweep, home: Array, first: Linear, count: ex.Expr) -> None:

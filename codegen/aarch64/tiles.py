@@ -165,9 +165,7 @@ def _loop(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) ->
     unit = tile.unit
     each_step = len(tile.regs) * (unit.depth // unit.step)
     steps = k // unit.depth
-    several = next(
-        n for n in (8, 4, 2, 1) if steps % n == 0 and (n == 1 or n * each_step <= LONG)
-    )
+    several = next(n for n in (8, 4, 2, 1) if steps % n == 0 and (n == 1 or n * each_step <= LONG))
     span = several * unit.depth
 
     def body(here: Linear) -> None:
@@ -221,7 +219,8 @@ def _pair_step(
                 At((*tile.batch, depth, tile.origin[1] + Linear(constant=n + d)), lanes)
                 for d in (0, wide)
             )
-            found = nibbles.registers(e, low, high)
+            with e.streams():
+                found = nibbles.registers(e, low, high)
             assert found is not None, "an order of storage is one for all blocks"
             text = f"{op} {{0}}.4s, {{1}}.16b, {{2}}.4b[{part}]"
             for reg, d in zip(found, (0, wide), strict=True):

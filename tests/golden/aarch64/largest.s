@@ -31,6 +31,8 @@ largest__i8mm:
 .Llargest__i8mm_loop5:
 	ldr q5, [x11, #0]
 	ldr q6, [x11, #16]
+	add x11, x11, #32
+	add x10, x10, #1
 	fcvtl v7.4s, v5.4h
 	fcvtl2 v5.4s, v5.8h
 	fcvtl v16.4s, v6.4h
@@ -39,29 +41,27 @@ largest__i8mm:
 	fmax v2.4s, v2.4s, v5.4s
 	fmax v3.4s, v3.4s, v16.4s
 	fmax v4.4s, v4.4s, v6.4s
-	add x11, x11, #32
-	add x10, x10, #1
 	cmp x10, #4
 	b.lt .Llargest__i8mm_loop5
 .Llargest__i8mm_end6:
 	fmax v1.4s, v1.4s, v3.4s
 	fmax v2.4s, v2.4s, v4.4s
+	ldr h3, [x3, #0]
+	add x9, x9, #128
+	add x8, x8, #64
 	fmax v1.4s, v1.4s, v2.4s
 	ext v2.16b, v1.16b, v1.16b, #8
 	fmax v1.4s, v1.4s, v2.4s
-	ext v2.16b, v1.16b, v1.16b, #4
-	fmax v1.4s, v1.4s, v2.4s
+	fcvtl v2.4s, v3.4h
+	ext v3.16b, v1.16b, v1.16b, #4
+	fmax v1.4s, v1.4s, v3.4s
 	fcvtn v1.4h, v1.4s
 	str h1, [x3, #64]
-	ldr h1, [x3, #0]
-	ldr h2, [x3, #64]
+	ldr h1, [x3, #64]
 	fcvtl v1.4s, v1.4h
-	fcvtl v2.4s, v2.4h
-	fmax v1.4s, v1.4s, v2.4s
+	fmax v1.4s, v2.4s, v1.4s
 	fcvtn v1.4h, v1.4s
 	str h1, [x3, #0]
-	add x9, x9, #128
-	add x8, x8, #64
 	cmp x8, x7
 	b.lt .Llargest__i8mm_loop3
 .Llargest__i8mm_end4:
