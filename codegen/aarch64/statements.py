@@ -17,7 +17,7 @@ from dslc.codegen.aarch64.places import Array, At, InRegisters, Inside
 from dslc.codegen.aarch64.scalars import condition_of
 from dslc.codegen.aarch64.transfer import places, store_lanes
 from dslc.compiler.dtypes import DType
-from dslc.compiler.ir import Memory, Value
+from dslc.compiler.ir import Memory, TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant
@@ -73,6 +73,16 @@ def _product(e: Emission, value: Value) -> str | None:
         if x not in e.homes:
             stack += operands(e.lazy[x])
     return None
+
+
+def copy(e: Emission, i: ins.CopyAsync) -> None:
+    """At once: a CPU has no unit that copies beside it, and what waits for a group finds it landed."""
+    if i.barrier is not None:
+        raise unsupported("copies that a barrier waits for", i.loc)
+    sizes = tuple(a.size for a in i.dst.axes if not a.dropped)
+    value = Value(TileType(i.src.memory.dtype, sizes))
+    e.define(value, ins.Load(value, i.src, loc=i.loc))
+    store(e, ins.Store(i.dst, value, loc=i.loc))
 
 
 def changed(e: Emission, memory: Memory) -> None:
@@ -262,5 +272,5 @@ def nothing(e: Emission, i: ins.Stmt) -> None:
 
 STATEMENTS = {
     ins.Store: store, ins.Let: let, ins.Assert: check, ins.Alloc: alloc,
-    ins.AtomicAdd: atomic_add, ins.Sync: nothing, ins.CommitGroup: nothing, ins.WaitGroup: nothing,
+    ins.AtomicAdd: atomic_add, ins.CopyAsync: copy, ins.Sync: nothing, ins.CommitGroup: nothing, ins.WaitGroup: nothing,
 }  # fmt: skip
