@@ -12,7 +12,7 @@ caches hold panels of. Of one row each weight is read once, so that weights need
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -139,7 +139,7 @@ def _adds_up(loop: ins.For, carried: ins.Carried, dot: ins.Dot, e: Emission) -> 
     return True
 
 
-def _reads(stmt: ins.Stmt, value: object, made: dict[Value, ins.Stmt]) -> bool:
+def _reads(stmt: ins.Stmt, value: object, made: Mapping[Value, ins.Stmt]) -> bool:
     found = operands(stmt)
     return value in found or any(_reads(made[v], value, made) for v in found if v in made)
 

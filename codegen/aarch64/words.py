@@ -1,7 +1,7 @@
 """Codes of fewer than 8 bits seen as bytes or words: what stores them has whole elements to write.
 
-The bits of a thread's codes lie one after another; a byte or word of the thread is cut out of those that
-it overlaps. This is done element by element in general registers: weights are rearranged once.
+The bits of a thread's codes lie one after another; a byte or word of the thread is cut out of those
+that it overlaps. This is done element by element in general registers: weights are rearranged once.
 """
 
 from __future__ import annotations

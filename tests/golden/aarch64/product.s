@@ -1,4 +1,4 @@
-	.arch armv8.2-a+dotprod+i8mm
+	.arch armv8.2-a+fp16+dotprod+i8mm
 	.text
 // product: turns [begin, end) of m, n
 	.p2align 4
