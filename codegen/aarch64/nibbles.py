@@ -92,7 +92,8 @@ def separated(e: Emission, low: Reg, raw: Reg, zeros: tuple[Reg, Reg] | None) ->
     upper = s.v("sshr {0}.4s, {1}.4s, #4", upper)
     if zeros is None:
         return low, upper
-    return tuple(s.v("sub {0}.4s, {1}.4s, {2}.4s", x, zeros[0]) for x in (low, upper))  # type: ignore[return-value]
+    text = "sub {0}.4s, {1}.4s, {2}.4s"
+    return s.v(text, low, zeros[0]), s.v(text, upper, zeros[1])
 
 
 def separated_floats(e: Emission, low: Reg, raw: Reg, zeros: tuple[Reg, Reg]) -> tuple[Reg, Reg]:
