@@ -127,15 +127,13 @@ class AllVariants(ArmMachine):
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
     ) -> Artifact:
-        """The library of all variants of a program before its passes; the errors are those of each."""
-        from dslc.building import passes_of
-        from dslc.codegen.aarch64.library import join
-        from dslc.compiler.passes.pipeline import run_passes
+        """The library of all variants of one scheduled program; the errors are those of each.
 
-        made = [
-            m.lowered(run_passes(program, passes_of(m.target)), config, hashes)
-            for m in self._machines
-        ]
+        So what is packed for one of them is packed for all.
+        """
+        from dslc.codegen.aarch64.library import join
+
+        made = [m.lowered(program, config, hashes) for m in self._machines]
         return dataclasses.replace(join(made, macos=_MACOS), target=self.target.name)
 
     def choose(self, artifact: Artifact) -> Artifact:

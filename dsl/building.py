@@ -25,7 +25,6 @@ from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.nki import nki_passes
 from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_passes
 from dslc.compiler.targets import Target
-from dslc.compiler.targets.aarch64 import ALL as ALL_ARM
 from dslc.environment import cache_is_on, calls_compile, default_target
 from dslc.machines import PLAIN_CODE, CodeOptions, Machine
 from dslc.runtime.cache import Cache, CacheWarning
@@ -87,10 +86,8 @@ def passes_of(target: Target, options: Mapping[str, int] | None = None) -> tuple
     chosen = options or {}
     if target.family == "nki":
         return nki_passes(target)
-    if target == ALL_ARM:  # its machine runs those of each variant
-        return ()
     if target.family == "aarch64":
-        return cpu_passes(target)
+        return cpu_passes()
     if target.family != "cuda":
         return shared_passes(target)
     return gpu_passes(target, warps=chosen.get("warps"), stages=chosen.get("stages"))

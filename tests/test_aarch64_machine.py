@@ -107,7 +107,7 @@ def test_a_target_that_the_emulated_cpu_does_not_run(
     (tmp_path / "scale.tile").write_text(SCALE)
     library = dslc.compile(tmp_path / "scale.tile", target="aarch64:i8mm", cache=False)
     x, s, y = arguments()
-    with pytest.raises(DiagnosticError, match=r"DSL0860.*cortex-a57 has no dotprod, i8mm"):
+    with pytest.raises(DiagnosticError, match=r"DSL0860.*cortex-a57 has no dotprod, fp16, i8mm"):
         library.scale(x, s, y)
 
 

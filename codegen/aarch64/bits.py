@@ -32,8 +32,11 @@ def view(e: Emission, i: ins.View, at: At) -> Lanes:
     source, target = i.x.type, i.out.type
     assert source.layout is not None
     assert target.layout is not None
+    from dslc.codegen.aarch64 import words
     from dslc.codegen.aarch64.emission import unsupported
 
+    if words.is_whole(i):
+        return words.whole(e, i, at)
     if source.dtype.bits % 8 or target.dtype.bits > 8:
         raise unsupported(f"views of {source.dtype} as {target.dtype}", i.loc)
     layout, width, size = target.layout, target.dtype.bits, source.dtype.bits // 8
@@ -81,17 +84,24 @@ def _bytes(e: Emission, x: Value, size: int, each: int, numbers: list[Linear]) -
         byte = number if layout.threads == 1 else number.modulo(Linear(constant=each))
         thread = Linear() if layout.threads == 1 else number.divide(Linear(constant=each))
         element = byte.divide(Linear(constant=size))
-        part = byte + element.scale(-size)
-        assert part.is_constant, "a code begins at one place of an element"
-        parts.append(part.constant)
+        parts.append(byte + element.scale(-size))
         places.append(coordinates(layout, thread, element))
     first = places[0]
     steps = [tuple(x - y for x, y in zip(place, first, strict=True)) for place in places]
     if size == 1 and all(d.is_constant for step in steps for d in step):
         return e.pull(x, At(first, tuple(tuple(d.constant for d in step) for step in steps)))
     singles = [e.pull(x, At(place, ((0,) * x.type.rank,))) for place in places]
-    wanted = [(lanes.regs[0], part) for lanes, part in zip(singles, parts, strict=True)]
+    wanted = [_byte(e, lanes.regs[0], part) for lanes, part in zip(singles, parts, strict=True)]
     return Lanes((gather_register(e, UNSIGNED[8], wanted),), UNSIGNED[8], len(numbers))
+
+
+def _byte(e: Emission, reg: Reg, part: Linear) -> tuple[Reg, int]:
+    """A register and the lane of it that is byte `part` of its first element."""
+    if part.is_constant:
+        return reg, part.constant
+    whole = e.s.x("umov {0}, {1}.d[0]", reg)
+    moved = e.s.x("lsr {0}, {1}, {2}", whole, e.integer(to_expr(part.scale(8))))
+    return e.s.v("dup {0}.16b, {1:w}", moved), 0
 
 
 def load_bits(e: Emission, array: Array, at: At, dtype: DType) -> Lanes:

@@ -10,7 +10,7 @@ from dslc.codegen.aarch64.machine import Reg
 from dslc.codegen.aarch64.places import Array, InRegisters
 from dslc.codegen.aarch64.scalars import INVERSE, condition_of
 from dslc.codegen.aarch64.statements import keep, scratch_for
-from dslc.codegen.aarch64.streamed import stream, streamed
+from dslc.codegen.aarch64.sweeps import run, sweep_of
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 def for_loop(e: Emission, loop: ins.For) -> None:
     """A counted loop; its step is positive."""
     homes = _enter(e, loop.carried)
-    row = streamed(e, loop)
-    if row is not None:
+    sweep = sweep_of(e, loop)
+    if sweep is not None:
         home = homes[loop.carried[0]]
         assert isinstance(home, Array)
-        stream(e, loop, row, home)
+        run(e, sweep, home)
         _leave(e, loop.carried, homes)
         return
     with e.loop_over(loop.var, loop.start, loop.stop, loop.step, movable=False):

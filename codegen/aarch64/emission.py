@@ -52,6 +52,7 @@ class Emission(ABC):
         self.marks = Marks(kernel.name, self.s)
         self.plan = Plan()
         self.kept: frozenset[Value] = frozenset()  # tiles that are computed once
+        self.streaming = False  # what is loaded is read once: the next turns' is asked for
         self.extents: Extents = {}
         self.exit = Label(f".L{kernel.name}_exit")
         self.done = Label(f".L{kernel.name}_done")
@@ -211,8 +212,9 @@ class Emission(ABC):
         """A register and a distance that a load of `size` bytes takes, for an element of an array."""
         form = element.scale(array.form.bits // 8) + Linear(constant=array.offset)
         near = form.constant
-        if not (-256 <= near < 256 or (0 <= near < 4096 * size and near % size == 0)):
-            near %= 256
+        reach = 4096 * size if near % size == 0 else 256
+        if not (-256 <= near < 256 or 0 <= near < reach):
+            near %= reach
         return self._pointer(array.base, form + Linear(constant=-near)), near
 
     def pointer(self, array: Array, element: Linear) -> Reg:
@@ -276,6 +278,23 @@ class Emission(ABC):
             self.s.block = saved
         scope.known[("pointer", base, expr)] = pointer
         return pointer
+
+    def stride(self, array: Array, element: Linear) -> int | None:
+        """The bytes by which the innermost loop moves on from an element, where that is known."""
+        scope = self.s.scope
+        loop = self.loops.get(scope)
+        if loop is None:
+            return None
+        nxt = ex.Binary("add", loop.var, loop.step, INDEX)
+        moved = linear(ex.substitute(to_expr(element), {loop.var: nxt})) - element
+        return moved.constant * array.form.bits // 8 if moved.is_constant else None
+
+    @contextmanager
+    def streams(self) -> Iterator[None]:
+        """What is loaded here is read once, in the order in which it lies in memory or nearly so."""
+        before, self.streaming = self.streaming, True
+        yield
+        self.streaming = before
 
     # Loops and branches
 

@@ -16,14 +16,16 @@ from dslc.codegen.aarch64 import (
     shapes,
     statements,
 )
-from dslc.codegen.aarch64.allocation import allocate
+from dslc.codegen.aarch64.allocation import allocate, remove_dead
+from dslc.codegen.aarch64.copies import in_place
 from dslc.codegen.aarch64.driving import plan
 from dslc.codegen.aarch64.emission import Emission, unsupported
 from dslc.codegen.aarch64.formats import UNSIGNED, stored
 from dslc.codegen.aarch64.machine import Effect, File, Inst, Reg, flatten
 from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.planning import LAZY, kept
-from dslc.codegen.aarch64.stream import GLOBAL
+from dslc.codegen.aarch64.scheduling import scheduled
+from dslc.codegen.aarch64.stream import GLOBAL, INPUTS
 from dslc.codegen.aarch64.text import function_text
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
@@ -40,13 +42,13 @@ STATEMENTS: dict[type, Any] = {
 }  # fmt: skip
 FEATURES = {
     "base": frozenset[str](),
-    "dotprod": frozenset({"dotprod"}),
-    "i8mm": frozenset({"dotprod", "i8mm"}),
-    "bf16": frozenset({"dotprod", "i8mm", "bf16"}),
+    "dotprod": frozenset({"fp16", "dotprod"}),
+    "i8mm": frozenset({"fp16", "dotprod", "i8mm"}),
+    "bf16": frozenset({"fp16", "dotprod", "i8mm", "bf16"}),
 }
 _ARCHITECTURES = {
-    "base": "armv8-a", "dotprod": "armv8.2-a+dotprod", "i8mm": "armv8.2-a+dotprod+i8mm",
-    "bf16": "armv8.2-a+dotprod+i8mm+bf16",
+    "base": "armv8-a", "dotprod": "armv8.2-a+fp16+dotprod", "i8mm": "armv8.2-a+fp16+dotprod+i8mm",
+    "bf16": "armv8.2-a+fp16+dotprod+i8mm+bf16",
 }  # fmt: skip
 
 
@@ -71,7 +73,7 @@ def emit(kernel: Kernel, target: Target) -> Function:
     e = Kernels(kernel, FEATURES[variant])
     e.whole()
     symbol = f"{kernel.name}__{variant}"
-    lines, numbers = allocate(flatten(e.s.code), e.s)
+    lines, numbers = allocate(scheduled(in_place(remove_dead(flatten(e.s.code)))), e.s)
     text = function_text(symbol, lines, numbers, e.s.frame_bytes, e.s.constants, e.exit)
     text = text.replace(".L", f".L{symbol}_")
     head = f"// {kernel.name}: turns [begin, end) of {_grid(kernel)}\n"
@@ -167,7 +169,7 @@ class Kernels(Emission):
                 f"stores to `packed row` parameters such as {memory.name}", memory.loc
             )
         form = UNSIGNED[8] if compact else stored(memory.dtype)
-        alias = "inputs" if memory.role is Role.IN else GLOBAL
+        alias = INPUTS if memory.role is Role.IN else GLOBAL
         self.memories[memory] = Array(
             base, 0, form, memory.shape, tuple(strides), alias, compact=compact
         )

@@ -10,6 +10,8 @@ Of a product the panels' loops (`_a`, `_b`), each tile's loop over k, and what p
     // LLVM-MCA-END
     // LLVM-MCA-BEGIN gemm.dot1.12x8_end macs=12288
     // LLVM-MCA-END
+    // LLVM-MCA-BEGIN gemm.dot1_out results=16            the epilogue: once for so many results
+    // LLVM-MCA-END
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dslc.codegen.aarch64.stream import Stream
+from dslc.compiler.ir import Value
 
 
 @dataclass(slots=True)
@@ -28,11 +31,20 @@ class Marks:
     _product: str = ""
     _products: int = 0
     _tiles: dict[str, int] = field(default_factory=dict)
+    made: dict[Value, str] = field(default_factory=dict)  # tiles, and the products that they are of
 
     def product(self) -> None:
         """Another product begins."""
         self._products += 1
         self._product = f"{self.kernel}.dot{self._products}"
+
+    def makes(self, value: Value) -> None:
+        """A tile is the sum of the current product."""
+        self.made[value] = self._product
+
+    def epilogue(self, product: str, results: int) -> None:
+        """What follows stores so many results of a product."""
+        self.stream.remark(f"LLVM-MCA-BEGIN {product}_out results={results}")
 
     def tile(self, rows: int, columns: int) -> str:
         """The name of another loop over k."""

@@ -78,10 +78,12 @@ def each(
     body: Callable[[Linear], None],
     *,
     together: int = 1,
+    movable: bool = True,
 ) -> None:
     """`body` at low, low + step, ... as long as a whole step fits below high, in a loop.
 
-    A turn of the loop runs `together` steps, which divide their number, where that is known.
+    A turn of the loop runs `together` steps, which divide their number, where that is known. With
+    `movable` loads may move ahead of the loop.
     """
     span = ex.Binary("sub", high, low, INDEX)
     count = simplify(ex.Binary("floordiv", span, ex.index(step), INDEX))
@@ -97,9 +99,9 @@ def each(
             for i in range(together):
                 body(at + Linear(constant=i * step))
 
-        each(e, low, high, step * together, several)
+        each(e, low, high, step * together, several, movable=movable)
         return
-    with e.loop("i", ex.index(0), count, ex.index(1)) as var:
+    with e.loop("i", ex.index(0), count, ex.index(1), movable=movable) as var:
         body(linear(low) + Linear({var: step}))
 
 

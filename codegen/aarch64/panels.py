@@ -16,50 +16,107 @@ from dslc.codegen.aarch64.machine import Reg
 from dslc.codegen.aarch64.nests import each, each_place
 from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.transfer import load_lanes, store_lanes
-from dslc.codegen.aarch64.units import Pairs
+from dslc.codegen.aarch64.units import PAIRS_OF_EIGHT, QUADS, Pairs
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, simplify
 from dslc.compiler.ir.traverse import names_in, operands, uses_of
+from dslc.compiler.passes.weight_order import ELEMENTWISE, is_in_fours
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
 
+_QUAD = 4
 _TOGETHER = (4, 3, 2, 1)  # blocks that one turn of a panel's loop brings
-EDGE = 4  # panels and accumulators have room for whole multiples of so many rows and columns
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Blocks of an operand: from a panel, or from the tile itself."""
+    """Blocks of an operand: from a panel for each of some turns, or from the tile itself."""
 
     value: Value
     blocks: Pairs
     form: Format
-    panel: Array | None
     size: tuple[int, int]  # rows and columns of a block
+    panel: Array | None = None
+    walk: Walk | None = None  # with a panel: its blocks
+    turn: Linear = Linear()
+
+    def at_turn(self, turn: Linear) -> Operand:
+        """The operand of a turn, by its number."""
+        return replace(self, turn=turn)
 
     def register(self, e: Emission, batch: tuple[Linear, ...], at: tuple[Linear, Linear]) -> Reg:
         """The register of the block that begins at two coordinates."""
         if self.panel is None:
-            return packed_block(e, self, batch, at)
+            with e.streams():
+                return packed_block(e, self, batch, at)
+        return load_lanes(e, self.panel, self._place(batch, at)).regs[0]
+
+    def fill(self, e: Emission) -> None:
+        """Every block that matters into the panel of the turn."""
+        walk, panel = self.walk, self.panel
+        assert walk is not None
+        assert panel is not None
+
+        def pack(batch: tuple[Linear, ...], x: Linear, y: Linear) -> None:
+            reg = packed_block(e, self, batch, (x, y))
+            lanes = Lanes((reg,), self.form, len(self.blocks))
+            store_lanes(e, panel, self._place(batch, (x, y)), lanes)
+
+        *outer, _, _ = self.value.type.shape
+        with e.streams():
+            each_place(e, tuple(outer), lambda batch: walk.run(e, partial(pack, batch)))
+        e.s.forget("tile")
+
+    def _place(self, batch: tuple[Linear, ...], at: tuple[Linear, Linear]) -> At:
         block = tuple(x.divide(Linear(constant=n)) for x, n in zip(at, self.size, strict=True))
-        zeros = (0,) * (len(batch) + 2)
+        zeros = (0,) * (len(batch) + 3)
         lanes = tuple((*zeros, i) for i in range(len(self.blocks)))
-        where = At((*batch, *block, Linear()), lanes)
-        return load_lanes(e, self.panel, where).regs[0]
+        return At((self.turn, *batch, *block, Linear()), lanes)
 
 
 def packed_block(
     e: Emission, operand: Operand, batch: tuple[Linear, ...], at: tuple[Linear, Linear]
 ) -> Reg:
     """A block pulled from the tile; what lies past the tile's edge is 0."""
+    if operand.blocks == PAIRS_OF_EIGHT and in_fours(e, operand.value):
+        part = at[1].modulo(Linear(constant=_QUAD))
+        if part.is_constant:
+            return _of_quads(
+                e, operand, batch, (at[0], at[1] + Linear(constant=-part.constant)), part
+            )
+    return _pulled(e, operand, operand.blocks, batch, at)
+
+
+def _of_quads(
+    e: Emission,
+    operand: Operand,
+    batch: tuple[Linear, ...],
+    at: tuple[Linear, Linear],
+    part: Linear,
+) -> Reg:
+    """8 of k of two columns from two registers that hold 4 of k of four columns."""
+    first, second = (
+        _pulled(e, operand, QUADS, batch, (at[0] + Linear(constant=d), at[1])) for d in (0, _QUAD)
+    )
+    op = "zip2" if part.constant else "zip1"
+    return e.s.v(f"{op} {{0}}.4s, {{1}}.4s, {{2}}.4s", first, second)
+
+
+def _pulled(
+    e: Emission,
+    operand: Operand,
+    blocks: Pairs,
+    batch: tuple[Linear, ...],
+    at: tuple[Linear, Linear],
+) -> Reg:
     shape = operand.value.type.shape[-2:]
     zeros = (0,) * len(batch)
     lanes, missing = [], False
-    for pair in operand.blocks:
+    for pair in blocks:
         kept = []
         for d, b, n in zip(pair, at, shape, strict=True):
             past = b.is_constant and b.constant + d >= n
@@ -68,17 +125,32 @@ def packed_block(
         lanes.append((*zeros, *kept))
     dtype = operand.value.type.dtype
     found = e.pull(operand.value, At((*batch, *at), tuple(lanes)))
-    reg = as_format(e, number(e, found, dtype) if operand.form.kind != "f" or operand.form.bits > 16
-                    else found, operand.form).regs[0]  # fmt: skip
+    if operand.form.kind != "f" or operand.form.bits > 16:
+        found = number(e, found, dtype)
+    reg = as_format(e, found, operand.form).regs[0]
     if not missing:
         return reg
     size = operand.form.bits // 8
     inside = [
         all(not b.is_constant or b.constant + d < n for d, b, n in zip(p, at, shape, strict=True))
-        for p in operand.blocks
+        for p in blocks
     ]
     mask = e.s.literal(b"".join((b"\xff" if x else b"\0") * size for x in inside))
     return e.s.v("and {0}.16b, {1}.16b, {2}.16b", reg, mask)
+
+
+def in_fours(e: Emission, value: Value) -> bool:
+    """Whether a tile is made, element by element, of codes in the order of `passes.weight_order`."""
+    stack = [value]
+    while stack:
+        x = stack.pop()
+        stmt = e.lazy.get(x)
+        if isinstance(stmt, ins.View) and x not in e.homes:
+            layout = stmt.out.type.layout
+            return layout is not None and is_in_fours(layout)
+        if isinstance(stmt, ELEMENTWISE) and x not in e.homes:
+            stack += operands(stmt)
+    return False
 
 
 def operand_of(
@@ -92,21 +164,21 @@ def operand_of(
     ends: tuple[ex.Expr | None, ex.Expr | None],
     pad: tuple[int, int],
     others: int,
+    turns: int,
 ) -> Operand:
-    """An operand, put into a panel if its blocks are `reused`.
+    """An operand, with panels for some turns if its blocks are `reused`: to be filled.
 
     `ends` are how many of its rows and columns matter, None for the axis of k; `pad` the multiples that
     the panel has room for. Each element is multiplied by `others` of the other operand.
     """
-    operand = Operand(value, blocks, form, None, size)
     if not reused:
-        return operand
+        return Operand(value, blocks, form, size)
     *outer, r, c = value.type.shape
     counts = [
         -(-(-(-extent // p) * p) // n) for extent, p, n in zip((r, c), pad, size, strict=True)
     ]
     columns_first = ends[1] is not None  # blocks of one column follow each other along k
-    shape = (*outer, *counts, len(blocks))
+    shape = (turns, *outer, *counts, len(blocks))
     panel = e.array(form, shape, ("panel", value))
     if columns_first:
         inner, block = counts[0], len(blocks)
@@ -115,29 +187,19 @@ def operand_of(
             Linear(constant=1),
         )  # fmt: skip
         panel = replace(panel, strides=strides)
-
-    def pack(batch: tuple[Linear, ...], x: Linear, y: Linear) -> None:
-        reg = packed_block(e, operand, batch, (x, y))
-        zeros = (0,) * (len(batch) + 2)
-        block = tuple(v.divide(Linear(constant=n)) for v, n in zip((x, y), size, strict=True))
-        lanes = tuple((*zeros, k) for k in range(len(blocks)))
-        store_lanes(
-            e, panel, At((*batch, *block, Linear()), lanes), Lanes((reg,), form, len(blocks))
-        )
-
     together = codes_in_a_byte(e, value)
+    if blocks == PAIRS_OF_EIGHT and in_fours(e, value):
+        together *= _QUAD // size[1]
     most = 1 if has_checks(e, value) else _TOGETHER[0]
     walk = Walk((r, c), size, ends, 0 if columns_first else 1, together, others, most)
-    each_place(e, tuple(outer), lambda batch: walk.run(e, partial(pack, batch)))
-    e.s.forget("tile")
-    return replace(operand, panel=panel)
+    return Operand(value, blocks, form, size, panel, walk)
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
     """Every block of an operand that has an element that matters, along `inner` in the inner loop.
 
-    `together` columns of blocks are brought one after another: their codes lie in the same bytes. An
+    `together` columns of blocks are brought one after another: their codes share registers. An
     element is multiplied by `others` of the other operand. A turn of the inner loop brings up to `most`
     blocks of a column.
     """
@@ -154,9 +216,8 @@ class Walk:
     def beside(self) -> int:
         """How many columns of blocks one turn of the inner loop brings."""
         whole = self.extents[1] // self.size[1]
-        known = self.ends[1] is None or constant(self.ends[1]) is not None
-        fits = self.inner == 0 and known and whole % self.together == 0
-        return self.together if fits else 1
+        exact = self.extents[1] % self.size[1] == 0
+        return self.together if self.inner == 0 and exact and whole % self.together == 0 else 1
 
     def run(self, e: Emission, body: Callable[[Linear, Linear], None]) -> None:
         """Call `body` with the coordinates where each block begins."""
@@ -178,9 +239,10 @@ class Walk:
         if end is None or constant(end) is not None or cut:
             last: ex.Expr = ex.index(extent - cut)
         else:
-            up = ex.Binary("add", end, ex.index(n - 1), INDEX)
-            count = ex.Binary("floordiv", up, ex.index(n), INDEX)
-            last, cut = simplify(ex.Binary("mul", count, ex.index(n), INDEX)), 0
+            step = n * blocks
+            up = ex.Binary("add", end, ex.index(step - 1), INDEX)
+            count = ex.Binary("floordiv", up, ex.index(step), INDEX)
+            last, cut = simplify(ex.Binary("mul", count, ex.index(step), INDEX)), 0
         known = constant(last)
         if axis != self.inner:
             each(e, ex.index(0), last, n * blocks, body)

@@ -8,20 +8,19 @@ while it is still in registers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.aarch64.emission import unsupported
-from dslc.codegen.aarch64.formats import F32
 from dslc.codegen.aarch64.nests import each, each_place
-from dslc.codegen.aarch64.nibbles import nibbles_of
-from dslc.codegen.aarch64.panels import EDGE, Operand, has_checks, operand_of
+from dslc.codegen.aarch64.nibbles import Nibbles, nibbles_of, reads_as_floats
+from dslc.codegen.aarch64.panels import Operand, has_checks, operand_of
 from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.ranges import BIASED
 from dslc.codegen.aarch64.statements import keep, scratch_for, write
-from dslc.codegen.aarch64.tiles import Tile, fill, moved, store
-from dslc.codegen.aarch64.units import Unit, register_tile, unit_for
+from dslc.codegen.aarch64.tiles import Tile, fill, moved, store, summed
+from dslc.codegen.aarch64.units import EDGE, Problem, Unit, tail_of, unit_for
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
@@ -49,7 +48,7 @@ def dot(e: Emission, i: ins.Dot) -> None:
         if i.acc is not None:
             keep(e, i.acc, array)
     start = array if i.acc is not None else None
-    multiply(e, i, start, lambda tile: store(e, tile, array))
+    multiply(e, i, start, lambda tile: store(e, summed(e, tile, start), array))
     e.s.forget("tile")
     e.settle(i.out, array)
 
@@ -58,13 +57,13 @@ def drive(e: Emission, i: ins.Dot, value: Value, array: Array) -> None:
     """The tile `value`, made of the product element by element, to memory, block by block."""
     dtype = value.type.dtype
     biased = e.plan.biased.get(i.out)
-    if biased is not None and unit_of(e, i).folded:
+    nibbles = nibbles_of(e, i, unit_of(e, i))
+    if nibbles is not None and not reads_as_floats(i.a.type.shape[-1], nibbles.zero):
         biased = None
     out = biased or i.out
 
     def finish(tile: Tile) -> None:
-        if biased is not None:
-            tile = _unbiased(e, tile)
+        tile = summed(e, tile)
         e.homes[out] = tile.in_registers()
         e.levels[out] = e.s.level
         zeros = (0,) * len(tile.batch)
@@ -82,14 +81,6 @@ def drive(e: Emission, i: ins.Dot, value: Value, array: Array) -> None:
     multiply(e, i, start if isinstance(start, Array) else None, finish, first)
 
 
-def _unbiased(e: Emission, tile: Tile) -> Tile:
-    """The accumulators as f32 numbers."""
-    bias = e.s.splat(BIASED, 32)
-    for reg in tile.regs.values():
-        e.s.into("fsub {0}.4s, {1}.4s, {2}.4s", reg, reg, bias)
-    return replace(tile, unit=replace(tile.unit, c_format=F32))
-
-
 def unit_of(e: Emission, i: ins.Dot) -> Unit:
     """The unit of a product."""
     rows = i.out.type.shape[-2]
@@ -103,25 +94,66 @@ def multiply(e: Emission, i: ins.Dot, start: Array | None, finish: Finish, first
     """All tiles of a product, each begun from `start` or the word `first`, handed to `finish`."""
     e.marks.product()
     unit = unit_of(e, i)
-    *outer, m, n = i.out.type.shape
+    *outer, _, _ = i.out.type.shape
     k = i.a.type.shape[-1]
-    rows, columns = register_tile(unit, m, n, k)
     rank = i.out.type.rank
-    height = e.extent(i.out, rank - 2)
-    width = e.extent(i.out, rank - 1)
-    a, b = operands_of(e, i, unit, (n > columns or k > 1, m > rows or not flows(e, i.b, unit)))
     nibbles = nibbles_of(e, i, unit)
+    size = tile_size(e, i, unit, scaled=False, nibbles=nibbles)
+    reused = Reused.of(e, i, unit, size)
+    a, b = operands_of(e, i, unit, reused)
+    for operand in (a, b):
+        if operand.panel is not None:
+            operand.fill(e)
+    if reused.b:
+        nibbles = None
 
     def tile_at(batch: tuple[Linear, ...], c: int, y: Linear, r: int, x: Linear) -> None:
         fill(e, Tile(unit, batch, (x, y), r, c), a, b, k, start or first, finish, nibbles)
+        e.marks.end()
 
     def down(one: Callable[[int, Linear, int, Linear], None], c: int, y: Linear) -> None:
-        strips(e, height, rows, unit.rows, partial(one, c, y))
+        strips(e, e.extent(i.out, rank - 2), size[0], unit.rows, partial(one, c, y))
 
     def of_batch(batch: tuple[Linear, ...]) -> None:
-        strips(e, width, columns, unit.columns, partial(down, partial(tile_at, batch)))
+        strips(
+            e,
+            e.extent(i.out, rank - 1),
+            size[1],
+            unit.columns,
+            partial(down, partial(tile_at, batch)),
+        )
 
     each_place(e, tuple(outer), of_batch)
+
+
+def tile_size(
+    e: Emission, i: ins.Dot, unit: Unit, *, scaled: bool, nibbles: Nibbles | None
+) -> tuple[int, int]:
+    """Rows and columns of a product's register tile; with `scaled` each result is held twice."""
+    *_, m, n = i.out.type.shape
+    direct = m == 1 and flows(e, i.b, unit)
+    paired = nibbles is not None and direct and n % (2 * unit.columns) == 0
+    unpacking = 1 + steps_to(e, i.b) if direct else 1
+    problem = Problem(unit, m, n, i.a.type.shape[-1], scaled, paired, unpacking)
+    return problem.solution()
+
+
+@dataclass(frozen=True, slots=True)
+class Reused:
+    """Which operands' blocks are read more than once, or are dear to read: those get panels."""
+
+    a: bool
+    b: bool
+
+    @staticmethod
+    def of(
+        e: Emission, i: ins.Dot, unit: Unit, size: tuple[int, int], *, turns: bool = False
+    ) -> Reused:
+        """Of a product with register tiles of a size; in one that `turns`, tiles read it many times."""
+        *_, m, n = i.out.type.shape
+        rows, columns = size
+        a = has_checks(e, i.a) if turns and m == 1 else n > columns or i.a.type.shape[-1] > 1
+        return Reused(a, m > rows or not flows(e, i.b, unit))
 
 
 def flows(e: Emission, value: Value, unit: Unit) -> bool:
@@ -137,19 +169,28 @@ def flows(e: Emission, value: Value, unit: Unit) -> bool:
     return packed
 
 
+def steps_to(e: Emission, value: Value) -> int:
+    """The instructions that make a register of a tile of what its loads bring."""
+    stmt = e.lazy.get(value)
+    if stmt is None or value in e.homes or isinstance(stmt, (ins.Load, ins.Full)):
+        return 0
+    own = 0 if isinstance(stmt, ins.Cast) else 1
+    return own + sum(steps_to(e, x) for x in operands(stmt))
+
+
 def operands_of(
-    e: Emission, i: ins.Dot, unit: Unit, reused: tuple[bool, bool]
+    e: Emission, i: ins.Dot, unit: Unit, reused: Reused, turns: int = 1
 ) -> tuple[Operand, Operand]:
-    """Both operands, in panels if they are `reused`."""
+    """Both operands, with panels if they are `reused`."""
     rank = i.out.type.rank
     height, width = e.extent(i.out, rank - 2), e.extent(i.out, rank - 1)
     a = operand_of(
-        e, i.a, unit.a, unit.a_format, (unit.rows, unit.depth), reused=reused[0],
-        ends=(height, None), pad=(EDGE, 1), others=i.out.type.shape[-1],
+        e, i.a, unit.a, unit.a_format, (unit.rows, unit.depth), reused=reused.a,
+        ends=(height, None), pad=(EDGE, 1), others=i.out.type.shape[-1], turns=turns,
     )  # fmt: skip
     b = operand_of(
-        e, i.b, unit.b, unit.b_format, (unit.step, unit.columns), reused=reused[1],
-        ends=(None, width), pad=(1, EDGE), others=i.out.type.shape[-2],
+        e, i.b, unit.b, unit.b_format, (unit.step, unit.columns), reused=reused.b,
+        ends=(None, width), pad=(1, EDGE), others=i.out.type.shape[-2], turns=turns,
     )  # fmt: skip
     return a, b
 
@@ -162,7 +203,7 @@ def strips(
     body: Callable[[int, Linear], None],
 ) -> None:
     """Strips of `size` as long as whole ones fit before `end`, then smaller ones up to it."""
-    tail = min(size, max(least, EDGE if size > EDGE else size))
+    tail = tail_of(size, least)
     whole = ex.Binary("floordiv", end, ex.index(size), INDEX)
     stop = simplify(ex.Binary("mul", whole, ex.index(size), INDEX))
     each(e, ex.index(0), stop, size, lambda at: body(size, at))

@@ -10,8 +10,9 @@ from __future__ import annotations
 from math import gcd, prod
 from typing import TYPE_CHECKING
 
+import numpy as np
 from dslc.codegen.aarch64 import floats
-from dslc.codegen.aarch64.formats import SIGNED, Lanes, computed
+from dslc.codegen.aarch64.formats import F16, SIGNED, Lanes, computed
 from dslc.codegen.aarch64.transfer import splat_general
 from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import Value
@@ -34,13 +35,15 @@ def _at(base: tuple[Linear, ...], lanes: tuple[Lane, ...]) -> At:
 
 def full(e: Emission, i: ins.Full, at: At) -> Lanes:
     """One number in every lane."""
-    dtype = i.out.type.dtype
+    from dslc.compiler.ir.affine import constant
+
+    dtype, known = i.out.type.dtype, constant(i.value)
+    if dtype.name == "f16" and "fp16" in e.features and known is not None:
+        half = e.s.literal(np.float16(known).tobytes() * 8)
+        return Lanes((half,) * -(-at.count // 8), F16, at.count)
     if dtype.is_float:
         return floats.scalar(e, i.value, at.count)
     form = computed(dtype)
-    from dslc.compiler.ir.affine import constant
-
-    known = constant(i.value)
     if known is not None:
         value = -int(bool(known)) if dtype.kind is Kind.BOOL else int(known)
         reg = e.s.splat(value, form.bits)

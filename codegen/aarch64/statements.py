@@ -17,7 +17,7 @@ from dslc.codegen.aarch64.places import Array, At, InRegisters, Inside
 from dslc.codegen.aarch64.scalars import condition_of
 from dslc.codegen.aarch64.transfer import places, store_lanes
 from dslc.compiler.dtypes import DType
-from dslc.compiler.ir import Memory, Value
+from dslc.compiler.ir import Memory, TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant
@@ -33,6 +33,7 @@ def store(e: Emission, i: ins.Store) -> None:
     held = in_registers(e, i.x)
     spans: list[Span] = []
     guarded: list[int] = []
+    product, marked = _product(e, i.x), set[str]()
     for k, axis in enumerate(i.region.axes):
         bounded = axis.checked and axis.step == 1 and not axis.dropped and not held
         if bounded:
@@ -49,11 +50,39 @@ def store(e: Emission, i: ins.Store) -> None:
             for k in guarded
         ]
         e.inside += facts
+        first = product is not None and product not in marked and at.count == _lanes(shape)
+        if product is not None and first:
+            marked.add(product)
+            e.marks.epilogue(product, at.count)
         store_chunk(e, i.region, at, for_memory(e, e.pull(i.x, at), i.x.type.dtype))
+        if first:
+            e.marks.end()
         del e.inside[len(e.inside) - len(facts) :]
 
     nest(e, shape, _lanes(shape), chunk, spans, unroll=held)
     changed(e, i.region.memory)
+
+
+def _product(e: Emission, value: Value) -> str | None:
+    """The marked product that a tile is made of."""
+    stack = [value]
+    while stack:
+        x = stack.pop()
+        if x in e.marks.made:
+            return e.marks.made[x]
+        if x not in e.homes:
+            stack += operands(e.lazy[x])
+    return None
+
+
+def copy(e: Emission, i: ins.CopyAsync) -> None:
+    """At once: a CPU has no unit that copies beside it, and what waits for a group finds it landed."""
+    if i.barrier is not None:
+        raise unsupported("copies that a barrier waits for", i.loc)
+    sizes = tuple(a.size for a in i.dst.axes if not a.dropped)
+    value = Value(TileType(i.src.memory.dtype, sizes))
+    e.define(value, ins.Load(value, i.src, loc=i.loc))
+    store(e, ins.Store(i.dst, value, loc=i.loc))
 
 
 def changed(e: Emission, memory: Memory) -> None:
@@ -243,5 +272,6 @@ def nothing(e: Emission, i: ins.Stmt) -> None:
 
 STATEMENTS = {
     ins.Store: store, ins.Let: let, ins.Assert: check, ins.Alloc: alloc,
-    ins.AtomicAdd: atomic_add, ins.Sync: nothing, ins.CommitGroup: nothing, ins.WaitGroup: nothing,
+    ins.AtomicAdd: atomic_add, ins.CopyAsync: copy,
+    ins.Sync: nothing, ins.CommitGroup: nothing, ins.WaitGroup: nothing,
 }  # fmt: skip

@@ -24,7 +24,8 @@ from dslc.codegen.aarch64.machine import (
     Remark,
 )
 
-GLOBAL = "global"  # the alias of every tensor: a caller may pass one array twice
+INPUTS = "inputs"  # the alias of tensors that are only read
+GLOBAL = "global"  # the alias of every other tensor: a caller may pass one array twice
 
 
 @dataclass(eq=False, slots=True)
@@ -142,6 +143,26 @@ class Stream:
             self.put(inst)
         return self.remember(key, out, max(0, level - 1))
 
+    def fresh(self, word: int) -> Reg:
+        """A register of its own with the word in each of four lanes, made at this place.
+
+        Of 0 no pipe is asked (a zeroing idiom of the CPUs), of other words a load is, from an address
+        in a register: the pipes that multiply stay free.
+        """
+        data = (word & 0xFFFFFFFF).to_bytes(4, "little") * 4
+        short = vector_immediate(data)
+        if short is not None:
+            return self.v(short)
+        label = self._constant(data)
+        key = ("address", label)
+        base = self.recall(key)
+        if not isinstance(base, Reg):
+            base = self.general()
+            base.remade = Inst(f"adr {{0}}, {label.name}", (base,), 1)
+            self.entry.items.append(base.remade)
+            self.scopes[0].known[key] = base
+        return self.v("ldr {0:q}, [{1}]", base)
+
     def splat(self, value: int, bits: int) -> Reg:
         """The integer in every lane of that many bits."""
         code = (value & ((1 << bits) - 1)).to_bytes(bits // 8, "little")
@@ -155,8 +176,10 @@ class Stream:
         short = vector_immediate(data)
         if short is not None:
             return short
-        label = self.constants.setdefault(data, Label(f".Lconst{len(self.constants)}"))
-        return f"ldr {{0:q}}, {label.name}"
+        return f"ldr {{0:q}}, {self._constant(data).name}"
+
+    def _constant(self, data: bytes) -> Label:
+        return self.constants.setdefault(data, Label(f".Lconst{len(self.constants)}"))
 
     # Labels, scopes, frame
 
@@ -263,6 +286,8 @@ def load_immediate(value: int) -> str:
 
 def vector_immediate(data: bytes) -> str | None:
     """One instruction that makes 16 bytes, if there is one (Arm ARM, AdvSIMD modified immediate)."""
+    if not any(data):
+        return "movi {0}.2d, #0"
     if data == data[:1] * 16:
         return f"movi {{0}}.16b, #{data[0]}"
     if data != data[:4] * 4:

@@ -8,11 +8,13 @@ The generator marks in its text the innermost loop of a product and what belongs
     // LLVM-MCA-END
     // LLVM-MCA-BEGIN gemm.main_ends             before and after the loop: once for a register tile
     // LLVM-MCA-END
+    // LLVM-MCA-BEGIN gemm_out results=16        the epilogue: once for so many results, whatever K is
+    // LLVM-MCA-END
 
 What begins with the name before the loop's last point, as `gemm.dot1_b` for `gemm.dot1.12x8`, belongs
-to each loop of that product. Of these the instructions of a tile at some K are laid out as they are
-executed, tile after tile, and simulated: loads of the next tile overlap the epilogue of the last as far
-as the CPU's window reaches.
+to each loop of that product: the epilogue, and the loops that fill panels, which tiles share. Of these
+the instructions of a tile at some K are laid out as they are executed, tile after tile, and simulated:
+loads of the next tile overlap the epilogue of the last as far as the CPU's window reaches.
 """
 
 from __future__ import annotations
@@ -32,12 +34,13 @@ _END = re.compile(r"//\s*LLVM-MCA-END\b")
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A marked part: `macs` of one run of it, `k` its step along K; its instructions alone."""
+    """A marked part: `macs` or `results` of one run of it, its step along K; its instructions alone."""
 
     name: str
     macs: int | None
     k: int | None
     lines: tuple[str, ...]
+    results: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class Loop:
     groups: tuple[Region, ...]
     before: tuple[Region, ...]
     after: tuple[Region, ...]
+    panels: tuple[Region, ...] = ()
 
     @property
     def product(self) -> str:
@@ -61,19 +65,22 @@ class Loop:
         assert self.body.k is not None
         return self.body.macs // self.body.k
 
-    def trace(self, depth: int) -> list[str]:
-        """The instructions of one tile over `depth` elements of K."""
+    def trace(self, depth: int, *, panels: bool = False) -> list[str]:
+        """The instructions of one tile over `depth` elements of K, with its share of `panels`."""
         assert self.body.macs is not None
         lines = [line for r in self.before for line in r.lines]
         done = 0
         for _ in range(self.turns(depth)):
             lines += self.body.lines
             done += self.body.macs
-            for group in self.groups:
+            for group in (*self.groups, *(self.panels if panels else ())):
                 assert group.macs is not None
                 times = done // group.macs - (done - self.body.macs) // group.macs
                 lines += group.lines * times
-        return lines + [line for r in self.after for line in r.lines]
+        for region in self.after:
+            times = 1 if region.results is None else -(-self.tile // region.results)
+            lines += region.lines * times
+        return lines
 
     def turns(self, depth: int) -> int:
         """How often the loop runs."""
@@ -82,13 +89,18 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """A loop by one model: `rate` in multiply-adds a cycle, `steady` that without its ends."""
+    """A loop by one model, in multiply-adds a cycle.
+
+    `rate` is that of a tile with its ends and epilogue, `steady` the loop's alone, `whole` with a
+    tile's share of filling the panels.
+    """
 
     name: str
     model: Model
     tile: int
     rate: float
     steady: float
+    whole: float
 
 
 def throughputs(text: str, models: Sequence[Model], depth: int = DEPTH) -> list[Throughput]:
@@ -113,14 +125,21 @@ def loops(text: str) -> list[Loop]:
     for at, body in enumerate(found):
         if body.k is None:
             continue
-        parts = (f"{body.name}_", f"{body.name.rpartition('.')[0]}_")
-        own = [(i, r) for i, r in enumerate(found) if r.k is None and r.name.startswith(parts)]
+        product = body.name.rpartition(".")[0]
+        shared = [r for r in found if r.k is None and r.name.startswith(f"{product}_")]
+        own = [
+            (i, r)
+            for i, r in enumerate(found)
+            if r.k is None and r.name.startswith(f"{body.name}_")
+        ]
+        ends = [(i, r) for i, r in own if r.macs is None]
         made.append(
             Loop(
                 body,
                 tuple(r for _, r in own if r.macs is not None),
-                tuple(r for i, r in own if r.macs is None and i < at),
-                tuple(r for i, r in own if r.macs is None and i > at),
+                tuple(r for i, r in ends if i < at),
+                (*(r for i, r in ends if i > at), *(r for r in shared if r.results is not None)),
+                tuple(r for r in shared if r.macs is not None),
             )
         )
     return made
@@ -128,9 +147,11 @@ def loops(text: str) -> list[Loop]:
 
 def _of(loop: Loop, model: Model, depth: int) -> Throughput:
     results = loop.tile * loop.turns(depth) * (loop.body.k or 1)
-    rate = results / model.marginal(loop.trace(depth), 1, 3)
+    rate, whole = (
+        results / model.marginal(loop.trace(depth, panels=p), 1, 3) for p in (False, True)
+    )
     steady = (loop.body.macs or 0) / model.marginal(loop.body.lines, 100, 300)
-    return Throughput(loop.body.name, model, loop.tile, rate, steady)
+    return Throughput(loop.body.name, model, loop.tile, rate, steady, whole)
 
 
 def _regions(text: str) -> Iterator[Region]:
@@ -146,7 +167,9 @@ def _regions(text: str) -> Iterator[Region]:
         elif _END.search(line):
             if name is None:
                 raise error("DSL0954", "a region ends that did not begin")
-            yield Region(name, given.get("macs"), given.get("k"), tuple(lines))
+            yield Region(
+                name, given.get("macs"), given.get("k"), tuple(lines), given.get("results")
+            )
             name = None
         elif name is not None and (code := _instruction(line)):
             lines.append(code)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64.formats import Lanes
+from dslc.codegen.aarch64.formats import F32, Lanes
 from dslc.codegen.aarch64.machine import Reg
 from dslc.codegen.aarch64.nests import each
-from dslc.codegen.aarch64.nibbles import Nibbles, separated
+from dslc.codegen.aarch64.nibbles import (
+    Nibbles,
+    separated,
+    separated_floats,
+    starts,
+    taken,
+)
 from dslc.codegen.aarch64.panels import Operand
 from dslc.codegen.aarch64.places import Array, At, InRegisters
+from dslc.codegen.aarch64.ranges import BIASED
 from dslc.codegen.aarch64.transfer import load_lanes, store_lanes
 from dslc.codegen.aarch64.units import Unit
 from dslc.compiler.ir import expr as ex
@@ -20,8 +27,17 @@ from dslc.compiler.ir.affine import Linear
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
 
+LONG = 192
+"""Multiply-adds of a body that is long enough for its pointers and its branch."""
 _STRAIGHT = 224  # multiply-adds of a tile up to which its loop over k is written out
-_BODY = 96  # multiply-adds of a body that is long enough for its pointers and its branch
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The name of a marked loop, and how many tiles like the one that begins it a turn has."""
+
+    name: str
+    times: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +52,25 @@ class Tile:
     regs: dict[tuple[int, int], Reg] = field(default_factory=dict)  # by their first row and column
     nibbles: Nibbles | None = None
     activations: Reg | None = None  # with nibbles: the sum of the row itself
+    biased: bool = False  # the sums are on top of the bits of 1.5 * 2^23
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """The first row and column of each register."""
+        rows = range(0, self.rows, self.unit.rows)
+        return [(m, n) for m in rows for n in range(0, self.columns, self.unit.columns)]
+
+    def side_by_side(self) -> Iterator[tuple[At, tuple[Reg, ...]]]:
+        """Chunks of one or two registers that stand beside each other: what a row has is read once."""
+        wide = self.unit.columns
+        pair = wide < 4 and self.columns % (2 * wide) == 0
+        zeros = (0,) * len(self.batch)
+        for m in range(0, self.rows, self.unit.rows):
+            for n in range(0, self.columns, wide * (1 + pair)):
+                steps = (0, wide) if pair else (0,)
+                lanes = tuple((*zeros, i, j + d) for d in steps for i, j in self.unit.c)
+                at = At((*self.batch, *moved(self.origin, m, n)), lanes)
+                yield at, tuple(self.regs[m, n + d] for d in steps)
 
     def in_registers(self) -> InRegisters:
         """Every element's place."""
@@ -53,18 +88,31 @@ def moved(origin: tuple[Linear, Linear], m: int, n: int) -> tuple[Linear, Linear
 
 
 def begin(e: Emission, shape: Tile, start: Array | int, nibbles: Nibbles | None = None) -> Tile:
-    """A tile of that unit, place and size: from an array, or every lane from a word."""
+    """A tile of that unit, place and size: from an array, or every lane from a word.
+
+    Sums of bytes with two codes are not those of the results: they begin at 0.
+    """
     s, unit = e.s, shape.unit
-    packed = nibbles if shape.columns % 4 == 0 else None
-    summed = s.copy(s.splat(0, 8)) if packed is not None and packed.zero else None
-    tile = replace(shape, regs={}, nibbles=packed, activations=summed)
-    for m in range(0, shape.rows, unit.rows):
-        for n in range(0, shape.columns, unit.columns):
-            if isinstance(start, Array) and not unit.folded:
-                tile.regs[m, n] = load_lanes(e, start, _chunk(tile, m, n)).regs[0]
-            else:
-                word = 0 if isinstance(start, Array) else start
-                tile.regs[m, n] = s.copy(s.splat(word, 32))
+    packed = nibbles if shape.columns % (2 * unit.columns) == 0 else None
+    if packed is not None:
+        return _begin_pairs(e, shape, start, packed)
+    tile = replace(shape, regs={}, biased=start == BIASED)
+    for m, n in shape.places:
+        if isinstance(start, Array):
+            tile.regs[m, n] = load_lanes(e, start, _chunk(tile, m, n)).regs[0]
+        else:
+            tile.regs[m, n] = s.fresh(start)
+    return tile
+
+
+def _begin_pairs(e: Emission, shape: Tile, start: Array | int, nibbles: Nibbles) -> Tile:
+    s = e.s
+    activations = s.fresh(0) if nibbles.zero else None
+    biased = start == BIASED
+    tile = replace(shape, regs={}, nibbles=nibbles, activations=activations, biased=biased)
+    words = starts(biased)
+    for number, n in enumerate(range(0, shape.columns, shape.unit.columns)):
+        tile.regs[0, n] = s.fresh(words[number % 2])
     return tile
 
 
@@ -93,26 +141,23 @@ def fill(
     start: Array | int,
     hand_on: Callable[[Tile], None],
     nibbles: Nibbles | None,
-    name: str | None = None,
+    mark: Mark | None = None,
 ) -> None:
-    """A tile begun, summed over k and handed on; `name` is that of its marks."""
-    name = name or e.marks.tile(shape.rows, shape.columns)
+    """A tile begun, summed over k and handed on; the last of its marks is still open."""
+    name, times = (mark.name, mark.times) if mark else (e.marks.tile(shape.rows, shape.columns), 1)
     macs = shape.rows * shape.columns * k
     short = is_short(shape, k)
-    if short:
-        e.marks.begin(name, macs, k)
-    else:
+    if short and times:
+        e.marks.begin(name, macs * times, k * times)
+    if not short:
         e.marks.begin(f"{name}_begin", macs)
-    tile = begin(e, shape, start, nibbles if b.panel is None else None)
+    tile = begin(e, shape, start, nibbles)
     if not short:
         e.marks.end()
     add(e, tile, a, b, k, name)
     if not short:
         e.marks.begin(f"{name}_end", macs)
-    if shape.unit.folded:
-        tile = folded(e, tile, start if isinstance(start, Array) else None)
     hand_on(tile)
-    e.marks.end()
 
 
 def _loop(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) -> None:
@@ -120,9 +165,7 @@ def _loop(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) ->
     unit = tile.unit
     each_step = len(tile.regs) * (unit.depth // unit.step)
     steps = k // unit.depth
-    several = next(
-        n for n in (8, 4, 2, 1) if steps % n == 0 and (n == 1 or n * each_step <= 2 * _BODY)
-    )
+    several = next(n for n in (8, 4, 2, 1) if steps % n == 0 and (n == 1 or n * each_step <= LONG))
     span = several * unit.depth
 
     def body(here: Linear) -> None:
@@ -139,7 +182,8 @@ def _loop(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) ->
 def _step(e: Emission, tile: Tile, a: Operand, b: Operand, here: Linear, k: int) -> None:
     """One register of `a` along k for every row of the tile."""
     unit, at = tile.unit, tile.origin
-    if tile.nibbles is not None and _nibble_step(e, tile, tile.nibbles, a, b, here):
+    if tile.nibbles is not None:
+        _pair_step(e, tile, tile.nibbles, a, b, here, k)
         return
     held: dict[tuple[int, int], Reg] = {}
     for m in range(0, tile.rows, unit.rows):
@@ -156,53 +200,67 @@ def _step(e: Emission, tile: Tile, a: Operand, b: Operand, here: Linear, k: int)
                 e.s.onto(text, tile.regs[m, n], left, held[lane, n])
 
 
-def _nibble_step(
-    e: Emission, tile: Tile, nibbles: Nibbles, a: Operand, b: Operand, here: Linear
-) -> bool:
-    """The same for one row against bytes of two codes each; False where bytes are otherwise."""
+def _pair_step(
+    e: Emission, tile: Tile, nibbles: Nibbles, a: Operand, b: Operand, here: Linear, k: int
+) -> None:
+    """The same for one row against bytes of two codes each."""
+    unit = tile.unit
     row = a.register(e, tile.batch, (tile.origin[0], here))
-    op = "usdot" if a.form.kind == "i" else "udot"
+    op = "usdot" if unit.a_format.kind == "i" else "udot"
     zeros = (0,) * len(tile.batch)
     lanes = tuple((*zeros, *pair) for pair in b.blocks)
-    for n in range(0, tile.columns, 4):
-        low, high = (
-            At((*tile.batch, here, tile.origin[1] + Linear(constant=n + d)), lanes) for d in (0, 2)
-        )
-        found = nibbles.registers(e, low, high)
-        assert found is not None, "an order of storage is one for all blocks"
-        for reg, d in zip(found, (0, 2), strict=True):
-            e.s.onto(f"{op} {{0}}.4s, {{1}}.16b, {{2}}.16b", tile.regs[0, n + d], reg, row)
+    wide = unit.columns
+    for part in range(unit.depth // unit.step):
+        depth = here + Linear(constant=part * unit.step)
+        if depth.is_constant and depth.constant >= k:
+            continue
+        for n in range(0, tile.columns, 2 * wide):
+            low, high = (
+                At((*tile.batch, depth, tile.origin[1] + Linear(constant=n + d)), lanes)
+                for d in (0, wide)
+            )
+            with e.streams():
+                found = nibbles.registers(e, low, high)
+            assert found is not None, "an order of storage is one for all blocks"
+            text = f"{op} {{0}}.4s, {{1}}.16b, {{2}}.4b[{part}]"
+            for reg, d in zip(found, (0, wide), strict=True):
+                e.s.onto(text, tile.regs[0, n + d], reg, row)
     if tile.activations is not None:
         ones = e.s.splat(1, 8)
         e.s.onto(f"{op} {{0}}.4s, {{1}}.16b, {{2}}.16b", tile.activations, ones, row)
-    return True
 
 
-def whole(tile: Tile) -> Tile:
-    """A tile of one row whose registers hold four columns each, as sums of lanes leave it."""
-    four = tuple((0, n) for n in range(4))
-    return replace(tile, unit=replace(tile.unit, c=four, b=four), nibbles=None, activations=None)
+def summed(e: Emission, tile: Tile, start: Array | None = None) -> Tile:
+    """The tile of results: codes of one byte taken apart, f32 of biased sums, added to `start`.
 
-
-def folded(e: Emission, tile: Tile, start: Array | None) -> Tile:
-    """Sums of neighbouring lanes: two accumulators of two columns become one of four."""
-    regs = {}
-    order = sorted(tile.regs)
-    pairs = list(zip(order[::2], order[1::2], strict=True))
-    if tile.nibbles is not None:
-        both = [(tile.regs[low], tile.regs[high]) for low, high in pairs]
-        sums = separated(e, both, tile.activations, tile.nibbles.zero)
-        regs = {low: reg for (low, _), reg in zip(pairs, sums, strict=True)}
-    else:
-        for low, high in pairs:
-            regs[low] = e.s.v("addp {0}.4s, {1}.4s, {2}.4s", tile.regs[low], tile.regs[high])
-    made = replace(whole(tile), regs=regs)
+    A tile of plain sums that began with `start` has that in it.
+    """
+    s = e.s
+    made = replace(tile, nibbles=None, activations=None, biased=False)
+    if tile.biased:
+        made = replace(made, unit=replace(tile.unit, c_format=F32))
+    if tile.nibbles is None:
+        if not tile.biased:
+            return tile
+        bias = s.splat(BIASED, 32)
+        regs = {at: s.v("fsub {0}.4s, {1}.4s, {2}.4s", x, bias) for at, x in tile.regs.items()}
+        return replace(made, regs=regs)
+    regs = dict(tile.regs)
+    less = taken(e, tile.activations, tile.nibbles.zero, biased=tile.biased)
+    wide = tile.unit.columns
+    for n in range(0, tile.columns, 2 * wide):
+        pair = tile.regs[0, n], tile.regs[0, n + wide]
+        if tile.biased:
+            assert less is not None
+            found = separated_floats(e, *pair, less)
+        else:
+            found = separated(e, *pair, less)
+        regs[0, n], regs[0, n + wide] = found
     if start is not None:
-        before = {key: e.s.copy(reg) for key, reg in regs.items()}
-        load(e, replace(made, regs=before), start)
-        for key, reg in regs.items():
-            e.s.into("add {0}.4s, {1}.4s, {2}.4s", reg, reg, before[key])
-    return made
+        before = load(e, made, start)
+        text = "add {0}.4s, {1}.4s, {2}.4s"
+        regs = {at: s.v(text, x, before.regs[at]) for at, x in regs.items()}
+    return replace(made, regs=regs)
 
 
 def _chunk(tile: Tile, m: int, n: int) -> At:
@@ -211,11 +269,10 @@ def _chunk(tile: Tile, m: int, n: int) -> At:
     return At(base, tuple((*zeros, *pair) for pair in tile.unit.c))
 
 
-def load(e: Emission, tile: Tile, array: Array) -> None:
-    """The accumulators from memory."""
-    for (m, n), reg in tile.regs.items():
-        loaded = load_lanes(e, array, _chunk(tile, m, n))
-        e.s.move(reg, loaded.regs[0])
+def load(e: Emission, tile: Tile, array: Array) -> Tile:
+    """The tile with its results from memory."""
+    found = {(m, n): load_lanes(e, array, _chunk(tile, m, n)) for m, n in tile.places}
+    return replace(tile, regs={at: lanes.regs[0] for at, lanes in found.items()})
 
 
 def store(e: Emission, tile: Tile, array: Array) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.formats import MASKS, Format, Lanes
-from dslc.codegen.aarch64.machine import Reg
+from dslc.codegen.aarch64.machine import Inst, Reg
+from dslc.codegen.aarch64.stream import INPUTS
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir.affine import Linear
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # A list of registers in braces; the holes of a template are digits in braces.
 LIST_OPEN, LIST_CLOSE = "{ ", " }"
+_AHEAD = 512  # bytes, at least, between a load and the prefetch beside it
+_LINE = 64
 _NAMES = {1: "b", 2: "h", 4: "s", 8: "d", 16: "q"}
 
 
@@ -67,13 +70,28 @@ def load_lanes(e: Emission, array: Array, at: At, dtype: DType | None = None) ->
         return load_bits(e, array, at, dtype)
     elements = places(array, at)
     per = array.form.lanes
-    regs = tuple(
+    regs = _repeated(e, array, elements) or tuple(
         load_register(e, array, elements[i : i + per]) for i in range(0, len(elements), per)
     )
     if dtype is not None and dtype.kind is Kind.BOOL:
         masks = tuple(e.s.v("cmtst {0}.16b, {1}.16b, {1}.16b", r) for r in regs)
         return Lanes(masks, MASKS[8], at.count)
     return Lanes(regs, array.form, at.count)
+
+
+def _repeated(e: Emission, array: Array, elements: list[Linear]) -> tuple[Reg, ...] | None:
+    """Several registers whose lanes are those of one in memory: read once."""
+    per = array.form.lanes
+    steps = [x - elements[0] for x in elements]
+    if len(elements) <= per or not all(s.is_constant for s in steps):
+        return None
+    places = [s.constant for s in steps]
+    if set(places) != set(range(per)):
+        return None
+    loaded = load_register(e, array, [elements[places.index(k)] for k in range(per)])
+    lanes = [(loaded, place) for place in places]
+    parts = (lanes[i : i + per] for i in range(0, len(lanes), per))
+    return tuple(gather_register(e, array.form, part) for part in parts)
 
 
 def store_lanes(e: Emission, array: Array, at: At, lanes: Lanes) -> None:
@@ -107,11 +125,27 @@ def load_register(e: Emission, array: Array, elements: list[Linear]) -> Reg:
         if out is None:
             base, near = e.address(array, elements[first], run * size)
             out = e.s.load(f"ldr {{0:{name}}}, [{{1}}, #{near}]", base, alias=array.alias)
+            if e.streaming and array.alias == INPUTS and run * size == 16:
+                _prefetch(e, array, elements[first])
         else:
             base = e.pointer(array, elements[first])
             e.s.load(_listed("ld1", name, first // run), base, alias=array.alias, out=out)
     assert out is not None
     return out
+
+
+def _prefetch(e: Emission, array: Array, element: Linear) -> None:
+    """Ask for what a later turn of the loop loads in place of an element, once a line of the cache."""
+    size = array.form.bits // 8
+    stride = e.stride(array, element)
+    if stride is None or stride <= 0:
+        return
+    ahead = -(-_AHEAD // stride) * stride
+    base, near = e.address(array, element + Linear(constant=ahead // size), 8)
+    key = ("prefetch", base, near // _LINE)
+    if near >= 0 and near % 8 == 0 and e.s.recall(key) is None:
+        e.s.put(Inst(f"prfm pldl1keep, [{{0}}, #{near}]", (base,)))
+        e.s.remember(key, base)
 
 
 def _listed(op: str, name: str, lane: int) -> str:

@@ -17,6 +17,7 @@ from dslc.codegen.aarch64.formats import BF16, F32, F64, SIGNED, UNSIGNED, Forma
 from dslc.compiler.dtypes import DType, Kind
 
 Pairs = tuple[tuple[int, int], ...]
+EDGE = 4  # panels and accumulators have room for whole multiples of so many rows and columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,6 @@ class Unit:
     a_format: Format
     b_format: Format
     c_format: Format
-    folded: bool = False  # neighbouring lanes of the accumulators are summed in the end
 
     @property
     def rows(self) -> int:
@@ -62,6 +62,8 @@ def _turned(rows: int, columns: int) -> Pairs:
     return tuple((i, j) for j in range(columns) for i in range(rows))
 
 
+PAIRS_OF_EIGHT = _turned(8, 2)  # what a register of smmla holds of its second operand
+QUADS = _turned(4, 4)  # and one of sdot, by lane
 _SQUARE = ((0, 0), (0, 1), (1, 0), (1, 1))
 
 
@@ -102,44 +104,81 @@ def _bytes(a: bool, b: bool, rows: int, features: frozenset[str]) -> Unit | None
         if a != b:
             return _matrix("usmmla", 8, *forms, swap=a)
         return _matrix("smmla" if a else "ummla", 8, *forms)
-    if "i8mm" in features:
-        return _pairwise(a, b, *forms)
-    if "dotprod" in features and a == b:
-        return _by_lane("sdot" if a else "udot", 16, 4, *forms, "4b")
+    op = {(True, True): "sdot", (False, False): "udot", (True, False): "usdot"}.get((a, b), "sudot")
+    if "dotprod" in features and (a == b or "i8mm" in features):
+        return _by_lane(op, 16, 4, *forms, "4b")
     return None
 
 
-def _pairwise(a: bool, b: bool, x: Format, y: Format, z: Format) -> Unit:
-    """One row against registers of smmla's order: 8 of k of two columns, in four sums."""
-    op = {(True, True): "sdot", (False, False): "udot"}.get((a, b), "usdot")
-    order = "{2}.16b, {1}.16b" if (a and not b) else "{1}.16b, {2}.16b"
-    lanes = tuple((0, k) for _ in range(2) for k in range(8))
-    sums = ((0, 0), (0, 0), (0, 1), (0, 1))
-    template = f"{op} {{0}}.4s, {order}"
-    return Unit(op, template, lanes, _turned(8, 2), sums, x, y, z, folded=True)
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Which register tile a product of m x n x k has (Blazingly Fast LLM Inference on Arm, IV D).
 
+        min   sum over the tiles (l ep + f l hp + ep hp)   subject to the registers
 
-def register_tile(unit: Unit, m: int, n: int, k: int) -> tuple[int, int]:
-    """Rows and columns of the tile that is held in accumulators, in elements.
-
-    min  e/ep h/hp (l hp + l ep + hp ep)  subject to the registers: accumulators, a column's worth of b,
-    and of a what one step reads before it is used (Blazingly Fast LLM Inference on Arm, section IV D).
+    counted in instructions: a register of `a` is a load, one of `b` costs `unpacking` (a load alone,
+    from a panel), an accumulator is loaded and stored; what edges compute in vain is counted as well.
+    In registers are the accumulators (twice with `scaled`: what is summed, and what it is added to), a
+    column's worth of b, and of a what one step reads before it is used. With `paired` the columns are
+    those of codes that share bytes, and what takes them apart needs registers too.
     """
-    best, cost = (unit.rows, unit.columns), float("inf")
-    streams = unit.rows > 1 or unit.folded
-    for rows in _sizes(unit.rows, m, 12):
-        for columns in _sizes(unit.columns, n, 64):
-            across = columns // unit.columns
-            down = rows // unit.rows
-            # Of an operand that one row (column) alone reads, nothing is held.
-            held = down * across + (across if down > 1 else 2) + (2 if streams else down)
-            if held > 30 or (unit.folded and across % 2) or across > 24:
-                continue
-            visits = m / rows * n / columns
-            found = visits * (k * columns + k * rows + rows * columns)
-            if found < cost:
-                best, cost = (rows, columns), found
-    return best
+
+    unit: Unit
+    m: int
+    n: int
+    k: int
+    scaled: bool = False
+    paired: bool = False
+    unpacking: int = 1
+
+    def solution(self) -> tuple[int, int]:
+        """Rows and columns, in elements."""
+        unit = self.unit
+        least = unit.columns * (1 + self.paired)
+        found = [
+            (rows, columns)
+            for rows in _sizes(unit.rows, self.m, 12)
+            for columns in _sizes(least, self.n, 64)
+            if self.held(rows, columns) <= _REGISTERS
+        ]
+        return min(found, key=lambda x: self.cost(*x), default=(unit.rows, unit.columns))
+
+    def held(self, rows: int, columns: int) -> int:
+        """The vector registers that a tile needs."""
+        unit = self.unit
+        across, down = columns // unit.columns, rows // unit.rows
+        # Of an operand that one row (column) alone reads, nothing is held.
+        of_b = across if down > 1 else 2
+        of_a = 2 if unit.rows > 1 else down
+        others = 2 * self.scaled + 3 * self.paired
+        return down * across * (1 + self.scaled) + of_b + of_a + others
+
+    def cost(self, rows: int, columns: int) -> float:
+        """The instructions for all tiles."""
+        high = _strips(self.m, rows, self.unit.rows)
+        wide = _strips(self.n, columns, self.unit.columns)
+        return sum(i * j * self._one(r, c) for r, i in high for c, j in wide)
+
+    def _one(self, rows: int, columns: int) -> float:
+        unit = self.unit
+        across, down = columns / unit.columns, rows / unit.rows
+        steps, parts = self.k / unit.depth, self.k / unit.step
+        ends = 2 * across * down + 2 * across * self.scaled
+        return steps * down + parts * across * (down + self.unpacking) + ends
+
+
+_REGISTERS = 31  # and one for constants
+
+
+def _strips(extent: int, size: int, least: int) -> list[tuple[int, int]]:
+    """Sizes of strips along an axis, and how many there are: whole ones, then small ones."""
+    tail = tail_of(size, least)
+    return [(size, extent // size), (tail, -(-(extent % size) // tail))]
+
+
+def tail_of(size: int, least: int) -> int:
+    """The size of the strips behind the last whole one."""
+    return min(size, max(least, EDGE if size > EDGE else size))
 
 
 def _sizes(least: int, extent: int, most: int) -> list[int]:

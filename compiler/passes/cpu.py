@@ -1,6 +1,6 @@
 """The passes of a CPU, in the order in which they run.
 
-program = run_passes(program, cpu_passes(find_target("aarch64:i8mm")))
+program = run_passes(program, cpu_passes())
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.single_row import SingleRow
 from dslc.compiler.passes.split import SplitReduction
 from dslc.compiler.passes.weight_order import WeightOrder
-from dslc.compiler.targets import Target
 
 
-def cpu_passes(target: Target) -> tuple[Pass, ...]:
+def cpu_passes() -> tuple[Pass, ...]:
     """From the checker's program to one that a generator writes out as loops over vectors.
 
     One thread runs a turn, so that of a tile's layout only the order is left, and that matters where
@@ -29,7 +28,7 @@ def cpu_passes(target: Target) -> tuple[Pass, ...]:
         Simplify(),
         Bounds(),
         SingleRow(),
-        WeightOrder(target),
+        WeightOrder(),
         LowBit(1),
         Bounds(),
         DeadCode(),

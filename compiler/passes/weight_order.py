@@ -1,6 +1,6 @@
-"""The order in which a CPU stores the weights of a product: that of the registers of its matrix unit.
+"""The order in which a CPU stores the weights of a product: that of the registers that multiply bytes.
 
-Before, for `w: u4[K, N]` whose tiles become an operand of smmla:
+Before, for `w: u4[K, N]` whose tiles become the second operand of a product with bytes:
 
     %q = load @w[k : +128, n : +128] : u4[128, 128]
 
@@ -8,11 +8,13 @@ After, with a layout of one thread, which the low-bit pass then stores w in:
 
     %q = load @w[k : +128, n : +128] : u4[128, 128] `...`
 
-A register of the unit holds a block of k x n elements, 16 of 8 bits. Of codes whose width divides 8
-the blocks of as many neighbouring columns as a byte has codes lie together: the first block's codes in
-the low bits of 16 bytes, the next one's above them. One mask or shift then makes a whole register of
-the operand (Blazingly Fast LLM Inference on Arm, section IV D: [n, 2, 16]). Blocks follow each other
-along k. Codes of other widths follow each other block by block.
+A block is 4 of k of 4 columns, 16 elements: what a dot product by lane multiplies. Two blocks that
+follow each other along k, zipped by words, are two blocks of 8 of k of 2 columns: what a matrix product
+takes. So one order serves every CPU, and packed weights are those of all variants. Of codes whose width
+divides 8 the blocks of as many neighbouring columns as a byte has codes lie together: the first block's
+codes in the low bits of 16 bytes, the next one's above them. One mask or shift then makes a whole
+register of the operand (Blazingly Fast LLM Inference on Arm, section IV D: [n, 2, 16]). Blocks follow
+each other along k. Codes of other widths follow each other block by block.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from dslc.compiler.dtypes import DType, Kind
+from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel, TileProgram, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
@@ -29,17 +31,15 @@ from dslc.compiler.ir.rewrite import Substitution, map_kernels
 from dslc.compiler.ir.traverse import operands, results, walk
 from dslc.compiler.layout import Layout, Mode
 from dslc.compiler.passes.weights import packed_freely
-from dslc.compiler.targets import Atom, Target
 
-_LANES = 16  # bytes of a register
-_ELEMENTWISE = (ins.Cast, ins.Unary, ins.Binary, ins.Fma, ins.Where)
+_BLOCK = 4  # of k, and columns
+ELEMENTWISE = (ins.Cast, ins.Unary, ins.Binary, ins.Fma, ins.Where)
 
 
 @dataclass(frozen=True, slots=True)
 class WeightOrder:
-    """Gives loads of weights, packed by the compiler and multiplied as bytes, the layout of a unit."""
+    """Gives loads of weights, packed by the compiler and multiplied as bytes, this layout."""
 
-    target: Target
     name: ClassVar[str] = "weight-order"
 
     def __call__(self, program: TileProgram) -> TileProgram:
@@ -58,49 +58,48 @@ class WeightOrder:
                 out = stmt.out
                 if out.type.layout is not None or out.type.rank != 2:
                     continue
-                atom = self._atom(out, readers)
-                layout = None if atom is None else order(out.type.shape, out.type.dtype, atom)
-                if layout is not None:
-                    changed[out] = replace(out, type=replace(out.type, layout=layout))
+                if _is_multiplied(out, readers):
+                    layout = order(out.type.shape, out.type.dtype)
+                    if layout is not None:
+                        changed[out] = replace(out, type=replace(out.type, layout=layout))
         return _Laid(changed).kernel(kernel) if changed else kernel
 
-    def _atom(self, value: Value, readers: dict[Value, list[Stmt]]) -> Atom | None:
-        """The unit that the tile, computed on element by element, is the second operand of."""
-        for stmt in readers.get(value, ()):
-            if isinstance(stmt, ins.Dot) and stmt.b is value:
-                return self._unit(stmt.a.type.dtype, value.type.dtype)
-            if isinstance(stmt, _ELEMENTWISE):
-                for out in results(stmt):
-                    if isinstance(out, Value) and (found := self._atom(out, readers)) is not None:
-                        return found
-        return None
 
-    def _unit(self, a: DType, b: DType) -> Atom | None:
-        """The largest unit of bytes that the machine has, whatever their signs."""
-        if max(a.bits, b.bits) > 8 or not (a.is_integer and b.is_integer):
-            return None
-        units = [x for x in self.target.atoms if x.k > 1 and x.takes("i8", "i8")]
-        mixed = (a.kind is Kind.UINT) != (b.kind is Kind.UINT)
-        if mixed:
-            units = [x for x in units if self.target.atom("usmmla") is not None]
-        return max(units, key=lambda x: x.m * x.n * x.k, default=None)
+def _is_multiplied(value: Value, readers: dict[Value, list[Stmt]]) -> bool:
+    """Whether a tile, computed on element by element, is the second operand of a product of bytes."""
+    for stmt in readers.get(value, ()):
+        if isinstance(stmt, ins.Dot) and stmt.b is value:
+            types = (stmt.a.type.dtype, value.type.dtype)
+            return all(x.is_integer and x.bits <= 8 for x in types)
+        if isinstance(stmt, ELEMENTWISE):
+            outs = [x for x in results(stmt) if isinstance(x, Value)]
+            if any(_is_multiplied(x, readers) for x in outs):
+                return True
+    return False
 
 
-def order(shape: tuple[int, ...], dtype: DType, atom: Atom) -> Layout | None:
-    """The order of a tile [k, n] in blocks of the unit's second operand; None if it does not divide."""
+def order(shape: tuple[int, ...], dtype: DType) -> Layout | None:
+    """The order of a tile [k, n] in blocks of 4 of k of 4 columns; None if it does not divide."""
     k, n = shape
-    depth, columns = atom.k, atom.n
     together = 8 // dtype.bits if 8 % dtype.bits == 0 else 1
-    if k % depth or n % (columns * together) or depth * columns != _LANES:
+    if k % (2 * _BLOCK) or n % (_BLOCK * together):
         return None
     modes = (
-        Mode(n // (columns * together), 1, columns * together),
-        Mode(k // depth, 0, depth),
-        Mode(columns, 1, 1),
-        Mode(depth, 0, 1),
-        Mode(together, 1, columns),
+        Mode(n // (_BLOCK * together), 1, _BLOCK * together),
+        Mode(k // _BLOCK, 0, _BLOCK),
+        Mode(_BLOCK, 1, 1),
+        Mode(_BLOCK, 0, 1),
+        Mode(together, 1, _BLOCK),
     )
     return Layout((k, n), (), tuple(m for m in modes if m.size > 1))
+
+
+def is_in_fours(layout: Layout) -> bool:
+    """Whether a tile is in such an order."""
+    modes = layout.local_modes
+    if modes and modes[-1].axis == 1 and modes[-1].stride == _BLOCK:
+        modes = modes[:-1]
+    return modes[-2:] == (Mode(_BLOCK, 1, 1), Mode(_BLOCK, 0, 1))
 
 
 class _Laid(Substitution):

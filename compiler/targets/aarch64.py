@@ -29,7 +29,9 @@ _DOTPROD = (FMLA_F32, SDOT, UDOT)
 _I8MM = (*_DOTPROD, SMMLA, UMMLA, USMMLA)
 
 BASE = Target("aarch64:base", "aarch64", "Armv8.0-A", 1, 1, _MEMORIES, (FMLA_F32,))
-DOTPROD = Target("aarch64:dotprod", "aarch64", "Armv8.2-A with dotprod", 1, 1, _MEMORIES, _DOTPROD)
+DOTPROD = Target(
+    "aarch64:dotprod", "aarch64", "Armv8.2-A with dotprod and fp16", 1, 1, _MEMORIES, _DOTPROD
+)
 I8MM = Target("aarch64:i8mm", "aarch64", "Armv8.6-A with i8mm", 1, 1, _MEMORIES, _I8MM)
 BF16 = Target(
     "aarch64:bf16", "aarch64", "Armv8.6-A with i8mm and bf16", 1, 1, _MEMORIES, (*_I8MM, BFMMLA)

@@ -45,5 +45,6 @@ def _products(made: Specialization) -> Iterator[tuple[str, str]]:
         return
     for found in throughputs(text, models()):
         cpu = f"{found.model.cpu}, LLVM {found.model.version}"
-        rate = f"{found.rate:.1f} multiply-adds a cycle at K = {DEPTH} ({found.steady:.1f} in the loop)"
-        yield found.name, f"{rate}, tile of {found.tile} ({cpu})"
+        rate = f"{found.rate:.1f} multiply-adds a cycle at K = {DEPTH}"
+        parts = f"{found.steady:.1f} in the loop, {found.whole:.1f} with panels"
+        yield found.name, f"{rate} ({parts}), tile of {found.tile} ({cpu})"

@@ -38,9 +38,9 @@ FEATURES: Mapping[str, Feature] = {
 
 VARIANTS: Mapping[str, frozenset[str]] = {
     "base": frozenset(),
-    "dotprod": frozenset({"dotprod"}),
-    "i8mm": frozenset({"dotprod", "i8mm"}),
-    "bf16": frozenset({"dotprod", "i8mm", "bf16"}),
+    "dotprod": frozenset({"fp16", "dotprod"}),
+    "i8mm": frozenset({"fp16", "dotprod", "i8mm"}),
+    "bf16": frozenset({"fp16", "dotprod", "i8mm", "bf16"}),
 }
 """What the code of a target `aarch64:<variant>` needs, the best last."""
 

@@ -5,7 +5,8 @@
 
 Without a file: the products with 4-bit weights of examples/w4a8.tile, at the sizes of prefill and
 decode, for dotprod and i8mm. One line for each marked loop and model: the rate of one register tile at
-K = 4096 with its ends, that of its loop alone, and that of the best public kernel.
+K = 4096 with its ends and epilogue, that of its loop alone, that with a tile's share of filling the
+panels, and that of the best public kernel, whose activations are packed beforehand.
 """
 
 from __future__ import annotations
@@ -74,13 +75,19 @@ def rows(case: Case) -> Iterator[str]:
     found = throughputs(text, models())
     if not found:
         yield f"{case.label:<18} {case.target:<16} no marked loop"
+    if (
+        "N" in case.define
+    ):  # the standard cases: prefill without decode's body, and the other way round
+        found = [
+            t for t in found if (t.name.rpartition(".")[2][:2] == "1x") == (case.define["M"] == 1)
+        ]
     for t in found:
         public = dict(zip(("neoverse-v2", "neoverse-n2"), case.public or (), strict=False))
         bar = public.get(t.model.cpu)
         cells = (
             f"{case.label:<18} {case.target:<16} {t.name:<28} {t.tile:>5}",
             f"{t.model.cpu:<12} LLVM {t.model.version}",
-            f"{t.rate:>7.1f} ({t.steady:.1f})",
+            f"{t.rate:>7.1f} (loop {t.steady:.1f}, with panels {t.whole:.1f})",
             "" if bar is None else f"public {bar}",
         )
         yield "  ".join(cells).rstrip()

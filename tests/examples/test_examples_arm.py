@@ -12,8 +12,6 @@ from calls import EXAMPLES, MX_ELEMENTS, TABLE, WEIGHTS, hold, problem
 from support.aarch64 import needs_emulator
 
 TARGETS = ("aarch64:base", "aarch64:dotprod", "aarch64:i8mm", "aarch64:bf16")
-# Written for 32 threads with asynchronous copies, or storing what is smaller than a byte.
-NOT_HERE = {"tilus_pipelined", "tilus_rearrange", "tilus_rearrange_words"}
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +28,6 @@ def library(file: str, target: str, define: tuple[tuple[str, Any], ...] = ()) ->
 CASES = [
     pytest.param(kernel, define, index, id="-".join([kernel, *define.values(), str(index)]))
     for kernel, (_, defines, _, calls) in TABLE.items()
-    if kernel not in NOT_HERE
     for number, define in enumerate(defines)
     for index in range(len(calls))
     if number == 0 or index == 1  # every call of one element type, one call of the others
@@ -46,7 +43,7 @@ def test_kernel(kernel: str, define: dict[str, str], index: int) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("kernel", sorted(set(TABLE) - NOT_HERE))
+@pytest.mark.parametrize("kernel", sorted(TABLE))
 def test_every_target(kernel: str, target: str) -> None:
     file, defines, config, calls = TABLE[kernel]
     define = defines[-1] if target == "aarch64:bf16" and len(defines) < 3 else defines[0]

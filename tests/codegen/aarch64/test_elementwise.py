@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,33 @@ def test_binary(tmp_path: Path, dtype: str, body: str, size: int) -> None:
         f"a: {dtype}[N], b: {dtype}[N]", body.format("a[n : n + 32]", "b[n : n + 32]"), dtype
     )
     agree(tmp_path, text, [values(dtype, size, 1), values(dtype, size, 2)], dtype)
+
+
+HALVES = [
+    "{0} + {1}", "{0} - {1}", "{0} * {1}", "{0} / {1}", "maximum({0}, {1})", "minimum({0}, {1})",
+    "where({0} < {1}, {0}, {1})", "-{0} * {1}", "abs({0}) + 0.1", "sqrt(abs({0}))", "floor({0})",
+    "round({0} * 3) - {1}", "cast(cast({0}, f32) * cast({1}, f32), f16) + {0}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("target", ["aarch64:base", "aarch64:dotprod"])
+@pytest.mark.parametrize("body", HALVES)
+def test_f16_is_computed_on_as_the_language_says(tmp_path: Path, body: str, target: str) -> None:
+    """With and without instructions for it: each result is rounded to f16 once."""
+    text = kernel("a: f16[N], b: f16[N]", body.format("a[n : n + 32]", "b[n : n + 32]"), "f16")
+    agree(tmp_path, text, [values("f16", 300, 1), values("f16", 300, 2)], "f16", target)
+
+
+def test_f16_arithmetic_needs_no_conversions_where_the_cpu_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "k.tile"
+    path.write_text(kernel("a: f16[N], b: f16[N]", "a[n : n + 32] * b[n : n + 32] + 1", "f16"))
+    texts = {
+        t: dslc.compile(path, target=f"aarch64:{t}", cache=False).k.specialize().source("asm")
+        for t in ("base", "dotprod")
+    }
+    assert "fcvtl" in texts["base"]
+    assert "fcvt" not in texts["dotprod"]
+    assert re.search(r"fmul v\d+\.8h", texts["dotprod"])
 
 
 CASTS = [

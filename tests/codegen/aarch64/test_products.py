@@ -9,7 +9,7 @@ from typing import Any
 import dslc
 import numpy as np
 import pytest
-from dslc.codegen.aarch64.units import register_tile, unit_for
+from dslc.codegen.aarch64.units import Problem, unit_for
 from dslc.compiler.dtypes import parse_dtype
 
 from support.aarch64 import needs_emulator
@@ -114,18 +114,59 @@ def test_groups(folder: Path, target: str, rows: int) -> None:
     assert (np.abs(c - exact) <= bound + 1e-30).all()
 
 
+@pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize("rows", [1, 2, 4, 5, 7, 12, 16, 33, 128])
 @pytest.mark.parametrize("features", [set(), {"dotprod"}, {"dotprod", "i8mm"}])
-def test_a_register_tile_fits_the_registers(rows: int, features: set[str]) -> None:
+def test_a_register_tile_fits_the_registers(rows: int, features: set[str], scaled: bool) -> None:
     byte, word = parse_dtype("i8"), parse_dtype("i32")
     assert byte is not None
     assert word is not None
     unit = unit_for(byte, byte, word, rows, frozenset(features))
     assert unit is not None
-    high, wide = register_tile(unit, rows, 128, 256)
+    problem = Problem(unit, rows, 128, 256, scaled)
+    high, wide = problem.solution()
     held = (high // unit.rows) * (wide // unit.columns)
-    assert held + 2 <= 32
+    assert held * (1 + scaled) + 2 <= 32
     assert high % unit.rows == 0
     assert wide % unit.columns == 0
     if rows >= 96 and "i8mm" in features:
-        assert (high, wide) == (12, 8)
+        assert (high, wide) == ((12, 4) if scaled else (12, 8))
+
+
+def _least(problem: Problem) -> float:
+    """The seed's problem solved by trying everything that fits."""
+    unit = problem.unit
+    sizes = [
+        (r, c)
+        for r in range(unit.rows, 13, unit.rows)
+        for c in range(unit.columns, 65, unit.columns)
+        if problem.held(r, c) <= 31 and (r % 4 == 0 or r in (1, 2)) and (c % 4 == 0 or c == 2)
+        if r <= -(-problem.m // unit.rows) * unit.rows and c <= problem.n
+    ]
+    return min(problem.cost(r, c) for r, c in sizes)
+
+
+@pytest.mark.parametrize("unpacking", [1, 4])
+@pytest.mark.parametrize("rows", [2, 8, 16, 100])
+@pytest.mark.parametrize("n", [16, 64, 256])
+def test_no_tile_costs_less_than_the_one_that_is_chosen(rows: int, n: int, unpacking: int) -> None:
+    byte, word = parse_dtype("i8"), parse_dtype("i32")
+    assert byte is not None
+    assert word is not None
+    unit = unit_for(byte, byte, word, rows, frozenset({"dotprod", "i8mm"}))
+    assert unit is not None
+    problem = Problem(unit, rows, n, 256, unpacking=unpacking)
+    assert problem.cost(*problem.solution()) == _least(problem)
+
+
+def test_weights_that_are_dear_to_unpack_are_shared_by_more_rows() -> None:
+    byte, word = parse_dtype("i8"), parse_dtype("i32")
+    assert byte is not None
+    assert word is not None
+    unit = unit_for(byte, byte, word, 96, frozenset({"dotprod", "i8mm"}))
+    assert unit is not None
+    cheap, dear = (Problem(unit, 96, 96, 256, unpacking=x).solution() for x in (1, 8))
+    assert dear[0] >= cheap[0]
+    assert Problem(unit, 96, 96, 256, unpacking=8).cost(4, 12) > Problem(
+        unit, 96, 96, 256, unpacking=8
+    ).cost(12, 4)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dslc.codegen.aarch64.ranges import BIAS, BIASED, LIMIT, fits_biased, interval
+from dslc.codegen.aarch64.nibbles import DEEPEST, reads_as_floats
+from dslc.codegen.aarch64.ranges import BIAS, BIASED, LIMIT, SIXTEENTHS, fits_biased, interval
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -53,3 +54,28 @@ kernel k(a: i8[N], y: out i8[N]):
     made = {v: s for s in walk(kernel.body) for v in results(s) if isinstance(v, Value)}
     (store,) = (s for s in walk(kernel.body) if isinstance(s, ins.Store))
     assert interval(store.x, made) == (-128, 127)
+
+
+def test_sixteenths_are_read_exactly_below_their_limit() -> None:
+    sums = np.array([0, 16, -16, LIMIT - 16, 16 - LIMIT], np.int64)
+    words = (sums + SIXTEENTHS).astype(np.uint32)
+    np.testing.assert_array_equal(words.view(np.float32) - np.float32(1.5 * 2**19), sums / 16)
+
+
+@pytest.mark.parametrize("zero", [0, 8, 15, 100])
+def test_upper_codes_are_read_as_floats_only_where_every_sum_fits(zero: int) -> None:
+    """The extremes: codes of 15 or 0 and activations of -128 or 127, over k of them."""
+    deepest = max(k for k in range(1, 2048) if reads_as_floats(k, zero))
+    for k in (1, deepest):
+        for code in (0, 15):
+            for x in (-128, 127):
+                for taken in (16 * code * x * k, 16 * zero * x * k):
+                    assert -LIMIT < taken < LIMIT
+    assert not reads_as_floats(deepest + 1, zero)
+    assert (deepest + 1) * 16 * 128 * max(15, zero) >= LIMIT
+
+
+def test_a_block_of_turns_keeps_sums_of_bytes_apart_exactly() -> None:
+    """16 sum(high) is read from 32 bits that may have wrapped: it must fit 31."""
+    assert DEEPEST * 240 * 128 < 1 << 31
+    assert DEEPEST * 15 * 128 < 1 << 31

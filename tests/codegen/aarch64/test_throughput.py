@@ -46,9 +46,18 @@ def test_panels_belong_to_every_loop_of_their_product() -> None:
     small = text("    nop", macs=64).replace("8x8", "2x4")
     found = loops(panel + text("    nop") + small)
     assert [loop.tile for loop in found] == [64, 8]
-    assert [loop.trace(8).count("nop") for loop in found] == [1 + 4, 1 + 0]
-    assert [loop.trace(16).count("nop") for loop in found] == [2 + 8, 2 + 1]
+    for depth, counts in ((8, [1 + 4, 1 + 0]), (16, [2 + 8, 2 + 1])):
+        assert [loop.trace(depth, panels=True).count("nop") for loop in found] == counts
+        assert {loop.trace(depth).count("nop") for loop in found} == {depth // 8}
     assert [loop.tile for loop in main_loops(panel + text("    nop") + small)] == [64]
+
+
+def test_the_epilogue_of_a_product_runs_once_for_its_results_whatever_k_is() -> None:
+    out = "// LLVM-MCA-BEGIN g.dot1_out results=16\n    fcvtn v0.4h, v1.4s\n// LLVM-MCA-END\n"
+    (loop,) = loops(text("    nop") + out)
+    for depth in (64, 4096):
+        assert loop.trace(depth)[-4:] == ["fcvtn v0.4h, v1.4s"] * 4
+        assert loop.trace(depth).count("fcvtn v0.4h, v1.4s") == loop.tile // 16
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import itertools
 import pytest
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.passes.weight_order import WeightOrder, order
+from dslc.compiler.passes.weight_order import WeightOrder, is_in_fours, order
 from dslc.compiler.targets import find_target
 
 from support.kernels import every, one
@@ -22,17 +22,16 @@ kernel k(a: i8[M, K], w: {0}[K, N], c: out i32[M, N]):
 """
 
 
-@pytest.mark.parametrize("target", ["aarch64:dotprod", "aarch64:i8mm"])
-@pytest.mark.parametrize("bits", [1, 2, 4])
-def test_codes_of_sixteen_bytes_are_registers(target: str, bits: int) -> None:
-    dtype, found = parse_dtype(f"u{bits}"), find_target(target)
+@pytest.mark.parametrize("bits", [1, 2, 3, 4, 8])
+def test_codes_of_sixteen_bytes_are_registers_of_a_product_by_lane(bits: int) -> None:
+    dtype, atom = parse_dtype(f"u{bits}"), find_target("aarch64:dotprod").atom("sdot.lane")
     assert dtype is not None
-    atom = found.atoms[-1] if "i8mm" in target else found.atom("sdot.lane")
     assert atom is not None
-    layout = order((32, 32), dtype, atom)
-    assert layout is not None
-    together = 8 // bits
     assert atom.b is not None
+    layout = order((32, 32), dtype)
+    assert layout is not None
+    assert is_in_fours(layout)
+    together = 8 // bits if 8 % bits == 0 else 1
     for block, place in itertools.product(range(32 * 32 // (16 * together)), range(together)):
         at = [layout.index(0, (block * 16 + lane) * together + place) for lane in range(16)]
         first = at[0]
@@ -40,12 +39,34 @@ def test_codes_of_sixteen_bytes_are_registers(target: str, bits: int) -> None:
         assert offsets == [atom.b.index(0, lane) for lane in range(16)]
 
 
+def test_two_blocks_zipped_by_words_are_two_of_a_matrix_product() -> None:
+    atom, codes = find_target("aarch64:i8mm").atom("smmla"), parse_dtype("i8")
+    assert atom is not None
+    assert atom.b is not None
+    assert codes is not None
+    layout = order((16, 8), codes)
+    assert layout is not None
+    first, second = ([layout.index(0, 16 * block + i) for i in range(16)] for block in (0, 1))
+    words = [(first[i : i + 4], second[i : i + 4]) for i in range(0, 16, 4)]
+    for pair, column in ((words[:2], 0), (words[2:], 2)):
+        zipped = [place for x, y in pair for place in (*x, *y)]
+        expected = [atom.b.index(0, lane) for lane in range(16)]
+        assert zipped == [(k, n + column) for k, n in expected]
+
+
+@pytest.mark.parametrize("shape", [(12, 32), (32, 12), (4, 8)])
+def test_tiles_that_blocks_do_not_divide_have_no_order(shape: tuple[int, int]) -> None:
+    dtype = parse_dtype("u4")
+    assert dtype is not None
+    assert order(shape, dtype) is None
+
+
 def test_the_load_has_the_order_and_nothing_else_changes() -> None:
-    kernel = WeightOrder(find_target("aarch64:i8mm"))(one(KERNEL.format("u4")))
+    kernel = WeightOrder()(one(KERNEL.format("u4")))
     layouts = [s.out.type.layout is not None for s in every(kernel, ins.Load)]
     assert sorted(layouts) == [False, True]
 
 
-def test_a_machine_without_units_of_bytes_has_no_order() -> None:
-    kernel = one(KERNEL.format("u4"))
-    assert WeightOrder(find_target("aarch64:base"))(kernel) is kernel
+def test_products_of_wider_numbers_have_no_order() -> None:
+    kernel = one(KERNEL.format("u4").replace("a: i8", "a: i16").replace("], i8)", "], i16)"))
+    assert WeightOrder()(kernel) is kernel

@@ -1,4 +1,4 @@
-	.arch armv8.2-a+dotprod+i8mm
+	.arch armv8.2-a+fp16+dotprod+i8mm
 	.text
 // add: turns [begin, end) of n
 	.p2align 4

@@ -1,4 +1,4 @@
-	.arch armv8.2-a+dotprod+i8mm
+	.arch armv8.2-a+fp16+dotprod+i8mm
 	.text
 // largest: turns [begin, end) of m
 	.p2align 4
@@ -13,55 +13,52 @@ largest__i8mm:
 	b.ge .Llargest__i8mm_done1
 	ldr q0, .Llargest__i8mm_const0
 .Llargest__i8mm_turn2:
-	fcvtn v1.4h, v0.4s
-	str h1, [x3, #0]
+	str h0, [x3, #0]
 	mov x8, x4
+	ldr q1, .Llargest__i8mm_const1
 	mul x9, x7, x1
 	lsl x9, x9, #1
 	add x9, x5, x9
 	cmp x8, x7
 	b.ge .Llargest__i8mm_end4
 .Llargest__i8mm_loop3:
-	mov v1.16b, v0.16b
-	mov v2.16b, v0.16b
-	mov v3.16b, v0.16b
-	mov v4.16b, v0.16b
+	mov v2.16b, v1.16b
+	mov v3.16b, v1.16b
+	mov v4.16b, v1.16b
+	mov v5.16b, v1.16b
 	mov x10, x4
 	mov x11, x9
 .Llargest__i8mm_loop5:
-	ldr q5, [x11, #0]
-	ldr q6, [x11, #16]
-	fcvtl v7.4s, v5.4h
-	fcvtl2 v5.4s, v5.8h
-	fcvtl v16.4s, v6.4h
-	fcvtl2 v6.4s, v6.8h
-	fmax v1.4s, v1.4s, v7.4s
-	fmax v2.4s, v2.4s, v5.4s
-	fmax v3.4s, v3.4s, v16.4s
-	fmax v4.4s, v4.4s, v6.4s
+	ldr q6, [x11, #0]
+	ldr q7, [x11, #16]
 	add x11, x11, #32
 	add x10, x10, #1
+	fcvtl v16.4s, v6.4h
+	fcvtl2 v6.4s, v6.8h
+	fcvtl v17.4s, v7.4h
+	fcvtl2 v7.4s, v7.8h
+	fmax v2.4s, v2.4s, v16.4s
+	fmax v3.4s, v3.4s, v6.4s
+	fmax v4.4s, v4.4s, v17.4s
+	fmax v5.4s, v5.4s, v7.4s
 	cmp x10, #4
 	b.lt .Llargest__i8mm_loop5
 .Llargest__i8mm_end6:
-	fmax v1.4s, v1.4s, v3.4s
 	fmax v2.4s, v2.4s, v4.4s
-	fmax v1.4s, v1.4s, v2.4s
-	ext v2.16b, v1.16b, v1.16b, #8
-	fmax v1.4s, v1.4s, v2.4s
-	ext v2.16b, v1.16b, v1.16b, #4
-	fmax v1.4s, v1.4s, v2.4s
-	fcvtn v1.4h, v1.4s
-	str h1, [x3, #64]
-	ldr h1, [x3, #0]
-	ldr h2, [x3, #64]
-	fcvtl v1.4s, v1.4h
-	fcvtl v2.4s, v2.4h
-	fmax v1.4s, v1.4s, v2.4s
-	fcvtn v1.4h, v1.4s
-	str h1, [x3, #0]
+	fmax v3.4s, v3.4s, v5.4s
+	ldr h4, [x3, #0]
 	add x9, x9, #128
 	add x8, x8, #64
+	fmax v2.4s, v2.4s, v3.4s
+	ext v3.16b, v2.16b, v2.16b, #8
+	fmax v2.4s, v2.4s, v3.4s
+	ext v3.16b, v2.16b, v2.16b, #4
+	fmax v2.4s, v2.4s, v3.4s
+	fcvtn v2.4h, v2.4s
+	str h2, [x3, #64]
+	ldr h2, [x3, #64]
+	fmax v2.8h, v4.8h, v2.8h
+	str h2, [x3, #0]
 	cmp x8, x7
 	b.lt .Llargest__i8mm_loop3
 .Llargest__i8mm_end4:
@@ -78,5 +75,7 @@ largest__i8mm:
 	ret
 	.p2align 4
 .Llargest__i8mm_const0:
+	.word 0xfc00fc00, 0xfc00fc00, 0xfc00fc00, 0xfc00fc00
+.Llargest__i8mm_const1:
 	.word 0xff800000, 0xff800000, 0xff800000, 0xff800000
 	.size largest__i8mm, .-largest__i8mm
