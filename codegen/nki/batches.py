@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from dslc.codegen.nki.elementwise import copy
+from dslc.codegen.nki.elementwise import copy, shared_copy
 from dslc.codegen.nki.emission import At, Emission, refuse
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.products import accumulate, multipliable
@@ -42,7 +42,7 @@ def batched(e: Emission, stmt: ins.Dot) -> None:
                         accumulate=accumulate(earlier),
                     )  # fmt: skip
                 dst = _slice(e, product, at, number, wide, start, width)
-                e.call("tensor_copy", dst=dst, src=sums)
+                shared_copy(e, dst, sums, width, product.chunks * count)
     _finish(e, stmt, product)
 
 

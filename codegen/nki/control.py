@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dslc.codegen.nki.ahead import begin, turn, turned_ahead
 from dslc.codegen.nki.bounds import is_not_negative
 from dslc.codegen.nki.elementwise import copy
 from dslc.codegen.nki.emission import Emission, Emit, refuse
@@ -65,11 +66,16 @@ def loop(e: Emission, stmt: ins.For) -> None:
     others = [c for c in stmt.carried if c not in sums]
     names = [_begin(e, c) for c in others]
     e.begin_lists(stmt.var)
+    turned = turned_ahead(e, stmt)
+    ahead = begin(e, turned) if turned else None
     with e.out.block(_head(e, stmt.var, stmt.start, stmt.stop, stmt.step)):
         for c in sums:
             assert isinstance(c.inner, Value)
             e.sums[c.inner] = f"{e.names[stmt.var]} > {e.scalar(stmt.start)}"
-        e.body(stmt.body)
+        if turned and ahead:
+            turn(e, stmt, turned, *ahead)
+        else:
+            e.body(stmt.body)
         _hand_on(e, names, [_handed(e, c.yielded) for c in others])
     for c in sums:
         assert isinstance(c.inner, Value)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from dslc.codegen.nki import scalars
 from dslc.codegen.nki.dtypes import element
@@ -18,6 +18,7 @@ from dslc.codegen.nki.held import (
     free_shape,
     part,
 )
+from dslc.codegen.nki.sharing import Shares
 from dslc.codegen.nki.writer import Writer
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX, DType
@@ -27,7 +28,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, tile_of
-from dslc.compiler.passes.nki_layout.capacity import is_long
+from dslc.compiler.passes.nki_layout.capacity import PANEL, is_long
 from dslc.compiler.passes.nki_layout.placement import Placement, placement_of
 from dslc.compiler.passes.nki_layout.residents import Resident
 from dslc.compiler.targets.nki import Engines
@@ -43,13 +44,27 @@ class At:
     rows: int | str
 
 
+class Between(Protocol):
+    """Instructions of other engines that stand between the pieces of a product."""
+
+    @property
+    def product(self) -> ins.Dot:
+        """The product."""
+
+    def begin(self, e: Emission) -> None:
+        """Before the first piece, when its operands are loaded."""
+
+    def emit(self, e: Emission, times: int) -> None:
+        """One of so many equal parts of them."""
+
+
 @dataclass(slots=True)
 class Emission:
     """What is known while a kernel is written out.
 
     `names` are the Python names of scalars, `not_negative` those proved to be at least 0, `late` those
-    known on the machine only. `uses` counts the readers of each tile. `needs` are words of the file's
-    head.
+    known on the machine only. `uses` counts the readers of each tile, `shares` the work of two engines.
+    `needs` are words of the file's head.
     """
 
     kernel: Kernel
@@ -57,6 +72,7 @@ class Emission:
     emitters: Mapping[type, Emit]
     out: Writer
     uses: Counter[Value]
+    shares: Shares
     names: dict[ex.Var, str] = field(default_factory=dict)
     memories: dict[Memory, str] = field(default_factory=dict)
     values: dict[Value, Held] = field(default_factory=dict)
@@ -83,6 +99,12 @@ class Emission:
     machine: set[ex.Var] = field(default_factory=set)
     # Counters of loops of the machine whose turns lie past the ends of tensors.
     beyond: set[ex.Var] = field(default_factory=set)
+    # Columns that a long operand is loaded by.
+    panel: int = PANEL
+    # What stands between the pieces of a product of the loop at hand.
+    between: Between | None = None
+    # The statement that is being written out.
+    now: Stmt | None = None
 
     def body(self, body: Body) -> None:
         """Write out statements in order."""
@@ -152,7 +174,9 @@ class Emission:
         emit = self.emitters.get(type(stmt))
         if emit is None:
             raise refuse(stmt, f"{type(stmt).__name__} has no code on a NeuronCore")
+        outer, self.now = self.now, stmt
         emit(self, stmt)
+        self.now = outer
 
     # Scalars
 

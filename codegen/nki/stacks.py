@@ -13,6 +13,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.passes.nki_layout.placement import chunks
+from dslc.compiler.targets.nki import STACK
 
 
 def transfers(e: Emission, stmt: Stmt) -> int:
@@ -21,11 +22,8 @@ def transfers(e: Emission, stmt: Stmt) -> int:
     place, shape = e.place(stmt.out), stmt.out.type.shape
     made = e.tile_like(stmt.out)
     if stmt.out in e.multiplied and may_stack(e, stmt.region, made):
-        return -(-made.chunks // _STACK)
+        return -(-made.chunks // STACK)
     return chunks(place, shape)
-
-
-_STACK = 4  # chunks that one transfer brings
 
 
 def may_stack(e: Emission, region: Region, made: Held) -> bool:
@@ -36,7 +34,7 @@ def may_stack(e: Emission, region: Region, made: Held) -> bool:
         and len(rows) == 2
         and made.place.axis == 0
         and made.chunks > 1
-        and made.chunks % min(made.chunks, _STACK) == 0
+        and made.chunks % min(made.chunks, STACK) == 0
         and made.rows % PARTITIONS == 0
         and all(a.step == 1 and not a.checked and not e.is_late(a.start) for a in region.axes)
     )
@@ -44,7 +42,7 @@ def may_stack(e: Emission, region: Region, made: Held) -> bool:
 
 def stack(e: Emission, region: Region, made: Held) -> None:
     """A tile of several chunks by transfers of several chunks each; products read parts of them."""
-    count = min(made.chunks, _STACK)
+    count = min(made.chunks, STACK)
     first, last = (i for i, a in enumerate(region.axes) if not a.dropped)
     strides = row_major(region.memory)
     offset: ex.Expr = ex.index(0)

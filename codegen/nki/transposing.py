@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from dslc.codegen.nki.accesses import read, scratch, write
 from dslc.codegen.nki.dtypes import element
-from dslc.codegen.nki.emission import Emission
+from dslc.codegen.nki.elementwise import shared_copy
+from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.held import Held
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role
 from dslc.compiler.ir import expr as ex
@@ -30,24 +31,28 @@ def convert(e: Emission, x: Held, place: Placement, hint: str) -> Held:
 
 
 def _transposed(e: Emission, x: Held, place: Placement, hint: str) -> Held:
-    """Blocks of 128 x 128 through PSUM."""
+    """Every chunk, right after it is made."""
     made = e.tile(hint, x.dtype, x.shape, place)
-    width = made.extents[0]
     with e.filled(made) as at:
-        column = 0 if at.index is None else f"{PARTITIONS} * {e.names[at.index]}"
-        with e.over(x) as source:
-            block = e.out.name("block")
-            shape = f"({at.rows}, {source.rows})"
-            e.out.line(f"{block} = nl.ndarray({shape}, dtype={element(x.dtype)}, buffer=nl.psum)")
-            columns = _range(column, at.rows)
-            data = f"{e.base(x, source)}[0:{source.rows}, {columns}]"
-            e.call("nc_transpose", dst=block, data=data)
-            start = 0 if source.index is None else f"{PARTITIONS} * {e.names[source.index]}"
-            dst = f"{e.base(made, at)}[0:{at.rows}, {_range(start, source.rows)}]"
-            if source.index is None and source.rows == width:
-                dst = e.text(made, at)
-            e.call("tensor_copy", dst=dst, src=block)
+        transpose_chunk(e, made, x, at)
     return made
+
+
+def transpose_chunk(e: Emission, made: Held, x: Held, at: At) -> None:
+    """A chunk of x transposed, in blocks of 128 x 128 through PSUM."""
+    column = 0 if at.index is None else f"{PARTITIONS} * {e.names[at.index]}"
+    with e.over(x) as source:
+        block = e.out.name("block")
+        shape = f"({at.rows}, {source.rows})"
+        e.out.line(f"{block} = nl.ndarray({shape}, dtype={element(x.dtype)}, buffer=nl.psum)")
+        columns = _range(column, at.rows)
+        data = f"{e.base(x, source)}[0:{source.rows}, {columns}]"
+        e.call("nc_transpose", dst=block, data=data)
+        start = 0 if source.index is None else f"{PARTITIONS} * {e.names[source.index]}"
+        dst = f"{e.base(made, at)}[0:{at.rows}, {_range(start, source.rows)}]"
+        if source.index is None and source.rows == made.extents[0]:
+            dst = e.text(made, at)
+        shared_copy(e, dst, block, PARTITIONS, made.chunks * x.chunks)
 
 
 def _range(start: int | str, count: int | str) -> str:

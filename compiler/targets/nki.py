@@ -15,6 +15,7 @@ PARTITIONS = 128
 PSUM_BANK = 2048  # bytes of a partition; a product's result lies in one bank
 PSUM_BANKS = 8
 MOVING = 512  # columns of the moving operand: a bank of f32
+STACK = 4  # chunks of an operand that one transfer brings, where its queue makes descriptors
 _TYPES = (("bf16", "bf16", "f32"), ("f16", "f16", "f32"), ("f32", "f32", "f32"))
 _FP8_TYPES = tuple((a, b, "f32") for a in ("f8e4m3", "f8e5m2") for b in ("f8e4m3", "f8e5m2"))
 
@@ -45,7 +46,7 @@ class Engines:
 
 
 _ENGINES = {
-    "nki:trn1": Engines(2.8, 1.12, 1.4, 1.4, 272, 192 * 1024, 0, False, False, 0.0, 84, 13.6),
+    "nki:trn1": Engines(2.8, 1.12, 1.4, 1.4, 272, 192 * 1024, 0, False, False, 0.0, 84, 2.8),
     "nki:trn2": Engines(2.4, 0.96, 1.2, 1.2, 368, 224 * 1024, 16384 + 264, issue=600.0, row=1.4),
     "nki:trn3": Engines(2.4, 1.2, 1.2, 1.2, 528, 256 * 1024, 16384 + 264, issue=600.0, row=1.0),
 }
