@@ -45,8 +45,8 @@ class Turned:
 class Blocks:
     """Blocks of 128 x 128 that stand between the pieces of a product.
 
-    `made` of `source` transposed, where the text `further` holds that another turn follows. The variable
-    `done` counts in the emitted program.
+    `made` of `source` transposed, where the text `further` says that another turn follows. The
+    variable `done` counts in the emitted program.
     """
 
     loop: ins.For

@@ -42,12 +42,12 @@ def by_hand(sizes: dict[str, int], block_m: int, block_k: int, block_n: int) -> 
 
 
 def test_the_vector_engine_transposes_a_turn_ahead() -> None:
-    found = text("xuv_to_t", "nki:trn1", SIZES, BM=512, BN=512, BK=512)
+    found = text("xuv_to_t", "nki:trn1", SIZES, BM=512, BN=512, BK=1024)
     assert found.count("engine=nisa.engine.vector") == 1
-    run = modelled("xuv_to_t", "nki:trn1", SIZES, BM=512, BN=512, BK=512)
+    run = modelled("xuv_to_t", "nki:trn1", SIZES, BM=512, BN=512, BK=1024)
     blocks = 16 * 8  # of 128 x 128 in x; the tensor engine has those of each strip's first turn
-    assert run.trace.transpose_flops < 2 * 128**3 * blocks / 2
-    assert run.trace.counts["nc_transpose"] > 16 * blocks / 2
+    assert run.trace.transpose_flops < 2 * 128**3 * blocks * 0.75
+    assert run.trace.counts["nc_transpose"] > 16 * blocks / 4
 
 
 @pytest.mark.parametrize(("m", "k", "ahead"), [(512, 2048, True), (500, 2000, False)])
