@@ -130,7 +130,7 @@ def _is_whole(e: Emission, load: ins.Load, convert: ins.ConvertLayout) -> bool:
         and not any(n % PARTITIONS for n in shape)
         and dtype.is_float
         and dtype.bits >= 16
-        and all(a.step == 1 and not a.checked and not e.is_late(a.start) for a in load.region.axes)
+        and all(a.step == 1 and not a.checked for a in load.region.axes)
     )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from math import prod
 
+from dslc.codegen.nki.eight_bits import multipliable
 from dslc.codegen.nki.elementwise import copy, shared_copy
 from dslc.codegen.nki.emission import At, Emission, refuse
 from dslc.codegen.nki.held import Held
-from dslc.codegen.nki.products import accumulate, multipliable
+from dslc.codegen.nki.products import accumulate
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import MOVING, PARTITIONS
@@ -64,7 +65,7 @@ def _finish(e: Emission, stmt: ins.Dot, product: Held) -> None:
 
 
 def _operand(e: Emission, value: Value) -> Held:
-    return multipliable(e, e.in_sbuf(e.tensors(e.held(value))))
+    return multipliable(e, e.in_sbuf(e.tensors(e.held(value))), value.type.dtype)
 
 
 def _columns(held: Held, count: int) -> int:

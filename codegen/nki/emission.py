@@ -88,6 +88,8 @@ class Emission:
     late_values: dict[ex.Var, ex.Expr] = field(default_factory=dict)
     # Products that are only read rounded to another float type: they leave PSUM in that type.
     rounded: dict[Value, DType] = field(default_factory=dict)
+    # Operands whose chunks lie in pairs.
+    paired: set[Value] = field(default_factory=set)
     # Loaded tiles that nothing but products reads.
     multiplied: set[Value] = field(default_factory=set)
     transfers: Callable[[Stmt], int] = field(default=lambda _: 0)
@@ -254,6 +256,7 @@ class Emission:
     def result(self, value: Value, dtype: DType | None = None) -> Held:
         """The new tile of a result."""
         made = self.tile(value.name, dtype or value.type.dtype, value.type.shape, self.place(value))
+        made = replace(made, paired=value in self.paired)
         self.values[value] = made
         return made
 
@@ -292,7 +295,12 @@ class Emission:
         buffer = "nl.psum" if made.psum else "nl.sbuf"
         dtype = "nl.float32" if made.psum else element(made.dtype)
         tensor = f"nl.ndarray(({made_of}), dtype={dtype}, buffer={buffer})"
-        if at.index is None:
+        if made.paired and at.index is not None:
+            made_of = ", ".join(str(n) for n in (PARTITIONS, 2, *made.extents))
+            tensor = f"nl.ndarray(({made_of}), dtype={dtype}, buffer={buffer})"
+            with self.out.block(f"if {self.names[at.index]} % 2 == 0"):
+                self.out.line(f"{made.name}.append({tensor})")
+        elif at.index is None:
             self.out.line(f"{made.name} = {tensor}")
         else:
             self.out.line(f"{made.name}.append({tensor})")
@@ -301,7 +309,11 @@ class Emission:
         """The tensor of a chunk."""
         if held.chunks == 1 or held.shared or at.index is None:
             return held.name
-        return f"{held.name}[{self.names[at.index]}]"
+        chunk = self.names[at.index]
+        if held.paired:
+            whole = ", ".join(f"0:{n}" for n in held.extents)
+            return f"{held.name}[{chunk} // 2][0:{PARTITIONS}, {chunk} % 2, {whole}]"
+        return f"{held.name}[{chunk}]"
 
     def text(self, held: Held, at: At) -> str:
         """A chunk's elements."""

@@ -21,6 +21,7 @@ from dslc.codegen.nki import (
 )
 from dslc.codegen.nki.budget import machine_counters
 from dslc.codegen.nki.dtypes import element
+from dslc.codegen.nki.eight_bits import paired
 from dslc.codegen.nki.emission import Emission, table
 from dslc.codegen.nki.outputs import written_whole
 from dslc.codegen.nki.scalars import text
@@ -118,6 +119,7 @@ def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str
     _round_products(e, kernel)
     dots = [s for s in walk(kernel.body) if isinstance(s, ins.Dot) and s.out.type.rank == 2]
     by_dots = Counter(v for s in dots for v in (s.a, s.b) if v.type.dtype.is_float)
+    e.paired = paired(kernel, engines)
     e.transfers = partial(stacks.transfers, e)
     e.multiplied |= {v for v, n in by_dots.items() if e.uses[v] == n}
     control.turns(e, kernel.grid, kernel.body)

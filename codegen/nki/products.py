@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
-from dslc.codegen.nki.elementwise import copy, shared_copy
+from dslc.codegen.nki.eight_bits import columns, multipliable
+from dslc.codegen.nki.elementwise import shared_copy
 from dslc.codegen.nki.emission import At, Between, Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
-from dslc.compiler.dtypes import BF16
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import MOVING, PARTITIONS, PSUM_BANKS
@@ -70,22 +70,13 @@ def _operand(e: Emission, value: Value, limit: int) -> Operand:
     if value in e.streamed and limit == 0:
         return Operand(value, e.streamed.pop(value), None, columns)
     held = e.in_sbuf(e.tensors(e.held(value)))
-    return Operand(value, None, multipliable(e, held), columns)
+    return Operand(value, None, multipliable(e, held, value.type.dtype), columns)
 
 
 def _depth(e: Emission, value: Value) -> int:
     axis = e.place(value).axis
     assert axis is not None
     return value.type.shape[axis]
-
-
-def multipliable(e: Emission, held: Held) -> Held:
-    """The tile in a type that the tensor engine takes; integers of at most 8 bits are exact in bf16."""
-    if held.dtype.is_float and held.dtype.bits >= 16:
-        return held
-    made = e.like(held, held.name, BF16)
-    copy(e, made, held)
-    return made
 
 
 def _exact_rows(stmt: ins.Dot) -> int:
@@ -106,14 +97,30 @@ def _into_sums(e: Emission, stmt: ins.Dot, stationary: Operand, moving: Operand)
     earlier = e.sums[stmt.acc]
     e.values[stmt.out] = sums
     a, b = _loaded(e, stationary), _loaded(e, moving)
-    with e.over(sums) as at, e.over(a) as k:
+    with e.over(sums) as at, _steps(e, a) as k:
         before = earlier if k.index is None else f"{earlier} or {e.names[k.index]} > 0"
-        columns = _range(e, at, PARTITIONS)
+        span = _range(e, at, PARTITIONS)
         e.call(
-            "nc_matmul", dst=e.text(sums, at),
-            stationary=f"{e.base(a, k)}[0:{k.rows}, {columns}]", moving=e.text(b, k),
-            accumulate=accumulate(before),
+            "nc_matmul", dst=e.text(sums, at), stationary=columns(e, a, k, span),
+            moving=columns(e, b, k, f"0:{b.extents[0]}") if b.paired else e.text(b, k),
+            accumulate=accumulate(before), perf_mode=_mode(a),
         )  # fmt: skip
+
+
+@contextmanager
+def _steps(e: Emission, held: Held) -> Iterator[At]:
+    """The steps of k: chunks, or pairs of them."""
+    if not held.paired:
+        with e.over(held) as k:
+            yield k
+        return
+    index = e.index_variable("k")
+    with e.out.block(f"for {e.names[index]} in range({held.chunks // 2})"):
+        yield At(index, PARTITIONS)
+
+
+def _mode(held: Held) -> str | None:
+    return "nisa.matmul_perf_mode.double_row" if held.paired else None
 
 
 def _loaded(e: Emission, operand: Operand) -> Held:
@@ -176,6 +183,8 @@ class Pieces:
         self.e, self.made, self.acc, self.depth, self.limit = e, made, acc, depth, limit
         self.stationary, self.moving = stationary, moving
         self.group = PSUM_BANKS
+        held = stationary.held or moving.held
+        self.step = 2 * PARTITIONS if held is not None and held.paired else PARTITIONS
         self.between: Between | None = None
 
     def emit(self) -> None:
@@ -226,7 +235,7 @@ class Pieces:
                 shape = f"({at.rows}, {width})"
                 tensor = f"nl.ndarray({shape}, dtype=nl.float32, buffer=nl.psum)"
                 e.out.line(f"{sums}.append({tensor})")
-            first, last = begin // PARTITIONS, -(-min(self.depth, begin + steps) // PARTITIONS)
+            first, last = begin // self.step, -(-min(self.depth, begin + steps) // self.step)
             apart = first if self.made.chunks == 1 else max(first, last - _APART)
             piece = Piece(part, sums, low, column, width)
             if apart > first:
@@ -266,7 +275,8 @@ class Pieces:
         index = e.index_variable("k")
         start = f"{first}, " if first else ""
         with e.out.block(f"for {e.names[index]} in range({start}{last})"):
-            yield At(index, e.rows_of(part.stationary, index))
+            whole = part.stationary.paired
+            yield At(index, PARTITIONS if whole else e.rows_of(part.stationary, index))
 
     def _step(self, piece: Piece, at: At, k: At, first: int) -> None:
         """The product of a piece at a step of k."""
@@ -278,9 +288,9 @@ class Pieces:
         earlier = "False" if k.index is None else f"{e.names[k.index]} > {first}"
         e.call(
             "nc_matmul", dst=f"{piece.sums}[{_less(e, at, piece.low)}]",
-            stationary=f"{e.base(part.stationary, k)}[0:{k.rows}, {_slice(left, at.rows)}]",
-            moving=f"{e.base(part.moving, k)}[0:{k.rows}, {_slice(piece.column, piece.width)}]",
-            accumulate=accumulate(earlier),
+            stationary=columns(e, part.stationary, k, _slice(left, at.rows)),
+            moving=columns(e, part.moving, k, _slice(piece.column, piece.width)),
+            accumulate=accumulate(earlier), perf_mode=_mode(part.stationary),
         )  # fmt: skip
 
     def _out(self, piece: Piece, at: At, again: bool) -> None:

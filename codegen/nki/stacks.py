@@ -35,6 +35,7 @@ def may_stack(e: Emission, region: Region, made: Held) -> bool:
         and made.place.axis == 0
         and made.chunks > 1
         and made.chunks % min(made.chunks, STACK) == 0
+        and not (made.paired and made.chunks % 2)
         and made.rows % PARTITIONS == 0
         and all(a.step == 1 and not a.checked and not e.is_late(a.start) for a in region.axes)
     )
@@ -64,5 +65,10 @@ def stack(e: Emission, region: Region, made: Held) -> None:
         source = f"{e.memories[region.memory]}.ap(pattern=[{pattern}], offset={at})"
         e.call("dma_copy", dst=block, src=source)
         part = e.index_variable("i")
-        with e.out.block(f"for {e.names[part]} in range({count})"):
-            e.out.line(f"{made.name}.append({block}[0:{PARTITIONS}, {e.names[part]}, 0:{width}])")
+        i = e.names[part]
+        if made.paired:
+            with e.out.block(f"for {i} in range(0, {count}, 2)"):
+                e.out.line(f"{made.name}.append({block}[0:{PARTITIONS}, {i}:{i} + 2, 0:{width}])")
+            return
+        with e.out.block(f"for {i} in range({count})"):
+            e.out.line(f"{made.name}.append({block}[0:{PARTITIONS}, {i}, 0:{width}])")

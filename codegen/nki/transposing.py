@@ -15,27 +15,27 @@ from dslc.compiler.passes.nki_layout.placement import PARTITIONS, Placement
 from dslc.compiler.passes.nki_layout.prices import by_tensor_engine
 
 
-def convert(e: Emission, x: Held, place: Placement, hint: str) -> Held:
-    """The tile in another placement."""
+def convert(e: Emission, x: Held, place: Placement, hint: str, *, paired: bool = False) -> Held:
+    """The tile in another placement, its chunks in pairs where it is an operand that wants so."""
     if x.constant is not None:
         return replace(x, place=place)
     x = e.in_sbuf(e.tensors(x))
-    if by_tensor_engine(x.place, place, x.shape) and x.dtype.is_float and x.dtype.bits >= 16:
-        return _transposed(e, x, place, hint)
+    made = replace(e.tile(hint, x.dtype, x.shape, place), paired=paired)
+    # Bytes pass the tensor engine unchanged where its transposition copies bits.
+    wide = x.dtype.is_float and x.dtype.bits >= 16
+    if by_tensor_engine(x.place, place, x.shape) and (wide or _is_byte(e, x)):
+        with e.filled(made) as at:
+            transpose_chunk(e, made, x, at)
+        return made
     memory = to_memory(e, x)
-    made = e.tile(hint, x.dtype, x.shape, place)
     region = _whole(memory)
     with e.filled(made) as at:
         read(e, region, made, at)
     return made
 
 
-def _transposed(e: Emission, x: Held, place: Placement, hint: str) -> Held:
-    """Every chunk, right after it is made."""
-    made = e.tile(hint, x.dtype, x.shape, place)
-    with e.filled(made) as at:
-        transpose_chunk(e, made, x, at)
-    return made
+def _is_byte(e: Emission, x: Held) -> bool:
+    return e.engines.copies and element(x.dtype) in ("nl.uint8", "nl.int8")
 
 
 def transpose_chunk(e: Emission, made: Held, x: Held, at: At) -> None:
@@ -52,7 +52,10 @@ def transpose_chunk(e: Emission, made: Held, x: Held, at: At) -> None:
         dst = f"{e.base(made, at)}[0:{at.rows}, {_range(start, source.rows)}]"
         if source.index is None and source.rows == made.extents[0]:
             dst = e.text(made, at)
-        shared_copy(e, dst, block, PARTITIONS, made.chunks * x.chunks)
+        if x.dtype.is_float and x.dtype.bits >= 16:
+            shared_copy(e, dst, block, PARTITIONS, made.chunks * x.chunks)
+        else:
+            e.call("tensor_copy", dst=dst, src=block)
 
 
 def _range(start: int | str, count: int | str) -> str:

@@ -28,7 +28,8 @@ class Engines:
     `transposes` tells of DMA engines that transpose elements of two bytes, `copies` of a scalar engine
     that copies. `issue` is what a queue takes to make the descriptors of a transfer, and `row` what a
     contiguous row takes beside its bytes, in nanoseconds; `load` are the cycles that a product waits
-    for its stationary operand (on trn1 both as NeuronMM's times say).
+    for its stationary operand (on trn1 both as NeuronMM's times say). `floats8` are floats of 8 bits
+    that the tensor engine multiplies, `pairs` tells that it takes two rows of them at once.
     """
 
     tensor: float
@@ -43,12 +44,27 @@ class Engines:
     issue: float = 0.0
     load: int = 32
     row: float = 0.0
+    floats8: tuple[str, ...] = ("f8e5m2",)
+    pairs: bool = False
 
 
 _ENGINES = {
     "nki:trn1": Engines(2.8, 1.12, 1.4, 1.4, 272, 192 * 1024, 0, False, False, 0.0, 84, 2.8),
-    "nki:trn2": Engines(2.4, 0.96, 1.2, 1.2, 368, 224 * 1024, 16384 + 264, issue=600.0, row=1.4),
-    "nki:trn3": Engines(2.4, 1.2, 1.2, 1.2, 528, 256 * 1024, 16384 + 264, issue=600.0, row=1.0),
+    "nki:trn2": Engines(
+        2.4, 0.96, 1.2, 1.2, 368, 224 * 1024, 16384 + 264, issue=600.0, row=1.4, pairs=True
+    ),
+    "nki:trn3": Engines(
+        2.4,
+        1.2,
+        1.2,
+        1.2,
+        528,
+        256 * 1024,
+        16384 + 264,
+        issue=600.0,
+        row=1.0,
+        floats8=("f8e5m2", "f8e4m3"),
+    ),
 }
 
 
