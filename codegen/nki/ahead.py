@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from dslc.codegen.nki.accesses import read
 from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.held import Held
+from dslc.codegen.nki.limits import check_start
 from dslc.codegen.nki.sharing import Shares
 from dslc.codegen.nki.transposing import transpose_chunk
 from dslc.compiler.dtypes import INDEX
@@ -84,6 +85,8 @@ class Blocks:
                 name if held.chunks == 1 else f"{PARTITIONS} * {e.names[chunk]} + {name}"
                 for held, chunk, name in ((self.source, by, row), (self.made, to, column))
             ]
+            for start in range(0, PARTITIONS, _BLOCK):
+                check_start(self.made.name, start, _BLOCK)
             head = f"range(0, {PARTITIONS}, {_BLOCK})"
             with e.out.block(f"for {column} in {head}"), e.out.block(f"for {row} in {head}"):
                 e.call(

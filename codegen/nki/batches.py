@@ -32,8 +32,7 @@ def batched(e: Emission, stmt: ins.Dot) -> None:
                 number = e.names[batch]
                 left = 0 if at.index is None else f"{PARTITIONS} * {e.names[at.index]}"
                 sums = e.out.name("sums")
-                shape = f"({at.rows}, {width})"
-                e.out.line(f"{sums} = nl.ndarray({shape}, dtype=nl.float32, buffer=nl.psum)")
+                e.out.line(f"{sums} = {e.tensor(sums, at.rows, (width,), 'nl.float32', psum=True)}")
                 with e.over(stationary) as k:
                     earlier = "False" if k.index is None else f"{e.names[k.index]} > 0"
                     e.call(

@@ -60,9 +60,11 @@ def loop(e: Emission, stmt: ins.For) -> None:
 
         machine_loop(e, stmt)
         return
-    sums = [c for c in stmt.carried if sums_in_psum(e, stmt, c)]
-    for c in sums:
-        _begin_sums(e, c)
+    sums = []
+    for c in stmt.carried:
+        if sums_in_psum(e, stmt, c):
+            sums.append(c)
+            _begin_sums(e, c)
     others = [c for c in stmt.carried if c not in sums]
     names = [_begin(e, c) for c in others]
     e.begin_lists(stmt.var)
@@ -81,6 +83,7 @@ def loop(e: Emission, stmt: ins.For) -> None:
         assert isinstance(c.inner, Value)
         assert isinstance(c.result, Value)
         e.values[c.result] = e.values[c.inner]
+        e.in_psum[c.result] = e.values[c.inner].name
     for c in others:
         _after(e, c)
 
@@ -100,14 +103,14 @@ def sums_in_psum(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
         return False
     if e.uses[c.inner] != 1 or e.uses[dots[0].out] != 1 or not dots[0].a.type.dtype.is_float:
         return False
-    banks = held.chunks * -(-held.extents[0] // MOVING)
-    return held.extents[0] <= MOVING and banks <= PSUM_BANKS // 2
+    return held.extents[0] <= MOVING and held.chunks <= e.banks.free - PSUM_BANKS // 2
 
 
 def _begin_sums(e: Emission, c: ins.Carried) -> None:
     assert isinstance(c.inner, Value)
     place = e.place(c.inner)
     made = e.tile(c.inner.name, F32, c.inner.type.shape, place, psum=True)
+    e.banks.take(made.name, made.chunks)
     with e.filled(made):
         pass
     e.values[c.inner] = made

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
@@ -18,6 +18,7 @@ from dslc.codegen.nki.held import (
     free_shape,
     part,
 )
+from dslc.codegen.nki.limits import Banks, check_banks, check_tile
 from dslc.codegen.nki.sharing import Shares
 from dslc.codegen.nki.writer import Writer
 from dslc.compiler.diagnostics import error
@@ -27,8 +28,8 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import Body, tile_of
-from dslc.compiler.passes.nki_layout.capacity import PANEL, is_long
+from dslc.compiler.ir.traverse import Body, operands, tile_of, walk
+from dslc.compiler.passes.nki_layout.capacity import PANEL, VIEWS, is_long
 from dslc.compiler.passes.nki_layout.placement import Placement, placement_of
 from dslc.compiler.passes.nki_layout.residents import Resident
 from dslc.compiler.targets.nki import Engines
@@ -101,6 +102,9 @@ class Emission:
     machine: set[ex.Var] = field(default_factory=set)
     # Counters of loops of the machine whose turns lie past the ends of tensors.
     beyond: set[ex.Var] = field(default_factory=set)
+    # The banks of PSUM that are taken, and the sums of loops that still lie there.
+    banks: Banks = field(default_factory=Banks)
+    in_psum: dict[Value, str] = field(default_factory=dict)
     # Columns that a long operand is loaded by.
     panel: int = PANEL
     # What stands between the pieces of a product of the loop at hand.
@@ -111,7 +115,9 @@ class Emission:
     def body(self, body: Body) -> None:
         """Write out statements in order."""
         body = self.few_first(body)
+        outer, self.in_psum = self.in_psum, {}
         for number, stmt in enumerate(body):
+            self._release(body[number:])
             out = tile_of(stmt)
             if out is not None and out in self.resident:
                 self._keep(self.resident[out])
@@ -122,6 +128,21 @@ class Emission:
                 self.streamed[stmt.out] = stmt
                 continue
             self.statement(stmt)
+        self._release(())
+        self.in_psum = outer
+
+    def _release(self, rest: Body) -> None:
+        """Give free the banks of what the rest of the body does not read."""
+        for value, name in list(self.in_psum.items()):
+            seen = {value}
+            for stmt in walk(rest):
+                if seen.intersection(operands(stmt)):
+                    if not isinstance(stmt, VIEWS):
+                        break
+                    seen.add(stmt.out)
+            else:
+                self.banks.release(name)
+                del self.in_psum[value]
 
     def few_first(self, body: Body) -> Body:
         """Loads that stand together, those of few transfers first.
@@ -291,19 +312,27 @@ class Emission:
 
     def allocate(self, made: Held, at: At) -> None:
         """The tensor of a chunk."""
-        made_of = ", ".join(str(n) for n in (at.rows, *made.extents))
-        buffer = "nl.psum" if made.psum else "nl.sbuf"
         dtype = "nl.float32" if made.psum else element(made.dtype)
-        tensor = f"nl.ndarray(({made_of}), dtype={dtype}, buffer={buffer})"
+        tensor = self.tensor(made.name, at.rows, made.extents, dtype, psum=made.psum)
         if made.paired and at.index is not None:
-            made_of = ", ".join(str(n) for n in (PARTITIONS, 2, *made.extents))
-            tensor = f"nl.ndarray(({made_of}), dtype={dtype}, buffer={buffer})"
+            tensor = self.tensor(made.name, PARTITIONS, (2, *made.extents), dtype)
             with self.out.block(f"if {self.names[at.index]} % 2 == 0"):
                 self.out.line(f"{made.name}.append({tensor})")
         elif at.index is None:
             self.out.line(f"{made.name} = {tensor}")
         else:
             self.out.line(f"{made.name}.append({tensor})")
+
+    def tensor(
+        self, name: str, rows: int | str, extents: Sequence[int | str], dtype: str, *,
+        psum: bool = False,
+    ) -> str:  # fmt: skip
+        """The text of a new tensor of a tile, which keeps to the machine's limits."""
+        check_tile(name, rows, extents, dtype, psum=psum)
+        if psum:
+            check_banks(name, 0 if name in self.banks.taken else 1, self.banks)
+        sizes = ", ".join(str(n) for n in (rows, *extents))
+        return f"nl.ndarray(({sizes}), dtype={dtype}, buffer={'nl.psum' if psum else 'nl.sbuf'})"
 
     def base(self, held: Held, at: At) -> str:
         """The tensor of a chunk."""

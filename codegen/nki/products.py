@@ -16,9 +16,10 @@ from dslc.codegen.nki.eight_bits import columns, multipliable
 from dslc.codegen.nki.elementwise import shared_copy
 from dslc.codegen.nki.emission import At, Between, Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
+from dslc.codegen.nki.limits import check_banks
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.targets.nki import MOVING, PARTITIONS, PSUM_BANKS
+from dslc.compiler.targets.nki import MOVING, PARTITIONS
 
 
 def accumulate(first: str) -> str:
@@ -169,7 +170,7 @@ _APART = 4  # steps of k: as long as a bank takes to be copied, and more
 
 
 class Pieces:
-    """The result of one product. Pieces of 128 x 512 are summed in the eight banks at a time.
+    """The result of one product. Pieces of 128 x 512 are summed in all banks that are free at a time.
 
     Each step of k is taken for all of them: an operand's chunk is used and given free before the next
     one is needed. The last steps are taken for one piece after another, so that the banks empty in turn
@@ -182,7 +183,7 @@ class Pieces:
     ) -> None:  # fmt: skip
         self.e, self.made, self.acc, self.depth, self.limit = e, made, acc, depth, limit
         self.stationary, self.moving = stationary, moving
-        self.group = PSUM_BANKS
+        self.group = e.banks.free
         held = stationary.held or moving.held
         self.step = 2 * PARTITIONS if held is not None and held.paired else PARTITIONS
         self.between: Between | None = None
@@ -230,10 +231,10 @@ class Pieces:
         steps = self.limit or self.depth
         for begin in range(0, self.depth, steps):
             sums = e.out.name("sums")
+            check_banks(sums, min(self.group, part.last - part.first), e.banks)
             e.out.line(f"{sums} = []")
             with self._each(chunks) as at:
-                shape = f"({at.rows}, {width})"
-                tensor = f"nl.ndarray({shape}, dtype=nl.float32, buffer=nl.psum)"
+                tensor = e.tensor(sums, at.rows, (width,), "nl.float32", psum=True)
                 e.out.line(f"{sums}.append({tensor})")
             first, last = begin // self.step, -(-min(self.depth, begin + steps) // self.step)
             apart = first if self.made.chunks == 1 else max(first, last - _APART)

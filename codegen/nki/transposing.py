@@ -43,8 +43,8 @@ def transpose_chunk(e: Emission, made: Held, x: Held, at: At) -> None:
     column = 0 if at.index is None else f"{PARTITIONS} * {e.names[at.index]}"
     with e.over(x) as source:
         block = e.out.name("block")
-        shape = f"({at.rows}, {source.rows})"
-        e.out.line(f"{block} = nl.ndarray({shape}, dtype={element(x.dtype)}, buffer=nl.psum)")
+        made_of = e.tensor(block, at.rows, (source.rows,), element(x.dtype), psum=True)
+        e.out.line(f"{block} = {made_of}")
         columns = _range(column, at.rows)
         data = f"{e.base(x, source)}[0:{source.rows}, {columns}]"
         e.call("nc_transpose", dst=block, data=data)

@@ -24,7 +24,7 @@ from dslc.compiler.passes.nki_layout.placement import (
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import Engines, engines_of
 
-_VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract)
+VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract)
 _BY_CHUNKS = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast, ins.Dot)
 _CONSTANTS = (ins.Full, ins.Undefined)
 PANEL = 2048
@@ -145,7 +145,7 @@ class _Liveness:
         """The peak of a body; tiles of `before` live when it begins, those of `after` at its end."""
         last: dict[Value, int] = {}
         for number, stmt in enumerate(body):
-            if isinstance(stmt, _VIEWS):
+            if isinstance(stmt, VIEWS):
                 self.source[stmt.out] = stmt.x
             for value in _read(stmt):
                 last[self.owner(value)] = number
@@ -209,7 +209,7 @@ def _read(stmt: Stmt) -> set[Value]:
 
 
 def _made(stmt: Stmt) -> list[Value]:
-    if isinstance(stmt, (*_VIEWS, *_CONSTANTS)):
+    if isinstance(stmt, (*VIEWS, *_CONSTANTS)):
         return []
     out = tile_of(stmt)
     found = [] if out is None else [out]
