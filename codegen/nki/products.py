@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
+from dslc.codegen.nki.bits import flat
 from dslc.codegen.nki.eight_bits import columns, multipliable
 from dslc.codegen.nki.elementwise import shared_copy
 from dslc.codegen.nki.emission import At, Between, Emission, Emit, refuse
@@ -70,7 +71,7 @@ def _operand(e: Emission, value: Value, limit: int) -> Operand:
     columns = prod(value.type.shape) // _depth(e, value)
     if value in e.streamed and limit == 0:
         return Operand(value, e.streamed.pop(value), None, columns)
-    held = e.in_sbuf(e.tensors(e.held(value)))
+    held = flat(e, e.in_sbuf(e.tensors(e.held(value))))
     return Operand(value, None, multipliable(e, held, value.type.dtype), columns)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dslc.codegen.nki.accesses import read, scratch, write
+from dslc.codegen.nki.bits import flat
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.elementwise import shared_copy
 from dslc.codegen.nki.emission import At, Emission
@@ -24,6 +25,7 @@ def convert(e: Emission, x: Held, place: Placement, hint: str, *, paired: bool =
     # Bytes pass the tensor engine unchanged where its transposition copies bits.
     wide = x.dtype.is_float and x.dtype.bits >= 16
     if by_tensor_engine(x.place, place, x.shape) and (wide or _is_byte(e, x)):
+        x = flat(e, x)
         with e.filled(made) as at:
             transpose_chunk(e, made, x, at)
         return made
