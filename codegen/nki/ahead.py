@@ -197,7 +197,7 @@ def turn(e: Emission, stmt: ins.For, turned: Turned, ahead: Held, rows: Held) ->
 
 def _load(e: Emission, stmt: ins.For, load: ins.Load, rows: Held) -> None:
     """The rows of the next turn."""
-    following = {stmt.var: ex.Binary("add", stmt.var, stmt.step, INDEX)}
+    following: dict[ex.Var, ex.Expr] = {stmt.var: ex.Binary("add", stmt.var, stmt.step, INDEX)}
     axes = [replace(a, start=simplify(ex.substitute(a.start, following))) for a in load.region.axes]
     with e.filled(rows) as at:
         read(e, Region(load.region.memory, tuple(axes)), rows, at, load.other)

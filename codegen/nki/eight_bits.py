@@ -7,6 +7,7 @@ NeuronCore-v4 alone; the float8_e4m3 of earlier ones ends at 240. Where the engi
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from dslc.codegen.nki.elementwise import copy
@@ -46,7 +47,7 @@ def _as_it_is(e: Emission, held: Held, of: DType) -> Held:
 def paired(kernel: Kernel, engines: Engines) -> set[Value]:
     """The operands whose chunks lie in pairs: nothing but products reads them, which take both so."""
     stmts = list(walk(kernel.body))
-    makers = {s.out: s for s in stmts if isinstance(s, ins.Load | ins.ConvertLayout)}
+    makers = {s.out for s in stmts if isinstance(s, ins.Load | ins.ConvertLayout)}
     dots = [s for s in stmts if isinstance(s, ins.Dot) and _takes_pairs(s, engines, makers)]
     found = {v for dot in dots for v in (dot.a, dot.b)}
     while True:
@@ -58,7 +59,7 @@ def paired(kernel: Kernel, engines: Engines) -> set[Value]:
         found = {v for dot in dots for v in (dot.a, dot.b)}
 
 
-def _takes_pairs(dot: ins.Dot, engines: Engines, makers: dict[Value, ins.Stmt]) -> bool:
+def _takes_pairs(dot: ins.Dot, engines: Engines, makers: Collection[Value]) -> bool:
     depth = dot.a.type.shape[-1]
     return (
         engines.pairs

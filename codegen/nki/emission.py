@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from dslc.codegen.nki import scalars
 from dslc.codegen.nki.dtypes import element
@@ -19,6 +19,7 @@ from dslc.codegen.nki.held import (
     part,
 )
 from dslc.codegen.nki.limits import Banks, check_banks, check_tile
+from dslc.codegen.nki.order import Between, few_first, is_streamed
 from dslc.codegen.nki.sharing import Shares
 from dslc.codegen.nki.writer import Writer
 from dslc.compiler.diagnostics import error
@@ -29,7 +30,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, operands, tile_of, walk
-from dslc.compiler.passes.nki_layout.capacity import PANEL, VIEWS, is_long
+from dslc.compiler.passes.nki_layout.capacity import PANEL, VIEWS
 from dslc.compiler.passes.nki_layout.placement import Placement, placement_of
 from dslc.compiler.passes.nki_layout.residents import Resident
 from dslc.compiler.targets.nki import Engines
@@ -43,20 +44,6 @@ class At:
 
     index: ex.Var | None
     rows: int | str
-
-
-class Between(Protocol):
-    """Instructions of other engines that stand between the pieces of a product."""
-
-    @property
-    def product(self) -> ins.Dot:
-        """The product."""
-
-    def begin(self, e: Emission) -> None:
-        """Before the first piece, when its operands are loaded."""
-
-    def emit(self, e: Emission, times: int) -> None:
-        """One of so many equal parts of them."""
 
 
 @dataclass(slots=True)
@@ -114,7 +101,7 @@ class Emission:
 
     def body(self, body: Body) -> None:
         """Write out statements in order."""
-        body = self.few_first(body)
+        body = few_first(self, body)
         outer, self.in_psum = self.in_psum, {}
         for number, stmt in enumerate(body):
             self._release(body[number:])
@@ -124,7 +111,7 @@ class Emission:
                 continue
             if stmt in self.deferred:
                 continue
-            if isinstance(stmt, ins.Load) and _is_streamed(self, stmt, body[number + 1 :]):
+            if isinstance(stmt, ins.Load) and is_streamed(self, stmt, body[number + 1 :]):
                 self.streamed[stmt.out] = stmt
                 continue
             self.statement(stmt)
@@ -143,24 +130,6 @@ class Emission:
             else:
                 self.banks.release(name)
                 del self.in_psum[value]
-
-    def few_first(self, body: Body) -> Body:
-        """Loads that stand together, those of few transfers first.
-
-        A product begins with the first chunk of an operand that comes in many, the other one it waits
-        for: its queue is in order.
-        """
-        found: list[Stmt] = []
-        run: list[ins.Load] = []
-        for stmt in (*body, None):
-            if isinstance(stmt, ins.Load):
-                run.append(stmt)
-                continue
-            found += sorted(run, key=self.transfers)
-            run = []
-            if stmt is not None:
-                found.append(stmt)
-        return tuple(found)
 
     def _keep(self, kept: Resident) -> None:
         """Make a tile in the first turn of its loop, and take it from its list in all."""
@@ -407,19 +376,3 @@ def table(*families: Mapping[type, Emit]) -> dict[type, Emit]:
 def refuse(stmt: Stmt, message: str, hint: str | None = None) -> Exception:
     """DSL0590 at a statement."""
     return error("DSL0590", message, stmt.loc, hint=hint)
-
-
-def _is_streamed(e: Emission, load: ins.Load, after: Body) -> bool:
-    """Whether a load waits for the product that reads it, which loads it piece by piece.
-
-    It does where nothing else reads the tile, where the product comes before any write, and where it is
-    long: a part of it is enough to begin with, and the whole need not lie on chip.
-    """
-    if e.uses[load.out] != 1 or not is_long(load) or load.out in e.resident:
-        return False
-    for stmt in after:
-        if isinstance(stmt, ins.Dot) and load.out in (stmt.a, stmt.b):
-            return not any(v in e.streamed for v in (stmt.a, stmt.b))
-        if not isinstance(stmt, ins.Load | ins.Full | ins.Cast | ins.ConvertLayout):
-            return False
-    return False

@@ -15,9 +15,10 @@ from math import prod
 from dslc.codegen.nki.bits import flat
 from dslc.codegen.nki.eight_bits import columns, multipliable
 from dslc.codegen.nki.elementwise import shared_copy
-from dslc.codegen.nki.emission import At, Between, Emission, Emit, refuse
+from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.limits import check_banks
+from dslc.codegen.nki.order import Between
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import MOVING, PARTITIONS

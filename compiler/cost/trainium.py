@@ -87,7 +87,9 @@ def busy(kernel: Kernel, target: Target) -> Busy:
             strip.add(i, weight * part / (1 if site.stmt in early else of_outer))
             turn.add(i, site.weight * part)
     uneven = max(x.beyond(sums[0]) for x in (strip, turn))
-    return Busy(*sums, _filling(engines, sites) + uneven)
+    tensor, vector, transfers, queue, moved, operations = sums
+    filling = _filling(engines, sites) + uneven
+    return Busy(tensor, vector, transfers, queue, moved, operations, filling)
 
 
 @dataclass(slots=True)

@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from math import lcm, prod
 
 from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.compiler.dtypes import I32, DType, parse_dtype
+from dslc.compiler.dtypes import I32, U32, DType
 from dslc.compiler.ir import TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
-
-_U32 = parse_dtype("u32")
 
 
 def view_by_shifts(stmt: ins.View, x: Value, out: Value) -> list[Stmt]:
@@ -102,7 +100,7 @@ class _Expansion:
     def codes(self, x: Value) -> Value:
         """The elements' bits as u32."""
         bits = x.type.dtype.bits
-        wide = self._cast(x, _U32)
+        wide = self._cast(x, U32)
         return self._masked(wide, bits) if x.type.dtype.is_signed else wide
 
     def regroup(self, x: Value, old: int, new: int) -> Value:
@@ -117,7 +115,7 @@ class _Expansion:
         shaped = [self.reshape(p, (rows, groups, 1)) for p in parts]
         if len(shaped) == 1:
             return self.reshape(shaped[0], (rows, groups))
-        made = self._new(_U32, (rows, groups, len(shaped)))
+        made = self._new(U32, (rows, groups, len(shaped)))
         self.found.append(ins.Concat(made, tuple(shaped), 2, loc=self.stmt.loc))
         return self.reshape(made, (rows, -1))
 
@@ -135,7 +133,7 @@ class _Expansion:
         return self._masked(found, new)
 
     def _extract(self, x: Value, i: int) -> Value:
-        made = self._new(_U32, x.type.shape[:2])
+        made = self._new(U32, x.type.shape[:2])
         self.found.append(ins.Extract(made, x, (0, 0, i), (1, 1, 1), (2,), loc=self.stmt.loc))
         return made
 

@@ -59,17 +59,17 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0540": (
         "a view that a machine without threads cannot have",
-        "On Trainium no thread holds bits. Layouts over threads are dropped, and a `view` of integers is "
-        "made by shifts; of floats, or under layouts that swizzle or hold an element twice, it is for "
-        "another machine.\n"
+        "On Trainium no thread holds bits. Layouts over threads are dropped, and a `view` of integers "
+        "is made by shifts; of floats, or under layouts that swizzle or hold an element twice, it is "
+        "for another machine.\n"
         "Wrong: `view(x, u16, layout=l)` of an f16 tile for `--target nki:trn2`. Right: `cast`, or the "
         "parameter in its own type.",
     ),
     "DSL0541": (
         "a limit of a NeuronCore exceeded",
-        "What lives at one time in SBUF or PSUM needs more bytes of a partition, or more banks, than there "
-        "are, or a tile would have partitions that no instruction reaches; the message names the tiles "
-        "and the limit.\n"
+        "What lives at one time in SBUF or PSUM needs more bytes of a partition, or more banks, than "
+        "there are, or a tile would have partitions that no instruction reaches; the message names the "
+        "tiles and the limit.\n"
         "Wrong: `-D BM=8192` for a product with K = 8192. Right: smaller blocks, or a narrower dtype.",
     ),
     "DSL0590": (
