@@ -9,6 +9,8 @@ from dslc.codegen.nki.bounds import is_not_negative
 from dslc.codegen.nki.elementwise import copy
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
+from dslc.codegen.nki.machine_branches import machine_branch, machine_while
+from dslc.codegen.nki.machine_loops import machine_loop
 from dslc.compiler.dtypes import F32
 from dslc.compiler.ir import GridAxis, Value
 from dslc.compiler.ir import expr as ex
@@ -25,8 +27,6 @@ def turns(e: Emission, grid: tuple[GridAxis, ...], body: Body) -> None:
         return
     axis, *rest = grid
     if axis.var in e.machine:
-        from dslc.codegen.nki.machine_loops import machine_loop
-
         machine_loop(e, ins.For(axis.var, axis.start, axis.stop, axis.step, _nest(rest, body)))
         return
     e.begin_lists(axis.var)
@@ -56,8 +56,6 @@ def loop(e: Emission, stmt: ins.For) -> None:
     """A sequential loop. What it hands on are names that each turn sets anew."""
     late = any(e.is_late(x) for x in (stmt.start, stmt.stop, stmt.step))
     if late or stmt.var in e.machine:
-        from dslc.codegen.nki.machine_loops import machine_loop
-
         machine_loop(e, stmt)
         return
     sums = []
@@ -162,7 +160,8 @@ def while_loop(e: Emission, stmt: ins.While) -> None:
     """A loop that ends when tracing says so."""
     lets = [s for s in stmt.before if isinstance(s, ins.Let)]
     if len(lets) < len(stmt.before):
-        raise refuse(stmt, "the condition of a while loop is of scalars alone on a NeuronCore")
+        machine_while(e, stmt)
+        return
     names = [_begin(e, c) for c in stmt.carried]
     condition = stmt.condition
     for inner in reversed(lets):
@@ -191,11 +190,8 @@ def _after(e: Emission, c: ins.Carried) -> None:
 def branch(e: Emission, stmt: ins.If) -> None:
     """A branch that tracing decides."""
     if e.is_late(stmt.condition):
-        raise refuse(
-            stmt,
-            "a NeuronCore branches on what is known when the kernel is traced only",
-            "where(condition, x, y) chooses by element",
-        )
+        machine_branch(e, stmt)
+        return
     names: list[str] = []
     for j in stmt.joined:
         hint = j.result.name

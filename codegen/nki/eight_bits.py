@@ -20,6 +20,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.targets.nki import Engines
 
+_GREATEST = {"f8e5m2": 57344.0, "f8e4m3": 448.0}
 _NAMES = {"f8e5m2": "float8_e5m2", "f8e4m3": "float8_e4m3fn"}
 
 
@@ -42,6 +43,21 @@ def _as_it_is(e: Emission, held: Held, of: DType) -> Held:
     else:
         e.out.line(f"{name} = {held.name}.view({view})")
     return replace(held, name=name)
+
+
+def round_to(e: Emission, made: Held, x: Held, dtype: DType, *, saturate: bool) -> None:
+    """Fill a tile with the nearest numbers of such a type, beyond its range its own."""
+    x = e.tensors(x) if x.constant is not None else x
+    greatest = _GREATEST[dtype.name]
+    with e.filled(made) as at:
+        dst = f"{e.text(made, at)}.view(nl.{_NAMES[dtype.name]})"
+        if saturate:
+            e.call(
+                "tensor_scalar", dst=dst, data=e.text(x, at), op0="nl.maximum",
+                operand0=-greatest, op1="nl.minimum", operand1=greatest,
+            )  # fmt: skip
+        else:
+            e.call("tensor_copy", dst=dst, src=e.text(x, at))
 
 
 def paired(kernel: Kernel, engines: Engines) -> set[Value]:

@@ -37,6 +37,10 @@ def binary(e: Emission, stmt: ins.Binary) -> None:
     elif stmt.op in _BY_BITS and dtype.is_integer and (bits := _power_of_two(y)) is not None:
         by = bits if stmt.op == "floordiv" else (1 << bits) - 1
         combine(e, e.result(stmt.out), _BY_BITS[stmt.op], x, replace(y, constant=str(by)))
+    elif stmt.op in _BY_BITS and dtype.is_integer:
+        from dslc.codegen.nki.division import divide
+
+        divide(e, stmt, x, y)
     elif dtype.is_integer and stmt.op in ALU and stmt.op != "pow":
         _integers(e, stmt, x, y)
     elif stmt.op in ALU and not dtype.is_integer:
