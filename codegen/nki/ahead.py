@@ -139,7 +139,7 @@ def _is_whole(e: Emission, load: ins.Load, convert: ins.ConvertLayout) -> bool:
 
 def _chunks_ahead(e: Emission, body: Body, load: ins.Load, convert: ins.ConvertLayout) -> int:
     """How many chunks the vector engine has time for; 0 where the memory has no room."""
-    kept = sum(r.bytes for r in e.resident.values())
+    kept = sum(r.bytes for r in e.resident.values()) + sum(e.on_chip.values())
     need = kept + sbuf_peak(e.kernel, e.panel).bytes
     need += tile_bytes(load.out) + tile_bytes(convert.out)
     total = chunks(e.place(convert.out), convert.out.type.shape)

@@ -89,6 +89,8 @@ class Emission:
     machine: set[ex.Var] = field(default_factory=set)
     # Counters of loops of the machine whose turns lie past the ends of tensors.
     beyond: set[ex.Var] = field(default_factory=set)
+    # Buffers that lie in SBUF, and their bytes of a partition.
+    on_chip: dict[Memory, int] = field(default_factory=dict)
     # The banks of PSUM that are taken, and the sums of loops that still lie there.
     banks: Banks = field(default_factory=Banks)
     in_psum: dict[Value, str] = field(default_factory=dict)

@@ -31,6 +31,7 @@ def may_stack(e: Emission, region: Region, made: Held) -> bool:
     rows = [a for a in region.axes if not a.dropped]
     return (
         e.engines.issue > 0
+        and region.memory not in e.on_chip
         and len(rows) == 2
         and made.place.axis == 0
         and made.chunks > 1
