@@ -62,7 +62,7 @@ def _beyond(e: Emission, rest: Held, b: Held) -> Held:
         _compare(e, below, "nl.less", held)
         signs.append(below)
     other, some, both = (e.like(value, n, F32) for n in ("other", "some", "both"))
-    combine(e, other, "nl.not_equal", *signs)
+    combine(e, other, "nl.not_equal", signs[0], signs[1])
     _compare(e, some, "nl.not_equal", value)
     combine(e, both, "nl.multiply", other, some)
     made = e.like(value, "beyond", I32)

@@ -13,7 +13,7 @@ What stays on the chip through a loop is read once (`passes.nki_layout.residents
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -23,6 +23,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.traverse import tile_of
 from dslc.compiler.passes.gpu_layout.regions import Site, find_sites
+from dslc.compiler.passes.nki_layout.capacity import load_bytes, sbuf_peak, usable
 from dslc.compiler.passes.nki_layout.placement import chunks, counts, placement_of
 from dslc.compiler.passes.nki_layout.prices import TRANSPOSING, transposed
 from dslc.compiler.passes.nki_layout.residents import residents
@@ -31,6 +32,7 @@ from dslc.compiler.targets.nki import MOVING, PARTITIONS, PSUM_BANKS, STACK, Eng
 
 _TRANSFERS = 2  # among the figures of a statement
 _LATENCY = 1300.0  # of a transfer, ns
+_CROWDED = 0.2  # of a load without room: it begins as the tiles before it are used up
 _EXPOSED = 0.05  # of the work of engines that are not the busiest
 _VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract, ins.Full, ins.Let, ins.Alloc)
 
@@ -40,7 +42,8 @@ class Busy:
     """Nanoseconds of a core's engines, and the bytes that pass between it and HBM.
 
     `filling` passes before the first product has its operands, while the first turn loads what stays
-    for the others, and after the last product until its result is stored.
+    for the others or has no room for what comes next, and after the last product until its result
+    is stored.
     """
 
     tensor: float
@@ -88,7 +91,7 @@ def busy(kernel: Kernel, target: Target) -> Busy:
             turn.add(i, site.weight * part)
     uneven = max(x.beyond(sums[0]) for x in (strip, turn))
     tensor, vector, transfers, queue, moved, operations = sums
-    filling = _filling(engines, sites) + uneven
+    filling = _filling(engines, sites) + uneven + _crowding(kernel, engines, sites, shared, turns)
     return Busy(tensor, vector, transfers, queue, moved, operations, filling)
 
 
@@ -118,6 +121,22 @@ def _turns(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
     if first is None or end is None or not by:
         return 1
     return max(0, -int((first - end) // by))
+
+
+def _crowding(
+    kernel: Kernel, engines: Engines, sites: Sequence[Site], shared: Mapping[ins.Stmt, float],
+    turns: int,
+) -> float:  # fmt: skip
+    """What waits for loads that have no room beside the tiles in use, and cannot begin before."""
+    kept = sum(r.bytes for r in residents(kernel, engines, frozenset()))
+    free = usable(engines) - kept - sbuf_peak(kernel).bytes
+    sizes, total = load_bytes(kernel), 0.0
+    for site in sites:
+        if isinstance(site.stmt, ins.Load) and sizes[site.stmt] > free:
+            _, _, moved, _, _, _ = _transfer(engines, site.stmt.out, site.stmt.region)
+            late = 1.0 - max(0, free) / sizes[site.stmt]
+            total += site.weight * turns / shared.get(site.stmt, 1.0) * moved * late
+    return _CROWDED * total
 
 
 def _filling(engines: Engines, sites: Sequence[Site]) -> float:

@@ -80,6 +80,12 @@ def sbuf_peak(kernel: Kernel, panel: int = PANEL) -> Peak:
     return _Liveness(kernel, panel).body(kernel.body, ())
 
 
+def load_bytes(kernel: Kernel) -> dict[ins.Load, int]:
+    """The bytes of each partition that every load of a kernel fills at a time."""
+    sizes = _Liveness(kernel, PANEL)
+    return {s: sizes.size(s.out) for s in walk(kernel.body) if isinstance(s, ins.Load)}
+
+
 def widest_panel(kernel: Kernel, room: int) -> int:
     """The columns of a panel: longer rows cost less, where the peak is elsewhere or fits twice."""
     most = max(sbuf_peak(kernel).bytes, room // 2)
@@ -127,6 +133,7 @@ class _Liveness:
         self.source: dict[Value, Value] = {}  # of a view, whose tensors it shows
 
     def size(self, value: Value) -> int:
+        """Bytes of each partition: of a long operand those of a panel."""
         if value in self.streams:
             layout = value.type.layout
             place = None if layout is None else placement_of(layout)
