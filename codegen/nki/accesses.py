@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dslc.codegen.nki import buffers
 from dslc.codegen.nki.bounds import is_not_negative
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import At, Emission, Emit
@@ -52,6 +53,9 @@ def load(e: Emission, stmt: ins.Load) -> None:
 
 def read(e: Emission, region: Region, made: Held, at: At, other: ex.Expr | None = None) -> None:
     """Fill a chunk of a tile from a region."""
+    if region.memory in e.on_chip:
+        buffers.copy_rows(e, region, made, at, store=False)
+        return
     tile = e.text(made, at)
     fill = "0" if other is None else e.scalar(other)
     if made.place.run > 1:
@@ -77,6 +81,9 @@ def store(e: Emission, stmt: ins.Store) -> None:
 
 def write(e: Emission, region: Region, held: Held, at: At) -> None:
     """Copy a chunk of a dense tile to a region."""
+    if region.memory in e.on_chip:
+        buffers.copy_rows(e, region, held, at, store=True)
+        return
     if held.place.run > 1:
         spread(e, region, held, e.text(held, at), "0", store=True)
         return
@@ -290,10 +297,13 @@ def _plus(x: ex.Expr, y: ex.Expr, times: int, minus: int = 0) -> ex.Expr:
 
 
 def alloc(e: Emission, stmt: ins.Alloc) -> None:
-    """A buffer of a turn, in HBM: it is read and written in any placement."""
+    """A buffer of a turn: in SBUF, else in HBM, where it is read and written in any placement."""
     memory = stmt.memory
     assert memory.role is Role.BUFFER
-    scratch(e, memory)
+    if buffers.lies_on_chip(e, memory):
+        buffers.allocate(e, memory)
+    else:
+        scratch(e, memory)
 
 
 def scratch(e: Emission, memory: Memory) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from math import prod
 
-from dslc.codegen.nki.elementwise import copy
+from dslc.codegen.nki.eight_bits import multipliable
+from dslc.codegen.nki.elementwise import copy, shared_copy
 from dslc.codegen.nki.emission import At, Emission, refuse
 from dslc.codegen.nki.held import Held
-from dslc.codegen.nki.products import accumulate, multipliable
+from dslc.codegen.nki.products import accumulate
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import MOVING, PARTITIONS
@@ -31,8 +32,7 @@ def batched(e: Emission, stmt: ins.Dot) -> None:
                 number = e.names[batch]
                 left = 0 if at.index is None else f"{PARTITIONS} * {e.names[at.index]}"
                 sums = e.out.name("sums")
-                shape = f"({at.rows}, {width})"
-                e.out.line(f"{sums} = nl.ndarray({shape}, dtype=nl.float32, buffer=nl.psum)")
+                e.out.line(f"{sums} = {e.tensor(sums, at.rows, (width,), 'nl.float32', psum=True)}")
                 with e.over(stationary) as k:
                     earlier = "False" if k.index is None else f"{e.names[k.index]} > 0"
                     e.call(
@@ -42,7 +42,7 @@ def batched(e: Emission, stmt: ins.Dot) -> None:
                         accumulate=accumulate(earlier),
                     )  # fmt: skip
                 dst = _slice(e, product, at, number, wide, start, width)
-                e.call("tensor_copy", dst=dst, src=sums)
+                shared_copy(e, dst, sums, width, product.chunks * count)
     _finish(e, stmt, product)
 
 
@@ -64,7 +64,7 @@ def _finish(e: Emission, stmt: ins.Dot, product: Held) -> None:
 
 
 def _operand(e: Emission, value: Value) -> Held:
-    return multipliable(e, e.in_sbuf(e.tensors(e.held(value))))
+    return multipliable(e, e.in_sbuf(e.tensors(e.held(value))), value.type.dtype)
 
 
 def _columns(held: Held, count: int) -> int:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from dslc.codegen.nki.bits import viewed
 from dslc.codegen.nki.dtypes import is_code
+from dslc.codegen.nki.eight_bits import round_to
 from dslc.codegen.nki.elementwise import combine, copy, widened, wrap
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
@@ -24,10 +25,16 @@ def cast(e: Emission, stmt: ins.Cast) -> None:
         e.rename(stmt.out, x)
         return
     if is_code(there):
-        raise refuse(
-            stmt, f"a NeuronCore has no rounding to {there}", "write f16 or bf16 and cast elsewhere"
-        )
-    if is_code(here):
+        if there.name not in e.engines.floats8:
+            raise refuse(
+                stmt,
+                f"this NeuronCore has no rounding to {there}",
+                f"it has {', '.join(e.engines.floats8)}; or write bf16 and cast elsewhere",
+            )
+        if is_code(here):
+            x = decode(e, x, here, F32)
+        round_to(e, e.result(stmt.out), x, there, saturate=stmt.saturate)
+    elif is_code(here):
         e.rename(stmt.out, decode(e, x, here, there))
     elif here.is_float and there.is_integer:
         _to_integer(e, stmt, x, there)

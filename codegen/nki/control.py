@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from dslc.codegen.nki.ahead import begin, turn, turned_ahead
 from dslc.codegen.nki.bounds import is_not_negative
 from dslc.codegen.nki.elementwise import copy
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
+from dslc.codegen.nki.machine_branches import machine_branch, machine_while
+from dslc.codegen.nki.machine_loops import machine_loop
 from dslc.compiler.dtypes import F32
 from dslc.compiler.ir import GridAxis, Value
 from dslc.compiler.ir import expr as ex
@@ -24,8 +27,6 @@ def turns(e: Emission, grid: tuple[GridAxis, ...], body: Body) -> None:
         return
     axis, *rest = grid
     if axis.var in e.machine:
-        from dslc.codegen.nki.machine_loops import machine_loop
-
         machine_loop(e, ins.For(axis.var, axis.start, axis.stop, axis.step, _nest(rest, body)))
         return
     e.begin_lists(axis.var)
@@ -55,26 +56,32 @@ def loop(e: Emission, stmt: ins.For) -> None:
     """A sequential loop. What it hands on are names that each turn sets anew."""
     late = any(e.is_late(x) for x in (stmt.start, stmt.stop, stmt.step))
     if late or stmt.var in e.machine:
-        from dslc.codegen.nki.machine_loops import machine_loop
-
         machine_loop(e, stmt)
         return
-    sums = [c for c in stmt.carried if sums_in_psum(e, stmt, c)]
-    for c in sums:
-        _begin_sums(e, c)
+    sums = []
+    for c in stmt.carried:
+        if sums_in_psum(e, stmt, c):
+            sums.append(c)
+            _begin_sums(e, c)
     others = [c for c in stmt.carried if c not in sums]
     names = [_begin(e, c) for c in others]
     e.begin_lists(stmt.var)
+    turned = turned_ahead(e, stmt)
+    ahead = begin(e, turned) if turned else None
     with e.out.block(_head(e, stmt.var, stmt.start, stmt.stop, stmt.step)):
         for c in sums:
             assert isinstance(c.inner, Value)
             e.sums[c.inner] = f"{e.names[stmt.var]} > {e.scalar(stmt.start)}"
-        e.body(stmt.body)
+        if turned and ahead:
+            turn(e, stmt, turned, *ahead)
+        else:
+            e.body(stmt.body)
         _hand_on(e, names, [_handed(e, c.yielded) for c in others])
     for c in sums:
         assert isinstance(c.inner, Value)
         assert isinstance(c.result, Value)
         e.values[c.result] = e.values[c.inner]
+        e.in_psum[c.result] = e.values[c.inner].name
     for c in others:
         _after(e, c)
 
@@ -94,14 +101,14 @@ def sums_in_psum(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
         return False
     if e.uses[c.inner] != 1 or e.uses[dots[0].out] != 1 or not dots[0].a.type.dtype.is_float:
         return False
-    banks = held.chunks * -(-held.extents[0] // MOVING)
-    return held.extents[0] <= MOVING and banks <= PSUM_BANKS // 2
+    return held.extents[0] <= MOVING and held.chunks <= e.banks.free - PSUM_BANKS // 2
 
 
 def _begin_sums(e: Emission, c: ins.Carried) -> None:
     assert isinstance(c.inner, Value)
     place = e.place(c.inner)
     made = e.tile(c.inner.name, F32, c.inner.type.shape, place, psum=True)
+    e.banks.take(made.name, made.chunks)
     with e.filled(made):
         pass
     e.values[c.inner] = made
@@ -153,7 +160,8 @@ def while_loop(e: Emission, stmt: ins.While) -> None:
     """A loop that ends when tracing says so."""
     lets = [s for s in stmt.before if isinstance(s, ins.Let)]
     if len(lets) < len(stmt.before):
-        raise refuse(stmt, "the condition of a while loop is of scalars alone on a NeuronCore")
+        machine_while(e, stmt)
+        return
     names = [_begin(e, c) for c in stmt.carried]
     condition = stmt.condition
     for inner in reversed(lets):
@@ -182,11 +190,8 @@ def _after(e: Emission, c: ins.Carried) -> None:
 def branch(e: Emission, stmt: ins.If) -> None:
     """A branch that tracing decides."""
     if e.is_late(stmt.condition):
-        raise refuse(
-            stmt,
-            "a NeuronCore branches on what is known when the kernel is traced only",
-            "where(condition, x, y) chooses by element",
-        )
+        machine_branch(e, stmt)
+        return
     names: list[str] = []
     for j in stmt.joined:
         hint = j.result.name

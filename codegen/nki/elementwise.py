@@ -8,6 +8,7 @@ added and multiplied by GpSimd, exactly: the vector engine would compute in f32.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
@@ -36,6 +37,10 @@ def binary(e: Emission, stmt: ins.Binary) -> None:
     elif stmt.op in _BY_BITS and dtype.is_integer and (bits := _power_of_two(y)) is not None:
         by = bits if stmt.op == "floordiv" else (1 << bits) - 1
         combine(e, e.result(stmt.out), _BY_BITS[stmt.op], x, replace(y, constant=str(by)))
+    elif stmt.op in _BY_BITS and dtype.is_integer:
+        from dslc.codegen.nki.division import divide
+
+        divide(e, stmt, x, y)
     elif dtype.is_integer and stmt.op in ALU and stmt.op != "pow":
         _integers(e, stmt, x, y)
     elif stmt.op in ALU and not dtype.is_integer:
@@ -173,8 +178,23 @@ def copy_chunk(e: Emission, made: Held, held: Held, at: At) -> None:
         e.call("memset", dst=e.text(made, at), value=held.constant)
     elif held.psum:
         leave_psum(e, made, held, at)
+    elif made.dtype.is_float and held.dtype.is_float:
+        shared_copy(e, e.text(made, at), e.text(held, at), prod(made.extents), made.chunks)
     else:
         e.call("tensor_copy", dst=e.text(made, at), src=e.text(held, at))
+
+
+def shared_copy(e: Emission, dst: str, src: str, columns: int, times: int = 1) -> None:
+    """Floats from one tile to another, so many columns, by the engine that has less to do.
+
+    `times` is how often the line runs in a turn of the statement.
+    """
+    if e.shares.take(e.now, columns, times) == "vector":
+        e.call("tensor_copy", dst=dst, src=src)
+    elif e.engines.copies:
+        e.call("tensor_copy", dst=dst, src=src, engine="nisa.engine.scalar")
+    else:
+        e.call("activation", dst=dst, op="nl.copy", data=src)
 
 
 _WIDE = 256  # columns from which on two instructions are sooner done than one
@@ -185,7 +205,10 @@ def leave_psum(e: Emission, made: Held, held: Held, at: At) -> None:
     width = made.extents[0]
     dense = made.is_dense and held.is_dense and made.extents == held.extents == (width,)
     if not e.engines.copies or not dense or width < _WIDE:
-        e.call("tensor_copy", dst=e.text(made, at), src=e.text(held, at))
+        if made.dtype.is_float and held.dtype.is_float:
+            shared_copy(e, e.text(made, at), e.text(held, at), prod(made.extents), made.chunks)
+        else:
+            e.call("tensor_copy", dst=e.text(made, at), src=e.text(held, at))
         return
     halves = ("vector", f"0:{width // 2}"), ("scalar", f"{width // 2}:{width}")
     for engine, columns in halves:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -18,6 +18,9 @@ from dslc.codegen.nki.held import (
     free_shape,
     part,
 )
+from dslc.codegen.nki.limits import Banks, check_banks, check_tile
+from dslc.codegen.nki.order import Between, few_first, is_streamed
+from dslc.codegen.nki.sharing import Shares
 from dslc.codegen.nki.writer import Writer
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX, DType
@@ -26,8 +29,8 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import Body, tile_of
-from dslc.compiler.passes.nki_layout.capacity import is_long
+from dslc.compiler.ir.traverse import Body, operands, tile_of, walk
+from dslc.compiler.passes.nki_layout.capacity import PANEL, VIEWS
 from dslc.compiler.passes.nki_layout.placement import Placement, placement_of
 from dslc.compiler.passes.nki_layout.residents import Resident
 from dslc.compiler.targets.nki import Engines
@@ -48,8 +51,8 @@ class Emission:
     """What is known while a kernel is written out.
 
     `names` are the Python names of scalars, `not_negative` those proved to be at least 0, `late` those
-    known on the machine only. `uses` counts the readers of each tile. `needs` are words of the file's
-    head.
+    known on the machine only. `uses` counts the readers of each tile, `shares` the work of two engines.
+    `needs` are words of the file's head.
     """
 
     kernel: Kernel
@@ -57,6 +60,7 @@ class Emission:
     emitters: Mapping[type, Emit]
     out: Writer
     uses: Counter[Value]
+    shares: Shares
     names: dict[ex.Var, str] = field(default_factory=dict)
     memories: dict[Memory, str] = field(default_factory=dict)
     values: dict[Value, Held] = field(default_factory=dict)
@@ -72,6 +76,8 @@ class Emission:
     late_values: dict[ex.Var, ex.Expr] = field(default_factory=dict)
     # Products that are only read rounded to another float type: they leave PSUM in that type.
     rounded: dict[Value, DType] = field(default_factory=dict)
+    # Operands whose chunks lie in pairs.
+    paired: set[Value] = field(default_factory=set)
     # Loaded tiles that nothing but products reads.
     multiplied: set[Value] = field(default_factory=set)
     transfers: Callable[[Stmt], int] = field(default=lambda _: 0)
@@ -83,39 +89,49 @@ class Emission:
     machine: set[ex.Var] = field(default_factory=set)
     # Counters of loops of the machine whose turns lie past the ends of tensors.
     beyond: set[ex.Var] = field(default_factory=set)
+    # Buffers that lie in SBUF, and their bytes of a partition.
+    on_chip: dict[Memory, int] = field(default_factory=dict)
+    # The banks of PSUM that are taken, and the sums of loops that still lie there.
+    banks: Banks = field(default_factory=Banks)
+    in_psum: dict[Value, str] = field(default_factory=dict)
+    # Columns that a long operand is loaded by.
+    panel: int = PANEL
+    # What stands between the pieces of a product of the loop at hand.
+    between: Between | None = None
+    # The statement that is being written out.
+    now: Stmt | None = None
 
     def body(self, body: Body) -> None:
         """Write out statements in order."""
-        body = self.few_first(body)
+        body = few_first(self, body)
+        outer, self.in_psum = self.in_psum, {}
         for number, stmt in enumerate(body):
+            self._release(body[number:])
             out = tile_of(stmt)
             if out is not None and out in self.resident:
                 self._keep(self.resident[out])
                 continue
             if stmt in self.deferred:
                 continue
-            if isinstance(stmt, ins.Load) and _is_streamed(self, stmt, body[number + 1 :]):
+            if isinstance(stmt, ins.Load) and is_streamed(self, stmt, body[number + 1 :]):
                 self.streamed[stmt.out] = stmt
                 continue
             self.statement(stmt)
+        self._release(())
+        self.in_psum = outer
 
-    def few_first(self, body: Body) -> Body:
-        """Loads that stand together, those of few transfers first.
-
-        A product begins with the first chunk of an operand that comes in many, the other one it waits
-        for: its queue is in order.
-        """
-        found: list[Stmt] = []
-        run: list[ins.Load] = []
-        for stmt in (*body, None):
-            if isinstance(stmt, ins.Load):
-                run.append(stmt)
-                continue
-            found += sorted(run, key=self.transfers)
-            run = []
-            if stmt is not None:
-                found.append(stmt)
-        return tuple(found)
+    def _release(self, rest: Body) -> None:
+        """Give free the banks of what the rest of the body does not read."""
+        for value, name in list(self.in_psum.items()):
+            seen = {value}
+            for stmt in walk(rest):
+                if seen.intersection(operands(stmt)):
+                    if not isinstance(stmt, VIEWS):
+                        break
+                    seen.add(stmt.out)
+            else:
+                self.banks.release(name)
+                del self.in_psum[value]
 
     def _keep(self, kept: Resident) -> None:
         """Make a tile in the first turn of its loop, and take it from its list in all."""
@@ -152,7 +168,9 @@ class Emission:
         emit = self.emitters.get(type(stmt))
         if emit is None:
             raise refuse(stmt, f"{type(stmt).__name__} has no code on a NeuronCore")
+        outer, self.now = self.now, stmt
         emit(self, stmt)
+        self.now = outer
 
     # Scalars
 
@@ -230,6 +248,7 @@ class Emission:
     def result(self, value: Value, dtype: DType | None = None) -> Held:
         """The new tile of a result."""
         made = self.tile(value.name, dtype or value.type.dtype, value.type.shape, self.place(value))
+        made = replace(made, paired=value in self.paired)
         self.values[value] = made
         return made
 
@@ -264,20 +283,37 @@ class Emission:
 
     def allocate(self, made: Held, at: At) -> None:
         """The tensor of a chunk."""
-        made_of = ", ".join(str(n) for n in (at.rows, *made.extents))
-        buffer = "nl.psum" if made.psum else "nl.sbuf"
         dtype = "nl.float32" if made.psum else element(made.dtype)
-        tensor = f"nl.ndarray(({made_of}), dtype={dtype}, buffer={buffer})"
-        if at.index is None:
+        tensor = self.tensor(made.name, at.rows, made.extents, dtype, psum=made.psum)
+        if made.paired and at.index is not None:
+            tensor = self.tensor(made.name, PARTITIONS, (2, *made.extents), dtype)
+            with self.out.block(f"if {self.names[at.index]} % 2 == 0"):
+                self.out.line(f"{made.name}.append({tensor})")
+        elif at.index is None:
             self.out.line(f"{made.name} = {tensor}")
         else:
             self.out.line(f"{made.name}.append({tensor})")
+
+    def tensor(
+        self, name: str, rows: int | str, extents: Sequence[int | str], dtype: str, *,
+        psum: bool = False,
+    ) -> str:  # fmt: skip
+        """The text of a new tensor of a tile, which keeps to the machine's limits."""
+        check_tile(name, rows, extents, dtype, psum=psum)
+        if psum:
+            check_banks(name, 0 if name in self.banks.taken else 1, self.banks)
+        sizes = ", ".join(str(n) for n in (rows, *extents))
+        return f"nl.ndarray(({sizes}), dtype={dtype}, buffer={'nl.psum' if psum else 'nl.sbuf'})"
 
     def base(self, held: Held, at: At) -> str:
         """The tensor of a chunk."""
         if held.chunks == 1 or held.shared or at.index is None:
             return held.name
-        return f"{held.name}[{self.names[at.index]}]"
+        chunk = self.names[at.index]
+        if held.paired:
+            whole = ", ".join(f"0:{n}" for n in held.extents)
+            return f"{held.name}[{chunk} // 2][0:{PARTITIONS}, {chunk} % 2, {whole}]"
+        return f"{held.name}[{chunk}]"
 
     def text(self, held: Held, at: At) -> str:
         """A chunk's elements."""
@@ -342,19 +378,3 @@ def table(*families: Mapping[type, Emit]) -> dict[type, Emit]:
 def refuse(stmt: Stmt, message: str, hint: str | None = None) -> Exception:
     """DSL0590 at a statement."""
     return error("DSL0590", message, stmt.loc, hint=hint)
-
-
-def _is_streamed(e: Emission, load: ins.Load, after: Body) -> bool:
-    """Whether a load waits for the product that reads it, which loads it piece by piece.
-
-    It does where nothing else reads the tile, where the product comes before any write, and where it is
-    long: a part of it is enough to begin with, and the whole need not lie on chip.
-    """
-    if e.uses[load.out] != 1 or not is_long(load) or load.out in e.resident:
-        return False
-    for stmt in after:
-        if isinstance(stmt, ins.Dot) and load.out in (stmt.a, stmt.b):
-            return not any(v in e.streamed for v in (stmt.a, stmt.b))
-        if not isinstance(stmt, ins.Load | ins.Full | ins.Cast | ins.ConvertLayout):
-            return False
-    return False

@@ -21,15 +21,18 @@ from dslc.codegen.nki import (
 )
 from dslc.codegen.nki.budget import machine_counters
 from dslc.codegen.nki.dtypes import element
+from dslc.codegen.nki.eight_bits import paired
 from dslc.codegen.nki.emission import Emission, table
 from dslc.codegen.nki.outputs import written_whole
 from dslc.codegen.nki.scalars import text
+from dslc.codegen.nki.sharing import Shares
 from dslc.codegen.nki.writer import Writer
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role, TileProgram, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.traverse import operands, tile_of, walk
+from dslc.compiler.passes.nki_layout.capacity import usable, widest_panel
 from dslc.compiler.passes.nki_layout.residents import residents
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
@@ -98,7 +101,9 @@ def _uses(kernel: Kernel) -> Counter[Value]:
 
 def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str:
     out = Writer(taken=(name, "nl", "nisa", "nki", "math", "clipped"))
-    e = Emission(kernel, engines_of(target), EMITTERS, out, _uses(kernel), needs=needs)
+    engines = engines_of(target)
+    shares = Shares.of(kernel, engines)
+    e = Emission(kernel, engines, EMITTERS, out, _uses(kernel), shares, needs=needs)
     given = []
     for param in kernel.params:
         if isinstance(param, Memory):
@@ -114,6 +119,7 @@ def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str
     _round_products(e, kernel)
     dots = [s for s in walk(kernel.body) if isinstance(s, ins.Dot) and s.out.type.rank == 2]
     by_dots = Counter(v for s in dots for v in (s.a, s.b) if v.type.dtype.is_float)
+    e.paired = paired(kernel, engines)
     e.transfers = partial(stacks.transfers, e)
     e.multiplied |= {v for v, n in by_dots.items() if e.uses[v] == n}
     control.turns(e, kernel.grid, kernel.body)
@@ -126,6 +132,8 @@ def _stay(e: Emission, kernel: Kernel) -> None:
     e.machine |= machine_counters(kernel)
     for kept in residents(kernel, e.engines, e.machine):
         e.resident[kept.value] = kept
+    kept_bytes = sum(kept.bytes for kept in e.resident.values())
+    e.panel = widest_panel(kernel, usable(e.engines) - kept_bytes)
     for kept in e.resident.values():
         mine = set(kept.chain)
         for stmt in reversed(kept.chain[:-1]):

@@ -22,7 +22,7 @@ class Held:
     `extents` are those of the tensor behind the partitions. An element's place in its partition is
     `offset` and the sum of its indices times `strides`; the stride of the axis along the partitions,
     and of one that is broadcast, is 0. `psum` tells which memory it is in, `shared` of one tensor with
-    128 equal partitions that serves every chunk.
+    128 equal partitions that serves every chunk, `paired` of tensors [128, 2, ...] of two chunks each.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Held:
     psum: bool = False
     constant: str | None = None
     shared: bool = False
+    paired: bool = False
 
     @property
     def chunks(self) -> int:

@@ -36,7 +36,7 @@ def machine_loop(e: Emission, stmt: ins.For) -> None:
     """The loop as `nl.fori_loop`s: within the tensors, at their edge, and past it."""
     if e.is_late(stmt.start) or constant(stmt.step) is None:
         raise refuse(stmt, "a loop of the machine begins at a known number and has a constant step")
-    states = [_state(e, stmt, c) for c in stmt.carried]
+    states = [state(e, stmt, c) for c in stmt.carried]
     edges = _edges(stmt)
     step = int(constant(stmt.step) or 1)
     if not edges:
@@ -59,7 +59,7 @@ def machine_loop(e: Emission, stmt: ins.For) -> None:
         e.values[c.result] = held
 
 
-def _state(e: Emission, stmt: ins.For, c: ins.Carried) -> Held:
+def state(e: Emission, stmt: ins.For | ins.While, c: ins.Carried) -> Held:
     """A tensor that every turn overwrites, with the first value in it."""
     if not isinstance(c.inner, Value) or not isinstance(c.init, Value):
         raise refuse(stmt, f"{c.inner.name}: a loop of the machine hands on tiles alone")
@@ -131,7 +131,7 @@ def _turns(
     e.names[stmt.var] = argument
     e.late.add(stmt.var)
     with e.out.block(f"def {name}({argument})"):
-        _body(e, stmt, states)
+        body_in_place(e, stmt, states)
         if counter is not None:
             _advance(e, counter, step)
     e.late.discard(stmt.var)
@@ -181,7 +181,7 @@ def _last_turns(e: Emission, stmt: ins.For, states: list[Held], first: ex.Expr, 
     name = e.declare(stmt.var, not_negative=True)
     bounds = f"{e.scalar(first)}, {e.scalar(stmt.stop)}, {step}"
     with e.out.block(f"for {name} in range({bounds})"):
-        _body(e, stmt, states)
+        body_in_place(e, stmt, states)
 
 
 def _edge_turns(
@@ -194,11 +194,11 @@ def _edge_turns(
         flag = register(e, reached, "flag")
         turn = e.out.name("edge_turn")
         with e.out.block(f"def {turn}(_)"):
-            _body(e, stmt, states)
+            body_in_place(e, stmt, states)
         e.out.line(f"nl.fori_loop(0, {flag}, {turn})")
 
 
-def _body(e: Emission, stmt: ins.For, states: list[Held]) -> None:
+def body_in_place(e: Emission, stmt: ins.For | ins.While, states: list[Held]) -> None:
     """A turn, and what it hands on in place of what it was handed."""
     for c, held in zip(stmt.carried, states, strict=True):
         assert isinstance(c.inner, Value)

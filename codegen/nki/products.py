@@ -12,13 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 
-from dslc.codegen.nki.elementwise import copy
+from dslc.codegen.nki.bits import flat
+from dslc.codegen.nki.eight_bits import columns, multipliable
+from dslc.codegen.nki.elementwise import shared_copy
 from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
-from dslc.compiler.dtypes import BF16
+from dslc.codegen.nki.limits import check_banks
+from dslc.codegen.nki.order import Between
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.targets.nki import MOVING, PARTITIONS, PSUM_BANKS
+from dslc.compiler.targets.nki import MOVING, PARTITIONS
 
 
 def accumulate(first: str) -> str:
@@ -59,30 +62,24 @@ def dot(e: Emission, stmt: ins.Dot) -> None:
         e.rename(stmt.out, made)
     else:
         made = e.result(stmt.out, dtype)
-    Pieces(e, made, acc, stationary, moving, stmt.a.type.shape[-1], limit).emit()
+    pieces = Pieces(e, made, acc, stationary, moving, stmt.a.type.shape[-1], limit)
+    if e.between is not None and e.between.product is stmt:
+        pieces.between, e.between = e.between, None
+    pieces.emit()
 
 
 def _operand(e: Emission, value: Value, limit: int) -> Operand:
     columns = prod(value.type.shape) // _depth(e, value)
     if value in e.streamed and limit == 0:
         return Operand(value, e.streamed.pop(value), None, columns)
-    held = e.in_sbuf(e.tensors(e.held(value)))
-    return Operand(value, None, multipliable(e, held), columns)
+    held = flat(e, e.in_sbuf(e.tensors(e.held(value))))
+    return Operand(value, None, multipliable(e, held, value.type.dtype), columns)
 
 
 def _depth(e: Emission, value: Value) -> int:
     axis = e.place(value).axis
     assert axis is not None
     return value.type.shape[axis]
-
-
-def multipliable(e: Emission, held: Held) -> Held:
-    """The tile in a type that the tensor engine takes; integers of at most 8 bits are exact in bf16."""
-    if held.dtype.is_float and held.dtype.bits >= 16:
-        return held
-    made = e.like(held, held.name, BF16)
-    copy(e, made, held)
-    return made
 
 
 def _exact_rows(stmt: ins.Dot) -> int:
@@ -103,14 +100,30 @@ def _into_sums(e: Emission, stmt: ins.Dot, stationary: Operand, moving: Operand)
     earlier = e.sums[stmt.acc]
     e.values[stmt.out] = sums
     a, b = _loaded(e, stationary), _loaded(e, moving)
-    with e.over(sums) as at, e.over(a) as k:
+    with e.over(sums) as at, _steps(e, a) as k:
         before = earlier if k.index is None else f"{earlier} or {e.names[k.index]} > 0"
-        columns = _range(e, at, PARTITIONS)
+        span = _range(e, at, PARTITIONS)
         e.call(
-            "nc_matmul", dst=e.text(sums, at),
-            stationary=f"{e.base(a, k)}[0:{k.rows}, {columns}]", moving=e.text(b, k),
-            accumulate=accumulate(before),
+            "nc_matmul", dst=e.text(sums, at), stationary=columns(e, a, k, span),
+            moving=columns(e, b, k, f"0:{b.extents[0]}") if b.paired else e.text(b, k),
+            accumulate=accumulate(before), perf_mode=_mode(a),
         )  # fmt: skip
+
+
+@contextmanager
+def _steps(e: Emission, held: Held) -> Iterator[At]:
+    """The steps of k: chunks, or pairs of them."""
+    if not held.paired:
+        with e.over(held) as k:
+            yield k
+        return
+    index = e.index_variable("k")
+    with e.out.block(f"for {e.names[index]} in range({held.chunks // 2})"):
+        yield At(index, PARTITIONS)
+
+
+def _mode(held: Held) -> str | None:
+    return "nisa.matmul_perf_mode.double_row" if held.paired else None
 
 
 def _loaded(e: Emission, operand: Operand) -> Held:
@@ -126,9 +139,6 @@ def _range(e: Emission, at: At, width: int) -> str:
         return f"0:{at.rows}"
     start = f"{width} * {e.names[at.index]}"
     return f"{start}:{start} + {at.rows}"
-
-
-_LONG = 16 * PARTITIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +157,26 @@ class Part:
     column_from: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Columns of a part whose chunks from `low` on are summed in the tensors of the list `sums`."""
+
+    part: Part
+    sums: str
+    low: str
+    column: str
+    width: str
+
+
+_APART = 4  # steps of k: as long as a bank takes to be copied, and more
+
+
 class Pieces:
-    """The result of one product. Pieces of 128 x 512 are summed in up to eight banks at a time.
+    """The result of one product. Pieces of 128 x 512 are summed in all banks that are free at a time.
 
     Each step of k is taken for all of them: an operand's chunk is used and given free before the next
-    one is needed, and a bank has left PSUM when its turn comes again.
+    one is needed. The last steps are taken for one piece after another, so that the banks empty in turn
+    and the tensor engine never waits for one.
     """
 
     def __init__(
@@ -160,8 +185,10 @@ class Pieces:
     ) -> None:  # fmt: skip
         self.e, self.made, self.acc, self.depth, self.limit = e, made, acc, depth, limit
         self.stationary, self.moving = stationary, moving
-        # Long sums hide that all banks empty in a row; short ones leave half of them to the next group.
-        self.group = PSUM_BANKS if depth >= _LONG else PSUM_BANKS // 2
+        self.group = e.banks.free
+        held = stationary.held or moving.held
+        self.step = 2 * PARTITIONS if held is not None and held.paired else PARTITIONS
+        self.between: Between | None = None
 
     def emit(self) -> None:
         """All parts."""
@@ -170,7 +197,9 @@ class Pieces:
         if self.made is not self.acc:
             with self.e.filled(self.made):
                 pass
-        for part in parts(self):
+        for number, part in enumerate(parts(self)):
+            if self.between is not None and number == 0:
+                self.between.begin(self.e)
             self._groups(part)
 
     def _groups(self, part: Part) -> None:
@@ -199,18 +228,26 @@ class Pieces:
     def _group(self, part: Part, low: str, group: str | None, column: str, width: str) -> None:
         """Some pieces side by side: all steps of k, then out of PSUM."""
         e = self.e
+        self._between()
         chunks = self._chunk_range(part, group)
         steps = self.limit or self.depth
         for begin in range(0, self.depth, steps):
             sums = e.out.name("sums")
+            check_banks(sums, min(self.group, part.last - part.first), e.banks)
             e.out.line(f"{sums} = []")
             with self._each(chunks) as at:
-                shape = f"({at.rows}, {width})"
-                tensor = f"nl.ndarray({shape}, dtype=nl.float32, buffer=nl.psum)"
+                tensor = e.tensor(sums, at.rows, (width,), "nl.float32", psum=True)
                 e.out.line(f"{sums}.append({tensor})")
-            self._steps(part, sums, low, chunks, column, width, begin, steps)
+            first, last = begin // self.step, -(-min(self.depth, begin + steps) // self.step)
+            apart = first if self.made.chunks == 1 else max(first, last - _APART)
+            piece = Piece(part, sums, low, column, width)
+            if apart > first:
+                with self._k(part, first, apart) as k, self._each(chunks) as at:
+                    self._step(piece, at, k, first)
             with self._each(chunks) as at:
-                self._out(part, f"{sums}[{_less(e, at, low)}]", at, column, width, begin > 0)
+                with self._k(part, apart, last) as k:
+                    self._step(piece, at, k, first)
+                self._out(piece, at, begin > 0)
 
     def _chunk_range(self, part: Part, group: str | None) -> str:
         if group is None:
@@ -231,54 +268,49 @@ class Pieces:
         with e.out.block(f"for {e.names[index]} in range({chunks})"):
             yield At(index, e.rows_of(self.made, index))
 
-    def _steps(
-        self, part: Part, sums: str, low: str, chunks: str, column: str, width: str, begin: int,
-        steps: int,
-    ) -> None:  # fmt: skip
-        """The products of all steps of k, or of as many as integers allow."""
+    @contextmanager
+    def _k(self, part: Part, first: int, last: int) -> Iterator[At]:
+        """Steps of k: chunks of both operands."""
         e = self.e
-        first, last = begin // PARTITIONS, -(-min(self.depth, begin + steps) // PARTITIONS)
         if part.stationary.chunks == 1:
-            self._step(
-                part, sums, low, chunks, At(None, part.stationary.rows), column, width, "False"
-            )
+            yield At(None, part.stationary.rows)
             return
         index = e.index_variable("k")
         start = f"{first}, " if first else ""
         with e.out.block(f"for {e.names[index]} in range({start}{last})"):
-            k = At(index, e.rows_of(part.stationary, index))
-            earlier = f"{e.names[index]} > {first}"
-            self._step(part, sums, low, chunks, k, column, width, earlier)
+            whole = part.stationary.paired
+            yield At(index, PARTITIONS if whole else e.rows_of(part.stationary, index))
 
-    def _step(
-        self, part: Part, sums: str, low: str, chunks: str, k: At, column: str, width: str,
-        earlier: str,
-    ) -> None:  # fmt: skip
-        e = self.e
-        with self._each(chunks) as at:
-            left = "0"
-            if at.index is not None:
-                left = f"{PARTITIONS} * {e.names[at.index]}"
-                left += f" - {part.stationary_from}" if part.stationary_from else ""
-            e.call(
-                "nc_matmul", dst=f"{sums}[{_less(e, at, low)}]",
-                stationary=f"{e.base(part.stationary, k)}[0:{k.rows}, {_slice(left, at.rows)}]",
-                moving=f"{e.base(part.moving, k)}[0:{k.rows}, {_slice(column, width)}]",
-                accumulate=accumulate(earlier),
-            )  # fmt: skip
+    def _step(self, piece: Piece, at: At, k: At, first: int) -> None:
+        """The product of a piece at a step of k."""
+        e, part = self.e, piece.part
+        left = "0"
+        if at.index is not None:
+            left = f"{PARTITIONS} * {e.names[at.index]}"
+            left += f" - {part.stationary_from}" if part.stationary_from else ""
+        earlier = "False" if k.index is None else f"{e.names[k.index]} > {first}"
+        e.call(
+            "nc_matmul", dst=f"{piece.sums}[{_less(e, at, piece.low)}]",
+            stationary=columns(e, part.stationary, k, _slice(left, at.rows)),
+            moving=columns(e, part.moving, k, _slice(piece.column, piece.width)),
+            accumulate=accumulate(earlier), perf_mode=_mode(part.stationary),
+        )  # fmt: skip
 
-    def _out(self, part: Part, sums: str, at: At, column: str, width: str, again: bool) -> None:
+    def _out(self, piece: Piece, at: At, again: bool) -> None:
         """A finished piece, to where its reader has it."""
         e = self.e
-        dst = self._place(self.made, part, at, column, width)
-        acc = None if self.acc is None else self._place(self.acc, part, at, column, width)
+        sums = f"{piece.sums}[{_less(e, at, piece.low)}]"
+        dst = self._place(self.made, piece, at)
+        acc = None if self.acc is None else self._place(self.acc, piece, at)
         if again:
             acc = dst
-        if acc is None:
+        if acc is None and self.made.dtype.is_float:
+            shared_copy(e, dst, sums, min(piece.part.width, MOVING), self.made.chunks)
+        elif acc is None:
             e.call("tensor_copy", dst=dst, src=sums)
         elif self.limit:
             whole = e.out.name("whole")
-            shape = f"({at.rows}, {width})"
+            shape = f"({at.rows}, {piece.width})"
             e.out.line(f"{whole} = nl.ndarray({shape}, dtype=nl.int32, buffer=nl.sbuf)")
             e.call("tensor_copy", dst=whole, src=sums)
             e.call(
@@ -288,12 +320,19 @@ class Pieces:
         else:
             e.call("tensor_tensor", dst=dst, data1=sums, data2=acc, op="nl.add")
 
-    def _place(self, held: Held, part: Part, at: At, column: str, width: str) -> str:
-        if column == "0" and part.column_from == 0 and width == str(held.extents[0]):
+    def _between(self) -> None:
+        """What others do while some pieces are summed."""
+        if self.between is not None:
+            columns = -(-self.moving.columns // MOVING)
+            self.between.emit(self.e, -(-self.made.chunks // self.group) * columns)
+
+    def _place(self, held: Held, piece: Piece, at: At) -> str:
+        first, column, width = piece.part.column_from, piece.column, piece.width
+        if column == "0" and first == 0 and width == str(held.extents[0]):
             return self.e.text(held, at)
         left = column
-        if part.column_from:
-            left = str(part.column_from) if column == "0" else f"{part.column_from} + {column}"
+        if first:
+            left = str(first) if column == "0" else f"{first} + {column}"
         return f"{self.e.base(held, at)}[0:{at.rows}, {_slice(left, width)}]"
 
 

@@ -100,9 +100,7 @@ def _over_partitions(e: Emission, stmt: ins.Reduce, x: Held) -> None:
         for start in range(0, width, MOVING):
             stop = min(width, start + MOVING)
             sums = e.out.name("sums")
-            e.out.line(
-                f"{sums} = nl.ndarray((128, {stop - start}), dtype=nl.float32, buffer=nl.psum)"
-            )
+            e.out.line(f"{sums} = {e.tensor(sums, 128, (stop - start,), 'nl.float32', psum=True)}")
             with e.over(x) as inner:
                 used = f"{ones.name}[0:{inner.rows}, 0:128]"
                 moving = _columns(e, x, inner, start, stop)

@@ -239,7 +239,8 @@ def _load(e: Emission, stmt: _Shaping, memory: Memory, shape: tuple[int, ...]) -
 
 def convert_layout(e: Emission, stmt: ins.ConvertLayout) -> None:
     """Another placement."""
-    e.values[stmt.out] = convert(e, e.held(stmt.x), e.place(stmt.out), stmt.out.name)
+    paired = stmt.out in e.paired
+    e.values[stmt.out] = convert(e, e.held(stmt.x), e.place(stmt.out), stmt.out.name, paired=paired)
 
 
 EMITTERS: dict[type, Emit] = {

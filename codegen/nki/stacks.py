@@ -13,6 +13,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.passes.nki_layout.placement import chunks
+from dslc.compiler.targets.nki import STACK
 
 
 def transfers(e: Emission, stmt: Stmt) -> int:
@@ -21,11 +22,8 @@ def transfers(e: Emission, stmt: Stmt) -> int:
     place, shape = e.place(stmt.out), stmt.out.type.shape
     made = e.tile_like(stmt.out)
     if stmt.out in e.multiplied and may_stack(e, stmt.region, made):
-        return -(-made.chunks // _STACK)
+        return -(-made.chunks // STACK)
     return chunks(place, shape)
-
-
-_STACK = 4  # chunks that one transfer brings
 
 
 def may_stack(e: Emission, region: Region, made: Held) -> bool:
@@ -33,10 +31,12 @@ def may_stack(e: Emission, region: Region, made: Held) -> bool:
     rows = [a for a in region.axes if not a.dropped]
     return (
         e.engines.issue > 0
+        and region.memory not in e.on_chip
         and len(rows) == 2
         and made.place.axis == 0
         and made.chunks > 1
-        and made.chunks % min(made.chunks, _STACK) == 0
+        and made.chunks % min(made.chunks, STACK) == 0
+        and not (made.paired and made.chunks % 2)
         and made.rows % PARTITIONS == 0
         and all(a.step == 1 and not a.checked and not e.is_late(a.start) for a in region.axes)
     )
@@ -44,7 +44,7 @@ def may_stack(e: Emission, region: Region, made: Held) -> bool:
 
 def stack(e: Emission, region: Region, made: Held) -> None:
     """A tile of several chunks by transfers of several chunks each; products read parts of them."""
-    count = min(made.chunks, _STACK)
+    count = min(made.chunks, STACK)
     first, last = (i for i, a in enumerate(region.axes) if not a.dropped)
     strides = row_major(region.memory)
     offset: ex.Expr = ex.index(0)
@@ -66,5 +66,10 @@ def stack(e: Emission, region: Region, made: Held) -> None:
         source = f"{e.memories[region.memory]}.ap(pattern=[{pattern}], offset={at})"
         e.call("dma_copy", dst=block, src=source)
         part = e.index_variable("i")
-        with e.out.block(f"for {e.names[part]} in range({count})"):
-            e.out.line(f"{made.name}.append({block}[0:{PARTITIONS}, {e.names[part]}, 0:{width}])")
+        i = e.names[part]
+        if made.paired:
+            with e.out.block(f"for {i} in range(0, {count}, 2)"):
+                e.out.line(f"{made.name}.append({block}[0:{PARTITIONS}, {i}:{i} + 2, 0:{width}])")
+            return
+        with e.out.block(f"for {i} in range({count})"):
+            e.out.line(f"{made.name}.append({block}[0:{PARTITIONS}, {i}, 0:{width}])")

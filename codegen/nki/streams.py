@@ -14,7 +14,6 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.affine import simplify
-from dslc.compiler.passes.nki_layout.capacity import PANEL
 from dslc.compiler.targets.nki import PARTITIONS
 
 
@@ -39,8 +38,8 @@ def parts(pieces: Pieces) -> Iterator[Part]:
 
 def _panels(e: Emission, side: Operand) -> Iterator[tuple[int, Held, int]]:
     """Some columns of the operand after others, loaded."""
-    for start in range(0, side.columns, PANEL):
-        width = min(PANEL, side.columns - start)
+    for start in range(0, side.columns, e.panel):
+        width = min(e.panel, side.columns - start)
         yield start, _panel(e, side, start, width), width
 
 

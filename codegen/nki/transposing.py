@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dslc.codegen.nki.accesses import read, scratch, write
+from dslc.codegen.nki.bits import flat
 from dslc.codegen.nki.dtypes import element
-from dslc.codegen.nki.emission import Emission
+from dslc.codegen.nki.elementwise import shared_copy
+from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.held import Held
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role
 from dslc.compiler.ir import expr as ex
@@ -14,40 +16,48 @@ from dslc.compiler.passes.nki_layout.placement import PARTITIONS, Placement
 from dslc.compiler.passes.nki_layout.prices import by_tensor_engine
 
 
-def convert(e: Emission, x: Held, place: Placement, hint: str) -> Held:
-    """The tile in another placement."""
+def convert(e: Emission, x: Held, place: Placement, hint: str, *, paired: bool = False) -> Held:
+    """The tile in another placement, its chunks in pairs where it is an operand that wants so."""
     if x.constant is not None:
         return replace(x, place=place)
     x = e.in_sbuf(e.tensors(x))
-    if by_tensor_engine(x.place, place, x.shape) and x.dtype.is_float and x.dtype.bits >= 16:
-        return _transposed(e, x, place, hint)
+    made = replace(e.tile(hint, x.dtype, x.shape, place), paired=paired)
+    # Bytes pass the tensor engine unchanged where its transposition copies bits.
+    wide = x.dtype.is_float and x.dtype.bits >= 16
+    if by_tensor_engine(x.place, place, x.shape) and (wide or _is_byte(e, x)):
+        x = flat(e, x)
+        with e.filled(made) as at:
+            transpose_chunk(e, made, x, at)
+        return made
     memory = to_memory(e, x)
-    made = e.tile(hint, x.dtype, x.shape, place)
     region = _whole(memory)
     with e.filled(made) as at:
         read(e, region, made, at)
     return made
 
 
-def _transposed(e: Emission, x: Held, place: Placement, hint: str) -> Held:
-    """Blocks of 128 x 128 through PSUM."""
-    made = e.tile(hint, x.dtype, x.shape, place)
-    width = made.extents[0]
-    with e.filled(made) as at:
-        column = 0 if at.index is None else f"{PARTITIONS} * {e.names[at.index]}"
-        with e.over(x) as source:
-            block = e.out.name("block")
-            shape = f"({at.rows}, {source.rows})"
-            e.out.line(f"{block} = nl.ndarray({shape}, dtype={element(x.dtype)}, buffer=nl.psum)")
-            columns = _range(column, at.rows)
-            data = f"{e.base(x, source)}[0:{source.rows}, {columns}]"
-            e.call("nc_transpose", dst=block, data=data)
-            start = 0 if source.index is None else f"{PARTITIONS} * {e.names[source.index]}"
-            dst = f"{e.base(made, at)}[0:{at.rows}, {_range(start, source.rows)}]"
-            if source.index is None and source.rows == width:
-                dst = e.text(made, at)
+def _is_byte(e: Emission, x: Held) -> bool:
+    return e.engines.copies and element(x.dtype) in ("nl.uint8", "nl.int8")
+
+
+def transpose_chunk(e: Emission, made: Held, x: Held, at: At) -> None:
+    """A chunk of x transposed, in blocks of 128 x 128 through PSUM."""
+    column = 0 if at.index is None else f"{PARTITIONS} * {e.names[at.index]}"
+    with e.over(x) as source:
+        block = e.out.name("block")
+        made_of = e.tensor(block, at.rows, (source.rows,), element(x.dtype), psum=True)
+        e.out.line(f"{block} = {made_of}")
+        columns = _range(column, at.rows)
+        data = f"{e.base(x, source)}[0:{source.rows}, {columns}]"
+        e.call("nc_transpose", dst=block, data=data)
+        start = 0 if source.index is None else f"{PARTITIONS} * {e.names[source.index]}"
+        dst = f"{e.base(made, at)}[0:{at.rows}, {_range(start, source.rows)}]"
+        if source.index is None and source.rows == made.extents[0]:
+            dst = e.text(made, at)
+        if x.dtype.is_float and x.dtype.bits >= 16:
+            shared_copy(e, dst, block, PARTITIONS, made.chunks * x.chunks)
+        else:
             e.call("tensor_copy", dst=dst, src=block)
-    return made
 
 
 def _range(start: int | str, count: int | str) -> str:

@@ -13,6 +13,7 @@ What stays on the chip through a loop is read once (`passes.nki_layout.residents
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -22,18 +23,28 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.traverse import tile_of
 from dslc.compiler.passes.gpu_layout.regions import Site, find_sites
+from dslc.compiler.passes.nki_layout.capacity import load_bytes, sbuf_peak, usable
 from dslc.compiler.passes.nki_layout.placement import chunks, counts, placement_of
+from dslc.compiler.passes.nki_layout.prices import TRANSPOSING, transposed
 from dslc.compiler.passes.nki_layout.residents import residents
 from dslc.compiler.targets import Target
-from dslc.compiler.targets.nki import MOVING, PARTITIONS, Engines, engines_of
+from dslc.compiler.targets.nki import MOVING, PARTITIONS, PSUM_BANKS, STACK, Engines, engines_of
 
+_TRANSFERS = 2  # among the figures of a statement
+_LATENCY = 1300.0  # of a transfer, ns
+_CROWDED = 0.2  # of a load without room: it begins as the tiles before it are used up
 _EXPOSED = 0.05  # of the work of engines that are not the busiest
 _VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract, ins.Full, ins.Let, ins.Alloc)
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Nanoseconds of a core's engines, and the bytes that pass between it and HBM."""
+    """Nanoseconds of a core's engines, and the bytes that pass between it and HBM.
+
+    `filling` passes before the first product has its operands, while the first turn loads what stays
+    for the others or has no room for what comes next, and after the last product until its result
+    is stored.
+    """
 
     tensor: float
     vector: float
@@ -41,12 +52,13 @@ class Busy:
     queue: float
     bytes: float
     operations: float
+    filling: float = 0.0
 
     @property
     def nanoseconds(self) -> float:
         """The engine that is busy longest, and a little of the others: not all of it overlaps."""
         parts = (self.tensor, self.vector, self.transfers, self.queue)
-        return max(parts) + _EXPOSED * (sum(parts) - max(parts))
+        return max(parts) + _EXPOSED * (sum(parts) - max(parts)) + self.filling
 
     @property
     def intensity(self) -> float:
@@ -58,18 +70,50 @@ def busy(kernel: Kernel, target: Target) -> Busy:
     """The engines over all turns of a kernel after the passes of a NeuronCore, its dims known."""
     engines = engines_of(target)
     turns = prod(_turns(a.start, a.stop, a.step) for a in kernel.grid)
-    once = {r.value: r for r in residents(kernel, engines, frozenset())}
     shared: dict[ins.Stmt, float] = {}
-    for kept in once.values():
+    outer = kernel.grid[0] if kernel.grid else None
+    early: set[ins.Stmt] = set()  # loaded in the first turn of the outermost loop
+    for kept in residents(kernel, engines, frozenset()):
+        if outer is not None and any(x.var is outer.var for x in kept.firsts):
+            early.update(kept.chain)
         repeats = prod(x.turns or 1 for x in kept.firsts)
         for stmt in kept.chain:
             shared[stmt] = max(shared.get(stmt, 1.0), float(repeats))
     sums = [0.0] * 6
-    for site in find_sites(kernel):
+    of_outer = _turns(outer.start, outer.stop, outer.step) if outer is not None else 1
+    strip, turn = _Bound(of_outer), _Bound(turns)
+    sites = find_sites(kernel)
+    for site in sites:
         weight = site.weight * turns / shared.get(site.stmt, 1.0)
         for i, part in enumerate(_of(engines, site)):
             sums[i] += weight * part
-    return Busy(*sums)
+            strip.add(i, weight * part / (1 if site.stmt in early else of_outer))
+            turn.add(i, site.weight * part)
+    uneven = max(x.beyond(sums[0]) for x in (strip, turn))
+    tensor, vector, transfers, queue, moved, operations = sums
+    filling = _filling(engines, sites) + uneven + _crowding(kernel, engines, sites, shared, turns)
+    return Busy(tensor, vector, transfers, queue, moved, operations, filling)
+
+
+@dataclass(slots=True)
+class _Bound:
+    """What the first of so many turns transfers, with all that stays for those after it."""
+
+    turns: int
+    transfers: float = 0.0
+    queue: float = 0.0
+
+    def add(self, which: int, time: float) -> None:
+        if which == _TRANSFERS:
+            self.transfers += time
+        elif which == _TRANSFERS + 1:
+            self.queue += time
+
+    def beyond(self, tensor: float) -> float:
+        """How much longer that takes than the products of a turn."""
+        if self.turns < 2:
+            return 0.0
+        return max(0.0, max(self.transfers, self.queue) - tensor / self.turns)
 
 
 def _turns(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
@@ -79,11 +123,56 @@ def _turns(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
     return max(0, -int((first - end) // by))
 
 
+def _crowding(
+    kernel: Kernel, engines: Engines, sites: Sequence[Site], shared: Mapping[ins.Stmt, float],
+    turns: int,
+) -> float:  # fmt: skip
+    """What waits for loads that have no room beside the tiles in use, and cannot begin before."""
+    kept = sum(r.bytes for r in residents(kernel, engines, frozenset()))
+    free = usable(engines) - kept - sbuf_peak(kernel).bytes
+    sizes, total = load_bytes(kernel), 0.0
+    for site in sites:
+        if isinstance(site.stmt, ins.Load) and sizes[site.stmt] > free:
+            _, _, moved, _, _, _ = _transfer(engines, site.stmt.out, site.stmt.region)
+            late = 1.0 - max(0, free) / sizes[site.stmt]
+            total += site.weight * turns / shared.get(site.stmt, 1.0) * moved * late
+    return _CROWDED * total
+
+
+def _filling(engines: Engines, sites: Sequence[Site]) -> float:
+    """What the first product waits for, and how long its last piece takes to be stored.
+
+    Loads come one after another; of the largest one a chunk is enough to begin with.
+    """
+    loads: list[tuple[float, int]] = []
+    for site in sites:
+        match site.stmt:
+            case ins.Load(out=out, region=region):
+                _, _, moved, queue, _, _ = _transfer(engines, out, region)
+                loads.append((moved + queue, _pieces(out)))
+            case ins.Dot():
+                break
+    stored = [
+        (_transfer(engines, s.stmt.x, s.stmt.region), _pieces(s.stmt.x))
+        for s in sites
+        if isinstance(s.stmt, ins.Store)
+    ]
+    tail = sum(sum(cost[2:4]) / pieces for cost, pieces in stored[-1:])
+    loads.sort()
+    first = sum(cost for cost, _ in loads[:-1]) + sum(cost / pieces for cost, pieces in loads[-1:])
+    return first + tail + 2 * _LATENCY
+
+
+def _pieces(value: Value) -> int:
+    place = None if value.type.layout is None else placement_of(value.type.layout)
+    return 1 if place is None else chunks(place, value.type.shape)
+
+
 def _of(engines: Engines, site: Site) -> tuple[float, float, float, float, float, float]:
     """Tensor, vector, transfers, queue, bytes and operations of one statement."""
     match site.stmt:
-        case ins.Dot(a=a, out=out):
-            return _product(engines, a, out)
+        case ins.Dot(a=a, out=out, acc=acc):
+            return _product(engines, a, out, adds=acc is not None)
         case ins.Load(out=out, region=region):
             return _transfer(engines, out, region)
         case ins.Store(x=x, region=region) | ins.AtomicAdd(x=x, region=region):
@@ -104,7 +193,7 @@ def _of(engines: Engines, site: Site) -> tuple[float, float, float, float, float
 
 
 def _product(
-    engines: Engines, a: Value, out: Value
+    engines: Engines, a: Value, out: Value, *, adds: bool
 ) -> tuple[float, float, float, float, float, float]:
     place = placement_of(out.type.layout) if out.type.layout else None
     assert place is not None
@@ -115,7 +204,9 @@ def _product(
     passes = 4 if a.type.dtype.bits == 32 else 1
     cycles = max(64, columns) + -(-columns // MOVING) * engines.load
     tensor = pieces * steps * cycles * passes / engines.tensor
-    vector = pieces * columns / engines.vector  # out of PSUM
+    # Out of PSUM, where sums of several turns stay if half of it is enough.
+    stays = adds and columns <= MOVING and pieces <= PSUM_BANKS // 2
+    vector = 0.0 if stays else pieces * columns / engines.vector
     return tensor, vector, 0.0, 0.0, 0.0, 2.0 * prod(out.type.shape) * k
 
 
@@ -128,7 +219,12 @@ def _transfer(
     last = region.shape[-1] if region.shape else 1
     rows = size / (last * item)
     number = 1 if place is None else chunks(place, value.type.shape)
+    plain = place is not None and place.axis == 0 and value.type.rank == 2
+    if plain and not any(a.checked for a in region.axes) and number % min(number, STACK) == 0:
+        number = -(-number // STACK)  # of an operand
     if place is not None and place.axis is None:
         size, rows = size * PARTITIONS, rows * PARTITIONS
     moved = size / engines.dma + rows * engines.row
+    if transposed(engines, value, region):
+        moved = size / (engines.dma * TRANSPOSING)
     return 0.0, 0.0, moved, number * engines.issue, size, 0.0

@@ -113,6 +113,7 @@ def _known(name: str) -> DType:
 I32 = _known("i32")
 I64 = _known("i64")
 U8 = _known("u8")
+U32 = _known("u32")
 U64 = _known("u64")
 
 

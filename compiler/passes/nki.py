@@ -12,6 +12,7 @@ from dslc.compiler.passes.nki_layout import PlaceTiles
 from dslc.compiler.passes.nki_layout.capacity import CheckCapacity
 from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.simplify import Simplify
+from dslc.compiler.passes.unthread import Unthread
 from dslc.compiler.targets import Target
 
 
@@ -22,6 +23,7 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
     partition unpacks its own.
     """
     return (
+        Unthread(),
         Simplify(),
         LowBit(rows=True),
         Bounds(),

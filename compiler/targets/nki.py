@@ -15,6 +15,7 @@ PARTITIONS = 128
 PSUM_BANK = 2048  # bytes of a partition; a product's result lies in one bank
 PSUM_BANKS = 8
 MOVING = 512  # columns of the moving operand: a bank of f32
+STACK = 4  # chunks of an operand that one transfer brings, where its queue makes descriptors
 _TYPES = (("bf16", "bf16", "f32"), ("f16", "f16", "f32"), ("f32", "f32", "f32"))
 _FP8_TYPES = tuple((a, b, "f32") for a in ("f8e4m3", "f8e5m2") for b in ("f8e4m3", "f8e5m2"))
 
@@ -27,7 +28,8 @@ class Engines:
     `transposes` tells of DMA engines that transpose elements of two bytes, `copies` of a scalar engine
     that copies. `issue` is what a queue takes to make the descriptors of a transfer, and `row` what a
     contiguous row takes beside its bytes, in nanoseconds; `load` are the cycles that a product waits
-    for its stationary operand (on trn1 both as NeuronMM's times say).
+    for its stationary operand (on trn1 both as NeuronMM's times say). `floats8` are floats of 8 bits
+    that the tensor engine multiplies, `pairs` tells that it takes two rows of them at once.
     """
 
     tensor: float
@@ -42,12 +44,27 @@ class Engines:
     issue: float = 0.0
     load: int = 32
     row: float = 0.0
+    floats8: tuple[str, ...] = ("f8e5m2",)
+    pairs: bool = False
 
 
 _ENGINES = {
-    "nki:trn1": Engines(2.8, 1.12, 1.4, 1.4, 272, 192 * 1024, 0, False, False, 0.0, 84, 13.6),
-    "nki:trn2": Engines(2.4, 0.96, 1.2, 1.2, 368, 224 * 1024, 16384 + 264, issue=600.0, row=1.4),
-    "nki:trn3": Engines(2.4, 1.2, 1.2, 1.2, 528, 256 * 1024, 16384 + 264, issue=600.0, row=1.0),
+    "nki:trn1": Engines(2.8, 1.12, 1.4, 1.4, 272, 192 * 1024, 0, False, False, 0.0, 84, 2.8),
+    "nki:trn2": Engines(
+        2.4, 0.96, 1.2, 1.2, 368, 224 * 1024, 16384 + 264, issue=600.0, row=1.4, pairs=True
+    ),
+    "nki:trn3": Engines(
+        2.4,
+        1.2,
+        1.2,
+        1.2,
+        528,
+        256 * 1024,
+        16384 + 264,
+        issue=600.0,
+        row=1.0,
+        floats8=("f8e5m2", "f8e4m3"),
+    ),
 }
 
 

@@ -40,6 +40,29 @@ def _blank(param: Any, sizes: Mapping[str, int]) -> Any:
     return np.broadcast_to(np.zeros(1, storage_dtype(parse_dtype(param.dtype))), shape)
 
 
+_SHOWN = 3  # reasons of waiting
+_SMALL = 0.05  # of the longest: what is not worth a word
+
+
+def _waits(run: Run) -> Iterator[tuple[str, str]]:
+    """What the busiest engine waits for, where it does."""
+    from dslc.runtime.nki_simulator.idle import idle
+
+    timeline = run.timeline
+    compute = {name: busy for name, busy in timeline.busy.items() if name != "DMA"}
+    engine = max(compute, key=lambda name: compute[name])
+    found = idle(timeline, run.waits, engine)
+    reasons = [
+        f"{gap.nanoseconds / 1e3:.3g} us for {'the memory of ' if gap.room else ''}{gap.wait}, "
+        f"line {gap.line}"
+        for gap in found[:_SHOWN]
+        if gap.nanoseconds > _SMALL * found[0].nanoseconds
+    ]
+    if reasons:
+        total = sum(gap.nanoseconds for gap in found)
+        yield f"{engine} waits", f"{total / 1e3:.3g} us: {'; '.join(reasons)}"
+
+
 def run_lines(run: Run) -> Iterator[tuple[str, str]]:
     """Labels and texts."""
     from dslc.cli.tables import size_text
@@ -51,6 +74,7 @@ def run_lines(run: Run) -> Iterator[tuple[str, str]]:
     )
     shares = ", ".join(f"{engine} {timeline.active(engine):.0%}" for engine in timeline.busy)
     yield "engines", f"busy {shares}"
+    yield from _waits(run)
     read, written = size_text(run.trace.hbm_read), size_text(run.trace.hbm_written)
     yield "HBM", f"{read} read, {written} written"
     sbuf, psum = size_text(run.sbuf_peak), size_text(run.psum_peak)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dslc.templates import TemplateOrigin
 
 _ROUNDS = 2
-_BETTER = 0.98  # of the time: a later choice must be so much faster than an earlier one
+_BETTER = 0.998  # of the time: a later choice must be so much faster than an earlier one
 
 
 def choose_blocks(origin: TemplateOrigin, sizes: Mapping[str, int]) -> dict[str, object]:

@@ -6,10 +6,15 @@ reads and writes that they overlap (the machine's compiler sets semaphores for t
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 Box = tuple[tuple[int, int], ...]
 """For each axis of a storage the first index and the one after the last."""
+
+
+_MANY = 24  # parts from which on NumPy finds the overlapping ones sooner
 
 
 class _Part:
@@ -32,11 +37,12 @@ class Accesses:
     before anything had read them.
     """
 
-    __slots__ = ("_boxes", "_parts", "begins", "ends", "first", "last", "lost")
+    __slots__ = ("_axes", "_boxes", "_parts", "begins", "ends", "first", "last", "lost")
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self._parts: dict[Box, _Part] = {}
-        self._boxes = np.empty((8, 2, len(shape)), np.int64)
+        self._axes = len(shape)
+        self._boxes: np.ndarray[Any, np.dtype[np.int64]] | None = None  # once they are many
         self.first = self.last = -1
         self.ends: dict[str, int] = {}
         self.begins: list[int] = []
@@ -100,22 +106,39 @@ class Accesses:
         return found if found is not None else self._new(box)
 
     def _new(self, box: Box) -> _Part:
-        count = len(self._parts)
-        if count == len(self._boxes):
-            self._boxes = np.concatenate((self._boxes, np.empty_like(self._boxes)))
         new = _Part(box)
-        known = self._boxes[:count]
-        lo, hi = np.array(box, np.int64).T if box else (np.empty(0), np.empty(0))
-        overlapping = np.all((known[:, 0] < hi) & (lo < known[:, 1]), axis=1)
-        if overlapping.any():
-            parts = list(self._parts.values())
-            for i in np.flatnonzero(overlapping):
-                new.near.append(parts[i])
-                parts[i].near.append(new)
+        for part in self._near(box):
+            new.near.append(part)
+            part.near.append(new)
         new.near.append(new)
-        self._boxes[count] = lo, hi
         self._parts[box] = new
         return new
+
+    def _near(self, box: Box) -> list[_Part]:
+        """The parts that a new box overlaps."""
+        count = len(self._parts)
+        if count < _MANY or not box:
+            return [p for p in self._parts.values() if _overlap(p.box, box)]
+        if self._boxes is None:
+            self._boxes = np.empty((4 * _MANY, 2, self._axes), np.int64)
+            self._boxes[:count] = np.array(list(self._parts)).swapaxes(1, 2)
+        elif count == len(self._boxes):
+            self._boxes = np.concatenate((self._boxes, np.empty_like(self._boxes)))
+        known = self._boxes[:count]
+        lo, hi = np.array(box, np.int64).T
+        self._boxes[count] = lo, hi
+        overlapping = np.flatnonzero(np.all((known[:, 0] < hi) & (lo < known[:, 1]), axis=1))
+        if not overlapping.size:
+            return []
+        parts = list(self._parts.values())
+        return [parts[i] for i in overlapping]
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    for (a, b), (c, d) in zip(one, other, strict=True):  # noqa: SIM110 - twice as fast as all()
+        if a >= d or c >= b:
+            return False
+    return True
 
 
 def _was_read(part: _Part) -> bool:

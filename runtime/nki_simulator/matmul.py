@@ -73,9 +73,11 @@ def _shapes(core: Core, out: Tensor, left: Tensor, right: Tensor, double: bool) 
                 t.ndim == 3 and t.shape[1] == 2, "shape", f"double_row wants [k, 2, n]: {t}"
             )
     m, n = left.free // pair, right.free // pair
-    core.require(m <= PARTITIONS, "stationary", f"stationary {left} has {m} columns")
+    if m > PARTITIONS:
+        core.fail("stationary", f"stationary {left} has {m} columns")
     limit = core.machine.moving_limit // (2 if out.dtype == "float32" and core.version == 4 else 1)
-    core.require(n <= limit, "moving", f"moving {right} has {n} columns, the limit is {limit}")
+    if n > limit:
+        core.fail("moving", f"moving {right} has {n} columns, the limit is {limit}")
     if out.shape[0] != m or out.free != n:
         core.fail("shape", f"dst {out} is not {m} x {n}")
     return m, n
@@ -83,18 +85,20 @@ def _shapes(core: Core, out: Tensor, left: Tensor, right: Tensor, double: bool) 
 
 def _dtypes(core: Core, out: Tensor, left: Tensor, right: Tensor, double: bool) -> None:
     for t in (left, right):
-        core.require(t.dtype in FLOATS, "dtype", f"{t} is not a float")
-        core.require(
-            t.dtype != "float8_e4m3fn" or core.version >= 4, "version", f"{t} needs NeuronCore-v4"
-        )
-        core.require(not double or t.dtype in FP8, "dtype", f"double_row takes fp8, not {t}")
+        if t.dtype not in FLOATS:
+            core.fail("dtype", f"{t} is not a float")
+        if t.dtype == "float8_e4m3fn" and core.version < 4:
+            core.fail("version", f"{t} needs NeuronCore-v4")
+        if double and t.dtype not in FP8:
+            core.fail("dtype", f"double_row takes fp8, not {t}")
     kinds = {left.dtype, right.dtype}
     if len(kinds & WIDE) and not kinds <= WIDE:
         core.fail("dtype", f"{left} and {right}: float32 goes with float32 alone")
     if kinds >= {"float8_e4m3", "float8_e4m3fn"}:
         core.fail("dtype", f"{left} and {right} mix the two fp8 formats")
     allowed = _OUT[core.version]
-    core.require(out.dtype in allowed, "dtype", f"dst {out} is not {' or '.join(allowed)}")
+    if out.dtype not in allowed:
+        core.fail("dtype", f"dst {out} is not {' or '.join(allowed)}")
 
 
 def _tiling(core: Core, left: Tensor, position: tuple[int, ...], size: tuple[int, ...]) -> None:
@@ -163,9 +167,12 @@ def nc_transpose(core: Core, dst: Any, data: Any, engine: Engine = Engine.unknow
         core.tile(dst, "dst", PSUM)
         _bank(core, out)
     limit = PARTITIONS if queue == "PE" else 32
-    core.require(max(p, f) <= limit, "window", f"data {source} is larger than {limit} x {limit}")
-    core.require(out.shape[0] == f and out.free == p, "shape", f"dst {out} is not {f} x {p}")
-    core.require(out.dtype == source.dtype, "dtype", f"dst {out} has not the data type of {source}")
+    if max(p, f) > limit:
+        core.fail("window", f"data {source} is larger than {limit} x {limit}")
+    if out.shape[0] != f or out.free != p:
+        core.fail("shape", f"dst {out} is not {f} x {p}")
+    if out.dtype != source.dtype:
+        core.fail("dtype", f"dst {out} has not the data type of {source}")
     if core.values:
         core.write(out, np.ascontiguousarray(core.read(source).reshape(p, f).T))
     if queue == "PE":

@@ -59,6 +59,13 @@ class NkiTensor(Tensor):
 
     def _range(self, item: Any, axis: int, n: int) -> tuple[int, int, int]:
         """Start, count and step of one axis; count -1 where the axis is dropped."""
+        plain = type(item) is slice and item.step is None
+        if (
+            plain
+            and type(item.start) is type(item.stop) is int
+            and 0 <= item.start < item.stop <= n
+        ):
+            return item.start, item.stop - item.start, 1  # as nearly all are
         if isinstance(item, slice):
             start = 0 if item.start is None else number_of(item.start)
             stop = n if item.stop is None else number_of(item.stop)

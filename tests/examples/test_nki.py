@@ -9,9 +9,7 @@ import dslc
 import pytest
 from calls import EXAMPLES, MX_ELEMENTS, TABLE, WEIGHTS, hold, problem
 
-# Their layouts over threads are for GPUs.
-FOR_THREADS = ("tilus_plain", "tilus_rearrange", "tilus_rearrange_words", "tilus_pipelined")
-KERNELS = [kernel for kernel in TABLE if kernel not in FOR_THREADS]
+KERNELS = list(TABLE)
 CASES = [
     pytest.param(kernel, define, index, id="-".join([kernel, *define.values(), str(index)]))
     for kernel in KERNELS

@@ -58,16 +58,18 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Right:  dslc tune gemm.tile --target cuda:sm_90a --dry-run",
     ),
     "DSL0540": (
-        "a layout that a NeuronCore cannot have",
-        "On Trainium a tile lies on 128 partitions, and the compiler chooses the axis that is spread "
-        "over them. A kernel that gives its tiles layouts over threads is for another machine.\n"
-        "Wrong: `register(f32, layout=spatial(8, 4), init=0)` for `--target nki:trn2`. Right: "
-        "`zeros(f32, [8, 4])`.",
+        "a view that a machine without threads cannot have",
+        "On Trainium no thread holds bits. Layouts over threads are dropped, and a `view` of integers "
+        "is made by shifts; of floats, or under layouts that swizzle or hold an element twice, it is "
+        "for another machine.\n"
+        "Wrong: `view(x, u16, layout=l)` of an f16 tile for `--target nki:trn2`. Right: `cast`, or the "
+        "parameter in its own type.",
     ),
     "DSL0541": (
-        "on-chip memory of a NeuronCore exceeded",
-        "What lives at one time in SBUF or PSUM needs more bytes of a partition than there are; the "
-        "message names the largest tiles.\n"
+        "a limit of a NeuronCore exceeded",
+        "What lives at one time in SBUF or PSUM needs more bytes of a partition, or more banks, than "
+        "there are, or a tile would have partitions that no instruction reaches; the message names the "
+        "tiles and the limit.\n"
         "Wrong: `-D BM=8192` for a product with K = 8192. Right: smaller blocks, or a narrower dtype.",
     ),
     "DSL0590": (

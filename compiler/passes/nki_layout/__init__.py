@@ -20,10 +20,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dslc.compiler.diagnostics import error
-from dslc.compiler.ir import Kernel, TileProgram, Value
+from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels
-from dslc.compiler.ir.traverse import inner_names, results, walk
 from dslc.compiler.passes.nki_layout.apply import apply
 from dslc.compiler.passes.nki_layout.remake import remake
 from dslc.compiler.passes.nki_layout.solve import solve
@@ -33,7 +31,7 @@ from dslc.compiler.targets.nki import engines_of
 
 @dataclass(frozen=True, slots=True)
 class PlaceTiles:
-    """Gives every tile its placement; DSL0540 for a layout that the program itself gives."""
+    """Gives every tile its placement. No tile has a layout over threads any more."""
 
     target: Target
     name: ClassVar[str] = "place-tiles"
@@ -43,15 +41,5 @@ class PlaceTiles:
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        for stmt in walk(kernel.body):
-            for value in (*results(stmt), *inner_names(stmt)):
-                if isinstance(value, Value) and value.type.layout is not None:
-                    raise error(
-                        "DSL0540",
-                        f"{self.target.name} places tiles on partitions by itself; this kernel gives "
-                        f"a layout over threads, `{value.type.layout}`",
-                        getattr(stmt, "loc", None) or kernel.loc,
-                        hint="leave the layouts out",
-                    )
         remade = remake(kernel)
         return apply(remade, solve(remade, engines_of(self.target)))

@@ -24,11 +24,11 @@ from dslc.compiler.passes.nki_layout.placement import (
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import Engines, engines_of
 
-_VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract)
+VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract)
 _BY_CHUNKS = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast, ins.Dot)
 _CONSTANTS = (ins.Full, ins.Undefined)
 PANEL = 2048
-"""Columns of a long operand that are loaded at a time: rows of 2 KiB of elements of two bytes."""
+"""Columns of a long operand that are loaded at a time, at least: 4 KiB of elements of two bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,21 @@ def usable(engines: Engines) -> int:
     return engines.sbuf - engines.reserved
 
 
-def sbuf_peak(kernel: Kernel) -> Peak:
-    """The peak over the statements of a turn."""
-    return _Liveness(kernel).body(kernel.body, ())
+def sbuf_peak(kernel: Kernel, panel: int = PANEL) -> Peak:
+    """The peak over the statements of a turn, with panels of so many columns."""
+    return _Liveness(kernel, panel).body(kernel.body, ())
+
+
+def load_bytes(kernel: Kernel) -> dict[ins.Load, int]:
+    """The bytes of each partition that every load of a kernel fills at a time."""
+    sizes = _Liveness(kernel, PANEL)
+    return {s: sizes.size(s.out) for s in walk(kernel.body) if isinstance(s, ins.Load)}
+
+
+def widest_panel(kernel: Kernel, room: int) -> int:
+    """The columns of a panel: longer rows cost less, where the peak is elsewhere or fits twice."""
+    most = max(sbuf_peak(kernel).bytes, room // 2)
+    return next((n for n in (4 * PANEL, 2 * PANEL) if sbuf_peak(kernel, n).bytes <= most), PANEL)
 
 
 def tile_bytes(value: Value) -> int:
@@ -115,17 +127,20 @@ def is_long(load: ins.Load) -> bool:
 
 
 class _Liveness:
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, panel: int) -> None:
         self.streams = streams(kernel)
+        self.panel = panel
         self.source: dict[Value, Value] = {}  # of a view, whose tensors it shows
 
     def size(self, value: Value) -> int:
+        """Bytes of each partition: of a long operand those of a panel."""
         if value in self.streams:
             layout = value.type.layout
             place = None if layout is None else placement_of(layout)
             assert place is not None
             assert place.axis is not None
-            return tile_bytes(value) * PANEL // value.type.shape[1 - place.axis]
+            columns = value.type.shape[1 - place.axis]
+            return tile_bytes(value) * min(self.panel, columns) // columns
         return tile_bytes(value)
 
     def owner(self, value: Value) -> Value:
@@ -137,7 +152,7 @@ class _Liveness:
         """The peak of a body; tiles of `before` live when it begins, those of `after` at its end."""
         last: dict[Value, int] = {}
         for number, stmt in enumerate(body):
-            if isinstance(stmt, _VIEWS):
+            if isinstance(stmt, VIEWS):
                 self.source[stmt.out] = stmt.x
             for value in _read(stmt):
                 last[self.owner(value)] = number
@@ -201,7 +216,7 @@ def _read(stmt: Stmt) -> set[Value]:
 
 
 def _made(stmt: Stmt) -> list[Value]:
-    if isinstance(stmt, (*_VIEWS, *_CONSTANTS)):
+    if isinstance(stmt, (*VIEWS, *_CONSTANTS)):
         return []
     out = tile_of(stmt)
     found = [] if out is None else [out]

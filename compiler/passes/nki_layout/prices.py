@@ -19,13 +19,14 @@ from dslc.compiler.passes.nki_layout.placement import (
     Placement,
     chunks,
     counts,
+    placement_of,
 )
 from dslc.compiler.passes.nki_layout.ways import Way
 from dslc.compiler.targets.nki import Engines
 
 _SHORT_ROW = 512  # bytes
 _LATENCY = 1300.0  # of a transfer, ns
-_TRANSPOSING = 0.9  # of the DMA rate, where it transposes elements of two bytes on the way in
+TRANSPOSING = 0.9  # of the DMA rate, where it transposes elements of two bytes on the way in
 _NEVER = 1e12
 _FEWEST = 64  # cycles of an instruction
 
@@ -50,11 +51,20 @@ def transfer(
     if place.axis != last:
         run = shape[last] * item
     elif engines.transposes and not store and item == 2 and len(shape) == 2:
-        return size / (_TRANSPOSING * engines.dma)
+        return size / (TRANSPOSING * engines.dma)
     else:
         run = place.run * item
     rows = size / run
     return rows * max(run, _SHORT_ROW) / engines.dma
+
+
+def transposed(engines: Engines, value: Value, region: Region) -> bool:
+    """Whether a transfer is a transposition on the way: a matrix of two bytes, columns along rows."""
+    place = None if value.type.layout is None else placement_of(value.type.layout)
+    two_bytes = value.type.dtype.bits == 16
+    matrix = value.type.rank == len(region.shape) == 2
+    turned = place is not None and place.axis == 1 and place.run == 1
+    return engines.transposes and two_bytes and matrix and turned
 
 
 def convert(

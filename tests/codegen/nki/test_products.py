@@ -88,9 +88,3 @@ def test_integers_are_summed_exactly() -> None:
     c = np.zeros((8, 16), np.int32)
     library.gemm_i8(a, b, c)
     np.testing.assert_array_equal(c, a.astype(np.int64) @ b.astype(np.int64))
-
-
-def test_a_layout_over_threads_is_refused() -> None:
-    library = dslc.compile(EXAMPLES / "tilus_plain.tile", "nki:trn2", cache=False)
-    with pytest.raises(DiagnosticError, match="DSL0540"):
-        library.tilus_plain.specialize(M=16, N=8, K=16)
