@@ -20,7 +20,7 @@ def decode(schedule: Schedule, choices: dict[str, int], **options: int) -> Predi
     return predict(made, H200, DECODE)
 
 
-# One H200, 2026-11-20 (gemm 2026-11-22), microseconds. The model ranks: it may miss by a half as passes go on.
+# One H200, 2026-11-20, gemm on 2026-11-22, microseconds. The model ranks: it may miss by a half.
 MEASURED = [
     ("gemm_quantized", DECODE, {"BM": 16, "BN": 64, "BK": 512}, {"warps": 8, "stages": 2}, 16.4),
     ("gemm_quantized", DECODE, {"BM": 16, "BN": 64, "BK": 256}, {}, 20.1),
