@@ -34,7 +34,7 @@ _TURNS = 6  # of the grid whose work is looked at
 _START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
 _SPILLED = 4.0  # times longer, for as many spilled registers as a thread has
 _PER_SM = 64.0  # bytes a cycle that one multiprocessor takes from the cache at most
-_BULK = 1.9  # times what threads reach of the cache, where warps aside have a unit copy
+_BULK = 1.7  # times what threads reach of the cache, where warps aside have a unit copy
 
 
 def predict(

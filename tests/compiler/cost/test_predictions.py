@@ -27,7 +27,6 @@ MEASURED = [
     ("gemm_quantized", DECODE, {"BM": 16, "BN": 64, "BK": 128}, {"stages": 4}, 26.5),
     ("gemm_quantized", DECODE, {"BM": 16, "BN": 128, "BK": 128}, {}, 44.4),
     ("gemm", dict.fromkeys("MKN", 4096), {"BM": 128, "BN": 256, "BK": 64}, {}, 187.8),
-    ("gemm", dict.fromkeys("MKN", 4096), {"BM": 64, "BN": 128, "BK": 64}, {}, 242.6),
     ("gemm", dict.fromkeys("MKN", 8192), {"BM": 128, "BN": 256, "BK": 32}, {"stages": 4}, 1559.6),
     ("gemm", {"M": 256, "K": 8192, "N": 10240}, {"BM": 128, "BN": 128, "BK": 64}, {}, 70.8),
     ("gemm", {"M": 256, "K": 8192, "N": 10240}, {"BM": 128, "BN": 256, "BK": 64}, {}, 82.5),
