@@ -13,10 +13,13 @@ Whatever the two types, it is the table that knows: rounding, bias, zeros and Na
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from dslc.codegen.c_family.bits import Positions
 from dslc.codegen.cuda.extraction import Words, hexadecimal, pieces
 from dslc.compiler.dtypes import DType, Kind, decode, encode
+from numpy.typing import NDArray
 
 _CODES, _BYTES = 16, 4  # of the table, of a word
 
@@ -28,10 +31,11 @@ def has_table(dtype: DType, to: DType) -> bool:
 
 def table(dtype: DType, to: DType) -> tuple[int, ...]:
     """The words of the table, the bytes of lower codes first."""
-    codes = np.arange(_CODES, dtype=np.uint8)
+    codes: NDArray[Any] = np.arange(_CODES, dtype=np.int8)
     if dtype.kind is Kind.INT:
-        codes = (codes ^ 8) - np.uint8(8)  # as integers are stored, sign-extended
-        codes = codes.view(np.int8)
+        codes = (codes ^ 8) - np.int8(8)  # as integers are stored, sign-extended
+    else:
+        codes = codes.view(np.uint8)
     found = encode(decode(codes, dtype).astype(np.float32), to)
     return tuple(int(x) for x in np.ascontiguousarray(found).view(np.uint8).view("<u4"))
 

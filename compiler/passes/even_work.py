@@ -44,11 +44,6 @@ class Sharing:
     steps: int = 1
     cost: float = inf
 
-    @property
-    def most(self) -> int:
-        """The blocks that may share a turn."""
-        return self.best(1, _MOST)
-
     def best(self, rest: int, units: int) -> int:
         """The number of shares with which so many turns end first on so many multiprocessors."""
         most = max(1, min(_MOST, self.steps))
@@ -85,7 +80,7 @@ class EvenWork:
     def __init__(
         self, kernel: Kernel, loop: ins.For, units: int, sharing: Sharing, taken: set[str]
     ) -> None:
-        self.kernel, self.units, self.sharing, self.taken = kernel, units, sharing, taken
+        self.kernel, self.units, self.taken = kernel, units, taken
         self.block = Var(fresh_name("block", taken), INDEX)
         self.lets: list[Stmt] = []  # at the begin of a block
         self.counts = [self._named("count", _count(a)) for a in kernel.grid]
@@ -98,6 +93,7 @@ class EvenWork:
         self.ways = self._named("ways", largest(self.rest, index(1)))  # never 0, for divisions
         # The shares with which the rest ends first, and the steps of each.
         best = [sharing.best(rest, units) for rest in range(1, units)] or [1]
+        self.most = max(best)
         shares, known = self._by_rest(best), constant(self.steps)
         if known is not None:
             self.shares = self._named("shares", shares)
@@ -113,7 +109,7 @@ class EvenWork:
     @property
     def is_shared(self) -> bool:
         """Whether blocks may share a turn."""
-        return self.sharing.most > 1
+        return self.most > 1
 
     @property
     def most_parts(self) -> int:
@@ -124,7 +120,7 @@ class EvenWork:
     def grid(self) -> tuple[GridAxis, ...]:
         """As many blocks as there are multiprocessors, or as can have work."""
         turns = reduce(mul, map(_count, self.kernel.grid))
-        blocks = least(index(self.units), mul(turns, index(self.sharing.most)))
+        blocks = least(index(self.units), mul(turns, index(self.most)))
         return (GridAxis(self.block, index(0), simplify(blocks), index(1)),)
 
     def sharer(self, share: Expr, rest: Expr) -> Expr:

@@ -28,7 +28,6 @@ def test_what_parts_cost_is_weighed() -> None:
     assert Sharing(128, 5).best(80, 132) == 3
     assert Sharing(128, 10).best(80, 132) == 1
     assert Sharing(128, inf).best(1, 132) == 1
-    assert Sharing(128, inf).most == 1
 
 
 def test_a_share_has_a_step() -> None:
