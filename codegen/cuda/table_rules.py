@@ -31,11 +31,11 @@ def has_table(dtype: DType, to: DType) -> bool:
 
 def table(dtype: DType, to: DType) -> tuple[int, ...]:
     """The words of the table, the bytes of lower codes first."""
-    codes: NDArray[Any] = np.arange(_CODES, dtype=np.int8)
-    if dtype.kind is Kind.INT:
-        codes = (codes ^ 8) - np.int8(8)  # as integers are stored, sign-extended
-    else:
-        codes = codes.view(np.uint8)
+    every = np.arange(_CODES, dtype=np.int8)
+    # Integers with a sign are stored extended.
+    codes: NDArray[Any] = (
+        (every ^ 8) - np.int8(8) if dtype.kind is Kind.INT else every.view(np.uint8)
+    )
     found = encode(decode(codes, dtype).astype(np.float32), to)
     return tuple(int(x) for x in np.ascontiguousarray(found).view(np.uint8).view("<u4"))
 
