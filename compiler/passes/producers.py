@@ -60,7 +60,7 @@ from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, walk, writes
 from dslc.compiler.passes.beside import beside, scalars_for
-from dslc.compiler.passes.bulk import is_loaded_in_bulk
+from dslc.compiler.passes.bulk import is_box, is_loaded_in_bulk
 from dslc.compiler.passes.even_work import is_even
 from dslc.compiler.passes.facts import kernel_facts
 from dslc.compiler.passes.filled_rings import FilledRings, Placed
@@ -115,6 +115,8 @@ class Producers:
         before = kernel.body[:at]
         if any(writes(s) for s in walk((*before, loop))) or not _is_scalar(before, loads):
             return kernel
+        if _operands(before):
+            return kernel
         shared = self.target.memory("shared")
         room = (shared.bytes if shared else 0) - _BESIDE
         sent = outgoing(kernel, kernel.body[at + 1 :], room)
@@ -128,6 +130,9 @@ class Producers:
         """In the grid as it is, but for loops of which two blocks fill each other's gaps."""
         assert kernel.threads is not None
         before = kernel.body[: kernel.body.index(loop)]
+        facts = kernel_facts(kernel)
+        if not all(is_box(s.region, kernel.tensors, facts) for s in _operands(before)):
+            return kernel  # threads would have to copy them, before the two sides part
         scalars = scalars_for(before, loop, loads)
         stages = self._stages(loop, loads, Room.of(kernel, self.target).bytes - _BESIDE)
         paired = is_paired(loop, kernel.threads, self.target.rates)
@@ -164,6 +169,11 @@ class Producers:
         if type_.layout is None and kernel.threads is not None:
             return in_panels(type_.shape, bits, ahead.width, kernel.threads)
         return place(type_.shape, bits, ahead.width, type_.layout, self.target.banks)
+
+
+def _operands(before: Body) -> list[ins.Load]:
+    """The loads of what units read in every turn."""
+    return [s for s in before if isinstance(s, ins.Load) and s.out.type.layout is None]
 
 
 def _is_scalar(before: Body, loads: Sequence[Placed]) -> bool:

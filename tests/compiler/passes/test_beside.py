@@ -110,3 +110,13 @@ def test_blocks_that_fill_gaps_in_pairs_have_none() -> None:
     assert isinstance(found, Kernel)
     assert any(d.is_late for d in every(found, ins.Dot))
     assert not every(found, ins.Aside)
+
+
+def test_an_operand_that_threads_copy_leaves_the_loop_to_them() -> None:
+    """Every second row is no box. Its copy would stand where warps aside take part."""
+    text = CHAIN.replace(f"q[s : s + {ROWS}, :]", f"q[s * 2 : s * 2 + {2 * ROWS} : 2, :]")
+    assert text != CHAIN
+    found = run_passes(one(text), gpu_passes(HOPPER))
+    assert isinstance(found, Kernel)
+    assert any(d.is_late for d in every(found, ins.Dot))
+    assert not every(found, ins.Aside)
