@@ -20,7 +20,7 @@ from memory: what these need is done before the two sides part.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from dslc.compiler.dtypes import INDEX
@@ -30,14 +30,16 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.rewrite import fresh_name
 from dslc.compiler.ir.traverse import Body, Name, names_in, results, uses_of
-from dslc.compiler.ir.values import Value
+from dslc.compiler.ir.values import Memory, Value
 from dslc.compiler.passes.filled_rings import FilledRings, Placed
 
 
-def scalars_for(before: Body, loop: ins.For, loads: Sequence[Placed]) -> Body | None:
+def scalars_for(
+    before: Body, loop: ins.For, loads: Sequence[Placed], unwritten: Container[Memory]
+) -> Body | None:
     """What stands before a loop that its bounds and its loads' subscripts need, in order.
 
-    None where that is more than scalars.
+    None where that is more than scalars, which are read from memory that the kernel does not write.
     """
     defined = {name: s for s in before for name in results(s)}
     uses = [loop.start, loop.stop, loop.step]
@@ -49,14 +51,16 @@ def scalars_for(before: Body, loop: ins.For, loads: Sequence[Placed]) -> Body | 
         stmt = defined.get(open_.pop())
         if stmt is None or stmt in wanted:
             continue
-        if not _is_scalar(stmt):
+        if not _is_scalar(stmt, unwritten):
             return None
         wanted.add(stmt)
         open_ += [n for use in uses_of(stmt) for n in names_in(use)]
     return tuple(s for s in before if s in wanted)
 
 
-def _is_scalar(stmt: Stmt) -> bool:
+def _is_scalar(stmt: Stmt, unwritten: Container[Memory]) -> bool:
+    if isinstance(stmt, ins.Load) and stmt.region.memory not in unwritten:
+        return False
     pure = isinstance(stmt, ins.Let | ins.Load | ins.Unary | ins.Binary | ins.Cast | ins.Full)
     return pure and all(not isinstance(v, Value) or not v.type.shape for v in results(stmt))
 

@@ -133,7 +133,8 @@ class Producers:
         facts = kernel_facts(kernel)
         if not all(is_box(s.region, kernel.tensors, facts) for s in _operands(before)):
             return kernel  # threads would have to copy them, before the two sides part
-        scalars = scalars_for(before, loop, loads)
+        unwritten = constant_memories(kernel.body, kernel.tensors)
+        scalars = scalars_for(before, loop, loads, unwritten)
         stages = self._stages(loop, loads, Room.of(kernel, self.target).bytes - _BESIDE)
         paired = is_paired(loop, kernel.threads, self.target.rates)
         if scalars is None or paired or stages < _FEWEST_BESIDE:

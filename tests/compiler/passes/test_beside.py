@@ -120,3 +120,13 @@ def test_an_operand_that_threads_copy_leaves_the_loop_to_them() -> None:
     assert isinstance(found, Kernel)
     assert any(d.is_late for d in every(found, ins.Dot))
     assert not every(found, ins.Aside)
+
+
+def test_scalars_that_the_kernel_writes_are_not_read_ahead() -> None:
+    text = CHAIN.replace("ends: i32[E]", "ends: inout i32[E]").replace(
+        "        stop =", f"        ends[s // {ROWS}] = 500\n        stop ="
+    )
+    assert text != CHAIN
+    found = run_passes(one(text), gpu_passes(HOPPER))
+    assert isinstance(found, Kernel)
+    assert not every(found, ins.Aside)
