@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dslc.compiler.cost import predict
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
@@ -130,3 +131,12 @@ def test_scalars_that_the_kernel_writes_are_not_read_ahead() -> None:
     found = run_passes(one(text), gpu_passes(HOPPER))
     assert isinstance(found, Kernel)
     assert not every(found, ins.Aside)
+
+
+@pytest.mark.parametrize("stop", [f"ends[s // {ROWS}]", "L"])
+def test_its_time_is_predicted_whatever_its_bounds_come_from(stop: str) -> None:
+    text = CHAIN.replace(f"stop = ends[s // {ROWS}]", f"stop = {stop}")
+    found = run_passes(one(text), gpu_passes(HOPPER))
+    predicted = predict(found, HOPPER, {"S": 4096, "L": 4096, "E": 32})
+    assert predicted.at_once == 1
+    assert predicted.seconds > predicted.floor > 0
