@@ -16,9 +16,9 @@ becomes, with 4 stages,
     init_barriers @empty[0 : +4], arrivals=1
     sync
     aside warps=4 registers=40 {
-      for round in range(0, rounds) {
+      for round in range(0, rounds) carry (first_fill = 0, first_freed = 1) {
         let m = ...
-        for k in range(0, K, 64) carry (fill = done % 4, freed = (done // 4 + 1) % 2) {
+        for k in range(0, K, 64) carry (fill = first_fill, freed = first_freed) {
           await_phase @empty[fill], freed
           arrive @full[fill], bytes=49152
           copy_async @a_ring[fill, ...], @a[m : +128, k : +64], barrier=@full[fill]
@@ -26,9 +26,9 @@ becomes, with 4 stages,
         }
       }
     }
-    for round in range(0, rounds) {
+    for round in range(0, rounds) carry (first_slot = 0, first_phase = 0) {
       let m = ...
-      for k in range(0, K, 64) carry (%acc = %zero, slot = done % 4, phase = done // 4 % 2) {
+      for k in range(0, K, 64) carry (%acc = %zero, slot = first_slot, phase = first_phase) {
         await_phase @full[slot], phase
         %x = load @a_ring[slot, ...]
         %y = load @b_ring[slot, ...]
