@@ -185,6 +185,8 @@ def lanes_for(dtype: DType, to: DType, *, f8: bool) -> int:
     form = byte_form(dtype, to)
     if form is ByteForm.E5M2 or (form is ByteForm.E4M3 and f8):
         return 4
+    if dtype.bits == 4 and to.bits == 8 and to.kind is Kind.FLOAT:
+        return 1  # nibbles in a row ask a table
     return 32 // to.bits if to.bits in (8, 16) else 1
 
 

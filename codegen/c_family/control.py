@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from dataclasses import replace
 
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.registers import Tile
@@ -10,6 +11,7 @@ from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import Body
 
 Handed = Value | ex.Expr
 
@@ -90,12 +92,35 @@ def _copy_all(e: Emission, copies: list[tuple[Tile, Tile]]) -> None:
         copies = [(to, kept if source.name == held.name else source) for to, source in copies]
 
 
-def _remainder(c: ins.Carried) -> tuple[ex.Var, int] | None:
-    """An index that is a remainder of a number in every turn, as a ring's slot is, and the number."""
-    match c.inner, c.init, c.yielded:
-        case ex.Var() as inner, ex.Const(first), ex.Binary("mod", _, ex.Const(n)):
-            if inner.dtype.kind is Kind.INDEX and 0 <= first < n < _INT:
-                return inner, int(n)
+def _remainders(e: Emission, s: ins.For) -> dict[ex.Var, int]:
+    """What a loop carries that is a remainder of a number in every turn, as a ring's slot is."""
+    found = {}
+    for c in s.carried:
+        if isinstance(c.inner, ex.Var) and c.inner.dtype.kind is Kind.INDEX:
+            number = _remainder_of(e, c, s.body)
+            if number is not None:
+                found[c.inner] = number
+    return found
+
+
+def _remainder_of(e: Emission, c: ins.Carried, body: Body) -> int | None:
+    """The number; a loop inside may have carried the remainder on."""
+    match c.yielded:
+        case ex.Binary("mod", _, ex.Const(n)):
+            number = int(n)
+        case ex.Var() as result:
+            inside = (i for s in body if isinstance(s, ins.For) for i in s.carried)
+            own = next((i for i in inside if i.result is result and i.init == c.inner), None)
+            if own is None or not isinstance(own.yielded, ex.Binary):
+                return None
+            return _remainder_of(e, replace(own, init=c.init), ())
+        case _:
+            return None
+    match c.init:
+        case ex.Const(first):
+            return number if 0 <= first < number < _INT else None
+        case ex.Var() as first:
+            return number if e.remainders.get(first) == number else None
     return None
 
 
@@ -109,12 +134,14 @@ def _share(e: Emission, result: Value | ex.Var, inner: Value | ex.Var) -> None:
     e.variables[result] = e.variables[inner]
     if inner in e.wide:
         e.wide.add(result)
+    if inner in e.remainders:
+        e.remainders[result] = e.remainders[inner]
 
 
 def for_loop(e: Emission, s: ins.For) -> None:
     """A counted loop with what it carries."""
     frame = e.enter(s)
-    counters = dict(filter(None, map(_remainder, s.carried)))
+    counters = _remainders(e, s)
     e.remainders |= counters
     _open(e, [(c.inner, c.init) for c in s.carried], counters)
     start, stop, step = (e.scalar(x) for x in (s.start, s.stop, s.step))

@@ -86,13 +86,31 @@ class Scalars:
             case ex.Unary(op=op, x=x, dtype=dtype):
                 return unary(op, self.text(x), dtype)
             case ex.Binary(op="mul", x=x, y=y, dtype=dtype) if dtype.kind is Kind.INDEX:
-                wide = not isinstance(x, ex.Const) or not isinstance(y, ex.Const)
+                # A cast that is written already is enough.
+                wide = not any(isinstance(z, ex.Convert) for z in (x, y))
                 return f"({'(long long)' if wide else ''}{self.text(x)} * {self.text(y)})"
+            case ex.Binary(op="floordiv" | "mod" as op, x=x, y=y, dtype=dtype) if (
+                dtype.kind is Kind.INDEX and (short := self._short_division(x, y))
+            ):
+                return f"{'floordiv' if op == 'floordiv' else 'floormod'}<int>({short})"
             case ex.Binary(op=op, x=x, y=y):
                 known = self._of_remainder(e)
                 plain = self._plain_division(e)
                 return known or binary(op, self.text(x), self.text(y), x.dtype, plain)
         raise AssertionError(e)
+
+    def _short_division(self, x: ex.Expr, y: ex.Expr) -> str | None:
+        """The operands where they are i32 by name or numbers, whose quotient needs no 64 bits."""
+        texts = []
+        for operand in (x, y):
+            match operand:
+                case ex.Convert(x=ex.Var() as named) if named.dtype.name == "i32":
+                    texts.append(self.text(named))
+                case ex.Const(value) if abs(value) < 1 << 31 and value != -1:
+                    texts.append(str(int(value)))
+                case _:
+                    return None
+        return ", ".join(texts)
 
     def _of_remainder(self, e: ex.Binary) -> str | None:
         """A sum that begins with a remainder of n, divided by n once more; None for anything else."""

@@ -10,7 +10,8 @@ To a 16-bit float, whose mantissa has Y bits (10 in f16, 7 in bf16):
   multiplication by a power of two mends the bias: exact, subnormals included. Codes of infinity and
   NaN have their exponent filled with ones.
 
-To an integer of 8 bits, codes are spread over bytes and their signs extended.
+To an integer of 8 bits, codes are spread over bytes and their signs extended. To a float of 8 bits
+those of 4 bits go by a table (`table_rules`).
 
 Each step is one LOP3, shift, byte permutation or packed 16-bit instruction for a word of results.
 """
@@ -23,6 +24,7 @@ import numpy as np
 from dslc.codegen.c_family.bits import Positions
 from dslc.codegen.cuda.byte_rules import byte_cast
 from dslc.codegen.cuda.extraction import Piece, Words, hexadecimal, pieces
+from dslc.codegen.cuda.table_rules import has_table, table_word
 from dslc.compiler.dtypes import F16, DType, Kind, limits
 from dslc.compiler.dtypes.formats import has_infinity, magnitudes
 
@@ -43,6 +45,8 @@ def rule_for(dtype: DType, to: DType) -> Rule | None:
         if dtype.is_integer:
             return _from_integer(dtype, to)
         return _from_float(dtype, to) if fits(dtype, to) else None
+    if has_table(dtype, to):
+        return lambda words, at: table_word(words, at, dtype, to)
     if to.name in ("i8", "u8") and dtype.is_integer and dtype.bits < 8:
         return _to_bytes(dtype)
     return None

@@ -34,6 +34,7 @@ _TURNS = 6  # of the grid whose work is looked at
 _START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
 _SPILLED = 4.0  # times longer, for as many spilled registers as a thread has
 _PER_SM = 64.0  # bytes a cycle that one multiprocessor takes from the cache at most
+_BULK = 1.7  # times what threads reach of the cache, where warps aside have a unit copy
 
 
 def predict(
@@ -107,7 +108,9 @@ def _kernel(
     written = device_bytes(kernel, work.stored, dims, counts, at_once, rates.cache_bytes)
     memory = sum(read.values()) / rates.read + sum(written.values()) / rates.write
     asked = (sum(work.loaded.values()) + sum(work.stored.values())) * blocks
-    launch = _Launch(target, rates, work, resident.blocks, blocks, memory, asked)
+    by_unit = any(isinstance(s, ins.Aside) for s in kernel.body)
+    cache = rates.cache * (_BULK if by_unit else 1.0)
+    launch = _Launch(target, rates, work, resident.blocks, blocks, memory, asked, cache)
     # A register that is spilled is stored and loaded again in most turns.
     seconds = launch.seconds() * (1 + _SPILLED * resident.spilled / MOST)
     terms = {**launch.terms(), "latency": launch.latency(), "launch": rates.launch}
@@ -135,11 +138,24 @@ def _mean_block(
     costs = Statements(target, rates, kernel.threads or target.warp_size)
     points = list(sampled(axes))
     points = points[:: max(1, len(points) // _TURNS)]
-    mean = Work()
+    mean, first = Work(), None
     for point in points:
         turn = {a.var: Const(at, INDEX) for a, at in zip(kernel.grid, point, strict=True)}
-        mean.add(block_work(kernel, known | turn, costs), 1 / len(points))
+        work = block_work(kernel, known | turn, costs)
+        first = first or work
+        mean.add(work, 1 / len(points))
+    if first is not None and _is_persistent(kernel):
+        # All blocks run at once, and the launch ends with those that have most turns: the first.
+        return replace(first, loaded=mean.loaded, stored=mean.stored, operations=mean.operations)
     return mean
+
+
+def _is_persistent(kernel: Kernel) -> bool:
+    """Whether blocks take turn after turn, beside warps aside."""
+    aside = next((s for s in kernel.body if isinstance(s, ins.Aside)), None)
+    return aside is not None and any(
+        isinstance(t, ins.For) for s in aside.body if isinstance(s, ins.For) for t in s.body
+    )
 
 
 def _resident(
@@ -194,7 +210,10 @@ def _shared_bytes(kernel: Kernel) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Launch:
-    """All blocks of a launch; `memory` and `asked` are seconds and bytes of the whole launch."""
+    """All blocks of a launch; `memory` and `asked` are seconds and bytes of the whole launch.
+
+    `cache` is the rate at which they get what they ask for.
+    """
 
     target: Target
     rates: Rates
@@ -203,6 +222,7 @@ class _Launch:
     blocks: int
     memory: float
     asked: float
+    cache: float
 
     def seconds(self) -> float:
         """The whole time."""
@@ -220,7 +240,7 @@ class _Launch:
         """What each unit needs for all blocks, spread evenly, in seconds."""
         share = self.blocks / min(max(1, self.blocks), self.target.units)
         cycles = {n: c * share / self.rates.clock for n, c in self._cycles().items()}
-        return {"memory": self.memory, "cache": self.asked / self.rates.cache, **cycles}
+        return {"memory": self.memory, "cache": self.asked / self.cache, **cycles}
 
     def latency(self) -> float:
         """The time of blocks that follow each other on one multiprocessor."""
@@ -248,7 +268,7 @@ class _Launch:
         alone = asked / units / _PER_SM / self.rates.clock
         needs = [c / self.rates.clock for c in cycles]
         # What comes from memory comes through the cache.
-        needs.append(max(self.memory * share, asked / self.rates.cache, alone))
+        needs.append(max(self.memory * share, asked / self.cache, alone))
         return total([total(needs), self._path() / self.rates.clock])
 
 

@@ -29,8 +29,11 @@ def tiles_at_once(kernel: Kernel, known: Known, blocks: int) -> Mapping[Memory, 
     aside = next((s for s in kernel.body if isinstance(s, ins.Aside)), None)
     if aside is None or len(kernel.grid) != 1:
         return {}
+    before = kernel.body[: kernel.body.index(aside)]
+    if any(isinstance(s, ins.Load) for s in before):
+        return {}  # where they read follows from what is in memory
     reader = _Reader()
-    run = reader.body((*kernel.body[: kernel.body.index(aside)], *aside.body))
+    run = reader.body((*before, *aside.body))
     own = reader.scope.slot(kernel.grid[0].var)
     slots = {reader.scope.slot(var): constant(value) for var, value in known.items()}
     found: dict[Memory, set[tuple[Any, ...]]] = {}

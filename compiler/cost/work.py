@@ -26,6 +26,7 @@ _BRANCH = 3.0
 _EXPOSED = 1.1  # of the latency of loads that go to registers turns ahead
 _TURNS = 16  # of a loop whose bounds are not known
 _SAMPLES = 4  # turns of a loop whose work differs from turn to turn
+_LAST = 3  # turns of a block that are looked at one by one
 
 
 def block_work(kernel: Kernel, known: Known, costs: Statements) -> Work:
@@ -85,10 +86,7 @@ class _Walk:
         if not turns:
             return
         flights, ahead = in_flight(loop), turns_ahead(loop)
-        varies = any(isinstance(s, ins.For | ins.While | ins.If) for s in loop.body)
-        points = list(sampled([turns]))
-        points = points[:: max(1, len(points) // _SAMPLES)] if varies else points[:1]
-        for (at,) in points:
+        for at, times in _points(loop, turns):
             one = self.body(loop.body, known | {loop.var: Const(at, INDEX)})
             self.costs.control(one, _LOOP)
             if flights:
@@ -98,7 +96,7 @@ class _Walk:
             elif ahead:
                 # Registers that are loaded are free only once the turn has read them.
                 one.waits += _EXPOSED / ahead
-            total.add(one, len(turns) / len(points))
+            total.add(one, times)
         if flights or ahead:
             total.waits += 1
 
@@ -120,6 +118,22 @@ class _Walk:
         # The block that takes it is the last, and the launch ends with it.
         total.path += longer.path * (1 - times)
         total.waits += longer.waits * (1 - times)
+
+
+def _points(loop: ins.For, turns: range) -> list[tuple[int, float]]:
+    """Turns of a loop that are looked at, and how many each stands for.
+
+    Of a loop around loops, a block's turns, the last ones may be shared and count by themselves.
+    """
+    if any(isinstance(s, ins.For | ins.While) for s in loop.body):
+        last = turns[-_LAST:] if len(turns) > _LAST else turns[:0]
+        first, most = turns[: len(turns) - len(last)], _SAMPLES // 2
+    else:
+        last, first = turns[:0], turns
+        most = _SAMPLES if any(isinstance(s, ins.If) for s in loop.body) else 1
+    points = [at for (at,) in sampled([first])]
+    points = points[:: max(1, len(points) // most)] if most > 1 else points[:1]
+    return [(at, len(first) / len(points)) for at in points] + [(at, 1.0) for at in last]
 
 
 def _settled(expr: Expr, known: Known) -> int | float | bool | None:

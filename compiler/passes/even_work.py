@@ -5,12 +5,13 @@
     grid block in range(0, 132)
     for round in range(0, rounds) { turn number round * 132 + block ... }
 
-Turns are numbered in strips (`strips`), so that those of one round share what they read. The last
-round has only the rest, T % 132 turns. Where that is less than half of the blocks, each of these turns
-is given to several, which take equal shares of its steps and add up what they have (`parts`). Shares
-begin at the same steps in all turns, so that blocks still read the same parts of the operands at one
-time. Dealing steps to all blocks to the last one (Osama et al., Stream-K, PPoPP 2023) loses that, and
-was slower on an H200 wherever the operands do not fit into the cache.
+Turns are numbered in strips (`strips`), so that those of one round share what they read. After the
+whole rounds T % 132 turns are left. Where that pays, each of these is given to several blocks, which
+take equal shares of its steps and add up what they have (`parts`): in one more round as many shares as
+there are blocks for, in two or three rounds smaller ones. Shares begin at the same steps in all turns,
+so that blocks still read the same parts of the operands at one time. Dealing steps to all blocks to the
+last one (Osama et al., Stream-K, PPoPP 2023) loses that, and was slower on an H200 wherever the
+operands do not fit into the cache.
 """
 
 from __future__ import annotations
@@ -18,57 +19,102 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import inf
 
 from dslc.compiler.dtypes import BOOL, I32, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant, simplify
-from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Select, Var, free_vars, index
+from dslc.compiler.ir.expr import TRUE, Binary, Const, Convert, Expr, Select, Var, free_vars, index
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import GridAxis, Kernel
 from dslc.compiler.ir.rewrite import fresh_name
 from dslc.compiler.ir.traverse import Body
 from dslc.compiler.passes.strips import strip_of
 
+_ROUNDS, _MOST = 3, 16  # of shares; shares of a turn, at most
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """Whether and how blocks may share a turn of `steps`; a part costs as much as `cost` of these.
+
+    That is what it takes to store a part, and to add it.
+    """
+
+    steps: int = 1
+    cost: float = inf
+
+    def best(self, rest: int, units: int) -> int:
+        """The number of shares with which so many turns end first on so many multiprocessors."""
+        most = max(1, min(_MOST, self.steps))
+        ways = (s for s in range(1, most + 1) if s == 1 or rest * s <= _ROUNDS * units)
+        return min(ways, key=lambda s: self._time(rest, s, units))
+
+    def _time(self, rest: int, shares: int, units: int) -> float:
+        if shares == 1:
+            return self.steps
+        rounds = ceil_div(rest * shares, units)
+        return rounds * ceil_div(self.steps, shares) + self.cost * (rounds + shares)
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """A turn of the grid, or a share of one: steps [first, end) of its loop.
 
-    `lets` define what is said here: the grid's variables `at`, and `done`, the steps that the block has
-    taken before. Of a turn that is not `is_whole`, `rest` is the number among those that are shared.
+    `lets` define what is said here, the grid's variables `at` among it. Of a turn that is not
+    `is_whole`, `rest` is the number among those that are shared, and `number` that of the part.
     """
 
     lets: Body
     at: tuple[Expr, ...]
     first: Expr
     end: Expr
-    done: Expr
     rest: Expr
+    number: Expr
     is_whole: Expr
 
 
 class EvenWork:
-    """The schedule of one kernel on `units` multiprocessors; `most` blocks share a turn."""
+    """The schedule of one kernel on `units` multiprocessors, whose turns may be shared."""
 
     def __init__(
-        self, kernel: Kernel, loop: ins.For, units: int, most: int, taken: set[str]
+        self, kernel: Kernel, loop: ins.For, units: int, sharing: Sharing, taken: set[str]
     ) -> None:
-        self.kernel, self.units, self.most, self.taken = kernel, units, most, taken
+        self.kernel, self.units, self.taken = kernel, units, taken
         self.block = Var(fresh_name("block", taken), INDEX)
         self.lets: list[Stmt] = []  # at the begin of a block
         self.counts = [self._named("count", _count(a)) for a in kernel.grid]
-        turns = reduce(mul, self.counts)
+        turns = self._named("turns", reduce(mul, self.counts))
+        if len(self.counts) > 2:
+            self.plane = self._named("plane", mul(*self.counts[-2:]))
         self.steps = self._named("steps", _count(loop))
         self.whole = self._named("whole", div(turns, index(units)))
         self.rest = self._named("rest", sub(turns, mul(self.whole, index(units))))
-        one = index(1)
-        self.ways = largest(self.rest, one)  # never 0, for divisions
-        # A share has a step at least, and less than all where there are several.
-        shares = least(least(div(index(units), self.ways), index(most)), self.steps)
-        shares = largest(shares, one)
-        self.shares = self._named("shares", shares) if most > 1 else one
-        last = Binary("lt", self.block, mul(self.rest, self.shares), BOOL)
-        self.rounds = self._named("rounds", add(self.whole, select(last, one, index(0))))
+        self.ways = self._named("ways", largest(self.rest, index(1)))  # never 0, for divisions
+        # The shares with which the rest ends first, and the steps of each.
+        best = [sharing.best(rest, units) for rest in range(1, units)] or [1]
+        self.most = max(best)
+        shares, known = self._by_rest(best), constant(self.steps)
+        if known is not None:
+            self.shares = self._named("shares", shares)
+            self.each = self._named("each", self._by_rest([int(known) // s for s in best]))
+        else:
+            self.shares = self._named("shares", least(shares, largest(self.steps, index(1))))
+            self.each = self._named("each", div(self.steps, self.shares))
+        self.left = self._named("left", sub(self.steps, mul(self.each, self.shares)))
+        parts = self._named("parts", mul(self.rest, self.shares))
+        more = ceil(largest(sub(parts, self.block), index(0)), index(units))
+        self.rounds = self._named("rounds", add(self.whole, more))
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether blocks may share a turn."""
+        return self.most > 1
+
+    @property
+    def most_parts(self) -> int:
+        """How many parts there are at most."""
+        return _ROUNDS * self.units
 
     @property
     def grid(self) -> tuple[GridAxis, ...]:
@@ -78,29 +124,43 @@ class EvenWork:
         return (GridAxis(self.block, index(0), simplify(blocks), index(1)),)
 
     def sharer(self, share: Expr, rest: Expr) -> Expr:
-        """The block that has a share of a turn."""
+        """The number of a part: that of a share of a turn."""
         return add(mul(share, self.rest), rest)
 
     def part(self, round_: Var) -> Part:
         """What a block does in a round."""
         lets: list[Stmt] = []
-        number, done = add(mul(round_, index(self.units)), self.block), mul(round_, self.steps)
-        if self.most == 1:
+        number = add(mul(round_, index(self.units)), self.block)
+        if not self.is_shared:
             at = self._place(self._named("turn", number, lets), lets)
-            true = Const(True, BOOL)
-            return Part(tuple(lets), at, index(0), self.steps, done, index(0), true)
+            return Part(tuple(lets), at, index(0), self.steps, index(0), index(0), TRUE)
         whole = self._named("whole_turn", Binary("lt", round_, self.whole, BOOL), lets)
-        rest = self._named("rest_turn", mod(self.block, self.ways), lets)
-        share = self._named("share", div(self.block, self.ways), lets)
+        beyond = sub(number, mul(self.whole, index(self.units)))
+        part = self._named("part", largest(beyond, index(0)), lets)
+        share = self._named("share", div(part, self.ways), lets)
+        rest = self._named("rest_turn", sub(part, mul(share, self.ways)), lets)
         after = add(mul(self.whole, index(self.units)), rest)
         turn = self._named("turn", select(whole, number, after), lets)
-        first = select(whole, index(0), div(mul(share, self.steps), self.shares))
-        beyond = div(mul(add(share, index(1)), self.steps), self.shares)
-        end = self._named("end_step", select(whole, self.steps, beyond), lets)
+        end = self._named("end_step", select(whole, self.steps, self._start(share, 1)), lets)
+        first = select(whole, index(0), self._start(share, 0))
         first = self._named("first_step", first, lets)
         at = self._place(turn, lets)
         is_whole = Binary("eq", sub(end, first), self.steps, BOOL)
-        return Part(tuple(lets), at, first, end, done, rest, is_whole)
+        return Part(tuple(lets), at, first, end, rest, part, is_whole)
+
+    def _start(self, share: Expr, after: int) -> Expr:
+        """The first step of a share, or of the one after: the first ones take what is left over."""
+        here = add(share, index(after))
+        return add(mul(here, self.each), least(here, self.left))
+
+    def _by_rest(self, values: Sequence[int]) -> Expr:
+        """A look-up: values for 1, 2, ... turns that are left, by ranges."""
+        found: Expr = index(values[-1])
+        for rest in range(len(values) - 1, 0, -1):
+            if values[rest - 1] != values[rest]:
+                below = Binary("le", self.rest, index(rest), BOOL)
+                found = select(below, index(values[rest - 1]), found)
+        return found
 
     def _place(self, turn: Expr, lets: list[Stmt]) -> tuple[Expr, ...]:
         """The grid's variables in a turn, those of the last two axes in strips."""
@@ -109,10 +169,12 @@ class EvenWork:
         if len(axes) > 1:
             high, wide = (constant(a.step) for a in axes[-2:])
             rows, columns = counts[-2:]
-            inside = self._named("inside", mod(turn, mul(rows, columns)), lets)
-            turn = div(turn, mul(rows, columns))
+            inside = turn
+            if len(axes) > 2:
+                inside = self._named("inside", mod(turn, self.plane), lets)
+                turn = self._named("outer", div(turn, self.plane), lets)
             strip = index(strip_of(self.units, float(high or 1), float(wide or 1)))
-            first = mul(div(inside, mul(strip, columns)), strip)
+            first = mul(div(div(inside, columns), strip), strip)
             first = self._named("strip", first, lets)
             height = self._named("height", least(sub(rows, first), strip), lets)
             place = self._named("place", sub(inside, mul(first, columns)), lets)
@@ -134,6 +196,11 @@ class EvenWork:
         made = Convert(value, I32) if dtype == I32 else value
         (self.lets if lets is None else lets).append(ins.Let(var, made))
         return Convert(var, INDEX) if dtype == I32 else var
+
+
+def ceil_div(x: int, y: int) -> int:
+    """x / y, rounded up."""
+    return -(-x // y)
 
 
 def is_even(kernel: Kernel, loop: ins.For) -> bool:

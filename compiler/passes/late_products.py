@@ -44,11 +44,14 @@ from dslc.compiler.passes.facts import FactsRewriter
 from dslc.compiler.passes.panels import panels
 from dslc.compiler.passes.rings import copy_layout
 from dslc.compiler.passes.staging import COPY_BYTES, thread_bytes, tile_bytes
+from dslc.compiler.targets.rates import Rates
 
 _INLINE = frozenset({
     "add", "sub", "mul", "min", "max", "and", "or", "xor", "shl", "shr", "neg", "not", "invert", "abs",
     "exp", "exp2", *COMPARE_OPS,
 })  # fmt: skip
+
+_REGISTERS_BESIDE = 30  # addresses, counters: beside the results of products
 
 
 def deferred(loop: ins.For) -> tuple[ins.Dot, ...]:
@@ -128,6 +131,14 @@ def result_words(loop: ins.For) -> int:
     """The registers of a thread for the results of a loop's late products."""
     late = (s.out for s in loop.body if isinstance(s, ins.Dot) and s.is_late)
     return sum(thread_bytes(x, None) // 4 for x in late)
+
+
+def is_paired(loop: ins.For, threads: int | None, rates: Rates | None) -> bool:
+    """Whether two blocks on a multiprocessor fill each other's gaps, and have registers."""
+    if rates is None or threads is None or not leaves_gaps(loop):
+        return False
+    words = result_words(loop) + _REGISTERS_BESIDE
+    return 2 * words * threads <= rates.registers
 
 
 def settle(kernel: Kernel, bulk: bool) -> Kernel:

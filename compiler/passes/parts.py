@@ -5,7 +5,7 @@
 ->
     %sum = for k in range(first, end, 64) ...
     %total, done = if part of a turn {
-      store @partial[block, ...], %sum
+      store @partial[part, ...], %sum
       %arrived = atomic_add @arrivals[turn], %one
       %all = if read(%arrived) == others { for p in range(0, shares) ... }
     } else { yield %sum, 1 }
@@ -19,7 +19,7 @@ at zero for the next launch. (`split` does the same where a program asks for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod, sqrt
+from math import prod
 
 from dslc.compiler.dtypes import BOOL, I32, INDEX
 from dslc.compiler.ir import instructions as ins
@@ -32,40 +32,38 @@ from dslc.compiler.ir.traverse import Body
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
 from dslc.compiler.layout import Layout, Mode, local
 from dslc.compiler.passes.accumulation import ADD, accumulators
-from dslc.compiler.passes.even_work import EvenWork, Part, sub
+from dslc.compiler.passes.even_work import EvenWork, Part, Sharing, sub
 from dslc.compiler.targets import Target
 
 _WORDS = 4  # of a thread's access
 _BYTES_A_CYCLE = 24.0  # that one of all multiprocessors moves through the cache
-_MOST, _USUAL = 16, 4  # blocks that share a turn at most, and where its steps are not known
+_USUAL = 64  # steps of a turn, where they are not known
 
 
-def most_shares(kernel: Kernel, loop: ins.For, target: Target) -> int:
-    """How many blocks may share a turn; 1 where parts cannot be added.
+def sharing(kernel: Kernel, loop: ins.For, target: Target) -> Sharing:
+    """How many blocks may share a turn, at which cost; one where parts cannot be added.
 
-    With s of them the loop takes 1 / s of its time; the last one reads all parts, which takes s times
-    that of one. The sum of both is least where they are equal.
+    A part is stored once and read once, in the time of so many steps.
     """
-    rates, carried = target.rates, loop.carried
+    rates, carried, one = target.rates, loop.carried, Sharing()
     if rates is None or kernel.threads is None or set(accumulators(loop)) != {ADD}:
-        return 1
+        return one
     sums = [c.inner for c in carried if isinstance(c.inner, Value)]
     if len(sums) != len(carried) or not all(_is_zero(c.init, kernel) for c in carried):
-        return 1
+        return one
     if any(_lines(v, kernel.threads) is None for v in sums):
-        return 1
+        return one
     size = sum(prod(v.type.shape) * v.type.dtype.bits // 8 for v in sums)
     cycles = 0.0
     for dot in (s for s in loop.body if isinstance(s, ins.Dot)):
         each = rates.multiply_adds(dot.atom or "", dot.a.type.dtype.bits)
         if each is None:
-            return 1
+            return one
         cycles += prod(dot.out.type.shape) * dot.a.type.shape[-1] / each
+    cost = size / _BYTES_A_CYCLE / cycles
     bounds = [constant(e) for e in (loop.start, loop.stop, loop.step)]
-    if None in bounds:
-        return _USUAL
-    steps = len(range(*(int(b) for b in bounds if b is not None)))
-    return max(1, min(_MOST, int(sqrt(steps * cycles * _BYTES_A_CYCLE / size))))
+    steps = _USUAL if None in bounds else len(range(*(int(b) for b in bounds if b is not None)))
+    return Sharing(steps, cost)
 
 
 def _is_zero(init: object, kernel: Kernel) -> bool:
@@ -91,17 +89,17 @@ class _Sum:
     lines: TileType
     memory: Memory
 
-    def region(self, block: Expr) -> Region:
-        """The part of a block."""
+    def region(self, part: Expr) -> Region:
+        """The place of a part."""
         whole = [AxisSlice(index(0), n, checked=False) for n in self.lines.shape]
-        return Region(self.memory, (AxisSlice(block, 1, dropped=True, checked=False), *whole))
+        return Region(self.memory, (AxisSlice(part, 1, dropped=True, checked=False), *whole))
 
 
 def joined(
     work: EvenWork, part: Part, loop: ins.For, kernel: Kernel, after: Body, taken: set[str]
 ) -> tuple[Body, tuple[Memory, ...]]:
     """What follows the loop, once all parts of the turn have been added; and the workspaces."""
-    if work.most == 1:
+    if not work.is_shared:
         return after, ()
     assert kernel.threads is not None
     sums: list[_Sum] = []
@@ -111,7 +109,7 @@ def joined(
         assert layout is not None
         type_ = TileType(c.result.type.dtype, layout.shape, layout)
         name = "partial" if len(loop.carried) == 1 else f"partial_{len(sums)}"
-        shape = tuple(map(index, (work.units, *layout.shape)))
+        shape = tuple(map(index, (work.most_parts, *layout.shape)))
         memory = Memory(name, type_.dtype, shape, Role.WORKSPACE, Place.GLOBAL, loc=loop.loc)
         sums.append(_Sum(c.result, type_, memory))
     arrivals = Memory(
@@ -150,7 +148,7 @@ class _Joiner:
         for s in self.sums:
             lines = Value(s.lines, "lines")
             out.append(ins.View(lines, s.value))
-            out.append(ins.Store(s.region(self.work.block), lines))
+            out.append(ins.Store(s.region(part.number), lines))
         count = Region(self.arrivals, (AxisSlice(part.rest, 1, dropped=True, checked=False),))
         layout = self.sums[0].value.type.layout
         scalar = TileType(
@@ -179,8 +177,8 @@ class _Joiner:
             zero, inner, more, total = (Value(type_, n) for n in ("zero", "total", "part", "total"))
             lines = Value(s.lines, "lines")
             makes.append(ins.Full(zero, Const(0.0 if type_.dtype.is_float else 0, type_.dtype)))
-            block = self.work.sharer(p, self.part.rest)
-            body.append(ins.Load(lines, s.region(block)))
+            number = self.work.sharer(p, self.part.rest)
+            body.append(ins.Load(lines, s.region(number)))
             body.append(ins.View(more, lines))
             body.append(ins.Binary(total, ADD, inner, more))
             carried.append(Carried(replace(total), inner, zero, total))

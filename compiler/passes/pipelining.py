@@ -64,9 +64,8 @@ from dslc.compiler.passes.late_products import (
     deferred,
     in_registers,
     is_paced,
+    is_paired,
     last_wait,
-    leaves_gaps,
-    result_words,
     settle,
 )
 from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
@@ -83,7 +82,6 @@ from dslc.compiler.passes.straight import turns_ahead
 from dslc.compiler.targets import Target
 
 _LAGGING = 2  # stages up to which no product may run on into the next turn
-_REGISTERS_BESIDE = 30  # addresses, counters: beside the results of products
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +173,7 @@ class _Loops(FactsRewriter):
         bulk = self._in_bulk(staged, facts)
         paced = is_paced(loop) and len(bulk) == len(staged)
         lag = int(paced or bool(late))
-        paired = self._is_paired(loop)
+        paired = is_paired(loop, self.room.threads, self.target.rates)
         stages = asked or choose_stages(loop, staged, room, lag, paired=paired)
         if stages == 1 and asked is None and (paced or late):
             stages = choose_stages(loop, staged, room)
@@ -199,14 +197,6 @@ class _Loops(FactsRewriter):
         rings = [self._ring(a, stages, a in bulk) for a in staged]
         pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced, last)
         return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more)
-
-    def _is_paired(self, loop: ins.For) -> bool:
-        """Whether two blocks on a multiprocessor fill each other's gaps, and have registers."""
-        rates, threads = self.target.rates, self.room.threads
-        if rates is None or threads is None or not leaves_gaps(loop):
-            return False
-        words = result_words(loop) + _REGISTERS_BESIDE
-        return 2 * words * threads <= rates.registers
 
     def _ring(self, ahead: Ahead, stages: int, bulk: bool) -> Ring:
         load, placed = ahead.load, self._placed(ahead)

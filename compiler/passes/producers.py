@@ -16,9 +16,9 @@ becomes, with 4 stages,
     init_barriers @empty[0 : +4], arrivals=1
     sync
     aside warps=4 registers=40 {
-      for round in range(0, rounds) {
+      for round in range(0, rounds) carry (first_fill = 0, first_freed = 1) {
         let m = ...
-        for k in range(0, K, 64) carry (fill = done % 4, freed = (done // 4 + 1) % 2) {
+        for k in range(0, K, 64) carry (fill = first_fill, freed = first_freed) {
           await_phase @empty[fill], freed
           arrive @full[fill], bytes=49152
           copy_async @a_ring[fill, ...], @a[m : +128, k : +64], barrier=@full[fill]
@@ -26,9 +26,9 @@ becomes, with 4 stages,
         }
       }
     }
-    for round in range(0, rounds) {
+    for round in range(0, rounds) carry (first_slot = 0, first_phase = 0) {
       let m = ...
-      for k in range(0, K, 64) carry (%acc = %zero, slot = done % 4, phase = done // 4 % 2) {
+      for k in range(0, K, 64) carry (%acc = %zero, slot = first_slot, phase = first_phase) {
         await_phase @full[slot], phase
         %x = load @a_ring[slot, ...]
         %y = load @b_ring[slot, ...]
@@ -41,42 +41,40 @@ becomes, with 4 stages,
       store ...
     }
 
-The copies of a turn begin while the turn before still computes and stores its results, and no warp that
-multiplies waits to start one. That is for kernels whose one loop feeds late products by bulk copies
-alone: whatever else a loop loads, its own warps would have to wait for. `even_work` says which turns a
-block takes and adds up those that several share; results leave by `bulk` in pieces, for which there is
-room beside the rings.
+No warp that multiplies waits to start a copy. That is for kernels whose one loop feeds late products by
+bulk copies alone: whatever else a loop loads, its own warps would have to wait for. Where products do
+nothing but add up, and all turns are alike, blocks take turn after turn (`persistent`): the copies of a
+turn begin while the turn before still computes and stores its results. Otherwise the grid stays
+(`beside`), unless two blocks on a multiprocessor fill each other's gaps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, Expr, Read, Var, index
+from dslc.compiler.ir.expr import Read
 from dslc.compiler.ir.expr import walk as expressions
-from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
-from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
+from dslc.compiler.ir.rewrite import map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, walk, writes
-from dslc.compiler.ir.values import Memory, Place, Region, Role, Value
-from dslc.compiler.passes.bulk import is_loaded_in_bulk
-from dslc.compiler.passes.even_work import EvenWork, Part, add, div, is_even, least, mod, mul
-from dslc.compiler.passes.facts import Facts, kernel_facts
-from dslc.compiler.passes.late_products import deferred, is_made_anew
-from dslc.compiler.passes.outgoing import Outgoing, outgoing
-from dslc.compiler.passes.parts import joined, most_shares
-from dslc.compiler.passes.pipelined_loop import Barriers, Ring
-from dslc.compiler.passes.rings import in_panels
-from dslc.compiler.passes.stages import MOST_STAGES
+from dslc.compiler.passes.beside import beside, scalars_for
+from dslc.compiler.passes.bulk import is_box, is_loaded_in_bulk
+from dslc.compiler.passes.even_work import is_even
+from dslc.compiler.passes.facts import kernel_facts
+from dslc.compiler.passes.filled_rings import FilledRings, Placed
+from dslc.compiler.passes.late_products import deferred, is_paced, is_paired, settle
+from dslc.compiler.passes.outgoing import outgoing
+from dslc.compiler.passes.persistent import Persistent
+from dslc.compiler.passes.rings import Placement, in_panels, place
+from dslc.compiler.passes.stages import MOST_STAGES, Room
 from dslc.compiler.passes.staging import Ahead, constant_memories, loads_ahead
 from dslc.compiler.targets import Target
 
 _WARPS, _REGISTERS = 4, 40  # aside: a warpgroup, since these hand on registers together
 _FEWEST = 3  # stages: one is read, one is being freed, one comes
+_FEWEST_BESIDE = 2  # of loops whose operands are free before the turn ends
 _BESIDE = 2048  # bytes for barriers and scratch
 _UNMOVED = (ins.Sync, ins.CopyAsync, ins.Alloc, ins.Print, ins.SemaphoreWait, ins.SemaphoreRelease)
 
@@ -98,220 +96,92 @@ class Producers:
         if len(loops) != 1 or loops[0] not in kernel.body or kernel.threads is None:
             return kernel
         (loop,) = loops
-        if not isinstance(loop, ins.For) or not is_even(kernel, loop) or not deferred(loop):
-            return kernel
-        # What threads make ready for a product has the registers of two turns: a loop unrolled by two.
-        if is_made_anew(loop, deferred(loop)):
+        if not isinstance(loop, ins.For) or not is_paced(loop):
             return kernel
         if any(isinstance(s, _UNMOVED) for s in walk(kernel.body)):
             return kernel
         if kernel.threads + _WARPS * self.target.warp_size > self.target.threads:
             return kernel
-        facts = kernel_facts(kernel)
-        facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
-        ahead = loads_ahead(loop, facts, constant_memories(kernel.body, kernel.tensors))
-        loads = [s for s in walk(loop.body) if isinstance(s, ins.Load)]
-        if not _all_in_bulk(ahead, loads, kernel, facts):
+        loads = self._loads(kernel, loop)
+        if not loads:
             return kernel
+        if deferred(loop):
+            return self._persistent(kernel, loop, loads) if is_even(kernel, loop) else kernel
+        return self._beside(kernel, loop, loads)
+
+    def _persistent(self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed]) -> Kernel:
+        """In turns of blocks, where several may do what stands before and in the loop for one turn."""
         at = kernel.body.index(loop)
-        if not _is_repeatable(kernel.body[:at], loop) or not _is_scalar(kernel.body[:at], ahead):
+        before = kernel.body[:at]
+        if any(writes(s) for s in walk((*before, loop))) or not _is_scalar(before, loads):
+            return kernel
+        if _operands(before):
             return kernel
         shared = self.target.memory("shared")
         room = (shared.bytes if shared else 0) - _BESIDE
         sent = outgoing(kernel, kernel.body[at + 1 :], room)
-        stage = sum(a.bytes for a in ahead)
-        asked = loop.stages or self.stages
-        stages = min(asked or MOST_STAGES, (room - sum(o.bytes for o in sent)) // stage)
+        stages = self._stages(loop, loads, room - sum(o.bytes for o in sent))
         if stages < _FEWEST:
             return kernel
-        return _Sides(kernel, loop, ahead, sent, stages, self.target).kernel()
+        rings = FilledRings(loop, loads, stages, scalar_names(kernel))
+        return Persistent(kernel, rings, sent, self.target).kernel(_WARPS, _REGISTERS)
+
+    def _beside(self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed]) -> Kernel:
+        """In the grid as it is, but for loops of which two blocks fill each other's gaps."""
+        assert kernel.threads is not None
+        before = kernel.body[: kernel.body.index(loop)]
+        facts = kernel_facts(kernel)
+        if not all(is_box(s.region, kernel.tensors, facts) for s in _operands(before)):
+            return kernel  # threads would have to copy them, before the two sides part
+        unwritten = constant_memories(kernel.body, kernel.tensors)
+        scalars = scalars_for(before, loop, loads, unwritten)
+        stages = self._stages(loop, loads, Room.of(kernel, self.target).bytes - _BESIDE)
+        paired = is_paired(loop, kernel.threads, self.target.rates)
+        if scalars is None or paired or stages < _FEWEST_BESIDE:
+            return kernel
+        rings = FilledRings(loop, loads, stages, scalar_names(kernel))
+        return settle(beside(kernel, rings, scalars, _WARPS, _REGISTERS), bulk=True)
+
+    def _stages(self, loop: ins.For, loads: Sequence[Placed], room: int) -> int:
+        asked = loop.stages or self.stages or MOST_STAGES
+        return min(asked, room // sum(ahead.bytes for ahead, _ in loads))
+
+    def _loads(self, kernel: Kernel, loop: ins.For) -> list[Placed]:
+        """The loads of the loop, if the unit copies them all: boxes for units, runs for threads.
+
+        Rows that serve several turns, such as scales, are copied in each: nobody waits for that.
+        """
+        facts = kernel_facts(kernel)
+        facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
+        ahead = loads_ahead(loop, facts, constant_memories(kernel.body, kernel.tensors))
+        found = [(a, self._placed(kernel, a)) for a in ahead if a.width]
+        able = [
+            (a, placed)
+            for a, placed in found
+            if is_loaded_in_bulk(a.load, kernel.tensors, facts)
+            and (a.load.out.type.layout is None or placed.layout is None)
+        ]
+        every = [s for s in walk(loop.body) if isinstance(s, ins.Load)]
+        return able if len(able) == len(every) else []
+
+    def _placed(self, kernel: Kernel, ahead: Ahead) -> Placement:
+        """How a slot lies in shared memory: as the unit reads it, or for threads."""
+        type_, bits = ahead.load.out.type, ahead.load.region.memory.dtype.bits
+        if type_.layout is None and kernel.threads is not None:
+            return in_panels(type_.shape, bits, ahead.width, kernel.threads)
+        return place(type_.shape, bits, ahead.width, type_.layout, self.target.banks)
 
 
-def _all_in_bulk(
-    ahead: Sequence[Ahead], loads: Sequence[ins.Load], kernel: Kernel, facts: Facts
-) -> bool:
-    """Whether the unit makes all copies of the loop, each in every turn."""
-    found = {
-        a.load
-        for a in ahead
-        if a.run == 1 and a.width and is_loaded_in_bulk(a.load, kernel.tensors, facts)
-    }
-    return bool(loads) and found == set(loads)
+def _operands(before: Body) -> list[ins.Load]:
+    """The loads of what units read in every turn."""
+    return [s for s in before if isinstance(s, ins.Load) and s.out.type.layout is None]
 
 
-def _is_repeatable(before: Body, loop: ins.For) -> bool:
-    """Whether several blocks may do what stands before and in the loop for one turn."""
-    return not any(writes(s) for s in walk((*before, loop)))
-
-
-def _is_scalar(before: Body, ahead: Sequence[Ahead]) -> bool:
+def _is_scalar(before: Body, loads: Sequence[Placed]) -> bool:
     """Whether subscripts are made of scalars alone, which warps aside can compute again."""
-    needs = [s for a in ahead for s in a.needs]
+    needs = [s for ahead, _ in loads for s in ahead.needs]
     if any(not isinstance(s, ins.Let) for s in needs):
         return False
     lets = [s.value for s in (*needs, *before) if isinstance(s, ins.Let)]
-    starts = [x.start for a in ahead for x in a.load.region.axes]
+    starts = [x.start for ahead, _ in loads for x in ahead.load.region.axes]
     return not any(isinstance(n, Read) for e in (*lets, *starts) for n in expressions(e))
-
-
-class _Sides:
-    """Builds both sides of one kernel."""
-
-    def __init__(
-        self,
-        kernel: Kernel,
-        loop: ins.For,
-        ahead: Sequence[Ahead],
-        sent: Sequence[Outgoing],
-        stages: int,
-        target: Target,
-    ) -> None:
-        self.source, self.loop, self.sent, self.stages = kernel, loop, sent, stages
-        self.taken = scalar_names(kernel)
-        at = kernel.body.index(loop)
-        self.before, self.after = kernel.body[:at], kernel.body[at + 1 :]
-        self.rings = [self._ring(a) for a in ahead]
-        self.late = deferred(loop)
-        most = most_shares(kernel, loop, target)
-        self.work = EvenWork(kernel, loop, target.units, most, self.taken)
-        self.full = Barriers("full", stages, self._var("phase"))
-        self.empty = Barriers("empty", stages, self._var("freed"))
-
-    def kernel(self) -> Kernel:
-        """The kernel in turns of blocks."""
-        allocs = [ins.Alloc(r.memory, loc=r.ahead.load.loc) for r in self.rings]
-        allocs += [ins.Alloc(o.memory, loc=o.store.loc) for o in self.sent]
-        begin = (*self.work.lets, *allocs, *self.full.begin(), *self.empty.begin(), ins.Sync())
-        aside = ins.Aside((self._producer(),), _WARPS, _REGISTERS, loc=self.loop.loc)
-        consumer, spaces = self._consumer()
-        # What left last may still be read from shared memory, which ends with the block.
-        end = (ins.WaitGroup(0),) if self.sent else ()
-        return replace(
-            self.source,
-            grid=self.work.grid,
-            body=(*begin, aside, consumer, *end),
-            workspaces=(*self.source.workspaces, *spaces),
-        )
-
-    def _ring(self, ahead: Ahead) -> Ring:
-        load, threads = ahead.load, self.source.threads
-        memory, shape = load.region.memory, load.out.type.shape
-        assert threads is not None
-        placed = in_panels(shape, memory.dtype.bits, ahead.width, threads)
-        extents, layout = placed.ring(self.stages)
-        ring = Memory(
-            f"{memory.name}_ring", memory.dtype, tuple(map(index, extents)), Role.BUFFER,
-            Place.SHARED, layout=layout, loc=load.loc,
-        )  # fmt: skip
-        return Ring(ahead, ring, placed, self.stages, bulk=True)
-
-    # The warps aside
-
-    def _producer(self) -> ins.For:
-        """All copies of all turns, each as soon as its slot is free."""
-        round_, k = self._var("round"), self._var(self.loop.var.name)
-        part = self.work.part(round_)
-        fill = self._var("fill")
-        counters = self._counters(part, fill, self.empty, 1)
-        size = sum(r.bytes // r.slots for r in self.rings)
-        inside: list[Stmt] = [self.empty.wait(fill), ins.Arrive(self.full.at(fill), size)]
-        places = {a.var: e for a, e in zip(self.source.grid, part.at, strict=True)}
-        for ring in self.rings:
-            inside += self._copy(ring, fill, {**places, self.loop.var: k})
-        steps = self._steps(part, k, tuple(inside), counters)
-        return self._rounds(round_, (*part.lets, steps))
-
-    def _copy(self, ring: Ring, slot: Expr, scalars: dict[Var, Expr]) -> Body:
-        load = ring.ahead.load
-        own = tuple(s for s in self.before if isinstance(s, ins.Let))  # subscripts may be of them
-        starts = [a.start for a in load.region.axes]
-        needs, uses = clone_body(
-            (*own, *ring.ahead.needs), self.taken, scalars=scalars, outputs=starts
-        )
-        axes = [
-            replace(a, start=simplify(u))
-            for a, u in zip(load.region.axes, uses, strict=True)
-            if not isinstance(u, Value)
-        ]
-        source = Region(load.region.memory, tuple(axes))
-        copy = ins.CopyAsync(ring.region(slot), source, barrier=self.full.at(slot), loc=load.loc)
-        return (*needs, copy)
-
-    # The others
-
-    def _consumer(self) -> tuple[ins.For, tuple[Memory, ...]]:
-        """The turns without their copies, and the workspaces for those that blocks share."""
-        round_, slot = self._var("round"), self._var("slot")
-        part = self.work.part(round_)
-        lets = [ins.Let(a.var, e) for a, e in zip(self.source.grid, part.at, strict=True)]
-        counters = self._counters(part, slot, self.full, 0)
-        steps = self._steps(part, self.loop.var, self._turn(part, slot), counters, own=True)
-        freed = ins.If(
-            Binary("lt", steps.start, steps.stop, BOOL),
-            (ins.Arrive(self.empty.at(self._before(self._result(steps, slot))), together=True),),
-        )
-        after = tuple(t for s in self.after for t in self._leaving(s))
-        ending, spaces = joined(self.work, part, self.loop, self.source, after, self.taken)
-        body = (*part.lets, *lets, *self.before, steps, ins.WaitDots(0), freed, *ending)
-        return self._rounds(round_, body), spaces
-
-    def _turn(self, part: Part, slot: Var) -> Body:
-        """A step: wait for the slot, multiply, free the slot of the step before."""
-        reads = {r.ahead.load: r for r in self.rings}
-        body: list[Stmt] = [self.full.wait(slot)]
-        for stmt in self.loop.body:
-            if isinstance(stmt, ins.Load):
-                region = reads[stmt].region(slot)
-                body.append(replace(stmt, region=region, other=None))
-            elif not isinstance(stmt, ins.WaitDots):
-                body.append(stmt)
-        last = max(i for i, s in enumerate(body) if s in self.late)
-        first = self._at(part.first)
-        arrive = ins.Arrive(self.empty.at(self._before(slot)), together=True)
-        later = ins.If(Binary("gt", self.loop.var, first, BOOL), (arrive,))
-        wait = ins.WaitDots(len(self.late), loc=self.late[-1].loc)
-        return (*body[: last + 1], wait, later, *body[last + 1 :])
-
-    def _leaving(self, stmt: Stmt) -> Body:
-        """A store, in pieces by way of shared memory where it has room there."""
-        return next((o.body() for o in self.sent if o.store is stmt), (stmt,))
-
-    # Loops
-
-    def _steps(
-        self, part: Part, var: Var, body: Body, counters: list[Carried], *, own: bool = False
-    ) -> ins.For:
-        """The loop over a part's steps, with its own carried values for the side that computes."""
-        stop = least(self.loop.stop, self._at(part.end))
-        carried = (*(self.loop.carried if own else ()), *counters)
-        return ins.For(
-            var, simplify(self._at(part.first)), simplify(stop), self.loop.step, body, carried,
-            stages=1, loc=self.loop.loc,
-        )  # fmt: skip
-
-    def _rounds(self, var: Var, body: Body) -> ins.For:
-        """The loop over a block's turns."""
-        return ins.For(var, index(0), self.work.rounds, index(1), body, stages=1, loc=self.loop.loc)
-
-    def _at(self, step: Expr) -> Expr:
-        return simplify(add(self.loop.start, mul(step, self.loop.step)))
-
-    def _counters(self, part: Part, slot: Var, barriers: Barriers, first: int) -> list[Carried]:
-        """The slot and the parity of its phase, as the steps before a part have left them."""
-        stages = index(self.stages)
-        after = simplify(mod(add(slot, index(1)), stages))
-        begin = simplify(mod(part.done, stages))
-        phase = barriers.counter(self._var(barriers.phase.name), slot, first)
-        runs = simplify(mod(add(div(part.done, stages), index(first)), index(2)))
-        return [Carried(self._var(slot.name), slot, begin, after), replace(phase, init=runs)]
-
-    def _before(self, slot: Expr) -> Expr:
-        return simplify(mod(add(slot, index(self.stages - 1)), index(self.stages)))
-
-    def _result(self, loop: ins.For, inner: Var) -> Var:
-        (found,) = (c.result for c in loop.carried if c.inner is inner)
-        assert isinstance(found, Var)
-        return found
-
-    def _var(self, hint: str) -> Var:
-        return Var(fresh_name(hint, self.taken), INDEX)

@@ -247,7 +247,9 @@ template <class... I> HOST void bulk_load(unsigned to, const void* map, I... res
   emu_bulk_load((const TensorBox*)map, at, to, (unsigned)at[sizeof...(I) - 1]);
 }
 // Bytes in a row are a box with one axis of 16-byte elements.
-HOST void cp_async_bulk_shared_cluster_global_mbarrier_complete_tx_bytes(unsigned to, const void* from, int bytes, unsigned barrier) {
+// What the cache keeps longest (9.7.9.18) changes no number.
+HOST void createpolicy_fractional_L2_evict_first_b64(unsigned long long& policy, float) { policy = 0; }
+HOST void cp_async_bulk_shared_cluster_global_mbarrier_complete_tx_bytes_L2_cache_hint(unsigned to, const void* from, int bytes, unsigned barrier, unsigned long long) {
   if (bytes % 16 || to % 16 || (unsigned long long)from % 16) emu_fail("a bulk copy of bytes that are no multiples of 16");
   const unsigned n = (unsigned)bytes / 16;
   const TensorBox row = {(unsigned char*)from, {n}, {16}, {n}, n, 16, 0, 1};

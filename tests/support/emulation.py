@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -39,9 +40,9 @@ def emitted(kernel: Kernel) -> tuple[str, int]:
     return emit(kernel, TARGET)
 
 
-def lower(program: TileProgram, **options: int) -> TileProgram:
-    """After all passes of a GPU."""
-    return run_passes(program, gpu_passes(TARGET, **options))
+def lower(program: TileProgram, units: int = TARGET.units, **options: int) -> TileProgram:
+    """After all passes of a GPU with so many multiprocessors."""
+    return run_passes(program, gpu_passes(replace(TARGET, units=units), **options))
 
 
 def execute(

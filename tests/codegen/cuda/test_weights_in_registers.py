@@ -12,6 +12,7 @@ from dslc.codegen.cuda.toolchain import compile_cubin
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.frontend import parse_tile
 from dslc.runtime import packing
 from dslc.runtime.cuda_emulator import EmulationError, compiler
@@ -57,6 +58,9 @@ CASES = [
     ((64, 64, 256), 64, 1024, 64, {}),
     ((128, 64, 64), 128, 512, 64, {"stages": 2}),  # waited for at once
     ((64, 64, 128), 64, 1536, 64, {"split": 4, "stages": 4}),
+    ((64, 64, 64), 64, 1280, 128, {"units": 1}),  # one block, turn after turn
+    ((64, 64, 64), 70, 1152, 128, {"units": 3, "stages": 4}),  # a round, and shares of six steps
+    ((64, 64, 64), 64, 896, 256, {"units": 3}),  # odd shares
 ]
 
 
@@ -87,17 +91,18 @@ def test_widths(weights: str) -> None:
 
 
 def test_everything_is_copied_by_the_unit_and_one_product_runs_on() -> None:
-    """No thread copies, no barrier of the block stands in the loop: warps may be a turn apart."""
+    """Warps aside copy, no barrier of the block stands in the loop: warps may be a turn apart."""
     kernel = quantized(8192, 8192, (64, 128, 128), warps=8)
-    (loop,) = (s for s in kernel.body if isinstance(s, ins.For) and s.unroll == 2)
+    (aside,) = every(kernel, ins.Aside)
+    (loop,) = (s for s in every(kernel, ins.For) if s.unroll == 2)
     copies = [s for s in every(kernel, ins.CopyAsync) if s.dst.memory.name.endswith("_ring")]
     assert {s.dst.memory.name for s in copies} == {"a_ring", "w_ring", "s_ring"}
-    assert all(s.barrier is not None for s in copies)
+    assert all(s.barrier is not None and s in set(walk(aside.body)) for s in copies)
     assert not any(isinstance(s, ins.Sync | ins.WaitGroup) for s in loop.body)
     assert [s.pending for s in every(kernel, ins.WaitDots)] == [1, 0]
-    body = emitted(kernel)[0].partition("for (int k = 0")[2].partition("\n  }\n")[0]
-    assert "bulk_load_run(w_ring" in body
-    assert "bulk_wait" not in body
+    body = emitted(kernel)[0].partition("#pragma unroll 2")[2].partition("\n      }\n")[0]
+    assert "keep_registers" in body
+    assert "bulk_" not in body
     assert "fence_async_proxy" not in body
 
 
@@ -108,7 +113,7 @@ def test_everything_is_copied_by_the_unit_and_one_product_runs_on() -> None:
      "phase_await(empty + fill, (unsigned)(freed));"],
 )  # fmt: skip
 def test_what_is_left_out_is_found(line: str) -> None:
-    kernel = quantized(2048, 128, (64, 128, 128), warps=8)
+    kernel = quantized(2048, 128, (64, 128, 128), warps=8, units=1)
     args, wanted = arrays(64, 2048, 128, 4)
     head, mark, body = emitted(kernel)[0].partition("__global__")
     assert line in body
@@ -151,7 +156,7 @@ def test_machine_code_leaves_registers_under_way_alone(
 
 def test_the_registers_of_one_turn_would_not_do(nvdisasm: None) -> None:
     text, _ = emitted(quantized(8192, 8192, (64, 64, 128)))
-    once = text.replace("#pragma unroll 2\n  for (int k", "#pragma unroll 1\n  for (int k")
+    once = text.replace("#pragma unroll 2\n", "#pragma unroll 1\n")
     assert once != text
     (code,) = disassemble(compile_cubin(once, "sm_90a").cubin)
     assert in_flight(flow(code))

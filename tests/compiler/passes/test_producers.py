@@ -58,6 +58,7 @@ def test_the_warps_aside_copy_and_the_others_start_no_copy() -> None:
         (3, (128, 192, 96)),  # whole rounds only
         (4, (64, 64, 512)),  # one turn for four blocks
         (7, (192, 192, 288)),  # a round, and two turns in three shares each
+        (7, (128, 128, 8192)),  # four turns in three shares each, in two rounds
         (5, (64, 128, 32)),  # fewer steps than blocks
         (5, (64, 64, 0)),
         (2, (0, 64, 64)),

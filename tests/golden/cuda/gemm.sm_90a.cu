@@ -166,11 +166,16 @@ gemm(
   unsigned char* const scratch = shared + 229440;
   const int count = (int)((M + 127) / 128);
   const int count_1 = (int)((N + 255) / 256);
+  const int turns = (int)((long long)count * (long long)count_1);
   const int steps = (int)((K + 63) / 64);
-  const int whole = (int)floordiv<long long>(((long long)(long long)count * (long long)count_1), 132);
-  const int rest = (int)(((long long)(long long)count * (long long)count_1) - ((long long)(long long)whole * 132));
-  const int shares = (int)imax<long long>(imin<long long>(imin<long long>(floordiv<long long>(132, imax<long long>((long long)rest, 1)), (long long)steps), 4), 1);
-  const int rounds = (int)((long long)whole + ((block < ((long long)(long long)rest * (long long)shares)) ? 1 : 0));
+  const int whole = (int)floordiv<int>(turns, 132);
+  const int rest = (int)((long long)turns - ((long long)whole * 132));
+  const int ways = (int)imax<long long>((long long)rest, 1);
+  const int shares = (int)imin<long long>(imax<long long>((long long)steps, 1), (((long long)rest <= 33) ? 4 : (((long long)rest <= 44) ? 3 : (((long long)rest <= 66) ? 2 : 1))));
+  const int each = (int)floordiv<int>(steps, shares);
+  const int left = (int)((long long)steps - ((long long)each * (long long)shares));
+  const int parts = (int)((long long)rest * (long long)shares);
+  const int rounds = (int)(floordiv<long long>((imax<long long>(((long long)parts - block), 0) + 131), 132) + (long long)whole);
   if (tid == 0) {
     #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -186,69 +191,75 @@ gemm(
     phase_init_fence();
   }
   __syncthreads();
-  const long long remainder = floormod<long long>(block, imax<long long>((long long)rest, 1));
-  const long long quotient = floordiv<long long>(block, imax<long long>((long long)rest, 1));
   if (tid >= 256) {
     give_registers<40>();
     if (tid == 256) {
+      int first_fill = 0;
+      int first_freed = 1;
       #pragma unroll 1
       for (int round_1 = 0; round_1 < (long long)rounds; ++round_1) {
         const bool whole_turn = (round_1 < (long long)whole);
-        const int rest_turn = (int)remainder;
-        const int share = (int)quotient;
-        const int turn_1 = (int)(whole_turn ? (block + ((long long)round_1 * 132)) : ((long long)rest_turn + ((long long)(long long)whole * 132)));
-        const int end_step = (int)(whole_turn ? (long long)steps : floordiv<long long>((((long long)(long long)share * (long long)steps) + (long long)steps), (long long)shares));
-        const int first_step = (int)(whole_turn ? 0 : floordiv<long long>(((long long)(long long)share * (long long)steps), (long long)shares));
-        const int inside = (int)floormod<long long>((long long)turn_1, ((long long)(long long)count * (long long)count_1));
-        const int strip = (int)((long long)floordiv<long long>((long long)inside, ((long long)(long long)count_1 * 8)) * 8);
+        const int part = (int)imax<long long>(((block + ((long long)round_1 * 132)) - ((long long)whole * 132)), 0);
+        const int share = (int)floordiv<int>(part, ways);
+        const int rest_turn = (int)((long long)part - ((long long)share * (long long)ways));
+        const int turn_1 = (int)(whole_turn ? (block + ((long long)round_1 * 132)) : ((long long)rest_turn + ((long long)whole * 132)));
+        const int end_step = (int)(whole_turn ? (long long)steps : ((imin<long long>(((long long)share + 1), (long long)left) + ((long long)each * (long long)share)) + (long long)each));
+        const int first_step = (int)(whole_turn ? 0 : (imin<long long>((long long)left, (long long)share) + ((long long)each * (long long)share)));
+        const int strip = (int)((long long)floordiv<long long>(floordiv<int>(turn_1, count_1), 8) * 8);
         const int height = (int)imin<long long>(((long long)count - (long long)strip), 8);
-        const int place = (int)((long long)inside - ((long long)(long long)count_1 * (long long)strip));
-        const int m_turn = (int)(floormod<long long>((long long)place, (long long)height) + (long long)strip);
-        const int n_turn = (int)floordiv<long long>((long long)place, (long long)height);
-        long long fill = floormod<long long>(((long long)round_1 * (long long)steps), 4);
-        long long freed = floormod<long long>((floordiv<long long>(((long long)round_1 * (long long)steps), 4) + 1), 2);
+        const int place = (int)((long long)turn_1 - ((long long)count_1 * (long long)strip));
+        const int m_turn = (int)(floormod<int>(place, height) + (long long)strip);
+        const int n_turn = (int)floordiv<int>(place, height);
+        int fill = first_fill;
+        int freed = first_freed;
         #pragma unroll 1
-        for (long long k_1 = ((long long)(long long)first_step * 64); k_1 < imin<long long>(K, ((long long)(long long)end_step * 64)); k_1 += 64) {
+        for (long long k_1 = ((long long)first_step * 64); k_1 < imin<long long>(K, ((long long)end_step * 64)); k_1 += 64) {
           phase_await(empty + fill, (unsigned)(freed));
           phase_expect(full + fill, 49152);
           {
-            bulk_load_2d((unsigned char*)a_ring + (fill) * 16384, &a_map, full + fill, (int)(k_1), (int)(((long long)(long long)m_turn * 128)));
+            bulk_load_2d((unsigned char*)a_ring + (fill) * 16384, &a_map, full + fill, (int)(k_1), (int)(((long long)m_turn * 128)));
           }
           {
             #pragma unroll
             for (int i_2 = 0; i_2 < 4; ++i_2) {
-              bulk_load_2d((unsigned char*)b_ring + (fill) * 32768 + i_2 * 8192, &b_map, full + fill, (int)(((long long)(long long)n_turn * 256) + i_2 * 64), (int)(k_1));
+              bulk_load_2d((unsigned char*)b_ring + (fill) * 32768 + i_2 * 8192, &b_map, full + fill, (int)(((long long)n_turn * 256) + i_2 * 64), (int)(k_1));
             }
           }
-          const auto next_fill = ((fill + 1) % 4);
-          const auto next_freed = ((freed + ((fill + 1) / 4)) % 2);
+          const auto next_fill = (fill < 3 ? fill + 1 : fill - 3);
+          const auto next_freed = (freed ^ (fill >= 3));
           fill = next_fill;
           freed = next_freed;
         }
+        const auto next_first_fill = fill;
+        const auto next_first_freed = freed;
+        first_fill = next_first_fill;
+        first_freed = next_first_freed;
       }
     }
   }
   else {
     take_registers<232>();
+    int first_slot = 0;
+    int first_phase = 0;
     #pragma unroll 1
     for (int round_1_1 = 0; round_1_1 < (long long)rounds; ++round_1_1) {
       const bool whole_turn_1 = (round_1_1 < (long long)whole);
-      const int rest_turn_1 = (int)remainder;
-      const int share_1 = (int)quotient;
-      const int turn_1_1 = (int)(whole_turn_1 ? (block + ((long long)round_1_1 * 132)) : ((long long)rest_turn_1 + ((long long)(long long)whole * 132)));
-      const int end_step_1 = (int)(whole_turn_1 ? (long long)steps : floordiv<long long>((((long long)(long long)share_1 * (long long)steps) + (long long)steps), (long long)shares));
-      const int first_step_1 = (int)(whole_turn_1 ? 0 : floordiv<long long>(((long long)(long long)share_1 * (long long)steps), (long long)shares));
-      const int inside_1 = (int)floormod<long long>((long long)turn_1_1, ((long long)(long long)count * (long long)count_1));
-      const int strip_1 = (int)((long long)floordiv<long long>((long long)inside_1, ((long long)(long long)count_1 * 8)) * 8);
+      const int part_1 = (int)imax<long long>(((block + ((long long)round_1_1 * 132)) - ((long long)whole * 132)), 0);
+      const int share_1 = (int)floordiv<int>(part_1, ways);
+      const int rest_turn_1 = (int)((long long)part_1 - ((long long)share_1 * (long long)ways));
+      const int turn_1_1 = (int)(whole_turn_1 ? (block + ((long long)round_1_1 * 132)) : ((long long)rest_turn_1 + ((long long)whole * 132)));
+      const int end_step_1 = (int)(whole_turn_1 ? (long long)steps : ((imin<long long>(((long long)share_1 + 1), (long long)left) + ((long long)each * (long long)share_1)) + (long long)each));
+      const int first_step_1 = (int)(whole_turn_1 ? 0 : (imin<long long>((long long)left, (long long)share_1) + ((long long)each * (long long)share_1)));
+      const int strip_1 = (int)((long long)floordiv<long long>(floordiv<int>(turn_1_1, count_1), 8) * 8);
       const int height_1 = (int)imin<long long>(((long long)count - (long long)strip_1), 8);
-      const int place_1 = (int)((long long)inside_1 - ((long long)(long long)count_1 * (long long)strip_1));
-      const int m_turn_1 = (int)(floormod<long long>((long long)place_1, (long long)height_1) + (long long)strip_1);
-      const int n_turn_1 = (int)floordiv<long long>((long long)place_1, (long long)height_1);
+      const int place_1 = (int)((long long)turn_1_1 - ((long long)count_1 * (long long)strip_1));
+      const int m_turn_1 = (int)(floormod<int>(place_1, height_1) + (long long)strip_1);
+      const int n_turn_1 = (int)floordiv<int>(place_1, height_1);
       float acc[128] = {};
-      long long slot = floormod<long long>(((long long)round_1_1 * (long long)steps), 4);
-      long long phase = floormod<long long>(floordiv<long long>(((long long)round_1_1 * (long long)steps), 4), 2);
+      int slot = first_slot;
+      int phase = first_phase;
       #pragma unroll 1
-      for (long long k = ((long long)(long long)first_step_1 * 64); k < imin<long long>(K, ((long long)(long long)end_step_1 * 64)); k += 64) {
+      for (long long k = ((long long)first_step_1 * 64); k < imin<long long>(K, ((long long)end_step_1 * 64)); k += 64) {
         phase_await(full + slot, (unsigned)(phase));
         const unsigned long long acc_at = matrix_descriptor((const unsigned char*)a_ring + group_at, 0, 1024, 1) + (slot) * 1024;
         const unsigned long long acc_at_1 = matrix_descriptor((const unsigned char*)b_ring, 8192, 1024, 1) + (slot) * 2048;
@@ -259,18 +270,18 @@ gemm(
         }
         wgmma_commit();
         wgmma_wait<1>();
-        if ((k > ((long long)(long long)first_step_1 * 64))) {
-          if (tid % 32 == 0) phase_arrive(empty + ((slot + 3) % 4));
+        if ((k > ((long long)first_step_1 * 64))) {
+          if (tid % 32 == 0) phase_arrive(empty + (slot < 1 ? slot + 3 : slot - 1));
         }
-        const auto next_slot = ((slot + 1) % 4);
-        const auto next_phase = ((phase + ((slot + 1) / 4)) % 2);
+        const auto next_slot = (slot < 3 ? slot + 1 : slot - 3);
+        const auto next_phase = (phase ^ (slot >= 3));
         slot = next_slot;
         phase = next_phase;
       }
       wgmma_wait<0>();
       changed_floats<128>(acc);
-      if ((((long long)(long long)first_step_1 * 64) < imin<long long>(K, ((long long)(long long)end_step_1 * 64)))) {
-        if (tid % 32 == 0) phase_arrive(empty + ((slot + 3) % 4));
+      if ((((long long)first_step_1 * 64) < imin<long long>(K, ((long long)end_step_1 * 64)))) {
+        if (tid % 32 == 0) phase_arrive(empty + (slot < 1 ? slot + 3 : slot - 1));
       }
       float acc_whole[128];
       long long done;
@@ -282,7 +293,7 @@ gemm(
         }
         #pragma unroll
         for (int i_4 = 0; i_4 < 32; ++i_4) {
-          store_16(partial + (long long)(block) * 32768 + (long long)(i_4) * 1024 + (long long)(at) * 4, (const unsigned*)&lines[i_4 * 4]);
+          store_16(partial + (long long)((long long)part_1) * 32768 + (long long)(i_4) * 1024 + (long long)(at) * 4, (const unsigned*)&lines[i_4 * 4]);
         }
         int one[1];
         const int x = 1;
@@ -316,16 +327,16 @@ gemm(
             float lines_1[128] = {};
             #pragma unroll
             for (int i_5 = 0; i_5 < 32; ++i_5) {
-              load_global_16((unsigned*)&lines_1[i_5 * 4], partial + (long long)((((long long)p * (long long)rest) + (long long)rest_turn_1)) * 32768 + (long long)(i_5) * 1024 + (long long)(at) * 4);
+              load_global_16((unsigned*)&lines_1[i_5 * 4], partial + (long long)(((p * (long long)rest) + (long long)rest_turn_1)) * 32768 + (long long)(i_5) * 1024 + (long long)(at) * 4);
             }
-            float part[128];
+            float part_1_1[128];
             #pragma unroll
             for (int i = 0; i < 128; ++i) {
-              part[i] = as_f32(bits_f32(lines_1[i]));
+              part_1_1[i] = as_f32(bits_f32(lines_1[i]));
             }
             #pragma unroll
             for (int i = 0; i < 128; ++i) {
-              acc_whole[i] = __fadd_rn(acc_whole[i], part[i]);
+              acc_whole[i] = __fadd_rn(acc_whole[i], part_1_1[i]);
             }
           }
           int none[1] = {};
@@ -372,7 +383,7 @@ gemm(
         fence_async_proxy();
         barrier_of_some(256);
         if (tid == 0) {
-          bulk_store_2d(&c_map, (unsigned char*)c_pieces + (0) * 16384, (int)(((long long)(long long)n_turn_1 * 256)), (int)(((long long)(long long)m_turn_1 * 128)));
+          bulk_store_2d(&c_map, (unsigned char*)c_pieces + (0) * 16384, (int)(((long long)n_turn_1 * 256)), (int)(((long long)m_turn_1 * 128)));
         }
         copy_commit();
         if (tid == 0) bulk_commit();
@@ -391,7 +402,7 @@ gemm(
         fence_async_proxy();
         barrier_of_some(256);
         if (tid == 0) {
-          bulk_store_2d(&c_map, (unsigned char*)c_pieces + (1) * 16384, (int)((((long long)(long long)n_turn_1 * 256) + 64)), (int)(((long long)(long long)m_turn_1 * 128)));
+          bulk_store_2d(&c_map, (unsigned char*)c_pieces + (1) * 16384, (int)((((long long)n_turn_1 * 256) + 64)), (int)(((long long)m_turn_1 * 128)));
         }
         copy_commit();
         if (tid == 0) bulk_commit();
@@ -410,7 +421,7 @@ gemm(
         fence_async_proxy();
         barrier_of_some(256);
         if (tid == 0) {
-          bulk_store_2d(&c_map, (unsigned char*)c_pieces + (0) * 16384, (int)((((long long)(long long)n_turn_1 * 256) + 128)), (int)(((long long)(long long)m_turn_1 * 128)));
+          bulk_store_2d(&c_map, (unsigned char*)c_pieces + (0) * 16384, (int)((((long long)n_turn_1 * 256) + 128)), (int)(((long long)m_turn_1 * 128)));
         }
         copy_commit();
         if (tid == 0) bulk_commit();
@@ -429,11 +440,15 @@ gemm(
         fence_async_proxy();
         barrier_of_some(256);
         if (tid == 0) {
-          bulk_store_2d(&c_map, (unsigned char*)c_pieces + (1) * 16384, (int)((((long long)(long long)n_turn_1 * 256) + 192)), (int)(((long long)(long long)m_turn_1 * 128)));
+          bulk_store_2d(&c_map, (unsigned char*)c_pieces + (1) * 16384, (int)((((long long)n_turn_1 * 256) + 192)), (int)(((long long)m_turn_1 * 128)));
         }
         copy_commit();
         if (tid == 0) bulk_commit();
       }
+      const auto next_first_slot = slot;
+      const auto next_first_phase = phase;
+      first_slot = next_first_slot;
+      first_phase = next_first_phase;
     }
     if (tid == 0) bulk_wait<0>();
     copy_wait<0>();

@@ -34,6 +34,9 @@ SUMS: list[Choice] = [
     {"BN": 64, "BK": 256},
     {"BN": 128, "BK": 256},
     {"BN": 128, "BK": 128, "warps": 4},
+    {"BN": 80, "BK": 512, "warps": 8},
+    {"BN": 80, "BK": 256},
+    {"BN": 64, "BK": 1024, "warps": 4},
 ]
 LISTED: dict[str, dict[str, list[Choice]]] = {
     "gemm_quantized_sums": {
@@ -44,16 +47,15 @@ LISTED: dict[str, dict[str, list[Choice]]] = {
         "8": [{"BM": 8, **rest} for rest in DECODE],
         "16": [{"BM": 16, **rest} for rest in DECODE],
         "64": [
-            {"BM": 64, "BN": 128, "BK": 128, "SPLIT": 4, "warps": 8, "stages": 4},
-            {"BM": 64, "BN": 64, "BK": 128, "SPLIT": 2, "warps": 4, "stages": 4},
             {"BM": 64, "BN": 128, "BK": 128, "warps": 8},
-            {"BM": 64, "BN": 64, "BK": 64, "warps": 4, "stages": 5},
+            {"BM": 64, "BN": 256, "BK": 128, "warps": 16},
+            {"BM": 64, "BN": 256, "BK": 64, "warps": 16},
+            {"BM": 64, "BN": 128, "BK": 64, "warps": 8},
         ],
         "": [
-            {"BM": 256, "BN": 128, "BK": 64, "warps": 8, "stages": 6},
-            {"BM": 256, "BN": 64, "BK": 64, "warps": 4},
+            {"BM": 256, "BN": 128, "BK": 64, "warps": 8},
             {"BM": 128, "BN": 128, "BK": 128, "warps": 8},
-            {"BM": 256, "BN": 128, "BK": 64, "SPLIT": 2, "warps": 8, "stages": 5},
+            {"BM": 256, "BN": 64, "BK": 64, "warps": 4},
         ],
     },
     "gemm": {
