@@ -1,0 +1,110 @@
+"""From a kernel to a placed plan: the first herd, by cost, whose plan breaks no rule."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dslc.codegen.aie.blocking import Blocking, find_blocking
+from dslc.codegen.aie.cores import CoreProgram, program_of
+from dslc.codegen.aie.events import tensors
+from dslc.codegen.aie.herd import Herd, herds
+from dslc.codegen.aie.legality import prove
+from dslc.codegen.aie.memories import choose_depths
+from dslc.codegen.aie.network import Network, sharing
+from dslc.codegen.aie.plan import Plan, Tile
+from dslc.codegen.aie.scopes import Scopes, find_scopes
+from dslc.codegen.aie.sequence import schedule
+from dslc.codegen.aie.streams import Stream, check_outputs, find_streams
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.ir import Kernel
+from dslc.compiler.targets import Target
+from dslc.compiler.targets.aie import TileArray, array_of
+
+_TRIED = 24  # herds, before it is said why the best of them cannot be
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan that was proved to be legal, and the programs of its cores."""
+
+    plan: Plan
+    programs: dict[Tile, CoreProgram]
+
+
+def plan_kernel(kernel: Kernel, target: Target) -> Planned:
+    """The plan of a kernel whose dims are known; DSL0590 to DSL0553 where the machine has none."""
+    if kernel.dims:
+        names = ", ".join(d.name for d in kernel.dims)
+        raise error(
+            "DSL0550",
+            f"{kernel.name}: an NPU's transfers are fixed when it is compiled, and {names} is not known",
+            kernel.loc,
+            hint=" ".join(f"-D {d.name}=..." for d in kernel.dims),
+        )
+    array = array_of(target)
+    scopes = find_scopes(kernel)
+    streams = find_streams(scopes)
+    check_outputs(streams)
+    blocking = find_blocking(kernel, target, streams)
+    _check_channels(streams, array)
+    rows = len(array.compute.rows)
+    found = sorted(
+        herds(kernel, rows, array.columns), key=lambda h: _cost(h, streams)
+    )
+    problem: DiagnosticError | None = None
+    for herd in found[:_TRIED]:
+        try:
+            return _planned(kernel, array, herd, scopes, streams, blocking)
+        except DiagnosticError as failure:
+            problem = problem or failure
+    assert problem is not None, "a herd of one core is always among them"
+    raise problem
+
+
+def _planned(
+    kernel: Kernel,
+    array: TileArray,
+    herd: Herd,
+    scopes: Scopes,
+    streams: list[Stream],
+    blocking: Blocking,
+) -> Planned:
+    lying = tensors(kernel, streams, herd)
+    plan = Plan(kernel, array, herd, scopes, streams, [lying[m] for m in kernel.tensors])
+    network = Network(plan)
+    for group in sharing(streams, array.compute.inputs):
+        network.connect(group)
+    schedule(plan)
+    programs = {tile: program_of(plan, blocking, tile) for tile in plan.cores}
+    choose_depths(plan, programs)
+    prove(plan, programs)
+    return Planned(plan, programs)
+
+
+def _cost(herd: Herd, streams: list[Stream]) -> tuple[int, int, int]:
+    """Turns of a core, bytes from and to the host, cores: the least is tried first."""
+    total = 0
+    for stream in streams:
+        along_rows, along_columns = herd.spread(stream)
+        axes = [s.axis for s in stream.scope.chain if s.axis is not None]
+        turns = math.prod(herd.steps[a] for a in axes)
+        copies = (herd.rows if along_rows else 1) * (herd.columns if along_columns else 1)
+        total += stream.bytes * turns * copies
+    return herd.turns, total, herd.rows * herd.columns
+
+
+def _check_channels(streams: list[Stream], array: TileArray) -> None:
+    """DSL0552 where a core has not the channels for its tensors, whatever the herd."""
+    for output in (False, True):
+        limit = array.compute.outputs if output else array.compute.inputs
+        groups = [g for g in sharing(streams, limit) if g[0].output == output]
+        if len(groups) > limit:
+            names = ", ".join("/".join(s.memory.name for s in g) for g in groups)
+            word = "written" if output else "read"
+            raise error(
+                "DSL0552",
+                f"tensors {names} are {word} in a turn, and a core has {limit} DMA channels for that: "
+                "only those that come in objects of one size and scope take turns on one",
+                groups[limit][0].memory.loc,
+            )
