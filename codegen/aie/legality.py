@@ -25,6 +25,12 @@ _HOST = 0
 _BUNDLE = 16  # bytes of an instruction, which an operation fills in the worst case
 
 
+def prove_network(plan: Plan) -> None:
+    """The part that needs no programs: channels, and single objects in flight."""
+    _channels(plan)
+    _ports(plan)
+
+
 def prove(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
     """DSL0554 with the tensor and the rule where a plan breaks one."""
     _channels(plan)

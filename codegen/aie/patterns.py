@@ -126,7 +126,9 @@ def _split(dims: Dims, width: int, array: TileArray) -> Dims | None:
         if size * unit // 4 <= limit:
             found.append((size, stride))
             continue
-        inner = _divisor(size, limit * 4 // unit, 4 // math.gcd(4, unit))
+        # The steps of the outer loop must fit in its field as well.
+        most = min(array.shim.wrap * 4 // unit, array.shim.step * 4 // (stride * width or 1))
+        inner = _divisor(size, most, 4 // math.gcd(4, unit))
         if inner is None:
             return None
         found += [(size // inner, stride * inner), (inner, stride)]

@@ -9,7 +9,7 @@ from dslc.codegen.aie.blocking import Blocking, find_blocking
 from dslc.codegen.aie.cores import CoreProgram, program_of
 from dslc.codegen.aie.events import tensors
 from dslc.codegen.aie.herd import Herd, herds
-from dslc.codegen.aie.legality import prove
+from dslc.codegen.aie.legality import prove, prove_network
 from dslc.codegen.aie.memories import choose_depths
 from dslc.codegen.aie.network import Network, sharing
 from dslc.codegen.aie.plan import Plan, Tile
@@ -21,7 +21,7 @@ from dslc.compiler.ir import Kernel
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.aie import TileArray, array_of
 
-_TRIED = 24  # herds, before it is said why the best of them cannot be
+_TRIED = 12  # herds that the array has channels for, before it is said why the best cannot be
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,28 +53,35 @@ def plan_kernel(kernel: Kernel, target: Target) -> Planned:
         herds(kernel, rows, array.columns), key=lambda h: _cost(h, streams)
     )
     problem: DiagnosticError | None = None
-    for herd in found[:_TRIED]:
+    tried = 0
+    for herd in found:
         try:
-            return _planned(kernel, array, herd, scopes, streams, blocking)
+            plan = _connected(kernel, array, herd, scopes, streams)
+            tried += 1
+            return _planned(plan, blocking)
         except DiagnosticError as failure:
-            problem = problem or failure
+            problem = failure if problem is None or tried == 1 else problem
+            if tried == _TRIED:
+                break
     assert problem is not None, "a herd of one core is always among them"
     raise problem
 
 
-def _planned(
-    kernel: Kernel,
-    array: TileArray,
-    herd: Herd,
-    scopes: Scopes,
-    streams: list[Stream],
-    blocking: Blocking,
-) -> Planned:
+def _connected(
+    kernel: Kernel, array: TileArray, herd: Herd, scopes: Scopes, streams: list[Stream]
+) -> Plan:
+    """The FIFOs of a herd, where the array has the channels and descriptors for them."""
     lying = tensors(kernel, streams, herd)
     plan = Plan(kernel, array, herd, scopes, streams, [lying[m] for m in kernel.tensors])
     network = Network(plan)
     for group in sharing(streams, array.compute.inputs):
         network.connect(group)
+    prove_network(plan)
+    return plan
+
+
+def _planned(plan: Plan, blocking: Blocking) -> Planned:
+    """The rest of a plan: what the host does, the programs, the depths of FIFOs."""
     schedule(plan)
     programs = {tile: program_of(plan, blocking, tile) for tile in plan.cores}
     choose_depths(plan, programs)
@@ -108,3 +115,14 @@ def _check_channels(streams: list[Stream], array: TileArray) -> None:
                 "only those that come in objects of one size and scope take turns on one",
                 groups[limit][0].memory.loc,
             )
+
+
+def modelled_cycles(planned: Planned, macs: int) -> float:
+    """A coarse model of a launch: products at the core's rate, or bytes at the host memory's.
+
+    `macs` are the multiply-adds of one turn of the grid.
+    """
+    plan = planned.plan
+    turns, moved, _ = _cost(plan.herd, plan.streams)
+    rate = max(rate for _, rate in plan.array.multiply_adds)
+    return max(turns * macs / rate, moved / (plan.array.host / plan.array.clock))

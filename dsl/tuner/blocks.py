@@ -1,7 +1,7 @@
-"""The blocks of a kernel with products on a NeuronCore: those that keep its engines busy least.
+"""The blocks of a kernel on a NeuronCore or an NPU: those that keep its engines busy least.
 
 One choice after another is tried with the others as they stand, twice over; what does not fit on the
-chip is no candidate. Kernels without products keep their first choices.
+chip is no candidate. On a NeuronCore kernels without products keep their first choices.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
+from dslc.compiler.ir.workload import workload
+from dslc.compiler.passes.aie import aie_passes
 from dslc.compiler.passes.nki import nki_passes
 from dslc.compiler.passes.pipeline import run_passes
 
@@ -54,6 +56,8 @@ def choose_blocks(origin: TemplateOrigin, sizes: Mapping[str, int]) -> dict[str,
 def _time(origin: TemplateOrigin, sizes: Mapping[str, int], config: Mapping[str, object]) -> float:
     """Modelled nanoseconds; infinite for what does not compile, 0 for kernels without products."""
     target = origin.machine.target
+    if target.family == "aie":
+        return _npu_time(origin, sizes, config)
     try:
         program = origin.elaborated(dict(sizes), dict(config), sizes.get).program
         if not isinstance(program, Kernel):
@@ -65,3 +69,22 @@ def _time(origin: TemplateOrigin, sizes: Mapping[str, int], config: Mapping[str,
         return float("inf")
     assert isinstance(lowered, Kernel)
     return busy(lowered, target).nanoseconds
+
+
+def _npu_time(
+    origin: TemplateOrigin, sizes: Mapping[str, int], config: Mapping[str, object]
+) -> float:
+    """Modelled cycles of an NPU's array; infinite for what has no plan."""
+    from dslc.codegen.aie.planning import modelled_cycles, plan_kernel
+
+    target = origin.machine.target
+    try:
+        program = origin.elaborated(dict(sizes), dict(config), sizes.get).program
+        lowered = run_passes(program, aie_passes(target))
+        if not isinstance(lowered, Kernel):
+            return 0.0
+        planned = plan_kernel(lowered, target)
+    except DiagnosticError:
+        return float("inf")
+    work = workload(lowered, sizes)
+    return modelled_cycles(planned, int(work.dot_operations / 2 / max(1, work.turns)))

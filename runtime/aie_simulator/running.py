@@ -31,9 +31,9 @@ class Run:
     host_written: int
 
     @property
-    def seconds(self) -> float:
-        """Modelled."""
-        return self.cycles / RATES.clock
+    def microseconds(self) -> float:
+        """How long it would take, as modelled."""
+        return self.cycles / RATES.clock * 1e6
 
 
 def load(text: str) -> tuple[Device, Operation]:
