@@ -163,10 +163,10 @@ def _check_end(device: Device) -> None:
                     "leftover", f"{port.queued} words of the stream {stream.name} stay before {consumer}"
                 )
     for (name, tile), end in device.ends.items():
-        if not end.produces and end.taken.value:
+        if not end.produces and end.taken.value + end.held:
             raise AieFault(
                 "leftover",
-                f"core {tile[0]}, {tile[1]} never takes {end.taken.value} objects of @{name}",
+                f"core {tile[0]}, {tile[1]} has {end.taken.value + end.held} objects of @{name} left",
             )
     for channel in device.host.values():
         if channel.tasks:
