@@ -20,7 +20,7 @@ from dslc.signature import Parameter
 if TYPE_CHECKING:
     from dslc.runtime.aie_simulator import Run
 
-SOURCE = "kernel.mlir"
+SOURCE, EXPLICIT = "kernel.mlir", "explicit.mlir"
 
 
 class AieMachine:
@@ -44,12 +44,15 @@ class AieMachine:
         return dataclasses.replace(made, signature=signature, hashes=hashes)
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
-        """The module with object FIFOs (`aie-mlir`, `final`)."""
+        """The module with object FIFOs (`aie-mlir`, `final`), with locks and descriptors (`aie-explicit`)."""
 
         def module() -> str:
             return _text(artifact, SOURCE)
 
-        return {"aie-mlir": module, "final": module}
+        def explicit() -> str:
+            return _text(artifact, EXPLICIT)
+
+        return {"aie-mlir": module, "aie-explicit": explicit, "final": module}
 
     def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
         """None: aiecc makes them where it is installed."""

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 from dslc.codegen.aie import products, reductions
 from dslc.codegen.aie.blocking import Blocking
-from dslc.codegen.aie.dtypes import element, stored
+from dslc.codegen.aie.dtypes import element
 from dslc.codegen.aie.emission import Emission, Stored, dense_strides, refuse
 from dslc.codegen.aie.filling import copy, fill, held
 from dslc.codegen.aie.indices import Index
 from dslc.codegen.aie.plan import Fifo
+from dslc.codegen.aie.ports import Ports
 from dslc.codegen.aie.scalars import index, scalar
 from dslc.codegen.aie.scopes import Access, Scope, Scopes
 from dslc.codegen.aie.shaping import units_only
@@ -35,9 +36,8 @@ class Program:
     blocking: Blocking
     accesses: Mapping[Stmt, tuple[Stream, Access]]
     uses: Mapping[Name, int]
+    ports: Ports
     objects: dict[Stream, str] = field(default_factory=dict)
-
-    # FIFOs
 
     @contextmanager
     def objects_of(self, scope: Scope) -> Iterator[None]:
@@ -46,21 +46,12 @@ class Program:
         for stream, fifo in self.fifos.items():
             if stream.scope is scope:
                 groups.setdefault(fifo, []).append(stream)
-        out = self.e.out
         for fifo, streams in groups.items():
-            port = "Produce" if streams[0].output else "Consume"
-            kind = f"memref<{fifo.streams[0].elements}x{stored(fifo.dtype)}>"
-            view = f"!aie.objectfifosubview<{kind}>"
-            count = len(streams)
-            text = f"aie.objectfifo.acquire @{fifo.name}({port}, {count}) : {view}"
-            taken = out.op(text, "taken")
-            for number, stream in enumerate(sorted(streams, key=lambda s: s.number)):
-                access = f"aie.objectfifo.subview.access {taken}[{number}] : {view} -> {kind}"
-                self.objects[stream] = out.op(access, stream.name)
+            streams.sort(key=lambda s: s.number)
+            self.objects.update(self.ports.acquire(self.e, fifo, streams))
         yield
         for fifo, streams in groups.items():
-            port = "Produce" if streams[0].output else "Consume"
-            out.effect(f"aie.objectfifo.release @{fifo.name}({port}, {len(streams)})")
+            self.ports.release(self.e, fifo, streams)
 
     def part(self, stmt: ins.Load | ins.Store) -> Stored:
         """Where an access lies in its object."""

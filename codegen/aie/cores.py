@@ -13,6 +13,7 @@ from dslc.codegen.aie.emission import Emission, Rule
 from dslc.codegen.aie.evaluation import evaluate
 from dslc.codegen.aie.keeping import kept_values
 from dslc.codegen.aie.plan import Plan, Tile
+from dslc.codegen.aie.ports import OBJECT_PORTS, Ports
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir.traverse import definitions, use_counts
 
@@ -30,7 +31,9 @@ class CoreProgram:
     operations: int
 
 
-def emit_core(plan: Plan, blocking: Blocking, row: int, column: int) -> CoreProgram:
+def emit_core(
+    plan: Plan, blocking: Blocking, row: int, column: int, ports: Ports = OBJECT_PORTS
+) -> CoreProgram:
     """The program of the core at a row and column of the herd."""
     kernel, tile = plan.kernel, plan.tile(row, column)
     out = Builder(_INDENT)
@@ -40,8 +43,9 @@ def emit_core(plan: Plan, blocking: Blocking, row: int, column: int) -> CoreProg
     )  # fmt: skip
     accesses = {a.stmt: (s, a) for s in plan.streams for a in s.parts}
     program = Program(
-        e, plan.scopes, plan.served.get(tile, {}), blocking, accesses, use_counts(kernel.body)
+        e, plan.scopes, plan.served.get(tile, {}), blocking, accesses, use_counts(kernel.body), ports
     )
+    ports.begin(e)
     launch, *axes = plan.scopes.turn.chain
     with ExitStack() as scopes:
         forever = out.constant(_FOREVER, "index")
@@ -59,7 +63,9 @@ def emit_core(plan: Plan, blocking: Blocking, row: int, column: int) -> CoreProg
     return CoreProgram(out.text(), tuple(e.buffers), out.operations)
 
 
-def program_of(plan: Plan, blocking: Blocking, tile: Tile) -> CoreProgram:
-    """The program of a tile."""
+def program_of(
+    plan: Plan, blocking: Blocking, tile: Tile, ports: Ports = OBJECT_PORTS
+) -> CoreProgram:
+    """The program of a tile; `ports` say how it comes by its objects."""
     row = tile[1] - plan.array.compute.rows[0]
-    return emit_core(plan, blocking, row, tile[0])
+    return emit_core(plan, blocking, row, tile[0], ports)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dslc.codegen.aie.descriptors import print_descriptors
 from dslc.codegen.aie.objectfifos import print_objectfifos
 from dslc.codegen.aie.planning import plan_kernel
 from dslc.compiler.artifact import Artifact, Hashes, Json
@@ -10,7 +11,7 @@ from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
 
-SOURCE = "kernel.mlir"
+SOURCE, EXPLICIT = "kernel.mlir", "explicit.mlir"
 _UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
 
 
@@ -24,7 +25,11 @@ def lower(program: TileProgram, target: Target) -> Artifact:
             hint="compile its kernels one by one",
         )
     planned = plan_kernel(program, target)
-    text = print_objectfifos(planned, target.name.partition(":")[2])
+    device = target.name.partition(":")[2]
+    files = {
+        SOURCE: print_objectfifos(planned, device).encode(),
+        EXPLICIT: print_descriptors(planned, device).encode(),
+    }
     arguments: list[Json] = [
         {"name": t.memory.name, "dtype": t.memory.dtype.name, "shape": list(t.shape),
          "written": any(s.output and s.memory is t.memory for s in planned.plan.streams)}
@@ -41,5 +46,5 @@ def lower(program: TileProgram, target: Target) -> Artifact:
         grid=grid_of(program),
         workspaces=workspaces_of(program),
         launch=launch,
-        files={SOURCE: text.encode()},
+        files=files,
     )

@@ -30,6 +30,7 @@ class Planned:
 
     plan: Plan
     programs: dict[Tile, CoreProgram]
+    blocking: Blocking
 
 
 def plan_kernel(kernel: Kernel, target: Target) -> Planned:
@@ -86,7 +87,7 @@ def _planned(plan: Plan, blocking: Blocking) -> Planned:
     programs = {tile: program_of(plan, blocking, tile) for tile in plan.cores}
     choose_depths(plan, programs)
     prove(plan, programs)
-    return Planned(plan, programs)
+    return Planned(plan, programs, blocking)
 
 
 def _cost(herd: Herd, streams: list[Stream]) -> tuple[int, int, int]:

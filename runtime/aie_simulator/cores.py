@@ -27,7 +27,7 @@ _FOR = (
 )
 _ACQUIRE = r"@(?P<fifo>\w+)\s*\((?P<port>Produce|Consume),\s*(?P<count>\d+)\)(?:\s*:.*)?"
 _ACCESS = r"(?P<view>%[\w#]+)\[(?P<number>\d+)\].*"
-_LOCK = r"\((?P<lock>%\w+),\s*(?P<action>\w+),\s*(?P<value>\d+)\)"
+_LOCK = r"\((?P<lock>%\w+),\s*(?P<action>\w+),\s*(?P<value>%?\w+)\)"
 
 
 class Runtime:
@@ -210,7 +210,8 @@ def _use_lock(t: _Translation, op: Operation) -> None:
         raise AieFault("symbol", f"{found['lock']} is no lock", line=op.line)
     t.names[f"l_{python(found['lock'])}"] = lock
     t.pause()
-    arguments = f"l_{python(found['lock'])}, '{found['action']}', {found['value']}"
+    value = found["value"]
+    arguments = f"l_{python(found['lock'])}, '{found['action']}', {t.resolve(value) if value[0] == '%' else value}"
     t.line(f"yield from rt.lock({arguments})")
 
 
