@@ -44,7 +44,7 @@ class AieMachine:
         return dataclasses.replace(made, signature=signature, hashes=hashes)
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
-        """The module with object FIFOs (`aie-mlir`, `final`), with locks and descriptors (`aie-explicit`)."""
+        """The module with object FIFOs (`aie-mlir`, `final`) or with locks (`aie-explicit`)."""
 
         def module() -> str:
             return _text(artifact, SOURCE)

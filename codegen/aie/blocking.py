@@ -1,7 +1,7 @@
 """Which tiles lie block by block: operands of products in a core's matrix shape, and their results.
 
-A load that only products read comes in blocks, the DMA of a memory tile makes them; a store of a product's
-result leaves in blocks and is brought into rows there.
+A load that only products read comes in blocks, the DMA of a memory tile makes them; a store of a
+product's result leaves in blocks and is brought into rows there.
 """
 
 from __future__ import annotations

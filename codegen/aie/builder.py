@@ -199,4 +199,3 @@ def literal(value: float, kind: str) -> str:
 def vector(lanes: int, kind: str) -> str:
     """The type of so many lanes; one lane is a scalar."""
     return f"vector<{lanes}x{kind}>" if lanes > 1 else kind
-

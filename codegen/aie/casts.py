@@ -54,9 +54,7 @@ def _from_integer(e: Emission, x: str, source: DType, target: DType, lanes: int)
     return e.out.op(f"arith.truncf {found} : {single} to {vector(lanes, 'bf16')}", "cast")
 
 
-def _to_integer(
-    e: Emission, stmt: Stmt, x: str, source: DType, target: DType, lanes: int
-) -> str:
+def _to_integer(e: Emission, stmt: Stmt, x: str, source: DType, target: DType, lanes: int) -> str:
     """Clamped in f32 first; NaN becomes 0."""
     single = vector(lanes, "f32")
     if source == BF16:

@@ -117,9 +117,9 @@ class Program:
         self.e.held[value] = made
 
     def _load(self, stmt: ins.Load) -> None:
-        if any(a.checked for a in stmt.region.axes) and stmt.other is not None:
-            if constant(stmt.other) != 0:
-                raise refuse(stmt, "an NPU's tensors are padded with 0: another fill needs a where")
+        filled = stmt.other is not None and constant(stmt.other) != 0
+        if filled and any(a.checked for a in stmt.region.axes):
+            raise refuse(stmt, "an NPU's tensors are padded with 0: another fill needs a where")
         memory = stmt.region.memory
         if memory.role is not Role.BUFFER:
             self.e.held[stmt.out] = self.part(stmt)
@@ -198,9 +198,9 @@ class Program:
             start, stop, step = (int(x or 0) for x in bounds)
             return max(0, -((start - stop) // step))
         e = self.e
-        start, stop, step = (scalar(e, stmt, x) for x in (stmt.start, stmt.stop, stmt.step))
-        length = e.out.op(f"arith.subi {stop}, {start} : index", "length")
-        return e.out.op(f"arith.ceildivsi {length}, {step} : index", "trips")
+        first, end, by = (scalar(e, stmt, x) for x in (stmt.start, stmt.stop, stmt.step))
+        length = e.out.op(f"arith.subi {end}, {first} : index", "length")
+        return e.out.op(f"arith.ceildivsi {length}, {by} : index", "trips")
 
     @staticmethod
     def _expr(use: object) -> ex.Expr:
@@ -272,10 +272,9 @@ class Program:
             with e.out.scope(), e.forgetting():
                 self.body(body)
                 for joined in stmt.joined:
-                    value = joined.otherwise if number else joined.then
-                    assert isinstance(value, Value)
+                    given = joined.otherwise if number else joined.then
+                    assert isinstance(given, Value)
                     assert isinstance(joined.result, Value)
-                    fill(e, value, made[joined.result])
+                    fill(e, given, made[joined.result])
         e.out.line("}")
         e.held.update(made)
-

@@ -1,4 +1,4 @@
-"""The program of one core: forever, the launch's objects and its turns of the grid, one after another."""
+"""The program of one core: for ever, the launch's objects and its turns of the grid in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from dslc.codegen.aie.evaluation import evaluate
 from dslc.codegen.aie.keeping import kept_values
 from dslc.codegen.aie.plan import Plan, Tile
 from dslc.codegen.aie.ports import OBJECT_PORTS, Ports
+from dslc.codegen.aie.scopes import Access
+from dslc.codegen.aie.streams import Stream
 from dslc.compiler.dtypes import DType
+from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import definitions, use_counts
 
 RULES: dict[type, Rule] = {**elementwise.RULES, **shaping.RULES}
@@ -24,7 +27,7 @@ _INDENT = 3
 
 @dataclass(frozen=True, slots=True)
 class CoreProgram:
-    """The text of a core's body, its buffers (name, elements, dtype), and how many operations it has."""
+    """The text of a core's body, its buffers (name, elements, dtype), and the number of operations."""
 
     text: str
     buffers: tuple[tuple[str, int, DType], ...]
@@ -41,9 +44,17 @@ def emit_core(
         out, RULES, definitions(kernel.body), kept_values(kernel), blocking.blocks,
         suffix=f"_{tile[0]}_{tile[1]}",
     )  # fmt: skip
-    accesses = {a.stmt: (s, a) for s in plan.streams for a in s.parts}
+    accesses: dict[Stmt, tuple[Stream, Access]] = {
+        a.stmt: (s, a) for s in plan.streams for a in s.parts
+    }
     program = Program(
-        e, plan.scopes, plan.served.get(tile, {}), blocking, accesses, use_counts(kernel.body), ports
+        e,
+        plan.scopes,
+        plan.served.get(tile, {}),
+        blocking,
+        accesses,
+        use_counts(kernel.body),
+        ports,
     )
     ports.begin(e)
     launch, *axes = plan.scopes.turn.chain

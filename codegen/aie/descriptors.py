@@ -1,7 +1,7 @@
 """A plan printed at the level of locks, buffer descriptors and flows (printer B).
 
-The forms are those of mlir-aie 1.4: locks are used by an i32 operand, descriptors say length and offset as
-attributes.
+The forms are those of mlir-aie 1.4: locks are used by an i32 operand, descriptors say length and
+offset as attributes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ def print_descriptors(planned: Planned, device: str) -> str:
         lines.append(f"    %{buffer.name} = aie.buffer({tile_name(buffer.tile)}) {own}")
     for lock in made.locks:
         options = f'{{init = {lock.value} : i32, sym_name = "{lock.name}"}}'
-        lines.append(f"    %{lock.name} = aie.lock({tile_name(lock.tile)}, {lock.number}) {options}")
+        lines.append(
+            f"    %{lock.name} = aie.lock({tile_name(lock.tile)}, {lock.number}) {options}"
+        )
     lines += _flows(made)
     for tile in plan.cores:
         lines += core_lines(tile, _program(planned, made, tile), plan.array.stack)

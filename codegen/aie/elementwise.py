@@ -1,7 +1,7 @@
 """Elementwise instructions, chunk by chunk in registers.
 
-What a core has no instruction for in bf16 (functions, division) is computed in f32 and rounded once, as the
-language has it.
+What a core has no instruction for in bf16 (functions, division) is computed in f32 and rounded
+once, as the language has it.
 """
 
 from __future__ import annotations
@@ -53,10 +53,8 @@ def unary(e: Emission, stmt: ins.Stmt, op: str, x: str, dtype: DType, lanes: int
     wide = vector(lanes, "f32")
     if dtype == BF16:
         x = e.out.op(f"arith.extf {x} : {kind} to {wide}", "wide")
-    if op == "sigmoid":
-        found = _sigmoid(e, x, wide)
-    else:
-        found = e.out.op(f"math.{_MATH[op]} {x} : {wide}", op)
+    plain = f"math.{_MATH.get(op)} {x} : {wide}"
+    found = _sigmoid(e, x, wide) if op == "sigmoid" else e.out.op(plain, op)
     return converted(e, stmt, found, F32, dtype, lanes) if dtype == BF16 else found
 
 
@@ -68,9 +66,7 @@ def _sigmoid(e: Emission, x: str, wide: str) -> str:
     return e.out.op(f"arith.divf {one}, {below} : {wide}", "sigmoid")
 
 
-def _integer_unary(
-    e: Emission, stmt: ins.Stmt, op: str, x: str, dtype: DType, lanes: int
-) -> str:
+def _integer_unary(e: Emission, stmt: ins.Stmt, op: str, x: str, dtype: DType, lanes: int) -> str:
     kind = e.type(dtype, lanes)
     match op:
         case "neg":
@@ -96,10 +92,7 @@ def binary(e: Emission, stmt: ins.Stmt, op: str, x: str, y: str, dtype: DType, l
         return compare(e, op, x, y, dtype, kind)
     if dtype.is_float:
         return _float_binary(e, stmt, op, x, y, dtype, lanes)
-    if dtype == BOOL:
-        words = _BOOL
-    else:
-        words = _SIGNED if dtype.is_signed else _UNSIGNED
+    words = _BOOL if dtype == BOOL else _SIGNED if dtype.is_signed else _UNSIGNED
     if op == "mod" and dtype.is_signed:  # of the divisor's sign
         whole = e.out.op(f"arith.floordivsi {x}, {y} : {kind}", "whole")
         back = e.out.op(f"arith.muli {whole}, {y} : {kind}", "back")
@@ -177,8 +170,6 @@ def splat(e: Emission, x: str, kind: str, lanes: int) -> str:
     if lanes == 1:
         return x
     return e.out.op(f"vector.broadcast {x} : {kind} to {vector(lanes, kind)}", "splat")
-
-
 
 
 def _rule(pull: Callable[..., str], *names: str) -> Rule:

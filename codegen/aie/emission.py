@@ -1,7 +1,7 @@
 """The emission of one core's program: where its tiles are, and how a chunk of one is computed.
 
-A tile is either held, in an object of a FIFO or in a buffer of the core's memory, or it is computed where it
-is wanted, a few lanes at a time, by pulling what it is made of.
+A tile is either held, in an object of a FIFO or in a buffer of the core's memory, or it is computed
+where it is wanted, a few lanes at a time, by pulling what it is made of.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Blocks: TypeAlias = tuple[int, int]
 class Stored:
     """Elements in a core's memory: `name` is a flat memref of `count`.
 
-    Element i, j, ... is at `offset` + sum of i * stride; with `blocks` (rows, columns) the last two axes, of
-    `columns` columns, lie block after block, each row-major.
+    Element i, j, ... is at `offset` + sum of i * stride; with `blocks` (rows, columns) the last two
+    axes, of `columns` columns, lie block after block, each row-major.
     """
 
     name: str
@@ -86,9 +86,9 @@ class Rule:
 class Emission:
     """What is known while a core's program is written.
 
-    `definitions` say how a tile is made, `held` where those lie that are in memory, `scalars` the SSA values
-    of scalars, or sums of them. `buffers` are what the core's memory holds beside the FIFOs: name, count, dtype; their names
-    end with `suffix`.
+    `definitions` say how a tile is made, `held` where those lie that are in memory, `scalars` the
+    SSA values of scalars, or sums of them. `buffers` are what the core's memory holds beside the
+    FIFOs: name, count, dtype; their names end with `suffix`.
     """
 
     out: Builder

@@ -1,7 +1,7 @@
 """When which object of a stream is wanted, and how the tensors lie in the host's memory.
 
-A tensor is padded with zeros to whole tiles, so that no transfer reaches past its end: what a kernel reads
-there is 0, as the language has it, and what it writes there nobody reads.
+A tensor is padded with zeros to whole tiles, so that no transfer reaches past its end: what a
+kernel reads there is 0, as the language has it, and what it writes there nobody reads.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ def _times(scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int]) -> _Ti
             times.turns = times.turns + np.tile(number, before)
             continue
         shape = times.turns.shape
-        start, stop, step = (
-            np.broadcast_to(evaluate(e, times.values), shape) for e in one.bounds
-        )
+        start, stop, step = (np.broadcast_to(evaluate(e, times.values), shape) for e in one.bounds)
         runs = [np.arange(a, b, s) for a, b, s in zip(start, stop, step, strict=True)]
         times.enter(one.var, runs)
     return times
@@ -138,12 +136,15 @@ def _widen(stream: Stream, start: Numbers, extent: int) -> None:
     wide = -(-size // unit) * unit
     first = next(iter(stream.parts))
     if (start % unit).any():
-        raise refuse_access(first.stmt, f"begins within a word of {WORD} bytes, which a DMA moves whole")
+        raise refuse_access(
+            first.stmt, f"begins within a word of {WORD} bytes, which a DMA moves whole"
+        )
     if wide == size:
         return
     if stream.output and (start + size < extent).any():
         raise refuse_access(
-            first.stmt, f"ends within a word of {WORD} bytes whose other elements are another tile's"
+            first.stmt,
+            f"ends within a word of {WORD} bytes whose other elements are another tile's",
         )
     stream.sizes = (*stream.sizes[:-1], wide)
 

@@ -1,7 +1,8 @@
 """A plan as locks, buffers, descriptors and flows: what printer B writes out.
 
-A memory that objects pass has `depth` buffers and, for each part of its objects, a lock that counts free
-parts and one that counts full ones. A channel's descriptors go round: one for each buffer and part.
+A memory that objects pass has `depth` buffers and, for each part of its objects, a lock that counts
+free parts and one that counts full ones. A channel's descriptors go round: one for each buffer and
+part.
 """
 
 from __future__ import annotations

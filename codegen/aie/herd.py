@@ -103,9 +103,7 @@ def herds(kernel: Kernel, rows: int, columns: int) -> Iterator[Herd]:
                     ):
                         continue
                     herd = Herd(r, c, axes, counts, along_rows, along_columns)
-                    wasted = any(
-                        f > n for f, n in zip(herd.factors, counts, strict=True)
-                    )
+                    wasted = any(f > n for f, n in zip(herd.factors, counts, strict=True))
                     if not wasted and (key := (r, c, along_rows, along_columns)) not in seen:
                         seen.add(key)
                         yield herd

@@ -1,7 +1,7 @@
 """Which tiles a core keeps in memory because computing them again would cost more.
 
-A tile is computed where it is wanted, which is free of memory; but what holds a function or a division and
-is wanted by two loops, or once for each element of a broadcast, is computed once:
+A tile is computed where it is wanted, which is free of memory; but what holds a function or a
+division and is wanted by two loops, or once for each element of a broadcast, is computed once:
 
     e = exp(row - top)          # read by a sum and by a store: kept
     scale = rsqrt(mean)         # read by a broadcast: kept

@@ -1,8 +1,8 @@
 """The prover: every rule of the machine, held against a plan before it is printed.
 
-It reads the plan alone, counts for itself what the plan takes of each tile, and names the tensor and the
-rule where that is more than there is. What it proves is what the hardware does not tell: a descriptor that
-is cut short, a task that is dropped, a FIFO that nobody fills.
+It reads the plan alone, counts for itself what the plan takes of each tile, and names the tensor
+and the rule where that is more than there is. What it proves is what the hardware does not tell: a
+descriptor that is cut short, a task that is dropped, a FIFO that nobody fills.
 """
 
 from __future__ import annotations
@@ -100,7 +100,9 @@ def _descriptors(plan: Plan) -> None:
     used: Counter[tuple[Tile, int]] = Counter()
     for fifo, tile, sends, count in _chains(plan):
         kind = plan.array.kind(tile[1])
-        halves = 2 if kind is plan.array.memory else 1  # even channels have one half, odd ones the other
+        halves = (
+            2 if kind is plan.array.memory else 1
+        )  # even channels have one half, odd ones the other
         half = numbers[tile, sends] % halves
         numbers[tile, sends] += 1
         used[tile, half] += count
@@ -113,7 +115,9 @@ def _descriptors(plan: Plan) -> None:
 
 def _locks(plan: Plan) -> None:
     used: Counter[Tile] = Counter()
-    inner = {(f, link.outputs[0].producer) for link in plan.links for f in link.inputs + link.outputs}
+    inner = {
+        (f, link.outputs[0].producer) for link in plan.links for f in link.inputs + link.outputs
+    }
     for link in plan.links:
         outer, tile = _outer(link), link.outputs[0].producer
         used[tile] += 2 * max(len(link.inputs), len(link.outputs))
@@ -130,7 +134,9 @@ def _locks(plan: Plan) -> None:
 def _lock_count(plan: Plan, fifo: Fifo, tile: Tile, used: Counter[Tile]) -> None:
     kind = plan.array.kind(tile[1])
     if used[tile] > kind.locks:
-        raise broken(fifo, f"{used[tile]} locks of tile {tile}", f"a {kind.name} tile has {kind.locks}")
+        raise broken(
+            fifo, f"{used[tile]} locks of tile {tile}", f"a {kind.name} tile has {kind.locks}"
+        )
 
 
 def _links(plan: Plan) -> None:
@@ -197,7 +203,9 @@ def _objects(plan: Plan, fifo: Fifo) -> None:
     if fifo.dims:
         _loops(fifo, fifo.dims, plan.array.kind(fifo.producer[1]), bytes_of(fifo.dtype))
         if math.prod(size for size, _ in fifo.dims) != fifo.elements:
-            raise broken(fifo, "its loops pass another number of elements", f"it has {fifo.elements}")
+            raise broken(
+                fifo, "its loops pass another number of elements", f"it has {fifo.elements}"
+            )
 
 
 def _loops(fifo: Fifo, dims: Dims, kind: TileKind, width: int) -> None:
@@ -215,9 +223,13 @@ def _loops(fifo: Fifo, dims: Dims, kind: TileKind, width: int) -> None:
                 f"innermost runs are whole words of {WORD} bytes, contiguous",
             )  # fmt: skip
         if not inner and stride * width % WORD:
-            raise broken(fifo, f"a stride of {stride * width} bytes", f"strides are whole words of {WORD}")
+            raise broken(
+                fifo, f"a stride of {stride * width} bytes", f"strides are whole words of {WORD}"
+            )
         if words > kind.wrap:
-            raise broken(fifo, f"a loop of {words} steps", f"a {kind.name} tile counts to {kind.wrap}")
+            raise broken(
+                fifo, f"a loop of {words} steps", f"a {kind.name} tile counts to {kind.wrap}"
+            )
         if not 1 <= stride * width / WORD <= kind.step and not inner:
             raise broken(
                 fifo, f"a stride of {stride * width // WORD} words", f"it is 1 to {kind.step} here"
@@ -269,14 +281,21 @@ def _task(plan: Plan, task: Task) -> None:
     (count, moved), *own = task.transfer.dims
     width, array = bytes_of(task.tensor.memory.dtype), plan.array
     limit = array.iterations if moved else array.repeats
-    if count > limit or moved < 0 or moved * width % WORD or moved * width // WORD > array.shim.step:
+    if (
+        count > limit
+        or moved < 0
+        or moved * width % WORD
+        or moved * width // WORD > array.shim.step
+    ):
         raise broken(
             task.fifo, f"{count} turns of a task, {moved} elements on",
             f"it is at most {limit}, whole words on",
         )  # fmt: skip
     _loops(task.fifo, tuple(own), array.shim, width)
     if task.transfer.offset * width % WORD:
-        raise broken(task.fifo, f"begins at element {task.transfer.offset}", "a DMA begins at a word")
+        raise broken(
+            task.fifo, f"begins at element {task.transfer.offset}", "a DMA begins at a word"
+        )
     last = task.transfer.offset + sum((n - 1) * s for n, s in task.transfer.dims)
     if not 0 <= last < task.tensor.elements:
         raise broken(task.fifo, f"reaches element {last}", f"the tensor has {task.tensor.elements}")

@@ -20,7 +20,8 @@ def lower(program: TileProgram, target: Target) -> Artifact:
     if not isinstance(program, Kernel):
         raise error(
             "DSL0590",
-            f"{program.name} is a program of several kernels, and an NPU gets one kernel at a time here",
+            f"{program.name} is a program of several kernels, and an NPU gets one kernel at a "
+            f"time here",
             program.loc,
             hint="compile its kernels one by one",
         )

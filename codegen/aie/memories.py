@@ -1,7 +1,7 @@
 """What lies in the memories of tiles, and how deep FIFOs are so that it fits.
 
-FIFOs hold two objects for each stream, so that one is filled while the other is used. Where a core's memory is
-short, results give up theirs first, then the largest operands.
+FIFOs hold two objects for each stream, so that one is filled while the other is used. Where a
+core's memory is short, results give up theirs first, then the largest operands.
 """
 
 from __future__ import annotations

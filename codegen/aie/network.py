@@ -1,8 +1,9 @@
 """FIFOs and links that bring the objects of each stream to the cores of a herd.
 
-What all cores of a row, of a column or of the herd want alike is one FIFO with as many consumers. Where the
-cores of a column want different objects, the memory tile of the column parts a larger object among them,
-or joins what they write. Blocked objects pass a memory tile, whose DMA has the four loops that it takes.
+What all cores of a row, of a column or of the herd want alike is one FIFO with as many consumers.
+Where the cores of a column want different objects, the memory tile of the column parts a larger
+object among them, or joins what they write. Blocked objects pass a memory tile, whose DMA has the
+four loops that it takes.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ class Network:
 
     def connect(self, streams: tuple[Stream, ...]) -> None:
         """The FIFOs of streams that share them: objects of one kind in turn."""
-        herd, plan = self.plan.herd, self.plan
+        herd = self.plan.herd
         rows, columns = herd.spread(streams[0])
         name = "_".join(s.name for s in streams)
-        if rows and columns or (rows and herd.columns == 1) or (columns and herd.rows == 1):
+        if (rows and columns) or (rows and herd.columns == 1) or (columns and herd.rows == 1):
             for c in range(herd.columns):
                 self._parted(f"{name}_{c}", streams, [(r, c) for r in range(herd.rows)], c)
         elif rows:
@@ -44,9 +45,7 @@ class Network:
         else:
             self._shared(name, streams, list(herd.cores), 0)
 
-    def _shared(
-        self, name: str, streams: tuple[Stream, ...], cores: list[Core], near: int
-    ) -> None:
+    def _shared(self, name: str, streams: tuple[Stream, ...], cores: list[Core], near: int) -> None:
         """One FIFO from the host, every object to all the tiles."""
         stream = streams[0]
         if stream.output:
@@ -67,9 +66,7 @@ class Network:
         for tile in tiles:
             self._serve(tile, streams, fifo)
 
-    def _parted(
-        self, name: str, streams: tuple[Stream, ...], cores: list[Core], near: int
-    ) -> None:
+    def _parted(self, name: str, streams: tuple[Stream, ...], cores: list[Core], near: int) -> None:
         """A part of each larger object for each tile of a column, or from each."""
         stream = streams[0]
         tiles = [self.plan.tile(*core) for core in cores]

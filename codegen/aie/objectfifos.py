@@ -64,7 +64,9 @@ def _dims(dims: Dims) -> str:
 
 
 def _link(link: Link) -> str:
-    inputs, outputs = (", ".join(f"@{f.name}" for f in side) for side in (link.inputs, link.outputs))
+    inputs, outputs = (
+        ", ".join(f"@{f.name}" for f in side) for side in (link.inputs, link.outputs)
+    )
     offsets = ", ".join(map(str, link.offsets))
     joined = (offsets, "") if len(link.inputs) > 1 else ("", offsets)
     return f"aie.objectfifo.link [{inputs}] -> [{outputs}] ([{joined[0]}] [{joined[1]}])"

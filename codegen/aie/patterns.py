@@ -44,7 +44,7 @@ def coalesce(dims: Dims) -> Dims:
 
 
 def nested(offsets: Numbers, most: int) -> Dims | None:
-    """The loops whose steps are the offsets less the first one; None where it takes more than `most`."""
+    """The loops that pass the offsets less the first; None where it takes more than `most`."""
     count = len(offsets)
     if count <= 1:
         return ()
@@ -55,7 +55,8 @@ def nested(offsets: Numbers, most: int) -> Dims | None:
     run = count if not len(changes) else int(changes[0]) + 1
     if run == count:
         return ((count, int(steps[0])),)
-    # A run may hold the first elements of the next loop: the longest period that divides is tried first.
+    # A run may hold the first elements of the next loop: the longest period that divides is tried
+    # first.
     for period in (p for p in range(run, 0, -1) if count % p == 0):
         rows = offsets.reshape(-1, period)
         if period > 1 and (rows - rows[:, :1] != rows[0] - rows[0, 0]).any():
@@ -67,10 +68,8 @@ def nested(offsets: Numbers, most: int) -> Dims | None:
     return None
 
 
-def transfers(
-    offsets: Numbers, tile: Dims, width: int, array: TileArray
-) -> list[Transfer]:
-    """The tasks that move objects of `tile` loops at the offsets in turn; elements have `width` bytes."""
+def transfers(offsets: Numbers, tile: Dims, width: int, array: TileArray) -> list[Transfer]:
+    """The tasks that move objects of `tile` loops at the offsets, of elements of `width` bytes."""
     found: list[Transfer] = []
     at = 0
     while at < len(offsets):
@@ -87,7 +86,7 @@ def transfers(
 
 
 def _lengths(rest: int, total: int) -> Iterator[int]:
-    """The numbers of objects that a task may move, most first: all the rest, then parts of the whole."""
+    """How many objects a task may move, most first: all the rest, then parts of the whole."""
     yield rest
     for parts in range(2, total + 1):
         length = -(-total // parts)
@@ -163,9 +162,7 @@ def _is_legal(dims: Dims, width: int, array: TileArray) -> bool:
 def blocked(rows: int, columns: int, blocks: tuple[int, int]) -> Dims:
     """The loops that read a row-major matrix block after block, each block row by row."""
     r, c = blocks
-    return coalesce_keeping(
-        ((rows // r, r * columns), (columns // c, c), (r, columns), (c, 1))
-    )
+    return coalesce_keeping(((rows // r, r * columns), (columns // c, c), (r, columns), (c, 1)))
 
 
 def unblocked(rows: int, columns: int, blocks: tuple[int, int]) -> Dims:

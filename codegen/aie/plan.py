@@ -1,7 +1,7 @@
 """The placed plan of a kernel: tiles, FIFOs, links, tensors, and what the host does in which order.
 
-It is what both printers and the prover read. Tiles are (column, row) of the array; sizes and strides are in
-elements.
+It is what both printers and the prover read. Tiles are (column, row) of the array; sizes and
+strides are in elements.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ def plan_kernel(kernel: Kernel, target: Target) -> Planned:
         names = ", ".join(d.name for d in kernel.dims)
         raise error(
             "DSL0550",
-            f"{kernel.name}: an NPU's transfers are fixed when it is compiled, and {names} is not known",
+            f"{kernel.name}: an NPU's transfers are fixed when it is compiled, and {names} is "
+            f"not known",
             kernel.loc,
             hint=" ".join(f"-D {d.name}=..." for d in kernel.dims),
         )
@@ -50,9 +51,7 @@ def plan_kernel(kernel: Kernel, target: Target) -> Planned:
     blocking = find_blocking(kernel, target, streams)
     _check_channels(streams, array)
     rows = len(array.compute.rows)
-    found = sorted(
-        herds(kernel, rows, array.columns), key=lambda h: _cost(h, streams)
-    )
+    found = sorted(herds(kernel, rows, array.columns), key=lambda h: _cost(h, streams))
     problem: DiagnosticError | None = None
     tried = 0
     for herd in found:

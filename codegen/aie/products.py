@@ -1,7 +1,7 @@
 """Matrix products: by the core's matrix shape over blocked operands, or lane by lane for any shape.
 
-A matrix shape multiplies blocks that lie contiguous in memory. Four results are summed in registers along
-the whole of k, so that each block that is loaded is used twice.
+A matrix shape multiplies blocks that lie contiguous in memory. Four results are summed in registers
+along the whole of k, so that each block that is loaded is used twice.
 """
 
 from __future__ import annotations
@@ -44,9 +44,7 @@ def product(e: Emission, stmt: ins.Dot, atom: Atom | None, *, in_place: bool) ->
     e.held[stmt.out] = made
 
 
-def _accumulator(
-    e: Emission, stmt: ins.Dot, blocks: Blocks | None, *, in_place: bool
-) -> Stored:
+def _accumulator(e: Emission, stmt: ins.Dot, blocks: Blocks | None, *, in_place: bool) -> Stored:
     """The memory of the result, holding what it begins with."""
     out = stmt.out
     acc = e.held.get(stmt.acc) if stmt.acc is not None else None
@@ -58,9 +56,7 @@ def _accumulator(
     return made
 
 
-def _by_blocks(
-    e: Emission, atom: Atom, stmt: ins.Dot, a: Stored, b: Stored, c: Stored
-) -> None:
+def _by_blocks(e: Emission, atom: Atom, stmt: ins.Dot, a: Stored, b: Stored, c: Stored) -> None:
     m, k = stmt.a.type.shape
     n = stmt.b.type.shape[1]
     rows, columns, depth = m // atom.m, n // atom.n, k // atom.k

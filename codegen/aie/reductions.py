@@ -47,9 +47,7 @@ def reduce(e: Emission, stmt: ins.Reduce) -> None:
     e.held[out] = made
 
 
-def _summed(
-    e: Emission, stmt: ins.Reduce, place: list[Index], lanes: int, along_last: bool
-) -> str:
+def _summed(e: Emission, stmt: ins.Reduce, place: list[Index], lanes: int, along_last: bool) -> str:
     """The combination of one line: a scalar, or where lanes are other lines, a chunk."""
     dtype = stmt.x.type.dtype
     wide = F32 if dtype == BF16 else dtype

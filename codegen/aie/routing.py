@@ -36,4 +36,3 @@ def ports(plan: Plan) -> dict[Port, list[Fifo]]:
         for port in route(fifo):
             found.setdefault(port, []).append(fifo)
     return found
-

@@ -96,7 +96,8 @@ def _walk(
                 known[var] = substitute(value, known)
             case ins.For():
                 bounds = [substitute(e, known) for e in (stmt.start, stmt.stop, stmt.step)]
-                inner = Scope(scope, stmt.var, *bounds, loop=stmt)
+                start, stop, step = bounds
+                inner = Scope(scope, stmt.var, start, stop, step, loop=stmt)
                 found.loops[stmt] = inner
                 _walk(stmt.body, inner, known, found, streams=streams)
             case ins.If():
@@ -116,7 +117,7 @@ def _walk(
 def _access(
     stmt: ins.Load | ins.Store, scope: Scope, known: Mapping[Var, Expr], number: int
 ) -> Access:
-    starts = tuple(substitute(a.start, known) for a in stmt.region.axes)
+    starts = tuple(substitute(a.start, dict(known)) for a in stmt.region.axes)
     bound = {s.var for s in scope.chain if s.var is not None}
     strange = {v for e in starts for v in free_vars(e)} - bound
     if strange:

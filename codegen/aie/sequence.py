@@ -1,8 +1,8 @@
 """What the host does: which transfers it pushes to the shims' channels, and when it waits.
 
-A channel's queue holds few tasks, and the hardware drops a push to a full one. So the turns of the herd are
-cut into phases in which each channel has few tasks: a phase is pushed while the one before it runs, after
-the one before that has ended. One descriptor serves every other phase.
+A channel's queue holds few tasks, and the hardware drops a push to a full one. So the turns of the
+herd are cut into phases in which each channel has few tasks: a phase is pushed while the one before
+it runs, after the one before that has ended. One descriptor serves every other phase.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from dslc.codegen.aie.dtypes import bytes_of
 from dslc.codegen.aie.evaluation import Numbers
 from dslc.codegen.aie.events import Tensor, events
-from dslc.codegen.aie.dtypes import bytes_of
 from dslc.codegen.aie.patterns import Transfer, transfers, window_dims
 from dslc.codegen.aie.plan import Fifo, Plan, Task
 from dslc.codegen.aie.scopes import refuse_access
@@ -61,7 +61,9 @@ def _channel(plan: Plan, fifo: Fifo, by_memory: dict[Memory, Tensor]) -> _Channe
         found = [events(plan.kernel, stream, plan.herd, tensor, r, c) for r, c in fifo.parts]
         if any(len(f.turns) != len(found[0].turns) for f in found):
             first = next(iter(stream.parts))
-            raise refuse_access(first.stmt, "is in a loop whose length the turns of a column differ in")
+            raise refuse_access(
+                first.stmt, "is in a loop whose length the turns of a column differ in"
+            )
         turns.append(np.stack([f.turns for f in found], 1))
         offsets.append(np.stack([f.offsets for f in found], 1))
         numbers.append(np.full(turns[-1].shape, plan.tensors.index(tensor)))

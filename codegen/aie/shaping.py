@@ -57,8 +57,6 @@ def _reshape(e: Emission, stmt: ins.Reshape, at: At, lanes: int) -> str:
     return e.pull(stmt.x, place, lanes)
 
 
-
-
 def _reshape_lanes(e: Emission, stmt: ins.Reshape, lanes: int) -> bool:
     same = stmt.x.type.shape[-1:] == stmt.out.type.shape[-1:]
     return same and e.has_lanes(stmt.x, lanes)

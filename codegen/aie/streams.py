@@ -33,8 +33,8 @@ class Part:
 class Stream:
     """Objects of one tensor, one whenever the scope begins.
 
-    An object is the window of `sizes` elements an axis at `starts`, row-major, or where `blocks` are given
-    (rows, columns), in blocks of so many. `number` is that of its first access.
+    An object is the window of `sizes` elements an axis at `starts`, row-major, or where `blocks`
+    are given (rows, columns), in blocks of so many. `number` is that of its first access.
     """
 
     memory: Memory
@@ -117,8 +117,7 @@ def _joined(stream: Stream, access: Access) -> bool:
     low = [min(0, d) for d in distances]
     ends = zip(stream.sizes, distances, _extents(access), strict=True)
     sizes = tuple(
-        max(size, d + extent) - least
-        for (size, d, extent), least in zip(ends, low, strict=True)
+        max(size, d + extent) - least for (size, d, extent), least in zip(ends, low, strict=True)
     )
     asked = {id(a.stmt): math.prod(x.size for x in a.region.axes) for a in (*stream.parts, access)}
     if math.prod(sizes) > _SPARSE * sum(asked.values()):
@@ -160,4 +159,6 @@ def check_outputs(streams: Iterable[Stream]) -> None:
         covered = sum(math.prod(a.size for a in x.region.axes) for x in stream.parts)
         if covered < stream.elements:
             first = next(iter(stream.parts))
-            raise refuse_access(first.stmt, "leaves gaps in a window that the DMA writes as a whole")
+            raise refuse_access(
+                first.stmt, "leaves gaps in a window that the DMA writes as a whole"
+            )

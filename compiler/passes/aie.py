@@ -16,7 +16,7 @@ from dslc.compiler.targets import Target
 def aie_passes(_: Target) -> tuple[Pass, ...]:
     """From the checker's program to one that the generator places on the array.
 
-    A core runs a turn alone, so that tiles have no layout over threads, and the order of turns along k is
-    the program's. Low-bit parameters are compact rows.
+    A core runs a turn alone, so that tiles have no layout over threads, and the order of turns
+    along k is the program's. Low-bit parameters are compact rows.
     """
     return (Simplify(), LowBit(rows=True), Bounds(), DeadCode(), Simplify())

@@ -1,8 +1,8 @@
 """AMD Ryzen AI (AIE2P): the array of tiles, and the matrix shapes of a core.
 
 Each matrix shape is a dense row-major tile of a core's memory. The array has a row of shim tiles, which
-reach the host's memory, a row of memory tiles and four rows of cores. Sources: AIETargetModel.h of mlir-aie
-(August 2026); how fast a core multiplies in bf16 follows the block floating-point path.
+reach the host's memory, a row of memory tiles and four rows of cores. Sources: AIETargetModel.h of
+mlir-aie (August 2026); how fast a core multiplies in bf16 follows the block floating-point path.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class TileKind:
     """What a tile of one kind has.
 
     `memory` and `program` are bytes, `inputs` and `outputs` DMA channels (S2MM and MM2S), `descriptors`
-    buffer descriptors (BDs), each of `dims` dimensions; `length` is the most 32-bit words of one, `wrap` the
-    most steps of a dimension, `step` the most words between two. `ports` are the switch's masters by
-    direction.
+    buffer descriptors (BDs), each of `dims` dimensions; `length` is the most 32-bit words of one,
+    `wrap` the most steps of a dimension, `step` the most words between two. `ports` are the
+    switch's masters by direction.
     """
 
     name: str
@@ -52,9 +52,10 @@ class TileArray:
     """The array: its tiles and what holds for all of them.
 
     A task is what a sequence pushes to a channel's queue of `queue` places: a descriptor, run up to
-    `repeats` times, its address moved on up to `iterations` times. `stack` are bytes of a core's memory.
-    A cycle is that of `clock`, in Hz; `stream` bytes pass a stream in one, `multiply_adds` are a core's by
-    operand bits, and `host` is what the host's memory gives all columns together, in bytes a second.
+    `repeats` times, its address moved on up to `iterations` times. `stack` are bytes of a core's
+    memory. A cycle is that of `clock`, in Hz; `stream` bytes pass a stream in one, `multiply_adds`
+    are a core's by operand bits, and `host` is what the host's memory gives all columns together,
+    in bytes a second.
     """
 
     columns: int

@@ -1,4 +1,4 @@
-"""DMA channels: buffer descriptors run one after another, words gathered and scattered by their loops."""
+"""DMA channels: buffer descriptors one after another, words gathered and scattered by loops."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ Loops = tuple[tuple[int, int], ...]
 
 @dataclass(slots=True, eq=False)
 class Descriptor:
-    """One transfer: `length` elements of a memory from `offset` on, by loops (size, stride) of elements.
+    """One transfer: `length` elements of a memory from `offset` on, by loops (size, stride) of
+    elements.
 
     It waits for a lock before and releases one after.
     """
@@ -47,7 +48,8 @@ class Descriptor:
             if low < 0 or high >= self.memory.count:
                 raise AieFault(
                     "bounds",
-                    f"a DMA touches element {low if low < 0 else high} of {self.memory.name}, which has "
+                    f"a DMA touches element {low if low < 0 else high} of {self.memory.name}, "
+                    f"which has "
                     f"{self.memory.count}",
                     line=self.line,
                 )
@@ -127,7 +129,9 @@ class Channel:
             if memory.unwritten and not memory.mask[places].all():
                 at = int(places[int(np.argmin(memory.mask[places]))])
                 raise AieFault(
-                    "unwritten", f"{self.name} sends element {at} of {memory.name}", line=descriptor.line
+                    "unwritten",
+                    f"{self.name} sends element {at} of {memory.name}",
+                    line=descriptor.line,
                 )
             words = np.ascontiguousarray(memory.data[places]).view(np.uint32)
             yield from self.stream.push(engine, words, self._cycles())
@@ -186,7 +190,9 @@ def check_descriptor(descriptor: Descriptor, row: int, *, task: bool = False) ->
         _check_loops(own, width, kind.wrap, kind.step, refuse)
 
 
-def _check_loops(own: list[tuple[int, int]], width: int, wrap: int, most: int, refuse: object) -> None:
+def _check_loops(
+    own: list[tuple[int, int]], width: int, wrap: int, most: int, refuse: object
+) -> None:
     assert callable(refuse)
     for number, (size, stride) in enumerate(own):
         inner = number == len(own) - 1

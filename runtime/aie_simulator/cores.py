@@ -1,15 +1,15 @@
 """Cores: their programs as Python generators, which run their vectors in NumPy and yield at each wait.
 
-A core's text is translated once, an operation to a line, and executed. bf16 registers are f32 arrays whose
-values are those of bf16. What a block of operations takes is counted when it is translated.
+A core's text is translated once, an operation to a line, and executed. bf16 registers are f32
+arrays whose values are those of bf16. What a block of operations takes is counted when it is
+translated.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -200,7 +200,8 @@ def _access(t: _Translation, op: Operation) -> None:
 def _release(t: _Translation, op: Operation) -> None:
     found = op.match(_ACQUIRE)
     t.pause()
-    t.line(f"rt.release('{found['fifo']}', '{found['port']}', {found['count']}, {op.line})")
+    arguments = f"'{found['fifo']}', '{found['port']}', {found['count']}, {op.line}"
+    t.line(f"rt.release({arguments})")
 
 
 def _use_lock(t: _Translation, op: Operation) -> None:
@@ -211,7 +212,8 @@ def _use_lock(t: _Translation, op: Operation) -> None:
     t.names[f"l_{python(found['lock'])}"] = lock
     t.pause()
     value = found["value"]
-    arguments = f"l_{python(found['lock'])}, '{found['action']}', {t.resolve(value) if value[0] == '%' else value}"
+    amount = t.resolve(value) if value.startswith("%") else value
+    arguments = f"l_{python(found['lock'])}, '{found['action']}', {amount}"
     t.line(f"yield from rt.lock({arguments})")
 
 

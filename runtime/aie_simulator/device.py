@@ -1,4 +1,4 @@
-"""The device of a module: tiles, memories, locks, channels and streams, as its operations declare them."""
+"""The device of a module: tiles, memories, locks, channels and streams, as they are declared."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ class Device:
         if tile[0] >= COLUMNS or kind_of(tile[1]) is None:
             raise AieFault("tile", f"there is no tile {tile[0]}, {tile[1]}", line=operation.line)
         if tile in self.tiles:
-            raise AieFault("symbol", f"tile {tile[0]}, {tile[1]} is declared twice", line=operation.line)
+            raise AieFault(
+                "symbol", f"tile {tile[0]}, {tile[1]} is declared twice", line=operation.line
+            )
         self.tiles.append(tile)
         self.define(operation, tile)
 
@@ -176,7 +178,8 @@ class Device:
         if (max(counts) > kind.descriptors // 2) if halves else (sum(counts) > kind.descriptors):
             raise AieFault(
                 "descriptors",
-                f"tile {tile[0]}, {tile[1]} takes {counts[0]} on even and {counts[1]} on odd channels, a "
+                f"tile {tile[0]}, {tile[1]} takes {counts[0]} on even and {counts[1]} on odd "
+                f"channels, a "
                 f"{kind.name} tile has {kind.descriptors}",
             )
 

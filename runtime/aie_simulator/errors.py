@@ -6,10 +6,11 @@ from typing import Any
 
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc
 
-# Every rule by the name under which it is reported, in one sentence (AIETargetModel.h and the verifiers of
-# mlir-aie, August 2026; AM020 and the register reference of AIE-ML).
+# Every rule by the name under which it is reported, in one sentence (AIETargetModel.h and the
+# verifiers of mlir-aie, August 2026; AM020 and the register reference of AIE-ML).
 RULES = {
-    "syntax": "a module is MLIR as it is printed, one operation a line, of the operations that are known",
+    "syntax": "a module is MLIR as it is printed, one operation a line, of the operations that "
+    "are known",
     "symbol": "what is named is defined, once",
     "tile": "a tile lies within the array, and only some kinds have cores, memories or buffers",
     "memory": "buffers and the stack fit in a tile's memory",

@@ -1,8 +1,8 @@
 """Object FIFOs as what they stand for: buffers, locks, buffer descriptors and streams.
 
-Each memory that objects pass has `depth` buffers and two locks, one that counts free objects and one that
-counts full ones. A link shares the buffers of a memory tile: each part of its objects has locks of its own,
-so that a fast core cannot stand in for a slow one.
+Each memory that objects pass has `depth` buffers and two locks, one that counts free objects and
+one that counts full ones. A link shares the buffers of a memory tile: each part of its objects has
+locks of its own, so that a fast core cannot stand in for a slow one.
 """
 
 from __future__ import annotations
@@ -158,7 +158,9 @@ def _check_parts(outer: Fifo, parts: Sequence[Fifo], offsets: tuple[int, ...], l
     for part, offset in zip(parts, offsets, strict=True):
         if offset != at or part.kind != outer.kind:
             raise AieFault(
-                "link", f"@{part.name} begins at element {offset} of @{outer.name}, not {at}", line=line
+                "link",
+                f"@{part.name} begins at element {offset} of @{outer.name}, not {at}",
+                line=line,
             )
         at += part.elements
     if at != outer.elements:
@@ -172,5 +174,7 @@ def _part_loops(fifo: Fifo, parts: int, line: int) -> tuple[tuple[int, int], ...
         return fifo.loops
     (size, stride), *rest = fifo.loops
     if size % parts or size // parts * stride * parts != fifo.elements:
-        raise AieFault("link", f"the loops of @{fifo.name} do not pass its parts in turn", line=line)
+        raise AieFault(
+            "link", f"the loops of @{fifo.name} do not pass its parts in turn", line=line
+        )
     return ((size // parts, stride), *rest)

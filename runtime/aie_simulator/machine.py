@@ -1,4 +1,4 @@
-"""The array as data, on the simulator's side (AIETargetModel.h, August 2026): limits and modelled rates."""
+"""The array as data, on the simulator's side (AIETargetModel.h, August 2026): limits, rates."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ class Kind:
     locks: int
 
 
-SHIM = Kind(
-    "shim", 0, 0, {"S2MM": 2, "MM2S": 2}, 16, 3, (1 << 32) - 1, 1023, 1 << 20, 16
-)
+SHIM = Kind("shim", 0, 0, {"S2MM": 2, "MM2S": 2}, 16, 3, (1 << 32) - 1, 1023, 1 << 20, 16)
 MEMORY = Kind(
     "memory", 512 << 10, 0, {"S2MM": 6, "MM2S": 6}, 48, 4, (1 << 17) - 1, 1023, 1 << 17, 64
 )
@@ -51,9 +49,9 @@ def kind_of(row: int) -> Kind | None:
 class Rates:
     """Modelled rates in cycles of `clock`: a stream's word, the host's memory, a core's issue slots.
 
-    `host` are bytes a cycle for all columns together, `issue` what a host's command takes, `macs` multiply-
-    adds a cycle, `slots` operations of 64 bytes a cycle by slot, and `special` the cycles of a function on
-    a vector.
+    `host` are bytes a cycle for all columns together, `issue` what a host's command takes, `macs`
+    multiply- adds a cycle, `slots` operations of 64 bytes a cycle by slot, and `special` the cycles
+    of a function on a vector.
     """
 
     clock: float = 1.8e9

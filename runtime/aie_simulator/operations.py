@@ -53,7 +53,8 @@ NAMES: dict[str, Any] = {
 _TYPES = {"i8": "np.int8", "i16": "np.int16", "i32": "np.int32", "i64": "np.int64", "f32": "np.float32",
           "bf16": "np.float32", "i1": "np.bool_", "index": "int"}  # fmt: skip
 _FLOAT = {"addf": "{0} + {1}", "subf": "{0} - {1}", "mulf": "{0} * {1}", "divf": "{0} / {1}",
-          "minimumf": "np.minimum({0}, {1})", "maximumf": "np.maximum({0}, {1})", "negf": "-{0}"}  # fmt: skip
+          "minimumf": "np.minimum({0}, {1})", "maximumf": "np.maximum({0}, {1})",
+          "negf": "-{0}"}  # fmt: skip
 _INTEGER = {"addi": "{0} + {1}", "subi": "{0} - {1}", "muli": "{0} * {1}", "andi": "{0} & {1}",
             "ori": "{0} | {1}", "xori": "{0} ^ {1}", "shli": "{0} << {1}", "shrsi": "{0} >> {1}",
             "minsi": "np.minimum({0}, {1})", "maxsi": "np.maximum({0}, {1})",
@@ -192,7 +193,7 @@ def _math(op: Operation, word: str, resolve: Resolve) -> str:
     operands, kind = _parts(op, resolve)
     element, _ = scalar_type(kind)
     if word == "fma":
-        text = "{0} * {1} + {2}".format(*operands)
+        text = " * ".join(operands[:2]) + f" + {operands[2]}"
     elif word == "rsqrt":
         text = f"np.float32(1) / np.sqrt({operands[0]})"
     elif word == "powf":
@@ -249,4 +250,3 @@ _FAMILIES: dict[str, Callable[[Operation, str, Resolve], str]] = {
     "memref.load": _load,
     "memref.store": _store,
 }
-

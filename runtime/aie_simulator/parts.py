@@ -29,8 +29,8 @@ def element_type(kind: str, line: int) -> np.dtype[Any]:
 class Memory:
     """A flat memory: a buffer of a tile, or the host's array behind an argument.
 
-    `unwritten` counts the elements that were not written yet; reads of those are faults. bf16 is computed
-    with as f32.
+    `unwritten` counts the elements that were not written yet; reads of those are faults. bf16 is
+    computed with as f32.
     """
 
     def __init__(self, name: str, kind: str, data: Array, written: bool = False) -> None:
@@ -131,7 +131,9 @@ class Stream:
     def __init__(self, name: str, producer: str, consumers: tuple[str, ...]) -> None:
         self.name = name
         self.room = Signal(f"room in the stream {name}", consumers)
-        self.ports = {c: Port(Signal(f"words from the stream {name}", (producer,))) for c in consumers}
+        self.ports = {
+            c: Port(Signal(f"words from the stream {name}", (producer,))) for c in consumers
+        }
 
     def push(self, engine: Engine, words: Array, cycles: float) -> Steps:
         """Send words; a word takes so many cycles."""

@@ -1,8 +1,8 @@
 """MLIR text as operations: one a line as it is printed, with the regions that they open.
 
-    %x:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(...) -> (...) {     head and body of one operation
-      ...
-    } {attributes}                                                         its trailer
+%x:2 = scf.for %i = %c0 to %c8 step %c1 iter_args(...) -> (...) {     head and body of one operation
+  ...
+} {attributes}                                                         its trailer
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Operation:
         """The parts of the rest; AieFault where it is not of that form."""
         found = re.fullmatch(pattern, self.rest.strip(), re.DOTALL)
         if found is None:
-            raise AieFault("syntax", f"{self.name}{self.rest} is not of the form known", line=self.line)
+            raise AieFault(
+                "syntax", f"{self.name}{self.rest} is not of the form known", line=self.line
+            )
         return found
 
     def attribute(self, name: str) -> str | None:
@@ -63,8 +65,7 @@ def read(text: str) -> Operation:
     body: list[Operation] = []
     at = 0
     while at < len(lines):
-        number, line = lines[at]
-        if _ALIAS.fullmatch(line):
+        if _ALIAS.fullmatch(lines[at][1]):
             at += 1
             continue
         operation, at = _operation(lines, at)
@@ -112,7 +113,9 @@ def _operation(lines: list[tuple[int, str]], at: int) -> tuple[Operation, int]:
         region: list[Operation] = []
         while True:
             if at == len(lines):
-                raise AieFault("syntax", f"the region of {operation.name} is never closed", line=number)
+                raise AieFault(
+                    "syntax", f"the region of {operation.name} is never closed", line=number
+                )
             if lines[at][1].startswith("}"):
                 break
             inner, at = _operation(lines, at)

@@ -160,7 +160,8 @@ def _check_end(device: Device) -> None:
         for consumer, port in stream.ports.items():
             if port.queued:
                 raise AieFault(
-                    "leftover", f"{port.queued} words of the stream {stream.name} stay before {consumer}"
+                    "leftover",
+                    f"{port.queued} words of the stream {stream.name} stay before {consumer}",
                 )
     for (name, tile), end in device.ends.items():
         if not end.produces and end.taken.value + end.held:

@@ -31,9 +31,7 @@ class HostSequence:
         """Its arguments: names, elements, element types."""
         found = self._operation.match(r"(?:@\w+\s*)?\((.*)\)")
         parts = [p.partition(":") for p in found[1].split(",") if p.strip()]
-        return [
-            (name.strip(), *memref_of(kind, self._operation.line)) for name, _, kind in parts
-        ]
+        return [(name.strip(), *memref_of(kind, self._operation.line)) for name, _, kind in parts]
 
     def bind(self, arrays: Sequence[Memory]) -> None:
         """The memories of the arguments."""

@@ -1,4 +1,4 @@
-"""What a block of operations takes: a core issues loads, a store, vector arithmetic and a product at once."""
+"""What a block of operations takes: a core issues loads, a store, arithmetic, a product at once."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Slots:
 def _chunks(text: str) -> int:
     """The registers of the widest vector among an operation's types."""
     most = 0
-    for shape, kind, bits in _VECTOR.findall(text):
+    for shape, _, bits in _VECTOR.findall(text):
         count = math.prod(int(n) for n in shape.split("x"))
         width = int(bits or 32)
         most = max(most, math.ceil(count * width / 8 / _CHUNK))

@@ -1,14 +1,13 @@
-"""The aie and aiex dialects in xDSL: a reader of emitted modules that shares nothing with their writer."""
+"""The aie and aiex dialects in xDSL: a reader of emitted modules that is not their writer."""
 
 from __future__ import annotations
 
+from dslc.codegen.aie.dialect import fifos, tiles, transfers, types, vectors
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, func, math, memref, scf, vector
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Dialect
 from xdsl.parser import Parser
-
-from dslc.codegen.aie.dialect import fifos, tiles, transfers, types, vectors
 
 AIE = Dialect(
     "aie",

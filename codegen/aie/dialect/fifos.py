@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from dslc.codegen.aie.dialect.tiles import core_tile, device_of, tile_of
+from dslc.codegen.aie.dialect.types import (
+    LoopAttr,
+    ObjectFifoType,
+    SubviewType,
+    parse_loop,
+    print_loops,
+)
 from xdsl.dialects.builtin import (
     ArrayAttr,
     IndexType,
@@ -11,7 +19,7 @@ from xdsl.dialects.builtin import (
     SymbolRefAttr,
     i32,
 )
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -26,15 +34,6 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
-
-from dslc.codegen.aie.dialect.tiles import core_tile, device_of, tile_of
-from dslc.codegen.aie.dialect.types import (
-    LoopAttr,
-    ObjectFifoType,
-    SubviewType,
-    parse_loop,
-    print_loops,
-)
 
 _PORTS = ("Produce", "Consume")
 
@@ -54,9 +53,9 @@ class ObjectFifoOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> ObjectFifoOp:
-        """`@x(%producer dimensionsToStream [...], {%consumer, ...}, 2 : i32) : !aie.objectfifo<...>`."""
+        """`@x(%tile dimensionsToStream [...], {%tile, ...}, 2 : i32) : !aie.objectfifo<...>`."""
         name = parser.parse_symbol_name()
-        properties = {"sym_name": name}
+        properties: dict[str, Attribute] = {"sym_name": name}
         with parser.in_parens():
             producer = parser.parse_operand(IndexType())
             if parser.parse_optional_keyword("dimensionsToStream"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dslc.compiler.targets.aie import NPU2_ARRAY
 from xdsl.dialects.builtin import IndexType, IntegerAttr, MemRefType, StringAttr, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import (
@@ -23,8 +24,6 @@ from xdsl.traits import (
     SymbolTable,
 )
 from xdsl.utils.exceptions import VerifyException
-
-from dslc.compiler.targets.aie import NPU2_ARRAY
 
 _DEVICES = {"npu2": NPU2_ARRAY}
 

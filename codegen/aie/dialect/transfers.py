@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dslc.codegen.aie.dialect.fifos import ObjectFifoOp
+from dslc.codegen.aie.dialect.tiles import device_of, tile_of
+from dslc.compiler.targets.aie import NPU2_ARRAY
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
@@ -15,10 +18,6 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_d
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
-
-from dslc.codegen.aie.dialect.fifos import ObjectFifoOp
-from dslc.codegen.aie.dialect.tiles import device_of, tile_of
-from dslc.compiler.targets.aie import NPU2_ARRAY
 
 _LOOPS = 4
 

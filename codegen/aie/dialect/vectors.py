@@ -1,4 +1,4 @@
-"""Operations of cores that xDSL lacks, or has of scalars alone: products, shape casts, lanes compared."""
+"""Operations of cores that xDSL lacks, or has of scalars alone: products, casts of shape, lanes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ class SelectOp(IRDLOperation):
         flags: Attribute = i1
         if parser.parse_optional_punctuation(","):
             flags, kind = kind, parser.parse_type()
-        operands = [parser.resolve_operand(v, t) for v, t in ((condition, flags), (x, kind), (y, kind))]
+        operands = [
+            parser.resolve_operand(v, t) for v, t in ((condition, flags), (x, kind), (y, kind))
+        ]
         return cls(operands=operands, result_types=[kind])
 
     def print(self, printer: Printer) -> None:

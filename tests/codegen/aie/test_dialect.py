@@ -13,13 +13,13 @@ from support.npu import EXAMPLES, case
 
 _ADD = case(EXAMPLES / "vector_add.tile", "vector_add", N=2048).text
 _NORM = case(EXAMPLES / "rmsnorm.tile", "rmsnorm", T="bf16", M=8, H=64).text
-_GEMM = case(
-    EXAMPLES / "gemm.tile", "gemm", T="bf16", M=64, N=64, K=64, BN=64, BM=64, BK=32
-).text
+_GEMM = case(EXAMPLES / "gemm.tile", "gemm", T="bf16", M=64, N=64, K=64, BN=64, BM=64, BK=32).text
 _SOFTMAX = case(EXAMPLES / "softmax.tile", "softmax", T="bf16", M=4, N=1024).text
 
 
-@pytest.mark.parametrize("text", [_ADD, _NORM, _GEMM, _SOFTMAX], ids=["add", "norm", "gemm", "soft"])
+@pytest.mark.parametrize(
+    "text", [_ADD, _NORM, _GEMM, _SOFTMAX], ids=["add", "norm", "gemm", "soft"]
+)
 def test_modules_print_as_they_parse(text: str) -> None:
     module = parse_module(text)
     assert parse_module(str(module)).is_structurally_equivalent(module)
