@@ -12,12 +12,11 @@ from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.machine import (
     ITERATIONS,
     QUEUE,
-    RATES,
     REPEATS,
     WORD,
     kind_of,
 )
-from dslc.runtime.aie_simulator.parts import Lock, Memory, Stream, Tile
+from dslc.runtime.aie_simulator.parts import HostMemory, Lock, Memory, Stream, Tile, moving
 from dslc.runtime.elements import Array
 
 Loops = tuple[tuple[int, int], ...]
@@ -39,6 +38,11 @@ class Descriptor:
     release: tuple[Lock, int] | None = None
     line: int = 0
     places: Array | None = None
+
+    @property
+    def count(self) -> int:
+        """The elements that it moves."""
+        return math.prod(n for n, _ in self.loops) if self.loops else self.length
 
     def words(self) -> Array:
         """The elements in the order in which they go, as indices into the memory."""
@@ -88,6 +92,8 @@ class Channel:
     tokens: int = 0
     told: Signal = field(init=False)
     moved: int = 0
+    values: bool = True
+    host: HostMemory | None = None  # of a shim's
     line: int = 0
 
     def __post_init__(self) -> None:
@@ -122,8 +128,13 @@ class Channel:
             yield from descriptor.acquire[0].acquire(descriptor.acquire[1])
         if self.stream is None:
             raise AieFault("symbol", f"{self.name} leads nowhere", line=descriptor.line)
-        memory, places = descriptor.memory, descriptor.words()
+        memory = descriptor.memory
         width = memory.data.dtype.itemsize
+        if not self.values:
+            yield from self._pass(engine, descriptor.count * width // WORD)
+            self._release(engine, descriptor)
+            return
+        places = descriptor.words()
         count = len(places) * width // WORD
         if self.direction == "MM2S":
             if memory.unwritten and not memory.mask[places].all():
@@ -134,19 +145,37 @@ class Channel:
                     line=descriptor.line,
                 )
             words = np.ascontiguousarray(memory.data[places]).view(np.uint32)
-            yield from self.stream.push(engine, words, self._cycles())
+            yield from self.stream.push(engine, words, self.host)
         else:
             yield from self.stream.pull(engine, self.name, count)
             words = self.stream.take(self.name, count)
             memory.data[places] = words.view(memory.data.dtype)
             memory.mark(places)
+            yield from self._written(count)
         self.moved += count
+        self._release(engine, descriptor)
+
+    def _pass(self, engine: Engine, count: int) -> Steps:
+        """So many words without their values."""
+        assert self.stream is not None
+        if self.direction == "MM2S":
+            blank = np.broadcast_to(np.uint32(0), (count,))
+            yield from self.stream.push(engine, blank, self.host)
+        else:
+            yield from self.stream.pull(engine, self.name, count)
+            self.stream.take(self.name, count)
+            yield from self._written(count)
+        self.moved += count
+
+    def _written(self, count: int) -> Steps:
+        """Into the host's memory the words go as it takes them, after they came."""
+        if self.host is not None:
+            yield from moving(count, self.host)
+
+    @staticmethod
+    def _release(engine: Engine, descriptor: Descriptor) -> None:
         if descriptor.release is not None:
             descriptor.release[0].release(engine, descriptor.release[1])
-
-    def _cycles(self) -> float:
-        """Cycles a word: the host's memory is shared by the columns that use it."""
-        return max(1.0, WORD * 8 / RATES.host) if self.tile[1] == 0 else 1.0
 
     def push(self, engine: Engine, task: HostTask, line: int) -> None:
         """A task of the host; the hardware would drop one that finds the queue full."""

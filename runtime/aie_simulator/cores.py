@@ -68,7 +68,7 @@ class Runtime:
             )
         for number in range(count):
             memory = end.objects[(end.at + number) % len(end.objects)]
-            if end.produces and memory.unwritten:
+            if end.produces and end.checked and memory.unwritten:
                 raise AieFault(
                     "partial", f"{memory.unwritten} elements of an object of @{fifo} are not written",
                     line=line,
@@ -90,8 +90,9 @@ class Runtime:
 class _Translation:
     """The Python of one core."""
 
-    def __init__(self, device: Device) -> None:
-        self.device = device
+    def __init__(self, device: Device, values: bool) -> None:
+        self.device, self.values = device, values
+        self.numbers: dict[str, int] = {}
         self.lines: list[str] = []
         self.names: dict[str, Any] = {}
         self.depth = 1
@@ -143,7 +144,10 @@ class _Translation:
                 self.line(f"{', '.join(yields)} = {', '.join(given)}")
         else:
             self.slots.count(op)
-            operations.translate(self.line, op, self.resolve)
+            if op.name == "arith.constant" and op.rest.endswith(": index"):
+                self.numbers[op.results[0]] = int(op.rest.split(":")[0])
+            if self.values or _is_index(op):
+                operations.translate(self.line, op, self.resolve)
 
     def resolve(self, name: str) -> str:
         """The Python name of an SSA value, buffers of the device included."""
@@ -161,6 +165,10 @@ def python(name: str) -> str:
 
 def _for(t: _Translation, op: Operation) -> None:
     found = op.match(_FOR)
+    if not t.values and (cycles := _static_cycles(op, t.numbers)) is not None:
+        t.spend()
+        t.line(f"t += {cycles}")
+        return
     pairs = re.findall(r"(%[\w$.]+) = (%[\w$.#]+)", found["args"] or "")
     for inner, given in pairs:
         t.line(f"{python(inner)} = {t.resolve(given)}")
@@ -228,9 +236,37 @@ _SPECIAL: dict[str, Callable[[_Translation, Operation], None]] = {
 }
 
 
-def core_process(engine: Engine, device: Device, tile: Tile, core: Operation) -> Process:
-    """The process of a core."""
-    translation = _Translation(device)
+def _is_index(op: Operation) -> bool:
+    """Whether an operation bears on loops and branches alone."""
+    return op.name.startswith("arith.") and op.rest.endswith(": index")
+
+
+def _static_cycles(loop: Operation, numbers: dict[str, int]) -> int | None:
+    """What a loop takes that waits for nobody; None where it waits, or its turns are not known."""
+    if any(o.name in _SPECIAL and o.name not in ("scf.for", "aie.end") for o in loop.walk()):
+        return None
+    found = loop.match(_FOR)
+    bounds = [numbers.get(found[n]) for n in ("start", "stop", "step")]
+    if None in bounds:
+        return None
+    start, stop, step = (n or 0 for n in bounds)
+    slots, inner = Slots(scalar=1), 0
+    for op in loop.regions[0]:
+        if op.name == "scf.for":
+            cycles = _static_cycles(op, numbers)
+            if cycles is None:
+                return None
+            inner += cycles
+        elif op.name != "scf.yield":
+            slots.count(op)
+    return max(0, -((start - stop) // step)) * (inner + slots.cycles())
+
+
+def core_process(
+    engine: Engine, device: Device, tile: Tile, core: Operation, *, values: bool = True
+) -> Process:
+    """The process of a core; without values only its loops and waits, in the same time."""
+    translation = _Translation(device, values)
     translation.body(core.regions[0])
     translation.pause()
     text = "def run(rt):\n    t = 0\n" + "\n".join(translation.lines) + "\n"

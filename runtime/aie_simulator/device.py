@@ -56,6 +56,7 @@ class End:
     produces: bool
     held: int = 0
     at: int = 0
+    checked: bool = True  # whether objects hold values
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from dslc.runtime.aie_simulator.engine import Engine, Signal, Steps
 from dslc.runtime.aie_simulator.errors import AieFault
-from dslc.runtime.aie_simulator.machine import LOCK_MOST, STREAM_WORDS
+from dslc.runtime.aie_simulator.machine import LOCK_MOST, STREAM_WORDS, WORD
 from dslc.runtime.elements import Array, storage_dtype
 
 TYPES = {
@@ -37,7 +37,7 @@ class Memory:
         self.name, self.kind, self.data = name, kind, data
         self.wide = np.dtype(np.float32) if kind == "bf16" else data.dtype
         self.count = len(data)
-        self.mask = np.full(self.count, written)
+        self.mask = np.broadcast_to(True, (self.count,)) if written else np.zeros(self.count, bool)
         self.unwritten = 0 if written else self.count
 
     def begin(self) -> None:
@@ -116,6 +116,29 @@ class Lock:
 
 
 @dataclass(slots=True, eq=False)
+class HostMemory:
+    """The host's memory: the channels that use it at one time share its rate."""
+
+    rate: float  # bytes a cycle
+    active: int = 0
+
+    @property
+    def cycles(self) -> float:
+        """Cycles that a word takes one of the channels now."""
+        return max(1.0, WORD * self.active / self.rate)
+
+
+def moving(words: int, host: HostMemory | None) -> Steps:
+    """The time in which words pass."""
+    if host is None:
+        yield float(words)
+        return
+    host.active += 1
+    yield words * host.cycles
+    host.active -= 1
+
+
+@dataclass(slots=True, eq=False)
 class Port:
     """A stream's end at one consumer: words that are on the way, and how many more are wanted."""
 
@@ -135,8 +158,8 @@ class Stream:
             c: Port(Signal(f"words from the stream {name}", (producer,))) for c in consumers
         }
 
-    def push(self, engine: Engine, words: Array, cycles: float) -> Steps:
-        """Send words; a word takes so many cycles."""
+    def push(self, engine: Engine, words: Array, host: HostMemory | None) -> Steps:
+        """Send words, one a cycle, or as fast as the host's memory gives them."""
         at = 0
         while at < len(words):
             room = min(p.wanted + STREAM_WORDS - p.queued for p in self.ports.values())
@@ -144,7 +167,7 @@ class Stream:
                 yield self.room
                 continue
             part = words[at : at + room]
-            yield len(part) * cycles
+            yield from moving(len(part), host)
             for port in self.ports.values():
                 port.queue.append(part)
                 port.queued += len(part)

@@ -14,7 +14,7 @@ from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.explicit import declare_explicit
 from dslc.runtime.aie_simulator.fifos import Elaboration, declare_fifo
 from dslc.runtime.aie_simulator.machine import COMPUTE, DEVICES, RATES, WORD, kind_of
-from dslc.runtime.aie_simulator.parts import Memory, element_type
+from dslc.runtime.aie_simulator.parts import HostMemory, Memory, element_type
 from dslc.runtime.aie_simulator.reader import Operation, read
 from dslc.runtime.aie_simulator.sequence import HostSequence
 from dslc.runtime.elements import Array
@@ -89,17 +89,28 @@ def _core(device: Device, op: Operation) -> None:
     device.cores.append((tile, op))
 
 
-def simulate(text: str, arrays: Sequence[Array]) -> Run:
+def simulate(text: str, arrays: Sequence[Array] | None) -> Run:
     """Run a module over the arrays of its sequence's arguments, which are written in place.
 
-    AieFault where the module breaks a rule of the machine.
+    AieFault where the module breaks a rule of the machine. Without arrays nothing is computed: what
+    remains are the waits, the traffic and the times.
     """
     device, operation = load(text)
     engine = Engine()
     host = HostSequence(device, operation, engine)
-    host.bind(_arguments(host.types(), arrays, operation.line))
-    processes = [core_process(engine, device, tile, op) for tile, op in device.cores]
+    values = arrays is not None
+    given = _blanks(host.types(), operation.line) if arrays is None else arrays
+    host.bind(_arguments(host.types(), given, operation.line))
+    processes = [
+        core_process(engine, device, tile, op, values=values) for tile, op in device.cores
+    ]
     channels = [c for own in device.channels.values() for c in own]
+    shared = HostMemory(RATES.host)
+    for channel in channels:
+        channel.values = values
+        channel.host = shared if channel.tile[1] == 0 else None
+    for end in device.ends.values():
+        end.checked = values
     processes += [Process(c.name, c.process(engine)) for c in channels]
     processes.append(Process("the host", host.process(), server=False))
     _name_owners(device)
@@ -122,6 +133,11 @@ def simulate(text: str, arrays: Sequence[Array]) -> Run:
     )
 
 
+def _blanks(types: list[tuple[str, int, str]], line: int) -> list[Array]:
+    """Arrays that take no memory."""
+    return [np.broadcast_to(np.zeros((), element_type(k, line)), (n,)) for _, n, k in types]
+
+
 def _arguments(
     types: list[tuple[str, int, str]], arrays: Sequence[Array], line: int
 ) -> list[Memory]:
@@ -132,9 +148,10 @@ def _arguments(
         dtype: np.dtype[Any] = element_type(kind, line)
         if array.size != count or array.dtype.itemsize != dtype.itemsize:
             raise AieFault("argument", f"{name} is {array.size} of {array.dtype}", line=line)
-        if not array.flags.c_contiguous:
+        if array.strides != (0,) and not array.flags.c_contiguous:
             raise AieFault("argument", f"{name} is not contiguous", line=line)
-        found.append(Memory(name, kind, array.reshape(-1).view(dtype), written=True))
+        flat = array if array.strides == (0,) else array.reshape(-1).view(dtype)
+        found.append(Memory(name, kind, flat, written=True))
     return found
 
 
