@@ -46,12 +46,24 @@ class Program:
         for stream, fifo in self.fifos.items():
             if stream.scope is scope:
                 groups.setdefault(fifo, []).append(stream)
-        for fifo, streams in groups.items():
+        for fifo, streams in list(groups.items()):
             streams.sort(key=lambda s: s.number)
             self.objects.update(self.ports.acquire(self.e, fifo, streams))
+            if fifo.is_passed_on(streams[0]):
+                self._keep_objects(streams)
+                self.ports.release(self.e, fifo, streams)
+                del groups[fifo]
         yield
         for fifo, streams in groups.items():
             self.ports.release(self.e, fifo, streams)
+
+    def _keep_objects(self, streams: list[Stream]) -> None:
+        """Copies of objects whose FIFO is wanted for others before they are done with."""
+        for stream in streams:
+            count, dtype = stream.elements, stream.memory.dtype
+            made = self.e.buffer(stream.name, dtype, (count,))
+            copy(self.e, Stored(self.objects[stream], count, dtype, (count,), (1,)), made)
+            self.objects[stream] = made.name
 
     def part(self, stmt: ins.Load | ins.Store) -> Stored:
         """Where an access lies in its object."""

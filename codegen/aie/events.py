@@ -7,7 +7,7 @@ kernel reads there is 0, as the language has it, and what it writes there nobody
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,10 +42,14 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """The objects of a stream that one core wants, in order: its turn, and where they begin."""
+    """The objects of a stream that one core wants, in order: its turn, and where they begin.
+
+    `keys` are columns by which the objects of several streams are put in order: loops and their turns.
+    """
 
     turns: Numbers
     offsets: Numbers
+    keys: tuple[Numbers, ...]
 
 
 class _Times:
@@ -54,12 +58,14 @@ class _Times:
     def __init__(self) -> None:
         self.values: dict[Var, Numbers] = {}
         self.turns: Numbers = np.zeros(1, np.int64)
+        self.keys: list[Numbers] = []
 
     def enter(self, var: Var, values: Sequence[Numbers]) -> None:
         """Each run becomes as many as it has values for the variable."""
         counts = np.array([len(v) for v in values], np.int64)
         self.values = {v: np.repeat(n, counts) for v, n in self.values.items()}
         self.turns = np.repeat(self.turns, counts)
+        self.keys = [np.repeat(k, counts) for k in self.keys]
         self.values[var] = np.concatenate([*values, np.zeros(0, np.int64)])
 
 
@@ -82,6 +88,9 @@ def _times(scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int]) -> _Ti
         start, stop, step = (np.broadcast_to(evaluate(e, times.values), shape) for e in one.bounds)
         runs = [np.arange(a, b, s) for a, b, s in zip(start, stop, step, strict=True)]
         times.enter(one.var, runs)
+        numbers = [np.arange(len(r)) for r in runs]
+        times.keys.append(np.full(times.turns.shape, one.number))
+        times.keys.append(np.concatenate([*numbers, np.zeros(0, np.int64)]))
     return times
 
 
@@ -160,9 +169,4 @@ def events(
         (s * stride for s, stride in zip(starts, tensor.strides, strict=True)),
         np.zeros(times.turns.shape, np.int64),
     )
-    return Events(times.turns, offsets)
-
-
-def sizes_by_name(found: Mapping[Memory, Tensor]) -> dict[str, tuple[int, ...]]:
-    """The padded extents of tensors by name."""
-    return {m.name: t.shape for m, t in found.items()}
+    return Events(times.turns, offsets, tuple(times.keys))

@@ -186,9 +186,9 @@ def _programs(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
 
 def _objects(plan: Plan, fifo: Fifo) -> None:
     """Length and loops of the descriptors that move a FIFO's objects."""
-    if fifo.depth < len(fifo.streams):
+    if fifo.depth < fifo.unit:
         raise broken(
-            fifo, f"{fifo.depth} objects, {len(fifo.streams)} are held at once",
+            fifo, f"{fifo.depth} objects, {fifo.unit} are held at once",
             "a core that waits for more objects than there are waits for ever",
         )  # fmt: skip
     if fifo.bytes % WORD:

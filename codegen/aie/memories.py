@@ -18,18 +18,18 @@ from dslc.compiler.diagnostics import error
 def choose_depths(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
     """Set the depths of all FIFOs; DSL0553 where single objects do not fit."""
     for fifo in plan.fifos:
-        held_long = fifo.streams[0].scope.parent is None
-        fifo.depth = len(fifo.streams) * (1 if held_long else 2)
+        once = all(s.scope.parent is None for s in fifo.streams)
+        fifo.depth = fifo.unit * (1 if once else 2)
     for tile in plan.cores:
         while core_bytes(plan, tile, programs[tile]) > plan.array.compute.memory:
-            shrinkable = [f for f in ending(plan, tile) if f.depth > len(f.streams)]
+            shrinkable = [f for f in ending(plan, tile) if f.depth > f.unit]
             if not shrinkable:
                 raise _too_much(plan, tile, programs[tile])
             chosen = max(shrinkable, key=lambda f: (f.streams[0].output, f.bytes))
             for fifo in plan.fifos:
                 alike = fifo.streams == chosen.streams
                 if alike and any(t[1] >= plan.array.compute.rows[0] for t in _tiles(fifo)):
-                    fifo.depth = len(fifo.streams)
+                    fifo.depth = fifo.unit
 
 
 def ending(plan: Plan, tile: Tile) -> list[Fifo]:

@@ -30,7 +30,8 @@ class Network:
     def connect(self, streams: tuple[Stream, ...]) -> None:
         """The FIFOs of streams that share them: objects of one kind in turn."""
         herd = self.plan.herd
-        rows, columns = herd.spread(streams[0])
+        spreads = [herd.spread(s) for s in streams]
+        rows, columns = (any(s[i] for s in spreads) for i in (0, 1))
         name = "_".join(s.name for s in streams)
         if (rows and columns) or (rows and herd.columns == 1) or (columns and herd.rows == 1):
             for c in range(herd.columns):
@@ -110,6 +111,13 @@ class Network:
         self, name: str, producer: Tile, consumers: tuple[Tile, ...], streams: tuple[Stream, ...]
     ) -> Fifo:
         stream = streams[0]
+        if len({s.elements for s in streams}) > 1:
+            raise error(
+                "DSL0552",
+                f"tensors {', '.join(s.memory.name for s in streams)} take turns on a channel, and their "
+                "objects are of different sizes once they are whole words",
+                stream.memory.loc,
+            )
         fifo = Fifo(name, producer, consumers, stream.memory.dtype, stream.elements, streams)
         self.plan.fifos.append(fifo)
         return fifo
@@ -140,28 +148,52 @@ def sharing(streams: list[Stream], channels: int) -> Iterator[tuple[Stream, ...]
     for output in (False, True):
         groups: list[tuple[Stream, ...]] = [(s,) for s in streams if s.output == output]
         while len(groups) > channels:
-            joined = _join(groups)
+            joined = _join(groups, mixed=False) or _join(groups, mixed=True)
             if joined is None:
                 break
             groups = joined
         yield from groups
 
 
-def _join(groups: list[tuple[Stream, ...]]) -> list[tuple[Stream, ...]] | None:
-    """Two groups of one kind as one, those of the outermost scope first."""
+def _join(
+    groups: list[tuple[Stream, ...]], *, mixed: bool
+) -> list[tuple[Stream, ...]] | None:
+    """Two groups of one kind as one, those of the outermost scope first.
+
+    With `mixed` they may be of different scopes, or wanted by different cores.
+    """
     by_depth = sorted(groups, key=lambda g: len(g[0].scope.chain))
     for number, group in enumerate(by_depth):
         for other in by_depth[number + 1 :]:
             a, b = group[0], other[0]
-            alike = (
-                a.scope is b.scope
-                and a.memory.dtype == b.memory.dtype
-                and a.elements == b.elements
-                and a.blocks == b.blocks
-                and (a.blocks is None or a.matrix == b.matrix)
-                and a.variables == b.variables
-            )
-            if alike:
+            if _is_alike(a, b) and (mixed or _in_one_scope(a, b)):
                 both = tuple(sorted((*group, *other), key=lambda s: s.number))
-                return [g for g in groups if g is not group and g is not other] + [both]
+                rest = [g for g in groups if g is not group and g is not other]
+                if _is_even(both):
+                    return [*rest, both]
     return None
+
+
+def _is_alike(a: Stream, b: Stream) -> bool:
+    """Whether objects of two streams may come on one FIFO."""
+    return a.memory.dtype == b.memory.dtype and a.elements == b.elements
+
+
+def _in_one_scope(a: Stream, b: Stream) -> bool:
+    """Whether two streams take turns with few transfers, and nothing is lost by it."""
+    blocks = a.blocks == b.blocks and (a.blocks is None or a.matrix == b.matrix)
+    return a.scope is b.scope and a.scope.loop is None and blocks and a.variables == b.variables
+
+
+def _is_even(group: tuple[Stream, ...]) -> bool:
+    """Whether a core holds the same number of objects in each scope."""
+    scopes = [s.scope for s in group]
+    return len({scopes.count(scope) for scope in scopes}) == 1
+
+
+def unblock(groups: list[tuple[Stream, ...]]) -> None:
+    """Streams that share a FIFO but not their blocks come row by row: the core makes the blocks."""
+    for group in groups:
+        if len({(s.blocks, s.matrix) for s in group}) > 1:
+            for stream in group:
+                stream.blocks = None

@@ -41,6 +41,16 @@ class Fifo:
     parts: tuple[tuple[int, int], ...] = ()
 
     @property
+    def unit(self) -> int:
+        """The objects that a core holds at once."""
+        scopes = [s.scope for s in self.streams]
+        return max(scopes.count(scope) for scope in scopes)
+
+    def is_passed_on(self, stream: Stream) -> bool:
+        """Whether a core copies a stream's object, since others come on the FIFO while it is used."""
+        return any(stream.scope.holds(other.scope) for other in self.streams)
+
+    @property
     def bytes(self) -> int:
         """The bytes of an object."""
         return self.elements * bytes_of(self.dtype)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from dslc.codegen.aie.blocking import Blocking, find_blocking
 from dslc.codegen.aie.cores import CoreProgram, program_of
-from dslc.codegen.aie.events import tensors
+from dslc.codegen.aie.events import events, tensors
 from dslc.codegen.aie.herd import Herd, herds
 from dslc.codegen.aie.legality import prove, prove_network
 from dslc.codegen.aie.memories import choose_depths
-from dslc.codegen.aie.network import Network, sharing
-from dslc.codegen.aie.plan import Plan, Tile
+from dslc.codegen.aie.network import Network, sharing, unblock
+from dslc.codegen.aie.plan import Fifo, Plan, Tile
 from dslc.codegen.aie.scopes import Scopes, find_scopes
 from dslc.codegen.aie.sequence import schedule
 from dslc.codegen.aie.streams import Stream, check_outputs, find_streams
@@ -49,14 +49,16 @@ def plan_kernel(kernel: Kernel, target: Target) -> Planned:
     streams = find_streams(scopes)
     check_outputs(streams)
     blocking = find_blocking(kernel, target, streams)
-    _check_channels(streams, array)
+    groups = list(sharing(streams, array.compute.inputs))
+    unblock(groups)
+    _check_channels(groups, array)
     rows = len(array.compute.rows)
     found = sorted(herds(kernel, rows, array.columns), key=lambda h: _cost(h, streams))
     problem: DiagnosticError | None = None
     tried = 0
     for herd in found:
         try:
-            plan = _connected(kernel, array, herd, scopes, streams)
+            plan = _connected(kernel, array, herd, scopes, groups)
             tried += 1
             return _planned(plan, blocking)
         except DiagnosticError as failure:
@@ -68,13 +70,14 @@ def plan_kernel(kernel: Kernel, target: Target) -> Planned:
 
 
 def _connected(
-    kernel: Kernel, array: TileArray, herd: Herd, scopes: Scopes, streams: list[Stream]
+    kernel: Kernel, array: TileArray, herd: Herd, scopes: Scopes, groups: list[tuple[Stream, ...]]
 ) -> Plan:
     """The FIFOs of a herd, where the array has the channels and descriptors for them."""
+    streams = sorted((s for g in groups for s in g), key=lambda s: s.number)
     lying = tensors(kernel, streams, herd)
     plan = Plan(kernel, array, herd, scopes, streams, [lying[m] for m in kernel.tensors])
     network = Network(plan)
-    for group in sharing(streams, array.compute.inputs):
+    for group in groups:
         network.connect(group)
     prove_network(plan)
     return plan
@@ -101,28 +104,39 @@ def _cost(herd: Herd, streams: list[Stream]) -> tuple[int, int, int]:
     return herd.turns, total, herd.rows * herd.columns
 
 
-def _check_channels(streams: list[Stream], array: TileArray) -> None:
+def _check_channels(groups: list[tuple[Stream, ...]], array: TileArray) -> None:
     """DSL0552 where a core has not the channels for its tensors, whatever the herd."""
     for output in (False, True):
         limit = array.compute.outputs if output else array.compute.inputs
-        groups = [g for g in sharing(streams, limit) if g[0].output == output]
-        if len(groups) > limit:
-            names = ", ".join("/".join(s.memory.name for s in g) for g in groups)
+        own = [g for g in groups if g[0].output == output]
+        if len(own) > limit:
+            names = ", ".join("/".join(s.memory.name for s in g) for g in own)
             word = "written" if output else "read"
             raise error(
                 "DSL0552",
                 f"tensors {names} are {word} in a turn, and a core has {limit} DMA channels for that: "
-                "only those that come in objects of one size and scope take turns on one",
-                groups[limit][0].memory.loc,
+                "only those that come in objects of one type and size take turns on one",
+                own[limit][0].memory.loc,
             )
 
 
 def modelled_cycles(planned: Planned, macs: int) -> float:
-    """A coarse model of a launch: products at the core's rate, or bytes at the host memory's.
+    """A coarse model of a launch: the slowest of products, of a core's streams, and of the host's memory.
 
-    `macs` are the multiply-adds of one turn of the grid.
+    `macs` are the multiply-adds of one turn of the grid. A core that holds single objects multiplies
+    and receives in turn.
     """
     plan = planned.plan
     turns, moved, _ = _cost(plan.herd, plan.streams)
-    rate = max(rate for _, rate in plan.array.multiply_adds)
-    return max(turns * macs / rate, moved / (plan.array.host / plan.array.clock))
+    products = turns * macs / max(rate for _, rate in plan.array.multiply_adds)
+    (row, column), by_memory = plan.herd.cores[0], {t.memory: t for t in plan.tensors}
+    streams: dict[Fifo, float] = {}
+    single = False
+    for stream, fifo in plan.served[plan.tile(row, column)].items():
+        tensor = by_memory[stream.memory]
+        count = len(events(plan.kernel, stream, plan.herd, tensor, row, column).turns)
+        streams[fifo] = streams.get(fifo, 0.0) + count * stream.bytes / plan.array.stream
+        single |= fifo.depth == fifo.unit and count > 1 and not stream.output
+    core = max(streams.values(), default=0.0)
+    both = products + core if single else max(products, core)
+    return max(both, moved / (plan.array.host / plan.array.clock))

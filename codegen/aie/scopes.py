@@ -24,7 +24,7 @@ from dslc.compiler.ir.traverse import Body
 class Scope:
     """One scope: `var` from start up to stop by step; the launch has none.
 
-    `axis` numbers an axis of the grid, `loop` is a loop of the kernel.
+    `axis` numbers an axis of the grid, `loop` is a loop of the kernel, the `number`th of them.
     """
 
     parent: Scope | None = None
@@ -34,11 +34,16 @@ class Scope:
     step: Expr | None = None
     axis: int | None = None
     loop: ins.For | None = None
+    number: int = 0
 
     @property
     def chain(self) -> tuple[Scope, ...]:
         """From the launch to this one."""
         return (*(self.parent.chain if self.parent else ()), self)
+
+    def holds(self, other: Scope) -> bool:
+        """Whether another scope begins and ends while this one runs."""
+        return self is not other and self in other.chain
 
     @property
     def bounds(self) -> tuple[Expr, ...]:
@@ -97,7 +102,8 @@ def _walk(
             case ins.For():
                 bounds = [substitute(e, known) for e in (stmt.start, stmt.stop, stmt.step)]
                 start, stop, step = bounds
-                inner = Scope(scope, stmt.var, start, stop, step, loop=stmt)
+                number = len(found.loops)
+                inner = Scope(scope, stmt.var, start, stop, step, loop=stmt, number=number)
                 found.loops[stmt] = inner
                 _walk(stmt.body, inner, known, found, streams=streams)
             case ins.If():

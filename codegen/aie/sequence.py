@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from dslc.codegen.aie.dtypes import bytes_of
@@ -55,8 +56,8 @@ def _lengths(turns: int) -> Iterator[int]:
 
 
 def _channel(plan: Plan, fifo: Fifo, by_memory: dict[Memory, Tensor]) -> _Channel:
-    turns, numbers, offsets = [], [], []
-    for stream in fifo.streams:
+    turns, numbers, offsets, keys = [], [], [], []
+    for place, stream in enumerate(fifo.streams):
         tensor = by_memory[stream.memory]
         found = [events(plan.kernel, stream, plan.herd, tensor, r, c) for r, c in fifo.parts]
         if any(len(f.turns) != len(found[0].turns) for f in found):
@@ -67,8 +68,27 @@ def _channel(plan: Plan, fifo: Fifo, by_memory: dict[Memory, Tensor]) -> _Channe
         turns.append(np.stack([f.turns for f in found], 1))
         offsets.append(np.stack([f.offsets for f in found], 1))
         numbers.append(np.full(turns[-1].shape, plan.tensors.index(tensor)))
-    every = [np.stack(part, 1).reshape(-1) for part in (turns, numbers, offsets)]
+        keys.append((found[0].turns, *found[0].keys, place))
+    order = _merged(keys)
+    every = [np.concatenate(part)[order].reshape(-1) for part in (turns, numbers, offsets)]
     return _Channel(fifo, *every)
+
+
+def _merged(keys: list[tuple[Any, ...]]) -> Numbers:
+    """The order in which a core takes the objects of streams: turn by turn, scope by scope.
+
+    A stream's columns are the turn, then the number and turn of each loop around it, and last its place
+    among the streams. Where it is in fewer loops it comes ahead of them.
+    """
+    depth = max(len(k) for k in keys)
+    columns = []
+    for number in range(depth - 1):
+        parts = [
+            k[number] if number < len(k) - 1 else np.full(len(k[0]), -1) for k in keys
+        ]
+        columns.append(np.concatenate(parts))
+    columns.append(np.concatenate([np.full(len(k[0]), k[-1]) for k in keys]))
+    return np.lexsort(columns[::-1])
 
 
 def _phases(

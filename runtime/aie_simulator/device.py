@@ -147,15 +147,17 @@ class Device:
             channel.stream = stream
         self.streams.append(stream)
 
+    def used(self, tile: Tile) -> int:
+        """The bytes of a tile's memory that are taken, a core's stack among them."""
+        stack = self.stacks.get(tile, STACK) if kind_of_tile(tile, 0) is COMPUTE else 0
+        return stack + sum(m.data.nbytes for m in self.memories.get(tile, ()))
+
     # What must hold of all of it
 
     def check(self) -> None:
         """AieFault where a tile has not room for what it is given."""
         for tile, memories in self.memories.items():
-            kind = kind_of_tile(tile, 0)
-            used = sum(m.data.nbytes for m in memories)
-            if kind is COMPUTE:
-                used += self.stacks.get(tile, STACK)
+            kind, used = kind_of_tile(tile, 0), self.used(tile)
             if used > kind.memory:
                 largest = max(memories, key=lambda m: m.data.nbytes)
                 raise AieFault(

@@ -22,13 +22,17 @@ from dslc.runtime.elements import Array
 
 @dataclass(frozen=True)
 class Run:
-    """What a module did. Cycles are modelled, never measured; bytes are those from and to the host."""
+    """What a module did. Cycles are modelled, never measured; bytes are those from and to the host.
+
+    `busy` cycles and `spans` are by process, `memory` are the bytes that tiles (column, row) hold.
+    """
 
     cycles: float
     busy: dict[str, float]
     spans: dict[str, list[tuple[float, float]]]
     host_read: int
     host_written: int
+    memory: dict[tuple[int, int], int]
 
     @property
     def microseconds(self) -> float:
@@ -130,6 +134,7 @@ def simulate(text: str, arrays: Sequence[Array] | None) -> Run:
         {p.name: p.spans for p in processes},
         moved["MM2S"],
         moved["S2MM"],
+        {tile: device.used(tile) for tile in device.memories},
     )
 
 

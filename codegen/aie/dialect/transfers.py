@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dslc.codegen.aie.dialect.channels import ShimDmaAllocationOp
 from dslc.codegen.aie.dialect.fifos import ObjectFifoOp
 from dslc.codegen.aie.dialect.tiles import device_of, tile_of
 from dslc.compiler.targets.aie import NPU2_ARRAY
@@ -114,5 +115,7 @@ def find_end(op: Operation, symbol: SymbolRefAttr) -> None:
             ends = [tile_of(t) for t in (other.producer, *other.consumers)]
             if not any(row == 0 for _, row in ends):
                 break
+        elif not isinstance(other, ShimDmaAllocationOp):
+            break
         return
     raise VerifyException(f"@{name} does not end in a shim tile")

@@ -19,6 +19,8 @@ _EXAMPLES: list[tuple[str, str, dict[str, Any]]] = [
     ("rope", "rope", {"T": "bf16", "S": 40, "Q": 128, "D": 32}),
     ("rope", "rope_interleaved", {"T": "bf16", "S": 16, "Q": 64, "D": 32}),
     ("gemm", "gemm", {"T": "bf16", "M": 200, "N": 136, "K": 72, "BN": 64}),
+    ("mlp", "gemm_residual", {"T": "bf16", "M": 70, "N": 64, "K": 128, "BN": 64}),
+    ("lowrank", "lowrank", {"T": "bf16", "M": 40, "N": 128, "K": 128, "R": 32, "BN": 64, "BM": 16}),
     ("gemm", "gemm_i8", {"M": 64, "N": 128, "K": 128, "BN": 64}),
 ]
 
@@ -84,6 +86,27 @@ kernel turned(x: f32[M, N], y: out f32[N, M]):
     for m, n in parallel(range(0, M, 8), range(0, N, 16)):
         y[n : n + 16, m : m + 8] = transpose(x[m : m + 8, n : n + 16])
 """,
+    "attention": """
+kernel attention(q: bf16[S, Q], k: bf16[L, E], v: bf16[L, E], o: out bf16[S, Q]):
+    const D = 32
+    for h, s in parallel(range(Q // D), range(0, S, 16)):
+        g = h // (Q // E) * D
+        queries = q[s : s + 16, h * D : h * D + D]
+        position = arange(16) + s
+        top = full(f32, [16], -inf)
+        total = zeros(f32, [16])
+        acc = zeros(f32, [16, D])
+        for l in range(0, s + 16, 16):
+            scores = dot(queries, k[l : l + 16, g : g + D], transposed="b") * 0.17
+            scores = where(arange(16) + l <= position[:, None], scores, -inf)
+            higher = maximum(top, max(scores, 1))
+            shrink = exp(top - higher)
+            p = exp(scores - higher[:, None])
+            total = total * shrink + sum(p, 1)
+            acc = acc * shrink[:, None] + dot(cast(p, bf16), v[l : l + 16, g : g + D])
+            top = higher
+        o[s : s + 16, h * D : h * D + D] = cast(acc * (1 / total)[:, None], bf16)
+""",
     "branches": """
 kernel branches(x: f32[M, N], y: out f32[M, N]):
     for m in parallel(range(0, M, 4)):
@@ -96,6 +119,7 @@ kernel branches(x: f32[M, N], y: out f32[M, N]):
 """,
 }
 _SIZES = {
+    "attention": {"S": 64, "L": 64, "Q": 128, "E": 64},
     "gemv": {"N": 100, "K": 256},
     "row_times_matrix": {"N": 192, "K": 96},
     "scaled_weights": {"M": 40, "N": 64, "K": 64},
@@ -128,3 +152,14 @@ def test_rows_of_cores_share_a_memory_tile_and_columns_share_operands() -> None:
 def test_a_turn_without_reductions_takes_no_buffer() -> None:
     made = case(EXAMPLES / "swiglu.tile", "swiglu", T="bf16", M=4, F=512)
     assert all(not p.buffers for p in made.planned.programs.values())
+
+
+def test_tensors_of_different_scopes_take_turns_on_a_channel() -> None:
+    made = case(EXAMPLES / "mlp.tile", "gemm_residual", T="bf16", M=64, N=64, K=192, BN=64)
+    plan = made.planned.plan
+    (shared,) = (f for f in plan.fifos if len(f.streams) == 2)
+    assert [s.memory.name for s in shared.streams] == ["r", "a"]
+    (residual,) = (s for s in shared.streams if s.memory.name == "r")
+    assert shared.is_passed_on(residual), "r is held while blocks of a come"
+    order = [t.tensor.memory.name for t in plan.phases[0] if t.fifo is shared]
+    assert order == ["r", "a"]

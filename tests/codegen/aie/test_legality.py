@@ -148,11 +148,11 @@ def _copied(planned: Planned) -> Planned:
 
 _REFUSED = [
     ("DSL0552", "tensors r, a, b are read in a turn", """
-kernel k(r: bf16[M, N], a: bf16[M, K], b: bf16[K, N], c: out bf16[M, N]):
+kernel k(r: f32[M, N], a: bf16[M, K], b: i8[K, N], c: out bf16[M, N]):
     for m, n in parallel(range(0, M, 16), range(0, N, 16)):
-        acc = cast(r[m : m + 16, n : n + 16], f32)
+        acc = r[m : m + 16, n : n + 16]
         for k in range(0, K, 32):
-            acc += dot(a[m : m + 16, k : k + 32], b[k : k + 32, n : n + 16])
+            acc += dot(a[m : m + 16, k : k + 32], cast(b[k : k + 32, n : n + 16], bf16))
         c[m : m + 16, n : n + 16] = cast(acc, bf16)
 """, {"M": 32, "N": 32, "K": 64}),
     ("DSL0553", "a core holds", """
