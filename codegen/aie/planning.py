@@ -33,8 +33,11 @@ class Planned:
     blocking: Blocking
 
 
-def plan_kernel(kernel: Kernel, target: Target) -> Planned:
-    """The plan of a kernel whose dims are known; DSL0590 to DSL0553 where the machine has none."""
+def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Planned:
+    """The plan of a kernel whose dims are known; DSL0550 to DSL0554 and DSL0590 where there is none.
+
+    A draft has the program of one core in place of all.
+    """
     if kernel.dims:
         names = ", ".join(d.name for d in kernel.dims)
         raise error(
@@ -60,7 +63,7 @@ def plan_kernel(kernel: Kernel, target: Target) -> Planned:
         try:
             plan = _connected(kernel, array, herd, scopes, groups)
             tried += 1
-            return _planned(plan, blocking)
+            return _planned(plan, blocking, draft=draft)
         except DiagnosticError as failure:
             problem = failure if problem is None or tried == 1 else problem
             if tried == _TRIED:
@@ -83,11 +86,15 @@ def _connected(
     return plan
 
 
-def _planned(plan: Plan, blocking: Blocking) -> Planned:
+def _planned(plan: Plan, blocking: Blocking, *, draft: bool) -> Planned:
     """The rest of a plan: what the host does, the programs, the depths of FIFOs."""
     schedule(plan)
-    programs = {tile: program_of(plan, blocking, tile) for tile in plan.cores}
+    # The cores' programs differ in numbers alone: one says what all of them keep.
+    first = program_of(plan, blocking, plan.cores[0])
+    programs = dict.fromkeys(plan.cores, first)
     choose_depths(plan, programs)
+    if not draft:
+        programs = {tile: program_of(plan, blocking, tile) for tile in plan.cores}
     prove(plan, programs)
     return Planned(plan, programs, blocking)
 

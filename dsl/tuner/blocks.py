@@ -6,7 +6,8 @@ chip is no candidate. On a NeuronCore kernels without products keep their first 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice, product
 from typing import TYPE_CHECKING
 
 from dslc.compiler.cost.trainium import busy
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from dslc.templates import TemplateOrigin
 
 _ROUNDS = 2
+_PRODUCTS = 64  # of an NPU's choices that are looked at
 _BETTER = 0.98  # of the time: a later choice must be so much faster than an earlier one
 
 
@@ -41,6 +43,8 @@ def choose_blocks(origin: TemplateOrigin, sizes: Mapping[str, int]) -> dict[str,
     best = time(chosen)
     if best == 0.0:
         return {}
+    if origin.machine.target.family == "aie":
+        return _least(time, tunes, chosen)
     for _ in range(_ROUNDS):
         before = dict(chosen)
         for name, values in tunes.items():
@@ -71,6 +75,24 @@ def _time(origin: TemplateOrigin, sizes: Mapping[str, int], config: Mapping[str,
     return busy(lowered, target).nanoseconds
 
 
+def _least(
+    time: Callable[[Mapping[str, object]], float],
+    tunes: Mapping[str, Sequence[object]],
+    first: Mapping[str, object],
+) -> dict[str, object]:
+    """The best of all products of choices, as far as they go; a later one must be much faster.
+
+    What does not fit lies between those that do, so that one choice after another finds too little.
+    """
+    names = list(tunes)
+    best, chosen = time(first), dict(first)
+    for values in islice(product(*tunes.values()), _PRODUCTS):
+        tried = dict(zip(names, values, strict=True))
+        if time(tried) < best * _BETTER:
+            best, chosen = time(tried), tried
+    return chosen if best < float("inf") else {}
+
+
 def _npu_time(
     origin: TemplateOrigin, sizes: Mapping[str, int], config: Mapping[str, object]
 ) -> float:
@@ -83,7 +105,7 @@ def _npu_time(
         lowered = run_passes(program, aie_passes(target))
         if not isinstance(lowered, Kernel):
             return 0.0
-        planned = plan_kernel(lowered, target)
+        planned = plan_kernel(lowered, target, draft=True)
     except DiagnosticError:
         return float("inf")
     work = workload(lowered, sizes)
