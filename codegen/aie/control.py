@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from dslc.codegen.aie import products, reductions
 from dslc.codegen.aie.blocking import Blocking
-from dslc.codegen.aie.dtypes import element
-from dslc.codegen.aie.emission import Emission, Stored, dense_strides, refuse
+from dslc.codegen.aie.dtypes import element, stored
+from dslc.codegen.aie.emission import Emission, Flat, Stored, dense_strides, refuse
 from dslc.codegen.aie.filling import copy, fill, held
 from dslc.codegen.aie.indices import Index
 from dslc.codegen.aie.plan import Fifo
@@ -49,6 +49,9 @@ class Program:
         for fifo, streams in list(groups.items()):
             streams.sort(key=lambda s: s.number)
             self.objects.update(self.ports.acquire(self.e, fifo, streams))
+            for stream in streams:
+                if stream.output and stream.covered < stream.elements:
+                    self._clear(stream)
             if fifo.is_passed_on(streams[0]):
                 self._keep_objects(streams)
                 self.ports.release(self.e, fifo, streams)
@@ -56,6 +59,13 @@ class Program:
         yield
         for fifo, streams in groups.items():
             self.ports.release(self.e, fifo, streams)
+
+    def _clear(self, stream: Stream) -> None:
+        """Zeros in an object that was widened to whole words: all of it is sent."""
+        e, dtype, count = self.e, stream.memory.dtype, stream.elements
+        target = Stored(self.objects[stream], count, dtype, (count,), (1,))
+        with e.loop(count) as loop:
+            e.store(e.out.constant(0, stored(dtype)), target, Flat(e.out.at(loop)), 1, raw=True)
 
     def _keep_objects(self, streams: list[Stream]) -> None:
         """Copies of objects whose FIFO is wanted for others before they are done with."""
@@ -152,10 +162,14 @@ class Program:
         whole = self.e.memories[region.memory]
         offset = whole.offset
         strides = []
-        for axis, stride in zip(region.axes, whole.strides, strict=True):
+        extents = region.memory.shape
+        for axis, stride, extent in zip(region.axes, whole.strides, extents, strict=True):
             start = constant(axis.start)
             if start is None:
                 raise refuse(stmt, f"a slice of the buffer {region.memory.name} that moves")
+            last = int(start) + (axis.size - 1) * axis.step
+            if not (0 <= start and last < (constant(extent) or 0)):
+                raise refuse(stmt, f"a slice past the end of the buffer {region.memory.name}")
             offset += int(start) * stride
             if not axis.dropped:
                 strides.append(axis.step * stride)

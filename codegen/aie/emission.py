@@ -165,10 +165,10 @@ class Emission:
         wide, bits = vector(lanes, kind), vector(lanes, "i1")
         return self.out.op(f"arith.trunci {found} : {wide} to {bits}", "x")
 
-    def store(self, value: str, held: Stored, at: At, lanes: int) -> None:
-        """A chunk into memory."""
+    def store(self, value: str, held: Stored, at: At, lanes: int, *, raw: bool = False) -> None:
+        """A chunk into memory; a `raw` one is of the memory's own type."""
         place, kind = self.address(held, at), stored(held.dtype)
-        if held.dtype == BOOL:
+        if held.dtype == BOOL and not raw:
             wide, bits = vector(lanes, kind), vector(lanes, "i1")
             value = self.out.op(f"arith.extui {value} : {bits} to {wide}", "x")
         if lanes == 1:

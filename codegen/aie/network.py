@@ -155,9 +155,7 @@ def sharing(streams: list[Stream], channels: int) -> Iterator[tuple[Stream, ...]
         yield from groups
 
 
-def _join(
-    groups: list[tuple[Stream, ...]], *, mixed: bool
-) -> list[tuple[Stream, ...]] | None:
+def _join(groups: list[tuple[Stream, ...]], *, mixed: bool) -> list[tuple[Stream, ...]] | None:
     """Two groups of one kind as one, those of the outermost scope first.
 
     With `mixed` they may be of different scopes, or wanted by different cores.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dslc.codegen.aie.blocking import Blocking, find_blocking
 from dslc.codegen.aie.cores import CoreProgram, program_of
+from dslc.codegen.aie.dtypes import stored
 from dslc.codegen.aie.events import events, tensors
 from dslc.codegen.aie.herd import Herd, herds
 from dslc.codegen.aie.legality import prove, prove_network
@@ -51,6 +52,8 @@ def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Plann
     scopes = find_scopes(kernel)
     streams = find_streams(scopes)
     check_outputs(streams)
+    for stream in streams:
+        stored(stream.memory.dtype, stream.memory.loc, f"tensor {stream.memory.name}: an element")
     blocking = find_blocking(kernel, target, streams)
     groups = list(sharing(streams, array.compute.inputs))
     unblock(groups)
@@ -78,7 +81,8 @@ def _connected(
     """The FIFOs of a herd, where the array has the channels and descriptors for them."""
     streams = sorted((s for g in groups for s in g), key=lambda s: s.number)
     lying = tensors(kernel, streams, herd)
-    plan = Plan(kernel, array, herd, scopes, streams, [lying[m] for m in kernel.tensors])
+    used = [m for m in kernel.tensors if any(s.memory is m for s in streams)]
+    plan = Plan(kernel, array, herd, scopes, streams, [lying[m] for m in used])
     network = Network(plan)
     for group in groups:
         network.connect(group)

@@ -83,9 +83,7 @@ def _merged(keys: list[tuple[Any, ...]]) -> Numbers:
     depth = max(len(k) for k in keys)
     columns = []
     for number in range(depth - 1):
-        parts = [
-            k[number] if number < len(k) - 1 else np.full(len(k[0]), -1) for k in keys
-        ]
+        parts = [k[number] if number < len(k) - 1 else np.full(len(k[0]), -1) for k in keys]
         columns.append(np.concatenate(parts))
     columns.append(np.concatenate([np.full(len(k[0]), k[-1]) for k in keys]))
     return np.lexsort(columns[::-1])

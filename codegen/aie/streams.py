@@ -53,6 +53,11 @@ class Stream:
         return math.prod(self.sizes)
 
     @property
+    def covered(self) -> int:
+        """The elements of an object that its stores write."""
+        return sum(math.prod(a.size for a in x.region.axes) for x in self.parts)
+
+    @property
     def bytes(self) -> int:
         """The bytes of an object."""
         return self.elements * bytes_of(self.memory.dtype)
@@ -156,8 +161,7 @@ def check_outputs(streams: Iterable[Stream]) -> None:
     for stream in streams:
         if not stream.output:
             continue
-        covered = sum(math.prod(a.size for a in x.region.axes) for x in stream.parts)
-        if covered < stream.elements:
+        if stream.covered < stream.elements:
             first = next(iter(stream.parts))
             raise refuse_access(
                 first.stmt, "leaves gaps in a window that the DMA writes as a whole"

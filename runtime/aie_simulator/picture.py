@@ -29,9 +29,7 @@ def timeline_svg(run: Run, title: str = "") -> str:
     ]
     for number, name in enumerate(names):
         y = _TOP + number * (_LANE + _GAP)
-        parts.append(
-            f'<text x="{_LEFT - 8}" y="{y + 10}" text-anchor="end">{escape(name)}</text>'
-        )
+        parts.append(f'<text x="{_LEFT - 8}" y="{y + 10}" text-anchor="end">{escape(name)}</text>')
         parts += _lane(run.spans[name], name, y, scale)
     return "\n".join([*parts, "</svg>", ""])
 
@@ -59,7 +57,5 @@ def _lane(spans: list[tuple[float, float]], name: str, y: int, scale: float) -> 
             end = max(end, last)
             continue
         x, width = _LEFT + start * scale, max(0.5, (end - start) * scale)
-        yield (
-            f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_LANE}" fill="{colour}"/>'
-        )
+        yield (f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_LANE}" fill="{colour}"/>')
         start, end = first, last
