@@ -168,7 +168,7 @@ class Program:
             if start is None:
                 raise refuse(stmt, f"a slice of the buffer {region.memory.name} that moves")
             last = int(start) + (axis.size - 1) * axis.step
-            if not (0 <= start and last < (constant(extent) or 0)):
+            if not (start >= 0 and last < (constant(extent) or 0)):
                 raise refuse(stmt, f"a slice past the end of the buffer {region.memory.name}")
             offset += int(start) * stride
             if not axis.dropped:

@@ -114,7 +114,8 @@ class Network:
         if len({s.elements for s in streams}) > 1:
             raise error(
                 "DSL0552",
-                f"tensors {', '.join(s.memory.name for s in streams)} take turns on a channel, and their "
+                f"tensors {', '.join(s.memory.name for s in streams)} take turns on a channel, "
+                f"and their "
                 "objects are of different sizes once they are whole words",
                 stream.memory.loc,
             )

@@ -132,7 +132,7 @@ def _check_channels(groups: list[tuple[Stream, ...]], array: TileArray) -> None:
 
 
 def modelled_cycles(planned: Planned, macs: int) -> float:
-    """A coarse model of a launch: the slowest of products, of a core's streams, and of the host's memory.
+    """A coarse model of a launch: the slowest of products, a core's streams and the host's memory.
 
     `macs` are the multiply-adds of one turn of the grid. A core that holds single objects multiplies
     and receives in turn.

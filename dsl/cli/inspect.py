@@ -125,7 +125,9 @@ def _show(
 def _simulated(made: Specialization, sizes: Mapping[str, int], timeline: Path | None) -> None:
     """A run on the machine's simulator, where it has one that models time."""
     if made.target.startswith("aie:"):
-        from dslc.cli.aie_tables import array_lines, run_lines as npu_lines, run_of as npu_run
+        from dslc.cli.aie_tables import array_lines
+        from dslc.cli.aie_tables import run_lines as npu_lines
+        from dslc.cli.aie_tables import run_of as npu_run
 
         npu = npu_run(made)
         for label, text in npu_lines(npu):

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     i32,
 )
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -136,7 +136,7 @@ class FlowOp(IRDLOperation):
         return cls(operands=[source, target], properties=properties)
 
     @staticmethod
-    def _end(parser: Parser) -> tuple[object, IntegerAttr]:
+    def _end(parser: Parser) -> tuple[SSAValue, IntegerAttr]:
         tile = parser.parse_operand(IndexType())
         parser.parse_punctuation(",")
         parser.parse_keyword("DMA")
