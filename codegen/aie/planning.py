@@ -51,6 +51,10 @@ def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Plann
     array = array_of(target)
     scopes = find_scopes(kernel)
     streams = find_streams(scopes)
+    if not any(s.output for s in streams):
+        raise error(
+            "DSL0590", f"{kernel.name} writes no tensor: an NPU has nothing to do", kernel.loc
+        )
     check_outputs(streams)
     for stream in streams:
         stored(stream.memory.dtype, stream.memory.loc, f"tensor {stream.memory.name}: an element")

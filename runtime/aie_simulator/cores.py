@@ -236,6 +236,9 @@ _SPECIAL: dict[str, Callable[[_Translation, Operation], None]] = {
 }
 
 
+_WAITS = ("aie.objectfifo.acquire", "aie.use_lock")
+
+
 def _is_index(op: Operation) -> bool:
     """Whether an operation bears on loops and branches alone."""
     return op.name.startswith("arith.") and op.rest.endswith(": index")
@@ -266,6 +269,9 @@ def core_process(
     engine: Engine, device: Device, tile: Tile, core: Operation, *, values: bool = True
 ) -> Process:
     """The process of a core; without values only its loops and waits, in the same time."""
+    for loop in core.regions[0]:
+        if loop.name == "scf.for" and not any(o.name in _WAITS for o in loop.walk()):
+            raise AieFault("deadlock", "a core's outermost loop waits for nobody", line=loop.line)
     translation = _Translation(device, values)
     translation.body(core.regions[0])
     translation.pause()
