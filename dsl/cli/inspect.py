@@ -49,7 +49,7 @@ dslc inspect gemm.tile -k gemm -t aie:npu2 -D T=bf16 --timeline gemm.svg
     "--timeline",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="SVG",
-    help="Draw when each engine works (Trainium).",
+    help="Draw when each engine or tile works (Trainium, NPUs).",
 )
 @compile_options
 def command(
