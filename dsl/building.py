@@ -20,6 +20,7 @@ from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.printer import print_program
+from dslc.compiler.passes.aie import aie_passes
 from dslc.compiler.passes.cpu import cpu_passes
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.nki import nki_passes
@@ -86,6 +87,8 @@ def passes_of(target: Target, options: Mapping[str, int] | None = None) -> tuple
     chosen = options or {}
     if target.family == "nki":
         return nki_passes(target)
+    if target.family == "aie":
+        return aie_passes(target)
     if target.family == "aarch64":
         return cpu_passes()
     if target.family != "cuda":

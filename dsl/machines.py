@@ -214,6 +214,10 @@ def find_machine(target: str, code: CodeOptions = PLAIN_CODE) -> Machine:
         from dslc.nki_machine import NkiMachine
 
         return NkiMachine(found)
+    if found.family == "aie":
+        from dslc.aie_machine import AieMachine
+
+        return AieMachine(found)
     if found.family == "aarch64":
         from dslc.aarch64_machine import machine_of
 

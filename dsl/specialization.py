@@ -18,7 +18,9 @@ from dslc.signature import Matched, Parameter, Signature
 if TYPE_CHECKING:
     from dslc.compiler.artifact import Artifact, Param
     from dslc.machines import Executable, Machine, ShortCall
-    from dslc.runtime.nki_simulator import Run
+    from dslc.runtime import aie_simulator, nki_simulator
+
+    Run = aie_simulator.Run | nki_simulator.Run
 
 Stages = Mapping[str, Callable[[], str]]
 

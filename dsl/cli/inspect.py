@@ -29,6 +29,7 @@ dslc inspect softmax.tile --dim M=1024 --dim N=4096
 dslc inspect gemm_quantized.tile -k gemm_quantized --dim M=16 --dim N=4096 --dim K=4096 --set BN=64
 dslc inspect gemm.tile --emit simplify
 dslc inspect softmax.tile -k softmax -t nki:trn2 --dim M=4096 --timeline softmax.svg
+dslc inspect gemm.tile -k gemm -t aie:npu2 -D T=bf16 --timeline gemm.svg
 """
 
 
@@ -48,7 +49,7 @@ dslc inspect softmax.tile -k softmax -t nki:trn2 --dim M=4096 --timeline softmax
     "--timeline",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="SVG",
-    help="Draw when each engine works (Trainium).",
+    help="Draw when each engine or tile works (Trainium, NPUs).",
 )
 @compile_options
 def command(
@@ -123,9 +124,24 @@ def _show(
 
 def _simulated(made: Specialization, sizes: Mapping[str, int], timeline: Path | None) -> None:
     """A run on the machine's simulator, where it has one that models time."""
+    if made.target.startswith("aie:"):
+        from dslc.cli.aie_tables import array_lines
+        from dslc.cli.aie_tables import run_lines as npu_lines
+        from dslc.cli.aie_tables import run_of as npu_run
+
+        npu = npu_run(made)
+        for label, text in npu_lines(npu):
+            _line(label, text)
+        _indented("\n".join(array_lines(npu)))
+        if timeline is not None:
+            from dslc.runtime.aie_simulator.picture import timeline_svg as npu_svg
+
+            timeline.write_text(npu_svg(npu, made.artifact.name), encoding="utf-8")
+            current().note(f"wrote {timeline}")
+        return
     if not made.target.startswith("nki:"):
         if timeline is not None:
-            raise click.UsageError(f"--timeline draws runs on Trainium, not on {made.target}")
+            raise click.UsageError(f"--timeline draws simulated runs, not those on {made.target}")
         return
     from dslc.cli.nki_tables import run_lines, run_of
 

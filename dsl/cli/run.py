@@ -170,7 +170,7 @@ def _duration(made: Specialization, seconds: float, repeat: int) -> str:
     """How long it took; of a simulated machine how long it would take, as modelled."""
     run = made.simulated
     if run is not None:
-        return f"{run.timeline.total / 1e3:.4g} us modelled (simulated here in {seconds:.2g} s)"
+        return f"{run.microseconds:.4g} us modelled (simulated here in {seconds:.2g} s)"
     count = f"median of {repeat}, " if repeat > 1 else ""
     return f"{seconds * 1e3:.3g} ms ({count}arguments ready)"
 

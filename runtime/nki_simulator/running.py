@@ -57,6 +57,11 @@ class Run:
         )
 
     @property
+    def microseconds(self) -> float:
+        """How long it would take, as modelled."""
+        return self.timeline.total / 1e3
+
+    @property
     def hbm_bytes(self) -> int:
         """Bytes that pass between HBM and the chip."""
         return self.trace.hbm_read + self.trace.hbm_written

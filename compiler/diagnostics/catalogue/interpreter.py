@@ -99,4 +99,12 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  nisa.nc_matmul(dst=acc, stationary=a, moving=b, accumulate=True)    for k = 0, too\n"
         "Right:  nisa.nc_matmul(dst=acc, stationary=a, moving=b, accumulate=(k > 0))",
     ),
+    "DSL0660": (
+        "An NPU module breaks a rule of the machine",
+        "The simulator of the array read a module of the aie dialect and met something that the "
+        "hardware forbids, drops silently or waits for without end. The message begins with the rule; "
+        "`dslc.runtime.aie_simulator.RULES` lists all rules. A deadlock names who waits for what.\n\n"
+        "Wrong:  a core that acquires an object of a FIFO whose transfer was never pushed\n"
+        "Right:  one `aiex.npu.dma_memcpy_nd` for what the cores take",
+    ),
 }

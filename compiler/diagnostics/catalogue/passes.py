@@ -72,6 +72,44 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "tiles and the limit.\n"
         "Wrong: `-D BM=8192` for a product with K = 8192. Right: smaller blocks, or a narrower dtype.",
     ),
+    "DSL0550": (
+        "sizes that an NPU's compiler must know",
+        "What the host moves to an NPU's array and when is fixed when a kernel is compiled, so "
+        "that all "
+        "dims must be known then. A call knows them; a build has to be told.\n"
+        "Wrong: `dslc build gemm.tile --target aie:npu2`. Right: `-D M=256 -D N=256 -D K=512` beside.",
+    ),
+    "DSL0551": (
+        "a turn takes more transfers than a channel's queue holds",
+        "A shim's DMA moves up to four nested loops in one task, and a channel's queue holds "
+        "four tasks; "
+        "the hardware drops what is pushed to a full one. Here the blocks of a tensor lie so that one "
+        "turn takes more.\n"
+        "Wrong: rows of 8192 elements in blocks of 1000 rows. Right: blocks whose numbers divide.",
+    ),
+    "DSL0552": (
+        "a core has too few DMA channels for the tensors of a turn",
+        "A core of an NPU has two DMA channels in and two out. Tensors whose objects are alike (one "
+        "size, one scope) take turns on a channel; what is left must be at most two.\n"
+        "Wrong: a product that reads a, b and a residual in one turn. Right: the sum in a "
+        "kernel of its "
+        "own.",
+    ),
+    "DSL0553": (
+        "a core's memory is exceeded",
+        "The objects of FIFOs, the tiles that a core keeps and its stack share 64 KB. The "
+        "message names "
+        "the largest.\n"
+        "Wrong: `-D BM=128 -D BN=128` for a product summed in f32. Right: `-D BM=64 -D BN=64`.",
+    ),
+    "DSL0554": (
+        "a rule of an NPU's array",
+        "The plan of a kernel (tiles, FIFOs, transfers) breaks a rule of the hardware, which "
+        "the message "
+        "names with the tensor: buffer descriptors and their loops, whole words of 4 bytes, channels, "
+        "locks, ports of a switch, program memory, queues.\n"
+        "Wrong: bf16 blocks of 3 columns. Right: blocks of an even number of columns.",
+    ),
     "DSL0590": (
         "an instruction that this machine's generator cannot emit",
         "The scheduled program holds an instruction, or an instruction on dtypes, for which this "

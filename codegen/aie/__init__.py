@@ -1,0 +1,1 @@
+"""AMD Ryzen AI: Tile IR to a placed plan, and the plan to MLIR of the aie dialect."""

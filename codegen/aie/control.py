@@ -1,0 +1,306 @@
+"""Statements in order: what puts tiles into memory, loops and branches, and the FIFOs of scopes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from dslc.codegen.aie import products, reductions
+from dslc.codegen.aie.blocking import Blocking
+from dslc.codegen.aie.dtypes import element, stored
+from dslc.codegen.aie.emission import Emission, Flat, Stored, dense_strides, refuse
+from dslc.codegen.aie.filling import copy, fill, held
+from dslc.codegen.aie.indices import Index
+from dslc.codegen.aie.plan import Fifo
+from dslc.codegen.aie.ports import Ports
+from dslc.codegen.aie.scalars import index, scalar
+from dslc.codegen.aie.scopes import Access, Scope, Scopes
+from dslc.codegen.aie.shaping import units_only
+from dslc.codegen.aie.streams import Stream
+from dslc.compiler.ir import Region, Role, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.instructions import Carried, Stmt
+from dslc.compiler.ir.traverse import Body, Name, operands, tile_of
+
+
+@dataclass(slots=True)
+class Program:
+    """One core's program as it is written: its FIFOs by stream, the objects that it holds now."""
+
+    e: Emission
+    scopes: Scopes
+    fifos: Mapping[Stream, Fifo]
+    blocking: Blocking
+    accesses: Mapping[Stmt, tuple[Stream, Access]]
+    uses: Mapping[Name, int]
+    ports: Ports
+    objects: dict[Stream, str] = field(default_factory=dict)
+
+    @contextmanager
+    def objects_of(self, scope: Scope) -> Iterator[None]:
+        """Acquire the objects of a scope, and release them after it."""
+        groups: dict[Fifo, list[Stream]] = {}
+        for stream, fifo in self.fifos.items():
+            if stream.scope is scope:
+                groups.setdefault(fifo, []).append(stream)
+        for fifo, streams in list(groups.items()):
+            streams.sort(key=lambda s: s.number)
+            self.objects.update(self.ports.acquire(self.e, fifo, streams))
+            for stream in streams:
+                if stream.output and stream.covered < stream.elements:
+                    self._clear(stream)
+            if fifo.is_passed_on(streams[0]):
+                self._keep_objects(streams)
+                self.ports.release(self.e, fifo, streams)
+                del groups[fifo]
+        yield
+        for fifo, streams in groups.items():
+            self.ports.release(self.e, fifo, streams)
+
+    def _clear(self, stream: Stream) -> None:
+        """Zeros in an object that was widened to whole words: all of it is sent."""
+        e, dtype, count = self.e, stream.memory.dtype, stream.elements
+        target = Stored(self.objects[stream], count, dtype, (count,), (1,))
+        with e.loop(count) as loop:
+            e.store(e.out.constant(0, stored(dtype)), target, Flat(e.out.at(loop)), 1, raw=True)
+
+    def _keep_objects(self, streams: list[Stream]) -> None:
+        """Copies of objects whose FIFO is wanted for others before they are done with."""
+        for stream in streams:
+            count, dtype = stream.elements, stream.memory.dtype
+            made = self.e.buffer(stream.name, dtype, (count,))
+            copy(self.e, Stored(self.objects[stream], count, dtype, (count,), (1,)), made)
+            self.objects[stream] = made.name
+
+    def part(self, stmt: ins.Load | ins.Store) -> Stored:
+        """Where an access lies in its object."""
+        stream, access = self.accesses[stmt]
+        part = stream.parts[access]
+        window = dense_strides(stream.sizes)
+        offset = sum(o * s for o, s in zip(part.offsets, window, strict=True))
+        axes = [n for n, a in enumerate(stmt.region.axes) if not a.dropped]
+        strides = tuple(part.steps[n] * window[n] for n in axes)
+        name, shape = self.objects[stream], stmt.region.shape
+        dtype = stream.memory.dtype
+        return Stored(name, stream.elements, dtype, shape, strides, offset, stream.blocks)
+
+    # Statements
+
+    def body(self, body: Body) -> None:
+        """Statements in order."""
+        for stmt in body:
+            self.statement(stmt)
+
+    def statement(self, stmt: Stmt) -> None:
+        """One statement; tiles that are not kept are only remembered."""
+        e = self.e
+        match stmt:
+            case ins.Load():
+                self._load(stmt)
+            case ins.Store():
+                fill(e, stmt.x, self._target(stmt))
+            case ins.Alloc(memory):
+                shape = tuple(int(constant(n) or 0) for n in memory.shape)
+                e.memories[memory] = e.buffer(memory.name, memory.dtype, shape)
+            case ins.Reduce():
+                reductions.reduce(e, stmt)
+            case ins.Dot():
+                alone = stmt.acc is not None and self.uses.get(stmt.acc, 0) == 1
+                products.product(e, stmt, self.blocking.atoms.get(stmt), in_place=alone)
+            case ins.Concat():
+                self._concat(stmt)
+            case ins.For():
+                self._for(stmt)
+            case ins.If():
+                self._if(stmt)
+            case ins.Let(var, value):
+                e.scalars[var] = scalar(e, stmt, value)
+            case ins.Reshape() if not units_only(stmt.x.type.shape, stmt.out.type.shape):
+                x = held(e, stmt.x)
+                shape = stmt.out.type.shape
+                e.held[stmt.out] = Stored(
+                    x.name, x.count, x.dtype, shape, dense_strides(shape), x.offset
+                )
+            case _:
+                if tile_of(stmt) is None:
+                    raise refuse(stmt, f"{type(stmt).__name__} has no code on an NPU")
+                e.rule(stmt)
+                out = tile_of(stmt)
+                if out in e.kept:
+                    self._keep(out)
+
+    def _keep(self, value: Value) -> None:
+        blocks = self.e.blocks.get(value)
+        made = self.e.buffer(value.name or "t", value.type.dtype, value.type.shape, blocks)
+        fill(self.e, value, made)
+        self.e.held[value] = made
+
+    def _load(self, stmt: ins.Load) -> None:
+        filled = stmt.other is not None and constant(stmt.other) != 0
+        if filled and any(a.checked for a in stmt.region.axes):
+            raise refuse(stmt, "an NPU's tensors are padded with 0: another fill needs a where")
+        memory = stmt.region.memory
+        if memory.role is not Role.BUFFER:
+            self.e.held[stmt.out] = self.part(stmt)
+            return
+        # Later stores to the buffer must not be seen.
+        self.e.held[stmt.out] = self._slice(stmt, stmt.region)
+        made = self.e.buffer(stmt.out.name or "t", memory.dtype, stmt.out.type.shape)
+        fill(self.e, stmt.out, made)
+        self.e.held[stmt.out] = made
+
+    def _target(self, stmt: ins.Store) -> Stored:
+        if stmt.region.memory.role is Role.BUFFER:
+            return self._slice(stmt, stmt.region)
+        return self.part(stmt)
+
+    def _slice(self, stmt: Stmt, region: Region) -> Stored:
+        """A constant slice of an on-chip buffer."""
+        whole = self.e.memories[region.memory]
+        offset = whole.offset
+        strides = []
+        extents = region.memory.shape
+        for axis, stride, extent in zip(region.axes, whole.strides, extents, strict=True):
+            start = constant(axis.start)
+            if start is None:
+                raise refuse(stmt, f"a slice of the buffer {region.memory.name} that moves")
+            last = int(start) + (axis.size - 1) * axis.step
+            if not (start >= 0 and last < (constant(extent) or 0)):
+                raise refuse(stmt, f"a slice past the end of the buffer {region.memory.name}")
+            offset += int(start) * stride
+            if not axis.dropped:
+                strides.append(axis.step * stride)
+        dtype = region.memory.dtype
+        return Stored(whole.name, whole.count, dtype, region.shape, tuple(strides), offset)
+
+    def _concat(self, stmt: ins.Concat) -> None:
+        e, out = self.e, stmt.out
+        made = e.buffer(out.name or "t", out.type.dtype, out.type.shape)
+        at = 0
+        for x in stmt.xs:
+            offset = at * made.strides[stmt.axis]
+            shape = x.type.shape
+            fill(e, x, Stored(made.name, made.count, made.dtype, shape, made.strides, offset))
+            at += shape[stmt.axis]
+        e.held[out] = made
+
+    # Control flow
+
+    def _for(self, stmt: ins.For) -> None:
+        e = self.e
+        tiles = [c for c in stmt.carried if isinstance(c.inner, Value)]
+        numbers = [c for c in stmt.carried if not isinstance(c.inner, Value)]
+        for carried in tiles:
+            self._begin(carried)
+        trips = self._trips(stmt)
+        given = tuple((scalar(e, stmt, self._expr(c.init)), self._type(c)) for c in numbers)
+        with e.loop(trips, given, stmt.var.name) as loop:
+            e.scalars[stmt.var] = self._counter(stmt, e.out.at(loop))
+            for number, carried in enumerate(numbers):
+                assert isinstance(carried.inner, ex.Var)
+                e.scalars[carried.inner] = loop.carried[number].inner
+            with self.objects_of(self.scopes.loops[stmt]):
+                self.body(stmt.body)
+                self._yield(tiles)
+                loop.yielded += [scalar(e, stmt, self._expr(c.yielded)) for c in numbers]
+        for number, carried in enumerate(numbers):
+            assert isinstance(carried.result, ex.Var)
+            e.scalars[carried.result] = loop.results[number]
+
+    def _counter(self, stmt: ins.For, turn: Index) -> Index:
+        """A loop's variable by the number of its turn."""
+        step = constant(stmt.step)
+        if step is None:
+            raise refuse(stmt, "a loop with a step that is not a constant has no code on an NPU")
+        return turn * int(step) + index(self.e, stmt, stmt.start)
+
+    def _trips(self, stmt: ins.For) -> int | str:
+        """How many turns a loop has."""
+        bounds = [constant(x) for x in (stmt.start, stmt.stop, stmt.step)]
+        if None not in bounds:
+            start, stop, step = (int(x or 0) for x in bounds)
+            return max(0, -((start - stop) // step))
+        e = self.e
+        first, end, by = (scalar(e, stmt, x) for x in (stmt.start, stmt.stop, stmt.step))
+        length = e.out.op(f"arith.subi {end}, {first} : index", "length")
+        return e.out.op(f"arith.ceildivsi {length}, {by} : index", "trips")
+
+    @staticmethod
+    def _expr(use: object) -> ex.Expr:
+        assert not isinstance(use, Value)
+        return use  # type: ignore[return-value]
+
+    @staticmethod
+    def _type(carried: Carried) -> str:
+        assert isinstance(carried.inner, ex.Var)
+        return element(carried.inner.dtype)
+
+    def _begin(self, carried: Carried) -> None:
+        """The memory of a carried tile, with what it is at first."""
+        inner, init = carried.inner, carried.init
+        assert isinstance(inner, Value)
+        assert isinstance(init, Value)
+        assert isinstance(carried.result, Value)
+        blocks = self.e.blocks.get(inner)
+        made = self.e.buffer(inner.name or "acc", inner.type.dtype, inner.type.shape, blocks)
+        fill(self.e, init, made)
+        self.e.held[inner] = self.e.held[carried.result] = made
+
+    def _yield(self, tiles: Iterable[Carried]) -> None:
+        """What the next turn gets; through a second buffer where others still read the first."""
+        moves: list[tuple[Stored, Stored]] = []
+        todo = [(c, y) for c in tiles if isinstance(y := c.yielded, Value) and y is not c.inner]
+        for carried, value in todo:
+            inner = carried.inner
+            assert isinstance(inner, Value)
+            target = self.e.held[inner]
+            if self.e.held.get(value) == target:
+                continue
+            others = [v for c, v in todo if c is not carried]
+            shared = any(self._reads(v, inner) for v in others)
+            if shared or self._reads(value, inner, moved=True):
+                spare = self.e.buffer(
+                    f"{inner.name}_next", inner.type.dtype, inner.type.shape, target.blocks
+                )
+                fill(self.e, value, spare)
+                moves.append((spare, target))
+            else:
+                fill(self.e, value, target)
+        for spare, target in moves:
+            copy(self.e, spare, target)
+
+    def _reads(self, value: Value, inner: Value, *, moved: bool = False) -> bool:
+        """Whether computing a tile reads another; with `moved`, at other places than its own."""
+        if value is inner:
+            return not moved
+        if value in self.e.held:
+            return self.e.held[value].name == self.e.held[inner].name
+        stmt = self.e.definitions[value]
+        same = self.e.rule(stmt).elementwise
+        return any(self._reads(x, inner, moved=moved and same) for x in operands(stmt))
+
+    def _if(self, stmt: ins.If) -> None:
+        e = self.e
+        condition = scalar(e, stmt, stmt.condition)
+        made: dict[Value, Stored] = {}
+        for joined in stmt.joined:
+            if not isinstance(joined.result, Value):
+                raise refuse(stmt, "a scalar that two branches give has no code on an NPU")
+            value = joined.result
+            made[value] = e.buffer(value.name or "t", value.type.dtype, value.type.shape)
+        for number, body in enumerate((stmt.then, stmt.otherwise)):
+            if number and not body and not stmt.joined:
+                break
+            e.out.line("} else {" if number else f"scf.if {condition} {{")
+            with e.out.scope(), e.forgetting():
+                self.body(body)
+                for joined in stmt.joined:
+                    given = joined.otherwise if number else joined.then
+                    assert isinstance(given, Value)
+                    assert isinstance(joined.result, Value)
+                    fill(e, given, made[joined.result])
+        e.out.line("}")
+        e.held.update(made)

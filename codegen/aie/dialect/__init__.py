@@ -1,0 +1,49 @@
+"""The aie and aiex dialects in xDSL: a reader of emitted modules that is not their writer."""
+
+from __future__ import annotations
+
+from dslc.codegen.aie.dialect import channels, fifos, tiles, transfers, types, vectors
+from xdsl.context import Context
+from xdsl.dialects import arith, builtin, func, math, memref, scf, vector
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Dialect
+from xdsl.parser import Parser
+
+AIE = Dialect(
+    "aie",
+    [
+        tiles.DeviceOp, tiles.TileOp, tiles.BufferOp, tiles.CoreOp, tiles.EndOp,
+        tiles.RuntimeSequenceOp, fifos.ObjectFifoOp, fifos.LinkOp, fifos.AcquireOp,
+        fifos.ReleaseOp, *channels.OPERATIONS, fifos.AccessOp,
+    ],
+    [types.ObjectFifoType, types.SubviewType, types.LoopAttr],
+)  # fmt: skip
+AIEX = Dialect("aiex", [transfers.DmaMemcpyNdOp, transfers.DmaWaitOp])
+_BY_LANE = {o.name: o for o in (vectors.SelectOp, vectors.CmpiOp, vectors.CmpfOp)}
+_ARITH = Dialect(
+    "arith",
+    [*(o for o in arith.Arith.operations if o.name not in _BY_LANE), *_BY_LANE.values()],
+    list(arith.Arith.attributes),
+)
+_VECTOR = Dialect(
+    "vector",
+    [*vector.Vector.operations, vectors.ContractOp, vectors.ShapeCastOp],
+    list(vector.Vector.attributes),
+)
+
+
+def context() -> Context:
+    """A context with the dialects of emitted modules."""
+    made = Context()
+    for dialect in (builtin.Builtin, func.Func, scf.Scf, math.Math, memref.MemRef):
+        made.load_dialect(dialect)
+    for dialect in (_ARITH, _VECTOR, AIE, AIEX):
+        made.load_dialect(dialect)
+    return made
+
+
+def parse_module(text: str) -> ModuleOp:
+    """The module of a text, verified; xDSL's ParseError or VerifyException where it is none."""
+    module = Parser(context(), text).parse_module()
+    module.verify()
+    return module

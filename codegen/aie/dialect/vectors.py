@@ -1,0 +1,187 @@
+"""Operations of cores that xDSL lacks, or has of scalars alone: products, casts of shape, lanes."""
+
+from __future__ import annotations
+
+from math import prod
+
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, StringAttr, VectorType, i1
+from xdsl.ir import Attribute
+from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+
+@irdl_op_definition
+class ShapeCastOp(IRDLOperation):
+    """The same elements as a vector of another shape."""
+
+    name = "vector.shape_cast"
+    source = operand_def(VectorType)
+    result = result_def(VectorType)
+    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
+
+    def verify_(self) -> None:
+        """It keeps the number and type of elements."""
+        a, b = self.source.type, self.result.type
+        assert isinstance(a, VectorType)
+        assert isinstance(b, VectorType)
+        if prod(a.get_shape()) != prod(b.get_shape()) or a.element_type != b.element_type:
+            raise VerifyException("a shape cast keeps the elements")
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """x where the condition holds, else y; of vectors lane by lane."""
+
+    name = "arith.select"
+    condition = operand_def(AnyAttr())
+    x = operand_def(AnyAttr())
+    y = operand_def(AnyAttr())
+    result = result_def(AnyAttr())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> SelectOp:
+        """`%c, %x, %y : vector<16xi1>, vector<16xf32>`, or the type alone of scalars."""
+        condition = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        x = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        y = parser.parse_unresolved_operand()
+        parser.parse_punctuation(":")
+        kind: Attribute = parser.parse_type()
+        flags: Attribute = i1
+        if parser.parse_optional_punctuation(","):
+            flags, kind = kind, parser.parse_type()
+        operands = [
+            parser.resolve_operand(v, t) for v, t in ((condition, flags), (x, kind), (y, kind))
+        ]
+        return cls(operands=operands, result_types=[kind])
+
+    def print(self, printer: Printer) -> None:
+        """As it is parsed."""
+        printer.print_string(" ")
+        printer.print_list((self.condition, self.x, self.y), printer.print_operand)
+        printer.print_string(" : ")
+        if isinstance(self.condition.type, VectorType):
+            printer.print_attribute(self.condition.type)
+            printer.print_string(", ")
+        printer.print_attribute(self.result.type)
+
+    def verify_(self) -> None:
+        """A vector of conditions has the lanes of what it chooses from."""
+        flags, kind = self.condition.type, self.result.type
+        if isinstance(flags, VectorType) and (
+            not isinstance(kind, VectorType) or flags.get_shape() != kind.get_shape()
+        ):
+            raise VerifyException("conditions have as many lanes as values")
+
+
+@irdl_op_definition
+class ContractOp(IRDLOperation):
+    """A product of matrices in registers, added to a third."""
+
+    name = "vector.contract"
+    lhs = operand_def(VectorType)
+    rhs = operand_def(VectorType)
+    acc = operand_def(VectorType)
+    indexing_maps = prop_def(ArrayAttr[AffineMapAttr])
+    iterator_types = prop_def(ArrayAttr[StringAttr])
+    kind = prop_def(Attribute)
+    result = result_def(VectorType)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> ContractOp:
+        """`{indexing_maps = ..., ...} %a, %b, %c : type, type into type`."""
+        properties = parser.parse_optional_attr_dict()
+        names = [parser.parse_unresolved_operand()]
+        for _ in range(2):
+            parser.parse_punctuation(",")
+            names.append(parser.parse_unresolved_operand())
+        parser.parse_punctuation(":")
+        a = parser.parse_type()
+        parser.parse_punctuation(",")
+        b = parser.parse_type()
+        parser.parse_keyword("into")
+        c = parser.parse_type()
+        pairs = zip(names, (a, b, c), strict=True)
+        operands = [parser.resolve_operand(n, t) for n, t in pairs]
+        return cls(operands=operands, properties=properties, result_types=[c])
+
+    def print(self, printer: Printer) -> None:
+        """As it is parsed."""
+        printer.print_op_attributes(self.properties)
+        printer.print_string(" ")
+        printer.print_list((self.lhs, self.rhs, self.acc), printer.print_operand)
+        printer.print_string(" : ")
+        printer.print_attribute(self.lhs.type)
+        printer.print_string(", ")
+        printer.print_attribute(self.rhs.type)
+        printer.print_string(" into ")
+        printer.print_attribute(self.result.type)
+
+    def verify_(self) -> None:
+        """m x k times k x n into m x n."""
+        shapes = []
+        for value in (self.lhs, self.rhs, self.acc):
+            assert isinstance(value.type, VectorType)
+            shapes.append(tuple(value.type.get_shape()))
+        (m, k), (k2, n), result = shapes
+        if k != k2 or result != (m, n) or self.acc.type != self.result.type:
+            raise VerifyException(f"a product of {m} x {k} and {k2} x {n} into {result}")
+
+
+class _CompareOp(IRDLOperation):
+    """A comparison by its predicate: one i1, or one a lane."""
+
+    predicate = prop_def(StringAttr)
+    x = operand_def(AnyAttr())
+    y = operand_def(AnyAttr())
+    result = result_def(AnyAttr())
+
+    @classmethod
+    def parse(cls, parser: Parser) -> _CompareOp:
+        """`slt, %x, %y : vector<16xi32>`."""
+        predicate = StringAttr(parser.parse_identifier())
+        names = []
+        for _ in range(2):
+            parser.parse_punctuation(",")
+            names.append(parser.parse_unresolved_operand())
+        parser.parse_punctuation(":")
+        kind = parser.parse_type()
+        operands = [parser.resolve_operand(n, kind) for n in names]
+        flags: Attribute = VectorType(i1, kind.get_shape()) if isinstance(kind, VectorType) else i1
+        return cls(operands=operands, properties={"predicate": predicate}, result_types=[flags])
+
+    def print(self, printer: Printer) -> None:
+        """As it is parsed."""
+        printer.print_string(f" {self.predicate.data}, ")
+        printer.print_list((self.x, self.y), printer.print_operand)
+        printer.print_string(" : ")
+        printer.print_attribute(self.x.type)
+
+
+@irdl_op_definition
+class CmpiOp(_CompareOp):
+    """Of integers."""
+
+    name = "arith.cmpi"
+
+    def verify_(self) -> None:
+        """The predicate is one of integers."""
+        known = ("eq", "ne", *(s + p for s in "su" for p in ("lt", "le", "gt", "ge")))
+        if self.predicate.data not in known:
+            raise VerifyException(f"{self.predicate.data} compares no integers")
+
+
+@irdl_op_definition
+class CmpfOp(_CompareOp):
+    """Of floats: ordered ones are false on NaN."""
+
+    name = "arith.cmpf"
+
+    def verify_(self) -> None:
+        """The predicate is one of floats."""
+        known = [s + p for s in "ou" for p in ("eq", "ne", "lt", "le", "gt", "ge")]
+        if self.predicate.data not in (*known, "ord", "uno"):
+            raise VerifyException(f"{self.predicate.data} compares no floats")

@@ -1,0 +1,172 @@
+"""When which object of a stream is wanted, and how the tensors lie in the host's memory.
+
+A tensor is padded with zeros to whole tiles, so that no transfer reaches past its end: what a
+kernel reads there is 0, as the language has it, and what it writes there nobody reads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from dslc.codegen.aie.dtypes import bytes_of
+from dslc.codegen.aie.evaluation import Numbers, Unknown, evaluate
+from dslc.codegen.aie.herd import Herd
+from dslc.codegen.aie.scopes import Scope, refuse_access
+from dslc.codegen.aie.streams import Stream
+from dslc.compiler.ir import Kernel, Memory
+from dslc.compiler.ir.expr import Var
+
+WORD = 4  # bytes: what a DMA counts in
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A parameter as it lies in the host's memory: its extents there, in elements."""
+
+    memory: Memory
+    shape: tuple[int, ...]
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Elements between two of an axis."""
+        return tuple(math.prod(self.shape[i + 1 :]) for i in range(len(self.shape)))
+
+    @property
+    def elements(self) -> int:
+        """All of them."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """The objects of a stream that one core wants, in order: its turn, and where they begin.
+
+    `keys` are columns by which the objects of several streams are put in order: loops and their turns.
+    """
+
+    turns: Numbers
+    offsets: Numbers
+    keys: tuple[Numbers, ...]
+
+
+class _Times:
+    """The runs of a scope, one entry each: the values of variables, and the turn of the core."""
+
+    def __init__(self) -> None:
+        self.values: dict[Var, Numbers] = {}
+        self.turns: Numbers = np.zeros(1, np.int64)
+        self.keys: list[Numbers] = []
+
+    def enter(self, var: Var, values: Sequence[Numbers]) -> None:
+        """Each run becomes as many as it has values for the variable."""
+        counts = np.array([len(v) for v in values], np.int64)
+        self.values = {v: np.repeat(n, counts) for v, n in self.values.items()}
+        self.turns = np.repeat(self.turns, counts)
+        self.keys = [np.repeat(k, counts) for k in self.keys]
+        self.values[var] = np.concatenate([*values, np.zeros(0, np.int64)])
+
+
+def _times(scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int]) -> _Times:
+    """The runs of a scope of a core; `ranges` are its values of the grid's axes."""
+    times = _Times()
+    turns = math.prod(steps)
+    for one in scope.chain:
+        if one.var is None:
+            continue
+        if one.axis is not None:
+            values = ranges[one.axis]
+            turns //= len(values)
+            number = np.arange(len(values)) * turns
+            before = len(times.turns)
+            times.enter(one.var, [values] * before)
+            times.turns = times.turns + np.tile(number, before)
+            continue
+        shape = times.turns.shape
+        start, stop, step = (np.broadcast_to(evaluate(e, times.values), shape) for e in one.bounds)
+        runs = [np.arange(a, b, s) for a, b, s in zip(start, stop, step, strict=True)]
+        times.enter(one.var, runs)
+        numbers = [np.arange(len(r)) for r in runs]
+        times.keys.append(np.full(times.turns.shape, one.number))
+        times.keys.append(np.concatenate([*numbers, np.zeros(0, np.int64)]))
+    return times
+
+
+def axis_values(kernel: Kernel, herd: Herd, row: int, column: int) -> list[Numbers]:
+    """The values that a core's grid variables take, axis by axis."""
+    found = []
+    for number, axis in enumerate(kernel.grid):
+        factor, digit = herd.factors[number], herd.digit(number, row, column)
+        turns = np.arange(herd.steps[number]) * factor + digit
+        found.append(evaluate(axis.start, {}) + turns * evaluate(axis.step, {}))
+    return found
+
+
+def _starts(stream: Stream, times: _Times) -> list[Numbers]:
+    shape = times.turns.shape
+    first = next(iter(stream.parts))
+    try:
+        return [np.broadcast_to(evaluate(e, times.values), shape) for e in stream.starts]
+    except Unknown as unknown:
+        raise refuse_access(first.stmt, f"depends on {unknown}") from None
+
+
+def tensors(kernel: Kernel, streams: Iterable[Stream], herd: Herd) -> dict[Memory, Tensor]:
+    """The tensors padded to what all turns touch; rows are whole words.
+
+    Windows are widened to whole words: more is read than asked for, and written past the end of rows.
+    """
+    every = [
+        evaluate(a.start, {}) + np.arange(f * s) * evaluate(a.step, {})
+        for a, f, s in zip(kernel.grid, herd.factors, herd.steps, strict=True)
+    ]
+    found = {p: [int(evaluate(n, {})) for n in p.shape] for p in kernel.tensors}
+    for stream in streams:
+        starts = _starts(stream, _times(stream.scope, every, [len(v) for v in every]))
+        _widen(stream, starts[-1], found[stream.memory][-1])
+        for axis, (start, size) in enumerate(zip(starts, stream.sizes, strict=True)):
+            if len(start) and int(start.min()) < 0:
+                first = next(iter(stream.parts))
+                raise refuse_access(first.stmt, f"begins before element 0 of axis {axis}")
+            end = int(start.max(initial=0)) + size
+            found[stream.memory][axis] = max(found[stream.memory][axis], end)
+    for memory, shape in found.items():
+        unit = WORD // math.gcd(WORD, bytes_of(memory.dtype))
+        shape[-1] = -(-shape[-1] // unit) * unit
+    return {m: Tensor(m, tuple(shape)) for m, shape in found.items()}
+
+
+def _widen(stream: Stream, start: Numbers, extent: int) -> None:
+    """Make the rows of a window whole words; DSL0590 where a neighbour's elements would be written."""
+    unit = WORD // math.gcd(WORD, bytes_of(stream.memory.dtype))
+    size = stream.sizes[-1]
+    wide = -(-size // unit) * unit
+    first = next(iter(stream.parts))
+    if (start % unit).any():
+        raise refuse_access(
+            first.stmt, f"begins within a word of {WORD} bytes, which a DMA moves whole"
+        )
+    if wide == size:
+        return
+    if stream.output and (start + size < extent).any():
+        raise refuse_access(
+            first.stmt,
+            f"ends within a word of {WORD} bytes whose other elements are another tile's",
+        )
+    stream.sizes = (*stream.sizes[:-1], wide)
+
+
+def events(
+    kernel: Kernel, stream: Stream, herd: Herd, tensor: Tensor, row: int, column: int
+) -> Events:
+    """The objects that one core wants of a stream."""
+    ranges = axis_values(kernel, herd, row, column)
+    times = _times(stream.scope, ranges, herd.steps)
+    starts = _starts(stream, times)
+    offsets = sum(
+        (s * stride for s, stride in zip(starts, tensor.strides, strict=True)),
+        np.zeros(times.turns.shape, np.int64),
+    )
+    return Events(times.turns, offsets, tuple(times.keys))

@@ -1,0 +1,323 @@
+"""The prover: every rule of the machine, held against a plan before it is printed.
+
+It reads the plan alone, counts for itself what the plan takes of each tile, and names the tensor
+and the rule where that is more than there is. What it proves is what the hardware does not tell: a
+descriptor that is cut short, a task that is dropped, a FIFO that nobody fills.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+
+from dslc.codegen.aie.cores import CoreProgram
+from dslc.codegen.aie.dtypes import bytes_of
+from dslc.codegen.aie.events import WORD, events
+from dslc.codegen.aie.memories import core_bytes, memory_tile_bytes
+from dslc.codegen.aie.patterns import Dims
+from dslc.codegen.aie.plan import Fifo, Link, Plan, Task, Tile
+from dslc.codegen.aie.routing import ports
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.targets.aie import TileKind
+
+_HOST = 0
+_BUNDLE = 16  # bytes of an instruction, which an operation fills in the worst case
+
+
+def prove_network(plan: Plan) -> None:
+    """The part that needs no programs: channels, and single objects in flight."""
+    _channels(plan)
+    _ports(plan)
+
+
+def prove(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
+    """DSL0554 with the tensor and the rule where a plan breaks one."""
+    _channels(plan)
+    _descriptors(plan)
+    _locks(plan)
+    _links(plan)
+    _memories(plan, programs)
+    _programs(plan, programs)
+    for fifo in plan.fifos:
+        _objects(plan, fifo)
+    _ports(plan)
+    _queues(plan)
+    for phase in plan.phases:
+        for task in phase:
+            _task(plan, task)
+    _balance(plan)
+
+
+def broken(fifo: Fifo, what: str, rule: str) -> DiagnosticError:
+    """DSL0554 for a FIFO's tensor."""
+    names = "/".join(dict.fromkeys(s.memory.name for s in fifo.streams))
+    loc = fifo.streams[0].memory.loc
+    return error("DSL0554", f"tensor {names}, FIFO {fifo.name}: {what}; {rule}", loc)
+
+
+def _tiles(fifo: Fifo) -> tuple[Tile, ...]:
+    return (fifo.producer, *fifo.consumers)
+
+
+def _channels(plan: Plan) -> None:
+    used: Counter[tuple[Tile, bool]] = Counter()
+    for fifo in plan.fifos:
+        for tile in _tiles(fifo):
+            sends = tile == fifo.producer
+            used[tile, sends] += 1
+            kind = plan.array.kind(tile[1])
+            limit = kind.outputs if sends else kind.inputs
+            if used[tile, sends] > limit:
+                word = "MM2S" if sends else "S2MM"
+                raise broken(
+                    fifo, f"no {word} channel of tile {tile} is left for it",
+                    f"a {kind.name} tile has {limit}",
+                )  # fmt: skip
+
+
+def _chains(plan: Plan) -> Iterator[tuple[Fifo, Tile, bool, int]]:
+    """The buffer descriptors that each end of a FIFO takes; shims are given theirs by tasks."""
+    linked: dict[tuple[Fifo, Tile], int] = {}
+    for link in plan.links:
+        tile = link.outputs[0].producer
+        outer = _outer(link)
+        parts = max(len(link.inputs), len(link.outputs))
+        for fifo in (*link.inputs, *link.outputs):
+            linked[fifo, tile] = outer.depth * (parts if fifo is outer else 1)
+    for fifo in plan.fifos:
+        for tile in _tiles(fifo):
+            if tile[1] != _HOST:
+                yield fifo, tile, tile == fifo.producer, linked.get((fifo, tile), fifo.depth)
+
+
+def _outer(link: Link) -> Fifo:
+    return link.outputs[0] if len(link.inputs) > 1 else link.inputs[0]
+
+
+def _descriptors(plan: Plan) -> None:
+    numbers: Counter[tuple[Tile, bool]] = Counter()
+    used: Counter[tuple[Tile, int]] = Counter()
+    for fifo, tile, sends, count in _chains(plan):
+        kind = plan.array.kind(tile[1])
+        halves = (
+            2 if kind is plan.array.memory else 1
+        )  # even channels have one half, odd ones the other
+        half = numbers[tile, sends] % halves
+        numbers[tile, sends] += 1
+        used[tile, half] += count
+        if used[tile, half] > kind.descriptors // halves:
+            raise broken(
+                fifo, f"{used[tile, half]} buffer descriptors of tile {tile} are taken with it",
+                f"a {kind.name} tile has {kind.descriptors // halves} for these channels",
+            )  # fmt: skip
+
+
+def _locks(plan: Plan) -> None:
+    used: Counter[Tile] = Counter()
+    inner = {
+        (f, link.outputs[0].producer) for link in plan.links for f in link.inputs + link.outputs
+    }
+    for link in plan.links:
+        outer, tile = _outer(link), link.outputs[0].producer
+        used[tile] += 2 * max(len(link.inputs), len(link.outputs))
+        _lock_count(plan, outer, tile, used)
+    for fifo in plan.fifos:
+        if fifo.depth > plan.array.lock_value:
+            raise broken(fifo, f"{fifo.depth} objects", f"a lock counts to {plan.array.lock_value}")
+        for tile in _tiles(fifo):
+            if (fifo, tile) not in inner and tile[1] != _HOST:
+                used[tile] += 2
+                _lock_count(plan, fifo, tile, used)
+
+
+def _lock_count(plan: Plan, fifo: Fifo, tile: Tile, used: Counter[Tile]) -> None:
+    kind = plan.array.kind(tile[1])
+    if used[tile] > kind.locks:
+        raise broken(
+            fifo, f"{used[tile]} locks of tile {tile}", f"a {kind.name} tile has {kind.locks}"
+        )
+
+
+def _links(plan: Plan) -> None:
+    for link in plan.links:
+        outer = _outer(link)
+        parts = link.inputs if len(link.inputs) > 1 else link.outputs
+        at = 0
+        offsets = link.offsets or (0,) * len(parts)
+        for part, offset in zip(parts, offsets, strict=True):
+            if offset != at:
+                raise broken(part, f"begins at element {offset} of {outer.name}", f"it is at {at}")
+            at += part.elements
+        if at != outer.elements:
+            raise broken(
+                outer, f"its parts have {at} elements of {outer.elements}",
+                "the parts of linked objects cover the larger one",
+            )  # fmt: skip
+
+
+def _memories(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
+    for fifo in plan.fifos:
+        for tile in _tiles(fifo):
+            kind = plan.array.kind(tile[1])
+            if kind is plan.array.compute:
+                used = core_bytes(plan, tile, programs[tile])
+            else:
+                used = memory_tile_bytes(plan, tile)
+            if used > kind.memory and tile[1] != _HOST:
+                raise broken(
+                    fifo, f"tile {tile} holds {used} bytes", f"a {kind.name} tile has {kind.memory}"
+                )
+
+
+def _programs(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
+    limit = plan.array.compute.program
+    for program in programs.values():
+        size = program.operations * _BUNDLE
+        if size > limit:
+            raise error(
+                "DSL0554",
+                f"{plan.kernel.name}: a core's program of {program.operations} operations takes up to "
+                f"{size} bytes; program memory has {limit}",
+                plan.kernel.loc,
+                hint="fewer unrolled turns, or two kernels",
+            )
+
+
+def _objects(plan: Plan, fifo: Fifo) -> None:
+    """Length and loops of the descriptors that move a FIFO's objects."""
+    if fifo.depth < fifo.unit:
+        raise broken(
+            fifo, f"{fifo.depth} objects, {fifo.unit} are held at once",
+            "a core that waits for more objects than there are waits for ever",
+        )  # fmt: skip
+    if fifo.bytes % WORD:
+        raise broken(fifo, f"objects of {fifo.bytes} bytes", f"a DMA moves words of {WORD} bytes")
+    for tile in _tiles(fifo):
+        kind = plan.array.kind(tile[1])
+        if kind.memory and not 1 <= fifo.bytes // WORD <= kind.length:
+            raise broken(
+                fifo, f"objects of {fifo.bytes // WORD} words",
+                f"a {kind.name} tile's descriptor moves at most {kind.length}",
+            )  # fmt: skip
+    if fifo.dims:
+        _loops(fifo, fifo.dims, plan.array.kind(fifo.producer[1]), bytes_of(fifo.dtype))
+        if math.prod(size for size, _ in fifo.dims) != fifo.elements:
+            raise broken(
+                fifo, "its loops pass another number of elements", f"it has {fifo.elements}"
+            )
+
+
+def _loops(fifo: Fifo, dims: Dims, kind: TileKind, width: int) -> None:
+    own = [d for n, d in enumerate(dims) if d[0] > 1 or n == len(dims) - 1]
+    if len(own) > kind.dims:
+        raise broken(fifo, f"{len(own)} loops", f"a {kind.name} tile's descriptor has {kind.dims}")
+    if len(own) == 1 and own[0][1] == 1:
+        return
+    for number, (size, stride) in enumerate(own):
+        inner = number == len(own) - 1
+        words = size * width // WORD if inner else size
+        if inner and (stride != 1 or size * width % WORD):
+            raise broken(
+                fifo, f"runs of {size} elements of {width} bytes, {stride} apart",
+                f"innermost runs are whole words of {WORD} bytes, contiguous",
+            )  # fmt: skip
+        if not inner and stride * width % WORD:
+            raise broken(
+                fifo, f"a stride of {stride * width} bytes", f"strides are whole words of {WORD}"
+            )
+        if words > kind.wrap:
+            raise broken(
+                fifo, f"a loop of {words} steps", f"a {kind.name} tile counts to {kind.wrap}"
+            )
+        if not 1 <= stride * width / WORD <= kind.step and not inner:
+            raise broken(
+                fifo, f"a stride of {stride * width // WORD} words", f"it is 1 to {kind.step} here"
+            )
+
+
+def _ports(plan: Plan) -> None:
+    for (tile, direction), fifos in ports(plan).items():
+        kind = plan.array.kind(tile[1])
+        if len(fifos) > kind.masters(direction):
+            raise broken(
+                fifos[-1], f"{len(fifos)} streams leave tile {tile} towards {direction}",
+                f"a {kind.name} tile's switch has {kind.masters(direction)} ports there",
+            )  # fmt: skip
+
+
+def _queues(plan: Plan) -> None:
+    """A phase is pushed while the one before it runs: two of them are in a queue, and in use."""
+    for before, phase in zip([[], *plan.phases], plan.phases, strict=False):
+        waiting: Counter[Fifo] = Counter()
+        busy: dict[tuple[int, int], Task] = {}
+        for task in (*before, *phase):
+            waiting[task.fifo] += 1
+            if waiting[task.fifo] > plan.array.queue:
+                raise broken(
+                    task.fifo, f"{waiting[task.fifo]} tasks wait at once",
+                    f"a queue holds {plan.array.queue}, and drops what is pushed beyond",
+                )  # fmt: skip
+            shim = task.fifo.ends(_HOST)
+            assert shim is not None
+            if (shim[0], task.descriptor) in busy:
+                raise broken(
+                    task.fifo, f"descriptor {task.descriptor} of shim {shim} is in use",
+                    "a descriptor is written anew when its task has ended",
+                )  # fmt: skip
+            busy[shim[0], task.descriptor] = task
+            if task.descriptor >= plan.array.shim.descriptors:
+                raise broken(
+                    task.fifo, f"descriptor {task.descriptor}",
+                    f"a shim tile has {plan.array.shim.descriptors}",
+                )  # fmt: skip
+        lasts = {t.fifo for t in phase if t.last}
+        for task in phase:
+            if task.fifo not in lasts:
+                raise broken(task.fifo, "nobody waits for its tasks", "a phase ends when all have")
+
+
+def _task(plan: Plan, task: Task) -> None:
+    (count, moved), *own = task.transfer.dims
+    width, array = bytes_of(task.tensor.memory.dtype), plan.array
+    limit = array.iterations if moved else array.repeats
+    if (
+        count > limit
+        or moved < 0
+        or moved * width % WORD
+        or moved * width // WORD > array.shim.step
+    ):
+        raise broken(
+            task.fifo, f"{count} turns of a task, {moved} elements on",
+            f"it is at most {limit}, whole words on",
+        )  # fmt: skip
+    _loops(task.fifo, tuple(own), array.shim, width)
+    if task.transfer.offset * width % WORD:
+        raise broken(
+            task.fifo, f"begins at element {task.transfer.offset}", "a DMA begins at a word"
+        )
+    last = task.transfer.offset + sum((n - 1) * s for n, s in task.transfer.dims)
+    if not 0 <= last < task.tensor.elements:
+        raise broken(task.fifo, f"reaches element {last}", f"the tensor has {task.tensor.elements}")
+
+
+def _balance(plan: Plan) -> None:
+    """What the host moves through a FIFO is what its cores take or give, object by object."""
+    moved: dict[Fifo, int] = defaultdict(int)
+    for phase in plan.phases:
+        for task in phase:
+            moved[task.fifo] += math.prod(n for n, _ in task.transfer.dims)
+    by_memory = {t.memory: t for t in plan.tensors}
+    for fifo in plan.fifos:
+        if fifo.ends(_HOST) is None:
+            continue
+        wanted = 0
+        for stream in fifo.streams:
+            for r, c in fifo.parts:
+                found = events(plan.kernel, stream, plan.herd, by_memory[stream.memory], r, c)
+                wanted += len(found.turns) * stream.elements
+        if moved[fifo] != wanted:
+            raise broken(
+                fifo, f"the host moves {moved[fifo]} elements, the cores {wanted}",
+                "a FIFO that gets fewer or more objects than are taken stands still",
+            )  # fmt: skip

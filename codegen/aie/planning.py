@@ -1,0 +1,157 @@
+"""From a kernel to a placed plan: the first herd, by cost, whose plan breaks no rule."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dslc.codegen.aie.blocking import Blocking, find_blocking
+from dslc.codegen.aie.cores import CoreProgram, program_of
+from dslc.codegen.aie.dtypes import stored
+from dslc.codegen.aie.events import events, tensors
+from dslc.codegen.aie.herd import Herd, herds
+from dslc.codegen.aie.legality import prove, prove_network
+from dslc.codegen.aie.memories import choose_depths
+from dslc.codegen.aie.network import Network, sharing, unblock
+from dslc.codegen.aie.plan import Fifo, Plan, Tile
+from dslc.codegen.aie.scopes import Scopes, find_scopes
+from dslc.codegen.aie.sequence import schedule
+from dslc.codegen.aie.streams import Stream, check_outputs, find_streams
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.ir import Kernel
+from dslc.compiler.targets import Target
+from dslc.compiler.targets.aie import TileArray, array_of
+
+_TRIED = 12  # herds that the array has channels for, before it is said why the best cannot be
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A plan that was proved to be legal, and the programs of its cores."""
+
+    plan: Plan
+    programs: dict[Tile, CoreProgram]
+    blocking: Blocking
+
+
+def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Planned:
+    """The plan of a kernel whose dims are known; DSL0550 to DSL0554 and DSL0590 where there is none.
+
+    A draft has the program of one core in place of all.
+    """
+    if kernel.dims:
+        names = ", ".join(d.name for d in kernel.dims)
+        raise error(
+            "DSL0550",
+            f"{kernel.name}: an NPU's transfers are fixed when it is compiled, and {names} is "
+            f"not known",
+            kernel.loc,
+            hint=" ".join(f"-D {d.name}=..." for d in kernel.dims),
+        )
+    array = array_of(target)
+    scopes = find_scopes(kernel)
+    streams = find_streams(scopes)
+    if not any(s.output for s in streams):
+        raise error(
+            "DSL0590", f"{kernel.name} writes no tensor: an NPU has nothing to do", kernel.loc
+        )
+    check_outputs(streams)
+    for stream in streams:
+        stored(stream.memory.dtype, stream.memory.loc, f"tensor {stream.memory.name}: an element")
+    blocking = find_blocking(kernel, target, streams)
+    groups = list(sharing(streams, array.compute.inputs))
+    unblock(groups)
+    _check_channels(groups, array)
+    rows = len(array.compute.rows)
+    found = sorted(herds(kernel, rows, array.columns), key=lambda h: _cost(h, streams))
+    problem: DiagnosticError | None = None
+    tried = 0
+    for herd in found:
+        try:
+            plan = _connected(kernel, array, herd, scopes, groups)
+            tried += 1
+            return _planned(plan, blocking, draft=draft)
+        except DiagnosticError as failure:
+            problem = failure if problem is None or tried == 1 else problem
+            if tried == _TRIED:
+                break
+    assert problem is not None, "a herd of one core is always among them"
+    raise problem
+
+
+def _connected(
+    kernel: Kernel, array: TileArray, herd: Herd, scopes: Scopes, groups: list[tuple[Stream, ...]]
+) -> Plan:
+    """The FIFOs of a herd, where the array has the channels and descriptors for them."""
+    streams = sorted((s for g in groups for s in g), key=lambda s: s.number)
+    lying = tensors(kernel, streams, herd)
+    used = [m for m in kernel.tensors if any(s.memory is m for s in streams)]
+    plan = Plan(kernel, array, herd, scopes, streams, [lying[m] for m in used])
+    network = Network(plan)
+    for group in groups:
+        network.connect(group)
+    prove_network(plan)
+    return plan
+
+
+def _planned(plan: Plan, blocking: Blocking, *, draft: bool) -> Planned:
+    """The rest of a plan: what the host does, the programs, the depths of FIFOs."""
+    schedule(plan)
+    # The cores' programs differ in numbers alone: one says what all of them keep.
+    first = program_of(plan, blocking, plan.cores[0])
+    programs = dict.fromkeys(plan.cores, first)
+    choose_depths(plan, programs)
+    if not draft:
+        programs = {tile: program_of(plan, blocking, tile) for tile in plan.cores}
+    prove(plan, programs)
+    return Planned(plan, programs, blocking)
+
+
+def _cost(herd: Herd, streams: list[Stream]) -> tuple[int, int, int]:
+    """Turns of a core, bytes from and to the host, cores: the least is tried first."""
+    total = 0
+    for stream in streams:
+        along_rows, along_columns = herd.spread(stream)
+        axes = [s.axis for s in stream.scope.chain if s.axis is not None]
+        turns = math.prod(herd.steps[a] for a in axes)
+        copies = (herd.rows if along_rows else 1) * (herd.columns if along_columns else 1)
+        total += stream.bytes * turns * copies
+    return herd.turns, total, herd.rows * herd.columns
+
+
+def _check_channels(groups: list[tuple[Stream, ...]], array: TileArray) -> None:
+    """DSL0552 where a core has not the channels for its tensors, whatever the herd."""
+    for output in (False, True):
+        limit = array.compute.outputs if output else array.compute.inputs
+        own = [g for g in groups if g[0].output == output]
+        if len(own) > limit:
+            names = ", ".join("/".join(s.memory.name for s in g) for g in own)
+            word = "written" if output else "read"
+            raise error(
+                "DSL0552",
+                f"tensors {names} are {word} in a turn, and a core has {limit} DMA channels for that: "
+                "only those that come in objects of one type and size take turns on one",
+                own[limit][0].memory.loc,
+            )
+
+
+def modelled_cycles(planned: Planned, macs: int) -> float:
+    """A coarse model of a launch: the slowest of products, a core's streams and the host's memory.
+
+    `macs` are the multiply-adds of one turn of the grid. A core that holds single objects multiplies
+    and receives in turn.
+    """
+    plan = planned.plan
+    turns, moved, _ = _cost(plan.herd, plan.streams)
+    products = turns * macs / max(rate for _, rate in plan.array.multiply_adds)
+    (row, column), by_memory = plan.herd.cores[0], {t.memory: t for t in plan.tensors}
+    streams: dict[Fifo, float] = {}
+    single = False
+    for stream, fifo in plan.served[plan.tile(row, column)].items():
+        tensor = by_memory[stream.memory]
+        count = len(events(plan.kernel, stream, plan.herd, tensor, row, column).turns)
+        streams[fifo] = streams.get(fifo, 0.0) + count * stream.bytes / plan.array.stream
+        single |= fifo.depth == fifo.unit and count > 1 and not stream.output
+    core = max(streams.values(), default=0.0)
+    both = products + core if single else max(products, core)
+    return max(both, moved / (plan.array.host / plan.array.clock))

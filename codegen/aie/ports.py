@@ -1,0 +1,113 @@
+"""How a core comes by the objects of its FIFOs: as the dialect's objects, or by locks and buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from dslc.codegen.aie.dtypes import stored
+from dslc.codegen.aie.emission import Emission
+from dslc.codegen.aie.plan import Fifo
+from dslc.codegen.aie.streams import Stream
+
+
+class Ports(Protocol):
+    """The core's end of each FIFO."""
+
+    def begin(self, e: Emission) -> None:
+        """What comes before everything."""
+
+    def acquire(self, e: Emission, fifo: Fifo, streams: list[Stream]) -> dict[Stream, str]:
+        """Wait for an object of each stream; their SSA names."""
+
+    def release(self, e: Emission, fifo: Fifo, streams: list[Stream]) -> None:
+        """Give the objects on, or back."""
+
+
+class ObjectPorts:
+    """`aie.objectfifo.acquire` and `release` (printer A)."""
+
+    def begin(self, e: Emission) -> None:
+        """Nothing."""
+
+    def acquire(self, e: Emission, fifo: Fifo, streams: list[Stream]) -> dict[Stream, str]:
+        """The objects of a subview."""
+        kind = f"memref<{streams[0].elements}x{stored(fifo.dtype)}>"
+        view = f"!aie.objectfifosubview<{kind}>"
+        port = _port(streams)
+        text = f"aie.objectfifo.acquire @{fifo.name}({port}, {len(streams)}) : {view}"
+        taken = e.out.op(text, "taken")
+        return {
+            stream: e.out.op(
+                f"aie.objectfifo.subview.access {taken}[{number}] : {view} -> {kind}", stream.name
+            )
+            for number, stream in enumerate(streams)
+        }
+
+    def release(self, e: Emission, fifo: Fifo, streams: list[Stream]) -> None:
+        """The oldest of them."""
+        e.out.effect(f"aie.objectfifo.release @{fifo.name}({_port(streams)}, {len(streams)})")
+
+
+def _port(streams: list[Stream]) -> str:
+    return "Produce" if streams[0].output else "Consume"
+
+
+OBJECT_PORTS = ObjectPorts()
+
+
+@dataclass(frozen=True, slots=True)
+class LockedEnd:
+    """The buffers of a core's end of a FIFO, the lock that it takes, and the one that it gives.
+
+    `turn` is the memory of one i32 that says which half of the buffers is next; None where all of them
+    are taken at once.
+    """
+
+    buffers: tuple[str, ...]
+    taken: str
+    given: str
+    turn: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LockPorts:
+    """`aie.use_lock` on buffers that take turns (printer B)."""
+
+    ends: Mapping[Fifo, LockedEnd]
+
+    def begin(self, e: Emission) -> None:
+        """The first half is next."""
+        for end in self.ends.values():
+            if end.turn is not None:
+                zero, at = e.out.constant(0, "i32"), e.out.constant(0, "index")
+                e.out.effect(f"memref.store {zero}, {end.turn}[{at}] : memref<1xi32>")
+
+    def acquire(self, e: Emission, fifo: Fifo, streams: list[Stream]) -> dict[Stream, str]:
+        """Buffers by whose turn it is."""
+        end, count = self.ends[fifo], len(streams)
+        kind = f"memref<{streams[0].elements}x{stored(fifo.dtype)}>"
+        amount = e.out.constant(count, "i32")
+        e.out.effect(f"aie.use_lock({end.taken}, AcquireGreaterEqual, {amount})")
+        if end.turn is None:
+            return dict(zip(streams, end.buffers, strict=True))
+        at, zero = e.out.constant(0, "index"), e.out.constant(0, "i32")
+        turn = e.out.op(f"memref.load {end.turn}[{at}] : memref<1xi32>", "turn")
+        first = e.out.op(f"arith.cmpi eq, {turn}, {zero} : i32", "first")
+        found = {}
+        for number, stream in enumerate(streams):
+            x, y = end.buffers[number], end.buffers[count + number]
+            found[stream] = e.out.op(f"arith.select {first}, {x}, {y} : {kind}", stream.name)
+        return found
+
+    def release(self, e: Emission, fifo: Fifo, streams: list[Stream]) -> None:
+        """The other half is next."""
+        end = self.ends[fifo]
+        if end.turn is not None:
+            at, one = e.out.constant(0, "index"), e.out.constant(1, "i32")
+            turn = e.out.op(f"memref.load {end.turn}[{at}] : memref<1xi32>", "turn")
+            other = e.out.op(f"arith.subi {one}, {turn} : i32", "turn")
+            e.out.effect(f"memref.store {other}, {end.turn}[{at}] : memref<1xi32>")
+        amount = e.out.constant(len(streams), "i32")
+        e.out.effect(f"aie.use_lock({end.given}, Release, {amount})")

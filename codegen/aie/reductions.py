@@ -1,0 +1,97 @@
+"""Reductions over one axis: chunks are combined lane by lane, and at the end the lanes."""
+
+from __future__ import annotations
+
+import math
+from contextlib import ExitStack
+
+from dslc.codegen.aie.builder import vector
+from dslc.codegen.aie.casts import converted
+from dslc.codegen.aie.dtypes import element
+from dslc.codegen.aie.elementwise import binary
+from dslc.codegen.aie.emission import Emission, Stored, refuse
+from dslc.codegen.aie.filling import chunk
+from dslc.codegen.aie.indices import Index
+from dslc.compiler.dtypes import BF16, BOOL, F32, DType
+from dslc.compiler.ir import instructions as ins
+
+_OPS = {"sum": "add", "max": "max", "min": "min", "any": "or", "all": "and"}
+_KINDS = {"add": "add", "max": "maximumf", "min": "minimumf", "or": "or", "and": "and"}
+
+
+def reduce(e: Emission, stmt: ins.Reduce) -> None:
+    """The result in a buffer of its own; bf16 is summed in f32."""
+    if stmt.op not in _OPS:
+        raise refuse(stmt, f"{stmt.op} has no code on an NPU")
+    x, out = stmt.x, stmt.out
+    made = e.buffer(out.name or "sum", out.type.dtype, out.type.shape)
+    shape = x.type.shape
+    axis = stmt.axis
+    along_last = axis == len(shape) - 1
+    lanes = chunk(e, x, shape[-1])
+    with ExitStack() as loops:
+        place: list[Index] = []
+        for number, size in enumerate(shape):
+            if number == axis:
+                place.append(Index())
+            elif number == len(shape) - 1:
+                loop = loops.enter_context(e.loop(size // lanes))
+                place.append(e.out.at(loop, lanes))
+            else:
+                place.append(e.out.at(loops.enter_context(e.loop(size))))
+        total = _summed(e, stmt, place, lanes, along_last)
+        kept = [i for n, i in enumerate(place) if n != axis]
+        if len(out.type.shape) == len(shape):
+            kept.insert(axis, Index())
+        _store(e, stmt, total, made, tuple(kept), 1 if along_last else lanes)
+    e.held[out] = made
+
+
+def _summed(e: Emission, stmt: ins.Reduce, place: list[Index], lanes: int, along_last: bool) -> str:
+    """The combination of one line: a scalar, or where lanes are other lines, a chunk."""
+    dtype = stmt.x.type.dtype
+    wide = F32 if dtype == BF16 else dtype
+    kind = vector(lanes, element(wide))
+    op = _OPS[stmt.op]
+    step = lanes if along_last else 1
+    size = stmt.x.type.shape[stmt.axis]
+    first = e.out.constant(_neutral(op, wide), kind)
+    with e.loop(size // step, ((first, kind),), "k") as loop:
+        at = list(place)
+        at[stmt.axis] = e.out.at(loop, step)
+        x = e.pull(stmt.x, tuple(at), lanes)
+        x = converted(e, stmt, x, dtype, wide, lanes)
+        loop.yielded.append(binary(e, stmt, op, loop.carried[0].inner, x, wide, lanes))
+    total = loop.results[0]
+    if along_last and lanes > 1:
+        total = e.out.op(
+            f"vector.reduction <{_kind(op, wide)}>, {total} : {kind} into {element(wide)}", "total"
+        )
+    return total
+
+
+def _store(
+    e: Emission, stmt: ins.Reduce, total: str, made: Stored, at: tuple[Index, ...], lanes: int
+) -> None:
+    dtype = stmt.x.type.dtype
+    if dtype == BF16:
+        total = converted(e, stmt, total, F32, BF16, lanes)
+    total = converted(e, stmt, total, dtype, stmt.out.type.dtype, lanes)
+    e.store(total, made, at, lanes)
+
+
+def _kind(op: str, dtype: DType) -> str:
+    if dtype.is_float or op in ("add", "or", "and"):
+        return _KINDS[op]
+    return f"{op}{'s' if dtype.is_signed else 'u'}i"
+
+
+def _neutral(op: str, dtype: DType) -> float:
+    if op in ("add", "or"):
+        return 0
+    if dtype == BOOL:
+        return 1
+    if dtype.is_float:
+        return -math.inf if op == "max" else math.inf
+    low, high = dtype.integer_range
+    return low if op == "max" else high

@@ -1,0 +1,155 @@
+"""Scopes of a core's program: the launch, the steps along each axis of the grid, the kernel's loops.
+
+An object of a FIFO is acquired where a scope begins and released where it ends. A load belongs to the
+outermost scope in which what it reads does not change:
+
+    launch > steps along m > steps along n > for k
+    g[:]     x[m, :]         r[m, n]         a[m, k]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.ir import Kernel, Region, Role
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import Expr, Var, free_vars, substitute
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.traverse import Body
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """One scope: `var` from start up to stop by step; the launch has none.
+
+    `axis` numbers an axis of the grid, `loop` is a loop of the kernel, the `number`th of them.
+    """
+
+    parent: Scope | None = None
+    var: Var | None = None
+    start: Expr | None = None
+    stop: Expr | None = None
+    step: Expr | None = None
+    axis: int | None = None
+    loop: ins.For | None = None
+    number: int = 0
+
+    @property
+    def chain(self) -> tuple[Scope, ...]:
+        """From the launch to this one."""
+        return (*(self.parent.chain if self.parent else ()), self)
+
+    def holds(self, other: Scope) -> bool:
+        """Whether another scope begins and ends while this one runs."""
+        return self is not other and self in other.chain
+
+    @property
+    def bounds(self) -> tuple[Expr, ...]:
+        """The expressions by which it runs."""
+        return tuple(e for e in (self.start, self.stop, self.step) if e is not None)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Access:
+    """A load or store of a tensor, its subscripts over variables of scopes alone."""
+
+    stmt: ins.Load | ins.Store
+    starts: tuple[Expr, ...]
+    scope: Scope
+    inner: Scope  # the one that the statement stands in
+    number: int  # in the program's order
+
+    @property
+    def region(self) -> Region:
+        """The part of the tensor."""
+        return self.stmt.region
+
+    @property
+    def is_store(self) -> bool:
+        """Whether it writes."""
+        return isinstance(self.stmt, ins.Store)
+
+
+@dataclass(slots=True)
+class Scopes:
+    """The scopes of a kernel, and its accesses to tensors in order."""
+
+    turn: Scope  # the scope of a turn's body
+    loops: dict[ins.For, Scope] = field(default_factory=dict)
+    accesses: list[Access] = field(default_factory=list)
+
+
+def find_scopes(kernel: Kernel) -> Scopes:
+    """The scopes and accesses of a kernel; DSL0590 for accesses that no FIFO can serve."""
+    turn = Scope()
+    for number, axis in enumerate(kernel.grid):
+        turn = Scope(turn, axis.var, axis.start, axis.stop, axis.step, axis=number)
+    found = Scopes(turn)
+    _walk(kernel.body, turn, {}, found, streams=True)
+    return found
+
+
+def _walk(
+    body: Body, scope: Scope, known: Mapping[Var, Expr], found: Scopes, *, streams: bool
+) -> None:
+    known = dict(known)
+    for stmt in body:
+        match stmt:
+            case ins.Let(var, value):
+                known[var] = substitute(value, known)
+            case ins.For():
+                bounds = [substitute(e, known) for e in (stmt.start, stmt.stop, stmt.step)]
+                start, stop, step = bounds
+                number = len(found.loops)
+                inner = Scope(scope, stmt.var, start, stop, step, loop=stmt, number=number)
+                found.loops[stmt] = inner
+                _walk(stmt.body, inner, known, found, streams=streams)
+            case ins.If():
+                for part in (stmt.then, stmt.otherwise):
+                    _walk(part, scope, known, found, streams=False)
+            case ins.While():
+                for part in (stmt.before, stmt.body):
+                    _walk(part, scope, known, found, streams=False)
+            case ins.Load() | ins.Store() if stmt.region.memory.role is not Role.BUFFER:
+                if not streams:
+                    raise refuse_access(stmt, "stands in a branch or a while loop")
+                found.accesses.append(_access(stmt, scope, known, len(found.accesses)))
+            case _:
+                pass
+
+
+def _access(
+    stmt: ins.Load | ins.Store, scope: Scope, known: Mapping[Var, Expr], number: int
+) -> Access:
+    starts = tuple(substitute(a.start, dict(known)) for a in stmt.region.axes)
+    bound = {s.var for s in scope.chain if s.var is not None}
+    strange = {v for e in starts for v in free_vars(e)} - bound
+    if strange:
+        names = ", ".join(sorted(v.name for v in strange))
+        raise refuse_access(stmt, f"depends on {names}, which the host does not know")
+    own = [s for s in scope.chain if s.var is None or any(s.var in free_vars(e) for e in starts)]
+    return Access(stmt, starts, own[-1], scope, number)
+
+
+def refuse_access(stmt: Stmt, why: str) -> DiagnosticError:
+    """DSL0590 for an access to a tensor."""
+    assert isinstance(stmt, ins.Load | ins.Store)
+    word = "written" if isinstance(stmt, ins.Store) else "read"
+    return error(
+        "DSL0590",
+        f"tensor {stmt.region.memory.name}: where it is {word} {why}; an NPU's tensors come and go by "
+        "FIFOs whose order is fixed before the launch",
+        stmt.loc,
+    )
+
+
+def variables(scope: Scope, starts: tuple[Expr, ...]) -> Iterator[Var]:
+    """What the objects of a scope depend on: their place, and how many there are."""
+    for expr in starts:
+        yield from free_vars(expr)
+    for outer in scope.chain:
+        if outer.loop is not None:
+            for expr in outer.bounds:
+                yield from free_vars(expr)

@@ -1,0 +1,22 @@
+"""The passes of an NPU, in the order in which they run.
+
+program = run_passes(program, aie_passes(find_target("aie:npu2")))
+"""
+
+from __future__ import annotations
+
+from dslc.compiler.passes.bounds import Bounds
+from dslc.compiler.passes.dce import DeadCode
+from dslc.compiler.passes.lowbit import LowBit
+from dslc.compiler.passes.pipeline import Pass
+from dslc.compiler.passes.simplify import Simplify
+from dslc.compiler.targets import Target
+
+
+def aie_passes(_: Target) -> tuple[Pass, ...]:
+    """From the checker's program to one that the generator places on the array.
+
+    A core runs a turn alone, so that tiles have no layout over threads, and the order of turns
+    along k is the program's. Low-bit parameters are compact rows.
+    """
+    return (Simplify(), LowBit(rows=True), Bounds(), DeadCode(), Simplify())

@@ -1,0 +1,67 @@
+"""The array as data, on the simulator's side (AIETargetModel.h, August 2026): limits, rates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+WORD = 4
+QUEUE = 4
+LOCK_MOST = 63
+ITERATIONS, REPEATS = 64, 256
+STREAM_WORDS = 4  # that a stream holds beyond what its consumer asked for
+COLUMNS = 8
+STACK = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of tile. Lengths and steps in 32-bit words, memories in bytes."""
+
+    name: str
+    memory: int
+    program: int
+    channels: dict[str, int]
+    descriptors: int
+    dims: int
+    length: int
+    wrap: int
+    step: int
+    locks: int
+
+
+SHIM = Kind("shim", 0, 0, {"S2MM": 2, "MM2S": 2}, 16, 3, (1 << 32) - 1, 1023, 1 << 20, 16)
+MEMORY = Kind(
+    "memory", 512 << 10, 0, {"S2MM": 6, "MM2S": 6}, 48, 4, (1 << 17) - 1, 1023, 1 << 17, 64
+)
+COMPUTE = Kind(
+    "compute", 64 << 10, 16 << 10, {"S2MM": 2, "MM2S": 2}, 16, 3, (1 << 14) - 1, 255, 1 << 13, 16
+)
+_ROWS = {0: SHIM, 1: MEMORY, 2: COMPUTE, 3: COMPUTE, 4: COMPUTE, 5: COMPUTE}
+DEVICES = ("npu2",)
+
+
+def kind_of(row: int) -> Kind | None:
+    """The kind of the tiles of a row; None outside of the array."""
+    return _ROWS.get(row)
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Modelled rates in cycles of `clock`: a stream's word, the host's memory, a core's issue slots.
+
+    `host` are bytes a cycle for all columns together, `issue` what a host's command takes, `macs`
+    multiply- adds a cycle, `slots` operations of 64 bytes a cycle by slot, and `special` the cycles
+    of a function on a vector.
+    """
+
+    clock: float = 1.8e9
+    host: float = 60e9 / 1.8e9
+    issue: int = 200
+    macs: int = 512
+    loads: int = 2
+    stores: int = 1
+    vector: int = 1
+    special: int = 16
+
+
+RATES = Rates()

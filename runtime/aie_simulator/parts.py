@@ -1,0 +1,198 @@
+"""Parts of the array: memories, locks and streams, with what goes wrong in them."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from dslc.runtime.aie_simulator.engine import Engine, Signal, Steps
+from dslc.runtime.aie_simulator.errors import AieFault
+from dslc.runtime.aie_simulator.machine import LOCK_MOST, STREAM_WORDS, WORD
+from dslc.runtime.elements import Array, storage_dtype
+
+TYPES = {
+    "bf16": "bf16", "f32": "f32", "i1": "bool", "i8": "i8", "i16": "i16", "i32": "i32", "index": "i64",
+    "i64": "i64",
+}  # fmt: skip
+Tile = tuple[int, int]
+
+
+def element_type(kind: str, line: int) -> np.dtype[Any]:
+    """The NumPy type of a memref's elements."""
+    if kind not in TYPES:
+        raise AieFault("operation", f"elements of {kind}", line=line)
+    return storage_dtype(TYPES[kind])
+
+
+class Memory:
+    """A flat memory: a buffer of a tile, or the host's array behind an argument.
+
+    `unwritten` counts the elements that were not written yet; reads of those are faults. bf16 is
+    computed with as f32.
+    """
+
+    def __init__(self, name: str, kind: str, data: Array, written: bool = False) -> None:
+        self.name, self.kind, self.data = name, kind, data
+        self.wide = np.dtype(np.float32) if kind == "bf16" else data.dtype
+        self.count = len(data)
+        self.mask = np.broadcast_to(True, (self.count,)) if written else np.zeros(self.count, bool)
+        self.unwritten = 0 if written else self.count
+
+    def begin(self) -> None:
+        """From here on nothing of it is written."""
+        self.mask[:] = False
+        self.unwritten = self.count
+
+    def check(self, low: int, high: int, line: int) -> None:
+        """Elements from `low` up to `high` may be read."""
+        if low < 0 or high > self.count:
+            raise AieFault(
+                "bounds", f"elements {low} to {high - 1} of {self.name}, which has {self.count}",
+                line=line,
+            )  # fmt: skip
+        if self.unwritten and not self.mask[low:high].all():
+            at = low + int(np.argmin(self.mask[low:high]))
+            raise AieFault("unwritten", f"element {at} of {self.name} is read", line=line)
+
+    def load(self, at: int, lanes: int, line: int) -> Any:
+        """A vector."""
+        self.check(at, at + lanes, line)
+        return self.data[at : at + lanes].astype(self.wide)
+
+    def get(self, at: int, line: int) -> Any:
+        """A scalar."""
+        self.check(at, at + 1, line)
+        return self.wide.type(self.data[at])
+
+    def store(self, value: Any, at: int, lanes: int, line: int) -> None:
+        """A vector, or a scalar for one lane."""
+        if at < 0 or at + lanes > self.count:
+            raise AieFault(
+                "bounds", f"elements {at} to {at + lanes - 1} of {self.name}, which has {self.count}",
+                line=line,
+            )  # fmt: skip
+        self.data[at : at + lanes] = value
+        if self.unwritten:
+            part = self.mask[at : at + lanes]
+            self.unwritten -= lanes - int(np.count_nonzero(part))
+            part[:] = True
+
+    def mark(self, places: Array) -> None:
+        """Elements are written by a DMA."""
+        if self.unwritten:
+            self.mask[places] = True
+            self.unwritten = self.count - int(np.count_nonzero(self.mask))
+
+
+@dataclass(slots=True, eq=False)
+class Lock:
+    """A semaphore of a tile."""
+
+    tile: Tile
+    name: str
+    value: int
+    signal: Signal = field(init=False)
+    initial: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.signal = Signal(f"lock {self.name}")
+        self.initial = self.value
+
+    def acquire(self, amount: int, *, equal: bool = False) -> Steps:
+        """Wait until the value is at least (or exactly) the amount, and subtract it."""
+        while (self.value != amount) if equal else (self.value < amount):
+            self.signal.what = f"lock {self.name} (now {self.value}, wanted {amount})"
+            yield self.signal
+        self.value -= amount
+
+    def release(self, engine: Engine, amount: int) -> None:
+        """Add to the value."""
+        self.value += amount
+        if not 0 <= self.value <= LOCK_MOST:
+            raise AieFault("lock-value", f"lock {self.name} comes to {self.value}")
+        engine.notify(self.signal)
+
+
+@dataclass(slots=True, eq=False)
+class HostMemory:
+    """The host's memory: the channels that use it at one time share its rate."""
+
+    rate: float  # bytes a cycle
+    active: int = 0
+
+    @property
+    def cycles(self) -> float:
+        """Cycles that a word takes one of the channels now."""
+        return max(1.0, WORD * self.active / self.rate)
+
+
+def moving(words: int, host: HostMemory | None) -> Steps:
+    """The time in which words pass."""
+    if host is None:
+        yield float(words)
+        return
+    host.active += 1
+    yield words * host.cycles
+    host.active -= 1
+
+
+@dataclass(slots=True, eq=False)
+class Port:
+    """A stream's end at one consumer: words that are on the way, and how many more are wanted."""
+
+    signal: Signal
+    queue: deque[Array] = field(default_factory=deque)
+    queued: int = 0
+    wanted: int = 0
+
+
+class Stream:
+    """From one DMA channel to one or more: the slowest consumer holds back all."""
+
+    def __init__(self, name: str, producer: str, consumers: tuple[str, ...]) -> None:
+        self.name = name
+        self.room = Signal(f"room in the stream {name}", consumers)
+        self.ports = {
+            c: Port(Signal(f"words from the stream {name}", (producer,))) for c in consumers
+        }
+
+    def push(self, engine: Engine, words: Array, host: HostMemory | None) -> Steps:
+        """Send words, one a cycle, or as fast as the host's memory gives them."""
+        at = 0
+        while at < len(words):
+            room = min(p.wanted + STREAM_WORDS - p.queued for p in self.ports.values())
+            if room <= 0:
+                yield self.room
+                continue
+            part = words[at : at + room]
+            yield from moving(len(part), host)
+            for port in self.ports.values():
+                port.queue.append(part)
+                port.queued += len(part)
+                engine.notify(port.signal)
+            at += len(part)
+
+    def pull(self, engine: Engine, consumer: str, count: int) -> Steps:
+        """Receive so many words; they are in `received` after."""
+        port = self.ports[consumer]
+        port.wanted += count
+        engine.notify(self.room)
+        while port.queued < count:
+            yield port.signal
+
+    def take(self, consumer: str, count: int) -> Array:
+        """The words that were pulled."""
+        port = self.ports[consumer]
+        parts, rest = [], count
+        while rest:
+            part = port.queue.popleft()
+            if len(part) > rest:
+                port.queue.appendleft(part[rest:])
+                part = part[:rest]
+            parts.append(part)
+            rest -= len(part)
+        port.queued -= count
+        port.wanted -= count
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
