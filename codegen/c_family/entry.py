@@ -44,6 +44,7 @@ def shared_memory(e: Emission) -> int:
         e.head.line(f"{ctype}* const {name} = ({ctype}*)(shared + {offset});")
         e.memories[memory] = name
         total = max(total, offset + size)
+    e.shared_bytes = -(-total // 16) * 16
     return total
 
 

@@ -48,10 +48,6 @@ template <class T> DEVICE T imin(T a, T b) { return a < b ? a : b; }
 
 template <class T> DEVICE T imax(T a, T b) { return a > b ? a : b; }
 
-DEVICE float as_f32(unsigned x) { return __uint_as_float(x); }
-
-DEVICE unsigned bits_f32(float x) { return __float_as_uint(x); }
-
 DEVICE double sigmoidd(double x) { return 1.0 / (1.0 + exp(-x)); }
 
 // Packed elements: B bits each, little-endian across 32-bit words.
@@ -149,10 +145,6 @@ DEVICE unsigned encode_e8m0(float f) {
   const unsigned x = __float_as_uint(f);
   if (!(f > 0.0f)) return 255u;
   return x < 0x800000u ? unsigned(x > 0x400000u) : min((x >> 23) + (x >> 22 & 1u), 255u);
-}
-
-DEVICE unsigned select_halves(bool low, bool high, unsigned x, unsigned y) {
-  return bytes(x, y, (low ? 0x0010u : 0x0054u) | (high ? 0x3200u : 0x7600u));
 }
 
 // The low bytes of four words.

@@ -5,6 +5,10 @@ DEVICE float fmin_nan(float a, float b) { float y; asm("min.NaN.f32 %0, %1, %2;"
 
 DEVICE float fmax_nan(float a, float b) { float y; asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y; }
 
+DEVICE float as_f32(unsigned x) { return __uint_as_float(x); }
+
+DEVICE unsigned bits_f32(float x) { return __float_as_uint(x); }
+
 // One instruction: results below 2^-126 are 0.
 DEVICE float exp2_ftz(float x) { float y; asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x)); return y; }
 
@@ -89,6 +93,10 @@ DEVICE unsigned min_f16x2(unsigned a, unsigned b) { unsigned d; asm("min.NaN.f16
 DEVICE unsigned max_bf16x2(unsigned a, unsigned b) { unsigned d; asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
 
 DEVICE unsigned min_bf16x2(unsigned a, unsigned b) { unsigned d; asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b)); return d; }
+
+DEVICE unsigned select_halves(bool low, bool high, unsigned x, unsigned y) {
+  return bytes(x, y, (low ? 0x0010u : 0x0054u) | (high ? 0x3200u : 0x7600u));
+}
 
 // Bytes that are the highest bit of the picked ones all over.
 DEVICE unsigned signs(unsigned x, unsigned pick) {

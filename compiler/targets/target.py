@@ -73,6 +73,7 @@ class Target:
     `bulk_copies` tells of a unit that copies boxes of tensors to shared memory by itself,
     `matrix_stores` of instructions by which a warp stores fragments to shared memory as rows, `static`
     that a call's kernel is compiled for the sizes of all its dims: the machine's compiler unrolls it.
+    `part_of_warp` is where a turn may have fewer threads than a warp.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Target:
     bulk_copies: bool = False
     matrix_stores: bool = False
     static: bool = False
+    part_of_warp: bool = False
 
     def memory(self, name: str) -> MemorySpace | None:
         """The memory of that name."""

@@ -67,7 +67,8 @@ def _explicit(kernel: Kernel, target: Target) -> int | None:
     if first is None or first[0].type.layout is None:
         return None
     threads = first[0].type.layout.threads
-    if threads % target.warp_size or threads > target.threads:
+    part = target.part_of_warp and target.warp_size % threads == 0
+    if (threads % target.warp_size and not part) or threads > target.threads:
         raise error(
             "DSL0521",
             f"{target.name} runs whole warps of {target.warp_size} threads, at most {target.threads}, "
