@@ -502,16 +502,16 @@ DEVICE unsigned f16x2_of_f8e4m3x2(unsigned x) {
 
 // Memory: vectors of 8 and 16 bytes.
 DEVICE void load_global_8(unsigned* w, const void* p) {
-  const u32x2 v = *(const u32x2*)p; w[0] = v[0]; w[1] = v[1];
+  *(u32x2*)w = *(const u32x2*)p;
 }
 
 DEVICE void load_global_16(unsigned* w, const void* p) {
-  const u32x4 v = *(const u32x4*)p; w[0] = v[0]; w[1] = v[1]; w[2] = v[2]; w[3] = v[3];
+  *(u32x4*)w = *(const u32x4*)p;
 }
 
-DEVICE void store_8(void* p, const unsigned* w) { *(u32x2*)p = u32x2{w[0], w[1]}; }
+DEVICE void store_8(void* p, const unsigned* w) { *(u32x2*)p = *(const u32x2*)w; }
 
-DEVICE void store_16(void* p, const unsigned* w) { *(u32x4*)p = u32x4{w[0], w[1], w[2], w[3]}; }
+DEVICE void store_16(void* p, const unsigned* w) { *(u32x4*)p = *(const u32x4*)w; }
 
 template <class T> DEVICE T atomic_add(T* p, T x) {
   return __hip_atomic_fetch_add(p, x, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
@@ -562,3 +562,44 @@ DEVICE void copy_8(void* to, const void* from, bool inside) {
 DEVICE void copy_4(void* to, const void* from, bool inside) {
   *(unsigned*)to = inside ? *(const unsigned*)from : 0u;
 }
+
+// A number of the wave, which all of its lanes have alike.
+DEVICE int wave_of(int tid) { return __builtin_amdgcn_readfirstlane(tid / 64); }
+
+DEVICE unsigned lds_address(const void* p) {
+  return (unsigned)(unsigned long long)(const __attribute__((address_space(3))) unsigned char*)p;
+}
+
+// So many bytes of memory as loads see them: what is read behind them is 0.
+DEVICE i32x4 buffer_of(const void* p, int bytes) {
+  const unsigned long long at = (unsigned long long)p;
+  return i32x4{(int)at, (int)(at >> 32) & 0xffff, bytes, 0x00020000};
+}
+
+// To LDS at `to` + `more` and on, lane by lane. The compiler does not know of it and never waits for it.
+DEVICE void load_to_lds_16(unsigned to, unsigned more, i32x4 from, int lane, int all) {
+  asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dwordx4 %2, %3, %4 offen lds"
+    :: "s"(to), "s"(more), "v"(lane), "s"(from), "s"(all) : "memory", "scc");
+}
+
+// Four of them, each `step` bytes on in memory.
+DEVICE void load_to_lds_16_by_4(unsigned to, unsigned more, i32x4 from, int lane, int all, int step) {
+  asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dwordx4 %2, %3, %4 offen lds\n\tbuffer_load_dwordx4 %2, %3, %5 offen offset:1024 lds\n\tbuffer_load_dwordx4 %2, %3, %6 offen offset:2048 lds\n\tbuffer_load_dwordx4 %2, %3, %7 offen offset:3072 lds"
+    :: "s"(to), "s"(more), "v"(lane), "s"(from), "s"(all), "s"(all + step - 1024), "s"(all + 2 * step - 2048),
+       "s"(all + 3 * step - 3072) : "memory", "scc");
+}
+
+DEVICE void load_to_lds_4(unsigned to, unsigned more, i32x4 from, int lane, int all) {
+  asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dword %2, %3, %4 offen lds"
+    :: "s"(to), "s"(more), "v"(lane), "s"(from), "s"(all) : "memory", "scc");
+}
+
+// Four of them, each `step` bytes on in memory.
+DEVICE void load_to_lds_4_by_4(unsigned to, unsigned more, i32x4 from, int lane, int all, int step) {
+  asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dword %2, %3, %4 offen lds\n\tbuffer_load_dword %2, %3, %5 offen offset:256 lds\n\tbuffer_load_dword %2, %3, %6 offen offset:512 lds\n\tbuffer_load_dword %2, %3, %7 offen offset:768 lds"
+    :: "s"(to), "s"(more), "v"(lane), "s"(from), "s"(all), "s"(all + step - 256), "s"(all + 2 * step - 512),
+       "s"(all + 3 * step - 768) : "memory", "scc");
+}
+
+// Until no more than N of the wave's loads are under way.
+template <int N> DEVICE void copy_wait() { asm volatile("s_waitcnt vmcnt(%0)" :: "n"(N) : "memory"); }

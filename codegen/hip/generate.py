@@ -22,7 +22,7 @@ from dslc.codegen.c_family import (
 )
 from dslc.codegen.c_family.emission import Emission, Emitter, table
 from dslc.codegen.c_family.entry import parameters, shared_memory, turn_variables
-from dslc.codegen.hip import copies
+from dslc.codegen.hip import copies, interleaving
 from dslc.codegen.hip.prelude import functions, used, vectors
 from dslc.codegen.hip.spelling import SPELLINGS, spelled
 from dslc.compiler.diagnostics import error
@@ -32,8 +32,16 @@ from dslc.compiler.targets import Target
 
 _MATRIX: dict[type, Emitter] = {ins.Dot: matrix.dot}
 _MEMORY: dict[type, Emitter] = {ins.Load: memory.load, ins.Store: memory.store}
+
+
+def _loop(e: Emission, s: ins.For) -> None:
+    """A counted loop; one that multiplies says in which order."""
+    control.for_loop(e, s, lambda: interleaving.order(e, s))
+
+
+_CONTROL = {**control.EMITTERS, ins.For: _loop, ins.If: copies.guarded}
 EMITTERS = table(
-    elementwise.EMITTERS, control.EMITTERS, remap.EMITTERS, reductions.EMITTERS, effects.EMITTERS,
+    elementwise.EMITTERS, _CONTROL, remap.EMITTERS, reductions.EMITTERS, effects.EMITTERS,
     atomics.EMITTERS, gathers.EMITTERS, printing.EMITTERS, staging.EMITTERS, casts.EMITTERS,
     copies.EMITTERS, _MATRIX, _MEMORY,
 )  # fmt: skip

@@ -1,8 +1,9 @@
 """The wave's matrix instructions as device functions, written from the atoms of the targets.
 
 `mfma_16x16x32_f16_f16(d, a, b)` adds a times b to the accumulators d: pointers to the registers of one
-lane's fragments (AMD Instinct MI300 and CDNA4 instruction set references, "Matrix arithmetic
-instructions"). The compiler has a builtin for each, and puts the wait states between them.
+lane's fragments, which are whole vectors to the compiler, so that it keeps them in one place (AMD
+Instinct MI300 and CDNA4 instruction set references, "Matrix arithmetic instructions"). The compiler
+has a builtin for each, and puts the wait states between them.
 """
 
 from __future__ import annotations
@@ -42,16 +43,13 @@ def _function(atom: Atom, a: str, b: str, c: str) -> str:
     )
     count = atom.c.locals
     vector = f"{result.name}x{count}"
-    cells = ", ".join(f"d[{i}]" for i in range(count))
     arguments = (
         f"{element_type(result)}* d, const {_register(left)}* a, const {_register(right)}* b"
     )
     return (
         f"DEVICE void {name_of(atom, a, b)}({arguments}) {{\n"
-        f"  const {vector} c = {{{cells}}};\n"
-        f"  const {vector} r = __builtin_amdgcn_mfma_{builtin}(\n"
-        f"    {of_a}, {of_b}, c, {tail});\n"
-        f"#pragma unroll\n  for (int i = 0; i < {count}; ++i) d[i] = r[i];\n}}"
+        f"  {vector}* const c = ({vector}*)d;\n"
+        f"  *c = __builtin_amdgcn_mfma_{builtin}({of_a}, {of_b}, *c, {tail});\n}}"
     )
 
 
@@ -81,13 +79,12 @@ def _operand(name: str, dtype: DType, count: int, kind: str) -> str:
     if kind == "float":
         return f"{name}[0]"
     words = count // elements_in_register(dtype)
-    cells = ", ".join(f"{name}[{i}]" for i in range(words))
-    if kind == "f32x2":
-        return f"f32x2{{{cells}}}"
+    if kind in ("f32x2", f"i32x{words}"):
+        return f"*(const {kind}*){name}"
     if kind == "i32x8":  # narrower elements leave the last words without meaning
         cells = ", ".join([f"(int){name}[{i}]" for i in range(words)] + ["0"] * (8 - words))
         return f"i32x8{{{cells}}}"
-    return f"__builtin_bit_cast({kind}, u32x{words}{{{cells}}})"
+    return f"__builtin_bit_cast({kind}, *(const u32x{words}*){name})"
 
 
 def _register(dtype: DType) -> str:
