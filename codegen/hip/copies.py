@@ -37,6 +37,7 @@ from dslc.compiler.passes.reach import limits
 
 _SIZES = (16, 8, 4)  # bytes of a thread's copy through registers
 _TOGETHER = 4  # loads whose places in LDS one instruction's offset reaches
+_OUTSIDE = "(int)0x80000000"  # beyond every buffer, whatever an instruction adds
 _MOST_WAITED = 63  # loads that vmcnt counts
 
 
@@ -142,18 +143,30 @@ def _load_to_lds(e: Emission, s: ins.CopyAsync, unit: Direct, live: str) -> None
         e.out.line(f"const unsigned to = lds_address({place}) + {e.bases.named('wave', wave)};")
         e.out.line(f"const i32x4 from = buffer_of({lanes.start()}, {lanes.bytes(live)});")
         for first, count, step in lanes.runs():
-            name = lanes.offset(first)
-            if inside := lanes.inside(first):
-                masked = e.out.name("lane")
-                e.out.line(f"const int {masked} = {inside} ? {name} : -1;")
-                name = masked
+            name = _lane(e, lanes, first)
             together = _TOGETHER if count % _TOGETHER == 0 and _at_least(step, there) else 1
             function = f"load_to_lds_{unit.size}" + (f"_by_{together}" if together > 1 else "")
             with e.out.loop("i", count // together):
                 to = f"i * {together * there}" + (f" + {first * there}" if first else "")
                 by = str(int(step) * together) if step.isdigit() else f"{together} * {step}"
+                names = f"{name}, " * together
                 more = f", {step}" if together > 1 else ""
-                e.out.line(f"{function}(to, {to}, from, {name}, i * {by}{more});")
+                e.out.line(f"{function}(to, {to}, from, {names}i * {by}{more});")
+
+
+def _lane(e: Emission, lanes: Lanes, load: int) -> str:
+    """The variable of a lane's offset in one load, out of the buffer where it has nothing to read."""
+    at, inside = lanes.offset(load), lanes.inside(load)
+    if not inside:
+        return at
+    name = e.out.name("lane")
+    e.out.line(f"const int {name} = {inside} ? {at} : {_OUTSIDE};")
+    return name
+
+
+def _at_least(step: str, least: int) -> bool:
+    """Whether a step is known and no less: then what it is beyond that is an offset."""
+    return step.isdigit() and int(step) >= least
 
 
 def _stage(e: Emission, region: Region) -> str:
@@ -167,11 +180,6 @@ def _stage(e: Emission, region: Region) -> str:
             at = e.scalar(a.start)
             found = at if found == "0" else f"({found} * {extent} + {at})"
     return "0" if found == "0" else f"({found}) * {tile}"
-
-
-def _at_least(step: str, least: int) -> bool:
-    """Whether a step is known and no less: then what it is beyond that is an offset."""
-    return step.isdigit() and int(step) >= least
 
 
 # Groups

@@ -16,7 +16,7 @@ from dslc.compiler.ir.expr import Const, Var
 from dslc.compiler.layout import Layout
 from numpy.typing import NDArray
 
-_MOST_BYTES = 0x7FFFFFFF  # of a buffer, so that -1 is an offset out of it
+_MOST_BYTES = 0x7FFFFFFF  # of a buffer, so that there are offsets out of it
 
 
 @dataclass(frozen=True, slots=True)
