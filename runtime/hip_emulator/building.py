@@ -25,7 +25,7 @@ _FLAGS = (
     "-std=gnu11", "-w", "-fPIC", "-shared", "-march=native", "-ffp-contract=off",
     "-fno-strict-aliasing", "-fno-math-errno", "-fvisibility=hidden",
 )  # fmt: skip
-_MACHINE_FLAGS, _KERNEL_FLAGS = ("-O2",), ("-O1", "-ftree-vectorize")
+_MACHINE_FLAGS, _KERNEL_FLAGS = ("-O2",), ("-O2",)
 
 
 @functools.cache

@@ -28,6 +28,7 @@ typedef struct {
   u32 user_count;
   u8 group_ids[3];      // which workgroup ids follow them
   u8 lds_is_large;      // 160 KiB: M0 has more bits
+  u8 granule_shift;     // of LDS, as races are looked for
   u64 seed, limit;      // limit: wave-instructions, 0 for none
   u64 executed;
   char report[1024];
@@ -47,14 +48,16 @@ struct Flight {
   u64 defined[16][4];
   u8 valid[LANES];  // bytes within the buffer
   u32 lds_at;       // of an LDS DMA
+  u8 *host, *shadow;  // where `low` is, if all lanes are in one allocation
+  u64 low;
 };
 
 struct Group {
   u32 id[3];
   u32 waves, ended, arrived, epoch;
   u8 *lds, *lds_defined;
-  u16 *landing;       // DMA on its way to each byte
-  u32 *wrote, *read;  // epoch << 8 | wave + 1 of each byte's last accesses
+  u16 *landing;       // DMA on its way to each granule
+  u32 *wrote, *read;  // epoch << 8 | wave + 1 of each granule's last accesses
   Wave **wave;
 };
 
@@ -97,6 +100,7 @@ void access_memory(Wave *, const Ins *);
 void land(Wave *, Flight *);
 void require_defined(Wave *, u32 reg, u32 count, u64 lanes, const char *what);
 u64 lanes_defined(const Wave *, u32 reg, u32 count);
+void take_bytes(Flight *, const u8 *from, const u8 *defined, u32 bytes, u32 first, int lane);
 u8 *locate(u64 address, u32 bytes, bool write, int lane, u8 **defined);
 
 // lds.c
@@ -106,5 +110,3 @@ void start_dma(Wave *, Flight *);
 void land_dma(Wave *, Flight *);
 void touch_again(Group *);
 void touch(Wave *, u32 at, u32 bytes, bool write, int lane);
-void lds_load(Wave *, Flight *, u64 lanes, const u32 *addresses, u32 bytes);
-void lds_store_lane(Wave *, u32 at, u32 bytes, int lane);

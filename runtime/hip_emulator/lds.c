@@ -6,42 +6,47 @@
 enum { SEVERAL = 255 };
 
 static void race(const Wave *w, u32 byte, u32 other, bool write, bool wrote) {
-  if (other == SEVERAL) report("a race: it %s byte %u of LDS, which other waves %s since the last barrier",
-                               write ? "writes" : "reads", byte, wrote ? "wrote" : "read");
+  if (other == SEVERAL)
+    report("a race: it %s byte %u of LDS, which other waves %s since the last barrier", write ? "writes" : "reads",
+           byte, wrote ? "wrote" : "read");
   report("a race: it %s byte %u of LDS, which wave %u %s since the last barrier (this is wave %u)",
          write ? "writes" : "reads", byte, other - 1, wrote ? "wrote" : "read", w->number);
 }
 
-static void check_bytes(const Wave *w, u32 at, u32 bytes, bool write, u32 mine) {
+// What is wrong with a touch, in words.
+static void explain(const Wave *w, u32 first, u32 last, bool write, bool landing, u32 mine) {
   const Group *g = w->group;
-  for (u32 b = at; b < at + bytes; b++) {
-    if (g->wrote[b] >> 8 == g->epoch && g->wrote[b] != mine) race(w, b, g->wrote[b] & 255, write, true);
-    if (write && g->read[b] >> 8 == g->epoch && g->read[b] != mine) race(w, b, g->read[b] & 255, write, false);
+  const u32 shift = machine.request->granule_shift;
+  for (u32 b = first; b <= last; b++) {
+    if (g->landing[b] && !landing)
+      report("it %s byte %u of LDS before the s_waitcnt that lands the copy to it", write ? "writes" : "reads", b << shift);
+    if (g->wrote[b] >> 8 == g->epoch && g->wrote[b] != mine) race(w, b << shift, g->wrote[b] & 255, write, true);
+    if (write && g->read[b] >> 8 == g->epoch && g->read[b] != mine) race(w, b << shift, g->read[b] & 255, write, false);
   }
 }
 
-// An access of a lane, for the races. Atomics of several waves may meet: `atomic` is nonzero for them.
+// An access of a lane, for the races. Atomics of several waves may meet. The tags are of granules: 4
+// bytes where the kernel accesses LDS in no smaller ones.
 static void touch_as(Wave *w, u32 at, u32 bytes, bool write, bool atomic, bool landing, int lane) {
   Group *g = w->group;
-  if ((u64)at + bytes > machine.request->lds_bytes)
+  const Request *q = machine.request;
+  if ((u64)at + bytes > q->lds_bytes)
     report("it %s %u bytes at byte %d of LDS, of which the workgroup has %u (lane %d)", write ? "writes" : "reads",
-           bytes, (i32)at, machine.request->lds_bytes, lane);
+           bytes, (i32)at, q->lds_bytes, lane);
+  const u32 first = at >> q->granule_shift, last = (at + bytes - 1) >> q->granule_shift;
   const u32 epoch = g->epoch << 8, mine = epoch | (atomic ? SEVERAL - 1 : (u32)w->number + 1u);
   u32 bad = 0;
-  for (u32 b = at; b < at + bytes; b++) {
-    bad |= (g->wrote[b] >> 8 == g->epoch) & (g->wrote[b] != mine);
-    bad |= write & (g->read[b] >> 8 == g->epoch) & (g->read[b] != mine);
-    bad |= g->landing[b] != 0 && !landing;
+  for (u32 b = first; b <= last; b++) {
+    bad |= (g->wrote[b] >= epoch) & (g->wrote[b] != mine);
+    bad |= write & (g->read[b] >= epoch) & (g->read[b] != mine);
+    bad |= (g->landing[b] != 0) & !landing;
   }
-  if (bad) {
-    for (u32 b = at; b < at + bytes && !landing; b++)
-      if (g->landing[b])
-        report("it %s byte %u of LDS before the s_waitcnt that lands the copy to it", write ? "writes" : "reads", b);
-    check_bytes(w, at, bytes, write, mine);
-  }
-  u32 *tags = write ? g->wrote : g->read;
-  for (u32 b = at; b < at + bytes; b++)
-    tags[b] = !write && tags[b] >> 8 == g->epoch && tags[b] != mine ? epoch | SEVERAL : mine;
+  if (bad) explain(w, first, last, write, landing, mine);
+  if (write)
+    for (u32 b = first; b <= last; b++) g->wrote[b] = mine;
+  else
+    for (u32 b = first; b <= last; b++)
+      g->read[b] = (g->read[b] >= epoch) & (g->read[b] != mine) ? epoch | SEVERAL : mine;
 }
 
 void touch(Wave *w, u32 at, u32 bytes, bool write, int lane) { touch_as(w, at, bytes, write, false, false, lane); }
@@ -69,6 +74,11 @@ void touch_again(Group *g) {
     for (Flight *f = g->wave[i]->oldest; f; f = f->next) touch_flight(g->wave[i], f);
 }
 
+static void count_landing(Group *g, u32 at, u32 bytes, int step) {
+  const u32 shift = machine.request->granule_shift;
+  for (u32 b = at >> shift; b <= (at + bytes - 1) >> shift; b++) g->landing[b] = (u16)(g->landing[b] + step);
+}
+
 // The copy's lanes go to consecutive places from M0, whatever their addresses are.
 void start_dma(Wave *w, Flight *f) {
   const Ins *i = f->ins;
@@ -80,7 +90,7 @@ void start_dma(Wave *w, Flight *f) {
     if (!(f->exec >> l & 1)) continue;
     const u32 at = f->lds_at + (u32)l * dma_bytes(f);
     touch_as(w, at, dma_bytes(f), true, false, true, l);
-    for (u32 b = at; b < at + dma_bytes(f); b++) w->group->landing[b]++;
+    count_landing(w->group, at, dma_bytes(f), 1);
   }
 }
 
@@ -89,25 +99,18 @@ void land_dma(Wave *w, Flight *f) {
   FOR_LANES {
     if (!(f->exec >> l & 1)) continue;
     const u32 at = f->lds_at + (u32)l * dma_bytes(f);
-    for (u32 b = 0; b < dma_bytes(f); b++) {
-      g->lds[at + b] = (u8)(f->data[b / 4][l] >> 8 * (b % 4));
-      g->lds_defined[at + b] = f->defined[b / 4][b % 4] >> l & 1;
-      g->landing[at + b]--;
+    for (u32 k = 0; k < dma_bytes(f) / 4; k++) {
+      memcpy(g->lds + at + 4 * k, &f->data[k][l], 4);
+      for (u32 b = 0; b < 4; b++) g->lds_defined[at + 4 * k + b] = f->defined[k][b] >> l & 1;
     }
+    count_landing(g, at, dma_bytes(f), -1);
   }
   machine.changes++;
 }
 
 static void read_lane(Wave *w, Flight *f, u32 at, u32 bytes, u32 first, int l) {
   const Group *g = w->group;
-  for (u32 k = 0; k < (bytes + 3) / 4; k++) {
-    const u32 n = bytes - 4 * k < 4 ? bytes - 4 * k : 4;
-    u32 x = 0;
-    memcpy(&x, g->lds + at + 4 * k, n);
-    f->data[first + k][l] = x;
-    for (u32 b = 0; b < 4; b++)
-      f->defined[first + k][b] |= (u64)(b >= n || g->lds_defined[at + 4 * k + b]) << l;
-  }
+  take_bytes(f, g->lds + at, g->lds_defined + at, bytes, first, l);
 }
 
 static void write_lane(Wave *w, const u32 *data, const u64 (*defined)[4], u32 from, u32 at, u32 bytes, int l) {

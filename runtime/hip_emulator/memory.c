@@ -109,23 +109,65 @@ static void addresses(Wave *w, const Ins *i, Flight *f) {
   }
 }
 
-static void sample_lane(Wave *w, Flight *f, int l, u32 bytes) {
-  u8 *defined;
-  const u8 *from = locate_lane(w, f->address[0][l], bytes, false, l, &defined);
+static bool eight_defined(const u8 *defined) {
+  u64 x;
+  memcpy(&x, defined, 8);
+  return x == 0x0101010101010101ull;
+}
+
+// Bytes of memory as a lane's dwords from number `first` on.
+void take_bytes(Flight *f, const u8 *from, const u8 *defined, u32 bytes, u32 first, int l) {
+  const u64 lane = (u64)1 << l;
   for (u32 k = 0; k < (bytes + 3) / 4; k++) {
     const u32 n = bytes - 4 * k < 4 ? bytes - 4 * k : 4;
     u32 x = 0;
-    memcpy(&x, from + 4 * k, n);
-    f->data[k][l] = x;
-    for (u32 b = 0; b < 4; b++) f->defined[k][b] |= (u64)(b >= n || !defined || defined[4 * k + b]) << l;
+    if (n == 4) memcpy(&x, from + 4 * k, 4);
+    else memcpy(&x, from + 4 * k, n);
+    f->data[first + k][l] = x;
   }
+  bool all = !defined || (bytes == 16 && eight_defined(defined) && eight_defined(defined + 8));
+  for (u32 k = 0; k < (bytes + 3) / 4; k++)
+    for (u32 b = 0; b < 4; b++)
+      if (all || 4 * k + b >= bytes || defined[4 * k + b]) f->defined[first + k][b] |= lane;
+}
+
+// Lanes mostly are within one array: it is looked for once.
+static void find_host(Flight *f, bool write) {
+  f->host = NULL;
+  u64 low = ~(u64)0, high = 0;
+  const u32 bytes = of(f)->bytes;
+  FOR_LANES {
+    const u64 at = f->address[0][l];
+    if (!(f->exec >> l & 1) || (of(f)->space == BUFFER && f->valid[l] != bytes)) continue;
+    low = at < low ? at : low;
+    high = at > high ? at : high;
+  }
+  const Request *q = machine.request;
+  const u64 number = (low >> ALLOCATION_BITS) - 1;
+  if (low > high || number >= q->allocation_count || high >> ALLOCATION_BITS != low >> ALLOCATION_BITS) return;
+  const Allocation *a = &q->allocations[number];
+  const i64 at = (i64)(low & (((u64)1 << ALLOCATION_BITS) - 1)) - FIRST_BYTE - a->skew;
+  if (at < 0 || (u64)at + (high - low) + bytes > a->size || (write && !a->writable)) return;
+  f->host = a->bytes + at, f->shadow = a->defined ? a->defined + at : NULL, f->low = low;
+}
+
+static u8 *place(Wave *w, const Flight *f, u32 bytes, bool write, int l, u8 **defined) {
+  if (!f->host || bytes != of(f)->bytes) return locate_lane(w, f->address[0][l], bytes, write, l, defined);
+  *defined = f->shadow ? f->shadow + (f->address[0][l] - f->low) : NULL;
+  return f->host + (f->address[0][l] - f->low);
+}
+
+static void sample_lane(Wave *w, Flight *f, int l, u32 bytes) {
+  u8 *defined;
+  const u8 *from = place(w, f, bytes, false, l, &defined);
+  take_bytes(f, from, defined, bytes, 0, l);
 }
 
 static void rmw_lane(Wave *w, Flight *f, int l) {
   const Access *a = of(f);
   u8 *defined;
   if (f->address[0][l] % a->bytes) report("an atomic at an address that is no multiple of %u (lane %d)", a->bytes, l);
-  u8 *at = locate_lane(w, f->address[0][l], a->bytes, true, l, &defined);
+  u8 *at = place(w, f, a->bytes, true, l, &defined);
   for (u32 b = 0; defined && b < a->bytes; b++)
     if (!defined[b]) report("an atomic on memory that nothing wrote (lane %d)", l);
   u32 operand[4], old[2] = {0, 0};
@@ -141,7 +183,7 @@ static void rmw_lane(Wave *w, Flight *f, int l) {
 
 static void store_lane(Wave *w, Flight *f, int l, u32 bytes) {
   u8 *defined;
-  u8 *to = locate_lane(w, f->address[0][l], bytes, true, l, &defined);
+  u8 *to = place(w, f, bytes, true, l, &defined);
   u32 x[4];
   for (int k = 0; k < 4; k++) x[k] = f->data[k][l];
   if (of(f)->extend == HIGH_HALF) x[0] >>= 16;
@@ -175,10 +217,12 @@ static void sample(Wave *w, Flight *f) {
 static void check_lanes(Wave *w, Flight *f) {
   const Access *a = of(f);
   u8 *defined;
+  find_host(f, a->action == STORE || a->action == ATOMIC);
+  if (f->host && a->space != BUFFER) return;
   FOR_LANES {
     if (!(f->exec >> l & 1)) continue;
     const u32 valid = a->space == BUFFER ? f->valid[l] : a->bytes;
-    if (valid) locate_lane(w, f->address[0][l], valid, a->action == STORE || a->action == ATOMIC, l, &defined);
+    if (valid && !(f->host && valid == a->bytes)) locate_lane(w, f->address[0][l], valid, a->action == STORE || a->action == ATOMIC, l, &defined);
   }
 }
 
@@ -230,7 +274,7 @@ static void take_data(Wave *w, const Ins *i, Flight *f) {
 static void access_scalar(Wave *w, const Ins *i) {
   const Access *a = i->access;
   Flight *f = new_flight(i, 1);
-  f->lgkm = 1, f->vector = 0, f->dwords = (u8)(a->bytes / 4);
+  f->lgkm = 1, f->vector = 0, f->host = NULL, f->dwords = (u8)(a->bytes / 4);
   require_scalar(w, i->r[3], a->idxen ? 4 : 2, "the address");
   require_scalar(w, i->r[4], 1, "the address");
   const u64 offset = (u64)(i64)a->offset + (i->r[4] == NONE ? 0 : w->s[i->r[4]]);

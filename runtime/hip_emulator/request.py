@@ -36,6 +36,7 @@ class Request(ctypes.Structure):
         ("user_count", ctypes.c_uint32),
         ("group_ids", ctypes.c_uint8 * 3),
         ("lds_is_large", ctypes.c_uint8),
+        ("granule_shift", ctypes.c_uint8),
         ("seed", ctypes.c_uint64),
         ("limit", ctypes.c_uint64),
         ("executed", ctypes.c_uint64),

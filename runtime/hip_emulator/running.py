@@ -12,6 +12,7 @@ import numpy as np
 from dslc.runtime.hip_emulator.assembly import Assembly, Kernel, read_assembly
 from dslc.runtime.hip_emulator.building import kernel_library, machine
 from dslc.runtime.hip_emulator.errors import EmulationError
+from dslc.runtime.hip_emulator.instructions.memory import find_memory
 from dslc.runtime.hip_emulator.memory import Buffer, Memory, address_of
 from dslc.runtime.hip_emulator.metadata import Argument, Metadata
 from dslc.runtime.hip_emulator.request import Request
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 Value = NDArray[Any] | Buffer | int | float | bytes | np.generic
 _RESIDENT = 32
 _LDS_OF = {"gfx942": 64 * 1024, "gfx950": 160 * 1024}
+_KERNARG_ALIGNMENT = 64
 _LIMIT = 2_000_000_000
 # What the emulator does not do is refused: flushed denormals, other roundings.
 _MODES = {
@@ -74,6 +76,7 @@ class Module:
         if request.lds_bytes > most:
             raise EmulationError(f"{name} needs {request.lds_bytes} bytes of LDS of {most}")
         request.lds_is_large = most > 1 << 16
+        request.granule_shift = _granule_shift(kernel)
         request.scratch_bytes = metadata.scratch_bytes
         request.resident, request.seed, request.limit = resident, seed, limit
         memory = Memory()
@@ -136,13 +139,21 @@ def _check_size(kernel: Kernel, metadata: Metadata, request: Request) -> None:
             raise EmulationError(f"{kernel.name}: the emulator does not know {key} {found}")
 
 
+def _granule_shift(kernel: Kernel) -> int:
+    """The smallest access of LDS, as a power of two of bytes up to 4."""
+    found = [find_memory(i.mnemonic) for i in kernel.code]
+    sizes = [m.bytes for m in found if m and m.space in ("LDS", "FLAT")]
+    return min(2, *((size.bit_length() - 1) for size in sizes), 2)
+
+
 def _kernarg(
     metadata: Metadata, args: Sequence[Value], memory: Memory, request: Request, lds: int
 ) -> NDArray[np.uint8]:
     explicit = metadata.explicit
     if len(explicit) != len(args):
         raise EmulationError(f"{metadata.name} takes {len(explicit)} arguments, not {len(args)}")
-    segment = bytearray(metadata.kernarg_bytes)
+    # The segment is aligned to as much, and compilers read past its end within that.
+    segment = bytearray(-(-metadata.kernarg_bytes // _KERNARG_ALIGNMENT) * _KERNARG_ALIGNMENT)
     for number, (argument, value) in enumerate(zip(explicit, args, strict=True)):
         name = argument.name or f"argument {number}"
         bits = _argument(argument, value, name, memory)
