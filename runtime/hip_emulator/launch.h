@@ -49,7 +49,7 @@ struct Flight {
   u8 valid[LANES];  // bytes within the buffer
   u32 lds_at;       // of an LDS DMA
   u8 *host, *shadow;  // where `low` is, if all lanes are in one allocation
-  u64 low;
+  u64 low, extent;
 };
 
 struct Group {

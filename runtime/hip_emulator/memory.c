@@ -149,6 +149,7 @@ static void find_host(Flight *f, bool write) {
   const i64 at = (i64)(low & (((u64)1 << ALLOCATION_BITS) - 1)) - FIRST_BYTE - a->skew;
   if (at < 0 || (u64)at + (high - low) + bytes > a->size || (write && !a->writable)) return;
   f->host = a->bytes + at, f->shadow = a->defined ? a->defined + at : NULL, f->low = low;
+  f->extent = high - low + bytes;
 }
 
 static u8 *place(Wave *w, const Flight *f, u32 bytes, bool write, int l, u8 **defined) {
@@ -227,6 +228,7 @@ static void check_lanes(Wave *w, Flight *f) {
 }
 
 static bool overlap(const Flight *x, const Flight *y) {
+  if (x->host && y->host && (x->host > y->host + y->extent || y->host > x->host + x->extent)) return false;
   FOR_LANES {
     if (!(x->exec >> l & 1)) continue;
     for (int m = 0; m < LANES; m++)
@@ -237,7 +239,7 @@ static bool overlap(const Flight *x, const Flight *y) {
   return false;
 }
 
-// A wave's accesses of one address happen in order.
+// A wave's accesses of one address happen in order; those that wait do anyway.
 static void keep_order(Wave *w, const Flight *f) {
   for (Flight *older = w->oldest; older; older = older->next) {
     if (older->sampled || !older->vm) continue;
@@ -308,12 +310,14 @@ void access_memory(Wave *w, const Ins *i) {
   else addresses(w, i, f);
   if (a->action == STORE || a->action == ATOMIC) take_data(w, i, f);
   check_lanes(w, f);
-  keep_order(w, f);
   if (a->action == TO_LDS) start_dma(w, f);
   // What memory holds is read now or when it lands; atomics happen now, stores when they have to.
   const bool now = a->action == ATOMIC || a->space == SCRATCH || (a->action != STORE && chance(2)) ||
                    (a->action == STORE && !w->oldest && chance(4));
-  if (now) sample(w, f);
+  if (now) {
+    keep_order(w, f);
+    sample(w, f);
+  }
   begin(w, f);
 }
 
