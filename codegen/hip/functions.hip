@@ -579,26 +579,26 @@ DEVICE i32x4 buffer_of(const void* p, int bytes) {
 // To LDS at `to` + `more` and on, lane by lane. The compiler does not know of it and never waits for it.
 DEVICE void load_to_lds_16(unsigned to, unsigned more, i32x4 from, int lane, int all) {
   asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dwordx4 %2, %3, %4 offen lds"
-    :: "s"(to), "s"(more), "v"(lane), "s"(from), "s"(all) : "memory", "scc");
+    :: "s"(to), "s"(more), "v"(lane), "s"(from), "s"(all) : "memory", "m0", "scc");
 }
 
 // Four of them, each `step` bytes on in memory, with an offset of the lane each.
 DEVICE void load_to_lds_16_by_4(unsigned to, unsigned more, i32x4 from, int a, int b, int c, int d, int all, int step) {
   asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dwordx4 %2, %6, %7 offen lds\n\tbuffer_load_dwordx4 %3, %6, %8 offen offset:1024 lds\n\tbuffer_load_dwordx4 %4, %6, %9 offen offset:2048 lds\n\tbuffer_load_dwordx4 %5, %6, %10 offen offset:3072 lds"
     :: "s"(to), "s"(more), "v"(a), "v"(b), "v"(c), "v"(d), "s"(from), "s"(all), "s"(all + step - 1024),
-       "s"(all + 2 * step - 2048), "s"(all + 3 * step - 3072) : "memory", "scc");
+       "s"(all + 2 * step - 2048), "s"(all + 3 * step - 3072) : "memory", "m0", "scc");
 }
 
 DEVICE void load_to_lds_4(unsigned to, unsigned more, i32x4 from, int lane, int all) {
   asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dword %2, %3, %4 offen lds"
-    :: "s"(to), "s"(more), "v"(lane), "s"(from), "s"(all) : "memory", "scc");
+    :: "s"(to), "s"(more), "v"(lane), "s"(from), "s"(all) : "memory", "m0", "scc");
 }
 
 // Four of them, each `step` bytes on in memory, with an offset of the lane each.
 DEVICE void load_to_lds_4_by_4(unsigned to, unsigned more, i32x4 from, int a, int b, int c, int d, int all, int step) {
   asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dword %2, %6, %7 offen lds\n\tbuffer_load_dword %3, %6, %8 offen offset:256 lds\n\tbuffer_load_dword %4, %6, %9 offen offset:512 lds\n\tbuffer_load_dword %5, %6, %10 offen offset:768 lds"
     :: "s"(to), "s"(more), "v"(a), "v"(b), "v"(c), "v"(d), "s"(from), "s"(all), "s"(all + step - 256),
-       "s"(all + 2 * step - 512), "s"(all + 3 * step - 768) : "memory", "scc");
+       "s"(all + 2 * step - 512), "s"(all + 3 * step - 768) : "memory", "m0", "scc");
 }
 
 // Until no more than N of the wave's loads are under way.
