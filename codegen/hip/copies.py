@@ -5,9 +5,8 @@ side by side, and what a lane reads out of bounds lands as zero. A copy whose la
 (which is proved by enumeration) is made of such loads; any other goes through registers at once.
 
 The unit retires loads in order, and a wave counts its own: until no more than N are under way,
-`s_waitcnt vmcnt(N)`. So each group must have as many loads in each turn, at the end of a loop too: a
-copy under a condition of the whole block is made in any case, of no bytes where the condition does not
-hold. What a loop left under way has landed when it ends.
+`s_waitcnt vmcnt(N)`. A wait that leaves groups under way so allows the fewest loads that such groups
+have, if they have them: at the end of a loop groups are empty, and then all must land.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from dslc.codegen.c_family import control
 from dslc.codegen.c_family.accesses import Access, access, first_copy, pointer, refuse_row
 from dslc.codegen.c_family.copying import by_elements, widest
 from dslc.codegen.c_family.ctypes_of import memory_bits
@@ -29,7 +27,6 @@ from dslc.compiler.ir import Kernel, Memory, Place, Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
-from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, walk
 from dslc.compiler.layout import Layout, addresses, local
 from dslc.compiler.passes.linear_copies import linear_layout
@@ -106,12 +103,12 @@ def lands_in_order(layout: Layout, memory: Layout, width: int, warp: int) -> boo
     return bool((at.swapaxes(1, 2) == wanted).all())
 
 
-def copy_async(e: Emission, s: ins.CopyAsync, live: str = "") -> None:
+def copy_async(e: Emission, s: ins.CopyAsync) -> None:
     """Every thread copies its runs; what is out of bounds is filled with zeros."""
     refuse_row(s.src.memory)
     unit = direct(e, s)
     if unit is not None:
-        _load_to_lds(e, s, unit, live)
+        _load_to_lds(e, s, unit)
         return
     found = widest(e, s, _SIZES)
     if found is None:
@@ -129,7 +126,7 @@ def copy_async(e: Emission, s: ins.CopyAsync, live: str = "") -> None:
         e.out.line(f"if ({once}) {call}" if once else call)
 
 
-def _load_to_lds(e: Emission, s: ins.CopyAsync, unit: Direct, live: str) -> None:
+def _load_to_lds(e: Emission, s: ins.CopyAsync, unit: Direct) -> None:
     """The wave's loads: one address of LDS, one of memory, an offset a lane, steps between loads.
 
     The instruction's own offset counts on both sides, so that several loads share an address of LDS.
@@ -141,7 +138,7 @@ def _load_to_lds(e: Emission, s: ins.CopyAsync, unit: Direct, live: str) -> None
         place = f"{pointer(e, s.dst.memory)} + {_stage(e, s.dst)}"
         wave = f"wave_of(tid) * {there * (unit.layout.locals // unit.width)}"
         e.out.line(f"const unsigned to = lds_address({place}) + {e.bases.named('wave', wave)};")
-        e.out.line(f"const i32x4 from = buffer_of({lanes.start()}, {lanes.bytes(live)});")
+        e.out.line(f"const i32x4 from = buffer_of({lanes.start()}, {lanes.bytes()});")
         for first, count, step in lanes.runs():
             name = _lane(e, lanes, first)
             together = _TOGETHER if count % _TOGETHER == 0 and _at_least(step, there) else 1
@@ -185,84 +182,78 @@ def _stage(e: Emission, region: Region) -> str:
 # Groups
 
 
-def guarded(e: Emission, s: ins.If) -> None:
-    """A branch; one that only copies is made in any case, of no bytes where it is not taken."""
-    if not _only_copies(s) or any(direct(e, c) is None for c in _copies(s.then)):
-        control.branch(e, s)
-        return
-    live = e.out.name("live")
-    e.out.line(f"const bool {live} = {e.scalar(s.condition)};")
-    outside, e.facts = e.facts, e.facts.copy()
-    e.facts.assume(s.condition, holds=True)
-    for stmt in s.then:
-        if isinstance(stmt, ins.CopyAsync):
-            copy_async(e, stmt, live)
-        else:
-            e.body((stmt,))
-    e.facts = outside
-    if e.frames:
-        frame = e.frames[-1]
-        if not frame.after:
-            frame.after.append(lambda: e.out.line("copy_wait<0>();"))
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The statements that a commit closes, and under which condition all of `loads` are made."""
 
-
-def _only_copies(s: ins.If) -> bool:
-    found = [isinstance(x, ins.CopyAsync) for x in s.then]
-    lets = all(isinstance(x, ins.CopyAsync | ins.Let) for x in s.then)
-    return any(found) and lets and not s.otherwise and not s.joined
-
-
-def _copies(body: Body) -> list[ins.CopyAsync]:
-    return [s for s in body if isinstance(s, ins.CopyAsync)]
+    copies: tuple[ins.CopyAsync, ...]
+    condition: ex.Expr | None = None
 
 
 def commit(e: Emission, s: ins.CommitGroup) -> None:
-    """A group ends here: what it has was counted before."""
+    """A group ends here: count how many in a row were whole."""
+    if not _counts(e):
+        return
+    condition = _groups(e.kernel)[s].condition
+    whole = "true" if condition is None else e.scalar(condition)
+    name = e.bases.counter("whole")
+    e.out.line(f"{name} = {whole} ? {name} + 1 : 0;")
 
 
 def wait(e: Emission, s: ins.WaitGroup) -> None:
-    """Until at most so many groups are under way."""
-    loads = _group_loads(e) if s.pending else 0
-    e.out.line(f"copy_wait<{min(_MOST_WAITED, s.pending * loads)}>();")
+    """Until at most so many groups are under way: by their loads, if the last ones were whole."""
+    loads = min(_MOST_WAITED, s.pending * _group_loads(e))
+    if not s.pending or not _counts(e):
+        e.out.line("copy_wait<0>();")
+        return
+    with e.out.block(f"if ({e.bases.counter('whole')} >= {s.pending})"):
+        e.out.line(f"copy_wait<{loads}>();")
+    with e.out.block("else"):
+        e.out.line("copy_wait<0>();")
+
+
+def _counts(e: Emission) -> bool:
+    """Whether groups stay under way at a wait, and have loads to tell them by."""
+    waits = (s for s in walk(e.kernel.body) if isinstance(s, ins.WaitGroup))
+    return any(s.pending for s in waits) and _group_loads(e) > 0
 
 
 def _group_loads(e: Emission) -> int:
-    """The fewest loads that any group of the kernel has, in every wave."""
-    return min((_loads(e, group) for group in _groups(e.kernel)), default=0)
-
-
-def _loads(e: Emission, group: tuple[Stmt, ...]) -> int:
-    total = 0
-    for stmt in group:
-        if isinstance(stmt, ins.CopyAsync):
-            unit = direct(e, stmt)
-            total += unit.loads if unit is not None else 0
-        elif isinstance(stmt, ins.If) and _only_copies(stmt):
-            units = [direct(e, c) for c in _copies(stmt.then)]
-            total += sum(u.loads for u in units if u is not None) if all(units) else 0
-    return total
+    """The fewest loads that any whole group of the kernel has, in every wave."""
+    found = []
+    for group in _groups(e.kernel).values():
+        units = [direct(e, copy) for copy in group.copies]
+        found.append(sum(u.loads for u in units if u is not None))
+    return min(found, default=0)
 
 
 @functools.lru_cache(maxsize=8)
-def _groups(kernel: Kernel) -> tuple[tuple[Stmt, ...], ...]:
-    """The statements before each commit of the same body, back to the commit before."""
-    found: list[tuple[Stmt, ...]] = []
+def _groups(kernel: Kernel) -> dict[ins.CommitGroup, Group]:
+    """By its commit each group of a kernel: what is copied before it in the same body.
+
+    That is without a condition, or under the one condition of a branch.
+    """
+    found: dict[ins.CommitGroup, Group] = {}
     todo: list[Body] = [kernel.body]
     for body in todo:  # which grows meanwhile
         todo += [inner for s in body for inner in bodies(s)]
-        group: list[Stmt] = []
+        plain: list[ins.CopyAsync] = []
+        branches: list[ins.If] = []
         for stmt in body:
             if isinstance(stmt, ins.CommitGroup):
-                found.append(tuple(group))
-                group = []
-            else:
-                group.append(stmt)
-    return tuple(found)
+                one = branches[0] if len(branches) == 1 and not plain else None
+                copies = _copies(one.then) if one is not None else tuple(plain)
+                found[stmt] = Group(copies, one.condition if one is not None else None)
+                plain, branches = [], []
+            elif isinstance(stmt, ins.CopyAsync):
+                plain.append(stmt)
+            elif isinstance(stmt, ins.If) and _copies(stmt.then):
+                branches.append(stmt)
+    return found
 
 
-def has_copies(kernel: Kernel) -> bool:
-    """Whether a kernel has asynchronous copies at all."""
-    return any(isinstance(s, ins.CopyAsync) for s in walk(kernel.body))
+def _copies(body: Body) -> tuple[ins.CopyAsync, ...]:
+    return tuple(s for s in body if isinstance(s, ins.CopyAsync))
 
 
 EMITTERS: dict[type, Emitter] = {

@@ -576,6 +576,8 @@ DEVICE i32x4 buffer_of(const void* p, int bytes) {
   return i32x4{(int)at, (int)(at >> 32) & 0xffff, bytes, 0x00020000};
 }
 
+DEVICE int buffer_bytes(long long n) { return n < 0 ? 0 : n > 0x7fffffff ? 0x7fffffff : (int)n; }
+
 // To LDS at `to` + `more` and on, lane by lane. The compiler does not know of it and never waits for it.
 DEVICE void load_to_lds_16(unsigned to, unsigned more, i32x4 from, int lane, int all) {
   asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dwordx4 %2, %3, %4 offen lds"

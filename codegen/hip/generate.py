@@ -39,7 +39,7 @@ def _loop(e: Emission, s: ins.For) -> None:
     control.for_loop(e, s, lambda: interleaving.order(e, s))
 
 
-_CONTROL = {**control.EMITTERS, ins.For: _loop, ins.If: copies.guarded}
+_CONTROL = {**control.EMITTERS, ins.For: _loop}
 EMITTERS = table(
     elementwise.EMITTERS, _CONTROL, remap.EMITTERS, reductions.EMITTERS, effects.EMITTERS,
     atomics.EMITTERS, gathers.EMITTERS, printing.EMITTERS, staging.EMITTERS, casts.EMITTERS,

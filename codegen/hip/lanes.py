@@ -37,9 +37,27 @@ class Lanes:
                 parts.append(f"(long long)({at})" if step == "1" else f"(long long)({at}) * {step}")
         return add(pointer(self.e, self.region.memory), *parts)
 
-    def bytes(self, live: str) -> str:
-        """The size of the buffer; none where the copy is not live."""
-        return f"{live} ? {_MOST_BYTES} : 0" if live else str(_MOST_BYTES)
+    def bytes(self) -> str:
+        """The size of the buffer; it ends with the tensor where the first axis may end in the tile."""
+        most = str(_MOST_BYTES)
+        if self._ends_with_tensor():
+            a, memory = self.region.axes[0], self.region.memory
+            left = f"(long long)({self.e.scalar(memory.shape[0])} - {self.e.scalar(a.start)})"
+            size = memory_bits(memory.dtype) // 8
+            most = f"buffer_bytes({left} * {self.e.scalar(strides(memory)[0])} * {size})"
+        return most
+
+    def _ends_with_tensor(self) -> bool:
+        """Whether all that is past the end of the first axis is past the end of the tensor."""
+        a, memory = self.region.axes[0], self.region.memory
+        return (
+            a.checked and not a.dropped and memory.strides is None and self.e.not_negative(a.start)
+        )
+
+    def _masked(self) -> list[int]:
+        """The axes of the memory whose ends must be looked for lane by lane."""
+        first = int(self._ends_with_tensor())
+        return [d for d, a in enumerate(self.region.axes) if a.checked and d >= first]
 
     def runs(self) -> Iterator[tuple[int, int, str]]:
         """The loads in runs: the first's number, how many, the bytes from one to the next as C.
@@ -48,12 +66,14 @@ class Lanes:
         """
         table = self.layout.table()[:, :: self.width]
         count = table.shape[1]
-        checked = any(a.checked for a in self.region.axes)
+        axes = [
+            tile_axis(self.region, d) for d in self._masked() if not self.region.axes[d].dropped
+        ]
         steps = np.diff(table, axis=1)
         first = 0
         while first < count:
             last = first
-            while not checked and last + 1 < count and _same(steps[:, last], steps[:, first]):
+            while last + 1 < count and _same(steps[:, last], steps[:, first], axes):
                 last += 1
             step = self._bytes_of(steps[0, first]) if last > first else "0"
             yield first, last - first + 1, step
@@ -112,9 +132,8 @@ class Lanes:
         """The condition that one load of a lane is in bounds; empty where that is proved."""
         at = self.coordinates(load)
         parts = []
-        for axis, a in enumerate(self.region.axes):
-            if not a.checked:
-                continue
+        for axis in self._masked():
+            a = self.region.axes[axis]
             own = "0" if a.dropped else at[tile_axis(self.region, axis)]
             own = f"({own}) * {a.step}" if a.step != 1 else own
             index = add(self.e.scalar(a.start), f"({own})" if own != "0" else "0") or "0"
@@ -124,6 +143,7 @@ class Lanes:
         return " && ".join(parts)
 
 
-def _same(one: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
-    """Whether two steps are one and the same for all lanes."""
-    return bool((one == one[:1]).all() and (one == other).all())
+def _same(one: NDArray[np.int64], other: NDArray[np.int64], masked: list[int]) -> bool:
+    """Whether two steps are one and the same for all lanes, and along no axis with a mask."""
+    same = (one == one[:1]).all() and (one == other).all()
+    return bool(same and not one[:, masked].any())

@@ -14,7 +14,6 @@ is nothing to say.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
 from typing import ClassVar
 
 from dslc.compiler.dtypes import BOOL
@@ -38,8 +37,8 @@ def limits(region: Region) -> list[tuple[Expr, int]]:
         for stride, a in zip(element_strides(memory), region.axes, strict=True)
         if not a.dropped and a.size > 1
     ]
-    whole = prod(size for _, size in kept) * max(8, memory.dtype.bits) // 8
-    return [(stride, _BYTES // max(1, whole) - 1) for stride, _ in kept]
+    each = _BYTES * 8 // max(8, memory.dtype.bits) // max(1, len(kept))
+    return [(stride, each // size - 1) for stride, size in kept]
 
 
 @dataclass(frozen=True, slots=True)

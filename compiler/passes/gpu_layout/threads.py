@@ -96,7 +96,8 @@ def _for_product(dot: ins.Dot, target: Target, *, split: bool) -> int:
         return _power(prod(dot.out.type.shape) // (_FEW * target.warp_size), 4)
     deep = dot.a.type.shape[-1] if split else 1
     tiles = max(prod(batch) * (m // a.m) * (n // a.n) * max(1, deep // a.k) for a in atoms)
-    most = 8 if m * n * prod(batch) >= _TILE_OF_EIGHT else 4
+    large = m * n * prod(batch) >= _TILE_OF_EIGHT
+    most = target.product_warps if large else min(4, target.product_warps)
     if split and min(m, n) <= NARROW:  # two of the atom's k for each warp: then lanes read 16 bytes
         most = max(most, min(_MOST, deep // (2 * atoms[0].k)))
     return _power(tiles, most)
