@@ -576,7 +576,10 @@ DEVICE i32x4 buffer_of(const void* p, int bytes) {
   return i32x4{(int)at, (int)(at >> 32) & 0xffff, bytes, 0x00020000};
 }
 
-DEVICE int buffer_bytes(long long n) { return n < 0 ? 0 : n > 0x7fffffff ? 0x7fffffff : (int)n; }
+// Those of the rows that are left of a tile's, in 32 bits: comparisons of 64 are no scalar instructions.
+DEVICE int buffer_bytes(int left, int rows, int each) {
+  return left < 0 ? 0 : left < rows ? left * each : 0x7fffffff;
+}
 
 // To LDS at `to` + `more` and on, lane by lane. The compiler does not know of it and never waits for it.
 DEVICE void load_to_lds_16(unsigned to, unsigned more, i32x4 from, int lane, int all) {

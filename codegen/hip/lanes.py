@@ -42,9 +42,10 @@ class Lanes:
         most = str(_MOST_BYTES)
         if self._ends_with_tensor():
             a, memory = self.region.axes[0], self.region.memory
-            left = f"(long long)({self.e.scalar(memory.shape[0])} - {self.e.scalar(a.start)})"
+            left = f"(int)({self.e.scalar(memory.shape[0])} - {self.e.scalar(a.start)})"
             size = memory_bits(memory.dtype) // 8
-            most = f"buffer_bytes({left} * {self.e.scalar(strides(memory)[0])} * {size})"
+            each = f"(int)({self.e.scalar(strides(memory)[0])}) * {size}"
+            most = f"buffer_bytes({left}, {a.size * a.step}, {each})"
         return most
 
     def _ends_with_tensor(self) -> bool:

@@ -106,6 +106,10 @@ def _refuse(log: str, source: str, name: str, chip: str) -> None:
     found = []
     lines = source.splitlines()
     for match in _FINDING.finditer(log):
+        if (
+            match["file"] != name
+        ):  # inline assembly is refused where the compiler's own text is read
+            continue
         number = int(match["line"])
         emitted = lines[number - 1].strip() if 0 < number <= len(lines) else ""
         message = f"the emitted HIP does not compile: {match['text']}: `{emitted}`"

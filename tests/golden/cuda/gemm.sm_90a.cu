@@ -18,11 +18,11 @@ template <class T> DEVICE T imin(T a, T b) { return a < b ? a : b; }
 
 template <class T> DEVICE T imax(T a, T b) { return a > b ? a : b; }
 
+DEVICE void store_4(void* p, const unsigned* w) { *(unsigned*)p = w[0]; }
+
 DEVICE float as_f32(unsigned x) { return __uint_as_float(x); }
 
 DEVICE unsigned bits_f32(float x) { return __float_as_uint(x); }
-
-DEVICE void store_4(void* p, const unsigned* w) { *(unsigned*)p = w[0]; }
 
 DEVICE unsigned pack_f16(float low, float high) {
   unsigned w; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(high), "f"(low)); return w;
