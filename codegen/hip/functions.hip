@@ -5,9 +5,11 @@ DEVICE unsigned thread_index() { return __builtin_amdgcn_workitem_id_x(); }
 
 DEVICE unsigned block_index() { return __builtin_amdgcn_workgroup_id_x(); }
 
-// What the block wrote to memory before is seen by all of it after.
+// What the block wrote to memory before is seen by all of it after. The fence waits for writes to LDS; a
+// read that nobody waited for yet must have happened too (0xc07f: lgkmcnt(0) alone).
 DEVICE void block_barrier() {
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_waitcnt(0xc07f);
   __builtin_amdgcn_s_barrier();
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
@@ -570,10 +572,14 @@ DEVICE unsigned lds_address(const void* p) {
   return (unsigned)(unsigned long long)(const __attribute__((address_space(3))) unsigned char*)p;
 }
 
+// What all lanes have alike, in a scalar register: behind a branch of some lanes the compiler may have
+// put it into a vector register.
+DEVICE int uniform(int x) { return __builtin_amdgcn_readfirstlane(x); }
+
 // So many bytes of memory as loads see them: what is read behind them is 0.
 DEVICE i32x4 buffer_of(const void* p, int bytes) {
   const unsigned long long at = (unsigned long long)p;
-  return i32x4{(int)at, (int)(at >> 32) & 0xffff, bytes, 0x00020000};
+  return i32x4{uniform((int)at), uniform((int)(at >> 32) & 0xffff), uniform(bytes), 0x00020000};
 }
 
 // Those of the rows that are left of a tile's, in 32 bits: comparisons of 64 are no scalar instructions.
@@ -584,25 +590,25 @@ DEVICE int buffer_bytes(int left, int rows, int each) {
 // To LDS at `to` + `more` and on, lane by lane. The compiler does not know of it and never waits for it.
 DEVICE void load_to_lds_16(unsigned to, unsigned more, i32x4 from, int lane, int all) {
   asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dwordx4 %2, %3, %4 offen lds"
-    :: "s"(to), "s"(more), "v"(lane), "s"(from), "s"(all) : "memory", "m0", "scc");
+    :: "s"(uniform(to)), "s"(more), "v"(lane), "s"(from), "s"(all) : "memory", "m0", "scc");
 }
 
 // Four of them, each `step` bytes on in memory, with an offset of the lane each.
 DEVICE void load_to_lds_16_by_4(unsigned to, unsigned more, i32x4 from, int a, int b, int c, int d, int all, int step) {
   asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dwordx4 %2, %6, %7 offen lds\n\tbuffer_load_dwordx4 %3, %6, %8 offen offset:1024 lds\n\tbuffer_load_dwordx4 %4, %6, %9 offen offset:2048 lds\n\tbuffer_load_dwordx4 %5, %6, %10 offen offset:3072 lds"
-    :: "s"(to), "s"(more), "v"(a), "v"(b), "v"(c), "v"(d), "s"(from), "s"(all), "s"(all + step - 1024),
+    :: "s"(uniform(to)), "s"(more), "v"(a), "v"(b), "v"(c), "v"(d), "s"(from), "s"(all), "s"(all + step - 1024),
        "s"(all + 2 * step - 2048), "s"(all + 3 * step - 3072) : "memory", "m0", "scc");
 }
 
 DEVICE void load_to_lds_4(unsigned to, unsigned more, i32x4 from, int lane, int all) {
   asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dword %2, %3, %4 offen lds"
-    :: "s"(to), "s"(more), "v"(lane), "s"(from), "s"(all) : "memory", "m0", "scc");
+    :: "s"(uniform(to)), "s"(more), "v"(lane), "s"(from), "s"(all) : "memory", "m0", "scc");
 }
 
 // Four of them, each `step` bytes on in memory, with an offset of the lane each.
 DEVICE void load_to_lds_4_by_4(unsigned to, unsigned more, i32x4 from, int a, int b, int c, int d, int all, int step) {
   asm volatile("s_add_u32 m0, %0, %1\n\ts_nop 0\n\tbuffer_load_dword %2, %6, %7 offen lds\n\tbuffer_load_dword %3, %6, %8 offen offset:256 lds\n\tbuffer_load_dword %4, %6, %9 offen offset:512 lds\n\tbuffer_load_dword %5, %6, %10 offen offset:768 lds"
-    :: "s"(to), "s"(more), "v"(a), "v"(b), "v"(c), "v"(d), "s"(from), "s"(all), "s"(all + step - 256),
+    :: "s"(uniform(to)), "s"(more), "v"(a), "v"(b), "v"(c), "v"(d), "s"(from), "s"(all), "s"(all + step - 256),
        "s"(all + 2 * step - 512), "s"(all + 3 * step - 768) : "memory", "m0", "scc");
 }
 
