@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dslc.arguments import Argument, prepare
@@ -14,6 +15,7 @@ from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
 from dslc.facts import Alignments
 from dslc.machines import PLAIN_CODE, CodeOptions, Executable, ShortCall
+from dslc.runtime.hip import HipKernel
 from dslc.signature import Parameter
 
 if TYPE_CHECKING:
@@ -81,21 +83,24 @@ class HipMachine:
         return ()
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
-        """The kernel as far as it can be run here."""
+        """The kernel in the emulator; DSL0802 where the artifact's launch cannot be read."""
         return HipExecutable(artifact)
 
 
 class HipExecutable:
-    """A compiled kernel that nothing here can run."""
+    """A kernel by the compiler's ISA text, executed by the emulator of its chip."""
 
     def __init__(self, artifact: Artifact) -> None:
         self._artifact = artifact
 
+    @cached_property
+    def kernel(self) -> HipKernel:
+        """The kernel as it is loaded, at the first launch."""
+        return HipKernel(self._artifact)
+
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
-        """DSL0840: this version makes code for AMD GPUs and does not launch it."""
-        text = f"{self._artifact.name} was compiled for {self._artifact.target}"
-        hint = "`dslc build -o` writes the code object; --target interp runs every kernel"
-        raise error("DSL0840", f"{text}, which this version does not launch", hint=hint)
+        """Run it once; DSL0861 for what the machine forbids."""
+        self.kernel.launch(args, dims)
 
     def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """None: the way is long whatever the arguments."""
