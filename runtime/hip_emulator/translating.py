@@ -17,6 +17,7 @@ from dslc.runtime.hip_emulator.instructions import (
     SCALAR,
     WHOLE,
     Entry,
+    is_known,
 )
 from dslc.runtime.hip_emulator.instructions.memory import find_memory
 from dslc.runtime.hip_emulator.lanewise import lanewise, scalar, whole
@@ -108,6 +109,8 @@ def _fill(parts: Parts, kernel: Kernel, chip: str, made: Translation) -> None:
     plain = name
     for suffix in _SUFFIXES:
         plain = plain.removesuffix(suffix)
+    if not is_known(plain, chip):
+        raise parts.fail(f"{chip} has no such instruction")
     if plain in PACKED:
         packed(parts, _entry(parts, PACKED, plain))
     elif plain in MIXED:
