@@ -25,11 +25,11 @@ typedef struct Wave Wave;
 typedef struct Ins Ins;
 
 // What an instruction is to the machine; RUN computes on registers alone, by `run`.
-enum Kind { RUN, BRANCH, ACCESS, WAIT, BARRIER, SLEEP, END, TRAP, NOTHING, CLOCK };
+enum Kind { RUN, BRANCH, ACCESS, WAIT, BARRIER, SLEEP, END, TRAP, NOTHING };
 
 // Flags. ALL: computes in every lane whatever EXEC says. STRICT: where an operand is undefined the
-// result is (comparisons). MEMORY_ONLY: waits for it as for stores.
-enum Flag { ALL = 1, STRICT = 2, WRITES_EXEC = 4 };
+// result is (comparisons).
+enum Flag { ALL = 1, STRICT = 2 };
 
 typedef struct {
   u8 vector;  // a VGPR (AGPRs follow at FIRST_AGPR), else an SGPR
@@ -91,7 +91,6 @@ struct Wave {
   u32 vm, lgkm;
   u8 *scratch, *scratch_defined;
   u64 clock;
-  u32 writer[VGPRS];           // where each register was written last, as pc + 1
   struct {
     u32 pc, visits, power;
     u64 state, changes;

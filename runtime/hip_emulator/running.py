@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 from dslc.runtime.hip_emulator.assembly import Assembly, Kernel, read_assembly
-from dslc.runtime.hip_emulator.building import kernel_library, machine
+from dslc.runtime.hip_emulator.building import machine
 from dslc.runtime.hip_emulator.errors import EmulationError
 from dslc.runtime.hip_emulator.instructions.memory import find_memory
 from dslc.runtime.hip_emulator.memory import Buffer, Memory, address_of
 from dslc.runtime.hip_emulator.metadata import Argument, Metadata
+from dslc.runtime.hip_emulator.program import TranslatedProgram
 from dslc.runtime.hip_emulator.request import Request
-from dslc.runtime.hip_emulator.translating import translate
 from numpy.typing import NDArray
 
 Value = NDArray[Any] | Buffer | int | float | bytes | np.generic
@@ -44,7 +44,7 @@ class Module:
     def __init__(self, text: str) -> None:
         self.assembly: Assembly = read_assembly(text)
         self._data = np.frombuffer(bytes(self.assembly.data.content), np.uint8)
-        self._programs: dict[str, ctypes.c_void_p] = {}
+        self._programs: dict[str, TranslatedProgram] = {}
 
     def launch(
         self,
@@ -91,22 +91,16 @@ class Module:
             raise EmulationError(f"{name}: {request.report.decode(errors='replace')}")
         return Executed(request.executed)
 
-    def source(self, name: str) -> str:
-        """The C that a kernel is translated to."""
-        return translate(self.assembly, name, address_of(0))
-
     def _kernel(self, name: str) -> tuple[Kernel, Metadata]:
         kernel = self.assembly.kernels.get(name)
         if kernel is None or kernel.metadata is None:
             raise EmulationError(f"the text has no kernel {name}, or no metadata of it")
         return kernel, kernel.metadata
 
-    def _program(self, name: str) -> ctypes.c_void_p:
+    def _program(self, name: str) -> int:
         if name not in self._programs:
-            library = kernel_library(self.source(name))
-            symbol = ctypes.c_byte.in_dll(library, "hip_emulator_program")
-            self._programs[name] = ctypes.c_void_p(ctypes.addressof(symbol))
-        return self._programs[name]
+            self._programs[name] = TranslatedProgram(self.assembly, name, address_of(0))
+        return self._programs[name].address
 
 
 def emulate(
