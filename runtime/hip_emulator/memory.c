@@ -294,6 +294,17 @@ static void access_scalar(Wave *w, const Ins *i) {
   begin(w, f);
 }
 
+// Where waves meet is where their order matters: after atomics, and where others see an access before
+// an earlier one. Then others go on, at times for long.
+static void meet(Wave *w, bool atomic, bool now) {
+  bool early = false;
+  for (const Flight *f = w->oldest; f && now; f = f->next)
+    early |= !f->sampled && (of(f)->action == STORE || of(f)->action == ATOMIC);
+  if (!early && !(atomic && chance(2))) return;
+  w->yields = 1;
+  if (chance(2)) w->priority = 0;
+}
+
 void access_memory(Wave *w, const Ins *i) {
   const Access *a = i->access;
   if (a->space == LDS) {
@@ -311,14 +322,14 @@ void access_memory(Wave *w, const Ins *i) {
   if (a->action == STORE || a->action == ATOMIC) take_data(w, i, f);
   check_lanes(w, f);
   if (a->action == TO_LDS) start_dma(w, f);
-  // What memory holds is read now or when it lands; atomics happen now, stores when they have to.
-  const bool now = a->action == ATOMIC || a->space == SCRATCH || (a->action != STORE && chance(2)) ||
-                   (a->action == STORE && !w->oldest && chance(4));
+  // An access happens now or when it has to, and those of different addresses in any order.
+  const bool now = a->space == SCRATCH || chance(a->action == STORE ? 4 : 2);
   if (now) {
     keep_order(w, f);
     sample(w, f);
   }
   begin(w, f);
+  if (a->space != SCRATCH && (a->action == STORE || a->action == ATOMIC)) meet(w, a->action == ATOMIC, now);
 }
 
 static void land_half(Wave *w, const Flight *f, bool high, bool sign) {
