@@ -92,7 +92,7 @@ struct Wave {
   u8 *scratch, *scratch_defined;
   u64 clock;
   struct {
-    u32 pc, visits, power;
+    u32 pc, visits, power, others;
     u64 state, changes;
   } spin;
 };
