@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.registers import Tile
@@ -101,8 +101,8 @@ def _share(e: Emission, result: Value | ex.Var, inner: Value | ex.Var) -> None:
         e.wide.add(result)
 
 
-def for_loop(e: Emission, s: ins.For) -> None:
-    """A counted loop with what it carries."""
+def for_loop(e: Emission, s: ins.For, last: Callable[[], None] = lambda: None) -> None:
+    """A counted loop with what it carries; `last` writes what a machine wants at the body's end."""
     frame = e.enter(s)
     counters = dict(filter(None, map(_remainder, s.carried)))
     e.remainders |= counters
@@ -119,6 +119,7 @@ def for_loop(e: Emission, s: ins.For) -> None:
     e.out.line(f"#pragma unroll {s.unroll or 1}")
     with e.out.block(f"for ({head} = {start}; {name} < {stop}; {up})"), e.repeated():
         e.body(s.body)
+        last()
         _assign(e, [(c.inner, c.yielded) for c in s.carried])
     e.facts = outside
     e.leave(frame)

@@ -118,8 +118,10 @@ def _scheduled(task: Task, target: Target) -> TileProgram:
 
 def emitted(program: TileProgram, target: Target) -> tuple[str, dict[str, int]]:
     """A hash of all kernels' texts, and the shared memory of each; DSL0501 where that is too much."""
-    from dslc.codegen.cuda.generate import check, emit
-
+    if target.family == "hip":
+        from dslc.codegen.hip.generate import check, emit
+    else:
+        from dslc.codegen.cuda.generate import check, emit
     sha = hashlib.sha256()
     shared = {}
     most = target.memory("shared")

@@ -22,7 +22,14 @@ needs_clang = pytest.mark.skipif(
 @functools.cache
 def isa(source: str, chip: str, level: str = "-O3") -> str:
     """The ISA text of a HIP C++ source."""
-    flags = ["-x", "hip", f"--offload-arch={chip}", "--offload-device-only", "-nogpuinc", "-nogpulib"]
+    flags = [
+        "-x",
+        "hip",
+        f"--offload-arch={chip}",
+        "--offload-device-only",
+        "-nogpuinc",
+        "-nogpulib",
+    ]
     return _clang([*flags, level, "-g1", "-S"], source, "kernel.hip")
 
 
@@ -34,7 +41,9 @@ def module(source: str, chip: str, level: str = "-O3") -> Module:
 
 def assembles(text: str, chip: str) -> None:
     """CalledProcessError where the assembler refuses a text."""
-    _clang(["-x", "assembler", "--target=amdgcn-amd-amdhsa", f"-mcpu={chip}", "-c"], text, "kernel.s")
+    _clang(
+        ["-x", "assembler", "--target=amdgcn-amd-amdhsa", f"-mcpu={chip}", "-c"], text, "kernel.s"
+    )
 
 
 def _clang(flags: list[str], source: str, name: str) -> str:

@@ -18,6 +18,7 @@ SECTOR = 32
 SECTOR_CYCLES = 1.5
 BARRIER = 100  # with what the slowest warp makes the others wait
 _CONFLICTS = 2  # turns that an access to shared memory takes when the layouts have no swizzle
+_EQUAL = 1e-3  # of a cycle: what decides between equals
 _RENAMED = 0.25  # of an instruction for each word that changes its place in registers
 _SHUFFLES = 2  # instructions for each word that changes its lane
 SLOW_OPS = frozenset(
@@ -93,7 +94,8 @@ def stored(layout: Layout, bits: int, axis: int | None, warp: int) -> float:
     accesses, touched = _accesses(layout, bits, axis, warp)
     warps = layout.threads // warp
     copies = gcd(layout.replication, warps)
-    return accesses / copies * max(1.0, touched * SECTOR_CYCLES)
+    # Of equals the one with fewer instructions.
+    return accesses / copies * (max(1.0, touched * SECTOR_CYCLES) + _EQUAL)
 
 
 def stored_in_bulk(layout: Layout, bits: int) -> float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dslc.codegen.c_family.bits import Bits, Positions
+from dslc.codegen.c_family.cast_rules import Rule
+from dslc.codegen.c_family.extraction import Words
 from dslc.codegen.c_family.writer import Writer
-from dslc.codegen.cuda.cast_rules import Rule
-from dslc.codegen.cuda.extraction import Words
 
 # A rule that is told the number of the word that it makes, as C.
 IndexedRule = Callable[[Words, Positions, str], str]

@@ -17,7 +17,6 @@ from dslc.compiler.layout import Layout
 from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
-WARP = 32
 
 
 class Mismatch(Exception):
@@ -60,8 +59,8 @@ class Sides:
 class Slots:
     """An atom's operand register by register: which block of rows, which block of k."""
 
-    line: Indices  # [32]: the row within a block, of each lane
-    lane_depth: Indices  # [32]: what decides a lane's depths
+    line: Indices  # [lanes]: the row within a block, of each lane
+    lane_depth: Indices  # [lanes]: what decides a lane's depths
     blocks: tuple[int, ...]  # of each register: its block of rows
     depths: tuple[int, ...]  # of each register: its block of k
 
@@ -142,9 +141,9 @@ def _operand(x: Sides, slots: Slots, what: str) -> Operand:
     for i, (row, depth) in enumerate(zip(x.rows, x.depths, strict=True)):
         lines.setdefault(row.tobytes(), {})[depth.tobytes()] = i
     _, first = np.unique(slots.lane_depth, return_index=True)
-    wanted = np.arange(x.size)
+    wanted, lanes = np.arange(x.size), len(slots.line)
     for elements in lines.values():
-        held = x.depths[list(elements.values())].reshape(len(elements), -1, WARP)[..., first]
+        held = x.depths[list(elements.values())].reshape(len(elements), -1, lanes)[..., first]
         held = np.sort(np.moveaxis(held, 1, 0).reshape(held.shape[1], -1), axis=-1)
         if held.shape[-1] != x.size or not (held == wanted).all():
             raise Mismatch(f"a warp does not hold all of k for the rows of {what} that it has")
@@ -154,7 +153,7 @@ def _operand(x: Sides, slots: Slots, what: str) -> Operand:
 def _follows(values: Indices, lanes: Indices, what: str) -> None:
     """Within a warp the values depend on a lane's place in the instruction only."""
     _, first, inverse = np.unique(lanes, return_index=True, return_inverse=True)
-    by_warp = values.reshape(len(values), -1, WARP)
+    by_warp = values.reshape(len(values), -1, len(lanes))
     if not (by_warp == by_warp[..., first[inverse.reshape(-1)]]).all():
         raise Mismatch(f"{what} are not spread over the lanes as the instruction has them")
 
@@ -258,7 +257,7 @@ def _groups(a: Operand) -> list[tuple[bytes, ...]]:
 def _places(rows: Sequence[bytes], line: Indices) -> Indices:
     """From a row of the instruction to a row of the operand: [warps, rows]."""
     size = int(line.max()) + 1
-    values = [np.frombuffer(row, np.int64).reshape(-1, WARP) for row in rows]
+    values = [np.frombuffer(row, np.int64).reshape(-1, len(line)) for row in rows]
     out = np.zeros((len(values[0]), size * len(rows)), np.int64)
     for block, one in enumerate(values):
         out[:, block * size + line] = one

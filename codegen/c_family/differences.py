@@ -9,10 +9,10 @@ computed once for all weights that share z.
 from __future__ import annotations
 
 from dslc.codegen.c_family.bits import Positions
+from dslc.codegen.c_family.cast_rules import biased_rule, pair
 from dslc.codegen.c_family.emission import Emission, Late
-from dslc.codegen.cuda.cast_rules import biased_rule, pair
-from dslc.codegen.cuda.extraction import Words
-from dslc.codegen.cuda.word_loops import emit_words
+from dslc.codegen.c_family.extraction import Words
+from dslc.codegen.c_family.word_loops import emit_words
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex

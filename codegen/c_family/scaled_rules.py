@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dslc.codegen.c_family.bits import Positions
+from dslc.codegen.c_family.byte_rules import byte_cast, first_lane
+from dslc.codegen.c_family.cast_rules import Rule, first_special, rule_for
+from dslc.codegen.c_family.extraction import Words, pieces
 from dslc.codegen.c_family.writer import Writer
-from dslc.codegen.cuda.byte_rules import byte_cast, first_lane
-from dslc.codegen.cuda.cast_rules import Rule, first_special, rule_for
-from dslc.codegen.cuda.extraction import Words, pieces
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.lowbit import CLASSES
 

@@ -7,12 +7,12 @@ that one product alone reads is left to it, and so is one that an exact differen
 from __future__ import annotations
 
 from dslc.codegen.c_family import elementwise
+from dslc.codegen.c_family.cast_rules import rule_for
+from dslc.codegen.c_family.differences import feeds_difference, minus
 from dslc.codegen.c_family.emission import Emission, Emitter, Late
 from dslc.codegen.c_family.registers import Tile, tile_of
-from dslc.codegen.cuda.cast_rules import rule_for
-from dslc.codegen.cuda.differences import feeds_difference, minus
-from dslc.codegen.cuda.scaled_rules import scaled_rule_for
-from dslc.codegen.cuda.word_loops import emit_words, indexed
+from dslc.codegen.c_family.scaled_rules import scaled_rule_for
+from dslc.codegen.c_family.word_loops import emit_words, indexed
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 from dslc.codegen.c_family.bits import Bits
 from dslc.codegen.c_family.emission import Emission, Late
+from dslc.codegen.c_family.fragments import Plan, Step
+from dslc.codegen.c_family.instructions import Call, emit_calls
 from dslc.codegen.c_family.registers import Tile
+from dslc.codegen.c_family.scaled_rules import Scaled, exact_shifts, most_classes, scaled_rule_for
 from dslc.codegen.c_family.unrolling import linear_loops
-from dslc.codegen.cuda.fragments import Plan, Step
-from dslc.codegen.cuda.instructions import Call, emit_calls
-from dslc.codegen.cuda.scaled_rules import Scaled, exact_shifts, most_classes, scaled_rule_for
-from dslc.codegen.cuda.word_loops import emit_words, indexed
+from dslc.codegen.c_family.word_loops import emit_words, indexed
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Var

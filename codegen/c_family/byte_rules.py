@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from dslc.codegen.c_family.bits import Positions
-from dslc.codegen.cuda.extraction import Words, pieces
+from dslc.codegen.c_family.extraction import Words, pieces
 from dslc.compiler.dtypes import DType
 from dslc.compiler.lowbit import ByteForm, byte_form
 

@@ -21,8 +21,8 @@ from collections.abc import Callable
 
 import numpy as np
 from dslc.codegen.c_family.bits import Positions
-from dslc.codegen.cuda.byte_rules import byte_cast
-from dslc.codegen.cuda.extraction import Piece, Words, hexadecimal, pieces
+from dslc.codegen.c_family.byte_rules import byte_cast
+from dslc.codegen.c_family.extraction import Piece, Words, hexadecimal, pieces
 from dslc.compiler.dtypes import F16, DType, Kind, limits
 from dslc.compiler.dtypes.formats import has_infinity, magnitudes
 

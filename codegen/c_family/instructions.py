@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from dslc.codegen.c_family.fragments import Step
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.codegen.c_family.writer import Writer
-from dslc.codegen.cuda.fragments import Step
 
 
 @dataclass(frozen=True, slots=True)
