@@ -41,6 +41,8 @@ def access(parts: Parts, memory: Memory) -> dict[str, str]:
         raise parts.fail("it has more operands than the emulator knows of it")
     if memory.atomic:
         fields["combine"] = _combine(parts, memory)
+        if memory.space != "LDS":
+            fields["count"] = str(memory.atomic.operands)
     fields.setdefault("offset", instruction.modifiers.get("offset", "0"))
     return fields
 

@@ -47,7 +47,7 @@ enum Extend { ZERO, SIGN, LOW_HALF, HIGH_HALF, LOW_HALF_SIGN, HIGH_HALF_SIGN, TR
 typedef struct {
   u8 space, action, extend;
   u8 bytes;      // of an element in memory
-  u8 count;      // elements a lane: 2 where there are two offsets
+  u8 count;      // elements a lane: 2 where there are two offsets; of atomics, operands
   u8 returns;    // an atomic that gives the old value
   u8 offen, idxen;
   i32 offset, offset1;
