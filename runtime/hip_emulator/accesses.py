@@ -16,7 +16,7 @@ RESULT, ADDRESS, DATA, RESOURCE, SCALAR_OFFSET, DATA1 = range(6)
 
 
 def access(parts: Parts, memory: Memory) -> dict[str, str]:
-    """Fill in `parts` for a memory instruction; gives the fields of its Access, functions by their C."""
+    """Fill in `parts` for a memory instruction; gives its Access, functions by their C."""
     instruction = parts.instruction
     if unknown := set(instruction.modifiers) - _KNOWN:
         raise parts.fail(f"the emulator does not know the modifier {sorted(unknown)[0]}")

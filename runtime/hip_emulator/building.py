@@ -18,7 +18,7 @@ from pathlib import Path
 from dslc.runtime.hip_emulator.errors import EmulationError
 from dslc.runtime.hip_emulator.request import Access, Allocation, Ins, Request
 
-_UNITS = ("schedule.c", "operands.c", "flights.c", "memory.c", "lds.c")
+_UNITS = ("schedule.c", "operands.c", "flights.c", "addresses.c", "memory.c", "lds.c")
 _HEADERS = (
     "machine.h", "launch.h", "lanes.h", "division.h", "crosslane.h", "matrix.h", "swizzle.h",
 )  # fmt: skip
@@ -72,7 +72,9 @@ def _identity() -> str:
     command = [*_needed(), "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     cpu = Path("/proc/cpuinfo")
-    flags = [x for x in cpu.read_text().splitlines() if x.startswith("flags")] if cpu.exists() else []
+    flags = (
+        [x for x in cpu.read_text().splitlines() if x.startswith("flags")] if cpu.exists() else []
+    )
     return done.stdout + "".join(flags[:1])
 
 
@@ -98,7 +100,9 @@ def addresses(chip: str, functions: Sequence[str]) -> dict[str, int]:
         includes = "".join(f'#include "{name}"\n' for name in _KERNEL_HEADERS)
         bodies = "\n".join(f.replace("NAME", names[f]) for f in missing)
         text = ("#define OCP\n" if chip == "gfx950" else "") + includes + bodies + "\n"
-        library = ctypes.CDLL(str(_build("kernel", [*_KERNEL_FLAGS, "kernel.c"], {"kernel.c": text})))
+        library = ctypes.CDLL(
+            str(_build("kernel", [*_KERNEL_FLAGS, "kernel.c"], {"kernel.c": text}))
+        )
         _LIBRARIES.append(library)
         for function, name in names.items():
             address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value

@@ -1,8 +1,9 @@
-"""A kernel as the table that the machine runs: rows of a translation with the addresses of functions."""
+"""A kernel as the table that the machine runs: a translation with the addresses of functions."""
 
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 from dslc.runtime.hip_emulator.assembly import Assembly
 from dslc.runtime.hip_emulator.building import addresses
@@ -70,7 +71,7 @@ class TranslatedProgram:
         return self._accesses[key]
 
 
-def _copy(to: ctypes.Array[ctypes.c_uint64], values: list[int], most: int) -> None:
+def _copy(to: ctypes.Array[Any], values: list[int], most: int) -> None:
     assert len(values) <= most
     to[: len(values)] = values
 

@@ -125,7 +125,9 @@ def _three(sizes: int | tuple[int, ...]) -> tuple[int, int, int]:
 def _check_size(kernel: Kernel, metadata: Metadata, request: Request) -> None:
     threads = request.block[0] * request.block[1] * request.block[2]
     if not 0 < threads <= metadata.most_threads:
-        raise EmulationError(f"{kernel.name} takes {metadata.most_threads} work-items, not {threads}")
+        raise EmulationError(
+            f"{kernel.name} takes {metadata.most_threads} work-items, not {threads}"
+        )
     if metadata.required_block and tuple(request.block) != metadata.required_block:
         raise EmulationError(f"{kernel.name} takes workgroups of {metadata.required_block}")
     for key, value in _MODES.items():
@@ -157,8 +159,7 @@ def _kernarg(
             number = _hidden(argument.kind.removeprefix("hidden_"), request, lds)
             bits = number.to_bytes(argument.size, "little")
             segment[argument.offset : argument.offset + argument.size] = bits
-    found = np.frombuffer(bytes(segment), np.uint8)
-    return found
+    return np.frombuffer(bytes(segment), np.uint8)
 
 
 def _argument(argument: Argument, value: Value, name: str, memory: Memory) -> bytes:
@@ -189,7 +190,9 @@ def _hidden(kind: str, request: Request, dynamic_lds: int) -> int:
     if kind.startswith("group_size_"):
         return int(request.block[axis])
     if kind == "grid_dims":
-        return 1 + max((k for k in range(3) if request.grid[k] > 1 or request.block[k] > 1), default=0)
+        return 1 + max(
+            (k for k in range(3) if request.grid[k] > 1 or request.block[k] > 1), default=0
+        )
     return dynamic_lds if kind == "dynamic_lds_size" else 0
 
 
@@ -203,10 +206,10 @@ def _dispatch_packet(request: Request) -> NDArray[np.uint8]:
     return np.frombuffer(packet, np.uint8)
 
 
-# User SGPRs in the order in which hardware fills them, with their numbers of registers.
+# User SGPRs in the order in which hardware fills them.
 _USER = (
-    ("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2), ("kernarg_segment_ptr", 2),
-    ("dispatch_id", 2), ("flat_scratch_init", 2), ("private_segment_size", 1),
+    "private_segment_buffer", "dispatch_ptr", "queue_ptr", "kernarg_segment_ptr", "dispatch_id",
+    "flat_scratch_init", "private_segment_size",
 )  # fmt: skip
 
 
@@ -214,7 +217,7 @@ def _user_registers(
     kernel: Kernel, request: Request, addresses: dict[str, int], kernarg: NDArray[np.uint8]
 ) -> None:
     descriptor, words = kernel.descriptor, []
-    for name, count in _USER:
+    for name in _USER:
         if descriptor.get(f"user_sgpr_{name}", "0") == "0":
             continue
         if name == "private_segment_size":

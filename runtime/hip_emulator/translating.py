@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dslc.runtime.hip_emulator.accesses import access
 from dslc.runtime.hip_emulator.assembly import Assembly, Instruction, Kernel
@@ -62,24 +62,26 @@ def functions_of(rows: list[Row]) -> list[str]:
 
 def _resolved(instruction: Instruction, symbols: dict[str, int]) -> Instruction:
     """The instruction with the addresses of objects in place of their names."""
-    if not any(isinstance(o.value, Name) and "@rel32" in o.value.text for o in instruction.operands):
+    names = [o.value.text for o in instruction.operands if isinstance(o.value, Name)]
+    if not any("@rel32" in name for name in names):
         return instruction
-    operands = []
-    for operand in instruction.operands:
-        value = operand.value
-        if isinstance(value, Name) and "@rel32" in value.text:
-            label, _, part = value.text.partition("@rel32@")
-            if label not in symbols:
-                raise EmulationError(f"line {instruction.line}: the text does not define {label}")
-            # Measured from the code's address; the 4 and 12 behind them are the literals' own places.
-            extra = int(part.partition("+")[2] or "0", 0) - (4 if part.startswith("lo") else 12)
-            away = symbols[label] + extra - CODE_ADDRESS
-            operand = Operand(Constant((away if part.startswith("lo") else away >> 32) & 0xFFFFFFFF))
-        operands.append(operand)
-    return Instruction(
-        instruction.mnemonic, tuple(operands), instruction.modifiers, instruction.line,
-        instruction.text, instruction.source,
-    )  # fmt: skip
+    operands = tuple(_address(o, instruction, symbols) for o in instruction.operands)
+    return replace(instruction, operands=operands)
+
+
+def _address(operand: Operand, instruction: Instruction, symbols: dict[str, int]) -> Operand:
+    """Half of how far an object is from the code; the 4 and 12 are the literals' own places."""
+    value = operand.value
+    if not isinstance(value, Name) or "@rel32" not in value.text:
+        return operand
+    label, _, part = value.text.partition("@rel32@")
+    if label not in symbols:
+        raise EmulationError(f"line {instruction.line}: the text does not define {label}")
+    low = part.startswith("lo")
+    away = (
+        symbols[label] + int(part.partition("+")[2] or "0", 0) - (4 if low else 12) - CODE_ADDRESS
+    )
+    return Operand(Constant((away if low else away >> 32) & 0xFFFFFFFF))
 
 
 def _row(parts: Parts, kernel: Kernel, chip: str) -> Row:

@@ -1,9 +1,9 @@
-"""Single instructions in a kernel of assembly: each gets its operands from memory and gives its results.
+"""Single instructions in a kernel of assembly: operands come from memory, results go there.
 
     run("gfx942", [Case("v_add_u32 {d}, {a}, {b}", ("u4",), (x, y))]) -> [(array of u4,)]
 
-Operands are arrays of 64 values, one a lane, of 4 bytes or a multiple; those of scalar instructions, and
-of `{sa}` in vector ones, are the first value alone. All cases of a call are one kernel.
+Operands are arrays of 64 values, one a lane, of 4 bytes or a multiple; those of scalar instructions,
+and of `{sa}` in vector ones, are the first value alone. All cases of a call are one kernel.
 """
 
 from __future__ import annotations
@@ -139,9 +139,10 @@ def _load(array: Array, kind: str, at: int, lines: list[str], inputs: list[Array
 
 
 def assembly(chip: str, body: Sequence[str], pointers: Sequence[str], lds: int = 0) -> str:
-    """A kernel `k` of these lines: s[2:3], s[4:5]... are its pointers, v0 the lane and v1 four times it."""
+    """A kernel `k` of lines: s[2:3], s[4:5]... are its pointers, v0 the lane and v1 four times it."""
     loads = "\n".join(
-        f"\ts_load_dwordx2 s[{2 + 2 * n}:{3 + 2 * n}], s[0:1], {8 * n:#x}" for n in range(len(pointers))
+        f"\ts_load_dwordx2 s[{2 + 2 * n}:{3 + 2 * n}], s[0:1], {8 * n:#x}"
+        for n in range(len(pointers))
     )
     code = "\n".join(f"\t{line}" if not line.endswith(":") else line for line in body)
     args = "\n".join(

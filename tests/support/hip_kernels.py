@@ -1,5 +1,7 @@
 """HIP C++ kernels for the emulator's tests: small, each with what generated ones are made of."""
 
+# ruff: noqa: E501 - kernels have their own lines
+
 HEAD = r"""
 #define KERNEL(THREADS) extern "C" __attribute__((global, amdgpu_flat_work_group_size(THREADS, THREADS))) void
 #define DEVICE __attribute__((device, always_inline)) static inline

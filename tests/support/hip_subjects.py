@@ -121,5 +121,7 @@ def body_lines(name: str, text: str) -> list[int]:
     lines = text.splitlines()
     kernel = SUBJECTS[name].kernel
     first = next(n for n, line in enumerate(lines) if line.startswith(f"{kernel}:"))
-    last = next(n for n, line in enumerate(lines) if n > first and ".size" in line and kernel in line)
+    last = next(
+        n for n, line in enumerate(lines) if n > first and ".size" in line and kernel in line
+    )
     return list(range(first, last))

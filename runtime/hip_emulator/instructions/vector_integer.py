@@ -1,5 +1,7 @@
 """Vector instructions on integers and bits: VOP1, VOP2, VOP3 (CDNA3 ISA, chapters 12.7 to 12.10)."""
 
+# ruff: noqa: E501 - an instruction is a line of a table
+
 from __future__ import annotations
 
 from dslc.runtime.hip_emulator.instructions.table import Entry, read_table

@@ -1,4 +1,4 @@
-"""Whole kernels as clang compiles them: both chips, three levels of optimisation, many interleavings."""
+"""Whole kernels as clang compiles them: both chips, three levels, many interleavings."""
 
 from __future__ import annotations
 

@@ -48,10 +48,9 @@ def spread(matrix: Array) -> Array:
     """[blocks, rows, k] as lanes hold it: row = lane % rows, then blocks or slices of k."""
     blocks, rows, k = matrix.shape
     parts = 64 // rows
+    lanes = matrix
     if blocks == 1:
         lanes = matrix[0].reshape(rows, parts, k // parts).transpose(1, 0, 2)
-    else:
-        lanes = matrix
     return np.ascontiguousarray(lanes.reshape(64, -1))
 
 
@@ -59,7 +58,11 @@ def words(lanes: Array) -> Array:
     """64 rows of bytes as registers."""
     data = np.ascontiguousarray(lanes).view(np.uint8).reshape(64, -1)
     found = data.view(np.uint32)
-    return found.reshape(-1) if found.shape[1] == 1 else found.view(f"V{4 * found.shape[1]}").reshape(-1)
+    return (
+        found.reshape(-1)
+        if found.shape[1] == 1
+        else found.view(f"V{4 * found.shape[1]}").reshape(-1)
+    )
 
 
 def collected(registers: Array, rows: int, blocks: int) -> Array:
@@ -108,7 +111,9 @@ def test_matrix_instructions_multiply(chip: str) -> None:
         cases.append(case_of(name, a, b))
         x, y = a.astype(np.float64), b.astype(np.float64)
         if kinds[0] == "xf32":
-            x, y = ((v.view(np.uint32) & 0xFFFFE000).view(np.float32).astype(np.float64) for v in (a, b))
+            x, y = (
+                (v.view(np.uint32) & 0xFFFFE000).view(np.float32).astype(np.float64) for v in (a, b)
+            )
         wanted.append(x @ y.transpose(0, 2, 1))
     for name, product, (found,) in zip(names, wanted, run(chip, cases), strict=True):
         rows, _, blocks, kinds = parse(name)
@@ -137,7 +142,9 @@ FORMATS = {
 def packed(lanes: Array, bits: int) -> Array:
     """Codes of 4, 6 or 8 bits, one behind the other, as registers."""
     codes = lanes.view(np.uint8).reshape(64, -1)
-    string = np.unpackbits(codes[:, :, None], axis=2, bitorder="little")[:, :, :bits].reshape(64, -1)
+    string = np.unpackbits(codes[:, :, None], axis=2, bitorder="little")[:, :, :bits].reshape(
+        64, -1
+    )
     return words(np.packbits(string, axis=1, bitorder="little"))
 
 

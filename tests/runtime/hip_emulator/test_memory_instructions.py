@@ -16,7 +16,12 @@ pytestmark = needs_clang
 RNG = np.random.default_rng(5)
 WORDS = RNG.integers(0, 1 << 32, 64 * 8, dtype=np.uint32)
 # s[2:3] and s[4:5] are the pointers; a buffer of 256 bytes at the first is s[8:11]
-RESOURCE = ["s_mov_b32 s8, s2", "s_mov_b32 s9, s3", "s_movk_i32 s10, 0x100", "s_mov_b32 s11, 0x20000"]
+RESOURCE = [
+    "s_mov_b32 s8, s2",
+    "s_mov_b32 s9, s3",
+    "s_movk_i32 s10, 0x100",
+    "s_mov_b32 s11, 0x20000",
+]
 
 
 def run(
@@ -90,9 +95,17 @@ def lds(*lines: str, width: int = 4) -> list[str]:
 
 def test_lds_reads_and_writes_of_all_widths() -> None:
     swap = "v_xor_b32 v8, {}, v2"
-    found = run(lds("ds_write_b128 v2, v[4:7]", swap.format(16), "ds_read_b128 v[20:23], v8", width=16), lds=1024)
+    found = run(
+        lds("ds_write_b128 v2, v[4:7]", swap.format(16), "ds_read_b128 v[20:23], v8", width=16),
+        lds=1024,
+    )
     assert (found[:64] == WORDS[:256].reshape(64, 4)[np.arange(64) ^ 1]).all()
-    body = lds("ds_write_b64 v2, v[4:5]", "ds_read2_b32 v[20:21], v2 offset1:1", "ds_read_u8_d16_hi v22, v2", width=8)
+    body = lds(
+        "ds_write_b64 v2, v[4:5]",
+        "ds_read2_b32 v[20:21], v2 offset1:1",
+        "ds_read_u8_d16_hi v22, v2",
+        width=8,
+    )
     found = run(body, lds=512)
     assert (found[:64, :2] == WORDS[:128].reshape(64, 2)).all()
     assert (found[:64, 2] == (WORDS[:128:2] & np.uint32(255)) << np.uint32(16)).all()
@@ -101,7 +114,14 @@ def test_lds_reads_and_writes_of_all_widths() -> None:
 
 
 def test_atomics_in_lds_and_memory() -> None:
-    body = lds("v_mov_b32 v8, 0", "v_mov_b32 v9, 1", "ds_write_b32 v8, v8", "ds_add_rtn_u32 v20, v8, v9", "ds_max_u32 v8, v3", "ds_read_b32 v21, v8")
+    body = lds(
+        "v_mov_b32 v8, 0",
+        "v_mov_b32 v9, 1",
+        "ds_write_b32 v8, v8",
+        "ds_add_rtn_u32 v20, v8, v9",
+        "ds_max_u32 v8, v3",
+        "ds_read_b32 v21, v8",
+    )
     found = run(body, lds=4)[:64]
     assert sorted(found[:, 0]) == list(range(64))
     assert (found[:, 1] == max(64, WORDS[:64].max())).all()
@@ -111,7 +131,11 @@ def test_atomics_in_lds_and_memory() -> None:
     assert sums[0] == 63 * 32
     cells = np.array([5, 7], np.uint32)
     body = ["v_mov_b32 v3, 0", "v_mov_b32 v4, 9", "v_mov_b32 v5, 5", "s_mov_b64 exec, 1"]
-    body += ["global_atomic_cmpswap v20, v3, v[4:5], s[2:3] sc0", "s_waitcnt vmcnt(0)", "s_mov_b64 exec, -1"]
+    body += [
+        "global_atomic_cmpswap v20, v3, v[4:5], s[2:3] sc0",
+        "s_waitcnt vmcnt(0)",
+        "s_mov_b64 exec, -1",
+    ]
     assert run(body, [cells])[0, 0] == 5
     assert cells.tolist() == [9, 7]
 
@@ -120,7 +144,11 @@ def test_atomics_in_lds_and_memory() -> None:
 def test_a_copy_to_lds_goes_to_consecutive_places(chip: str, words: int) -> None:
     kind = "dword" if words == 1 else "dwordx4"
     body = [*RESOURCE, "s_movk_i32 s10, 0x800", f"v_lshlrev_b32 v3, {2 if words == 1 else 4}, v0"]
-    body += ["v_xor_b32 v4, 0x30, v3", "s_mov_b32 m0, 64", f"buffer_load_{kind} v4, s[8:11], 0 offen lds"]
+    body += [
+        "v_xor_b32 v4, 0x30, v3",
+        "s_mov_b32 m0, 64",
+        f"buffer_load_{kind} v4, s[8:11], 0 offen lds",
+    ]
     body += ["s_waitcnt vmcnt(0)", f"ds_read_b{32 * words} v[20:{19 + words}], v3 offset:64"]
     body[-1] = body[-1].replace("v[20:20]", "v20")
     found = run(body, chip=chip, lds=2048)[:64, :words]
@@ -137,8 +165,14 @@ def test_transposed_reads_of_gfx950() -> None:
 
 
 def test_scratch_memory_is_each_lane_s_own() -> None:
-    body = ["scratch_store_dword off, v0, off offset:4", "v_mov_b32 v5, 4", "scratch_load_dword v20, v5, off"]
-    text = assembly("gfx942", [*body, "s_waitcnt vmcnt(0)", "global_store_dword v1, v20, s[4:5]"], ("in", "out"))
+    body = [
+        "scratch_store_dword off, v0, off offset:4",
+        "v_mov_b32 v5, 4",
+        "scratch_load_dword v20, v5, off",
+    ]
+    text = assembly(
+        "gfx942", [*body, "s_waitcnt vmcnt(0)", "global_store_dword v1, v20, s[4:5]"], ("in", "out")
+    )
     text = text.replace(".private_segment_fixed_size: 0", ".private_segment_fixed_size: 8")
     out = np.zeros(64, np.uint32)
     Module(text).launch("k", [WORDS, out], 1, 64)
@@ -149,11 +183,20 @@ def test_scratch_memory_is_each_lane_s_own() -> None:
 
 
 def test_constants_in_memory_have_addresses() -> None:
-    body = ["s_getpc_b64 s[8:9]", "s_add_u32 s8, s8, table@rel32@lo+4", "s_addc_u32 s9, s9, table@rel32@hi+12"]
+    body = [
+        "s_getpc_b64 s[8:9]",
+        "s_add_u32 s8, s8, table@rel32@lo+4",
+        "s_addc_u32 s9, s9, table@rel32@hi+12",
+    ]
     body += ["global_load_dword v20, v1, s[8:9]"]
     rows = "\n".join(f"\t.long {n * n}" for n in range(64))
-    text = assembly("gfx942", [*body, "s_waitcnt vmcnt(0)", "global_store_dword v1, v20, s[4:5]"], ("in", "out"))
-    text = text.replace("\t.amdgpu_metadata", f"\t.section .rodata.x\n\t.p2align 4\ntable:\n{rows}\n\t.text\n\t.amdgpu_metadata")
+    text = assembly(
+        "gfx942", [*body, "s_waitcnt vmcnt(0)", "global_store_dword v1, v20, s[4:5]"], ("in", "out")
+    )
+    text = text.replace(
+        "\t.amdgpu_metadata",
+        f"\t.section .rodata.x\n\t.p2align 4\ntable:\n{rows}\n\t.text\n\t.amdgpu_metadata",
+    )
     out = np.zeros(64, np.uint32)
     Module(text).launch("k", [WORDS, out], 1, 64)
     assert (out == np.arange(64) ** 2).all()
@@ -180,7 +223,9 @@ def test_what_nothing_wrote_may_be_moved_but_not_used() -> None:
 def test_bytes_are_undefined_one_by_one() -> None:
     body = ["v_mov_b32_sdwa v20, v0 dst_sel:WORD_0 dst_unused:UNUSED_PRESERVE src0_sel:WORD_0"]
     half = ["global_load_short_d16_hi v30, v1, s[2:3]", "s_waitcnt vmcnt(0)"]
-    assert (run([*half, "v_lshrrev_b32 v20, 16, v30"])[:64, 0] == WORDS[:64] & np.uint32(0xFFFF)).all()
+    assert (
+        run([*half, "v_lshrrev_b32 v20, 16, v30"])[:64, 0] == WORDS[:64] & np.uint32(0xFFFF)
+    ).all()
     assert "undefined" in refused([*half, "v_mov_b32 v20, v30"])
     assert (run(body)[:64, 0] == np.arange(64)).all()
 
@@ -188,7 +233,9 @@ def test_bytes_are_undefined_one_by_one() -> None:
 def test_registers_of_scalars_are_watched_too() -> None:
     assert "depends on s40" in refused(["s_load_dword s8, s[40:41], 0x0"])
     assert "s8 is read before" in refused(["s_load_dword s8, s[2:3], 0x0", "v_mov_b32 v20, s8"])
-    assert "v20 is written before" in refused(["global_load_dword v20, v1, s[2:3]", "v_mov_b32 v20, 0"])
+    assert "v20 is written before" in refused(
+        ["global_load_dword v20, v1, s[2:3]", "v_mov_b32 v20, 0"]
+    )
     both = ["s_load_dword s8, s[2:3], 0x0", "s_load_dword s9, s[2:3], 0x4", "s_waitcnt lgkmcnt(1)"]
     assert "s8 is read before" in refused([*both, "v_mov_b32 v20, s8"])  # they land in any order
 
@@ -196,9 +243,18 @@ def test_registers_of_scalars_are_watched_too() -> None:
 def test_races_between_waves() -> None:
     body = ["v_lshrrev_b32 v3, 6, v0", "v_lshlrev_b32 v4, 2, v0", "v_and_b32 v5, 63, v0"]
     write = [*body, "ds_write_b32 v4, v0", "s_waitcnt lgkmcnt(0)"]
-    assert (run([*write, "s_barrier", "v_xor_b32 v6, 0x100, v4", "ds_read_b32 v20, v6"], lds=512, waves=2)[:128, 0] == np.arange(128) ^ 64).all()
+    assert (
+        run(
+            [*write, "s_barrier", "v_xor_b32 v6, 0x100, v4", "ds_read_b32 v20, v6"],
+            lds=512,
+            waves=2,
+        )[:128, 0]
+        == np.arange(128) ^ 64
+    ).all()
     for seed in range(4):
-        together = refused([*write, "v_xor_b32 v6, 0x100, v4", "ds_read_b32 v20, v6"], lds=512, waves=2, seed=seed)
+        together = refused(
+            [*write, "v_xor_b32 v6, 0x100, v4", "ds_read_b32 v20, v6"], lds=512, waves=2, seed=seed
+        )
         assert "a race" in together or "undefined" in together  # by which of the two is first
         unwaited = [*write[:-1], "s_barrier", "v_xor_b32 v6, 0x100, v4", "ds_read_b32 v20, v6"]
         assert "a race" in refused(unwaited, lds=512, waves=2, seed=seed)
@@ -206,8 +262,22 @@ def test_races_between_waves() -> None:
 
 def test_waves_that_meet_at_atomics_do_not_race() -> None:
     body = ["v_mov_b32 v3, 0", "v_mov_b32 v4, 1", "ds_write_b32 v3, v3", "s_waitcnt lgkmcnt(0)"]
-    alone = ["v_cmp_eq_u32 vcc, 0, v0", "s_and_saveexec_b64 s[8:9], vcc", body[2], "s_mov_b64 exec, s[8:9]"]
-    line = [*body[:2], *alone, body[3], "s_barrier", "ds_add_u32 v3, v4", "s_waitcnt lgkmcnt(0)", "s_barrier", "ds_read_b32 v20, v3"]
+    alone = [
+        "v_cmp_eq_u32 vcc, 0, v0",
+        "s_and_saveexec_b64 s[8:9], vcc",
+        body[2],
+        "s_mov_b64 exec, s[8:9]",
+    ]
+    line = [
+        *body[:2],
+        *alone,
+        body[3],
+        "s_barrier",
+        "ds_add_u32 v3, v4",
+        "s_waitcnt lgkmcnt(0)",
+        "s_barrier",
+        "ds_read_b32 v20, v3",
+    ]
     assert (run(line, lds=4, waves=4)[:, 0] == 256).all()
     assert "nothing wrote" in refused([*body[:2], "ds_add_u32 v3, v4"], lds=4)
 

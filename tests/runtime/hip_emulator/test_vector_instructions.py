@@ -1,6 +1,6 @@
 """Vector instructions, one by one against NumPy."""
 
-# ruff: noqa: E501 - an instruction is a line of a table
+# ruff: noqa: E501, PLW0108 - an instruction is a line of a table, and helpers follow it
 
 from __future__ import annotations
 
@@ -51,13 +51,15 @@ def bits(x: int) -> int:
     return x.bit_count()
 
 
-U, I, F, D = "u4", "i4", "f4", "f8"
+U, S, F, D = "u4", "i4", "f4", "f8"
 LANES = np.arange(64)
 BF16 = ml_dtypes.bfloat16
 
 
 def each(function: Oracle) -> Oracle:
-    return lambda *arrays: np.array([function(*(int(x) for x in row)) for row in zip(*arrays, strict=True)], dtype=object)
+    return lambda *arrays: np.array(
+        [function(*(int(x) for x in row)) for row in zip(*arrays, strict=True)], dtype=object
+    )
 
 
 # text, result, operands, the same in NumPy
@@ -66,7 +68,7 @@ EXACT: list[tuple[str, str, str, Oracle]] = [
     ("v_sub_u32 {d}, {a}, {b}", U, "u4 u4", lambda a, b: a - b),
     ("v_subrev_u32 {d}, {a}, {b}", U, "u4 u4", lambda a, b: b - a),
     ("v_add_u32_e64 {d}, {a}, {b} clamp", U, "u4 u4", each(lambda a, b: min(a + b, 2**32 - 1))),
-    ("v_add_i32 {d}, {a}, {b} clamp", I, "i4 i4", each(lambda a, b: max(min(a + b, 2**31 - 1), -(2**31)))),
+    ("v_add_i32 {d}, {a}, {b} clamp", S, "i4 i4", each(lambda a, b: max(min(a + b, 2**31 - 1), -(2**31)))),
     ("v_add3_u32 {d}, {a}, {b}, {c}", U, "u4 u4 u4", lambda a, b, c: a + b + c),
     ("v_lshl_add_u32 {d}, {a}, 5, {b}", U, "u4 u4", lambda a, b: (a << np.uint32(5)) + b),
     ("v_add_lshl_u32 {d}, {a}, {b}, 3", U, "u4 u4", lambda a, b: (a + b) << np.uint32(3)),
@@ -80,7 +82,7 @@ EXACT: list[tuple[str, str, str, Oracle]] = [
     ("v_not_b32 {d}, {a}", U, "u4", lambda a: ~a),
     ("v_bfi_b32 {d}, {a}, {b}, {c}", U, "u4 u4 u4", lambda a, b, c: a & b | ~a & c),
     ("v_bfe_u32 {d}, {a}, 5, 11", U, "u4", lambda a: a >> np.uint32(5) & np.uint32(0x7FF)),
-    ("v_bfe_i32 {d}, {a}, 5, 11", I, "u4", lambda a: (a << np.uint32(16)).view("i4") >> 21),
+    ("v_bfe_i32 {d}, {a}, 5, 11", S, "u4", lambda a: (a << np.uint32(16)).view("i4") >> 21),
     ("v_bfe_u32 {d}, {a}, 20, 0", U, "u4", lambda a: a * np.uint32(0)),
     ("v_bfm_b32 {d}, {a}, {b}", U, "u4 u4", each(lambda a, b: ((1 << a % 32) - 1 << b % 32) % 2**32)),
     ("v_bfrev_b32 {d}, {a}", U, "u4", each(lambda a: int(f"{a:032b}"[::-1], 2))),
@@ -94,18 +96,18 @@ EXACT: list[tuple[str, str, str, Oracle]] = [
     ("v_alignbyte_b32 {d}, {a}, {b}, {c}", U, "u4 u4 u4", each(lambda a, b, c: (a << 32 | b) >> 8 * (c % 4) & 2**32 - 1)),
     ("v_lshlrev_b32 {d}, {a}, {b}", U, "u4 u4", lambda a, b: b << a % 32),
     ("v_lshrrev_b32 {d}, {a}, {b}", U, "u4 u4", lambda a, b: b >> a % 32),
-    ("v_ashrrev_i32 {d}, {a}, {b}", I, "u4 i4", lambda a, b: b >> (a % 32).astype("i4")),
+    ("v_ashrrev_i32 {d}, {a}, {b}", S, "u4 i4", lambda a, b: b >> (a % 32).astype("i4")),
     ("v_lshlrev_b64 {d}, {a}, {b}", "u8", "u4 u8", lambda a, b: b << (a % 64).astype("u8")),
     ("v_ashrrev_i64 {d}, {a}, {b}", "i8", "u4 i8", lambda a, b: b >> (a % 64).astype("i8")),
     ("v_mul_lo_u32 {d}, {a}, {b}", U, "u4 u4", lambda a, b: a * b),
     ("v_mul_hi_u32 {d}, {a}, {b}", U, "u4 u4", each(lambda a, b: a * b >> 32)),
-    ("v_mul_hi_i32 {d}, {a}, {b}", I, "i4 i4", each(lambda a, b: a * b >> 32)),
+    ("v_mul_hi_i32 {d}, {a}, {b}", S, "i4 i4", each(lambda a, b: a * b >> 32)),
     ("v_mul_u32_u24 {d}, {a}, {b}", U, "u4 u4", each(lambda a, b: (a % 2**24) * (b % 2**24) % 2**32)),
     ("v_mad_i32_i24 {d}, {a}, {b}, {c}", U, "i4 i4 u4", each(lambda a, b, c: ((a << 8 & 2**32 - 1 ^ 2**31) - 2**31 >> 8) * ((b << 8 & 2**32 - 1 ^ 2**31) - 2**31 >> 8) + c & 2**32 - 1)),
     ("v_mad_u64_u32 {d}, s[60:61], {a}, {b}, {c}", "u8", "u4 u4 u8", each(lambda a, b, c: (a * b + c) % 2**64)),
-    ("v_min_i32 {d}, {a}, {b}", I, "i4 i4", np.minimum),
+    ("v_min_i32 {d}, {a}, {b}", S, "i4 i4", np.minimum),
     ("v_max3_u32 {d}, {a}, {b}, {c}", U, "u4 u4 u4", lambda a, b, c: np.maximum(np.maximum(a, b), c)),
-    ("v_med3_i32 {d}, {a}, {b}, {c}", I, "i4 i4 i4", lambda a, b, c: np.median([a, b, c], axis=0).astype("i4")),
+    ("v_med3_i32 {d}, {a}, {b}, {c}", S, "i4 i4 i4", lambda a, b, c: np.median([a, b, c], axis=0).astype("i4")),
     ("v_sad_u8 {d}, {a}, {b}, {c}", U, "u4 u4 u4", lambda a, b, c: c + np.abs(a.view("u1").astype("i4") - b.view("u1").astype("i4")).reshape(64, 4).sum(1).astype("u4")),
     ("v_perm_b32 {d}, {a}, {b}, {c}", U, "u4 u4 u4", each(lambda a, b, c: _perm(a << 32 | b, c))),
     ("v_add_u16 {d}, {a}, {b}", U, "u4 u4", lambda a, b: low16(a + b)),
@@ -122,19 +124,19 @@ EXACT: list[tuple[str, str, str, Oracle]] = [
     ("v_rndne_f32 {d}, {a}", F, "f4", np.rint),
     ("v_ldexp_f32 {d}, {a}, 5", F, "f4", lambda a: a * 32),
     ("v_frexp_mant_f32 {d}, {a}", F, "f4", lambda a: np.frexp(a)[0]),
-    ("v_frexp_exp_i32_f32 {d}, {a}", I, "f4", lambda a: np.where(np.isfinite(a), np.frexp(a)[1], 0).astype("i4")),
+    ("v_frexp_exp_i32_f32 {d}, {a}", S, "f4", lambda a: np.where(np.isfinite(a), np.frexp(a)[1], 0).astype("i4")),
     ("v_add_f64 {d}, {a}, {b}", D, "f8 f8", lambda a, b: a + b),
     ("v_mul_f64 {d}, {a}, -4.0", D, "f8", lambda a: a * -4),
     ("v_cvt_f32_i32 {d}, {a}", F, "i4", lambda a: a.astype("f4")),
     ("v_cvt_u32_f32 {d}, {a}", U, "f4", lambda a: np.clip(np.trunc(a.astype("f8")), 0, 2**32 - 1).astype("u4")),
-    ("v_cvt_i32_f32 {d}, {a}", I, "f4", lambda a: np.clip(np.trunc(a.astype("f8")), -(2**31), 2**31 - 1).astype("i4")),
+    ("v_cvt_i32_f32 {d}, {a}", S, "f4", lambda a: np.clip(np.trunc(a.astype("f8")), -(2**31), 2**31 - 1).astype("i4")),
     ("v_cvt_f16_f32 {d}, {a}", U, "f4", lambda a: a.astype("f2").view("u2").astype("u4")),
     ("v_cvt_f32_f16 {d}, {a}", F, "u4", lambda a: low16(a).astype("u2").view("f2").astype("f4")),
     ("v_cvt_f32_ubyte2 {d}, {a}", F, "u4", lambda a: (a >> np.uint32(16) & np.uint32(255)).astype("f4")),
     ("v_cvt_pk_i16_i32 {d}, {a}, {b}", U, "i4 i4", lambda a, b: low16(np.clip(a, -32768, 32767).view("u4")) | np.clip(b, -32768, 32767).view("u4") << np.uint32(16)),
     ("v_pk_add_f16 {d}, {a}, {b}", U, "h2 h2", lambda a, b: joined(halves(a)[0] + halves(b)[0], halves(a)[1] + halves(b)[1])),
     ("v_pk_mul_f16 {d}, {a}, {b} op_sel:[0,1] op_sel_hi:[1,0] neg_lo:[1,0]", U, "h2 h2", lambda a, b: joined(-halves(a)[0] * halves(b)[1], halves(a)[1] * halves(b)[0])),
-    ("v_pk_fma_f32 {d}, {a}, {b}, {c} op_sel_hi:[1,0,1]", "u8", "f8 f8 f8", lambda a, b, c: _pk_fma(a, b, c)),
+    ("v_pk_fma_f32 {d}, {a}, {b}, {c} op_sel_hi:[1,0,1]", "u8", "f8 f8 f8", lambda *abc: _pk_fma(*abc)),
     ("v_fma_mix_f32 {d}, {a}, {b}, {c} op_sel:[1,0,0] op_sel_hi:[1,0,0]", F, "h2 f4 f4", lambda a, b, c: (halves(a)[1].astype("f8") * b + c).astype("f4")),
     ("v_fma_mixhi_f16 {d}, {a}, 1.0, 0 op_sel_hi:[1,0,0]", U, "h2 u4", lambda a, old: low16(old) | joined(halves(a)[0], halves(a)[0]) << np.uint32(16)),
     ("v_pack_b32_f16 {d}, {a}, {b} op_sel:[1,0,0]", U, "h2 h2", lambda a, b: joined(halves(a)[1], halves(b)[0])),
@@ -168,7 +170,7 @@ ONLY_GFX950: list[tuple[str, str, str, Oracle]] = [
     ("v_cvt_pk_bf16_f32 {d}, {a}, {b}", U, "f4 f4", lambda a, b: np.stack([a.astype(BF16), b.astype(BF16)], 1).reshape(-1).view("u4")),
     ("v_bitop3_b32 {d}, {a}, {b}, {c} bitop3:0x96", U, "u4 u4 u4", lambda a, b, c: a ^ b ^ c),
     ("v_bitop3_b32 {d}, {a}, {b}, {c} bitop3:0xea", U, "u4 u4 u4", lambda a, b, c: a & b | c),
-    ("v_dot2_f32_bf16 {d}, {a}, {b}, 0", F, "u4 u4", lambda a, b: _bf16_dot(a, b)),
+    ("v_dot2_f32_bf16 {d}, {a}, {b}, 0", F, "u4 u4", lambda *ab: _bf16_dot(*ab)),
     ("v_permlane32_swap_b32 {d}, {a}", U, "u4 u4", lambda a, old: np.where(LANES < 32, old, a[LANES ^ 32])),
     ("v_permlane16_swap_b32 {d}, {a}", U, "u4 u4", lambda a, old: np.where(LANES & 16 == 0, old, a[LANES ^ 16])),
 ]  # fmt: skip
@@ -237,7 +239,9 @@ def test_transcendental_functions_are_right_within_an_ulp() -> None:
             wanted = oracle(case.operands[0].astype("f8")).astype(dtype)
         finite = np.isfinite(wanted) & (np.abs(wanted) > 1e-37)
         tolerance = 1e-5 if "sin" in text else 0
-        near = np.abs(got[finite] - wanted[finite]) <= np.spacing(np.abs(wanted[finite])) + tolerance
+        near = (
+            np.abs(got[finite] - wanted[finite]) <= np.spacing(np.abs(wanted[finite])) + tolerance
+        )
         assert near.all(), text
 
 
@@ -261,9 +265,19 @@ def test_comparisons_give_masks() -> None:
     a[7], b[8] = np.nan, np.nan
     b[20:40] = a[20:40]
     with np.errstate(all="ignore"):
-        table = {"lt": a < b, "eq": a == b, "nge": ~(a >= b), "u": np.isnan(a) | np.isnan(b), "lg": (a < b) | (a > b)}
+        table = {
+            "lt": a < b,
+            "eq": a == b,
+            "nge": ~(a >= b),
+            "u": np.isnan(a) | np.isnan(b),
+            "lg": (a < b) | (a > b),
+        }
     cases = [
-        Case(f"v_cmp_{name}_f32 s[60:61], {{a}}, {{b}}\n\tv_cndmask_b32 {{d}}, 0, 1, s[60:61]", ("u4",), (a, b))
+        Case(
+            f"v_cmp_{name}_f32 s[60:61], {{a}}, {{b}}\n\tv_cndmask_b32 {{d}}, 0, 1, s[60:61]",
+            ("u4",),
+            (a, b),
+        )
         for name in table
     ]
     for wanted, (got,) in zip(table.values(), run("gfx942", cases), strict=True):
