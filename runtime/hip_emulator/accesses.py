@@ -11,11 +11,12 @@ from dslc.runtime.hip_emulator.operands import M0, Constant, Name, Operand, Regi
 _NONE = 0xFFFF
 _CACHES = {"sc0", "sc1", "nt", "glc", "slc", "scc"}
 _KNOWN = {"offset", "offset0", "offset1", "offen", "idxen", "lds", "gds", *_CACHES}
+_SWIZZLE = "EXPORTED u32 NAME(u32 lane, u32 pattern) { return ds_swizzle(lane, pattern); }"
 RESULT, ADDRESS, DATA, RESOURCE, SCALAR_OFFSET, DATA1 = range(6)
 
 
 def access(parts: Parts, memory: Memory) -> dict[str, str]:
-    """Fill in `parts` for a memory instruction; gives the fields of its Access in C."""
+    """Fill in `parts` for a memory instruction; gives its Access, functions by their C."""
     instruction = parts.instruction
     if unknown := set(instruction.modifiers) - _KNOWN:
         raise parts.fail(f"the emulator does not know the modifier {sorted(unknown)[0]}")
@@ -40,6 +41,8 @@ def access(parts: Parts, memory: Memory) -> dict[str, str]:
         raise parts.fail("it has more operands than the emulator knows of it")
     if memory.atomic:
         fields["combine"] = _combine(parts, memory)
+        if memory.space != "LDS":
+            fields["count"] = str(memory.atomic.operands)
     fields.setdefault("offset", instruction.modifiers.get("offset", "0"))
     return fields
 
@@ -165,7 +168,7 @@ def _permute(parts: Parts, memory: Memory, operands: list[Operand], fields: dict
         _use(parts, DATA, _take(parts, operands), 1)
         pattern = parts.instruction.modifiers.get("offset", "0")
         fields["offset"] = str(swizzle_code(parts, pattern))
-        fields["permute"] = "ds_swizzle"
+        fields["permute"] = _SWIZZLE
         return
     _use(parts, ADDRESS, _take(parts, operands), 1)
     _use(parts, DATA, _take(parts, operands), 1)

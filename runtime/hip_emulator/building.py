@@ -1,4 +1,4 @@
-"""Libraries by the host's C compiler: the machine, and a kernel's translated text; kept by their text."""
+"""Libraries by the host's C compiler: the machine, and functions of kernels; kept by their text."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from dslc.runtime.hip_emulator.errors import EmulationError
+from dslc.runtime.hip_emulator.request import Access, Allocation, Ins, Request
 
-_UNITS = ("schedule.c", "operands.c", "flights.c", "memory.c", "lds.c")
+_UNITS = ("schedule.c", "operands.c", "flights.c", "addresses.c", "memory.c", "lds.c")
 _HEADERS = (
     "machine.h", "launch.h", "lanes.h", "division.h", "crosslane.h", "matrix.h", "swizzle.h",
 )  # fmt: skip
 # Every operation rounds by itself. The machine is made once a host, kernels often.
+_KERNEL_HEADERS = ("lanes.h", "division.h", "crosslane.h", "matrix.h", "swizzle.h")
 _FLAGS = (
     "-std=gnu11", "-w", "-fPIC", "-shared", "-march=native", "-ffp-contract=off",
     "-fno-strict-aliasing", "-fno-math-errno", "-fvisibility=hidden",
@@ -69,20 +72,43 @@ def _identity() -> str:
     command = [*_needed(), "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     cpu = Path("/proc/cpuinfo")
-    flags = [x for x in cpu.read_text().splitlines() if x.startswith("flags")] if cpu.exists() else []
+    flags = (
+        [x for x in cpu.read_text().splitlines() if x.startswith("flags")] if cpu.exists() else []
+    )
     return done.stdout + "".join(flags[:1])
 
 
 @functools.cache
 def machine() -> ctypes.CDLL:
     """The machine's library."""
-    return ctypes.CDLL(str(_build("machine", [*_MACHINE_FLAGS, *_UNITS], {})))
+    library = ctypes.CDLL(str(_build("machine", [*_MACHINE_FLAGS, *_UNITS], {})))
+    sizes = tuple((ctypes.c_uint32 * 4).in_dll(library, "hip_emulator_layout"))
+    assert sizes == tuple(map(ctypes.sizeof, (Ins, Access, Request, Allocation))), sizes
+    return library
 
 
-@functools.lru_cache(maxsize=256)
-def kernel_library(source: str) -> ctypes.CDLL:
-    """The library of a kernel's C."""
-    return ctypes.CDLL(str(_build("kernel", [*_KERNEL_FLAGS, "kernel.c"], {"kernel.c": source})))
+# The addresses of functions by their chip and C; what kernels share is compiled once a process.
+_ADDRESSES: dict[tuple[str, str], int] = {}
+_LIBRARIES: list[ctypes.CDLL] = []
+
+
+def addresses(chip: str, functions: Sequence[str]) -> dict[str, int]:
+    """Where each function is, by its C with NAME for its name."""
+    missing = [f for f in functions if (chip, f) not in _ADDRESSES]
+    if missing:
+        names = {f: "f" + hashlib.sha256(f.encode()).hexdigest()[:24] for f in missing}
+        includes = "".join(f'#include "{name}"\n' for name in _KERNEL_HEADERS)
+        bodies = "\n".join(f.replace("NAME", names[f]) for f in missing)
+        text = ("#define OCP\n" if chip == "gfx950" else "") + includes + bodies + "\n"
+        library = ctypes.CDLL(
+            str(_build("kernel", [*_KERNEL_FLAGS, "kernel.c"], {"kernel.c": text}))
+        )
+        _LIBRARIES.append(library)
+        for function, name in names.items():
+            address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+            assert address is not None
+            _ADDRESSES[chip, function] = address
+    return {f: _ADDRESSES[chip, f] for f in functions}
 
 
 def _build(name: str, words: list[str], texts: dict[str, str]) -> Path:

@@ -73,7 +73,9 @@ def _wait(parts: Parts) -> None:
             if counts["vmcnt"] == 63:
                 counts["vmcnt"] = _MOST
             continue
-        for word in re.split(r"[\s&]+", operand.value.text if isinstance(operand.value, Name) else ""):
+        for word in re.split(
+            r"[\s&]+", operand.value.text if isinstance(operand.value, Name) else ""
+        ):
             found = _COUNTER.fullmatch(word)
             if not found or found[1] not in counts:
                 raise parts.fail("the emulator does not know this counter")

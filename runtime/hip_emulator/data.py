@@ -37,13 +37,15 @@ class Data:
         if name in _WIDTHS:
             for word in rest.split(","):
                 number = _number(name, word)
-                self.content += (number % (1 << 8 * _WIDTHS[name])).to_bytes(_WIDTHS[name], "little")
+                self.content += (number % (1 << 8 * _WIDTHS[name])).to_bytes(
+                    _WIDTHS[name], "little"
+                )
         elif name in (".zero", ".skip", ".space"):
-            self.content += bytes(_number(name, rest.split(",")[0]))
+            self.content += bytes(_number(name, rest.split(",", maxsplit=1)[0]))
         elif name in (".ascii", ".asciz", ".string"):
             self.content += _string(rest) + (b"" if name == ".ascii" else b"\0")
         elif name == ".p2align":
-            self._align(1 << _number(name, rest.split(",")[0]))
+            self._align(1 << _number(name, rest.split(",", maxsplit=1)[0]))
         elif name == ".fill":
             count, size, value = (_number(name, w) for w in rest.split(","))
             self.content += value.to_bytes(size, "little") * count

@@ -136,7 +136,7 @@ static inline float exp_f32(float x) { return flushed((float)exp2((double)flushe
 static inline float log_f32(float x) { return (float)log2((double)flushed(x)); }
 static inline float sin_turns(float x) { return (float)sin((double)x * 6.283185307179586477); }
 static inline float cos_turns(float x) { return (float)cos((double)x * 6.283185307179586477); }
-static inline double fract(double x) { const double r = x - floor(x); return r < 1 ? r : 1 - 0x1p-53; }
+static inline double fract(double x) { const double r = x - floor(x); return r >= 1 ? 1 - 0x1p-53 : r; }
 
 static inline i32 int_of(double f) {  // toward zero, saturating; NaN becomes 0
   return f != f ? 0 : f <= -2147483648. ? INT32_MIN : f >= 2147483647. ? INT32_MAX : (i32)f;

@@ -254,7 +254,8 @@ def _result(
 
 def _finished(parts: Parts, kind: str, name: str) -> list[str]:
     """A float result's output modifiers."""
-    modifiers, lines = parts.instruction.modifiers, []
+    modifiers = parts.instruction.modifiers
+    lines: list[str] = []
     if not is_float(kind):
         return lines
     for (word, value), factor in _OMOD.items():

@@ -98,10 +98,17 @@ void free_flights(Wave *);
 // memory.c
 void access_memory(Wave *, const Ins *);
 void land(Wave *, Flight *);
-void require_defined(Wave *, u32 reg, u32 count, u64 lanes, const char *what);
-u64 lanes_defined(const Wave *, u32 reg, u32 count);
 void take_bytes(Flight *, const u8 *from, const u8 *defined, u32 bytes, u32 first, int lane);
-u8 *locate(u64 address, u32 bytes, bool write, int lane, u8 **defined);
+
+// addresses.c
+void require_defined(Wave *, u32 reg, u32 count, u64 lanes, const char *what);
+void require_scalar(Wave *, u32 reg, u32 count, const char *what);
+u64 lanes_defined(const Wave *, u32 reg, u32 count);
+u8 *locate_lane(Wave *, u64 address, u32 bytes, bool write, int lane, u8 **defined);
+void buffer_addresses(Wave *, const Ins *, Flight *, u8 *valid);
+void addresses(Wave *, const Ins *, Flight *);
+void find_host(Flight *, bool write);
+u8 *place(Wave *, const Flight *, u32 bytes, bool write, int lane, u8 **defined);
 
 // lds.c
 void access_lds(Wave *, const Ins *);

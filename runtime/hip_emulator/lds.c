@@ -3,26 +3,37 @@
 
 // Two waves that touch a byte in one epoch (between two barriers of the workgroup), one of them
 // writing, race. What a wave left on its way at a barrier is touched again in the epoch after it.
-enum { SEVERAL = 255 };
+// Tags are an epoch and who it was: a wave's number + 1, with ATOMIC where it was by an atomic.
+enum { ATOMIC_BY = 0x80, SEVERAL_ATOMICS = 0xfe, SEVERAL = 0xff };
 
 static void race(const Wave *w, u32 byte, u32 other, bool write, bool wrote) {
-  if (other == SEVERAL)
+  if (other >= SEVERAL_ATOMICS)
     report("a race: it %s byte %u of LDS, which other waves %s since the last barrier", write ? "writes" : "reads",
            byte, wrote ? "wrote" : "read");
   report("a race: it %s byte %u of LDS, which wave %u %s since the last barrier (this is wave %u)",
-         write ? "writes" : "reads", byte, other - 1, wrote ? "wrote" : "read", w->number);
+         write ? "writes" : "reads", byte, (other & ~ATOMIC_BY) - 1, wrote ? "wrote" : "read", w->number);
+}
+
+// Whether a tag of this epoch is another wave's; those of atomics may meet.
+static bool foreign(u32 tag, u32 epoch, u32 mine, bool atomic) {
+  return tag >= epoch && tag != mine && tag != (mine | ATOMIC_BY) && !(atomic && tag & ATOMIC_BY && (tag & 255) != SEVERAL);
 }
 
 // What is wrong with a touch, in words.
-static void explain(const Wave *w, u32 first, u32 last, bool write, bool landing, u32 mine) {
+static void explain(const Wave *w, u32 first, u32 last, bool write, bool atomic, bool landing, u32 mine) {
   const Group *g = w->group;
-  const u32 shift = machine.request->granule_shift;
+  const u32 shift = machine.request->granule_shift, epoch = g->epoch << 8;
   for (u32 b = first; b <= last; b++) {
     if (g->landing[b] && !landing)
       report("it %s byte %u of LDS before the s_waitcnt that lands the copy to it", write ? "writes" : "reads", b << shift);
-    if (g->wrote[b] >> 8 == g->epoch && g->wrote[b] != mine) race(w, b << shift, g->wrote[b] & 255, write, true);
-    if (write && g->read[b] >> 8 == g->epoch && g->read[b] != mine) race(w, b << shift, g->read[b] & 255, write, false);
+    if (foreign(g->wrote[b], epoch, mine, atomic)) race(w, b << shift, g->wrote[b] & 255, write, true);
+    if (write && foreign(g->read[b], epoch, mine, false)) race(w, b << shift, g->read[b] & 255, write, false);
   }
+}
+
+static u32 atomic_tag(u32 tag, u32 epoch, u32 mine) {
+  if (tag < epoch) return mine | ATOMIC_BY;
+  return tag == mine || tag == (mine | ATOMIC_BY) ? tag : epoch | SEVERAL_ATOMICS;
 }
 
 // An access of a lane, for the races. Atomics of several waves may meet. The tags are of granules: 4
@@ -34,19 +45,19 @@ static void touch_as(Wave *w, u32 at, u32 bytes, bool write, bool atomic, bool l
     report("it %s %u bytes at byte %d of LDS, of which the workgroup has %u (lane %d)", write ? "writes" : "reads",
            bytes, (i32)at, q->lds_bytes, lane);
   const u32 first = at >> q->granule_shift, last = (at + bytes - 1) >> q->granule_shift;
-  const u32 epoch = g->epoch << 8, mine = epoch | (atomic ? SEVERAL - 1 : (u32)w->number + 1u);
+  const u32 epoch = g->epoch << 8, mine = epoch | (w->number + 1u);
   u32 bad = 0;
   for (u32 b = first; b <= last; b++) {
     bad |= (g->wrote[b] >= epoch) & (g->wrote[b] != mine);
     bad |= write & (g->read[b] >= epoch) & (g->read[b] != mine);
     bad |= (g->landing[b] != 0) & !landing;
   }
-  if (bad) explain(w, first, last, write, landing, mine);
-  if (write)
-    for (u32 b = first; b <= last; b++) g->wrote[b] = mine;
-  else
-    for (u32 b = first; b <= last; b++)
-      g->read[b] = (g->read[b] >= epoch) & (g->read[b] != mine) ? epoch | SEVERAL : mine;
+  if (bad) explain(w, first, last, write, atomic, landing, mine);
+  for (u32 b = first; b <= last; b++) {
+    if (atomic) g->wrote[b] = atomic_tag(g->wrote[b], epoch, mine);
+    else if (write) g->wrote[b] = mine;
+    else g->read[b] = (g->read[b] >= epoch) & (g->read[b] != mine) ? epoch | SEVERAL : mine;
+  }
 }
 
 void touch(Wave *w, u32 at, u32 bytes, bool write, int lane) { touch_as(w, at, bytes, write, false, false, lane); }

@@ -25,11 +25,11 @@ typedef struct Wave Wave;
 typedef struct Ins Ins;
 
 // What an instruction is to the machine; RUN computes on registers alone, by `run`.
-enum Kind { RUN, BRANCH, ACCESS, WAIT, BARRIER, SLEEP, END, TRAP, NOTHING, CLOCK };
+enum Kind { RUN, BRANCH, ACCESS, WAIT, BARRIER, SLEEP, END, TRAP, NOTHING };
 
 // Flags. ALL: computes in every lane whatever EXEC says. STRICT: where an operand is undefined the
-// result is (comparisons). MEMORY_ONLY: waits for it as for stores.
-enum Flag { ALL = 1, STRICT = 2, WRITES_EXEC = 4 };
+// result is (comparisons).
+enum Flag { ALL = 1, STRICT = 2 };
 
 typedef struct {
   u8 vector;  // a VGPR (AGPRs follow at FIRST_AGPR), else an SGPR
@@ -47,7 +47,7 @@ enum Extend { ZERO, SIGN, LOW_HALF, HIGH_HALF, LOW_HALF_SIGN, HIGH_HALF_SIGN, TR
 typedef struct {
   u8 space, action, extend;
   u8 bytes;      // of an element in memory
-  u8 count;      // elements a lane: 2 where there are two offsets
+  u8 count;      // elements a lane: 2 where there are two offsets; of atomics, operands
   u8 returns;    // an atomic that gives the old value
   u8 offen, idxen;
   i32 offset, offset1;
@@ -91,9 +91,8 @@ struct Wave {
   u32 vm, lgkm;
   u8 *scratch, *scratch_defined;
   u64 clock;
-  u32 writer[VGPRS];           // where each register was written last, as pc + 1
   struct {
-    u32 pc, visits, power;
+    u32 pc, visits, power, others;
     u64 state, changes;
   } spin;
 };

@@ -68,7 +68,7 @@ def matrix(parts: Parts, chip: str) -> None:
 def _operands(parts: Parts, counts: tuple[int, ...], kind: str) -> list[str]:
     """The C of D, A, B, C and of C's constant."""
     given = parts.instruction.operands
-    names = []
+    names: list[str] = []
     for operand, count in zip(given[:3], counts, strict=False):
         register = parts.expect(operand, count)
         if not register.vector:

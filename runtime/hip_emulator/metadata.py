@@ -1,4 +1,4 @@
-"""The metadata note of an ISA text: a kernel's arguments and sizes (LLVM, AMDGPU usage, code object V5)."""
+"""The metadata of an ISA text: a kernel's arguments and sizes (LLVM, AMDGPU usage, code object V5)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,9 @@ def _indent(line: str) -> int:
 
 
 def _block(lines: list[str], at: int, outside: int) -> tuple[Any, int]:
-    if at >= len(lines) or _indent(lines[at]) <= outside and not lines[at].lstrip().startswith("- "):
+    if at >= len(lines) or (
+        _indent(lines[at]) <= outside and not lines[at].lstrip().startswith("- ")
+    ):
         return "", at
     indent = _indent(lines[at])
     if lines[at].lstrip().startswith("- "):
@@ -88,6 +90,7 @@ def _list(lines: list[str], at: int, indent: int) -> tuple[list[Any], int]:
     while at < len(lines) and _indent(lines[at]) == indent and lines[at].lstrip().startswith("- "):
         if _LINE.match(lines[at]):
             lines[at] = " " * (indent + 2) + lines[at][indent + 2 :]
+            item: Any
             item, at = _map(lines, at, _indent(lines[at]))
         else:
             found = _ITEM.match(lines[at])

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 from dslc.runtime.hip_emulator.assembly import Assembly, Kernel, read_assembly
-from dslc.runtime.hip_emulator.building import kernel_library, machine
+from dslc.runtime.hip_emulator.building import machine
 from dslc.runtime.hip_emulator.errors import EmulationError
 from dslc.runtime.hip_emulator.instructions.memory import find_memory
 from dslc.runtime.hip_emulator.memory import Buffer, Memory, address_of
 from dslc.runtime.hip_emulator.metadata import Argument, Metadata
+from dslc.runtime.hip_emulator.program import TranslatedProgram
 from dslc.runtime.hip_emulator.request import Request
-from dslc.runtime.hip_emulator.translating import translate
 from numpy.typing import NDArray
 
 Value = NDArray[Any] | Buffer | int | float | bytes | np.generic
@@ -44,7 +44,7 @@ class Module:
     def __init__(self, text: str) -> None:
         self.assembly: Assembly = read_assembly(text)
         self._data = np.frombuffer(bytes(self.assembly.data.content), np.uint8)
-        self._programs: dict[str, ctypes.c_void_p] = {}
+        self._programs: dict[str, TranslatedProgram] = {}
 
     def launch(
         self,
@@ -91,22 +91,16 @@ class Module:
             raise EmulationError(f"{name}: {request.report.decode(errors='replace')}")
         return Executed(request.executed)
 
-    def source(self, name: str) -> str:
-        """The C that a kernel is translated to."""
-        return translate(self.assembly, name, address_of(0))
-
     def _kernel(self, name: str) -> tuple[Kernel, Metadata]:
         kernel = self.assembly.kernels.get(name)
         if kernel is None or kernel.metadata is None:
             raise EmulationError(f"the text has no kernel {name}, or no metadata of it")
         return kernel, kernel.metadata
 
-    def _program(self, name: str) -> ctypes.c_void_p:
+    def _program(self, name: str) -> int:
         if name not in self._programs:
-            library = kernel_library(self.source(name))
-            symbol = ctypes.c_byte.in_dll(library, "hip_emulator_program")
-            self._programs[name] = ctypes.c_void_p(ctypes.addressof(symbol))
-        return self._programs[name]
+            self._programs[name] = TranslatedProgram(self.assembly, name, address_of(0))
+        return self._programs[name].address
 
 
 def emulate(
@@ -131,7 +125,9 @@ def _three(sizes: int | tuple[int, ...]) -> tuple[int, int, int]:
 def _check_size(kernel: Kernel, metadata: Metadata, request: Request) -> None:
     threads = request.block[0] * request.block[1] * request.block[2]
     if not 0 < threads <= metadata.most_threads:
-        raise EmulationError(f"{kernel.name} takes {metadata.most_threads} work-items, not {threads}")
+        raise EmulationError(
+            f"{kernel.name} takes {metadata.most_threads} work-items, not {threads}"
+        )
     if metadata.required_block and tuple(request.block) != metadata.required_block:
         raise EmulationError(f"{kernel.name} takes workgroups of {metadata.required_block}")
     for key, value in _MODES.items():
@@ -163,8 +159,7 @@ def _kernarg(
             number = _hidden(argument.kind.removeprefix("hidden_"), request, lds)
             bits = number.to_bytes(argument.size, "little")
             segment[argument.offset : argument.offset + argument.size] = bits
-    found = np.frombuffer(bytes(segment), np.uint8)
-    return found
+    return np.frombuffer(bytes(segment), np.uint8)
 
 
 def _argument(argument: Argument, value: Value, name: str, memory: Memory) -> bytes:
@@ -195,7 +190,9 @@ def _hidden(kind: str, request: Request, dynamic_lds: int) -> int:
     if kind.startswith("group_size_"):
         return int(request.block[axis])
     if kind == "grid_dims":
-        return 1 + max((k for k in range(3) if request.grid[k] > 1 or request.block[k] > 1), default=0)
+        return 1 + max(
+            (k for k in range(3) if request.grid[k] > 1 or request.block[k] > 1), default=0
+        )
     return dynamic_lds if kind == "dynamic_lds_size" else 0
 
 
@@ -209,10 +206,10 @@ def _dispatch_packet(request: Request) -> NDArray[np.uint8]:
     return np.frombuffer(packet, np.uint8)
 
 
-# User SGPRs in the order in which hardware fills them, with their numbers of registers.
+# User SGPRs in the order in which hardware fills them.
 _USER = (
-    ("private_segment_buffer", 4), ("dispatch_ptr", 2), ("queue_ptr", 2), ("kernarg_segment_ptr", 2),
-    ("dispatch_id", 2), ("flat_scratch_init", 2), ("private_segment_size", 1),
+    "private_segment_buffer", "dispatch_ptr", "queue_ptr", "kernarg_segment_ptr", "dispatch_id",
+    "flat_scratch_init", "private_segment_size",
 )  # fmt: skip
 
 
@@ -220,7 +217,7 @@ def _user_registers(
     kernel: Kernel, request: Request, addresses: dict[str, int], kernarg: NDArray[np.uint8]
 ) -> None:
     descriptor, words = kernel.descriptor, []
-    for name, count in _USER:
+    for name in _USER:
         if descriptor.get(f"user_sgpr_{name}", "0") == "0":
             continue
         if name == "private_segment_size":

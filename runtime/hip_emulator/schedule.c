@@ -131,20 +131,23 @@ static u64 fingerprint(const Wave *w) {
   u64 h = 0xcbf29ce484222325ull;
   for (u32 r = 0; r < VGPRS; r++) FOR_LANES h = (h ^ w->v[r][l]) * 0x100000001b3ull;
   for (u32 r = 0; r < SGPRS; r++) h = (h ^ w->s[r]) * 0x100000001b3ull;
-  return h;
+  return (h ^ w->vm) * 31 ^ w->lgkm;
 }
 
 // After Brent's search for a cycle: a wave that is where it was, all registers as they were, goes on so
 // for ever unless memory changes. It then sleeps until it does. Longer cycles are for the limit.
 static void look_for_a_spin(Wave *w) {
-  enum { LONGEST = 4 };
-  if (w->spin.changes != machine.changes || w->spin.pc == 0) {
+  enum { LONGEST = 4, FORGET = 64 };
+  const bool other = w->spin.pc != w->pc + 1;
+  if (w->spin.changes != machine.changes || (other && ++w->spin.others > FORGET)) {
     w->spin.changes = machine.changes;
     w->spin.pc = w->pc + 1;
-    w->spin.visits = 0, w->spin.power = 8;
+    w->spin.visits = w->spin.others = 0, w->spin.power = 8;
     return;
   }
-  if (w->spin.pc != w->pc + 1 || w->oldest || ++w->spin.visits < w->spin.power) return;
+  if (other) return;
+  w->spin.others = 0;
+  if (++w->spin.visits < w->spin.power) return;
   const u64 now = fingerprint(w);
   if (w->spin.visits == w->spin.power) {
     w->spin.state = now;
@@ -163,7 +166,7 @@ static void wake(void) {
       Wave *w = machine.groups[g]->wave[i];
       if (w->state != STUCK || w->spin.changes == machine.changes) continue;
       w->state = READY;
-      w->spin.pc = 0;
+      w->spin.others = 64;
       machine.stuck_count--;
       enqueue(w);
     }
@@ -215,7 +218,6 @@ static void run_wave(Wave *w, u32 turn) {
         if (w->pc <= here) look_for_a_spin(w);
         break;
       }
-      case CLOCK: step(w, i); break;
       default: control(w, i);
     }
   }
@@ -273,6 +275,9 @@ static void free_machine(void) {
   for (Flight *f = machine.free, *next; f; f = next) next = f->next, free(f);
   free(machine.groups), free(machine.ready);
 }
+
+// For the check that both sides mean the same.
+EXPORTED const u32 hip_emulator_layout[] = {sizeof(Ins), sizeof(Access), sizeof(Request), sizeof(Allocation)};
 
 // Run a launch: 0, or 1 with a report.
 EXPORTED int hip_emulator_launch(Request *q) {

@@ -1,5 +1,7 @@
 """HIP C++ kernels for the emulator's tests: small, each with what generated ones are made of."""
 
+# ruff: noqa: E501 - kernels have their own lines
+
 HEAD = r"""
 #define KERNEL(THREADS) extern "C" __attribute__((global, amdgpu_flat_work_group_size(THREADS, THREADS))) void
 #define DEVICE __attribute__((device, always_inline)) static inline
@@ -161,46 +163,53 @@ KERNEL(256) gemm(const __bf16 *a, const __bf16 *b, float *c, int m, int n, int k
 """
 )
 
-# Sums over K in several workgroups: each adds its share up in its workspace; the last to arrive adds the
-# shares in order and leaves the counter as it found it.
+# Sums over K in several workgroups. split_k: each adds its share up in its workspace; the last to arrive
+# adds the shares in order. signalled: the first clears the sums and says so, all add to them, the last
+# takes the result. Both leave their counters as they found them.
 SPLIT_K = (
     HEAD
     + r"""
-KERNEL(64) split_k(const float *x, float *y, float *workspace, u32 *arrived, int n, int shares) {
+#define PUT(to, x) __hip_atomic_store(to, x, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)
+#define GET(from) __hip_atomic_load(from, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)
+#define ADD(to, x) __hip_atomic_fetch_add(to, x, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)
+KERNEL(128) split_k(const float *x, float *y, float *workspace, u32 *arrived, int n, int shares) {
   SHARED u32 last;
-  const int column = GROUP / shares * 64 + LANE, share = GROUP % shares, each = n / shares;
+  const int column = GROUP / shares * 128 + LANE, share = GROUP % shares, each = n / shares;
   float sum = 0;
-  for (int k = share * each; k < (share + 1) * each; k++) sum += x[k * 128 + column];
-  __hip_atomic_store(&workspace[(GROUP / shares * shares + share) * 64 + LANE], sum, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  for (int k = share * each; k < (share + 1) * each; k++) sum += x[k * 256 + column];
+  PUT(&workspace[GROUP * 128 + LANE], sum);
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
   __builtin_amdgcn_s_barrier();
-  if (LANE == 0)
-    last = __hip_atomic_fetch_add(&arrived[GROUP / shares], 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) == shares - 1;
+  if (LANE == 0) last = ADD(&arrived[GROUP / shares], 1u) == shares - 1;
   barrier();
   if (!last) return;
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
   float total = 0;
-  for (int s = 0; s < shares; s++)
-    total += __hip_atomic_load(&workspace[(GROUP / shares * shares + s) * 64 + LANE], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  for (int s = 0; s < shares; s++) total += GET(&workspace[(GROUP / shares * shares + s) * 128 + LANE]);
   y[column] = total;
-  if (LANE == 0) __hip_atomic_store(&arrived[GROUP / shares], 0u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  if (LANE == 0) PUT(&arrived[GROUP / shares], 0u);
 }
-KERNEL(64) signalled(const float *x, float *y, u32 *signal, u32 *semaphore, int n, int shares) {
+KERNEL(64) signalled(const float *x, float *sums, float *y, u32 *signal, u32 *semaphore, int n, int shares) {
   const int share = GROUP, each = n / shares;
   float sum = 0;
   for (int k = share * each; k < (share + 1) * each; k++) sum += x[k * 64 + LANE];
   if (share == 0) {
-    __hip_atomic_store(&y[LANE], 0.f, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    PUT(&sums[LANE], 0.f);
     __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
-    if (LANE == 0) __hip_atomic_store(signal, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    if (LANE == 0) PUT(signal, 1u);
   }
-  while (__hip_atomic_load(signal, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) == 0) __builtin_amdgcn_s_sleep(1);
+  while (GET(signal) == 0) __builtin_amdgcn_s_sleep(1);
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
-  __hip_atomic_fetch_add(&y[LANE], sum, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  ADD(&sums[LANE], sum);
   __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
-  if (LANE == 0 && __hip_atomic_fetch_add(semaphore, 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) == shares - 1) {
-    __hip_atomic_store(signal, 0u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
-    __hip_atomic_store(semaphore, 0u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  u32 before = 0;
+  if (LANE == 0) before = ADD(semaphore, 1u);
+  if (__builtin_amdgcn_readfirstlane(before) != shares - 1) return;
+  __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+  y[LANE] = GET(&sums[LANE]);
+  if (LANE == 0) {
+    PUT(signal, 0u);
+    PUT(semaphore, 0u);
   }
 }
 """

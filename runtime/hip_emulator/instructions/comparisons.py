@@ -16,7 +16,11 @@ _FLOAT = {
     "nlt": "!(a < b)", "tru": "true",
 }  # fmt: skip
 _LEAST = {"f16": "0x1p-14", "f32": "0x1p-126", "f64": "0x1p-1022"}
-_QUIET = {"f16": "bits_f16(a) >> 9 & 1", "f32": "bits_f32(a) >> 22 & 1", "f64": "bits_f64(a) >> 51 & 1"}
+_QUIET = {
+    "f16": "bits_f16(a) >> 9 & 1",
+    "f32": "bits_f32(a) >> 22 & 1",
+    "f64": "bits_f64(a) >> 51 & 1",
+}
 
 
 def _lines() -> str:

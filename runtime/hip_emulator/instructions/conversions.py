@@ -3,6 +3,8 @@
 gfx942 takes fp8 and bf8 as FNUZ, gfx950 as OCP: lanes.h has both.
 """
 
+# ruff: noqa: E501 - an instruction is a line of a table
+
 from __future__ import annotations
 
 from dslc.runtime.hip_emulator.instructions.table import Entry, read_table

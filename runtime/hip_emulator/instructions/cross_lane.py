@@ -1,5 +1,7 @@
 """Values between lanes, and between lanes and scalars (CDNA3 ISA, 12.7 and 12.10; CDNA4 ISA, 12.7)."""
 
+# ruff: noqa: E501 - an instruction is a line of a table
+
 from __future__ import annotations
 
 from dslc.runtime.hip_emulator.instructions.table import Entry, read_table
@@ -14,4 +16,9 @@ v_swap_b32          lanes lanes = : FOR_LANES if (exec >> l & 1) { const u32 x =
 """)
 
 # They compute in lanes that EXEC leaves out, too.
-IN_ALL_LANES = {"v_readlane_b32", "v_writelane_b32", "v_permlane32_swap_b32", "v_permlane16_swap_b32"}
+IN_ALL_LANES = {
+    "v_readlane_b32",
+    "v_writelane_b32",
+    "v_permlane32_swap_b32",
+    "v_permlane16_swap_b32",
+}

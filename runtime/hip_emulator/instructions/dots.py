@@ -47,7 +47,4 @@ MIXED: dict[str, Entry] = read_table("""
 v_fma_mix_f32      f32 = f32 f32 f32 : fmaf(a, b, c)
 v_fma_mixlo_f16    f16 = f32 f32 f32 : odd_f32(fma((double)a, b, c))
 v_fma_mixhi_f16    f16 = f32 f32 f32 : odd_f32(fma((double)a, b, c))
-v_mad_mix_f32      f32 = f32 f32 f32 : fmaf(a, b, c)
-v_mad_mixlo_f16    f16 = f32 f32 f32 : odd_f32(fma((double)a, b, c))
-v_mad_mixhi_f16    f16 = f32 f32 f32 : odd_f32(fma((double)a, b, c))
 """)

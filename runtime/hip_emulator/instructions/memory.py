@@ -4,6 +4,8 @@ Global, flat, scratch, buffer (CDNA3 ISA, chapters 9.1 and 9.2), LDS (chapter 11
 (chapter 8); gfx950's wide copies to LDS and transposed reads (CDNA4 ISA, chapters 9 and 11).
 """
 
+# ruff: noqa: E501 - an instruction is a line of a table
+
 from __future__ import annotations
 
 import re

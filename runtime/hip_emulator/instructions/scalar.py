@@ -1,5 +1,7 @@
 """Scalar instructions: SOP1, SOP2, SOPC, SOPK (CDNA3 ISA, chapter 12.1 to 12.4)."""
 
+# ruff: noqa: E501 - an instruction is a line of a table
+
 from __future__ import annotations
 
 from dslc.runtime.hip_emulator.instructions.table import Entry, read_table
@@ -83,9 +85,7 @@ def _lines() -> str:
         lines.append(f"s_not_b{width} u{width} +scc = u{width} : d = ~a; e = d != 0")
         ones = "__builtin_popcount" + ("" if width == 32 else "ll")
         lines.append(f"s_bcnt1_i32_b{width} u32 +scc = u{width} : d = (u32){ones}(a); e = d != 0")
-        lines.append(
-            f"s_bcnt0_i32_b{width} u32 +scc = u{width} : d = (u32){ones}(~a); e = d != 0"
-        )
+        lines.append(f"s_bcnt0_i32_b{width} u32 +scc = u{width} : d = (u32){ones}(~a); e = d != 0")
         for name, formula in _LOGIC.items():
             lines.append(
                 f"s_{name}_b{width} u{width} +scc = u{width} u{width} : d = {formula}; e = d != 0"

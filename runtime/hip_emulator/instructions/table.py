@@ -7,7 +7,7 @@
 
 A line is a mnemonic, the types of its results, `=`, those of its sources, and C: an expression for the
 only result, or statements. Sources are a, b, c, g, h and results d, e, f, in the order of the text;
-`+scc`, `+vcc`, `+exec` and `+m0` stand in no operand, and `~` reads what a result held before. `mask` is
+`+scc`, `+vcc`, `+exec` and `+m0` stand in no operand; `~` reads what a result held before. `mask` is
 a lane's bit of a scalar pair; `lanes` are all 64 values of a register, and where there are some, the
 code runs once for the wave and not for each lane. A body that begins with `*` has comparison's rule for
 undefined operands; a mnemonic that ends with `.clamp` is the form with that modifier.

@@ -23,11 +23,6 @@ v_fma_f32          f32 = f32 f32 f32 : fmaf(a, b, c)
 v_fmac_f32         f32 = f32 f32 ~f32 : fmaf(a, b, c)
 v_fmaak_f32        f32 = f32 f32 f32 : fmaf(a, b, c)
 v_fmamk_f32        f32 = f32 f32 f32 : fmaf(a, b, c)
-v_fma_legacy_f32   f32 = f32 f32 f32 : a == 0 || b == 0 ? c : fmaf(a, b, c)
-v_mad_f32          f32 = f32 f32 f32 : a * b + c
-v_mac_f32          f32 = f32 f32 ~f32 : a * b + c
-v_madak_f32        f32 = f32 f32 f32 : a * b + c
-v_madmk_f32        f32 = f32 f32 f32 : a * b + c
 v_rcp_f32          f32 = f32 : rcp_f32(a)
 v_rcp_iflag_f32    f32 = f32 : rcp_f32(a)
 v_rsq_f32          f32 = f32 : rsq_f32(a)
@@ -38,7 +33,7 @@ v_exp_legacy_f32   f32 = f32 : exp_f32(a)
 v_log_legacy_f32   f32 = f32 : log_f32(a)
 v_sin_f32          f32 = f32 : sin_turns(a)
 v_cos_f32          f32 = f32 : cos_turns(a)
-v_fract_f32        f32 = f32 : const float x = a - floorf(a); d = x < 1 ? x : 0x1.fffffep-1f
+v_fract_f32        f32 = f32 : const float x = a - floorf(a); d = x >= 1 ? 0x1.fffffep-1f : x
 v_trunc_f32        f32 = f32 : truncf(a)
 v_ceil_f32         f32 = f32 : ceilf(a)
 v_rndne_f32        f32 = f32 : rintf(a)
@@ -49,7 +44,6 @@ v_frexp_exp_i32_f32 i32 = f32 : int x = 0; if (!isinf(a) && a == a) frexpf(a, &x
 v_div_scale_f32    f32 mask = f32 f32 f32 : bool x; d = div_scale_f32(a, b, c, &x); e = x
 v_div_fmas_f32     f32 = f32 f32 f32 +vcc : div_fmas_f32(a, b, c, g)
 v_div_fixup_f32    f32 = f32 f32 f32 : div_fixup_f32(a, b, c)
-v_sub_f64          f64 = f64 f64 : a - b
 v_add_f64          f64 = f64 f64 : a + b
 v_mul_f64          f64 = f64 f64 : a * b
 v_fma_f64          f64 = f64 f64 f64 : fma(a, b, c)
@@ -77,7 +71,6 @@ v_sub_f16          f16 = f16 f16 : a - b
 v_subrev_f16       f16 = f16 f16 : b - a
 v_mul_f16          f16 = f16 f16 : a * b
 v_fma_f16          f16 = f16 f16 f16 : odd_f32((double)a * b + c)
-v_fmac_f16         f16 = f16 f16 ~f16 : odd_f32((double)a * b + c)
 v_mad_f16          f16 = f16 f16 f16 : f16_of(bits_f16(a * b)) + c
 v_mac_f16          f16 = f16 f16 ~f16 : f16_of(bits_f16(a * b)) + c
 v_min_f16          f16 = f16 f16 : min_f32(a, b)

@@ -1,5 +1,7 @@
 """Vector instructions on integers and bits: VOP1, VOP2, VOP3 (CDNA3 ISA, chapters 12.7 to 12.10)."""
 
+# ruff: noqa: E501 - an instruction is a line of a table
+
 from __future__ import annotations
 
 from dslc.runtime.hip_emulator.instructions.table import Entry, read_table
@@ -116,4 +118,5 @@ v_ashr_pk_i8_i32   u32 = i32 i32 u32 : ((u32)limited(a >> (c & 31), -128, 127) &
 v_ashr_pk_u8_i32   u32 = i32 i32 u32 : (u32)limited(a >> (c & 31), 0, 255) | (u32)limited(b >> (c & 31), 0, 255) << 8
 v_bitop3_b32       u32 = u32 u32 u32 : d = 0; for (int n = 0; n < 8; n++) if (TRUTH >> n & 1) d |= (n & 4 ? a : ~a) & (n & 2 ? b : ~b) & (n & 1 ? c : ~c);
 v_prng_b32         u32 = u32 : a << 1 ^ (a >> 31 ? 197u : 0u)
+v_bitop3_b16       u16 = u16 u16 u16 : d = 0; for (int n = 0; n < 8; n++) if (TRUTH >> n & 1) d |= (n & 4 ? a : ~a) & (n & 2 ? b : ~b) & (n & 1 ? c : ~c);
 """)
