@@ -38,6 +38,9 @@ _OUTSIDE = "(int)0x80000000"  # beyond every buffer, whatever an instruction add
 _MOST_WAITED = 63  # loads that vmcnt counts
 
 
+Run = tuple[int, int, str]  # the first load, how many, the bytes from one to the next
+
+
 @dataclass(frozen=True, slots=True)
 class Direct:
     """A copy by the memory unit: `size` bytes and `width` elements a lane, and its layout."""
@@ -139,16 +142,44 @@ def _load_to_lds(e: Emission, s: ins.CopyAsync, unit: Direct) -> None:
         wave = f"wave_of(tid) * {there * (unit.layout.locals // unit.width)}"
         e.out.line(f"const unsigned to = lds_address({place}) + {e.bases.named('wave', wave)};")
         e.out.line(f"const i32x4 from = buffer_of({lanes.start()}, {lanes.bytes()});")
-        for first, count, step in lanes.runs():
-            name = _lane(e, lanes, first)
-            together = _TOGETHER if count % _TOGETHER == 0 and _at_least(step, there) else 1
-            function = f"load_to_lds_{unit.size}" + (f"_by_{together}" if together > 1 else "")
-            with e.out.loop("i", count // together):
-                to = f"i * {together * there}" + (f" + {first * there}" if first else "")
-                by = str(int(step) * together) if step.isdigit() else f"{together} * {step}"
-                names = f"{name}, " * together
-                more = f", {step}" if together > 1 else ""
-                e.out.line(f"{function}(to, {to}, from, {names}i * {by}{more});")
+        runs = list(lanes.runs())
+        while runs:
+            if _together(lanes, runs, there):
+                _four(e, lanes, [runs.pop(0)[0] for _ in range(_TOGETHER)], unit.size, there)
+            else:
+                _run(e, lanes, runs.pop(0), unit.size, there)
+
+
+def _run(e: Emission, lanes: Lanes, run: Run, size: int, there: int) -> None:
+    """Loads whose places differ by one step for all lanes."""
+    first, count, step = run
+    name = _lane(e, lanes, first)
+    together = _TOGETHER if count % _TOGETHER == 0 and _at_least(step, there) else 1
+    function = f"load_to_lds_{size}" + (f"_by_{together}" if together > 1 else "")
+    with e.out.loop("i", count // together):
+        to = f"i * {together * there}" + (f" + {first * there}" if first else "")
+        by = str(int(step) * together) if step.isdigit() else f"{together} * {step}"
+        names = f"{name}, " * together
+        more = f", {step}" if together > 1 else ""
+        e.out.line(f"{function}(to, {to}, from, {names}i * {by}{more});")
+
+
+def _together(lanes: Lanes, runs: list[Run], there: int) -> bool:
+    """Whether the next loads are single ones whose offsets are no less than the instruction's own."""
+    loads = [first for first, count, _ in runs[:_TOGETHER] if count == 1]
+    return len(loads) == _TOGETHER and all(
+        lanes.least(load) >= k * there for k, load in enumerate(loads)
+    )
+
+
+def _four(e: Emission, lanes: Lanes, loads: list[int], size: int, there: int) -> None:
+    """Loads with an offset of the lane each, less what the instruction adds to it."""
+    names = []
+    for k, load in enumerate(loads):
+        name = _lane(e, lanes, load)
+        names.append(f"{name} - {k * there}" if k else name)
+    given = ", ".join(names)
+    e.out.line(f"load_to_lds_{size}_by_4(to, {loads[0] * there}, from, {given}, 0, {there});")
 
 
 def _lane(e: Emission, lanes: Lanes, load: int) -> str:
