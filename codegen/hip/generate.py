@@ -22,7 +22,7 @@ from dslc.codegen.c_family import (
 )
 from dslc.codegen.c_family.emission import Emission, Emitter, table
 from dslc.codegen.c_family.entry import parameters, shared_memory, turn_variables
-from dslc.codegen.hip import copies, interleaving, loads
+from dslc.codegen.hip import copies, groups, interleaving, loads
 from dslc.codegen.hip.prelude import functions, used, vectors
 from dslc.codegen.hip.spelling import SPELLINGS, spelled
 from dslc.compiler.diagnostics import error
@@ -43,7 +43,7 @@ _CONTROL = {**control.EMITTERS, ins.For: _loop}
 EMITTERS = table(
     elementwise.EMITTERS, _CONTROL, remap.EMITTERS, reductions.EMITTERS, effects.EMITTERS,
     atomics.EMITTERS, gathers.EMITTERS, printing.EMITTERS, staging.EMITTERS, casts.EMITTERS,
-    copies.EMITTERS, loads.EMITTERS, _MATRIX, _STORES,
+    copies.EMITTERS, groups.EMITTERS, loads.EMITTERS, _MATRIX, _STORES,
 )  # fmt: skip
 
 _MOST_THREADS = 1024
