@@ -120,8 +120,8 @@ class Lanes:
             at.append(add(self.e.bases.base(self.layout, axis), str(own)))
         for s in self.layout.swizzles:
             key = f"({at[s.source]}) / {s.source_unit} % {min(s.source_size, s.size)}"
-            digit = f"({at[s.dim]}) / {s.unit} % {s.size}"
-            at[s.dim] = f"({at[s.dim]}) + (({digit} ^ ({key})) - {digit}) * {s.unit}"
+            changed = f"({at[s.dim]}) / {s.unit} % {s.size}"
+            at[s.dim] = f"({at[s.dim]}) + (({changed} ^ ({key})) - {changed}) * {s.unit}"
         return [x or "0" for x in at]
 
     def offset(self, load: int) -> str:
