@@ -91,7 +91,7 @@ def passes_of(target: Target, options: Mapping[str, int] | None = None) -> tuple
         return aie_passes(target)
     if target.family == "aarch64":
         return cpu_passes()
-    if target.family != "cuda":
+    if target.family not in ("cuda", "hip"):
         return shared_passes(target)
     return gpu_passes(target, warps=chosen.get("warps"), stages=chosen.get("stages"))
 

@@ -210,6 +210,10 @@ def find_machine(target: str, code: CodeOptions = PLAIN_CODE) -> Machine:
         from dslc.cuda_machine import CudaMachine
 
         return CudaMachine(found, code)
+    if found.family == "hip":
+        from dslc.hip_machine import HipMachine
+
+        return HipMachine(found, code)
     if found.family == "nki":
         from dslc.nki_machine import NkiMachine
 

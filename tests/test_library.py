@@ -136,13 +136,13 @@ def test_an_unknown_target_is_an_error(target):
 
 
 def test_a_target_without_a_generator_is_an_error():
-    found = failure(lambda: dslc.compile(SOURCE, "hip:gfx942"))
+    found = failure(lambda: dslc.compile(SOURCE, "aie:npu2"))
     assert found.code == "DSL0950"
     assert "interp" in found.hint
 
 
 def test_the_target_comes_from_the_environment(monkeypatch):
-    monkeypatch.setenv("DSLC_TARGET", "hip:gfx942")
+    monkeypatch.setenv("DSLC_TARGET", "aie:npu2")
     assert failure(lambda: dslc.compile(SOURCE)).code == "DSL0950"
     assert dslc.compile(SOURCE, "interp").target == "interp"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 
 from dslc.codegen.c_family.emission import Emission, Emitter
@@ -138,8 +138,8 @@ def _share(e: Emission, result: Value | ex.Var, inner: Value | ex.Var) -> None:
         e.remainders[result] = e.remainders[inner]
 
 
-def for_loop(e: Emission, s: ins.For) -> None:
-    """A counted loop with what it carries."""
+def for_loop(e: Emission, s: ins.For, last: Callable[[], None] = lambda: None) -> None:
+    """A counted loop with what it carries; `last` writes what a machine wants at the body's end."""
     frame = e.enter(s)
     counters = _remainders(e, s)
     e.remainders |= counters
@@ -156,6 +156,7 @@ def for_loop(e: Emission, s: ins.For) -> None:
     e.out.line(f"#pragma unroll {s.unroll or 1}")
     with e.out.block(f"for ({head} = {start}; {name} < {stop}; {up})"), e.repeated():
         e.body(s.body)
+        last()
         _assign(e, [(c.inner, c.yielded) for c in s.carried])
     e.facts = outside
     e.leave(frame)

@@ -71,6 +71,7 @@ class Emission:
     threads: int
     target: Target
     warp: int = 32
+    prints: bool = True  # whether the machine's `printf` may be called
     head: Writer = field(default_factory=lambda: Writer(1))
     out: Writer = field(default_factory=lambda: Writer(1))
     tiles: dict[Value, Tile] = field(default_factory=dict)
@@ -269,6 +270,12 @@ class Emission:
         yield
         if shared:
             self.out.line(self.together)
+
+    @property
+    def room(self) -> int:
+        """The bytes of shared memory that buffers leave to a turn."""
+        shared = self.target.memory("shared")
+        return (shared.bytes if shared else 0) - self.shared_bytes
 
     def _has_barriers(self) -> bool:
         return any(isinstance(s, ins.Sync | ins.CopyAsync) for s in walk(self.kernel.body))

@@ -45,6 +45,13 @@ class ThreadBases:
             self._names[text] = name
         return self._names[text]
 
+    def counter(self, hint: str) -> str:
+        """The name of the kernel's one counter of that name, which begins at 0."""
+        if hint not in self._names:
+            self._names[hint] = self._head.name(hint)
+            self._head.line(f"int {self._names[hint]} = 0;")
+        return self._names[hint]
+
 
 @dataclass(frozen=True, slots=True)
 class Digit:

@@ -6,6 +6,7 @@ from dslc.codegen.c_family.accesses import first_copy
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.registers import Tile
+from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -24,7 +25,8 @@ def assertion(e: Emission, s: ins.Assert) -> None:
     (its remark C7510).
     """
     with e.out.block(f"if (!({e.scalar(s.condition)}))"):
-        if any(isinstance(x, ins.Dot) and x.is_late for x in walk(e.kernel.body)):
+        late = any(isinstance(x, ins.Dot) and x.is_late for x in walk(e.kernel.body))
+        if late or not e.prints:
             e.out.line(f"__trap();  // assertion: {_quoted(s.text)}")
             return
         e.out.line(f'if (tid == 0) printf("assertion failed: {_quoted(s.text)}\\n");')
@@ -32,7 +34,9 @@ def assertion(e: Emission, s: ins.Assert) -> None:
 
 
 def show(e: Emission, s: ins.Print) -> None:
-    """Print scalars, and each element of tiles with its index."""
+    """Print scalars, and each element of tiles with its index. DSL0590 where the machine cannot."""
+    if not e.prints:
+        raise unsupported("print, which needs the machine's device libraries")
     text = _quoted(s.text)
     scalars = [a for a in s.args if not isinstance(a, Value)]
     formats = " ".join(_format(a.dtype) for a in scalars)

@@ -169,6 +169,28 @@ def _across_warps(
     e: Emission, fold: Fold, part: str, place: str, count: int, digits: list[tuple[int, int]]
 ) -> None:
     """Every thread writes its partial results and reads those of all threads of its group."""
+    first = "tid"
+    for weight, size in digits:
+        first += f" - tid / {weight} % {size} * {weight}"
+    group = e.out.name("group")
+    e.out.line(f"const int {group} = {first};")
+    width = (8 if fold.dtype.bits == 64 else 4) + (4 if place else 0)
+    fits = max(1, e.room // (e.threads * width))
+    for start in range(0, count, fits):
+        own, at = (f"({x} + {start})" if start and x else x for x in (part, place))
+        _exchange(e, fold, own, at, min(fits, count - start), group, digits)
+
+
+def _exchange(
+    e: Emission,
+    fold: Fold,
+    part: str,
+    place: str,
+    count: int,
+    group: str,
+    digits: list[tuple[int, int]],
+) -> None:
+    """So many results as shared memory has room for."""
     width = 8 if fold.dtype.bits == 64 else 4
     area = e.scratch(e.threads * count * width * (2 if place else 1))
     ctype = "int" if fold.dtype.kind is Kind.BOOL else fold.ctype
@@ -179,11 +201,6 @@ def _across_warps(
         if place:
             e.out.line(f"{places}[i * {e.threads} + tid] = {place}[i];")
     e.out.line(e.together)
-    first = "tid"
-    for weight, size in digits:
-        first += f" - tid / {weight} % {size} * {weight}"
-    group = e.out.name("group")
-    e.out.line(f"const int {group} = {first};")
     with e.out.loop("i", count):
         e.out.line(f"{part}[i] = {fold.start()};" + (f" {place}[i] = 0x7fffffff;" if place else ""))
         with ExitStack() as stack:

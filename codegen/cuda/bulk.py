@@ -13,9 +13,9 @@ from math import prod
 import numpy as np
 from dslc.codegen.c_family.accesses import access, pointer, strides
 from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.fragments import Mismatch
 from dslc.codegen.c_family.indexing import add
 from dslc.codegen.cuda.descriptors import operand, placed
-from dslc.codegen.cuda.fragments import Mismatch
 from dslc.compiler.artifact import Json
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, Memory, Place, Region

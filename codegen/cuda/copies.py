@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from math import gcd, prod
 
 from dslc.codegen.c_family.accesses import (
     Access,
@@ -12,9 +11,8 @@ from dslc.codegen.c_family.accesses import (
     first_copy,
     pointer,
     refuse_row,
-    vector_width,
 )
-from dslc.codegen.c_family.ctypes_of import memory_bits
+from dslc.codegen.c_family.copying import by_elements, widest
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
 from dslc.codegen.cuda import bulk
@@ -23,60 +21,23 @@ from dslc.compiler.ir import Kernel, Memory
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, walk
-from dslc.compiler.layout import Layout, Mode
+from dslc.compiler.layout import Layout
 
-
-def spread(shape: tuple[int, ...], threads: int, width: int) -> Layout:
-    """A tile over the threads in runs of `width` along the last axis, neighbours beside each other."""
-    total = prod(shape) // width
-    used = gcd(total, threads)
-    spatial: list[Mode] = []
-    local: list[Mode] = [Mode(width, len(shape) - 1, 1)] if width > 1 else []
-    left = used
-    outer: list[Mode] = []
-    for axis in reversed(range(len(shape))):
-        extent, unit = shape[axis], 1
-        if axis == len(shape) - 1:
-            extent, unit = extent // width, width
-        here = gcd(left, extent)
-        if here > 1:
-            spatial.insert(0, Mode(here, axis, unit))
-        if extent // here > 1:
-            outer.insert(0, Mode(extent // here, axis, unit * here))
-        left //= here
-    if threads // (used // left) > 1:
-        spatial.insert(0, Mode(threads // (used // left), -1, 0))
-    return Layout(shape, tuple(spatial), (*outer, *local))
+_SIZES = (16, 8, 4)  # bytes of a thread's cp.async
 
 
 def copy_async(e: Emission, s: ins.CopyAsync) -> None:
-    """Every thread copies its runs; what is out of bounds is filled with zeros.
-
-    Which thread copies what is the instruction's to say, since a reader may rely on it; only where it
-    does not are runs spread over the threads.
-    """
+    """Every thread copies its runs; what is out of bounds is filled with zeros."""
     if bulk.is_bulk(s):
         bulk.copy(e, s)
         return
     refuse_row(s.src.memory)
-    bits = memory_bits(s.dst.memory.dtype)
-    for size in (16, 8, 4):
-        width = size * 8 // bits
-        layout = s.layout or _spread(e, s, width)
-        if width and layout is not None and _is_aligned(e, s, layout, width):
-            _copy(e, s, layout, width, size)
-            return
-    _by_elements(e, s, s.layout or spread(s.dst.shape, e.threads, 1))
-
-
-def _spread(e: Emission, s: ins.CopyAsync, width: int) -> Layout | None:
-    shape = s.dst.shape
-    return spread(shape, e.threads, width) if width and shape and shape[-1] % width == 0 else None
-
-
-def _is_aligned(e: Emission, s: ins.CopyAsync, layout: Layout, width: int) -> bool:
-    widths = (vector_width(e, region, layout) for region in (s.dst, s.src))
-    return all(found % width == 0 for found in widths)
+    found = widest(e, s, _SIZES)
+    if found is None:
+        by_elements(e, s)
+        return
+    size, width, layout = found
+    _copy(e, s, layout, width, size)
 
 
 def _copy(e: Emission, s: ins.CopyAsync, layout: Layout, width: int, size: int) -> None:
@@ -89,19 +50,6 @@ def _copy(e: Emission, s: ins.CopyAsync, layout: Layout, width: int, size: int) 
         base = pointer(e, s.src.memory)
         origin = f"{base} + {source.address()}"
         line = f"copy_async_{size}({target}, {inside} ? {origin} : {base}, {inside});"
-        e.out.line(f"if ({once}) {line}" if once else line)
-
-
-def _by_elements(e: Emission, s: ins.CopyAsync, layout: Layout) -> None:
-    """What no vector can do goes through registers."""
-    to = access(e, s.dst, layout, 1)
-    source = Access(e, s.src, layout, 1, to.runs)
-    once = first_copy(layout)
-    with loops(e.out, to.runs):
-        inside = source.inside()
-        origin = f"({pointer(e, s.src.memory)})[{source.address()}]"
-        value = f"{inside} ? {origin} : 0" if inside else origin
-        line = f"({pointer(e, s.dst.memory)})[{to.address()}] = {value};"
         e.out.line(f"if ({once}) {line}" if once else line)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from dslc.codegen.cuda.fragments import Mismatch
+from dslc.codegen.c_family.fragments import Mismatch
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.affine import constant

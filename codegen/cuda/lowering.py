@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from dslc.codegen.calls import bytes_of, call_arguments
+from dslc.codegen.c_family.launching import (
+    UNKNOWN,
+    alignments_of,
+    arguments_of,
+    blocks_of,
+    program_artifact,
+)
 from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.generate import emit
@@ -13,16 +19,14 @@ from dslc.codegen.cuda.toolchain import (
     architecture_of,
     compile_cubin,
 )
-from dslc.compiler.artifact import Artifact, Hashes, Json
-from dslc.compiler.dtypes import DType, Kind
-from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
+from dslc.compiler.artifact import Artifact, Json
+from dslc.compiler.ir import Kernel, Program, TileProgram
 from dslc.compiler.ir.rewrite import kernels as kernels_of
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
 
 SOURCE = "kernel.cu"
 _FEW_REGISTERS = 4
-_UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
 
 
 def lower(program: TileProgram, target: Target, options: Options = DEFAULT) -> Artifact:
@@ -42,9 +46,9 @@ def _lower_kernel(
     text, shared, binary = _compiled(program, target, options, compiled)
     launch: dict[str, Json] = {
         "threads": launched_threads(program),
-        "grid": [_blocks(program)],
-        "arguments": _arguments(program),
-        **_alignments(program),
+        "grid": [blocks_of(program)],
+        "arguments": [*arguments_of(program), *(box.to_data() for box in tensor_maps(program))],
+        **alignments_of(program),
         "resources": binary.resources[program.name].to_data(),
     }
     return Artifact(
@@ -53,7 +57,7 @@ def _lower_kernel(
         target.name,
         program.name,
         signature_of(program, {}),
-        _UNKNOWN,
+        UNKNOWN,
         grid_of(program),
         shared,
         workspaces_of(program),
@@ -116,68 +120,4 @@ def _most_registers(kernel: Kernel, target: Target) -> int:
 def _lower_program(program: Program, target: Target, options: Options) -> Artifact:
     compiled: dict[str, Binary] = {}
     lowered = {k: _lower_kernel(k, target, options, compiled) for k in kernels_of(program)}
-    kernels: dict[tuple[object, ...], tuple[int, Artifact]] = {}
-    calls: list[Json] = []
-    for call in program.calls:
-        made = lowered[call.kernel]
-        same = (made.files[SOURCE], repr(made.signature))
-        number, _ = kernels.setdefault(same, (len(kernels), made))
-        calls.append({"kernel": number, **call_arguments(program, call)})
-    made_of = dict(kernels.values())
-    buffers = [{"name": b.name, "bytes": bytes_of(b)} for b in program.buffers]
-    return Artifact(
-        program.name,
-        "program",
-        target.name,
-        program.name,
-        signature_of(program, {}),
-        _UNKNOWN,
-        launch={
-            "buffers": buffers,
-            "kernels": [made.to_manifest() for made in made_of.values()],
-            "calls": calls,
-            **_alignments(program),
-        },
-        files={
-            f"{number}.{name}": content
-            for number, made in made_of.items()
-            for name, content in made.files.items()
-        },
-    )
-
-
-def _blocks(kernel: Kernel) -> str:
-    """All turns of the grid along x."""
-    return " * ".join(f"({extent})" for extent in grid_of(kernel)) or "1"
-
-
-def _alignments(program: TileProgram) -> dict[str, Json]:
-    """The tensors that begin at multiples of fewer bytes than usual, if there are any."""
-    tensors = [p for p in program.params if isinstance(p, Memory)]
-    found = {m.name: m.align for m in tensors if m.align is not None}
-    return {"alignments": found} if found else {}
-
-
-def _arguments(kernel: Kernel) -> list[Json]:
-    """The C parameters in order: the kernel's, its dims, its workspaces, its tensor maps."""
-    found: list[Json] = []
-    for param in kernel.params:
-        if isinstance(param, Memory):
-            found.append({"kind": "tensor", "name": param.name})
-        else:
-            found.append({"kind": "scalar", "name": param.name, "type": _ctype(param.dtype)})
-    found += [{"kind": "value", "value": d.name, "type": "i32"} for d in kernel.dims]
-    found += [{"kind": "workspace", "name": w.name} for w in kernel.workspaces]
-    found += [box.to_data() for box in tensor_maps(kernel)]
-    return found
-
-
-def _ctype(dtype: DType) -> str:
-    """How a scalar travels: narrow integers as 32 bits, narrow floats as f32."""
-    if dtype.kind is Kind.INDEX:
-        return "i32"
-    if dtype.kind is Kind.BOOL or dtype.bits >= 32:
-        return "f32" if dtype.name == "tf32" else dtype.name
-    if dtype.is_float:
-        return "f32"
-    return "i32" if dtype.is_signed else "u32"
+    return program_artifact(program, target, lowered, SOURCE)

@@ -1,102 +1,16 @@
-"""Dot on the tensor cores: mma.sync over the registers that the layouts match."""
+"""Dot on the tensor cores: mma.sync of a warp, wgmma of a warpgroup."""
 
 from __future__ import annotations
 
-from dslc.codegen.c_family import control, products
+from dslc.codegen.c_family import matrix
 from dslc.codegen.c_family.emission import Emission, Emitter
-from dslc.codegen.c_family.registers import Tile, tile_of
-from dslc.codegen.c_family.remap import gather
-from dslc.codegen.c_family.writer import Writer
-from dslc.codegen.cuda import mma, wgmma
-from dslc.codegen.cuda.fragments import Mismatch, plan
-from dslc.codegen.cuda.instructions import Call, emit_calls
-from dslc.codegen.cuda.scaled import added_after_loop, choose, emit_scaled
-from dslc.compiler.diagnostics import error
-from dslc.compiler.ir import Value
+from dslc.codegen.cuda import wgmma
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.layout import Layout, permute
-from dslc.compiler.targets import Atom
-from dslc.compiler.targets.target import SWAP
 
 
 def dot(e: Emission, s: ins.Dot) -> None:
     """out = a @ b (+ acc)."""
-    if s.atom is None:
-        products.dot(e, s)
-        return
-    atom = e.target.atom(s.atom.removesuffix(SWAP))
-    left, right = (s.b, s.a) if s.atom.endswith(SWAP) else (s.a, s.b)
-    if atom is None or not atom.takes(left.type.dtype.name, right.type.dtype.name):
-        text = f"{s.atom} does not multiply {s.a.type.dtype} by {s.b.type.dtype}"
-        raise error("DSL0591", text, s.loc)
-    try:
-        if s.is_late:
-            wgmma.dot(e, s, atom)
-        else:
-            _product(e, s, atom, left, right)
-    except Mismatch as problem:
-        text = f"{s.atom} cannot multiply tiles of these layouts: {problem}"
-        hint = f"a is {s.a.type.layout}, b is {s.b.type.layout}, the result {s.out.type.layout}"
-        raise error("DSL0591", text, s.loc, hint=hint) from None
-
-
-def _product(e: Emission, s: ins.Dot, atom: Atom, left: Value, right: Value) -> None:
-    """With a swap, d^T = b^T a^T: the atom's rows are the columns of the product."""
-    swapped = left is not s.a
-    late = next((x for x in (left, right) if x in e.late), None)
-    tiles = [tile_of(x, x.name) if x is late else e.tile(x) for x in (left, right)]
-    a, b = (turned(t) if swapped else t for t in tiles)
-    per = mma.elements_in_register(a.dtype)
-    c_layout = turned(tile_of(s.out, "")).layout if swapped else tile_of(s.out, "").layout
-    found = plan(a.layout, b.layout, c_layout, _layouts(atom), per)
-    once = added_after_loop(e, s)
-    choice = None
-    if late is not None:
-        choice = choose(e.late[late], late, found, late is left, once=once)
-    if late is not None:
-        if choice is None:
-            tile = e.tile(late)
-            name = tile.name
-        else:
-            name = e.out.name(late.name or "t")
-        a, b = (t.renamed(name) if x is late else t for t, x in ((a, left), (b, right)))
-    if once and s.acc is not None:
-        e.alias(s.out, e.tile(s.acc))
-        out = e.tile(s.out)
-    else:
-        out = e.new(s.out, zero=s.acc is None)
-        if s.acc is not None:
-            control.copy(e, out, e.tile(s.acc))
-    c = turned(out) if swapped else out
-    a = a if found.gather_a is None else gather(e.out, a, found.gather_a)
-    b = b if found.gather_b is None else gather(e.out, b, found.gather_b)
-    call = Call(mma.name_of(atom, a.dtype.name, b.dtype.name), a, b, c, per)
-    if choice is not None and late is not None:
-        emit_scaled(e, call, found, choice, e.late[late].bits, late is left, once=once)
-    else:
-        emit_calls(e.out, call, found.steps)
-
-
-def turned(x: Tile) -> Tile:
-    """The same registers as a tile with its last two axes exchanged."""
-    *batch, m, n = range(x.layout.rank)
-    return Tile(x.name, x.dtype, permute(x.layout, [*batch, n, m]))
-
-
-def emit_product(out: Writer, atom: Atom, a: Tile, b: Tile, c: Tile) -> None:
-    """The instructions of c += a b. Mismatch where the layouts do not fit the atom."""
-    per = mma.elements_in_register(a.dtype)
-    found = plan(a.layout, b.layout, c.layout, _layouts(atom), per)
-    a = a if found.gather_a is None else gather(out, a, found.gather_a)
-    b = b if found.gather_b is None else gather(out, b, found.gather_b)
-    function = mma.name_of(atom, a.dtype.name, b.dtype.name)
-    emit_calls(out, Call(function, a, b, c, per), found.steps)
-
-
-def _layouts(atom: Atom) -> tuple[Layout, Layout, Layout]:
-    assert atom.a is not None
-    assert atom.b is not None
-    return atom.a, atom.b, atom.c
+    matrix.dot(e, s, wgmma.dot)
 
 
 EMITTERS: dict[type, Emitter] = {ins.Dot: dot}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
+from dslc.codegen.c_family.matrix import elements_in_register, name_of
 from dslc.compiler.dtypes import DType, parse_dtype
 from dslc.compiler.targets import TARGETS, Atom
 
@@ -16,16 +17,6 @@ _PTX = {
     "i8": "s8", "i4": "s4", "i32": "s32", "f8e4m3": "e4m3", "f8e5m2": "e5m2",
 }  # fmt: skip
 _CONSTRAINT = {"f32": "f", "i32": "r", "f64": "d"}
-
-
-def name_of(atom: Atom, a: str, b: str) -> str:
-    """The function of an instruction on operands of these dtype names."""
-    return f"{atom.name}_{a}_{b}".replace(".", "_")
-
-
-def elements_in_register(dtype: DType) -> int:
-    """How many elements an operand's register holds."""
-    return 32 // dtype.bits if is_packed(dtype) else 1
 
 
 @functools.cache

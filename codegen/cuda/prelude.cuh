@@ -1,57 +1,9 @@
-// Functions that emitted kernels use. Each stands alone between blank lines; a kernel gets those that
-// its text names, and what these name in turn.
-
-// Integers that round towards minus infinity, as in the language; a zero divisor gives 0.
-template <class T> DEVICE T floordiv(T a, T b) {
-  if (b == 0) return 0;
-  T q = a / b;
-  return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
-}
-
-template <class T> DEVICE T floormod(T a, T b) { return b == 0 ? T(0) : T(a - floordiv(a, b) * b); }
-
-DEVICE float floormodf(float a, float b) {
-  const float r = fmodf(a, b);
-  return r != 0.0f && (r < 0.0f) != (b < 0.0f) ? r + b : r;
-}
-
-DEVICE double floormodd(double a, double b) {
-  const double r = fmod(a, b);
-  return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
-}
-
-template <class T> DEVICE T shift_left(T a, T b) {
-  return (unsigned)b < sizeof(T) * 8 ? T((unsigned long long)a << b) : T(0);
-}
-
-template <class T> DEVICE T shift_right(T a, T b) {
-  return (unsigned)b < sizeof(T) * 8 ? T(a >> b) : (a < 0 ? T(-1) : T(0));
-}
-
-template <class T> DEVICE T ipow(T a, T n) {
-  T r = 1;
-  for (; n > 0; n >>= 1, a *= a) if (n & 1) r *= a;
-  return r;
-}
+// Functions that emitted CUDA uses, beside those of c_family/functions.h, in the same form.
 
 // NaN wins, as in NumPy.
 DEVICE float fmin_nan(float a, float b) { float y; asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y; }
 
 DEVICE float fmax_nan(float a, float b) { float y; asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y; }
-
-DEVICE double dmin_nan(double a, double b) { return a != a ? a : b != b ? b : a < b ? a : b; }
-
-DEVICE double dmax_nan(double a, double b) { return a != a ? a : b != b ? b : a > b ? a : b; }
-
-// Into -most to most; NaN stays.
-DEVICE float clampf(float x, float most) { return x != x ? x : fminf(fmaxf(x, -most), most); }
-
-// To a power of two of e8m0: 0 gives the least, what is past `most` gives that.
-DEVICE float clamp_scale(float x, float most) { return x == 0.0f ? __uint_as_float(0x400000u) : clampf(x, most); }
-
-template <class T> DEVICE T imin(T a, T b) { return a < b ? a : b; }
-
-template <class T> DEVICE T imax(T a, T b) { return a > b ? a : b; }
 
 DEVICE float as_f32(unsigned x) { return __uint_as_float(x); }
 
@@ -65,36 +17,8 @@ DEVICE float sigmoidf(float x) {
   float y; asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(1.0f + expf(-x))); return y;
 }
 
-DEVICE double sigmoidd(double x) { return 1.0 / (1.0 + exp(-x)); }
-
-// Packed elements: B bits each, little-endian across 32-bit words.
-template <int B> DEVICE unsigned get_bits(const unsigned* w, int i) {
-  const int at = i * B, word = at >> 5, low = at & 31;
-  unsigned v = w[word] >> low;
-  if (32 % B != 0 && low + B > 32) v |= w[word + 1] << (32 - low);
-  return B == 32 ? v : v & ((1u << (B & 31)) - 1u);
-}
-
-template <int B> DEVICE void set_bits(unsigned* w, int i, unsigned v) {
-  const int at = i * B, word = at >> 5, low = at & 31;
-  const unsigned mask = B == 32 ? ~0u : (1u << (B & 31)) - 1u;
-  v &= mask;
-  w[word] = (w[word] & ~(mask << low)) | (v << low);
-  if (32 % B != 0 && low + B > 32) {
-    const int done = 32 - low;
-    w[word + 1] = (w[word + 1] & ~(mask >> done)) | (v >> done);
-  }
-}
-
 // Element i of 16 bits, twice.
 DEVICE unsigned duplicate_16(const unsigned* w, int i) { return __byte_perm(w[i / 2], 0, i % 2 ? 0x3232 : 0x1010); }
-
-// B bits from one word into another that has zeros there.
-template <int B> DEVICE void move_bits(unsigned* to, int i, const unsigned* from, int j) {
-  to[i >> 5] |= (from[j >> 5] >> (j & 31) & (~0u >> (32 - B))) << (i & 31);
-}
-
-template <int B> DEVICE int sign_extend(unsigned v) { return (int)(v << (32 - B)) >> (32 - B); }
 
 DEVICE float decode_f16(unsigned h) {
   float f; asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"((unsigned short)h)); return f;
@@ -108,83 +32,12 @@ DEVICE unsigned pack_f16(float low, float high) {
   unsigned w; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(high), "f"(low)); return w;
 }
 
-DEVICE float decode_bf16(unsigned h) { return __uint_as_float(h << 16); }
-
 DEVICE unsigned encode_bf16(float f) {
   unsigned short h; asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(f)); return h;
 }
 
 DEVICE unsigned pack_bf16(float low, float high) {
   unsigned w; asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(high), "f"(low)); return w;
-}
-
-DEVICE float round_tf32(float f) {
-  const unsigned x = __float_as_uint(f);
-  if ((x & 0x7f800000u) == 0x7f800000u) return f;
-  return __uint_as_float((x + 0xfffu + ((x >> 13) & 1u)) & ~0x1fffu);
-}
-
-// A float of 1 + X + Y bits without infinities and NaN.
-template <int X, int Y> DEVICE float decode_small(unsigned v) {
-  const unsigned magnitude = v & ((1u << (X + Y)) - 1u);
-  const float f = __uint_as_float(magnitude << (23 - Y)) * __uint_as_float((254 - ((1 << (X - 1)) - 1)) << 23);
-  return (v >> (X + Y)) & 1u ? -f : f;
-}
-
-// Round to nearest even on the grid of (X, Y); what overflows gives the greatest magnitude.
-template <int X, int Y> DEVICE unsigned encode_small(float f) {
-  const unsigned x = __float_as_uint(f), sign = x >> 31, magnitude = x & 0x7fffffffu;
-  const int bias = (1 << (X - 1)) - 1, most = (1 << (X + Y)) - 1;
-  if (magnitude > 0x7f800000u) return most;
-  const int exponent = max((int)(magnitude >> 23), 1) - 127;
-  const unsigned mantissa = (magnitude & 0x7fffffu) | (magnitude >> 23 ? 0x800000u : 0u);
-  const int low = max(exponent, 1 - bias);              // exponent of the last kept bit, plus Y
-  const int shift = min(23 - Y + low - exponent, 31);   // bits to drop
-  const unsigned half = (1u << (shift - 1)) - 1u;
-  const unsigned odd = ((mantissa >> shift) + ((low + bias - 1) << Y)) & 1u;  // of the code cut off
-  const unsigned kept = shift ? (mantissa + half + odd) >> shift : mantissa;
-  const int code = (int)kept + ((low + bias - 1) << Y);
-  return (sign << (X + Y)) | (unsigned)min(code, most);
-}
-
-DEVICE float decode_f8e5m2(unsigned v) { return decode_f16(v << 8); }
-
-DEVICE float decode_f8e4m3(unsigned v) {
-  return (v & 0x7fu) == 0x7fu ? __uint_as_float(0x7fc00000u | v << 24) : decode_small<4, 3>(v);
-}
-
-DEVICE float decode_f8e3m4(unsigned v) {
-  const unsigned magnitude = v & 0x7fu;
-  if (magnitude >= 0x70u) return __uint_as_float((v & 0x80u) << 24 | (magnitude == 0x70u ? 0x7f800000u : 0x7fc00000u));
-  return decode_small<3, 4>(v);
-}
-
-DEVICE unsigned encode_f8e4m3(float f) {
-  const unsigned sign = __float_as_uint(f) >> 24 & 0x80u, code = encode_small<4, 3>(f) & 0x7fu;
-  return sign | (f != f || !(fabsf(f) < 464.0f || fabsf(f) == 464.0f) ? 0x7fu : min(code, 0x7eu));
-}
-
-DEVICE unsigned encode_f8e5m2(float f) {
-  const unsigned sign = __float_as_uint(f) >> 24 & 0x80u, code = encode_small<5, 2>(f) & 0x7fu;
-  return sign | (f != f ? 0x7eu : !(fabsf(f) < 61440.0f) ? 0x7cu : min(code, 0x7bu));
-}
-
-DEVICE unsigned encode_f8e3m4(float f) {
-  const unsigned sign = __float_as_uint(f) >> 24 & 0x80u, code = encode_small<3, 4>(f) & 0x7fu;
-  return sign | (f != f ? 0x78u : !(fabsf(f) < 15.75f) ? 0x70u : min(code, 0x6fu));
-}
-
-// The exponent alone; codes 0 and 255 (2^-127 and NaN) get the next bit too.
-DEVICE float decode_e8m0(unsigned v) {
-  const unsigned x = v << 23, other = (x + 0x800000u) & 0x7f000000u;
-  return __uint_as_float(x | ((0x80000000u - other) >> 31) << 22);
-}
-
-// Ties go up, as does all between the least two scales; what has no scale is NaN.
-DEVICE unsigned encode_e8m0(float f) {
-  const unsigned x = __float_as_uint(f);
-  if (!(f > 0.0f)) return 255u;
-  return x < 0x800000u ? unsigned(x > 0x400000u) : min((x >> 23) + (x >> 22 & 1u), 255u);
 }
 
 // Float to integer truncates and saturates; NaN gives 0.
@@ -245,11 +98,6 @@ DEVICE unsigned select_halves(bool low, bool high, unsigned x, unsigned y) {
   return bytes(x, y, (low ? 0x0010u : 0x0054u) | (high ? 0x3200u : 0x7600u));
 }
 
-// The low bytes of four words.
-DEVICE unsigned join_bytes(unsigned a, unsigned b, unsigned c, unsigned d) {
-  return bytes(bytes(a, b, 0x0040u), bytes(c, d, 0x0040u), 0x5410u);
-}
-
 // Bytes that are the highest bit of the picked ones all over.
 DEVICE unsigned signs(unsigned x, unsigned pick) {
   unsigned d; asm("prmt.b32 %0, %1, %2, %3;" : "=r"(d) : "r"(x), "r"(0u), "r"(pick)); return d;
@@ -266,23 +114,11 @@ DEVICE unsigned f16x2_of_f8e4m3x2(unsigned x) {
 #endif
 }
 
-// Numbers that both have.
-DEVICE unsigned bf16x2_of_f16x2(unsigned x) { return pack_bf16(decode_f16(x & 0xffffu), decode_f16(x >> 16)); }
-
-// Memory: vectors of 1 to 16 bytes.
-DEVICE unsigned load_global_1(const void* p) { return *(const unsigned char*)p; }
-
-DEVICE unsigned load_global_2(const void* p) { return *(const unsigned short*)p; }
-
-DEVICE void load_global_4(unsigned* w, const void* p) { w[0] = *(const unsigned*)p; }
-
 DEVICE void load_global_8(unsigned* w, const void* p) { const uint2 v = *(const uint2*)p; w[0] = v.x; w[1] = v.y; }
 
 DEVICE void load_global_16(unsigned* w, const void* p) {
   const uint4 v = *(const uint4*)p; w[0] = v.x; w[1] = v.y; w[2] = v.z; w[3] = v.w;
 }
-
-DEVICE void store_4(void* p, const unsigned* w) { *(unsigned*)p = w[0]; }
 
 DEVICE void store_8(void* p, const unsigned* w) { *(uint2*)p = make_uint2(w[0], w[1]); }
 
@@ -527,15 +363,6 @@ DEVICE void stmatrix_x4(void* p, const unsigned* w) {
 DEVICE void stmatrix_x4_trans(void* p, const unsigned* w) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
     :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
-}
-
-// Element i of codes of B bits that lie one beside the other, little-endian.
-template <int B> DEVICE unsigned load_row(const unsigned char* p, long long i) {
-  const long long at = i * B;
-  const int low = (int)(at & 7);
-  unsigned v = p[at >> 3] >> low;
-  if (low + B > 8) v |= (unsigned)p[(at >> 3) + 1] << (8 - low);
-  return v & ((1u << B) - 1u);
 }
 
 // Warps aside: the barrier of the others, and registers that go from the ones to the others.

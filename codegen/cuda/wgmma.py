@@ -14,6 +14,7 @@ from dslc.codegen.c_family import control
 from dslc.codegen.c_family.accesses import pointer
 from dslc.codegen.c_family.ctypes_of import element_type
 from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.fragments import Mismatch
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.remap import thread_part
 from dslc.codegen.c_family.unrolling import linear_loops
@@ -27,7 +28,6 @@ from dslc.codegen.cuda.descriptors import (
     repeats,
     separated,
 )
-from dslc.codegen.cuda.fragments import Mismatch
 from dslc.codegen.cuda.kept import owners
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.ir import Kernel, Region, Value

@@ -30,6 +30,7 @@ from dslc.compiler.ir.workload import Known, extents, sampled, tensor_bytes, tur
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.rates import Rates
 
+_PARTS, _AT_ONCE = 4, 8  # of a multiprocessor; registers of a lane
 _TURNS = 6  # of the grid whose work is looked at
 _START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
 _SPILLED = 4.0  # times longer, for as many spilled registers as a thread has
@@ -161,14 +162,18 @@ def _is_persistent(kernel: Kernel) -> bool:
 def _resident(
     kernel: Kernel, target: Target, rates: Rates, registers: int | None, shared: int | None
 ) -> _Resident:
-    """The occupancy, by the granularities of NVIDIA's calculator."""
+    """The occupancy: a warp gets registers by eights of a lane, four parts share those of all warps."""
     wanted = registers or estimate_registers(_multiplying(kernel))
     threads = kernel.threads or target.warp_size
     # All threads of a block must have theirs, which the assembler sees to.
-    most = min(MOST, rates.registers // (-(-threads // 128) * 128))
+    own = target.memory("register")
+    quarters = _PARTS * target.warp_size
+    most = min(
+        own.bytes // 4 if own else MOST, rates.registers // (-(-threads // quarters) * quarters)
+    )
     count = min(most, wanted)
-    warps = -(-(kernel.threads or target.warp_size) // target.warp_size)
-    each = -(-count * target.warp_size // 256) * 256 * warps
+    warps = -(-threads // target.warp_size)
+    each = -(-count // _AT_ONCE) * _AT_ONCE * target.warp_size * warps
     if any(isinstance(s, ins.Aside) for s in kernel.body):
         # Its block has the multiprocessor, and its threads all registers, for itself.
         return _Resident(1, "shared memory", count, max(0, int(wanted - 1.2 * MOST)))
@@ -177,7 +182,7 @@ def _resident(
         "warps": rates.warps // warps,
         "blocks": rates.blocks,
         "registers": rates.registers // max(1, each),
-        "shared memory": rates.shared_bytes // (-(-taken // 128) * 128),
+        "shared memory": rates.shared_bytes // max(1, -(-taken // 128) * 128),
     }
     limit = min(limits, key=lambda n: limits[n])
     # An estimate may be a fifth too high.

@@ -18,6 +18,7 @@ from dslc.compiler.passes.memory_plan import MemoryPlan
 from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.pipelining import Pipeline
 from dslc.compiler.passes.producers import Producers
+from dslc.compiler.passes.reach import CopyReach
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.slices import SliceProducts
 from dslc.compiler.passes.split import SplitReduction
@@ -55,6 +56,7 @@ def gpu_passes(
         BulkStores(target.bulk_copies),
         Strips(target),
         LongestFirst(),
+        *((CopyReach(),) if target.linear_copies else ()),
         Simplify(),
         Bounds(),
         NameDivisions(),

@@ -214,7 +214,8 @@ class _Loops(FactsRewriter):
         type_, bits = ahead.load.out.type, ahead.load.region.memory.dtype.bits
         if type_.layout is None and self.room.threads is not None:
             return in_panels(type_.shape, bits, ahead.width, self.room.threads)
-        return place(type_.shape, bits, ahead.width, type_.layout, self.target.banks)
+        linear, banks = self.target.linear_copies, self.target.banks
+        return place(type_.shape, bits, ahead.width, type_.layout, banks, linear)
 
     def _in_bulk(self, staged: Sequence[Ahead], facts: Facts) -> list[Ahead]:
         """What the machine's unit copies: operands, and beside them what threads read."""

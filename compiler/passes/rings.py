@@ -29,7 +29,9 @@ from dslc.compiler.layout import (
     reshape,
     spatial,
 )
+from dslc.compiler.layout.neighbours import neighbours_last
 from dslc.compiler.layout.swizzles import Swizzle
+from dslc.compiler.passes.linear_copies import linear_layout
 from dslc.compiler.passes.panels import panels
 
 _CHUNK_BYTES = 16
@@ -69,15 +71,23 @@ class Placement:
 
 @functools.lru_cache(maxsize=256)
 def place(
-    tile: tuple[int, ...], bits: int, width: int, reader: Layout | None, banks: BankModel | None
+    tile: tuple[int, ...],
+    bits: int,
+    width: int,
+    reader: Layout | None,
+    banks: BankModel | None,
+    linear: tuple[int, ...] = (),
 ) -> Placement:
     """The placement of a tile of `bits`-bit elements that is copied `width` at a time.
 
     `reader` is the register layout by which it is loaded; where there is none, nothing can be proved
-    and the stage is row-major.
+    and the stage is row-major. `linear` are the bytes of a lane's copy on a machine that puts a warp's
+    copies down in the order of its lanes.
     """
     if reader is None:
         return Placement(tile)
+    if linear and banks is not None:
+        return _linear(tile, bits, width, reader, banks, linear)
     private = _is_coalesced(reader, width, bits)
     copy = reader if private else copy_layout(tile, width, reader.threads)
     if banks is None:
@@ -89,6 +99,34 @@ def place(
         total = sum(extra for _, extra in cost)
         found.append((total, Placement(tile, layout, copy, private, cost)))
         if total == 0:
+            break
+    return min(found, key=lambda f: f[0])[1]
+
+
+def _linear(
+    tile: tuple[int, ...],
+    bits: int,
+    width: int,
+    reader: Layout,
+    banks: BankModel,
+    sizes: tuple[int, ...],
+) -> Placement:
+    """The placement on a machine whose copies follow the lanes: they meet no bank twice."""
+    whole = width * bits // 8
+    count = next((size * 8 // bits for size in sizes if whole % size == 0), None)
+    read = neighbours_last(reader, len(tile) - 1)
+    found: list[tuple[int, Placement]] = []
+    for layout in _candidates(tile, bits):
+        memory = layout if layout is not None else local(*tile)
+        cost = (("reads", _extra(bank_conflicts(read, memory, bits, banks))),)
+        copy = (
+            linear_layout(tile, layout, count, reader.threads, banks.warp_size) if count else None
+        )
+        placed = Placement(
+            tile, layout, copy or copy_layout(tile, width, reader.threads), False, cost
+        )
+        found.append((cost[0][1], placed))
+        if not cost[0][1]:
             break
     return min(found, key=lambda f: f[0])[1]
 

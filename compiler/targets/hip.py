@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dslc.compiler.layout import BankAccess, BankModel, column_spatial, local, spatial
+from dslc.compiler.targets.hip_rates import MI300X, MI355X
 from dslc.compiler.targets.target import Atom, MemorySpace, Target
 
 
@@ -52,6 +53,9 @@ _INT8 = (("i8", "i8", "i32"),)
 _FP8 = tuple((a, b, "f32") for a in ("f8e4m3", "f8e5m2") for b in ("f8e4m3", "f8e5m2"))
 
 
+_FP4 = (("f4e2m1", "f4e2m1", "f32"),)
+
+
 def mfma16(k: int, types: tuple[tuple[str, str, str], ...], suffix: str) -> Atom:
     """16 x 16 x k: lane % 16 is the row of A (column of B), lane // 16 the block of k."""
     return Atom(
@@ -72,12 +76,24 @@ def mfma32(k: int, types: tuple[tuple[str, str, str], ...], suffix: str) -> Atom
     )  # fmt: skip
 
 
-_GFX942_ATOMS = (
+def mfma_whole(m: int, k: int) -> Atom:
+    """m x m x k of whole words: lane % m is the row of A, lane // m its k."""
+    c = spatial(4, 16).local(4, 1) if m == 16 else local(4, 1).spatial(2, 32).local(4, 1)
+    types = (("f32", "f32", "f32"),)
+    return Atom(f"mfma.{m}x{m}x{k}.f32", m, m, k, types, column_spatial(m, k), spatial(k, m), c)
+
+
+_XF32 = (("tf32", "tf32", "f32"),)
+# Those that both chips have. Matrix units take 8-bit floats as OCP has them on gfx950 alone.
+_BOTH = (
+    mfma_whole(16, 4),
+    mfma_whole(32, 2),
     mfma16(16, _F16, ""),
     mfma32(8, _F16, ""),
     mfma16(32, _INT8, ".i8"),
     mfma32(16, _INT8, ".i8"),
 )
+_GFX942_ATOMS = (*_BOTH, mfma16(8, _XF32, ".xf32"))
 _GFX950_ATOMS = (
     mfma16(32, _F16, ""),
     mfma32(16, _F16, ""),
@@ -85,7 +101,9 @@ _GFX950_ATOMS = (
     mfma32(32, _INT8, ".i8"),
     mfma16(32, _FP8, ".f8"),
     mfma32(16, _FP8, ".f8"),
-    *_GFX942_ATOMS,
+    mfma16(128, (*_FP8, *_FP4), ".f8f6f4"),
+    mfma32(64, (*_FP8, *_FP4), ".f8f6f4"),
+    *_BOTH,
 )
 
 
@@ -96,10 +114,17 @@ def _memories(lds: int) -> tuple[MemorySpace, ...]:
     )
 
 
+_DIVISORS = (16,)  # of 16 elements, those of one byte fill the widest access
+# A wave on each SIMD has all of its registers: fewer waves read operands fewer times.
+_SIMDS = 4
 _MI300X, _MI355X = "AMD Instinct MI300X", "AMD Instinct MI355X"
 GFX942 = Target(
-    "hip:gfx942", "hip", _MI300X, 64, 1024, _memories(64), _GFX942_ATOMS, GFX942_BANKS, 304
-)
+    "hip:gfx942", "hip", _MI300X, 64, 1024, _memories(64), _GFX942_ATOMS, GFX942_BANKS, 304,
+    _DIVISORS, MI300X, linear_copies=(4,), part_of_warp=True,
+    product_warps=_SIMDS,
+)  # fmt: skip
 GFX950 = Target(
-    "hip:gfx950", "hip", _MI355X, 64, 1024, _memories(160), _GFX950_ATOMS, GFX950_BANKS, 256
-)
+    "hip:gfx950", "hip", _MI355X, 64, 1024, _memories(160), _GFX950_ATOMS, GFX950_BANKS, 256,
+    _DIVISORS, MI355X, linear_copies=(16, 4), part_of_warp=True,
+    product_warps=_SIMDS,
+)  # fmt: skip

@@ -98,6 +98,7 @@ def _show(
     from dslc.cli.accounting import plan_table, work_tables
     from dslc.cli.arm_tables import arm_lines
     from dslc.cli.code_tables import code_lines, prediction_of
+    from dslc.cli.hip_tables import hip_lines
     from dslc.compiler.ir.parser import parse_program
 
     click.echo(f"{kernel.name}({', '.join(map(str, kernel.parameters))})")
@@ -111,7 +112,7 @@ def _show(
     if kernel.tunes:
         _line("choices", "as given" if config else _reason(kernel, every))
     program = parse_program(made.source(made.ir_stages[-1]), "<final>")
-    for label, text in (*code_lines(made, program), *arm_lines(made)):
+    for label, text in (*code_lines(made, program), *hip_lines(made), *arm_lines(made)):
         _line(label, text)
     _simulated(made, every, timeline)
     if (prediction := prediction_of(made, program, every)) is not None:

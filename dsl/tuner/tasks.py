@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dslc.compiler.cost import Prediction, predict
 from dslc.compiler.fingerprint import digest
-from dslc.compiler.ir import TileProgram
+from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.parser import parse_program
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.passes.pipeline import run_passes
@@ -117,13 +117,23 @@ def _scheduled(task: Task, target: Target) -> TileProgram:
 
 def emitted(program: TileProgram, target: Target) -> tuple[str, dict[str, int]]:
     """A hash of all kernels' texts, and the shared memory of each; DSL0501 where that is too much."""
-    from dslc.codegen.cuda.generate import check, emit
-
     sha = hashlib.sha256()
     shared = {}
     for kernel in dict.fromkeys(kernels(program)):
-        check(kernel)
-        text, count = emit(kernel, target)
+        text, count = _text_of(kernel, target)
         shared[kernel.name] = count
         sha.update(text.encode())
     return sha.hexdigest(), shared
+
+
+def _text_of(kernel: Kernel, target: Target) -> tuple[str, int]:
+    """A kernel's text by the generator of the target's family, and its bytes of shared memory."""
+    if target.family == "hip":
+        from dslc.codegen.hip import generate as hip
+
+        hip.check(kernel)
+        return hip.emit(kernel, target)
+    from dslc.codegen.cuda import generate as cuda
+
+    cuda.check(kernel)
+    return cuda.emit(kernel, target)

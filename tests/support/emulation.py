@@ -49,13 +49,27 @@ def execute(
     program: TileProgram, args: Mapping[str, Any], seed: int = 0, edit: Edit | None = None
 ) -> None:
     """Run a lowered program by its emitted text (changed by `edit`, for tests of the tests)."""
+
+    def launch(
+        kernel: Kernel, given: Mapping[str, Any], known: Mapping[str, Any], seed: int
+    ) -> None:
+        _launch(kernel, given, known, seed, edit)
+
+    run_calls(program, args, seed, launch)
+
+
+Launch = Callable[[Kernel, Mapping[str, Any], Mapping[str, Any], int], None]
+
+
+def run_calls(program: TileProgram, args: Mapping[str, Any], seed: int, launch: Launch) -> None:
+    """Launch a kernel, or those of a program in order, with packed arguments and buffers made."""
     given = dict(args)
     for param in program.packed:
         given[param.name] = packing.pack(given[param.name], param.storage.to_data())
     if isinstance(program, Kernel):
-        _launch(program, given, {}, seed, edit)
+        launch(program, given, {}, seed)
         return
-    dims = _dims(program, given)
+    dims = dims_of(program, given)
     arrays = {p: given[p.name] for p in program.params if isinstance(p, Memory)}
     for memory in program.buffers:
         shape = tuple(evaluate(e, dims) for e in memory.shape)
@@ -67,7 +81,7 @@ def execute(
         pairs = list(zip(call.kernel.params, call.args, strict=True))
         passed = {p.name: arrays[a] for p, a in pairs if isinstance(a, Memory)}
         scalars = {p.name: evaluate(a, dims) for p, a in pairs if not isinstance(a, Memory)}
-        _launch(call.kernel, {**passed, **scalars}, scalars, seed + number, edit)
+        launch(call.kernel, {**passed, **scalars}, scalars, seed + number)
 
 
 def memory_bytes(memory: Memory) -> int:
@@ -75,7 +89,7 @@ def memory_bytes(memory: Memory) -> int:
     return storage_dtype(memory.dtype).itemsize
 
 
-def _dims(program: Kernel | Program, given: Mapping[str, Any]) -> dict[str, Any]:
+def dims_of(program: Kernel | Program, given: Mapping[str, Any]) -> dict[str, Any]:
     """The value of every dim and scalar by name."""
     packed = {p.name for p in program.packed}
     tensors = [p for p in program.params if isinstance(p, Memory)]
@@ -95,7 +109,24 @@ def _launch(
     kernel: Kernel, given: Mapping[str, Any], known: Mapping[str, Any], seed: int, edit: Edit | None
 ) -> None:
     text, shared = emitted(kernel)
-    dims = {**_dims(kernel, given), **known}
+    dims = {**dims_of(kernel, given), **known}
+    words, spaces = arguments(kernel, given, dims)
+    places = [p.name for p in kernel.params]
+    maps = [_box(box.to_data(), places, dims) for box in tensor_maps(kernel)]
+    emulate(
+        edit(text) if edit else text, kernel.name, [*words, *spaces, *maps],
+        turns(kernel, dims), launched_threads(kernel), shared, seed,
+        alignments={
+            i: alignment(p) for i, p in enumerate(kernel.params) if isinstance(p, Memory)
+        },
+    )  # fmt: skip
+    check_counters(kernel, spaces)
+
+
+def arguments(
+    kernel: Kernel, given: Mapping[str, Any], dims: Mapping[str, Any]
+) -> tuple[list[Any], list[np.ndarray]]:
+    """The arguments of a kernel in order, its dims, and its workspaces, which come last."""
     words: list[Any] = []
     for param in kernel.params:
         value = given[param.name]
@@ -108,16 +139,11 @@ def _launch(
             value = packing.pack(value, row)
         words.append(value)
     words += [dims[d.name] for d in kernel.dims]
-    spaces = [_workspace(w, dims) for w in kernel.workspaces]
-    places = [p.name for p in kernel.params]
-    maps = [_box(box.to_data(), places, dims) for box in tensor_maps(kernel)]
-    emulate(
-        edit(text) if edit else text, kernel.name, [*words, *spaces, *maps],
-        turns(kernel, dims), launched_threads(kernel), shared, seed,
-        alignments={
-            i: alignment(p) for i, p in enumerate(kernel.params) if isinstance(p, Memory)
-        },
-    )  # fmt: skip
+    return words, [_workspace(w, dims) for w in kernel.workspaces]
+
+
+def check_counters(kernel: Kernel, spaces: list[np.ndarray]) -> None:
+    """What a kernel counts in is zero again after it."""
     counters = {s.region.memory for s in walk(kernel.body) if isinstance(s, ins.AtomicAdd)}
     for memory, space in zip(kernel.workspaces, spaces, strict=True):
         if memory in counters:

@@ -67,7 +67,8 @@ def _explicit(kernel: Kernel, target: Target) -> int | None:
     if first is None or first[0].type.layout is None:
         return None
     threads = first[0].type.layout.threads
-    if threads % target.warp_size or threads > target.threads:
+    part = target.part_of_warp and target.warp_size % threads == 0
+    if (threads % target.warp_size and not part) or threads > target.threads:
         raise error(
             "DSL0521",
             f"{target.name} runs whole warps of {target.warp_size} threads, at most {target.threads}, "
@@ -95,7 +96,8 @@ def _for_product(dot: ins.Dot, target: Target, *, split: bool) -> int:
         return _power(prod(dot.out.type.shape) // (_FEW * target.warp_size), 4)
     deep = dot.a.type.shape[-1] if split else 1
     tiles = max(prod(batch) * (m // a.m) * (n // a.n) * max(1, deep // a.k) for a in atoms)
-    most = 8 if m * n * prod(batch) >= _TILE_OF_EIGHT else 4
+    large = m * n * prod(batch) >= _TILE_OF_EIGHT
+    most = target.product_warps if large else min(4, target.product_warps)
     if split and min(m, n) <= NARROW:  # two of the atom's k for each warp: then lanes read 16 bytes
         most = max(most, min(_MOST, deep // (2 * atoms[0].k)))
     return _power(tiles, most)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dslc.codegen.cuda.cast_rules import rule_for
+from dslc.codegen.c_family.cast_rules import rule_for
 from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import DType, Kind, all_dtypes, decode, encode, pack_bits, storage_dtype
 from dslc.compiler.ir import Kernel

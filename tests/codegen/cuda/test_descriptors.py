@@ -6,8 +6,8 @@ from math import gcd
 
 import numpy as np
 import pytest
+from dslc.codegen.c_family.fragments import Mismatch
 from dslc.codegen.cuda.descriptors import operand, separated
-from dslc.codegen.cuda.fragments import Mismatch
 from dslc.compiler.layout import Layout, local
 from dslc.compiler.layout.swizzles import Swizzle
 from dslc.compiler.passes.panels import panels

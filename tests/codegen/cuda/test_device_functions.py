@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from dslc.codegen.c_family.matrix import name_of
 from dslc.codegen.c_family.registers import decode as decoded
 from dslc.codegen.c_family.registers import encode as encoded
-from dslc.codegen.cuda import mma
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.dtypes import DType, all_dtypes, decode, encode, parse_dtype, storage_dtype
 from dslc.compiler.targets import find_target
@@ -19,7 +19,7 @@ from dslc.runtime.cuda_emulator.translating import assembly, instructions, mnemo
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
 SHORT = [d for d in all_dtypes() if d.is_float and d.bits <= 16]
 ATOMS = {
-    mma.name_of(atom, a, b): (atom, a, b)
+    name_of(atom, a, b): (atom, a, b)
     for atom in find_target("cuda:sm_90a").atoms
     if atom.b is not None and atom.threads == 32
     for a, b, _ in atom.types

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
+from dslc.codegen.c_family.fragments import Mismatch
+from dslc.codegen.c_family.matrix import emit_product, name_of, turned
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.writer import Writer
 from dslc.codegen.cuda import mma
-from dslc.codegen.cuda.fragments import Mismatch
-from dslc.codegen.cuda.matrix import emit_product, turned
 from dslc.codegen.cuda.toolchain import compile_cubin
 from dslc.compiler.dtypes import DType, Kind, decode, encode, parse_dtype, storage_dtype
 from dslc.compiler.layout import Layout, Mode, local, parse_layout, reshape, spatial
@@ -129,7 +129,7 @@ def check(name: str, a: Layout, b: Layout, c: Layout, types: tuple[str, str] | N
         out, atom, *([turned(tiles[1]), turned(tiles[0]), turned(tiles[2])] if swapped else tiles)
     )
     scope = {t.name: lay(t.layout, v, t.dtype) for t, v in zip(tiles, (x, y, start), strict=True)}
-    function = mma.name_of(atom, inner[0].name, inner[1].name)
+    function = name_of(atom, inner[0].name, inner[1].name)
     functions = {
         function: instruction(atom.m, atom.k, *inner),
         "get_bits": get_bits,
@@ -153,7 +153,7 @@ def spread(axis: int | None, warps: int, rank: int = 2) -> Layout:
 @pytest.mark.parametrize(("atom", "a", "b"), CASES, ids=lambda x: getattr(x, "name", x))
 def test_one_instruction(atom: Any, a: str, b: str) -> None:
     text = check(atom.name, atom.a, atom.b, atom.c, (a, b))
-    assert text == f"{mma.name_of(atom, a, b)}(&c[0], &a[0], &b[0]);\n"
+    assert text == f"{name_of(atom, a, b)}(&c[0], &a[0], &b[0]);\n"
 
 
 @pytest.mark.parametrize("atom", ATOMS, ids=lambda x: x.name)
@@ -267,7 +267,7 @@ def test_every_instruction_assembles(nvrtc: None, architecture: str) -> None:
     for atom, a, b, c in ((x, *t) for x in ATOMS for t in x.types):
         if architecture == "sm_80" and a.startswith("f8"):
             continue
-        name = mma.name_of(atom, a, b)
+        name = name_of(atom, a, b)
         texts.append(mma.functions()[name])
         dtypes = [known(n) for n in (c, a, b)]
         ctype = ["unsigned" if is_packed(d) else element_type(d) for d in dtypes]

@@ -160,5 +160,5 @@ def test_the_table_names_the_limit(schedule: Schedule) -> None:
 def test_a_machine_without_rates_is_refused(schedule: Schedule) -> None:
     made = schedule("vector_add", "vector_add", {"N": 1024})
     with pytest.raises(DiagnosticError) as caught:
-        predict(made, find_target("hip:gfx942"), {"N": 1024})
+        predict(made, find_target("aie:npu2"), {"N": 1024})
     assert caught.value.diagnostics[0].code == "DSL0530"

@@ -18,6 +18,8 @@ template <class T> DEVICE T imin(T a, T b) { return a < b ? a : b; }
 
 template <class T> DEVICE T imax(T a, T b) { return a > b ? a : b; }
 
+DEVICE void store_4(void* p, const unsigned* w) { *(unsigned*)p = w[0]; }
+
 DEVICE float as_f32(unsigned x) { return __uint_as_float(x); }
 
 DEVICE unsigned bits_f32(float x) { return __float_as_uint(x); }
@@ -32,8 +34,6 @@ DEVICE unsigned bytes(unsigned a, unsigned b, unsigned pick) { return __byte_per
 DEVICE void load_global_16(unsigned* w, const void* p) {
   const uint4 v = *(const uint4*)p; w[0] = v.x; w[1] = v.y; w[2] = v.z; w[3] = v.w;
 }
-
-DEVICE void store_4(void* p, const unsigned* w) { *(unsigned*)p = w[0]; }
 
 DEVICE void store_16(void* p, const unsigned* w) { *(uint4*)p = make_uint4(w[0], w[1], w[2], w[3]); }
 

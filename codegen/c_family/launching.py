@@ -1,0 +1,84 @@
+"""How a kernel is launched, as data of its artifact: blocks, arguments in order, a program's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dslc.codegen.calls import bytes_of, call_arguments
+from dslc.compiler.artifact import Artifact, Hashes, Json
+from dslc.compiler.dtypes import DType, Kind
+from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
+from dslc.compiler.manifest import grid_of, signature_of
+from dslc.compiler.targets import Target
+
+UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
+
+
+def program_artifact(
+    program: Program, target: Target, lowered: Mapping[Kernel, Artifact], source: str
+) -> Artifact:
+    """A program's calls and the artifacts of its kernels; those of equal source text are one."""
+    kernels: dict[tuple[object, ...], tuple[int, Artifact]] = {}
+    calls: list[Json] = []
+    for call in program.calls:
+        made = lowered[call.kernel]
+        same = (made.files[source], repr(made.signature))
+        number, _ = kernels.setdefault(same, (len(kernels), made))
+        calls.append({"kernel": number, **call_arguments(program, call)})
+    made_of = dict(kernels.values())
+    buffers = [{"name": b.name, "bytes": bytes_of(b)} for b in program.buffers]
+    return Artifact(
+        program.name,
+        "program",
+        target.name,
+        program.name,
+        signature_of(program, {}),
+        UNKNOWN,
+        launch={
+            "buffers": buffers,
+            "kernels": [made.to_manifest() for made in made_of.values()],
+            "calls": calls,
+            **alignments_of(program),
+        },
+        files={
+            f"{number}.{name}": content
+            for number, made in made_of.items()
+            for name, content in made.files.items()
+        },
+    )
+
+
+def blocks_of(kernel: Kernel) -> str:
+    """All turns of the grid along x."""
+    return " * ".join(f"({extent})" for extent in grid_of(kernel)) or "1"
+
+
+def alignments_of(program: TileProgram) -> dict[str, Json]:
+    """The tensors that begin at multiples of fewer bytes than usual, if there are any."""
+    tensors = [p for p in program.params if isinstance(p, Memory)]
+    found = {m.name: m.align for m in tensors if m.align is not None}
+    return {"alignments": found} if found else {}
+
+
+def arguments_of(kernel: Kernel) -> list[Json]:
+    """The C parameters in order: the kernel's, its dims, its workspaces."""
+    found: list[Json] = []
+    for param in kernel.params:
+        if isinstance(param, Memory):
+            found.append({"kind": "tensor", "name": param.name})
+        else:
+            found.append({"kind": "scalar", "name": param.name, "type": _ctype(param.dtype)})
+    found += [{"kind": "value", "value": d.name, "type": "i32"} for d in kernel.dims]
+    found += [{"kind": "workspace", "name": w.name} for w in kernel.workspaces]
+    return found
+
+
+def _ctype(dtype: DType) -> str:
+    """How a scalar travels: narrow integers as 32 bits, narrow floats as f32."""
+    if dtype.kind is Kind.INDEX:
+        return "i32"
+    if dtype.kind is Kind.BOOL or dtype.bits >= 32:
+        return "f32" if dtype.name == "tf32" else dtype.name
+    if dtype.is_float:
+        return "f32"
+    return "i32" if dtype.is_signed else "u32"

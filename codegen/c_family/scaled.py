@@ -1,0 +1,205 @@
+"""Products of operands that lack a power of two, which their accumulators make up for.
+
+A cast that only a product reads need not give numbers: fields of codes, brought to the low bits of
+halves, are the integers times 2^-24 2^t, a power of two that the place decides; a small float without
+its bias is the number times a power of two (`scaled_rules.py`). Products and sums in f32 keep such
+a factor exactly. So the instructions of each factor add up in registers of their own, and these are
+multiplied once when they are added to the accumulators: an FMA an accumulator in place of a
+subtraction, multiplication or shift a word of weights. Where a loop does nothing with an accumulator
+but this, that is after the loop.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dslc.codegen.c_family.bits import Bits
+from dslc.codegen.c_family.emission import Emission, Late
+from dslc.codegen.c_family.fragments import Plan, Step
+from dslc.codegen.c_family.instructions import Call, emit_calls
+from dslc.codegen.c_family.registers import Tile
+from dslc.codegen.c_family.scaled_rules import Scaled, exact_shifts, most_classes, scaled_rule_for
+from dslc.codegen.c_family.unrolling import linear_loops
+from dslc.codegen.c_family.word_loops import emit_words, indexed
+from dslc.compiler.ir import Value
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import Var
+
+_MOST_REGISTERS = 128  # of sums beside the accumulators
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Meetings in which the same registers of the scaled operand take part: one turn of k each."""
+
+    steps: tuple[tuple[Step, ...], ...]  # [k][meeting]
+
+    @property
+    def accumulators(self) -> tuple[int, ...]:
+        """The registers of the result, one instruction's after another's."""
+        return tuple(r for step in self.steps[0] for r in step.c)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The rule for an operand, and the class of each of its registers."""
+
+    scaled: Scaled
+    classes: tuple[int, ...]
+
+
+def groups_of(found: Plan, left: bool) -> list[Group]:
+    """The steps of a plan by the scaled operand's rows; `left` where it is the instruction's a."""
+    width = next(
+        (i for i, s in enumerate(found.steps) if i and s.c == found.steps[0].c), len(found.steps)
+    )
+    turns = [found.steps[i : i + width] for i in range(0, len(found.steps), width)]
+    keys: dict[tuple[int, ...], list[int]] = {}
+    for j, step in enumerate(turns[0]):
+        keys.setdefault(step.a if left else step.b, []).append(j)
+    return [Group(tuple(tuple(turn[j] for j in js) for turn in turns)) for js in keys.values()]
+
+
+def choose(late: Late, to: Value, found: Plan, left: bool, *, once: bool) -> Choice | None:
+    """The rule that takes the fewest instructions and fits in registers; None where exact casts do.
+
+    `once` says that accumulators are added to after the loop.
+    """
+    if (found.gather_a if left else found.gather_b) is not None:
+        return None
+    words = late.bits.at.reshape(-1, 2, late.dtype.bits)
+    groups = groups_of(found, left)
+    best, least = None, len(words) + exact_shifts(late.dtype, to.type.dtype, words)
+    for count in (1, 2, 4, 8):
+        scaled = scaled_rule_for(late.dtype, to.type.dtype, count)
+        if scaled is None or count > most_classes(late.dtype):
+            continue
+        classes = tuple(scaled.of(at) for at in words)
+        if any(len(_classes(step, left, classes)) != 1 for step in found.steps):
+            continue
+        sums = [len(g.accumulators) * len(_used(g, left, classes)) for g in groups]
+        registers = sum(sums) if once else max(sums)
+        if count > 1 and registers > _MOST_REGISTERS:
+            continue
+        cost = (0 if once else sum(sums)) + scaled.shifts(words)
+        if cost < least:
+            best, least = Choice(scaled, classes), cost
+    return best
+
+
+def _used(group: Group, left: bool, classes: tuple[int, ...]) -> set[int]:
+    """The classes of all steps of a group: each adds up in registers of its own."""
+    return {k for turn in group.steps for step in turn for k in _classes(step, left, classes)}
+
+
+def _classes(step: Step, left: bool, classes: tuple[int, ...]) -> set[int]:
+    return {classes[i // 2] for i in (step.a if left else step.b)}
+
+
+def added_after_loop(e: Emission, s: ins.Dot) -> bool:
+    """Whether the loop around a product carries its accumulator for it and other products alone."""
+    if not e.frames or s.acc is None:
+        return False
+    loop = e.frames[-1].loop
+    return any(
+        s in chain and chain[-1].out is c.yielded
+        for c in loop.carried
+        if (chain := _chain(e, loop, c.inner)) and e.readers.get(chain[-1].out) == [loop]
+    )
+
+
+def _chain(e: Emission, loop: ins.For, name: Value | Var) -> list[ins.Dot]:
+    """The products of a loop's own body, each the only reader of the one before, that add to a tile."""
+    found: list[ins.Dot] = []
+    while isinstance(name, Value) and (dot := _added_to(e, loop, name)) is not None:
+        found.append(dot)
+        name = dot.out
+    return found
+
+
+def _added_to(e: Emission, loop: ins.For, value: Value) -> ins.Dot | None:
+    """The product in a loop's own body that alone reads a tile, as its accumulator."""
+    readers = e.readers.get(value, [])
+    if len(readers) != 1 or readers[0] not in loop.body:
+        return None
+    dot = readers[0]
+    return dot if isinstance(dot, ins.Dot) and dot.acc is value else None
+
+
+def emit_scaled(
+    e: Emission, call: Call, found: Plan, choice: Choice, bits: Bits, left: bool, *, once: bool
+) -> None:
+    """The words of the operand, then the instructions and what they add to the result."""
+    operand: Tile = call.a if left else call.b
+    e.out.line(f"{operand.declaration};")
+    emit_words(e.out, bits, operand.name, 2, indexed(choice.scaled.rule))
+    if once:
+        _through_loop(e, call, found, choice, left)
+        return
+    for group in groups_of(found, left):
+        with e.out.block(""):
+            sums = _sums(call, group, choice, left, e.out.name(f"{call.c.name}_part"))
+            e.out.line(sums.declaration)
+            sums.multiply(e, call)
+            sums.add(e, call)
+
+
+def _through_loop(e: Emission, call: Call, found: Plan, choice: Choice, left: bool) -> None:
+    """Onto registers of each factor that live as long as the loop; its other products use them too."""
+    frame, count = e.frames[-1], call.c.count
+    for number in sorted({k for s in found.steps for k in _classes(s, left, choice.classes)}):
+        factor = choice.scaled.factors[number]
+        key = (call.c.name, factor)
+        steps = [s for s in found.steps if _classes(s, left, choice.classes) == {number}]
+        if key not in frame.sums:
+            name = frame.sums[key] = e.out.name(f"{call.c.name}_part")
+            e.before_loop(f"float {name}[{count}] = {{}};")
+            frame.after.append(functools.partial(_add, e, call, name, range(count), factor))
+        into = call.c.renamed(frame.sums[key])
+        emit_calls(e.out, Call(call.function, call.a, call.b, into, call.per), steps)
+
+
+def _add(e: Emission, call: Call, part: str, registers: Sequence[int], factor: float) -> None:
+    """Registers of the result += factor times those of a part."""
+    for register, i in linear_loops(e.out, [[r, i] for i, r in enumerate(registers)]):
+        to = f"{call.c.name}[{register}]"
+        e.out.line(f"{to} = fmaf({part}[{i}], {factor!r}f, {to});")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sums:
+    """The registers in which the products of each factor add up."""
+
+    name: str
+    group: Group
+    factors: tuple[float, ...]  # of those classes that there are
+    steps: tuple[Step, ...]  # onto these registers
+
+    @property
+    def declaration(self) -> str:
+        return f"float {self.name}[{len(self.factors) * len(self.group.accumulators)}] = {{}};"
+
+    def multiply(self, e: Emission, call: Call) -> None:
+        into = call.c.renamed(self.name)
+        emit_calls(e.out, Call(call.function, call.a, call.b, into, call.per), self.steps)
+
+    def add(self, e: Emission, call: Call) -> None:
+        count = len(self.group.accumulators)
+        for number, factor in enumerate(self.factors):
+            part = self.name if number == 0 else f"({self.name} + {number * count})"
+            _add(e, call, part, self.group.accumulators, factor)
+
+
+def _sums(call: Call, group: Group, choice: Choice, left: bool, name: str) -> _Sums:
+    count = len(group.accumulators)
+    place = {r: i for i, r in enumerate(group.accumulators)}
+    listed = [
+        (s, k) for turn in group.steps for s in turn for k in _classes(s, left, choice.classes)
+    ]
+    used = sorted({k for _, k in listed})
+    steps = tuple(
+        Step(s.a, s.b, tuple(used.index(k) * count + place[r] for r in s.c)) for s, k in listed
+    )
+    return _Sums(name, group, tuple(choice.scaled.factors[k] for k in used), steps)

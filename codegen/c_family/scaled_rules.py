@@ -1,0 +1,103 @@
+"""Casts for products that leave out a power of two.
+
+An integer n < 2^11 in the bits of an f16 is the number n 2^-24, subnormal or just above: a field of a
+code, masked where it lies in the low 11 bits of each half, is an operand as it stands. A small float
+whose exponent is at the place of the result's lacks the difference of the biases. The products' sums
+are multiplied by what is missing (`scaled.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dslc.codegen.c_family.bits import Positions
+from dslc.codegen.c_family.byte_rules import byte_cast, first_lane
+from dslc.codegen.c_family.cast_rules import Rule, first_special, rule_for
+from dslc.codegen.c_family.extraction import Words, pieces
+from dslc.codegen.c_family.writer import Writer
+from dslc.compiler.dtypes import DType, Kind
+from dslc.compiler.lowbit import CLASSES
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """A rule whose results lack a power of two.
+
+    `classes` is how many there are; `of` gives the class of a word of results, from the bits of its
+    elements, and `factors` what each class is to be multiplied by.
+    """
+
+    rule: Rule
+    of: Callable[[Positions], int]
+    factors: tuple[float, ...]
+
+    def shifts(self, words: Positions) -> int:
+        """How many shifts of source words the rule needs, each counted once."""
+        return _shifts(self.rule, words)
+
+
+def exact_shifts(dtype: DType, to: DType, words: Positions) -> int:
+    """The same of the cast that gives the numbers themselves."""
+    rule = rule_for(dtype, to)
+    assert rule is not None
+    return _shifts(rule, words)
+
+
+def _shifts(rule: Rule, words: Positions) -> int:
+    source = Words(Writer(), {int(b) // 32: "w" for b in words.reshape(-1)})
+    for at in words:
+        rule(source, at)
+    return len(source.shifted)
+
+
+def most_classes(dtype: DType) -> int:
+    """How many places in a half's low 11 bits storage in lanes has codes of a width at."""
+    return CLASSES.get(dtype.bits, 1)
+
+
+def scaled_rule_for(dtype: DType, to: DType, classes: int) -> Scaled | None:
+    """How an operand of f16 products is made in so many classes; None where numbers are as cheap."""
+    if to.name != "f16" or dtype.bits > 8:
+        return None
+    if dtype.kind is Kind.UINT or dtype.name == "i1":  # whose 1 is -1
+        return _scaled_integer(dtype, classes)
+    if dtype.kind is Kind.FLOAT and dtype.exponent < to.exponent and first_special(dtype) is None:
+        return _scaled_float(dtype, to)
+    return None
+
+
+def _scaled_integer(dtype: DType, classes: int) -> Scaled:
+    # A half with the integer n < 2^11 for its code is n 2^-24.
+    bits = dtype.bits
+    period = bits * classes
+
+    def of(at: Positions) -> int:
+        found = pieces(at, 16)
+        whole = len(found) == 1 and len(found[0].lanes) == 2
+        return found[0].at % 16 % period // bits if whole and found[0].at % bits == 0 else 0
+
+    def rule(words: Words, at: Positions) -> str:
+        return words.field(pieces(at, 16), of(at) * bits, 16)
+
+    sign = 1 if dtype.kind is Kind.UINT else -1
+    return Scaled(rule, of, tuple(sign * 2.0 ** (24 - bits * k) for k in range(classes)))
+
+
+def _scaled_float(dtype: DType, to: DType) -> Scaled:
+    place = to.mantissa - dtype.mantissa
+    factors = [2.0 ** ((1 << (to.exponent - 1)) - (1 << (dtype.exponent - 1)))]
+    through = byte_cast(dtype, to)
+    if through is not None:
+        factors.append(through.factor)
+
+    def of(at: Positions) -> int:
+        return int(through is not None and first_lane(at) is not None)
+
+    def rule(words: Words, at: Positions) -> str:
+        if through is not None and (found := through.word(words, at)) is not None:
+            return found
+        magnitude = words.field(pieces(at[:, :-1], 16), place, 16)
+        return words.field(pieces(at[:, -1:], 16), 15, 16, magnitude)
+
+    return Scaled(rule, of, tuple(factors))

@@ -1,0 +1,207 @@
+"""Asynchronous copies from global memory to LDS: by the memory unit itself.
+
+A `buffer_load ... lds` takes one address in LDS for the wave, to which the lanes' bytes are written
+side by side, and what a lane reads out of bounds lands as zero. A copy whose layout puts its lanes so
+(which is proved by enumeration) is made of such loads; any other goes through registers at once.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from dslc.codegen.c_family.accesses import Access, access, first_copy, pointer, refuse_row
+from dslc.codegen.c_family.copying import by_elements, widest
+from dslc.codegen.c_family.ctypes_of import memory_bits
+from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.indexing import loops
+from dslc.codegen.hip.lanes import Lanes
+from dslc.compiler.dtypes import BOOL
+from dslc.compiler.ir import Memory, Place, Region
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
+from dslc.compiler.layout import Layout, addresses, local
+from dslc.compiler.passes.linear_copies import linear_layout
+from dslc.compiler.passes.reach import limits
+
+_SIZES = (16, 8, 4)  # bytes of a thread's copy through registers
+_TOGETHER = 4  # loads whose places in LDS one instruction's offset reaches
+_OUTSIDE = "(int)0x80000000"  # beyond every buffer, whatever an instruction adds
+
+
+Run = tuple[int, int, str]  # the first load, how many, the bytes from one to the next
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """A copy by the memory unit: `size` bytes and `width` elements a lane, and its layout."""
+
+    size: int
+    width: int
+    layout: Layout
+
+    @property
+    def loads(self) -> int:
+        """How many loads every wave issues: none for sure where some hold copies of others' work."""
+        return self.layout.locals // self.width if self.layout.replication == 1 else 0
+
+
+def direct(e: Emission, s: ins.CopyAsync) -> Direct | None:
+    """How the memory unit makes a copy; None where it cannot."""
+    memory = s.dst.memory
+    shape = memory_shape(memory)
+    whole = all(
+        a.dropped or (a.start == ex.index(0) and a.size == n)
+        for a, n in zip(s.dst.axes, shape, strict=True)
+    )
+    if memory.place is not Place.SHARED or not whole or not _reaches(e, s.src):
+        return None
+    lying = memory.layout if memory.layout is not None else local(*shape)
+    dropped = sum(a.dropped for a in s.dst.axes)
+    if not all(a.dropped for a in s.dst.axes[:dropped]):
+        return None
+    for size in e.target.linear_copies:
+        width = size * 8 // memory_bits(memory.dtype)
+        made = s.layout or (
+            linear_layout(s.dst.shape, None, width, e.threads, e.warp) if width else None
+        )
+        if made is None or (memory.layout is not None and s.layout is None):
+            continue
+        found = widest(e, ins.CopyAsync(s.dst, s.src, made), (size,))
+        if found is not None and lands_in_order(made, lying, width, e.warp):
+            return Direct(size, width, made)
+    return None
+
+
+def _reaches(e: Emission, region: Region) -> bool:
+    """Whether offsets within a tile are proved to fit in 32 bits."""
+    known = (ex.Binary("le", s, ex.index(most), BOOL) for s, most in limits(region))
+    return all(e.facts.decide(condition) is True for condition in known)
+
+
+def memory_shape(memory: Memory) -> tuple[int, ...]:
+    """The extents of an on-chip memory."""
+    return tuple(int(constant(x) or 0) for x in memory.shape)
+
+
+@functools.lru_cache(maxsize=64)
+def lands_in_order(layout: Layout, memory: Layout, width: int, warp: int) -> bool:
+    """Whether the lanes of a warp copy side by side, again behind that, and the next warp after all."""
+    used = layout.threads // layout.replication
+    if layout.locals % width or used % min(used, warp):
+        return False
+    at = addresses(layout, memory)[:used].reshape(
+        -1, min(used, warp), layout.locals // width, width
+    )
+    wanted = np.arange(at.size).reshape(at.shape[0], at.shape[2], at.shape[1], width)
+    return bool((at.swapaxes(1, 2) == wanted).all())
+
+
+def copy_async(e: Emission, s: ins.CopyAsync) -> None:
+    """Every thread copies its runs; what is out of bounds is filled with zeros."""
+    refuse_row(s.src.memory)
+    unit = direct(e, s)
+    if unit is not None:
+        _load_to_lds(e, s, unit)
+        return
+    found = widest(e, s, _SIZES)
+    if found is None:
+        by_elements(e, s)
+        return
+    size, width, layout = found
+    to = access(e, s.dst, layout, width)
+    source = Access(e, s.src, layout, width, to.runs)
+    once = first_copy(layout)
+    with loops(e.out, to.runs):
+        inside = source.inside()
+        target = f"{pointer(e, s.dst.memory)} + {to.address()}"
+        origin = f"{pointer(e, s.src.memory)} + {source.address()}"
+        call = f"copy_{size}({target}, {origin}, {inside or 'true'});"
+        e.out.line(f"if ({once}) {call}" if once else call)
+
+
+def _load_to_lds(e: Emission, s: ins.CopyAsync, unit: Direct) -> None:
+    """The wave's loads: one address of LDS, one of memory, an offset a lane, steps between loads.
+
+    The instruction's own offset counts on both sides, so that several loads share an address of LDS.
+    """
+    lanes = Lanes(e, s.src, unit.layout, unit.width)
+    once = first_copy(unit.layout)
+    there = min(e.warp, unit.layout.threads // unit.layout.replication) * unit.size
+    with e.out.block(f"if ({once})" if once else ""):
+        place = f"{pointer(e, s.dst.memory)} + {_stage(e, s.dst)}"
+        wave = f"wave_of(tid) * {there * (unit.layout.locals // unit.width)}"
+        e.out.line(f"const unsigned to = lds_address({place}) + {e.bases.named('wave', wave)};")
+        e.out.line(f"const i32x4 from = buffer_of({lanes.start()}, {lanes.bytes()});")
+        runs = list(lanes.runs())
+        while runs:
+            if _together(lanes, runs, there):
+                _four(e, lanes, [runs.pop(0)[0] for _ in range(_TOGETHER)], unit.size, there)
+            else:
+                _run(e, lanes, runs.pop(0), unit.size, there)
+
+
+def _run(e: Emission, lanes: Lanes, run: Run, size: int, there: int) -> None:
+    """Loads whose places differ by one step for all lanes."""
+    first, count, step = run
+    name = _lane(e, lanes, first)
+    together = _TOGETHER if count % _TOGETHER == 0 and _at_least(step, there) else 1
+    function = f"load_to_lds_{size}" + (f"_by_{together}" if together > 1 else "")
+    with e.out.loop("i", count // together):
+        to = f"i * {together * there}" + (f" + {first * there}" if first else "")
+        by = str(int(step) * together) if step.isdigit() else f"{together} * {step}"
+        names = f"{name}, " * together
+        more = f", {step}" if together > 1 else ""
+        e.out.line(f"{function}(to, {to}, from, {names}i * {by}{more});")
+
+
+def _together(lanes: Lanes, runs: list[Run], there: int) -> bool:
+    """Whether the next loads are single ones whose offsets are no less than the instruction's own."""
+    loads = [first for first, count, _ in runs[:_TOGETHER] if count == 1]
+    return len(loads) == _TOGETHER and all(
+        lanes.least(load) >= k * there for k, load in enumerate(loads)
+    )
+
+
+def _four(e: Emission, lanes: Lanes, loads: list[int], size: int, there: int) -> None:
+    """Loads with an offset of the lane each, less what the instruction adds to it."""
+    names = []
+    for k, load in enumerate(loads):
+        name = _lane(e, lanes, load)
+        names.append(f"{name} - {k * there}" if k else name)
+    given = ", ".join(names)
+    e.out.line(f"load_to_lds_{size}_by_4(to, {loads[0] * there}, from, {given}, 0, {there});")
+
+
+def _lane(e: Emission, lanes: Lanes, load: int) -> str:
+    """The variable of a lane's offset in one load, out of the buffer where it has nothing to read."""
+    at, inside = lanes.offset(load), lanes.inside(load)
+    if not inside:
+        return at
+    name = e.out.name("lane")
+    e.out.line(f"const int {name} = {inside} ? {at} : {_OUTSIDE};")
+    return name
+
+
+def _at_least(step: str, least: int) -> bool:
+    """Whether a step is known and no less: then what it is beyond that is an offset."""
+    return step.isdigit() and int(step) >= least
+
+
+def _stage(e: Emission, region: Region) -> str:
+    """The elements before a tile that has its memory, or a stage of it, for itself."""
+    memory = region.memory
+    layout = memory.layout if memory.layout is not None else local(*memory_shape(memory))
+    tile = prod(region.shape)
+    found = "0"
+    for a, extent in zip(region.axes, layout.shape, strict=True):
+        if a.dropped and extent > 1:
+            at = e.scalar(a.start)
+            found = at if found == "0" else f"({found} * {extent} + {at})"
+    return "0" if found == "0" else f"({found}) * {tile}"
+
+
+EMITTERS: dict[type, Emitter] = {ins.CopyAsync: copy_async}

@@ -1,0 +1,119 @@
+"""AMD Instinct GPUs: kernels generated as HIP C++, compiled by any clang that knows the chip."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from dslc.arguments import Argument, prepare
+from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.diagnostics import error
+from dslc.compiler.ir import TileProgram
+from dslc.compiler.manifest import signature_of
+from dslc.compiler.targets import Target
+from dslc.facts import Alignments
+from dslc.machines import PLAIN_CODE, CodeOptions, Executable, ShortCall
+from dslc.runtime.hip import HipKernel
+from dslc.signature import Parameter
+
+if TYPE_CHECKING:
+    from dslc.codegen.hip.toolchain import Options
+
+SOURCE = "kernel.hip"
+
+
+class HipMachine:
+    """GPUs of one chip; to compile, neither a GPU nor ROCm is needed."""
+
+    def __init__(self, target: Target, code: CodeOptions = PLAIN_CODE) -> None:
+        self.target = target
+        self._code = code
+        self._chip = target.name.partition(":")[2]
+
+    def toolchain(self) -> str:
+        """The compiler and its options."""
+        from dslc.codegen.hip.toolchain import toolchain_identity
+
+        return toolchain_identity(self._options())
+
+    def _options(self) -> Options:
+        from dslc.codegen.hip.toolchain import Options
+
+        return Options(line_info=self._code.line_info)
+
+    def compile(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
+        """A code object and its source. DSL0951 without a compiler, DSL0590 for what cannot be."""
+        from dslc.codegen.hip.lowering import lower
+
+        made = lower(program, self.target, self._options())
+        signature = signature_of(program, config)
+        return dataclasses.replace(made, signature=signature, hashes=hashes)
+
+    def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
+        """HIP C++ (`hip`, and `final`) and the compiler's ISA text (`isa`)."""
+
+        def hip() -> str:
+            return "\n".join(_texts(artifact, SOURCE))
+
+        def isa() -> str:
+            return "\n".join(_texts(artifact, f"{self._chip}.s"))
+
+        return {"hip": hip, "isa": isa, "final": hip}
+
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """The code object of a kernel (`hsaco`); DSL0803 where there is none for this chip."""
+        if artifact.kind == "program":
+            return {}
+        return {"hsaco": _files(artifact, f"{self._chip}.hsaco")[0]}
+
+    def prepare(
+        self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
+    ) -> dict[str, Argument]:
+        """Arrays of the host, without a copy."""
+        return prepare(parameters, arguments)
+
+    def alignments(
+        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
+    ) -> Alignments:
+        """None: what runs a kernel here gives its tensors their places."""
+        return ()
+
+    def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
+        """The kernel in the emulator; DSL0802 where the artifact's launch cannot be read."""
+        return HipExecutable(artifact)
+
+
+class HipExecutable:
+    """A kernel by the compiler's ISA text, executed by the emulator of its chip."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self._artifact = artifact
+
+    @cached_property
+    def kernel(self) -> HipKernel:
+        """The kernel as it is loaded, at the first launch."""
+        return HipKernel(self._artifact)
+
+    def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
+        """Run it once; DSL0861 for what the machine forbids."""
+        self.kernel.launch(args, dims)
+
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
+        """None: the way is long whatever the arguments."""
+        return None
+
+
+def _texts(artifact: Artifact, name: str) -> list[str]:
+    return [content.decode() for content in _files(artifact, name)]
+
+
+def _files(artifact: Artifact, name: str) -> list[bytes]:
+    """The file of a kernel, or those of a program's kernels in order; DSL0803 where there is none."""
+    found = [c for n, c in artifact.files.items() if n == name or n.endswith(f".{name}")]
+    if not found:
+        raise error("DSL0803", f"the artifact {artifact.name} has no file {name}")
+    return found

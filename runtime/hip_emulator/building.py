@@ -1,0 +1,134 @@
+"""Libraries by the host's C compiler: the machine, and functions of kernels; kept by their text."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from dslc.runtime.hip_emulator.errors import EmulationError
+from dslc.runtime.hip_emulator.request import Access, Allocation, Ins, Request
+
+_UNITS = ("schedule.c", "operands.c", "flights.c", "addresses.c", "memory.c", "lds.c")
+_HEADERS = (
+    "machine.h", "launch.h", "lanes.h", "division.h", "crosslane.h", "matrix.h", "swizzle.h",
+)  # fmt: skip
+# Every operation rounds by itself. The machine is made once a host, kernels often.
+_KERNEL_HEADERS = ("lanes.h", "division.h", "crosslane.h", "matrix.h", "swizzle.h")
+_FLAGS = (
+    "-std=gnu11", "-w", "-fPIC", "-shared", "-march=native", "-ffp-contract=off",
+    "-fno-strict-aliasing", "-fno-math-errno", "-fvisibility=hidden",
+)  # fmt: skip
+_MACHINE_FLAGS, _KERNEL_FLAGS = ("-O2",), ("-O2",)
+
+
+@functools.cache
+def compiler() -> tuple[str, ...] | None:
+    """The host's C compiler: $CC, cc, gcc, clang, or the one in ziglang; None where there is none."""
+    for name in (os.environ.get("CC"), "cc", "gcc", "clang"):
+        if name and (found := shutil.which(name)):
+            return (found,)
+    if importlib.util.find_spec("ziglang"):
+        return (sys.executable, "-m", "ziglang", "cc")
+    return None
+
+
+def _needed() -> tuple[str, ...]:
+    found = compiler()
+    if found is None:
+        raise EmulationError("an emulation needs a C compiler: cc, gcc or clang in PATH, or $CC")
+    return found
+
+
+def _folder() -> Path:
+    root = os.environ.get("DSLC_CACHE_DIR")
+    if not root:
+        root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+        root = str(Path(root) / "dslc")
+    folder = Path(root) / "hip-emulator"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+@functools.cache
+def _sources() -> tuple[str, ...]:
+    package = files("dslc.runtime.hip_emulator")
+    names = (*_UNITS, *_HEADERS)
+    return tuple(package.joinpath(name).read_text(encoding="utf-8") for name in names)
+
+
+@functools.cache
+def _identity() -> str:
+    """The compiler, and the host that -march=native is for."""
+    command = [*_needed(), "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    cpu = Path("/proc/cpuinfo")
+    flags = (
+        [x for x in cpu.read_text().splitlines() if x.startswith("flags")] if cpu.exists() else []
+    )
+    return done.stdout + "".join(flags[:1])
+
+
+@functools.cache
+def machine() -> ctypes.CDLL:
+    """The machine's library."""
+    library = ctypes.CDLL(str(_build("machine", [*_MACHINE_FLAGS, *_UNITS], {})))
+    sizes = tuple((ctypes.c_uint32 * 4).in_dll(library, "hip_emulator_layout"))
+    assert sizes == tuple(map(ctypes.sizeof, (Ins, Access, Request, Allocation))), sizes
+    return library
+
+
+# The addresses of functions by their chip and C; what kernels share is compiled once a process.
+_ADDRESSES: dict[tuple[str, str], int] = {}
+_LIBRARIES: list[ctypes.CDLL] = []
+
+
+def addresses(chip: str, functions: Sequence[str]) -> dict[str, int]:
+    """Where each function is, by its C with NAME for its name."""
+    missing = [f for f in functions if (chip, f) not in _ADDRESSES]
+    if missing:
+        names = {f: "f" + hashlib.sha256(f.encode()).hexdigest()[:24] for f in missing}
+        includes = "".join(f'#include "{name}"\n' for name in _KERNEL_HEADERS)
+        bodies = "\n".join(f.replace("NAME", names[f]) for f in missing)
+        text = ("#define OCP\n" if chip == "gfx950" else "") + includes + bodies + "\n"
+        library = ctypes.CDLL(
+            str(_build("kernel", [*_KERNEL_FLAGS, "kernel.c"], {"kernel.c": text}))
+        )
+        _LIBRARIES.append(library)
+        for function, name in names.items():
+            address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+            assert address is not None
+            _ADDRESSES[chip, function] = address
+    return {f: _ADDRESSES[chip, f] for f in functions}
+
+
+def _build(name: str, words: list[str], texts: dict[str, str]) -> Path:
+    command = [*_needed(), *_FLAGS, *words, "-lm"]
+    everything = "\0".join([_identity(), *command, *texts.values(), *_sources()])
+    path = _folder() / f"{name}-{hashlib.sha256(everything.encode()).hexdigest()[:32]}.so"
+    if path.exists():
+        return path
+    with (
+        as_file(files("dslc.runtime.hip_emulator")) as package,
+        tempfile.TemporaryDirectory(dir=_folder()) as place,
+    ):
+        for file, text in texts.items():
+            Path(place, file).write_text(text, encoding="utf-8")
+        command = [str(package / w) if w in _UNITS else w for w in command]
+        done = subprocess.run(
+            [*command, f"-I{package}", "-o", "out.so"],
+            cwd=place, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            raise EmulationError(f"the translated text does not compile:\n{done.stderr[:4000]}")
+        os.replace(Path(place, "out.so"), path)
+    return path

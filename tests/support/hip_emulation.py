@@ -1,0 +1,74 @@
+"""A program lowered for an AMD chip, on the host: every kernel's ISA text runs in the emulator."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from dslc.codegen.hip.generate import emit
+from dslc.codegen.hip.toolchain import compile_hip
+from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.passes.gpu import gpu_passes
+from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.targets import find_target
+from dslc.runtime.hip_emulator import Module
+
+from support.emulation import arguments, check_counters, dims_of, run_calls, turns
+
+Edit = Callable[[str], str]
+
+
+def lower(program: TileProgram, chip: str, **options: int) -> TileProgram:
+    """After all passes of the chip."""
+    return run_passes(program, gpu_passes(find_target(f"hip:{chip}"), **options))
+
+
+@functools.lru_cache(maxsize=64)
+def isa(kernel: Kernel, chip: str) -> str:
+    """The compiler's text for a kernel."""
+    text, _ = emit(kernel, find_target(f"hip:{chip}"))
+    return compile_hip(text, chip, name=f"{kernel.name}.hip").isa
+
+
+@functools.lru_cache(maxsize=64)
+def module(text: str) -> Module:
+    """An ISA text, translated once."""
+    return Module(text)
+
+
+def execute(
+    program: TileProgram,
+    chip: str,
+    args: Mapping[str, Any],
+    seed: int = 0,
+    edit: Edit | None = None,
+) -> int:
+    """Run a lowered program (its ISA text changed by `edit`); gives the instructions of its waves."""
+    executed = 0
+
+    def launch(
+        kernel: Kernel, given: Mapping[str, Any], known: Mapping[str, Any], seed: int
+    ) -> None:
+        nonlocal executed
+        dims = {**dims_of(kernel, given), **known}
+        words, spaces = arguments(kernel, given, dims)
+        text = isa(kernel, chip)
+        blocks = turns(kernel, dims)
+        if not blocks:
+            return
+        made = module(edit(text) if edit else text)
+        plain = [w.view(_plain(w)) if isinstance(w, np.ndarray) else w for w in [*words, *spaces]]
+        executed += made.launch(
+            kernel.name, plain, blocks, kernel.threads or 64, seed=seed
+        ).instructions
+        check_counters(kernel, spaces)
+
+    run_calls(program, args, seed, launch)
+    return executed
+
+
+def _plain(array: np.ndarray) -> np.dtype[Any]:
+    """A dtype that every reader knows, of the same size."""
+    return np.dtype(f"u{array.dtype.itemsize}")
