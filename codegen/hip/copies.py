@@ -1,12 +1,8 @@
-"""Asynchronous copies from global memory to LDS: by the memory unit itself, in groups that are counted.
+"""Asynchronous copies from global memory to LDS: by the memory unit itself.
 
 A `buffer_load ... lds` takes one address in LDS for the wave, to which the lanes' bytes are written
 side by side, and what a lane reads out of bounds lands as zero. A copy whose layout puts its lanes so
 (which is proved by enumeration) is made of such loads; any other goes through registers at once.
-
-The unit retires loads in order, and a wave counts its own: until no more than N are under way,
-`s_waitcnt vmcnt(N)`. A wait that leaves groups under way so allows the fewest loads that such groups
-have, if they have them: at the end of a loop groups are empty, and then all must land.
 """
 
 from __future__ import annotations
@@ -23,11 +19,10 @@ from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
 from dslc.codegen.hip.lanes import Lanes
 from dslc.compiler.dtypes import BOOL
-from dslc.compiler.ir import Kernel, Memory, Place, Region
+from dslc.compiler.ir import Memory, Place, Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
-from dslc.compiler.ir.traverse import Body, bodies, walk
 from dslc.compiler.layout import Layout, addresses, local
 from dslc.compiler.passes.linear_copies import linear_layout
 from dslc.compiler.passes.reach import limits
@@ -35,7 +30,9 @@ from dslc.compiler.passes.reach import limits
 _SIZES = (16, 8, 4)  # bytes of a thread's copy through registers
 _TOGETHER = 4  # loads whose places in LDS one instruction's offset reaches
 _OUTSIDE = "(int)0x80000000"  # beyond every buffer, whatever an instruction adds
-_MOST_WAITED = 63  # loads that vmcnt counts
+
+
+Run = tuple[int, int, str]  # the first load, how many, the bytes from one to the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +136,44 @@ def _load_to_lds(e: Emission, s: ins.CopyAsync, unit: Direct) -> None:
         wave = f"wave_of(tid) * {there * (unit.layout.locals // unit.width)}"
         e.out.line(f"const unsigned to = lds_address({place}) + {e.bases.named('wave', wave)};")
         e.out.line(f"const i32x4 from = buffer_of({lanes.start()}, {lanes.bytes()});")
-        for first, count, step in lanes.runs():
-            name = _lane(e, lanes, first)
-            together = _TOGETHER if count % _TOGETHER == 0 and _at_least(step, there) else 1
-            function = f"load_to_lds_{unit.size}" + (f"_by_{together}" if together > 1 else "")
-            with e.out.loop("i", count // together):
-                to = f"i * {together * there}" + (f" + {first * there}" if first else "")
-                by = str(int(step) * together) if step.isdigit() else f"{together} * {step}"
-                names = f"{name}, " * together
-                more = f", {step}" if together > 1 else ""
-                e.out.line(f"{function}(to, {to}, from, {names}i * {by}{more});")
+        runs = list(lanes.runs())
+        while runs:
+            if _together(lanes, runs, there):
+                _four(e, lanes, [runs.pop(0)[0] for _ in range(_TOGETHER)], unit.size, there)
+            else:
+                _run(e, lanes, runs.pop(0), unit.size, there)
+
+
+def _run(e: Emission, lanes: Lanes, run: Run, size: int, there: int) -> None:
+    """Loads whose places differ by one step for all lanes."""
+    first, count, step = run
+    name = _lane(e, lanes, first)
+    together = _TOGETHER if count % _TOGETHER == 0 and _at_least(step, there) else 1
+    function = f"load_to_lds_{size}" + (f"_by_{together}" if together > 1 else "")
+    with e.out.loop("i", count // together):
+        to = f"i * {together * there}" + (f" + {first * there}" if first else "")
+        by = str(int(step) * together) if step.isdigit() else f"{together} * {step}"
+        names = f"{name}, " * together
+        more = f", {step}" if together > 1 else ""
+        e.out.line(f"{function}(to, {to}, from, {names}i * {by}{more});")
+
+
+def _together(lanes: Lanes, runs: list[Run], there: int) -> bool:
+    """Whether the next loads are single ones whose offsets are no less than the instruction's own."""
+    loads = [first for first, count, _ in runs[:_TOGETHER] if count == 1]
+    return len(loads) == _TOGETHER and all(
+        lanes.least(load) >= k * there for k, load in enumerate(loads)
+    )
+
+
+def _four(e: Emission, lanes: Lanes, loads: list[int], size: int, there: int) -> None:
+    """Loads with an offset of the lane each, less what the instruction adds to it."""
+    names = []
+    for k, load in enumerate(loads):
+        name = _lane(e, lanes, load)
+        names.append(f"{name} - {k * there}" if k else name)
+    given = ", ".join(names)
+    e.out.line(f"load_to_lds_{size}_by_4(to, {loads[0] * there}, from, {given}, 0, {there});")
 
 
 def _lane(e: Emission, lanes: Lanes, load: int) -> str:
@@ -179,85 +204,4 @@ def _stage(e: Emission, region: Region) -> str:
     return "0" if found == "0" else f"({found}) * {tile}"
 
 
-# Groups
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The statements that a commit closes, and under which condition all of `loads` are made."""
-
-    copies: tuple[ins.CopyAsync, ...]
-    condition: ex.Expr | None = None
-
-
-def commit(e: Emission, s: ins.CommitGroup) -> None:
-    """A group ends here: count how many in a row were whole."""
-    if not _counts(e):
-        return
-    condition = _groups(e.kernel)[s].condition
-    whole = "true" if condition is None else e.scalar(condition)
-    name = e.bases.counter("whole")
-    e.out.line(f"{name} = {whole} ? {name} + 1 : 0;")
-
-
-def wait(e: Emission, s: ins.WaitGroup) -> None:
-    """Until at most so many groups are under way: by their loads, if the last ones were whole."""
-    loads = min(_MOST_WAITED, s.pending * _group_loads(e))
-    if not s.pending or not _counts(e):
-        e.out.line("copy_wait<0>();")
-        return
-    with e.out.block(f"if ({e.bases.counter('whole')} >= {s.pending})"):
-        e.out.line(f"copy_wait<{loads}>();")
-    with e.out.block("else"):
-        e.out.line("copy_wait<0>();")
-
-
-def _counts(e: Emission) -> bool:
-    """Whether groups stay under way at a wait, and have loads to tell them by."""
-    waits = (s for s in walk(e.kernel.body) if isinstance(s, ins.WaitGroup))
-    return any(s.pending for s in waits) and _group_loads(e) > 0
-
-
-def _group_loads(e: Emission) -> int:
-    """The fewest loads that any whole group of the kernel has, in every wave."""
-    found = []
-    for group in _groups(e.kernel).values():
-        units = [direct(e, copy) for copy in group.copies]
-        found.append(sum(u.loads for u in units if u is not None))
-    return min(found, default=0)
-
-
-@functools.lru_cache(maxsize=8)
-def _groups(kernel: Kernel) -> dict[ins.CommitGroup, Group]:
-    """By its commit each group of a kernel: what is copied before it in the same body.
-
-    That is without a condition, or under the one condition of a branch.
-    """
-    found: dict[ins.CommitGroup, Group] = {}
-    todo: list[Body] = [kernel.body]
-    for body in todo:  # which grows meanwhile
-        todo += [inner for s in body for inner in bodies(s)]
-        plain: list[ins.CopyAsync] = []
-        branches: list[ins.If] = []
-        for stmt in body:
-            if isinstance(stmt, ins.CommitGroup):
-                one = branches[0] if len(branches) == 1 and not plain else None
-                copies = _copies(one.then) if one is not None else tuple(plain)
-                found[stmt] = Group(copies, one.condition if one is not None else None)
-                plain, branches = [], []
-            elif isinstance(stmt, ins.CopyAsync):
-                plain.append(stmt)
-            elif isinstance(stmt, ins.If) and _copies(stmt.then):
-                branches.append(stmt)
-    return found
-
-
-def _copies(body: Body) -> tuple[ins.CopyAsync, ...]:
-    return tuple(s for s in body if isinstance(s, ins.CopyAsync))
-
-
-EMITTERS: dict[type, Emitter] = {
-    ins.CopyAsync: copy_async,
-    ins.CommitGroup: commit,
-    ins.WaitGroup: wait,
-}
+EMITTERS: dict[type, Emitter] = {ins.CopyAsync: copy_async}

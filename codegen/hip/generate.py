@@ -6,8 +6,8 @@ needs, so that every clang that knows the chip compiles it, hipcc and hiprtc amo
 
 from __future__ import annotations
 
-from dslc.codegen.c_family import accesses as memory
 from dslc.codegen.c_family import (
+    accesses,
     atomics,
     casts,
     control,
@@ -22,7 +22,7 @@ from dslc.codegen.c_family import (
 )
 from dslc.codegen.c_family.emission import Emission, Emitter, table
 from dslc.codegen.c_family.entry import parameters, shared_memory, turn_variables
-from dslc.codegen.hip import copies, interleaving
+from dslc.codegen.hip import copies, groups, interleaving, loads
 from dslc.codegen.hip.prelude import functions, used, vectors
 from dslc.codegen.hip.spelling import SPELLINGS, spelled
 from dslc.compiler.diagnostics import error
@@ -31,7 +31,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets import Target
 
 _MATRIX: dict[type, Emitter] = {ins.Dot: matrix.dot}
-_MEMORY: dict[type, Emitter] = {ins.Load: memory.load, ins.Store: memory.store}
+_STORES: dict[type, Emitter] = {ins.Store: accesses.store}
 
 
 def _loop(e: Emission, s: ins.For) -> None:
@@ -43,7 +43,7 @@ _CONTROL = {**control.EMITTERS, ins.For: _loop}
 EMITTERS = table(
     elementwise.EMITTERS, _CONTROL, remap.EMITTERS, reductions.EMITTERS, effects.EMITTERS,
     atomics.EMITTERS, gathers.EMITTERS, printing.EMITTERS, staging.EMITTERS, casts.EMITTERS,
-    copies.EMITTERS, _MATRIX, _MEMORY,
+    copies.EMITTERS, groups.EMITTERS, loads.EMITTERS, _MATRIX, _STORES,
 )  # fmt: skip
 
 _MOST_THREADS = 1024

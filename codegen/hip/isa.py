@@ -95,7 +95,9 @@ class Code:
 def read_isa(text: str) -> dict[str, Code]:
     """The functions of an ISA text by name."""
     found: dict[str, Code] = {}
-    name, instructions, labels = "", [], []
+    name = ""
+    instructions: list[Instruction] = []
+    labels: list[tuple[str, int]] = []
     for line in text.splitlines():
         if match := _FUNCTION.match(line):
             name, instructions, labels = match[1], [], []

@@ -80,6 +80,19 @@ class Lanes:
             yield first, last - first + 1, step
             first = last + 1
 
+    def least(self, load: int) -> int:
+        """The least bytes from the start to what a lane reads in one load, as far as they are known."""
+        size = memory_bits(self.region.memory.dtype) // 8
+        places = self.layout.table()[:, load * self.width]
+        total = np.zeros(len(places), np.int64)
+        for axis, (a, stride) in enumerate(
+            zip(self.region.axes, strides(self.region.memory), strict=True)
+        ):
+            known = constant(stride)
+            if not a.dropped and known is not None:
+                total += places[:, tile_axis(self.region, axis)] * a.step * int(known) * size
+        return int(total.min())
+
     def _bytes_of(self, step: NDArray[np.int64]) -> str:
         axes = [
             s

@@ -29,6 +29,7 @@ from dslc.compiler.layout import (
     reshape,
     spatial,
 )
+from dslc.compiler.layout.neighbours import neighbours_last
 from dslc.compiler.layout.swizzles import Swizzle
 from dslc.compiler.passes.linear_copies import linear_layout
 from dslc.compiler.passes.panels import panels
@@ -113,10 +114,11 @@ def _linear(
     """The placement on a machine whose copies follow the lanes: they meet no bank twice."""
     whole = width * bits // 8
     count = next((size * 8 // bits for size in sizes if whole % size == 0), None)
+    read = neighbours_last(reader, len(tile) - 1)
     found: list[tuple[int, Placement]] = []
     for layout in _candidates(tile, bits):
         memory = layout if layout is not None else local(*tile)
-        cost = (("reads", _extra(bank_conflicts(reader, memory, bits, banks))),)
+        cost = (("reads", _extra(bank_conflicts(read, memory, bits, banks))),)
         copy = (
             linear_layout(tile, layout, count, reader.threads, banks.warp_size) if count else None
         )

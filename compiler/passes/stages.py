@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import walk
+from dslc.compiler.layout import Conversion, conversion
 from dslc.compiler.passes.late_products import operand_bytes
 from dslc.compiler.passes.staging import Ahead, tile_bytes
 from dslc.compiler.targets import Target
@@ -56,7 +57,11 @@ class Room:
         """All but the scratch that conversions of layouts may need, and operands that stay."""
         shared = target.memory("shared")
         stmts = list(walk(kernel.body))
-        converted = [tile_bytes(s.out) for s in stmts if isinstance(s, ins.ConvertLayout)]
+        converted = [
+            tile_bytes(s.out)
+            for s in stmts
+            if isinstance(s, ins.ConvertLayout) and _meets_memory(s, target.warp_size)
+        ]
         kept = max(converted, default=0) + operand_bytes(kernel)
         room = cls((shared.bytes if shared else 0) - kept, kernel.threads, kept)
         if (rates := target.rates) is not None:
@@ -64,6 +69,14 @@ class Room:
             room.in_flight = rates.in_flight(target.units)
             room.most_threads = rates.registers // _MANY
         return room
+
+
+def _meets_memory(s: ins.ConvertLayout, warp: int) -> bool:
+    """Whether a conversion may go through shared memory: registers are not renamed alone."""
+    source, wanted = s.x.type.layout, s.out.type.layout
+    if source is None or wanted is None:
+        return True
+    return conversion(source, wanted, warp) not in (Conversion.NONE, Conversion.REGISTERS)
 
 
 def choose_stages(

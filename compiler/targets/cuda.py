@@ -97,10 +97,10 @@ _DIVISORS = (16,)
 
 SM_80 = Target(
     "cuda:sm_80", "cuda", "NVIDIA A100 (Ampere)", 32, 1024, _memories(163), _AMPERE, BANKS, 108,
-    _DIVISORS, A100,
+    _DIVISORS, A100, matrix_loads=True,
 )  # fmt: skip
 SM_90A = Target(
     "cuda:sm_90a", "cuda", "NVIDIA H100, H200 (Hopper)", 32, 1024, _memories(227),
     (*_AMPERE, MMA_M16N8K32_FP8, *_WGMMA), BANKS, 132, _DIVISORS, H200, bulk_copies=True,
-    matrix_stores=True,
+    matrix_stores=True, matrix_loads=True,
 )  # fmt: skip

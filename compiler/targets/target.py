@@ -71,11 +71,12 @@ class Target:
     cores). A specialisation made for a call relies on the greatest of `divisors` that divides each dim.
     `rates` say how fast it is, where that is known.
     `bulk_copies` tells of a unit that copies boxes of tensors to shared memory by itself,
-    `matrix_stores` of instructions by which a warp stores fragments to shared memory as rows, `static`
-    that a call's kernel is compiled for the sizes of all its dims: the machine's compiler unrolls it.
-    `linear_copies` are the bytes that a lane may copy to shared memory by itself, where those of a warp
-    land in the order of its lanes. `part_of_warp` is where a turn may have fewer threads than a
-    warp, `product_warps` are those that share a large product.
+    `matrix_stores` of instructions by which a warp stores fragments to shared memory as rows,
+    `matrix_loads` of those by which lanes read rows there for each other, along whichever axis a tile
+    lies. `static` says that a call's kernel is compiled for the sizes of all its dims: the machine's
+    compiler unrolls it. `linear_copies` are the bytes that a lane may copy to shared memory by itself,
+    where those of a warp land in the order of its lanes. `part_of_warp` is where a turn may have fewer
+    threads than a warp, `product_warps` are those that share a large product.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Target:
     rates: Rates | None = None
     bulk_copies: bool = False
     matrix_stores: bool = False
+    matrix_loads: bool = False
     static: bool = False
     linear_copies: tuple[int, ...] = ()
     part_of_warp: bool = False

@@ -52,7 +52,6 @@ TOOLS = (
     ),
     Tool(("llvm-mca-22", "llvm-mca-19"), "aarch64: cycle estimates", "apt install llvm-22"),
     Tool(("nvcc",), "cuda: an alternative to NVRTC", "pip install 'dslc[cuda]'"),
-    Tool(("hipcc", "amdclang++"), "hip: an alternative to zig's clang", "pip install 'dslc[hip]'"),
     Tool(("neuronx-cc",), "nki: building for Trainium", "the Neuron SDK"),
     Tool(("aiecc.py", "aiecc"), "aie: building for NPUs", "the mlir-aie wheels"),
 )
@@ -71,7 +70,7 @@ def command() -> int:
     """
     from dslc.cli.tables import print_table
 
-    findings = [*_python(), *_packages(), *_tools(), *_cuda(), *_arm(), *_cache()]
+    findings = [*_python(), *_packages(), *_tools(), *_cuda(), *_hip(), *_arm(), *_cache()]
     print_table(
         ("", "what", "found or how to get it"), [(f.state, f.subject, f.detail) for f in findings]
     )
@@ -148,6 +147,20 @@ def _cuda() -> Iterator[Finding]:
         yield Finding("GPU", "ok", f"{CudaDevice.get(0)}")
     except DiagnosticError as missing:
         yield Finding("GPU", "absent", f"{missing.diagnostics[0].message}  (cuda: running)")
+
+
+def _hip() -> Iterator[Finding]:
+    """The compiler for AMD GPUs, and what its emulator is built with."""
+    from dslc.codegen.hip.compilers import compilers
+    from dslc.runtime.hip_emulator import compiler
+
+    found = next(compilers(), None)
+    state = "absent" if found is None else "ok"
+    detail = "pip install 'dslc[hip]'" if found is None else found.identity
+    yield Finding("HIP compiler", state, f"{detail}  (hip: building)")
+    host = compiler()
+    detail = "apt install gcc" if host is None else " ".join(host)
+    yield Finding("C compiler", "absent" if host is None else "ok", f"{detail}  (hip: running)")
 
 
 def _arm() -> Iterator[Finding]:

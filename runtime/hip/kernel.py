@@ -43,6 +43,8 @@ class HipKernel:
         self.artifact = artifact
         self.instructions = 0  # that the waves of the last launch executed
         self._calls = _calls(artifact)
+        # As on a machine, counters are made zero once: every launch leaves them so for the next.
+        self._spaces: dict[tuple[str, str, int], Array] = {}
         program = artifact.kind == "program"
         self._buffers = artifact.launch["buffers"] if program else []
 
@@ -67,13 +69,38 @@ class HipKernel:
         grid = prod(int(evaluate(text, own)) for text in call.description.grid)
         if not grid:
             return
-        words = [_word(call, a, arrays, own) for a in call.description.arguments]
+        words = [self._word(call, a, arrays, own) for a in call.description.arguments]
         try:
             threads = call.description.threads
             done = call.module.launch(call.artifact.entry, words, grid, threads, seed=seed)
         except EmulationError as problem:
             raise error("DSL0861", str(problem)) from None
         self.instructions += done.instructions
+
+    def _word(
+        self,
+        call: Call,
+        argument: KernelArgument,
+        arrays: Mapping[str, Array],
+        values: Mapping[str, Number],
+    ) -> Array | np.generic:
+        """One argument as the emulator takes it: bytes of arrays, numbers of C's types."""
+        if argument.kind == "tensor":
+            array = arrays[call.tensors[argument.text]]
+            if not array.flags.c_contiguous:
+                text = f"argument {argument.text} does not lie row by row: copy it (.copy())"
+                raise error("DSL0753", text)
+            return array.reshape(-1).view(np.uint8)
+        if argument.kind == "workspace":
+            sizes = {w.name: w.bytes for w in call.artifact.workspaces}
+            size = int(evaluate(sizes[argument.text], values))
+            key = call.artifact.name, argument.text, size
+            return self._spaces.setdefault(key, np.zeros(size, np.uint8))
+        own = (
+            values[argument.text] if argument.kind == "scalar" else evaluate(argument.text, values)
+        )
+        found: np.generic = np.dtype(_numpy(argument.code)).type(own)
+        return found
 
 
 def _calls(artifact: Artifact) -> tuple[Call, ...]:
@@ -120,24 +147,6 @@ def _local(call: Call, values: Mapping[str, Number]) -> dict[str, Number]:
     scalars = {n: as_dtype(number(t, values), dtypes[n]) for n, t in call.scalars.items()}
     dims = {n: evaluate(t, values) for n, t in call.dims.items()}
     return {**signature.fixed, **scalars, **dims}
-
-
-def _word(
-    call: Call, argument: KernelArgument, arrays: Mapping[str, Array], values: Mapping[str, Number]
-) -> Array | np.generic:
-    """One argument as the emulator takes it: bytes of arrays, numbers of C's types."""
-    match argument.kind:
-        case "tensor":
-            array = arrays[call.tensors[argument.text]]
-            if not array.flags.c_contiguous:
-                text = f"argument {argument.text} does not lie row by row: copy it (.copy())"
-                raise error("DSL0753", text)
-            return array.reshape(-1).view(np.uint8)
-        case "workspace":
-            sizes = {w.name: w.bytes for w in call.artifact.workspaces}
-            return np.zeros(int(evaluate(sizes[argument.text], values)), np.uint8)
-    found = values[argument.text] if argument.kind == "scalar" else evaluate(argument.text, values)
-    return np.dtype(_numpy(argument.code)).type(found)
 
 
 def _numpy(code: str) -> str:

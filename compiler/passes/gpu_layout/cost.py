@@ -11,12 +11,14 @@ from math import gcd, log2
 
 from dslc.compiler.layout import Conversion, Layout, conversion
 from dslc.compiler.layout.mode import with_weights
+from dslc.compiler.layout.neighbours import neighbours_last
 
 LANES = 128
 SHARED_BYTES = 128
 SECTOR = 32
 SECTOR_CYCLES = 1.5
 BARRIER = 100  # with what the slowest warp makes the others wait
+_FEWEST = 2.0  # cycles of an access to shared memory by a warp of 64 lanes
 _CONFLICTS = 2  # turns that an access to shared memory takes when the layouts have no swizzle
 _EQUAL = 1e-3  # of a cycle: what decides between equals
 _RENAMED = 0.25  # of an instruction for each word that changes its place in registers
@@ -87,6 +89,21 @@ def loaded(layout: Layout, bits: int, axis: int | None, warp: int, *, staged: bo
         moved = layout.elements * bits / 8 + 4 * words(layout, bits)
         direct = min(direct, moved / SHARED_BYTES)
     return sectors + direct
+
+
+def read_by_lanes(layout: Layout, bits: int, axis: int | None, warp: int) -> float:
+    """A tile that comes to shared memory, of which each lane reads what it has in runs of its own.
+
+    Runs need not be in the order of its registers: 16-bit elements are put there in pairs.
+    """
+    sectors = layout.elements * bits / 8 / SECTOR * SECTOR_CYCLES
+    ordered = layout if axis is None else neighbours_last(layout, axis)
+    accesses, _ = _accesses(ordered, bits, axis, warp)
+    each = layout.threads / warp * layout.locals / accesses * bits / 8 * warp / SHARED_BYTES
+    turned = 0.0 if ordered == layout else words(layout, bits) / LANES
+    return (
+        sectors + layout.elements * bits / 8 / SHARED_BYTES + accesses * max(_FEWEST, each) + turned
+    )
 
 
 def stored(layout: Layout, bits: int, axis: int | None, warp: int) -> float:

@@ -25,14 +25,15 @@ from dslc.compiler.targets.target import Atom
 Digits = tuple[tuple[int, bool], ...]  # sizes from the most significant, and which the lanes have
 
 
-def dealt(plan: Plan, atom: Atom, bits: int) -> list[Plan]:
+def dealt(plan: Plan, atom: Atom, bits: int, *, shared: bool = False) -> list[Plan]:
     """The plan with k dealt, with the columns of the result dealt, and with both.
 
     `bits` are those of an element. Only where a warp has the whole of both axes, and so reads
-    operands that no other warp reads.
+    operands that no other warp reads, or where reads of `shared` memory gain by it as well.
     """
     m, n = plan.share[-2:]
-    if m * n != 1 or plan.copies > 1 or atom.a is None or atom.b is None:
+    alone = m * n == 1 or shared
+    if not alone or plan.copies > 1 or atom.a is None or atom.b is None:
         return []
     assert plan.a is not None
     assert plan.b is not None

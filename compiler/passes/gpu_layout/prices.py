@@ -12,6 +12,7 @@ from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import operands, results
 from dslc.compiler.layout import Layout
+from dslc.compiler.layout.neighbours import neighbours_last
 from dslc.compiler.passes.bulk import is_short
 from dslc.compiler.passes.gpu_layout import cost
 from dslc.compiler.passes.gpu_layout.blocked import blocked, vector_of
@@ -36,6 +37,7 @@ class Prices:
 
     def __init__(self, regions: Regions, target: Target, threads: int) -> None:
         self.regions, self.threads, self.warp = regions, threads, target.warp_size
+        self.matrix_loads = target.matrix_loads
         self._known: dict[object, Layout] = {}
         self._related: dict[tuple[int, ...], Layout | None] = {}
         self._costs: dict[tuple[object, ...], float] = {}
@@ -184,7 +186,7 @@ class Prices:
             return here, min(best[1], cost.stored_in_bulk(here, bits) * site.weight)
         if tile.type.layout is not None:
             return best
-        for layout in self.variants(tile.type.shape, stmt.region):
+        for layout in (*self._turned(stmt, here), *self.variants(tile.type.shape, stmt.region)):
             cycles = self._access_cost(site, layout)
             if cycles < best[1]:
                 pair = (layout, here) if isinstance(stmt, ins.Load) else (here, layout)
@@ -192,6 +194,14 @@ class Prices:
             if cycles < best[1]:
                 best = layout, cycles
         return best
+
+    def _turned(self, stmt: Stmt, here: Layout) -> list[Layout]:
+        """For a store, the same elements in each thread, those together that lie so in memory."""
+        if self.matrix_loads or not isinstance(stmt, ins.Store):
+            return []
+        axis = contiguous_axis(stmt.region)
+        turned = here if axis is None else neighbours_last(here, axis)
+        return [] if turned == here else [self.intern(turned)]
 
     def _access_cost(self, site: Site, layout: Layout) -> float:
         stmt = site.stmt
@@ -205,7 +215,11 @@ class Prices:
         elif memory in self.regions.packed:
             cycles = cost.packed_load(layout, bits, self.warp)
         else:
-            cycles = cost.loaded(layout, bits, axis, self.warp, staged=site.depth > 0)
+            staged = site.depth > 0
+            if staged and not self.matrix_loads:
+                cycles = cost.read_by_lanes(layout, bits, axis, self.warp)
+            else:
+                cycles = cost.loaded(layout, bits, axis, self.warp, staged=staged)
         return cycles * site.weight
 
     def variants(self, shape: tuple[int, ...], region: iv.Region | None) -> list[Layout]:
@@ -236,7 +250,7 @@ def _ways(dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, b
     for plan in tuple(found):
         atom = target.atom(plan.atom)
         if atom is not None and dot.out.type.layout is None:
-            found += dealt(plan, atom, bits)
+            found += dealt(plan, atom, bits, shared=not target.matrix_loads)
     return found
 
 

@@ -50,6 +50,17 @@ def test_products_through_a_ring(chip: str, stages: int, sizes: tuple[int, int, 
     np.testing.assert_array_equal(args["c"], expected(args))
 
 
+@pytest.mark.parametrize("chip", ["gfx942", "gfx950"])
+@pytest.mark.parametrize("sizes", [(64, 64, 512), (100, 136, 200), (33, 70, 75)], ids=str)
+def test_products_of_weights_by_rows_of_columns(chip: str, sizes: tuple[int, int, int]) -> None:
+    kernel = product(chip, TILE, (("K", sizes[2]), ("N", sizes[1])), operands="nn")
+    args = arguments(*sizes)
+    wanted = expected(args)
+    args["b"] = np.ascontiguousarray(args["b"].T)
+    execute(kernel, chip, args, seed=3)
+    np.testing.assert_array_equal(args["c"], wanted)
+
+
 def fails(kernel: Kernel, text: str, chip: str = "gfx950") -> bool:
     """Whether some interleaving of a changed text is reported, or computes something else."""
     module = Module(text)

@@ -42,6 +42,17 @@ def test_half_of_the_large_products_loop_is_matrix_instructions() -> None:
 
 
 @pytest.mark.usefixtures("clang")
+def test_columns_that_lie_together_are_read_together() -> None:
+    """b as [K, N]: 16 bytes of 8 columns for each k, put in pairs along k by permutations."""
+    loop, used = compiled("gfx950", operands="nn")
+    assert loop.count("v_mfma_f32_16x16x32_bf16") == 128
+    assert loop.share("matrix") >= 0.4
+    assert loop.count("ds_read_b128") == loop.mix()["lds"] == 32
+    assert loop.count("v_perm_b32") == 64
+    assert not used.spills
+
+
+@pytest.mark.usefixtures("clang")
 @pytest.mark.parametrize("chip", ["gfx942", "gfx950"])
 def test_lanes_compute_nothing_but_addresses_in_a_products_loop(chip: str) -> None:
     loop, used = compiled(chip)
