@@ -33,7 +33,9 @@ def main() -> None:
             made = module(isa(kernel, chip))
             c = np.zeros((SIZE, SIZE), bf16)
             words = [x.view(np.uint16) for x in (a, b, c)]
-            dims_of = [np.int32(SIZE)] * (len(made.assembly.kernels[kernel.name].metadata.explicit) - 3)
+            dims_of = [np.int32(SIZE)] * (
+                len(made.assembly.kernels[kernel.name].metadata.explicit) - 3
+            )
             args = [*words, *dims_of]
             grid = -(-SIZE // tile[0]) * -(-SIZE // tile[1])
             made.launch(kernel.name, args, grid, kernel.threads)  # functions are compiled
