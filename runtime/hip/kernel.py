@@ -14,7 +14,7 @@ from dslc.runtime.aarch64.arguments import bind_arguments
 from dslc.runtime.binding import check_requirements
 from dslc.runtime.cuda.description import CODES, Description, KernelArgument, describe
 from dslc.runtime.expression import Number, evaluate, number
-from dslc.runtime.hip_emulator import EmulationError, Module
+from dslc.runtime.hip_emulator import Buffer, EmulationError, Module
 from dslc.runtime.scalars import as_dtype
 from numpy.typing import NDArray
 
@@ -83,14 +83,21 @@ class HipKernel:
         argument: KernelArgument,
         arrays: Mapping[str, Array],
         values: Mapping[str, Number],
-    ) -> Array | np.generic:
-        """One argument as the emulator takes it: bytes of arrays, numbers of C's types."""
+    ) -> Buffer | Array | np.generic:
+        """One argument as the emulator takes it: bytes of arrays, numbers of C's types.
+
+        Inputs may not be written, and of an output nothing may be used that the launch has not written.
+        """
         if argument.kind == "tensor":
             array = arrays[call.tensors[argument.text]]
             if not array.flags.c_contiguous:
                 text = f"argument {argument.text} does not lie row by row: copy it (.copy())"
                 raise error("DSL0753", text)
-            return array.reshape(-1).view(np.uint8)
+            mode = next(p.mode for p in call.artifact.signature.params if p.name == argument.text)
+            plain = array.reshape(-1).view(np.uint8)
+            if mode == "in":
+                plain.flags.writeable = False  # of this view alone
+            return Buffer(plain, argument.text, defined=mode != "out")
         if argument.kind == "workspace":
             sizes = {w.name: w.bytes for w in call.artifact.workspaces}
             size = int(evaluate(sizes[argument.text], values))

@@ -10,7 +10,7 @@ Flight *new_flight(const Ins *i, u64 exec) {
   else if (!(f = malloc(sizeof *f))) report("the host has not the memory that this launch needs");
   f->next = NULL, f->ins = i, f->exec = exec;
   f->vm = f->lgkm = f->sampled = f->dwords = 0;
-  f->vector = 1;
+  f->vector = 1, f->whole = 0;
   memset(f->defined, 0, sizeof f->defined);
   return f;
 }

@@ -267,15 +267,20 @@ def _finished(parts: Parts, kind: str, name: str) -> list[str]:
 
 
 def _macros(parts: Parts, body: str) -> str:
-    """The words of a body that modifiers decide."""
-    chosen = numbers(parts, "op_sel", [0, 0, 0, 0])
-    last = chosen[-1]
-    part = (chosen[-2] if len(chosen) > 2 else chosen[0]) + 2 * last
-    if len(parts.instruction.operands) == 3 and len(chosen) >= 2 and "scalef32" in body:
-        part = chosen[0] + 2 * chosen[1]
-    words = {"HIGH": str(int(any(chosen))), "PART": str(part)}
-    words["TRUTH"] = parts.instruction.modifiers.get("bitop3", "0")
-    return re.sub(r"\b(HIGH|PART|TRUTH)\b", lambda m: words[m[1]], body)
+    """The words of a body that modifiers decide.
+
+    What op_sel says of the result comes after what it says of the sources; of bytes it has two bits.
+    """
+    chosen = [*numbers(parts, "op_sel", []), 0, 0, 0, 0]
+    given = len(numbers(parts, "op_sel", []))
+    words = {
+        "TRUTH": parts.instruction.modifiers.get("bitop3", "0"),
+        "FROM_WORD": str(chosen[0]),
+        "FROM_BYTE": str(chosen[0] + 2 * chosen[1]),
+        "TO_WORD": str(chosen[given - 1] if given > 2 else 0),
+        "TO_BYTE": str(chosen[2] + 2 * chosen[3]),
+    }
+    return re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[1]], body)
 
 
 def _dpp_control(parts: Parts) -> str | None:

@@ -49,7 +49,7 @@ struct Flight {
   u8 valid[LANES];  // bytes within the buffer
   u32 lds_at;       // of an LDS DMA
   u8 *host, *shadow;  // where `low` is, if all lanes are in one allocation
-  u64 low, extent;
+  u64 low, extent, whole;
 };
 
 struct Group {
@@ -98,6 +98,7 @@ void free_flights(Wave *);
 // memory.c
 void access_memory(Wave *, const Ins *);
 void land(Wave *, Flight *);
+void settle(Flight *, u32 dwords);
 void take_bytes(Flight *, const u8 *from, const u8 *defined, u32 bytes, u32 first, int lane);
 
 // addresses.c

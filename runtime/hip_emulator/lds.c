@@ -235,6 +235,7 @@ void access_lds(Wave *w, const Ins *i) {
       }
     }
   }
+  settle(f, each);
   if (a->extend == TRANSPOSE) transpose(f, (u32)i->k[1]);
   begin(w, f);
 }

@@ -14,47 +14,59 @@ INLINE u32 element(const u32 *regs, int l, int e, int bits) {
   return (u32)(x >> in) & (bits == 32 ? ~0u : (1u << bits) - 1);
 }
 
-// Lane l holds row l % rows: k from kv * (l / rows) on, or of block l / rows.
+// Lane l holds row l % rows: k from kv * (l / rows) on, or of block l / rows. What is gathered is
+// [blocks][k][rows], so that lanes lie side by side.
+#define GATHER(VALUE)                                                                             \
+  const int kv = k * rows * blocks / LANES;                                                       \
+  for (int part = 0; part < LANES / rows; part++)                                                 \
+    for (int e = 0; e < kv; e++)                                                                  \
+      for (int row = 0; row < rows; row++) {                                                      \
+        const int l = part * rows + row;                                                          \
+        to[(part * kv + e) * rows + row] = VALUE;                                                 \
+      }
+
 INLINE void gather(float *to, const u32 *regs, int rows, int k, int blocks, int bits, Decode decode, const float *scale) {
-  const int kv = k * rows * blocks / LANES;
-  FOR_LANES {
-    const int row = l % rows, part = l / rows, block = blocks > 1 ? part : 0, first = blocks > 1 ? 0 : part * kv;
-    for (int e = 0; e < kv; e++) {
-      const float x = decode(element(regs, l, e, bits));
-      to[(block * rows + row) * k + first + e] = scale ? x * scale[l] : x;
-    }
+  if (scale) {
+    GATHER(decode(element(regs, l, e, bits)) * scale[l])
+  } else {
+    GATHER(decode(element(regs, l, e, bits)))
   }
 }
 INLINE void gather_i8(i32 *to, const u32 *regs, int rows, int k, int blocks) {
-  const int kv = k * rows * blocks / LANES;
-  FOR_LANES {
-    const int row = l % rows, part = l / rows, block = blocks > 1 ? part : 0, first = blocks > 1 ? 0 : part * kv;
-    for (int e = 0; e < kv; e++) to[(block * rows + row) * k + first + e] = (i8)element(regs, l, e, 8);
-  }
+  GATHER((i8)element(regs, l, e, 8))
 }
 
-// Where register r of lane l is in the result.
-INLINE int place(int l, int r, int m, int n) {
-  const int each = m * m / LANES, block_of_16 = m == 4 ? l / 4 : each ? r / each : 0, in = each ? r % each : r;
-  const int row = m == 4 ? r : m == 16 ? 4 * (l / 16) + in : 8 * (in / 4) + 4 * (l / 32) + in % 4;
-  return (block_of_16 * m + row) * n + l % n;
+// The row of the result, counted over blocks, that register r holds in lanes m * part and on; its columns
+// are those lanes.
+INLINE int row_of(int part, int r, int m) {
+  if (m == 4) return 4 * part + r;
+  if (m == 16) return r / 4 * 16 + 4 * part + r % 4;
+  return r / 16 * 32 + r % 16 / 4 * 8 + 4 * part + r % 4;
 }
+// Every element of the result: its register r, its lane l, and where it is, `at`.
+#define FOR_RESULT(m, blocks, STATEMENT)                                                           \
+  for (int r = 0; r < (blocks) * (m) * (m) / LANES; r++)                                           \
+    for (int part = 0; part < LANES / (m); part++)                                                 \
+      for (int j = 0; j < (m); j++) {                                                              \
+        const int l = part * (m) + j, at = row_of(part, r, m) * (m) + j;                           \
+        STATEMENT;                                                                                 \
+      }
 
-#define MFMA(NAME, T, MULTIPLY_ADD)                                                                  \
-  INLINE void NAME(T *acc, const T *a, const T *b, int m, int n, int k, int blocks) {                \
-    T bt[32];                                                                                        \
-    for (int block = 0; block < blocks; block++)                                                     \
-      for (int x = 0; x < k; x++) {                                                                  \
-        for (int j = 0; j < n; j++) bt[j] = b[(block * n + j) * k + x];                              \
-        for (int i = 0; i < m; i++) {                                                                \
-          T *row = acc + (block * m + i) * n;                                                        \
-          const T y = a[(block * m + i) * k + x];                                                    \
-          for (int j = 0; j < n; j++) row[j] = MULTIPLY_ADD;                                         \
-        }                                                                                            \
-      }                                                                                              \
+#define MFMA(NAME, T, MULTIPLY_ADD)                                                                \
+  INLINE void NAME(T *acc, const T *a, const T *b, int m, int k, int blocks) {                     \
+    for (int block = 0; block < blocks; block++)                                                   \
+      for (int i = 0; i < m; i++) {                                                                \
+        T row[32];                                                                                 \
+        memcpy(row, acc + (block * m + i) * m, m * sizeof(T));                                     \
+        for (int x = block * k; x < block * k + k; x++) {                                          \
+          const T y = a[x * m + i];                                                                \
+          for (int j = 0; j < m; j++) row[j] = MULTIPLY_ADD;                                       \
+        }                                                                                          \
+        memcpy(acc + (block * m + i) * m, row, m * sizeof(T));                                     \
+      }                                                                                            \
   }
-MFMA(multiply_f32, float, fmaf(y, bt[j], row[j]))
-MFMA(multiply_i32, i32, (i32)((u32)row[j] + (u32)(y * bt[j])))
+MFMA(multiply_f32, float, fmaf(y, b[x * m + j], row[j]))
+MFMA(multiply_i32, i32, (i32)((u32)row[j] + (u32)(y * b[x * m + j])))
 
 // d = a * b + c. `c` is NULL for the constant `fill`; registers are those of lanes, 64 apart.
 INLINE void mfma_f32(u32 *d, const u32 *a, const u32 *b, const u32 *c, u32 fill, int m, int k, int blocks,
@@ -62,20 +74,17 @@ INLINE void mfma_f32(u32 *d, const u32 *a, const u32 *b, const u32 *c, u32 fill,
   float x[blocks * m * k], y[blocks * m * k], acc[blocks * m * m];
   gather(x, a, m, k, blocks, bits_a, decode_a, scale_a);
   gather(y, b, m, k, blocks, bits_b, decode_b, scale_b);
-  const int registers = blocks * m * m / LANES;
-  for (int r = 0; r < registers; r++)
-    FOR_LANES acc[place(l, r, m, m)] = f32_of(c ? c[r * LANES + l] : fill);
-  multiply_f32(acc, x, y, m, m, k, blocks);
-  for (int r = 0; r < registers; r++) FOR_LANES d[r * LANES + l] = bits_f32(acc[place(l, r, m, m)]);
+  FOR_RESULT(m, blocks, acc[at] = f32_of(c ? c[r * LANES + l] : fill))
+  multiply_f32(acc, x, y, m, k, blocks);
+  FOR_RESULT(m, blocks, d[r * LANES + l] = bits_f32(acc[at]))
 }
 INLINE void mfma_i32(u32 *d, const u32 *a, const u32 *b, const u32 *c, u32 fill, int m, int k, int blocks) {
   i32 x[blocks * m * k], y[blocks * m * k], acc[blocks * m * m];
   gather_i8(x, a, m, k, blocks);
   gather_i8(y, b, m, k, blocks);
-  const int registers = blocks * m * m / LANES;
-  for (int r = 0; r < registers; r++) FOR_LANES acc[place(l, r, m, m)] = (i32)(c ? c[r * LANES + l] : fill);
-  multiply_i32(acc, x, y, m, m, k, blocks);
-  for (int r = 0; r < registers; r++) FOR_LANES d[r * LANES + l] = (u32)acc[place(l, r, m, m)];
+  FOR_RESULT(m, blocks, acc[at] = (i32)(c ? c[r * LANES + l] : fill))
+  multiply_i32(acc, x, y, m, k, blocks);
+  FOR_RESULT(m, blocks, d[r * LANES + l] = (u32)acc[at])
 }
 
 INLINE double f64_at(const u32 *regs, int r, int l) {

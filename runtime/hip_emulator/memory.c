@@ -11,6 +11,13 @@ static bool eight_defined(const u8 *defined) {
   return x == 0x0101010101010101ull;
 }
 
+// Lanes of which all is defined are noted together until here.
+void settle(Flight *f, u32 dwords) {
+  for (u32 k = 0; f->whole && k < dwords; k++)
+    for (u32 b = 0; b < 4; b++) f->defined[k][b] |= f->whole;
+  f->whole = 0;
+}
+
 // Bytes of memory as a lane's dwords from number `first` on.
 void take_bytes(Flight *f, const u8 *from, const u8 *defined, u32 bytes, u32 first, int l) {
   const u64 lane = (u64)1 << l;
@@ -21,7 +28,11 @@ void take_bytes(Flight *f, const u8 *from, const u8 *defined, u32 bytes, u32 fir
     else memcpy(&x, from + 4 * k, n);
     f->data[first + k][l] = x;
   }
-  bool all = !defined || (bytes == 16 && eight_defined(defined) && eight_defined(defined + 8));
+  const bool all = !defined || (bytes == 16 && eight_defined(defined) && eight_defined(defined + 8));
+  if (all && first == 0 && bytes == f->ins->access->bytes) {
+    f->whole |= lane;
+    return;
+  }
   for (u32 k = 0; k < (bytes + 3) / 4; k++)
     for (u32 b = 0; b < 4; b++)
       if (all || 4 * k + b >= bytes || defined[4 * k + b]) f->defined[first + k][b] |= lane;
@@ -82,6 +93,7 @@ static void sample(Wave *w, Flight *f) {
       if (valid) sample_lane(w, f, l, valid);
     }
   }
+  settle(f, dwords_of(a));
 }
 
 static void check_lanes(Wave *w, Flight *f) {
@@ -160,6 +172,7 @@ static void access_scalar(Wave *w, const Ins *i) {
   for (u32 k = (u32)valid / 4; k < f->dwords; k++)
     for (int b = 0; b < 4; b++) f->defined[k][b] = 1;
   if (valid) sample_lane(w, f, 0, (u32)valid);
+  settle(f, f->dwords);
   begin(w, f);
 }
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from dslc.codegen.hip.generate import emit
 from dslc.codegen.hip.toolchain import compile_hip
-from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.ir import Kernel, Memory, TileProgram
+from dslc.compiler.ir.values import Role
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.targets import find_target
-from dslc.runtime.hip_emulator import Module
+from dslc.runtime.hip_emulator import Buffer, Module
 
 from support.emulation import arguments, check_counters, dims_of, run_calls, turns
 
@@ -59,7 +60,8 @@ def execute(
         if not blocks:
             return
         made = module(edit(text) if edit else text)
-        plain = [w.view(_plain(w)) if isinstance(w, np.ndarray) else w for w in [*words, *spaces]]
+        roles = {n: p.role for n, p in enumerate(kernel.params) if isinstance(p, Memory)}
+        plain = [_passed(w, roles.get(n)) for n, w in enumerate([*words, *spaces])]
         executed += made.launch(
             kernel.name, plain, blocks, kernel.threads or 64, seed=seed
         ).instructions
@@ -67,6 +69,16 @@ def execute(
 
     run_calls(program, args, seed, launch)
     return executed
+
+
+def _passed(word: Any, role: Role | None) -> Any:
+    """An array as its role lets a kernel use it: of outputs nothing but what it wrote itself."""
+    if not isinstance(word, np.ndarray):
+        return word
+    array = word.view(_plain(word))
+    if role is Role.IN:
+        array.flags.writeable = False  # of this view alone
+    return Buffer(array, defined=role is not Role.OUT)
 
 
 def _plain(array: np.ndarray) -> np.dtype[Any]:

@@ -46,14 +46,14 @@ v_cvt_f32_bf8      f32 = u32 : bf8_of(a)
 v_cvt_off_f32_i4   f32 = u32 : sext(a, 4) / 16.f
 """
 
-# Two floats to a word's half, which op_sel chooses; the other half is kept.
+# Two floats to a word's half, which op_sel chooses; the other half is kept. The way back takes a half by SDWA.
 _TO_SMALL = "\n".join(
     f"v_cvt_pk_{t}_f32 u32 = f32 f32 ~u32 : const u32 x = bits_{t}(a) | bits_{t}(b) << 8; "
-    "d = HIGH ? (c & 0xffff) | x << 16 : (c & 0xffff0000) | x"
+    "d = TO_WORD ? (c & 0xffff) | x << 16 : (c & 0xffff0000) | x"
     for t in ("fp8", "bf8")
 )
 _FROM_SMALL = "\n".join(
-    f"v_cvt_pk_f32_{t} u64 = u32 : const u32 x = HIGH ? a >> 16 : a; "
+    f"v_cvt_pk_f32_{t} u64 = u32 : const u32 x = a; "
     f"d = bits_f32({t}_of(x)) | (u64)bits_f32({t}_of(x >> 8)) << 32"
     for t in ("fp8", "bf8")
 )
@@ -65,7 +65,7 @@ def _scaled() -> str:
     factor = "const float s = e8m0_of(bits_f32(SCALE) >> 23 & 255); "
     for small in ("fp8", "bf8", "fp4"):
         bits = 4 if small == "fp4" else 8
-        part = f"a >> {8 if bits == 4 else 16} * PART"
+        part = "a >> 8 * FROM_BYTE" if bits == 4 else "a >> 16 * FROM_WORD"
         pair = f"{small}_of(x & {2**bits - 1}), q = {small}_of(x >> {bits})"
         lines.append(
             f"v_cvt_scalef32_pk_f32_{small} u64 = u32 f32 : {factor.replace('SCALE', 'b')}"
@@ -79,8 +79,8 @@ def _scaled() -> str:
                 f"d = bits_{wide}(p * s) | bits_{wide}(q * s) << 16"
             )
         put = f"const u32 y = bits_{small}(p / s) | bits_{small}(q / s) << {bits}; "
-        width, shift = (0xFF, 8) if bits == 4 else (0xFFFF, 16)
-        put += f"d = (OLD & ~({width}u << {shift} * PART)) | y << {shift} * PART"
+        place = "8 * TO_BYTE" if bits == 4 else "16 * TO_WORD"
+        put += f"d = (OLD & ~({0xFF if bits == 4 else 0xFFFF}u << {place})) | y << {place}"
         lines.append(
             f"v_cvt_scalef32_pk_{small}_f32 u32 = f32 f32 f32 ~u32 : "
             f"{factor.replace('SCALE', 'c')}const float p = a, q = b; {put.replace('OLD', 'g')}"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from dslc.codegen.hip.compilers import compilers
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.runtime.hip_emulator import compiler
+from dslc.runtime.hip_emulator import Buffer, EmulationError, Module, compiler
 
 pytestmark = pytest.mark.skipif(
     next(compilers(), None) is None or compiler() is None,
@@ -63,3 +63,17 @@ def test_an_artifact_has_source_isa_and_code(file: Path) -> None:
     code = made.binary("hsaco")
     assert code is not None
     assert code[:4] == b"\x7fELF"
+
+
+def test_a_report_names_the_array_and_the_line(file: Path) -> None:
+    made = dslc.compile(file, "hip:gfx950").scale.specialize_for({"M": 64, "N": 64})
+    isa = made.source("isa")
+    store = next(line for line in isa.splitlines() if "global_store" in line)
+    module = Module(isa.replace(store, store + " offset:4", 1))
+    name = next(iter(module.assembly.kernels))
+    x, y = np.ones((64, 64), np.float32), np.zeros((64, 64), np.float32)
+    count = len(module.assembly.kernels[name].metadata.explicit)  # type: ignore[union-attr]
+    sizes = [np.int32(64)] * (count - 3)
+    args = [Buffer(x, "x"), np.float32(2), Buffer(y, "y", defined=False), *sizes]
+    with pytest.raises(EmulationError, match="of y, which has 16384"):
+        module.launch(name, args, 16, module.assembly.kernels[name].metadata.most_threads)  # type: ignore[union-attr]
