@@ -182,7 +182,7 @@ def encode(value: Any) -> Json:
 
 def decode(cls: type[T], data: Json, where: str) -> T:
     """The dataclass of JSON data; DSL0802 where a key or a value's kind is not as its fields say."""
-    return cls(**_decode_fields(cls, data, where, _field_types(cls)))
+    return cls(**_decode_fields(cls, data, where, _field_types(cls)))  # type: ignore[arg-type]  # a class is hashable
 
 
 @functools.cache

@@ -19,7 +19,8 @@ from dslc.building import CacheChoice, open_cache
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, error
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.machines import find_machine
-from dslc.packaging.entries import Entry, check_storages
+from dslc.packaging.consumers import consumer_files, toolchain
+from dslc.packaging.entries import check_storages
 from dslc.packaging.spec import Spec, read_spec, wanted
 from dslc.packaging.tasks import Compiled, Task, compile_task, forget
 from dslc.packaging.writing import package_files, write_tree
@@ -74,15 +75,10 @@ def build_package(
         spec.package.version,
         entries,
         inputs.origins(texts),
-        _extras(spec, entries),
+        consumer_files(spec.package, entries),
     )
     write_tree(path, files)
     return Outcome(PackageFolder(path), True, len(entries))
-
-
-def _extras(spec: Spec, entries: Iterable[Entry]) -> dict[str, bytes]:
-    """The files of the other consumers."""
-    return {}
 
 
 class _Inputs:
@@ -91,9 +87,11 @@ class _Inputs:
     def __init__(self, spec: Spec, folder: Path, cache: str | None) -> None:
         targets = dict.fromkeys(t for k in spec.kernel for t in k.targets or spec.package.targets)
         self._toolchains = {t: find_machine(t).toolchain() for t in targets}
+        if compiler := toolchain(spec.package):
+            self._toolchains["consumers"] = compiler
         self._folder = folder
         places = [folder, *(folder / p for p in spec.package.include)]
-        self._fixed = {
+        self._fixed: dict[str, str | bytes] = {
             "specification": msgspec.json.encode(spec, order="sorted"),
             "compiler": compiler_fingerprint(),
             "toolchains": repr(sorted(self._toolchains.items())),
@@ -113,7 +111,7 @@ class _Inputs:
 
     def digest(self, hashes: Mapping[str, str]) -> str:
         """The hash of everything, for sources with these hashes."""
-        return digest({**self._fixed, **{f"source {p}": h for p, h in hashes.items()}})
+        return digest(self._fixed | {f"source {p}": h for p, h in hashes.items()})
 
     def present(self, paths: Iterable[str]) -> dict[str, str]:
         """The hashes of these sources as they are now; OSError where one is gone."""

@@ -23,14 +23,14 @@ import itertools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.targets import Target, find_target
 
 Scalar: TypeAlias = int | float | bool | str
-OneOrMore: TypeAlias = int | str | list[int | str]
+T = TypeVar("T")
 
 _LARGEST = 1 << 22  # bytes
 _MOST = 20_000  # specialisations
@@ -64,7 +64,7 @@ class KernelTable(msgspec.Struct, forbid_unknown_fields=True):
     define: dict[str, Scalar] = {}
     dims: dict[str, int | list[int]] = {}
     sizes: dict[str, int | list[int]] = {}
-    set: dict[str, OneOrMore] = {}
+    set: dict[str, int | str | list[int | str]] = {}
     unaligned: bool = False
 
 
@@ -118,8 +118,10 @@ def wanted(spec: Spec, own_kernels: Mapping[str, list[str]]) -> list[Wanted]:
 
 def _of_kernel(table: KernelTable, kernel: str, target: str, ptx: bool) -> Iterator[Wanted]:
     loose = (False, True) if table.unaligned and target.startswith("cuda:") else (False,)
-    tables = (_combinations(t) for t in (table.dims, table.sizes, table.set))
-    for dims, sizes, config in itertools.product(*tables):
+    every = itertools.product(
+        _combinations(table.dims), _combinations(table.sizes), _choices(table.set)
+    )
+    for dims, sizes, config in every:
         for unaligned in loose:
             yield Wanted(
                 table.source, kernel, table.name or kernel, target, table.define, dims, sizes,
@@ -127,10 +129,14 @@ def _of_kernel(table: KernelTable, kernel: str, target: str, ptx: bool) -> Itera
             )  # fmt: skip
 
 
-def _combinations(table: Mapping[str, object]) -> list[dict[str, int | str]]:
+def _combinations(table: Mapping[str, T | list[T]]) -> list[dict[str, T]]:
     """`{"N": [1, 2], "K": 3}` as every choice of one value each."""
     lists = [v if isinstance(v, list) else [v] for v in table.values()]
     return [dict(zip(table, chosen, strict=True)) for chosen in itertools.product(*lists)]
+
+
+def _choices(table: Mapping[str, int | str | list[int | str]]) -> list[dict[str, int | str]]:
+    return _combinations({n: v if isinstance(v, list) else [v] for n, v in table.items()})
 
 
 def _problems(spec: Spec) -> Iterator[str]:

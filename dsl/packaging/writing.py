@@ -70,12 +70,20 @@ def package_files(
 
 
 def _add(files: Files, artifact: Artifact) -> str:
-    """Put an artifact's files in their place; the key is the hash of its manifest."""
-    manifest = json.dumps(artifact.to_manifest(), sort_keys=True, allow_nan=False).encode() + b"\n"
-    key = hashlib.sha256(manifest).hexdigest()
+    """Put an artifact's files in their place."""
+    manifest, key = _manifest(artifact), artifact_key(artifact)
     for name, content in {**artifact.files, MANIFEST: manifest}.items():
         files[f"{SPECIALIZATIONS}/{key}/{name}"] = content
     return key
+
+
+def artifact_key(artifact: Artifact) -> str:
+    """The hash of its manifest, by which its folder is named."""
+    return hashlib.sha256(_manifest(artifact)).hexdigest()
+
+
+def _manifest(artifact: Artifact) -> bytes:
+    return json.dumps(artifact.to_manifest(), sort_keys=True, allow_nan=False).encode() + b"\n"
 
 
 def _indexed(key: str, entry: Entry) -> IndexedSpecialization:

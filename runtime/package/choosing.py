@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import log2
 
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.runtime.expression import holds, names_of
@@ -35,7 +34,7 @@ def nearest(
     """
     loose = alignments or {}
 
-    def rank(m: IndexedSpecialization) -> tuple[float, ...]:
+    def rank(m: IndexedSpecialization) -> tuple[int, ...]:
         unfit = sum(m.alignments.get(name, 16) > n for name, n in loose.items())
         needless = sum(name not in loose for name in m.alignments)
         return unfit, needless, -len(m.fixed), distance(m.sizes, sizes)
@@ -43,11 +42,14 @@ def nearest(
     return min(made, key=rank, default=None)
 
 
-def distance(expected: Sizes, sizes: Sizes) -> float:
+def distance(expected: Sizes, sizes: Sizes) -> int:
     """How many powers of two a call lies from what a specialisation is meant for, over all dims."""
-    return sum(
-        abs(log2(max(1, sizes[d])) - log2(max(1, n))) for d, n in expected.items() if d in sizes
-    )
+    return sum(abs(_power(sizes[d]) - _power(n)) for d, n in expected.items() if d in sizes)
+
+
+def _power(size: int) -> int:
+    """The number of the power of two from which on no size is greater: 4 for 9 to 16."""
+    return max(0, size - 1).bit_length()
 
 
 def nothing_fits(

@@ -64,7 +64,7 @@ class Tuning:
 class IndexedSpecialization:
     """One compiled form: `key` is the SHA-256 of its manifest, and the name of its folder.
 
-    `forms` are the kinds of its files (`cubin`, `ptx`, `so`, `nki`), `fixed` dims that were compiled in,
+    `forms` are the kinds of its files (`cubin`, `ptx`, `so`), `fixed` dims that were compiled in,
     `sizes` those that its choices are meant for, `requires` the conditions that a call must fulfil,
     `alignments` the tensors that may begin at multiples of fewer bytes than 16.
     """
@@ -192,8 +192,8 @@ def _check(index: Index) -> None:
     if len({*names}) != len(names) or not all(n.isidentifier() for n in names):
         raise _wrong("kernels have names of their own, which are identifiers")
     for made in (s for k in index.kernels for s in k.specializations):
-        record = index.files.get(manifest_path(made.key)) if is_key(made.key) else None
-        if record is None or record.sha256 != made.key:
+        manifest = index.files.get(manifest_path(made.key)) if is_key(made.key) else None
+        if manifest is None or manifest.sha256 != made.key:
             raise _wrong(f"the specialisation {made.key[:64]!r} has no manifest")
         if made.target not in index.targets:
             raise _wrong(f"a specialisation is for {made.target}, which is none of its targets")

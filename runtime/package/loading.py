@@ -214,7 +214,7 @@ def load(
     if key is not None:
         check_signature(folder, key, signature)
     folder.check()
-    places = present_places(require_native) if processor is None else [Cpu(processor)]
+    places: list[Place] = [Cpu(processor)] if processor else present_places(require_native)
     return Package(folder, places)
 
 

@@ -28,7 +28,9 @@ class Loaded(Protocol):
 class Place(Protocol):
     """Somewhere to run: `rank` orders the targets that it runs, the best least; None for others."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """How messages call it."""
 
     def rank(self, target: str, forms: Collection[str]) -> tuple[int, ...] | None:
         """How well it runs a target's code."""
