@@ -29,6 +29,7 @@ COMMANDS = {
     "verify": "Check a package: its bytes, its lock file, its signature.",
     "lock": "Pin packages by their digests.",
     "sign": "Sign a package, or make a key pair.",
+    "ci": "Print the jobs that build, check and pin a package.",
     "compress": "Turn a model's large weights into low-rank factors.",
     "layout": "Print, draw, compare and judge a layout.",
     "cache": "Look after the compile cache.",

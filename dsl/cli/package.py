@@ -44,10 +44,18 @@ kernels.toml:
 @click.option(
     "-j", "--jobs", metavar="N", type=click.IntRange(1), help="Processes (default: all CPUs)."
 )
+@click.option(
+    "--wheel",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Also write the package as a wheel for pip into this folder.",
+)
 @click.option("--force", is_flag=True, help="Build though nothing has changed.")
 @click.option("--cache/--no-cache", default=True, help="Use the compile cache.")
 @session_options
-def command(spec: Path, output: Path | None, jobs: int | None, force: bool, cache: bool) -> int:
+def command(
+    spec: Path, output: Path | None, jobs: int | None, wheel: Path | None, force: bool, cache: bool
+) -> int:
     """Compile the kernels of SPEC for all its targets into one package.
 
     Neither the GPUs nor the CPUs that it is for need to be here. dslc.runtime.load runs the package
@@ -69,4 +77,8 @@ def command(spec: Path, output: Path | None, jobs: int | None, force: bool, cach
         f"{', '.join(index.targets)}, {outcome.specializations} specialisations{seconds}\n"
         f"digest {outcome.package.digest}"
     )
+    if wheel is not None:
+        from dslc.packaging.wheel import write_wheel
+
+        current().say(f"wrote {write_wheel(outcome.package, wheel)}")
     return ExitCode.OK

@@ -39,7 +39,8 @@ _AGAIN = "copy or build the package again"
 
 
 class PackageFolder:
-    """A package on disk: `index` is what it says of itself, `digest` its name by content.
+    """A package on disk: `index` is what it says of itself, `digest` its name by content, `text` that of
+    its manifest.
 
     DSL0830 where the folder is no package, DSL0801 to DSL0803 where its manifest is not right.
     """
@@ -50,6 +51,7 @@ class PackageFolder:
             text = _read(folder, INDEX, LARGEST_INDEX)
         if text is None or len(text) > LARGEST_INDEX:
             raise _no_package(self.path, f"it has no {INDEX}" if text is None else "it is too long")
+        self.text = text
         self.digest, self.index = parse_index(text)
 
     def check(self) -> None:

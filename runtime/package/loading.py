@@ -196,12 +196,13 @@ def load(
     lock: str | os.PathLike[str] | None = None,
     key: str | os.PathLike[str] | None = None,
     signature: str | os.PathLike[str] | None = None,
+    digest: str | None = None,
     require_native: bool = False,
     processor: Any = None,
 ) -> Package:
     """The kernels of a package, once every byte of it has been checked.
 
-    `lock` is a lock file that must name this package's digest. `key` is a public key that must have
+    `lock` is a lock file that must name this package's digest, or `digest` says it itself. `key` is a public key that must have
     signed it, `signature` the file of that (by default `path` with .sig behind it). `require_native`
     refuses to run PTX. `processor` runs kernels for Arm CPUs in place of this machine's.
 
@@ -209,6 +210,9 @@ def load(
     and DSL0833 where lock or key do not vouch for it.
     """
     folder = PackageFolder(path)
+    if digest is not None and digest != folder.digest:
+        text = f"{folder.path} has the digest {folder.digest[:16]}..., not {digest[:16]}..."
+        raise error("DSL0832", text, hint="it is another package than the one that was asked for")
     if lock is not None:
         check_lock(lock, folder)
     if key is not None:

@@ -1,4 +1,4 @@
-"""The libraries of a package: loaded by TVM-FFI, and laid out as Hugging Face's `kernels` reads them."""
+"""The libraries of a package: loaded by TVM-FFI, laid out as Hugging Face's `kernels` has it."""
 
 from __future__ import annotations
 
