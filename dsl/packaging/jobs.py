@@ -35,7 +35,7 @@ jobs:
       - uses: actions/cache@v4
         with:
           path: .dslc-cache
-          # A new entry each time: what is restored is checked byte by byte, and built where it is wrong.
+          # What is restored is checked byte by byte, and built again where it is wrong.
           key: dslc-${{{{ github.run_id }}}}
           restore-keys: dslc-
       - run: {package}

@@ -39,8 +39,9 @@ _AGAIN = "copy or build the package again"
 
 
 class PackageFolder:
-    """A package on disk: `index` is what it says of itself, `digest` its name by content, `text` that of
-    its manifest.
+    """A package on disk: `index` is what it says of itself, `text` its manifest as it stands.
+
+    `digest` is the package's name by content.
 
     DSL0830 where the folder is no package, DSL0801 to DSL0803 where its manifest is not right.
     """

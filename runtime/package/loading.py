@@ -202,9 +202,10 @@ def load(
 ) -> Package:
     """The kernels of a package, once every byte of it has been checked.
 
-    `lock` is a lock file that must name this package's digest, or `digest` says it itself. `key` is a public key that must have
-    signed it, `signature` the file of that (by default `path` with .sig behind it). `require_native`
-    refuses to run PTX. `processor` runs kernels for Arm CPUs in place of this machine's.
+    `lock` is a lock file that must name this package's digest, or `digest` says it itself. `key` is a
+    public key that must have signed it, `signature` the file of that (by default `path` with .sig
+    behind it). `require_native` refuses to run PTX. `processor` runs kernels for Arm CPUs in place of
+    this machine's.
 
     DSL0830 for what is no package, DSL0801 to DSL0803 for one that is not as it was written, DSL0832
     and DSL0833 where lock or key do not vouch for it.
