@@ -44,7 +44,8 @@ class SharedCache:
         except FileNotFoundError:
             return None
         except Exception as failure:  # whatever the store's library raises
-            return self._leave(failure, note)
+            self._leave(failure, note)
+            return None
         try:
             return unseal(key, content, self._secret)
         except CorruptEntryError as problem:

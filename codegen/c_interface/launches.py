@@ -81,9 +81,10 @@ def gpu_form(interface: Interface, number: int, form: Form) -> Iterator[str]:
     steps = steps_of(form.artifact, tensors, names)
     spaces = []
     for step in steps:
-        own = {w.name: len(memory) + i for i, w in enumerate(step.kernel.workspaces)}
+        at = len(memory)
+        own = {w.name: f"memory[{at + i}]" for i, w in enumerate(step.kernel.workspaces)}
         memory += [(c_expression(w.bytes, step.names), 1) for w in step.kernel.workspaces]
-        spaces.append({name: f"memory[{at}]" for name, at in own.items()})
+        spaces.append(own)
     yield f"  uint64_t memory[{max(1, len(memory))}] = {{0}};"
     yield "  void *context;"
     yield "  int status = dslc_cuda.cuCtxPushCurrent(dslc_devices[c->device].context);"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 
 from dslc.codegen.c_interface.entries import call_struct, entry, parameters_of, tvm_ffi_entry
@@ -84,7 +84,8 @@ def gpu_source(name: str, version: str, interfaces: Sequence[Interface]) -> str:
     for i in interfaces:
         ranks = _ranks(i.forms, lambda f: (-_architecture(f), len(f.alignments)))
         conditions = [gpu_conditions(f) for f in i.forms]
-        text.append(_kernel(i, ranks, conditions, 2, lambda n, f, i=i: gpu_form(i, n, f)))  # type: ignore[misc]
+        texts = [line for n, f in enumerate(i.forms) for line in gpu_form(i, n, f)]
+        text.append(_kernel(i, ranks, conditions, 2, texts))
     return "\n".join(text) + _error(name)
 
 
@@ -97,16 +98,11 @@ def cpu_source(
     assembly: dict[str, str] = {}
     for i in interfaces:
         ranks = _ranks(i.forms, lambda f: (0,))
-        symbols = [_own_symbols(i.name, n, f, assembly) for n, f in enumerate(i.forms)]
-        text.append(
-            _kernel(
-                i,
-                ranks,
-                [[]] * len(i.forms),
-                1,
-                lambda n, f, i=i, s=symbols: cpu_form(i, n, f, s[n]),
-            )  # type: ignore[misc]
-        )
+        texts: list[str] = []
+        for number, form in enumerate(i.forms):
+            symbols = _own_symbols(i.name, number, form, assembly)
+            texts += cpu_form(i, number, form, symbols)
+        text.append(_kernel(i, ranks, [[]] * len(i.forms), 1, texts))
     return "\n".join(text) + _error(name), assembly
 
 
@@ -115,11 +111,9 @@ def _kernel(
     ranks: Sequence[int],
     conditions: Sequence[Sequence[str]],
     device: int,
-    form_text: Callable[[int, Form], Iterator[str]],
+    forms: Sequence[str],
 ) -> str:
-    lines = list(call_struct(interface))
-    for number, form in enumerate(interface.forms):
-        lines += form_text(number, form)
+    lines = [*call_struct(interface), *forms]
     lines += entry(interface, ranks, conditions, device)
     lines += tvm_ffi_entry(interface)
     return "\n".join(lines) + "\n"
@@ -141,7 +135,7 @@ def _own_symbols(
     name: str, number: int, form: Form, assembly: dict[str, str]
 ) -> list[Mapping[str, str]]:
     """The symbol of each kernel of each variant: the same kernel stands in several forms."""
-    found = []
+    found: list[Mapping[str, str]] = []
     for variant in variants_of(form.artifact):
         word = variant.target.partition(":")[2]
         entries = [variant.entry]
