@@ -7,13 +7,14 @@ an expression in the closed grammar of `dslc.runtime.expression`, as text: nothi
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import re
 import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from dslc.compiler.diagnostics import error
 
@@ -24,6 +25,9 @@ INDEX = "index.json"  # the cache's own
 Json: TypeAlias = Any
 """What JSON can hold: None, bool, int, float, str, and lists and dicts of these."""
 
+T = TypeVar("T")
+
+_KINDS = {int: "an integer", str: "a string", float: "a number", bool: "true or false"}
 _FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}\Z")
 
 
@@ -114,7 +118,7 @@ class Artifact:
 
     def to_manifest(self) -> dict[str, Json]:
         """The artifact as JSON data; of the files their sizes and SHA-256."""
-        data = {f.name: _encode(getattr(self, f.name)) for f in _fields(Artifact)}
+        data = {name: encode(getattr(self, name)) for name in _manifest_types()}
         files = {name: file_record(content) for name, content in sorted(self.files.items())}
         return {"format": FORMAT, **data, "files": files}
 
@@ -129,8 +133,13 @@ class Artifact:
                 hint="build it again with this version",
             )
         _check_files(data.pop("files", None), files)
-        decoded: dict[str, Any] = _decode_fields(Artifact, data, "manifest")
+        decoded = _decode_fields(Artifact, data, "manifest", _manifest_types())
         return Artifact(**decoded, files=dict(files))
+
+
+def _manifest_types() -> dict[str, Any]:
+    """The fields that a manifest has: of the files it says more than their bytes."""
+    return {n: t for n, t in _field_types(Artifact).items() if n != "files"}
 
 
 def file_record(content: bytes) -> dict[str, Json]:
@@ -157,35 +166,42 @@ def _check_files(records: Json, files: Mapping[str, bytes]) -> None:
             raise error("DSL0803", f"the artifact's file {name!r} is not the one that was written")
 
 
-# The manifest follows from the dataclasses: one way out, one strict way in.
+# A manifest follows from the dataclasses: one way out, one strict way in.
 
 
-def _fields(cls: Any) -> list[dataclasses.Field[Any]]:
-    return [f for f in dataclasses.fields(cls) if f.name != "files"]
-
-
-def _encode(value: Any) -> Json:
+def encode(value: Any) -> Json:
+    """A dataclass, and what it is made of, as JSON data."""
     if dataclasses.is_dataclass(value):
-        return {f.name: _encode(getattr(value, f.name)) for f in _fields(value)}
+        return {f.name: encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, tuple | list):
-        return [_encode(v) for v in value]
+        return [encode(v) for v in value]
     if isinstance(value, dict):
-        return {k: _encode(v) for k, v in value.items()}
+        return {k: encode(v) for k, v in value.items()}
     return value
+
+
+def decode(cls: type[T], data: Json, where: str) -> T:
+    """The dataclass of JSON data; DSL0802 where a key or a value's kind is not as its fields say."""
+    return cls(**_decode_fields(cls, data, where, _field_types(cls)))  # type: ignore[arg-type]  # a class is hashable
+
+
+@functools.cache
+def _field_types(cls: Any) -> dict[str, Any]:
+    hints = typing.get_type_hints(cls)
+    return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
 
 
 def _wrong(where: str, expected: str) -> Exception:
     return error("DSL0802", f"{where}: expected {expected}")
 
 
-def _decode_fields(cls: Any, data: Json, where: str) -> dict[str, Any]:
+def _decode_fields(cls: Any, data: Json, where: str, types_: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise _wrong(where, "an object")
-    hints, names = typing.get_type_hints(cls), {f.name for f in _fields(cls)}
-    for key in sorted(names ^ set(map(str, data))):
-        problem = "is missing" if key in names else "is not a known key"
+    for key in sorted(types_.keys() ^ set(map(str, data))):
+        problem = "is missing" if key in types_ else "is not a known key"
         raise error("DSL0802", f"{where}: {key!r} {problem}")
-    return {n: _decode(hints[n], data[n], f"{where}.{n}") for n in data}
+    return {n: _decode(types_[n], data[n], f"{where}.{n}") for n in data}
 
 
 def _decode(hint: Any, data: Json, where: str) -> Any:
@@ -193,7 +209,7 @@ def _decode(hint: Any, data: Json, where: str) -> Any:
     if hint is Any:
         return data
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return hint(**_decode_fields(hint, data, where))
+        return decode(hint, data, where)
     if origin is types.UnionType:
         return _decode_union(args, data, where)
     if origin is Literal:
@@ -209,7 +225,7 @@ def _decode(hint: Any, data: Json, where: str) -> Any:
             raise _wrong(where, "an object")
         return {k: _decode(args[1], v, f"{where}.{k}") for k, v in data.items()}
     if type(data) is not hint:
-        raise _wrong(where, {int: "an integer", str: "a string"}[hint])
+        raise _wrong(where, _KINDS[hint])
     return data
 
 

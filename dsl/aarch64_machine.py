@@ -6,7 +6,7 @@ import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from dslc.aarch64_processors import choose_variant, find_processor
+from dslc.aarch64_processors import find_processor
 from dslc.arguments import Argument, prepare
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.ir import TileProgram
@@ -17,6 +17,7 @@ from dslc.facts import Alignments
 from dslc.machines import ShortCall
 from dslc.runtime.aarch64 import Aarch64Kernel, Processor
 from dslc.runtime.aarch64.kernel import LIBRARY, LIBRARY_MACOS
+from dslc.runtime.aarch64.variants import chosen_variant
 from dslc.signature import Parameter
 
 _FORMS = {"so": LIBRARY, "dylib": LIBRARY_MACOS}
@@ -138,12 +139,7 @@ class AllVariants(ArmMachine):
 
     def choose(self, artifact: Artifact) -> Artifact:
         """The variant of an artifact that runs here, with the library of all."""
-        processor = find_processor(self._variant)
-        manifests = {m["target"].partition(":")[2]: m for m in artifact.launch["variants"]}
-        best = choose_variant(manifests, processor)
-        return dataclasses.replace(
-            Artifact.from_manifest(manifests[best], {}), files=artifact.files
-        )
+        return chosen_variant(artifact, find_processor(self._variant))
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Aarch64Executable:
         """DSL0860 at the first launch where the CPU runs no variant."""

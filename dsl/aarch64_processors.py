@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable
 from importlib.resources import files
 
 from dslc.compiler.diagnostics import error
@@ -44,16 +43,6 @@ def _guest() -> bytes:
 
     text = files("dslc.runtime.aarch64_emulator").joinpath("guest.s").read_text(encoding="utf-8")
     return link({"guest": text}, "program")
-
-
-def choose_variant(variants: Iterable[str], processor: Processor) -> str:
-    """The best of the variants that a processor runs; DSL0860 where it runs none."""
-    listed = tuple(variants)
-    best = best_variant(listed, processor.features)
-    if best is None:
-        text = f"{processor.name} runs none of {', '.join(listed)}"
-        raise error("DSL0860", text, hint="aarch64:base runs on every 64-bit Arm CPU")
-    return best
 
 
 def present_target() -> str:

@@ -79,7 +79,9 @@ def open_cache(choice: CacheChoice = None) -> Cache | None:
         choice = cache_is_on()
     if choice is False:
         return None
-    return Cache(cache_folder() if choice is True else choice)
+    from dslc.shared_cache import shared_cache
+
+    return Cache(cache_folder() if choice is True else choice, shared=shared_cache())
 
 
 def passes_of(target: Target, options: Mapping[str, int] | None = None) -> tuple[Pass, ...]:

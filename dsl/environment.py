@@ -3,6 +3,10 @@
 DSLC_TARGET      the target where none is named
 DSLC_CACHE       on or off; the folder is DSLC_CACHE_DIR
 DSLC_JIT         on, or error: then no call compiles anything
+
+DSLC_SHARED_CACHE         a second-level cache, any URL of fsspec
+DSLC_SHARED_CACHE_WRITE   on, or off: then it is only read
+DSLC_SHARED_CACHE_SECRET  entries are taken from those alone who know it
 """
 
 from __future__ import annotations
@@ -30,6 +34,21 @@ def cache_is_on() -> bool:
 def calls_compile() -> bool:
     """Whether a call may compile its kernel: not with `DSLC_JIT=error`. DSL0916 for other words."""
     return _word("DSLC_JIT", (*_ON, "error"), "on or error") != "error"
+
+
+def shared_cache_url() -> str | None:
+    """What `DSLC_SHARED_CACHE` says; None where it is not set."""
+    return os.environ.get("DSLC_SHARED_CACHE", "").strip() or None
+
+
+def shared_cache_is_written() -> bool:
+    """What `DSLC_SHARED_CACHE_WRITE` says, else True; DSL0916 for anything but on and off."""
+    return _word("DSLC_SHARED_CACHE_WRITE", (*_ON, *_OFF), "on or off") not in _OFF
+
+
+def shared_cache_secret() -> bytes:
+    """What `DSLC_SHARED_CACHE_SECRET` says, empty where it is not set."""
+    return os.environ.get("DSLC_SHARED_CACHE_SECRET", "").encode()
 
 
 def _word(name: str, known: Sequence[str], said: str, hint: str | None = None) -> str:

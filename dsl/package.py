@@ -1,35 +1,35 @@
-"""Packages: kernels compiled ahead of time, in a folder that is loaded without the front-ends.
+"""Packages as libraries: what `Library.save` writes, and `dslc.load` reads without the front-ends.
 
-    package.json              the kernels: signatures, and which specialisations there are
-    specializations/3f0c.../  one artifact each, as the cache keeps its entries
+    package.json              the kernels, which specialisations there are, and the hash of every file
+    specializations/3f0c.../  one artifact each
 
-Every byte of an artifact is checked against its index before it is used.
+Every byte is checked before it is used. `dslc.runtime.load` runs the same packages with less.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import msgspec
 from dslc.compiler.artifact import Artifact
-from dslc.compiler.diagnostics import error
-from dslc.compiler.fingerprint import digest
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.dtypes import parse_dtype
+from dslc.compiler.fingerprint import compiler_fingerprint
 from dslc.compiler.manifest import plain_choice
+from dslc.compiler.targets import find_target
 from dslc.facts import Alignments
 from dslc.kernels import Kernel, Sizes
 from dslc.library import Library
-from dslc.machines import Machine, find_machine
-from dslc.package_index import FORMAT, INDEX, Index, IndexedKernel, read_index
-from dslc.runtime.entry import CorruptEntryError, read_entry, write_entry
+from dslc.machines import Machine, find_machine, resolve_target
+from dslc.packaging.entries import Entry, described
+from dslc.packaging.writing import package_files, write_tree
+from dslc.runtime.aarch64 import is_host
 from dslc.runtime.expression import holds, names_of
-from dslc.signature import Signature
+from dslc.runtime.package import Index, IndexedKernel, PackageFolder
+from dslc.runtime.package.index import IndexedParameter, Origins
+from dslc.signature import Parameter, Signature
 from dslc.specialization import Specialization
-
-_FOLDER = "specializations"
 
 
 class PackagedOrigin:
@@ -107,88 +107,87 @@ def _choices(made: Specialization) -> str:
 
 
 def save(path: Path, name: str, specializations: Iterable[Specialization]) -> None:
-    """Write a package of specialisations for one target; an older one at `path` is replaced.
+    """Write a package of specialisations; an older one at `path` is replaced.
 
-    DSL0831 where `path` is something else, or the targets differ.
+    DSL0831 where `path` is something else, or there are none.
     """
-    made = list(specializations)
-    targets = sorted({one.target for one in made})
-    if len(targets) != 1:
-        found = ", ".join(targets) or "none"
-        raise error("DSL0831", f"a package has kernels of one target; these are for {found}")
-    stage = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        if path.exists() and not (path / INDEX).is_file() and not _is_empty_folder(path):
-            text = f"{path} exists and is no package"
-            raise error("DSL0831", text, hint="name a new folder, or remove it first")
-        _write(stage, name, targets[0], made)
-        _replace(path, stage)
-    except OSError as failure:
-        raise error("DSL0831", f"{path} cannot be written: {failure.strerror or failure}") from None
-    finally:
-        shutil.rmtree(stage, ignore_errors=True)
+    import dslc
+
+    entries = [Entry(described(one.signature), one.artifact) for one in specializations]
+    if not entries:
+        raise error("DSL0831", "a package has at least one kernel")
+    origins = Origins("", {}, dslc.__version__, compiler_fingerprint(), {})
+    write_tree(path, package_files(name, "0.0.0", entries, origins))
 
 
-def _is_empty_folder(path: Path) -> bool:
-    return path.is_dir() and not any(path.iterdir())
+def load(path: str | os.PathLike[str], target: str | None = None) -> Library:
+    """The library of a package, as `dslc package`, `dslc build -o` or `Library.save` wrote it.
 
-
-def _write(stage: Path, name: str, target: str, made: list[Specialization]) -> None:
-    kernels: dict[str, IndexedKernel] = {}
-    (stage / _FOLDER).mkdir(parents=True)
-    for one in made:
-        manifest = one.artifact.to_manifest()
-        key = digest({"manifest": msgspec.json.encode(manifest)})
-        kernel = kernels.setdefault(one.name, IndexedKernel.of(one.signature))
-        if key not in kernel.specializations:
-            kernel.specializations.append(key)
-            (stage / _FOLDER / key).mkdir()
-            write_entry(stage / _FOLDER / key, key, one.artifact.files, manifest)
-    index = Index(FORMAT, name, target, list(kernels.values()))
-    (stage / INDEX).write_bytes(index.to_json())
-
-
-def _replace(path: Path, stage: Path) -> None:
-    if path.exists():
-        old = stage.with_suffix(".old")
-        path.rename(old)
-        stage.rename(path)
-        shutil.rmtree(old)
-    else:
-        stage.rename(path)
-
-
-def load(path: str | os.PathLike[str]) -> Library:
-    """The library of a package, as `Library.save` or `dslc build -o` wrote it.
-
-    A call runs the first saved specialisation whose dims and tune choices fit. DSL0830 for what is no
-    package, DSL0803 for an artifact that is not as it was written.
+    A call runs the first specialisation whose dims and tune choices fit. Of a package for several
+    targets it has those of `target`; without it, of the one that runs on this machine. DSL0830 for what
+    is no package, DSL0801 to DSL0803 for one that is not as it was written, DSL0834 where it has
+    nothing for the target.
     """
-    folder = Path(path)
-    index = read_index(folder)
-    machine = find_machine(index.target)
+    folder = PackageFolder(path)
+    folder.check()
+    index = folder.index
+    chosen = _target(index, target)
+    machine = find_machine(chosen)
     kernels = {}
     for kernel in index.kernels:
-        signature = kernel.signature()
-        made = []
-        for key in kernel.specializations:
-            artifact = _read_artifact(folder / _FOLDER / key, key)
-            kernel.check(artifact, index.target)
-            made.append(_specialization(signature, artifact, machine))
-        kernels[kernel.name] = Kernel.of(PackagedOrigin(signature, machine, index.target, made))
-    return Library(kernels, name=index.name, target=index.target)
+        signature = _signature(kernel)
+        made = [
+            _specialization(signature, folder.artifact(kernel, s), machine)
+            for s in kernel.specializations
+            if s.target == chosen
+        ]
+        if made:
+            origin = PackagedOrigin(signature, machine, chosen, made)
+            kernels[kernel.name] = Kernel.of(origin)
+    return Library(kernels, name=index.name, target=chosen)
 
 
-def _read_artifact(path: Path, key: str) -> Artifact:
-    try:
-        entry = read_entry(path, key)
-    except (OSError, CorruptEntryError) as failure:
+def _target(index: Index, wanted: str | None) -> str:
+    """The target to load; DSL0834 where the package has not that one, or none for this machine."""
+    if wanted is None:
+        candidates = list(index.targets) if len(index.targets) == 1 else list(_present(index))
+    else:
+        candidates = [t for t in (resolve_target(wanted),) if t in index.targets]
+    if not candidates:
         raise error(
-            "DSL0803",
-            f"{path} is not as it was written: {failure}",
-            hint="copy or build the package again",
-        ) from None
-    return Artifact.from_manifest(entry.manifest, entry.files)
+            "DSL0834",
+            f"{index.name} was compiled for {', '.join(index.targets) or 'nothing'}, "
+            + ("none of which runs here" if wanted is None else f"not for {wanted}"),
+            hint="dslc.load(path, target=...) takes one of them whatever this machine is",
+        )
+    return candidates[0]
+
+
+def _present(index: Index) -> Iterable[str]:
+    """The package's targets that run on this machine, the best first."""
+    for family in ("cuda", "aarch64"):
+        own = [t for t in index.targets if find_target(t).family == family]
+        if family == "aarch64" and not is_host():  # elsewhere it would be emulated
+            continue
+        try:
+            present = resolve_target(family) if own else None
+        except DiagnosticError:  # there is no such machine here
+            continue
+        yield from (t for t in own if t in (present, "aarch64:all"))
+    yield from (t for t in index.targets if t == "interp")
+
+
+def _signature(kernel: IndexedKernel) -> Signature:
+    tunes = {n: tuple(choices) for n, choices in kernel.tunes.items()}
+    parameters = tuple(map(_parameter, kernel.parameters))
+    return Signature(kernel.name, parameters, kernel.dims, tunes, kernel.doc)
+
+
+def _parameter(p: IndexedParameter) -> Parameter:
+    dtype = parse_dtype(p.dtype)
+    if dtype is None:
+        raise error("DSL0802", f"the parameter {p.name} is of type {p.dtype}, which is none")
+    return Parameter(p.name, dtype, p.dims, p.mode, p.packed)
 
 
 def _specialization(signature: Signature, artifact: Artifact, machine: Machine) -> Specialization:

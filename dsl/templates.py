@@ -78,7 +78,7 @@ class TemplateOrigin:
         self._static: tuple[str, ...] = ()
         self._made: dict[tuple[object, ...], Specialization] = {}
         self._lock = threading.RLock()  # an observer of a pass may call the kernel
-        self._sources = sources or {}
+        self.sources: Mapping[str, str] = sources or {}  # texts of the imports
         self.tuned = TunedChoices(self)
         self.predicted = PredictedChoices(self)
         self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
@@ -93,7 +93,7 @@ class TemplateOrigin:
         Dims that are defined are not in it.
         """
         define = {n: str(v) for n, v in self._template.define.items() if n not in self.fixed}
-        parts = {f"import {i}": t for i, (_, t) in enumerate(sorted(self._sources.items()))}
+        parts = {f"import {i}": t for i, (_, t) in enumerate(sorted(self.sources.items()))}
         return digest({"tile": self._tile(), "define": repr(sorted(define.items())), **parts})
 
     @property

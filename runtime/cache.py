@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from dslc.compiler.diagnostics import error
 from dslc.runtime.entry import (
@@ -52,6 +52,24 @@ class Listed:
     path: Path
 
 
+class Shared(Protocol):
+    """A second level that many machines share; it never fails, it notes."""
+
+    def get(
+        self, key: str, note: Callable[[str], None]
+    ) -> tuple[Mapping[str, bytes], Mapping[str, Any]] | None:
+        """Files and manifest of an entry, every byte checked; None where there is none."""
+
+    def put(
+        self,
+        key: str,
+        files: Mapping[str, bytes],
+        manifest: Mapping[str, Any],
+        note: Callable[[str], None],
+    ) -> None:
+        """Store an entry for the others."""
+
+
 def _warn(note: str) -> None:
     warnings.warn(note, CacheWarning, stacklevel=4)
 
@@ -59,13 +77,20 @@ def _warn(note: str) -> None:
 class Cache:
     """A store of files by content key under `root`, safe among any number of processes and threads.
 
-    `note` is told of refused entries; by default it warns. A key is a SHA-256 in hex. What the cache
-    holds is loaded and run, so its folder must belong to the user alone (DSL0820).
+    What is missing is looked for in `shared`, and what is built is given to it. `note` is told of
+    refused entries; by default it warns. A key is a SHA-256 in hex. What the cache holds is loaded and
+    run, so its folder must belong to the user alone (DSL0820).
     """
 
-    def __init__(self, root: str | os.PathLike[str], note: Callable[[str], None] = _warn) -> None:
+    def __init__(
+        self,
+        root: str | os.PathLike[str],
+        note: Callable[[str], None] = _warn,
+        shared: Shared | None = None,
+    ) -> None:
         self.root = Path(root)
         self._note = note
+        self._shared = shared
         self._version = self.root / "v1"
         self._entries = self._version / "entries"
         self._staging = self._version / "staging"
@@ -114,7 +139,22 @@ class Cache:
             self._prepare()
         with locked(self._locks / key):
             # Another process may have made it meanwhile; what was refused was noted above.
-            return self._get(key, lambda note: None) or self.put(key, *build())
+            return (
+                self._get(key, lambda note: None)
+                or self._from_shared(key)
+                or self._made(key, *build())
+            )
+
+    def _from_shared(self, key: str) -> Entry | None:
+        """The entry that another machine has made; None where there is none, or it was refused."""
+        found = self._shared.get(key, self._note) if self._shared is not None else None
+        return None if found is None else self.put(key, *found)
+
+    def _made(self, key: str, files: Mapping[str, bytes], manifest: Mapping[str, Any]) -> Entry:
+        entry = self.put(key, files, manifest)
+        if self._shared is not None:
+            self._shared.put(key, entry.files, entry.manifest, self._note)
+        return entry
 
     def remove(self, key: str) -> bool:
         """Delete an entry; whether there was one."""

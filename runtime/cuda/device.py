@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +17,11 @@ from dslc.runtime.cuda import driver as cu
 from dslc.runtime.cuda.driver import Driver, load_driver
 
 _BINARY = ".cubin"
+_PTX = ".ptx"
+
+
+class PtxWarning(UserWarning):
+    """A kernel runs by PTX, for want of machine code."""
 
 
 class CudaDevice:
@@ -98,6 +105,8 @@ class CudaDevice:
             if name.endswith(_BINARY)
         }
         fitting = [a for a in found if fits(a, self.capability)]
+        if not fitting and (text := self._ptx_for(artifact)) is not None:
+            return text
         if not fitting:
             made = ", ".join(sorted(found)) or "no architecture"
             raise error(
@@ -107,6 +116,25 @@ class CudaDevice:
                 hint="compile it for this GPU: target='cuda'",
             )
         return found[max(fitting, key=_preference)]
+
+    def _ptx_for(self, artifact: Artifact) -> bytes | None:
+        """PTX that the driver compiles for this GPU: slow at the first launch, so it is said aloud.
+
+        None where there is none, or `DSLC_JIT=error` forbids it.
+        """
+        found = {n.removesuffix(_PTX): c for n, c in artifact.files.items() if n.endswith(_PTX)}
+        fitting = [a for a in found if ptx_fits(a, self.capability)]
+        if not fitting or os.environ.get("DSLC_JIT", "").strip().lower() == "error":
+            return None
+        best = max(fitting, key=_preference)
+        warnings.warn(
+            f"{artifact.name} has no machine code for {self.name} ({self.architecture}): the driver "
+            f"compiles its PTX for {best}, which takes time and uses none of what this GPU has beyond "
+            "it; build for this GPU, or set DSLC_JIT=error to refuse",
+            PtxWarning,
+            stacklevel=2,
+        )
+        return found[best] + b"\0"
 
     def allocate(self, size: int, *, zero: bool = False) -> int:
         """The address of new memory; the device has set it to zero when this returns, if asked.
@@ -167,6 +195,12 @@ def fits(architecture: str, capability: tuple[int, int]) -> bool:
     if digits.endswith("a"):
         return made == capability
     return made[0] == capability[0] and made[1] <= capability[1]
+
+
+def ptx_fits(architecture: str, capability: tuple[int, int]) -> bool:
+    """Whether the driver of a GPU can compile PTX for an architecture: plain one, no newer one."""
+    digits = architecture.removeprefix("sm_")
+    return digits.isdigit() and divmod(int(digits), 10) <= capability
 
 
 def _preference(architecture: str) -> tuple[int, str]:

@@ -90,6 +90,8 @@ CUresult cuMemAlloc_v2(uint64_t *p, size_t n) {
   return 0;
 }
 CUresult cuMemFree_v2(uint64_t p) { ++frees; free((void *)p); return 0; }
+CUresult cuMemAllocAsync(uint64_t *p, size_t n, void *stream) { return cuMemAlloc_v2(p, n); }
+CUresult cuMemFreeAsync(uint64_t p, void *stream) { return cuMemFree_v2(p); }
 CUresult cuMemcpyHtoDAsync_v2(uint64_t d, const void *s, size_t n, void *stream) { memcpy((void *)d, s, n); return 0; }
 CUresult cuMemcpyDtoHAsync_v2(void *d, uint64_t s, size_t n, void *stream) { memcpy(d, (void *)s, n); return 0; }
 CUresult cuMemcpyHtoD_v2(uint64_t d, const void *s, size_t n) { memcpy((void *)d, s, n); return 0; }

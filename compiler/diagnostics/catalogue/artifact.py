@@ -92,10 +92,19 @@ Wrong: `dslc cache show gemm`.
 Right: `dslc cache show` with a key that `dslc cache ls` printed.
 """,
     ),
+    "DSL0823": (
+        "a shared cache that cannot be used",
+        """
+DSLC_SHARED_CACHE is a URL that fsspec knows: a folder, or an address whose package is installed.
+
+Wrong: DSLC_SHARED_CACHE=s3://bucket/kernels without the package s3fs.
+Right: `pip install s3fs`, or DSLC_SHARED_CACHE=/mnt/team/dslc.
+""",
+    ),
     "DSL0830": (
         "a folder that is no package",
         """
-A package is a folder with package.json, as `Library.save` and `dslc build -o` write it.
+A package is a folder with package.json, as `dslc package`, `dslc build -o` and `Library.save` write it.
 
 Wrong: `dslc.load("gemm.tile")`.
 Right: `dslc.compile("gemm.tile").save("build/gemm"); dslc.load("build/gemm")`.
@@ -104,11 +113,50 @@ Right: `dslc.compile("gemm.tile").save("build/gemm"); dslc.load("build/gemm")`.
     "DSL0831": (
         "a package that cannot be written",
         """
-A package is written into a new folder or over an older package, and all its kernels are for one target.
-Nothing else is ever replaced.
+A package is written into a new folder or over an older package. Nothing else is ever replaced.
 
 Wrong: `lib.save("src")`, where src holds other files.
 Right: `lib.save("build/gemm")`.
+""",
+    ),
+    "DSL0832": (
+        "a package that a lock file does not name",
+        """
+A lock file pins packages by their digest, the hash of everything in them. The package that is to be
+loaded is another one, or not in the lock file at all.
+
+Wrong: a package built anew, loaded with the lock file of the one before.
+Right: `dslc lock build/kernels.dslc -o dslc.lock` after looking at what has changed.
+""",
+    ),
+    "DSL0833": (
+        "a package that is not signed by this key",
+        """
+A signature is made over a package's digest with a private key (`dslc sign`), and checked with the
+public key that the loader holds. The signature is missing, is of another package, or of another key.
+
+Wrong: `dslc verify kernels.dslc --key alice.pub`, signed by Bob.
+Right: the key of whoever made the package, from a place other than the package.
+""",
+    ),
+    "DSL0834": (
+        "a package with nothing for this machine",
+        """
+A package holds code for the targets of its specification. None of them is a GPU or CPU that is here, or
+what there is was refused: PTX is, where machine code is required.
+
+Wrong: a package for `cuda:sm_90a` alone, loaded on a machine without a GPU.
+Right: a further target in the specification, such as `aarch64:all`; `dslc list` shows what there is.
+""",
+    ),
+    "DSL0835": (
+        "kernels that cannot be in one package",
+        """
+In a package a name means one kernel: the same parameters whatever the target, and for one target one
+way to store packed weights wherever a call may get one or another of its forms.
+
+Wrong: `gemm_quantized` with `W = "u4"` and with `W = "i6"` under one name.
+Right: `name = "w4a16"` for one and `name = "w6a16"` for the other.
 """,
     ),
     "DSL0840": (

@@ -57,6 +57,14 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  DSLC_CACHE=/tmp/kernels\n"
         "Right:  DSLC_CACHE_DIR=/tmp/kernels",
     ),
+    "DSL0917": (
+        "A package's specification cannot be used",
+        "A specification is a TOML file with a table [package] and a table [[kernel]] for each source "
+        "or kernel. Unknown keys are errors, since a misspelt one would do nothing; paths go from the "
+        "file's folder, and targets have their full names.\n\n"
+        'Wrong:  targets = ["cuda"]\n'
+        'Right:  targets = ["cuda:sm_90a", "aarch64:all"]',
+    ),
     "DSL0920": (
         "This cannot be tuned",
         "The tuner compiles a kernel in many ways and measures each on a GPU. It needs the kernel's "

@@ -1,0 +1,99 @@
+"""`dslc verify`: whether a package is what was built, pinned and signed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from dslc.cli.pages import Documented
+from dslc.cli.session import ExitCode, current, session_options
+
+if TYPE_CHECKING:
+    from dslc.runtime.package import Index
+
+_EXAMPLES = """
+dslc verify build/kernels.dslc
+dslc verify build/kernels.dslc --lock dslc.lock --key release.pub
+dslc verify build/kernels.dslc --require-native cuda:sm_90a --require-native aarch64:all
+"""
+
+
+@click.command("verify", cls=Documented, examples=_EXAMPLES)
+@click.argument("package", metavar="PACKAGE", type=click.Path(path_type=Path))
+@click.option(
+    "--lock",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="It must be pinned in this file.",
+)
+@click.option(
+    "--key",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="It must be signed with the private half of this public key.",
+)
+@click.option(
+    "--signature",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The signature (default: the package's path with .sig behind it).",
+)
+@click.option(
+    "--require-native",
+    "native",
+    metavar="TARGET",
+    multiple=True,
+    help="Every kernel must have machine code for this target. Repeatable.",
+)
+@session_options
+def command(
+    package: Path, lock: Path | None, key: Path | None, signature: Path | None,
+    native: tuple[str, ...],
+) -> int:  # fmt: skip
+    """Check every byte of PACKAGE against its manifest; exit code 4 where one differs.
+
+    A file that is not listed, a link, or a missing file is refused as well. Without a lock file or a
+    key this tells damage; who made the package it cannot tell.
+    """
+    from dslc.runtime.package import PackageFolder, check_lock
+    from dslc.runtime.package.signatures import check_signature
+
+    folder = PackageFolder(package)
+    problems = list(folder.problems())
+    for problem in problems:
+        click.echo(f"{package}: {problem}")
+    if problems:
+        return ExitCode.FAILED
+    for kernel in folder.index.kernels:  # each manifest is read as a loader reads it
+        for made in kernel.specializations:
+            folder.artifact(kernel, made)
+    vouched = []
+    if lock is not None:
+        check_lock(lock, folder)
+        vouched.append(f"pinned in {lock}")
+    if key is not None:
+        check_signature(folder, key, signature)
+        vouched.append(f"signed by {key}")
+    for target in native:
+        _require_native(folder.index, target)
+    said = ", ".join(vouched) or "nobody vouches for it"
+    current().say(f"{package}: {len(folder.index.files) + 1} files as they were written; {said}")
+    return ExitCode.OK
+
+
+def _require_native(index: Index, target: str) -> None:
+    """DSL0834 where a kernel has no machine code for a target."""
+    from dslc.compiler.diagnostics import error
+    from dslc.compiler.targets import find_target
+
+    family = find_target(target).family
+    form = {"cuda": "cubin", "aarch64": "so", "nki": "nki", "interp": "ir"}.get(family, "")
+    for kernel in index.kernels:
+        forms = {f for s in kernel.specializations if s.target == target for f in s.forms}
+        if form not in forms:
+            raise error(
+                "DSL0834",
+                f"{kernel.name} of {index.name} has no machine code for {target}",
+                hint="name the target in the package's specification",
+            )

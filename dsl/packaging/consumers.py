@@ -1,0 +1,182 @@
+"""The parts of a package for programs without dslc: a header, C, libraries, Hugging Face's layout.
+
+include/NAME.h                             the functions, one a kernel
+c/NAME_cuda.c, c/NAME_aarch64.c + .s       they, for whoever builds libraries
+lib/x86_64-linux/libNAME_cuda.so           C, ctypes and tvm_ffi.load_module
+build/tvm-ffi01-cu130-x86_64-linux/        the same for `kernels.get_local_kernel`
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dslc.codegen.c_interface.compiling import find_compiler
+from dslc.codegen.c_interface.forms import Form, Interface
+from dslc.codegen.c_interface.module import cpu_source, gpu_source, header
+from dslc.codegen.cuda.nvrtc import load_nvrtc
+from dslc.compiler.artifact import Artifact, Param
+from dslc.compiler.diagnostics import error
+from dslc.packaging.entries import Entry, by_kernel
+from dslc.packaging.spec import PackageTable
+from dslc.packaging.writing import artifact_key
+from dslc.runtime.package.index import SPECIALIZATIONS
+
+Files = dict[str, bytes]
+_HOSTS = {"cuda": ("x86_64-linux", "aarch64-linux"), "aarch64": ("aarch64-linux",)}
+
+
+def consumer_files(package: PackageTable, entries: Sequence[Entry]) -> Files:
+    """What the consumers of a specification need, by path.
+
+    DSL0754 and DSL0804 for a kernel that has no C interface, DSL0951 without a C compiler where
+    libraries are asked for, DSL0835 where no target can have them.
+    """
+    if not package.consumers:
+        return {}
+    files: Files = {}
+    images = _images(entries)
+    families = [f for f in _HOSTS if any(e.artifact.target.startswith(f"{f}:") for e in entries)]
+    if not families:
+        text = "only kernels for NVIDIA GPUs and Arm CPUs have a C interface"
+        raise error("DSL0835", text, hint="add such a target, or leave consumers = [...] out")
+    described: list[Interface] = []
+    for family in families:
+        interfaces = _interfaces(package.name, entries, family)
+        described += [i for i in interfaces if i.name not in {d.name for d in described}]
+        own = _sources(package, family, interfaces)
+        files |= own
+        if {"tvm-ffi", "huggingface"} & {*package.consumers}:
+            text = header(package.name, package.version, interfaces)
+            inputs = {**own, **images, f"include/{package.name}.h": text.encode()}
+            files |= _libraries(package, family, inputs, interfaces)
+    files[f"include/{package.name}.h"] = header(package.name, package.version, described).encode()
+    return files
+
+
+def toolchain(package: PackageTable) -> str:
+    """The C compiler that libraries are made with; empty where none are asked for."""
+    if not {"tvm-ffi", "huggingface"} & {*package.consumers}:
+        return ""
+    return find_compiler().identity
+
+
+def _sources(package: PackageTable, family: str, interfaces: Sequence[Interface]) -> Files:
+    path = f"c/{package.name}_{family}"
+    if family == "cuda":
+        text = gpu_source(package.name, package.version, interfaces)
+        return {f"{path}.c": text.encode()}
+    text, assembly = cpu_source(package.name, package.version, interfaces)
+    return {f"{path}.c": text.encode(), **{f"c/{n}": t.encode() for n, t in assembly.items()}}
+
+
+def _libraries(
+    package: PackageTable, family: str, inputs: Mapping[str, bytes], interfaces: Sequence[Interface]
+) -> Files:
+    """The shared libraries, and Hugging Face's folders with them; hosts that cannot be had are left."""
+    files: Files = {}
+    compiler = find_compiler()
+    sources = [p for p in inputs if p.startswith("c/")]
+    hosts = [h for h in _HOSTS[family] if h in compiler.hosts]
+    if not hosts:
+        raise error(
+            "DSL0951",
+            f"{compiler.identity} makes no libraries for {', '.join(_HOSTS[family])}",
+            hint="pip install 'dslc[aarch64]' brings a compiler that does",
+        )
+    for host in hosts:
+        library = compiler.library(inputs, sources, host)
+        name = f"lib{package.name}_{family}.so"
+        files[f"lib/{host}/{name}"] = library
+        if "huggingface" in package.consumers:
+            files |= _hugging_face(package, family, host, name, library, interfaces)
+    return files
+
+
+_INIT = '''"""{name} {version}: {kernels}. Outputs are written in place."""
+
+from pathlib import Path as _Path
+
+import tvm_ffi as _tvm_ffi
+
+_module = _tvm_ffi.load_module(str(_Path(__file__).with_name("{library}")))
+{functions}
+__all__ = {names}
+'''
+
+
+def _hugging_face(
+    package: PackageTable,
+    family: str,
+    host: str,
+    library: str,
+    content: bytes,
+    interfaces: Sequence[Interface],
+) -> Files:
+    """A build variant of `kernels`: Python that loads the library, and its metadata."""
+    names = [i.name for i in interfaces]
+    backend = "cuda" if family == "cuda" else "cpu"
+    word = "cpu" if family == "aarch64" else "cu{}{}".format(*load_nvrtc().version)
+    folder = f"build/tvm-ffi01-{word}-{host}"
+    functions = "".join(f'{n} = _module["{n}"]\n' for n in names)
+    text = _INIT.format(
+        name=package.name, version=package.version, kernels=", ".join(names), library=library,
+        functions=functions, names=names,
+    )  # fmt: skip
+    metadata: dict[str, Any] = {
+        "id": f"_{package.name}_{backend}",
+        "name": package.name.replace("_", "-"),
+        "version": int(package.version.partition(".")[0]),
+        "license": "",
+        "python-depends": [],
+        "backend": {"type": backend},
+    }
+    return {
+        f"{folder}/__init__.py": text.encode(),
+        f"{folder}/{library}": content,
+        f"{folder}/metadata.json": (json.dumps(metadata, indent=1) + "\n").encode(),
+    }
+
+
+def _interfaces(package: str, entries: Sequence[Entry], family: str) -> list[Interface]:
+    found = []
+    for kernel, listed in by_kernel(entries).values():
+        own = [e for e in listed if e.artifact.target.startswith(f"{family}:")]
+        if own:
+            params = tuple(Param(p.name, p.dtype, p.mode, p.dims) for p in kernel.parameters)
+            forms = tuple(Form(e.artifact, e.sizes, _paths(e.artifact)) for e in own)
+            symbol = f"{package}_{kernel.name}"
+            interface = Interface(kernel.name, symbol, kernel.doc, params, kernel.dims, forms)
+            found.append(_with_stored_types(interface))
+    return found
+
+
+def _with_stored_types(interface: Interface) -> Interface:
+    """With parameters that some form packs as bytes in the header too."""
+    stored = {p.name for f in interface.forms for p in f.params if p.packed is not None}
+    params = tuple(
+        dataclasses.replace(p, dtype="u8") if p.name in stored else p for p in interface.params
+    )
+    return dataclasses.replace(interface, params=params)
+
+
+def _paths(artifact: Artifact) -> tuple[str, ...]:
+    """Where the machine code of each kernel lies in the package."""
+    if not artifact.target.startswith("cuda:"):
+        return ()
+    file = f"{artifact.target.partition(':')[2]}.cubin"
+    folder = f"{SPECIALIZATIONS}/{artifact_key(artifact)}"
+    if artifact.kind == "kernel":
+        return (f"{folder}/{file}",)
+    return tuple(f"{folder}/{i}.{file}" for i in range(len(artifact.launch["kernels"])))
+
+
+def _images(entries: Sequence[Entry]) -> Files:
+    return {
+        f"{SPECIALIZATIONS}/{artifact_key(e.artifact)}/{n}": content
+        for e in entries
+        for n, content in e.artifact.files.items()
+        if n.endswith(".cubin")
+    }

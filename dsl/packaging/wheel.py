@@ -1,0 +1,107 @@
+"""A package as a wheel: `pip install`, then `llm_kernels.load()`.
+
+The format is that of the Binary distribution format (packaging.python.org, "Binary distribution
+format", 1.0). Times and modes are fixed, so that the same package gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import zipfile
+from pathlib import Path
+
+from dslc.compiler.diagnostics import error
+from dslc.runtime.package.folder import PackageFolder
+from dslc.runtime.package.index import INDEX
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file can name
+_INIT = '''"""Compiled kernels: {kernels}."""
+
+from pathlib import Path
+
+DIGEST = "{digest}"
+PATH = Path(__file__).with_name("package")
+
+
+def load(**options):
+    """The kernels, once every byte was checked against the digest that came with this module.
+
+    Options are those of `dslc.runtime.load`.
+    """
+    from dslc.runtime.package import load as load_package
+
+    return load_package(PATH, digest=DIGEST, **options)
+'''
+_METADATA = """\
+Metadata-Version: 2.1
+Name: {name}
+Version: {version}
+Summary: Kernels compiled by dslc for {targets}
+Requires-Python: >=3.11
+Requires-Dist: dslc>={dslc}
+"""
+_WHEEL = """\
+Wheel-Version: 1.0
+Generator: dslc
+Root-Is-Purelib: true
+Tag: py3-none-any
+"""
+
+
+def write_wheel(package: PackageFolder, folder: Path) -> Path:
+    """Write a package's wheel into a folder; its path. DSL0831 where it cannot be written.
+
+    Libraries of hosts lie in the package as data, so that one wheel serves all of them. DSL0835 for
+    a package with Python sources: installing them adds bytecode to the package, which is then refused.
+    """
+    package.check()
+    index = package.index
+    if any(p.endswith(".py") for p in index.files):
+        raise error(
+            "DSL0835",
+            f"{index.name} has Python sources (for NKI or Hugging Face), which a wheel cannot hold: "
+            "pip would compile them, and add files to the package",
+            hint="ship those as a folder, and make a specification without them for the wheel",
+        )
+    info = f"{index.name}-{index.version}.dist-info"
+    kernels = ", ".join(k.name for k in index.kernels)
+    files = {
+        f"{index.name}/__init__.py": _INIT.format(kernels=kernels, digest=package.digest).encode(),
+        f"{index.name}/package/{INDEX}": package.text,
+        **{f"{index.name}/package/{p}": package.read(p) for p in index.files},
+        f"{info}/METADATA": _METADATA.format(
+            name=index.name, version=index.version, targets=", ".join(index.targets),
+            dslc=index.origins.dslc,
+        ).encode(),
+        f"{info}/WHEEL": _WHEEL.encode(),
+    }  # fmt: skip
+    record = f"{info}/RECORD"
+    files[record] = "".join(f"{p},{_hash(c)},{len(c)}\n" for p, c in files.items()).encode()
+    files[record] += f"{record},,\n".encode()
+    path = folder / f"{index.name}-{index.version}-py3-none-any.whl"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_zipped(files))
+    except OSError as failure:
+        text = f"{path} cannot be written: {failure.strerror or failure}"
+        raise error("DSL0831", text) from None
+    return path
+
+
+def _hash(content: bytes) -> str:
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest())
+    return f"sha256={digest.rstrip(b'=').decode()}"
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        for path, content in files.items():
+            entry = zipfile.ZipInfo(path, _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            entry.create_system = 3  # Unix, whatever this machine is
+            archive.writestr(entry, content)
+    return out.getvalue()

@@ -1,0 +1,105 @@
+"""Signatures of packages: Ed25519 over a package's digest, in a file beside its folder.
+
+    {"format": 1, "algorithm": "ed25519", "digest": "3f0c...", "signature": "<base64>"}
+
+The key is the verifier's own, never one that comes with the package. The package `cryptography` does
+the arithmetic (`pip install 'dslc[sign]'`); without it nothing is taken for signed.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.runtime.package.folder import PackageFolder
+
+ALGORITHM = "ed25519"
+FORMAT = 1
+_LARGEST = 1 << 16
+
+
+def signed_message(digest: str) -> bytes:
+    """What a signature is over; the words keep it from meaning anything elsewhere."""
+    return b"dslc package, format 1\n" + digest.encode() + b"\n"
+
+
+def signature_path(package: str | os.PathLike[str]) -> Path:
+    """Where a package's signature lies unless one says otherwise: `kernels.dslc.sig`."""
+    path = Path(os.path.abspath(package))
+    return path.with_name(f"{path.name}.sig")
+
+
+def check_signature(
+    package: PackageFolder,
+    key: str | os.PathLike[str],
+    signature: str | os.PathLike[str] | None = None,
+) -> None:
+    """DSL0833 unless the owner of the public key (a PEM file) signed this package's digest.
+
+    DSL0951 without `cryptography`.
+    """
+    path = signature_path(package.path) if signature is None else Path(signature)
+    data = _read(path)
+    if data.get("digest") != package.digest:
+        raise _refused(f"{path} signs another package than {package.path}")
+    try:
+        public = cryptography("hazmat.primitives.serialization").load_pem_public_key(
+            _bytes(Path(key))
+        )
+    except (ValueError, TypeError) as problem:
+        raise _refused(f"{key} is no public key: {problem}") from None
+    if not hasattr(public, "verify") or type(public).__name__.lower().find(ALGORITHM) < 0:
+        raise _refused(f"{key} is no public key of {ALGORITHM}")
+    try:
+        public.verify(_decoded(data), signed_message(package.digest))
+    except cryptography("exceptions").InvalidSignature:
+        raise _refused(f"{path} was not made with the key of {key}") from None
+
+
+def cryptography(module: str) -> Any:
+    """A module of `cryptography`; DSL0951 where it is not installed."""
+    try:
+        return importlib.import_module(f"cryptography.{module}")
+    except ImportError:
+        raise error(
+            "DSL0951",
+            "signatures need the package cryptography, which is not installed",
+            hint="pip install 'dslc[sign]'",
+        ) from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(_bytes(path))
+    except (ValueError, RecursionError):
+        data = None
+    fields = {"format", "algorithm", "digest", "signature"}
+    if not isinstance(data, dict) or set(data) != fields or data["format"] != FORMAT:
+        raise _refused(f"{path} is no signature of format {FORMAT}")
+    if data["algorithm"] != ALGORITHM:
+        raise _refused(f"{path} is by {data['algorithm']!r}, not {ALGORITHM}")
+    return data
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LARGEST)
+    except OSError as failure:
+        raise _refused(f"{path} cannot be read: {failure.strerror or failure}") from None
+
+
+def _decoded(data: dict[str, Any]) -> bytes:
+    try:
+        return base64.b64decode(data["signature"], validate=True)
+    except (ValueError, TypeError):
+        return b""
+
+
+def _refused(text: str) -> DiagnosticError:
+    return error("DSL0833", text, hint="do not load it: ask whoever made the package")

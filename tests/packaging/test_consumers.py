@@ -1,0 +1,76 @@
+"""The libraries of a package: loaded by TVM-FFI, laid out as Hugging Face's `kernels` has it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+from dslc.codegen.aarch64.assemblers import assemblers
+from dslc.codegen.cuda.locate import find_library
+from dslc.packaging import build_package
+from dslc.runtime.package import PackageFolder
+
+from support.packages import write_spec
+
+KERNEL = '[[kernel]]\nsource = "rows.tile"\nkernel = "scale"\ndims = { N = 16 }\n'
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if find_library("nvrtc") is None or not any(a.name == "zig" for a in assemblers()):
+        pytest.skip("needs NVRTC and ziglang")
+    folder = tmp_path_factory.mktemp("consumers")
+    spec = write_spec(
+        folder / "src", ["cuda:sm_80", "aarch64:dotprod"], KERNEL, consumers='["huggingface"]'
+    )
+    build_package(spec, folder / "out", jobs=0, cache=False)
+    return folder / "out"
+
+
+def test_libraries_for_each_host(package: Path) -> None:
+    PackageFolder(package).check()
+    found = {p.relative_to(package).as_posix() for p in package.rglob("lib/*/*.so")}
+    assert found == {
+        "lib/x86_64-linux/librows_cuda.so", "lib/aarch64-linux/librows_cuda.so",
+        "lib/aarch64-linux/librows_aarch64.so",
+    }  # fmt: skip
+
+
+def test_a_library_needs_no_other(package: Path) -> None:
+    """Neither TVM-FFI nor a C library by name: the process that loads it has one."""
+    for library in package.rglob("*.so"):
+        if "specializations" not in library.parts:
+            assert b"libtvm_ffi" not in library.read_bytes()
+            assert b"libc.so" not in library.read_bytes()
+
+
+def test_tvm_ffi_loads_it(package: Path) -> None:
+    tvm_ffi = pytest.importorskip("tvm_ffi", reason="needs apache-tvm-ffi")
+    module = tvm_ffi.load_module(str(package / "lib" / "x86_64-linux" / "librows_cuda.so"))
+    with pytest.raises(TypeError, match="takes 3 arguments"):
+        module["scale"]()
+
+
+def test_a_variant_of_hugging_face_is_python_that_loads_the_library(package: Path) -> None:
+    pytest.importorskip("tvm_ffi", reason="needs apache-tvm-ffi")
+    (folder,) = (package / "build").glob("tvm-ffi01-cu*-x86_64-linux")
+    described = importlib.util.spec_from_file_location("rows_variant", folder / "__init__.py")
+    assert described is not None
+    assert described.loader is not None
+    module = importlib.util.module_from_spec(described)
+    described.loader.exec_module(module)
+    assert module.__all__ == ["scale"]
+    with pytest.raises(TypeError, match="takes 3 arguments"):
+        module.scale()
+
+
+def test_hugging_face_reads_the_layout(package: Path) -> None:
+    variants = pytest.importorskip("kernels.variants", reason="needs kernels")
+    from kernels._rust import Metadata  # type: ignore[import-not-found]
+
+    for folder in (package / "build").iterdir():
+        assert variants.parse_variant(folder.name).variant_str == folder.name
+        assert Metadata.read_from_file(folder / "metadata.json").name.python_name == "rows"
+        assert json.loads((folder / "metadata.json").read_text())["version"] == 1

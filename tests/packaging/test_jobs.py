@@ -1,0 +1,41 @@
+"""Job files: what they run is what the commands know."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from dslc.cli.main import run
+
+from support.packages import write_spec
+
+
+@pytest.mark.parametrize("system", ["github", "gitlab"])
+def test_a_job_runs_commands_that_work(
+    tmp_path: Path, system: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DSLC_CACHE_DIR", str(tmp_path / "cache"))
+    write_spec(tmp_path, ["interp"])
+    assert run(["ci", system, "rows.toml", "-o", "jobs/kernels.yml"]) == 0
+    text = (tmp_path / "jobs" / "kernels.yml").read_text()
+    assert "\t" not in text
+    commands = re.findall(r"dslc (?:package|verify|lock) .*", text)
+    assert len(commands) == 3
+    for line in commands:
+        assert run([*shlex.split(line)[1:], "-q"]) == 0
+    assert (tmp_path / "build" / "dslc.lock").is_file()
+    assert "--require-native interp" in text
+    capsys.readouterr()
+    assert run(["ci", system, "rows.toml", "-o", "jobs/kernels.yml"]) == 2
+    assert "exists" in capsys.readouterr().err
+
+
+def test_the_extras_are_those_of_the_targets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = write_spec(tmp_path, ["cuda:sm_80", "aarch64:all"])
+    assert run(["ci", "gitlab", str(spec)]) == 0
+    assert "pip install 'dslc[aarch64,cuda]==" in capsys.readouterr().out

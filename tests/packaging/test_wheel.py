@@ -1,0 +1,56 @@
+"""Wheels of packages: installed by pip, the same bytes twice, refused once they are changed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from dslc.packaging import build_package
+from dslc.packaging.wheel import write_wheel
+from dslc.runtime.package import PackageFolder
+
+from support.packages import failure, write_spec
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> PackageFolder:
+    folder = tmp_path_factory.mktemp("wheel")
+    spec = write_spec(folder / "src", ["interp"])
+    return build_package(spec, folder / "rows.dslc", jobs=0, cache=False).package
+
+
+def test_the_same_package_gives_the_same_wheel(package: PackageFolder, tmp_path: Path) -> None:
+    first, again = (write_wheel(package, tmp_path / n) for n in ("a", "b"))
+    assert first.name == "rows-1.2.0-py3-none-any.whl"
+    assert first.read_bytes() == again.read_bytes()
+
+
+def test_pip_installs_it(package: PackageFolder, tmp_path: Path) -> None:
+    wheel = write_wheel(package, tmp_path)
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "-q"]
+    subprocess.run([*pip, "--target", str(site), str(wheel)], check=True, capture_output=True)
+    code = f"import sys; sys.path.append({str(site)!r}); import rows; print(*rows.load())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "scale weigh\n"
+    (file,) = sorted(site.rglob("program.ir"))[:1]
+    file.write_bytes(file.read_bytes() + b" ")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "DSL0803" in done.stderr
+
+
+def test_every_file_is_recorded(package: PackageFolder, tmp_path: Path) -> None:
+    with zipfile.ZipFile(write_wheel(package, tmp_path)) as archive:
+        recorded = archive.read("rows-1.2.0.dist-info/RECORD").decode().splitlines()
+        assert {line.partition(",")[0] for line in recorded} == {*archive.namelist()}
+        assert archive.testzip() is None
+
+
+def test_python_sources_are_refused(tmp_path: Path) -> None:
+    text = '[[kernel]]\nsource = "rows.tile"\nkernel = "scale"\ndims = { M = 8, N = 16 }\n'
+    spec = write_spec(tmp_path / "src", ["nki:trn2"], text)
+    package = build_package(spec, tmp_path / "out", jobs=0, cache=False).package
+    assert failure(lambda: write_wheel(package, tmp_path)).code == "DSL0835"
