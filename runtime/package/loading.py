@@ -17,7 +17,7 @@ from dslc.runtime.package.folder import PackageFolder
 from dslc.runtime.package.index import IndexedKernel, IndexedParameter, IndexedSpecialization
 from dslc.runtime.package.lock import check_lock
 from dslc.runtime.package.matching import Call, choices, match, shape_dims
-from dslc.runtime.package.places import Cpu, Loaded, Place, present_places
+from dslc.runtime.package.places import Loaded, Place, cpu_place, present_places
 from dslc.runtime.package.signatures import check_signature
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -219,7 +219,9 @@ def load(
     if key is not None:
         check_signature(folder, key, signature)
     folder.check()
-    places: list[Place] = [Cpu(processor)] if processor else present_places(require_native)
+    if processor is not None:
+        return Package(folder, [cpu_place(processor)])
+    places = present_places(folder.index.targets, native=require_native)
     return Package(folder, places)
 
 

@@ -14,7 +14,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.packaging import build_package
 from dslc.runtime.package import PackageFolder
 
-from support.packages import failure, write_spec
+from support.packages import SOURCE, failure, write_spec
 
 CPU = ["aarch64:all", "nki:trn2", "interp"]
 SETS = '[[kernel]]\nsource = "rows.tile"\nkernel = "scale"\n'
@@ -113,6 +113,22 @@ def test_what_has_changed_is_built(
     else:
         (tmp_path / "src" / "other.tile").write_text("const A = 1\n")
     assert build_package(spec, tmp_path / "out", jobs=0).built
+
+
+def test_only_what_depends_on_a_change_is_compiled(tmp_path: Path) -> None:
+    text = SETS + 'dims = { N = 16 }\n\n[[kernel]]\nsource = "other.tile"\ndims = { N = 16 }\n'
+    spec = write_spec(tmp_path / "src", ["interp"], text)
+    other = tmp_path / "src" / "other.tile"
+    other.write_text(SOURCE.replace("scale", "rescale").replace("weigh", "reweigh"))
+    build_package(spec, tmp_path / "out", jobs=0)
+
+    def entries() -> int:
+        return sum(1 for _ in (tmp_path / "cache" / "v1" / "entries").glob("*/*"))
+
+    before = entries()
+    other.write_text("# a line more\n" + other.read_text())
+    assert build_package(spec, tmp_path / "out", jobs=0).built
+    assert entries() - before == 2  # the kernels of the other source
 
 
 def test_all_that_is_wrong_is_said_once(tmp_path: Path) -> None:
