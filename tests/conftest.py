@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from dslc.compiler import targets
 
 from support.cuda_driver import driver, fake_library  # noqa: F401 - fixtures of all tests
 
@@ -29,3 +31,12 @@ def torch() -> Any:
     if not module.cuda.is_available():
         pytest.skip("needs torch with CUDA")
     return module
+
+
+@pytest.fixture
+def unbuilt(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A target that the compiler knows and nothing generates code for."""
+    name = "riscv:rvv"
+    made = replace(targets.INTERP, name=name, family="riscv", title="RISC-V with vectors")
+    monkeypatch.setattr(targets, "TARGETS", {**targets.TARGETS, name: made})
+    return name

@@ -135,14 +135,14 @@ def test_an_unknown_target_is_an_error(target):
     assert target in found.message
 
 
-def test_a_target_without_a_generator_is_an_error():
-    found = failure(lambda: dslc.compile(SOURCE, "aie:npu2"))
+def test_a_target_without_a_generator_is_an_error(unbuilt):
+    found = failure(lambda: dslc.compile(SOURCE, unbuilt))
     assert found.code == "DSL0950"
     assert "interp" in found.hint
 
 
-def test_the_target_comes_from_the_environment(monkeypatch):
-    monkeypatch.setenv("DSLC_TARGET", "aie:npu2")
+def test_the_target_comes_from_the_environment(unbuilt, monkeypatch):
+    monkeypatch.setenv("DSLC_TARGET", unbuilt)
     assert failure(lambda: dslc.compile(SOURCE)).code == "DSL0950"
     assert dslc.compile(SOURCE, "interp").target == "interp"
 

@@ -108,7 +108,7 @@ def test_mistakes_are_told(
     for more, said in (
         (["--dim", "M=16"], "DSL0913"),
         ([*SIZES, "--dim", "M=x"], "DSL0910"),
-        ([*SIZES, "-t", "aie:npu2"], "DSL0950"),
+        ([*SIZES, "-t", "aie:npu2"], "DSL0920"),
         ([*SIZES, "--set", "BM=48"], "BM"),
     ):
         assert tune(*more) != 0
