@@ -37,6 +37,8 @@ _FORMS = {
     ".dylib": "dylib",
     ".ir": "ir",
     ".py": "nki",
+    ".hsaco": "hsaco",
+    ".mlir": "aie-mlir",
 }
 
 Files = dict[str, bytes]
