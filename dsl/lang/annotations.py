@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from dslc.compiler.dtypes import DType
+from dslc.compiler.dtypes import DType, Kind
 
 
 class ElementType(DType):
@@ -31,10 +31,11 @@ class ElementType(DType):
             return NotImplemented
         return _fields(self) == _fields(other)
 
-    __hash__ = DType.__hash__
+    def __hash__(self) -> int:
+        return hash(DType(*_fields(self)))  # of the one object that the compiler has
 
 
-def _fields(dtype: DType) -> tuple[object, ...]:
+def _fields(dtype: DType) -> tuple[str, Kind, int, int, int]:
     return dtype.name, dtype.kind, dtype.bits, dtype.exponent, dtype.mantissa
 
 

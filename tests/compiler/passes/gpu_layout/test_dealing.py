@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dslc.codegen.cuda import fragments
+from dslc.codegen.c_family import fragments
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.ir import TileType, Value
 from dslc.compiler.ir import instructions as ins
