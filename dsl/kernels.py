@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from dslc.arguments import Array, dim_size, element_bytes, plain_on_device
 from dslc.runtime.buffers import import_array
-from dslc.settings import CURRENT
 from dslc.short_calls import CallForms
 from dslc.signature import Parameter, Signature
 
@@ -123,10 +122,6 @@ class Kernel:
 
     def __call__(self, *args: object, **kwargs: object) -> None:
         """Run the kernel over arrays of NumPy, torch, JAX or CuPy."""
-        # `CallForms.run` for the most usual call, written out: a frame of Python is 50 ns.
-        calls = () if kwargs else self._short.plain.calls
-        if calls and calls[0](args, CURRENT.get().stream):
-            return
         if self._short.run(args, kwargs):
             return
         origin = self._origin

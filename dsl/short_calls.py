@@ -20,31 +20,31 @@ _MOST_OPTIONS = 256
 class ShortCalls:
     """The short ways of one kernel with one choice of its tunes, the last used first."""
 
-    __slots__ = ("calls",)
+    __slots__ = ("_calls",)
 
     def __init__(self) -> None:
-        self.calls: tuple[ShortCall, ...] = ()  # replaced as a whole: threads read it
+        self._calls: tuple[ShortCall, ...] = ()  # replaced as a whole: threads read it
 
     def run(self, arguments: Sequence[object]) -> bool:
         """Run by a short way if the arguments, in the order of the parameters, fit one."""
-        calls = self.calls
+        calls = self._calls
         if not calls:
             return False
         stream = CURRENT.get().stream
         return calls[0](arguments, stream) or self._run_another(arguments, stream)
 
     def _run_another(self, arguments: Sequence[object], stream: object) -> bool:
-        calls = self.calls
+        calls = self._calls
         for call in calls[1:]:
             if call(arguments, stream):
-                self.calls = (call, *(c for c in calls if c is not call))
+                self._calls = (call, *(c for c in calls if c is not call))
                 return True
         return False
 
     def add(self, call: ShortCall | None) -> None:
         """Remember a way, if there is one."""
         if call is not None:
-            self.calls = (call, *self.calls[: _MOST - 1])
+            self._calls = (call, *self._calls[: _MOST - 1])
 
 
 class _Form:
@@ -75,16 +75,16 @@ class _Form:
 class CallForms:
     """The short ways of one kernel, by the form of the call: what it names by keyword."""
 
-    __slots__ = ("_forms", "plain")
+    __slots__ = ("_forms", "_plain")
 
     def __init__(self) -> None:
-        self.plain = ShortCalls()  # of calls that name nothing
+        self._plain = ShortCalls()
         self._forms: dict[tuple[object, ...], _Form] = {}
 
     def run(self, args: tuple[object, ...], named: Mapping[str, object]) -> bool:
         """Run by a short way if the call is like one that was added."""
         if not named:
-            return self.plain.run(args)
+            return self._plain.run(args)
         form = self._forms.get((len(args), *named))
         return form is not None and form.run(args, named)
 
@@ -99,7 +99,7 @@ class CallForms:
         if call is None:
             return
         if not named:
-            self.plain.add(call)
+            self._plain.add(call)
             return
         key = (len(args), *named)
         form = self._forms.get(key)

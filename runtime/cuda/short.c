@@ -26,8 +26,6 @@ typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
     PyObject *check, *query, *device, *handle, *anew, *again;
-    PyTypeObject *type; /* whose address is read by `address`, without looking the method up */
-    PyCFunction address;
     Launch launch;
     void *function;
     Py_ssize_t count;
@@ -146,26 +144,6 @@ static int number_of(PyObject *object, uint64_t *into)
     return *into == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;
 }
 
-/* Where a tensor begins. A method of C without arguments is called as it is from then on. */
-static int address_of(Short *self, PyObject *tensor, uint64_t *into)
-{
-    PyTypeObject *type = Py_TYPE(tensor);
-    if (type == self->type)
-        return number_of(self->address(tensor, NULL), into);
-    PyObject *method = PyObject_GetAttr((PyObject *)type, data_ptr);
-    if (method == NULL)
-        return -1;
-    if (Py_IS_TYPE(method, &PyMethodDescr_Type) && self->type == NULL) {
-        PyMethodDef *of_c = ((PyMethodDescrObject *)method)->d_method;
-        if (of_c->ml_flags == METH_NOARGS && PyType_IsSubtype(type, PyDescr_TYPE(method))) {
-            self->address = of_c->ml_meth;
-            self->type = (PyTypeObject *)Py_NewRef(type);
-        }
-    }
-    Py_DECREF(method);
-    return number_of(PyObject_CallMethodNoArgs(tensor, data_ptr), into);
-}
-
 /* A scalar as a word of the key: 0 where it is none of its kind. The way without C says what is wrong. */
 static int scalar_of(char kind, PyObject *object, uint64_t *into)
 {
@@ -218,7 +196,8 @@ static PyObject *run(PyObject *object, PyObject *const *args, size_t nargsf, PyO
     if (number_of(stream, &key[0]))
         return NULL;
     for (Py_ssize_t i = 0; i < self->count; i++)
-        if (self->kinds[i] == 't' && address_of(self, arguments[i], &key[i + 1]))
+        if (self->kinds[i] == 't'
+            && number_of(PyObject_CallMethodNoArgs(arguments[i], data_ptr), &key[i + 1]))
             return NULL;
 
     uint64_t hash = hash_of(key, self->count + 1);
@@ -277,7 +256,6 @@ static int init(PyObject *object, PyObject *args, PyObject *named)
 static int traverse(PyObject *object, visitproc visit, void *arg)
 {
     Short *self = (Short *)object;
-    Py_VISIT(self->type);
     Py_VISIT(self->check);
     Py_VISIT(self->query);
     Py_VISIT(self->device);
@@ -292,7 +270,6 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 static int clear(PyObject *object)
 {
     Short *self = (Short *)object;
-    Py_CLEAR(self->type);
     Py_CLEAR(self->check);
     Py_CLEAR(self->query);
     Py_CLEAR(self->device);

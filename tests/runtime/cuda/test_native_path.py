@@ -220,30 +220,6 @@ def test_a_native_way_is_collected(driver: FakeDriver) -> None:
     assert gone() is None
 
 
-def test_addresses_by_a_method_of_c_and_by_an_overriding_one(driver: FakeDriver) -> None:
-    torch = pytest.importorskip("torch")
-
-    class Shifted(torch.Tensor):  # type: ignore[misc, name-defined]
-        def data_ptr(self) -> int:
-            return int(super().data_ptr()) + 4
-
-    plain = [torch.arange(8, dtype=torch.float32) for _ in range(2)]
-    shifted = torch.arange(9, dtype=torch.float32).as_subclass(Shifted)
-    calls = Calls()
-    artifact = scale_artifact()
-    made = native_call(
-        artifact.signature.params, lambda *t: True, lambda d: STREAM, 0, calls.direct, calls.anew
-    )
-    assert made is not None
-    y = aligned(8)
-    out = torch.from_numpy(y)
-    for _ in range(3):
-        for x, wanted in ((plain[0], 0), (shifted, 1), (plain[1], 0)):
-            y[:] = -1
-            assert made((x, out, 1.0), None) is True
-            assert np.array_equal(y, np.arange(8, dtype=np.float32) + wanted)
-
-
 def test_too_many_parameters_have_none(calls: Calls) -> None:
     params = tuple(replace(Param("x", "f32", "in", ("N",)), name=f"x{i}") for i in range(100))
     assert calls.direct is not None
