@@ -31,8 +31,8 @@ from dslc.compiler.ir.traverse import (
     walk,
 )
 
-# What may leave its operand's bits where they lie, to be read later.
-_READ_BITS = (
+# What reads the bits of its operand where they lie, maybe later.
+READ_BITS = (
     ins.View, ins.ConvertLayout, ins.Cast, ins.Broadcast, ins.Reshape, ins.Transpose, ins.Extract,
     ins.Repeat,
 )  # fmt: skip
@@ -123,7 +123,7 @@ def _replaces(old: Value, new: Value, body: Body) -> bool:
     if at is None or not isinstance(body[at], _ELEMENT_BY_ELEMENT):
         return False
     reading = [(i, s) for i, top in enumerate(body) for s in walk((top,)) if old in operands(s)]
-    return all(i <= at and not isinstance(s, (*_READ_BITS, ins.Dot)) for i, s in reading)
+    return all(i <= at and not isinstance(s, (*READ_BITS, ins.Dot)) for i, s in reading)
 
 
 def _alike(a: Value, b: Value) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dslc.codegen.c_family.bits import Bits, bits_of, collect
-from dslc.codegen.c_family.coalescing import SharedArrays, shared_arrays
+from dslc.codegen.c_family.coalescing import READ_BITS, SharedArrays, shared_arrays
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed, scalar_type
 from dslc.codegen.c_family.indexing import ThreadBases
 from dslc.codegen.c_family.registers import Tile, tile_of
@@ -26,12 +26,6 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.passes.facts import Facts, kernel_facts
 from dslc.compiler.targets import Target
-
-# What reads the bits of its operand where they lie.
-_READ_BITS = (
-    ins.View, ins.ConvertLayout, ins.Cast, ins.Broadcast, ins.Reshape, ins.Transpose, ins.Extract,
-    ins.Repeat,
-)  # fmt: skip
 
 Emitter = Callable[["Emission", Any], None]
 
@@ -172,7 +166,7 @@ class Emission:
         """The value is bits that lie somewhere: its own registers, or read where they are."""
         if bits.in_order:
             self.tiles[value] = tile_of(value, bits.name)
-        elif all(isinstance(s, _READ_BITS) for s in self.readers.get(value, ())):
+        elif all(isinstance(s, READ_BITS) for s in self.readers.get(value, ())):
             self.bits[value] = bits
         else:
             collect(self.out, bits, self.new(value))
