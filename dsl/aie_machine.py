@@ -87,7 +87,7 @@ class AieExecutable:
         from dslc.runtime.aie_simulator import simulate
 
         arguments = self._artifact.launch["arguments"]
-        given: list[Any] = [args[a["name"]] for a in arguments]
+        given: list[Any] = [_given(a, args) for a in arguments]
         written = [array for array, a in zip(given, arguments, strict=True) if a["written"]]
         if not any(array.size for array in written):
             return  # nothing would be written
@@ -100,6 +100,19 @@ class AieExecutable:
     def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """None: the way is long whatever the arguments."""
         return None
+
+
+def _given(argument: Mapping[str, Any], args: Mapping[str, Any]) -> Any:
+    """The array of an argument: packed rows as bytes; for scalars a word each, floats by their bits."""
+    if "rows" in argument:
+        return args[argument["name"]].reshape(argument["rows"])
+    if "scalars" not in argument:
+        return args[argument["name"]]
+    words = [
+        np.float32(args[name]).view(np.int32) if dtype in ("f32", "bf16") else args[name]
+        for name, dtype in argument["scalars"]
+    ]
+    return np.array([int(word) for word in words], np.int64).astype(np.int32)
 
 
 def _padded(array: Any, shape: Sequence[int]) -> Any:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dslc.codegen.aie.arguments import scalars_of
 from dslc.codegen.aie.descriptors import print_descriptors
 from dslc.codegen.aie.objectfifos import print_objectfifos
 from dslc.codegen.aie.planning import plan_kernel
 from dslc.compiler.artifact import Artifact, Hashes, Json
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.ir.affine import constant
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
 
@@ -31,12 +33,20 @@ def lower(program: TileProgram, target: Target) -> Artifact:
         SOURCE: print_objectfifos(planned, device).encode(),
         EXPLICIT: print_descriptors(planned, device).encode(),
     }
-    arguments: list[Json] = [
+    arguments: list[dict[str, Json]] = [
         {"name": t.memory.name, "dtype": t.memory.dtype.name, "shape": list(t.shape),
          "written": any(s.output and s.memory is t.memory for s in planned.plan.streams)}
         for t in planned.plan.tensors
     ]  # fmt: skip
-    launch: dict[str, Json] = {"arguments": arguments}
+    for argument, memory in zip(arguments, (t.memory for t in planned.plan.tensors), strict=True):
+        own = next((m for m in program.tensors if m.name == memory.name), memory)
+        if own.packed == "row":
+            argument["rows"] = [int(constant(n) or 0) for n in memory.shape]
+    if scalars := scalars_of(program):
+        tensors = {m.name for m in program.tensors}
+        words = next(a for a in arguments if a["name"] not in tensors)
+        words["scalars"] = [[s.name, s.dtype.name] for s in scalars]
+    launch: dict[str, Json] = {"arguments": list(arguments)}
     return Artifact(
         name=program.name,
         kind="kernel",
