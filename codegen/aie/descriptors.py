@@ -10,7 +10,13 @@ from collections.abc import Iterator
 
 from dslc.codegen.aie.cores import CoreProgram, program_of
 from dslc.codegen.aie.explicit import Channel, Descriptor, Explicit, make_explicit
-from dslc.codegen.aie.objectfifos import core_lines, memref, sequence_lines, tile_name
+from dslc.codegen.aie.objectfifos import (
+    cascade_lines,
+    core_lines,
+    memref,
+    sequence_lines,
+    tile_name,
+)
 from dslc.codegen.aie.plan import Tile
 from dslc.codegen.aie.planning import Planned
 from dslc.codegen.aie.ports import LockPorts
@@ -38,6 +44,7 @@ def print_descriptors(planned: Planned, device: str) -> str:
             f"    %{lock.name} = aie.lock({tile_name(lock.tile)}, {lock.number}) {options}"
         )
     lines += _flows(made)
+    lines += cascade_lines(plan)
     for tile in plan.cores:
         lines += core_lines(tile, _program(planned, made, tile), plan.array.stack)
     for tile in tiles:

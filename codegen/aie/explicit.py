@@ -128,7 +128,7 @@ def _end(made: Explicit, fifo: Fifo, tile: Tile, *, produces: bool) -> Channel:
     dims = fifo.dims if produces else ()
     channel.chain = [Descriptor(b, 0, fifo.elements, dims, taken, given) for b in buffers]
     turn = None
-    if fifo.depth > fifo.unit:
+    if fifo.depth > fifo.unit or fifo.step < fifo.unit:
         turn = f"%{stem}_turn"
         made.turns.append(Buffer(f"{stem}_turn", tile, 1, I32))
     names = tuple(f"%{b.name}" for b in buffers)

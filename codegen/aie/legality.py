@@ -39,6 +39,7 @@ def prove(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
     _links(plan)
     _memories(plan, programs)
     _programs(plan, programs)
+    _cascade(plan, programs)
     for fifo in plan.fifos:
         _objects(plan, fifo)
     _ports(plan)
@@ -182,6 +183,37 @@ def _programs(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
                 plan.kernel.loc,
                 hint="fewer unrolled turns, or two kernels",
             )
+
+
+def _cascade(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
+    """Results pass between neighbours, downwards, and as many are taken as are given."""
+    below = dict(plan.flows)
+    above = {b: a for a, b in plan.flows}
+    for tile, program in programs.items():
+        taken, given = program.passed
+        following = below.get(tile)
+        if following is not None and following != (tile[0], tile[1] - 1):
+            raise _broken_cascade(
+                plan, f"core {tile} passes results to {following}",
+                "a cascade leads to the neighbour below",
+            )  # fmt: skip
+        for count, other, word in ((taken, above.get(tile), "takes"), (given, following, "gives")):
+            if bool(count) != (other is not None):
+                raise _broken_cascade(
+                    plan, f"core {tile} {word} {count} vectors", "each goes to, or comes from, a core"
+                )  # fmt: skip
+        if following is not None and programs[following].passed[0] != given:
+            raise _broken_cascade(
+                plan, f"core {tile} gives {given} vectors, {following} takes "
+                f"{programs[following].passed[0]}",
+                "a core that waits for more than comes waits for ever",
+            )  # fmt: skip
+
+
+def _broken_cascade(plan: Plan, what: str, rule: str) -> DiagnosticError:
+    loc = plan.cascade.loop.loc if plan.cascade is not None else plan.kernel.loc
+    tensors = "/".join(t.memory.name for t in plan.tensors)
+    return error("DSL0554", f"tensor {tensors}: {what}; {rule}", loc)
 
 
 def _objects(plan: Plan, fifo: Fifo) -> None:

@@ -27,6 +27,7 @@ def print_objectfifos(planned: Planned, device: str) -> str:
         *(f"    {tile_name(t)} = aie.tile({t[0]}, {t[1]})" for t in _tiles(plan)),
         *(f"    {_fifo(f)}" for f in plan.fifos),
         *(f"    {_link(link)}" for link in plan.links),
+        *cascade_lines(plan),
     ]
     for tile in plan.cores:
         lines += core_lines(tile, planned.programs[tile], plan.array.stack)
@@ -70,6 +71,12 @@ def _link(link: Link) -> str:
     offsets = ", ".join(map(str, link.offsets))
     joined = (offsets, "") if len(link.inputs) > 1 else ("", offsets)
     return f"aie.objectfifo.link [{inputs}] -> [{outputs}] ([{joined[0]}] [{joined[1]}])"
+
+
+def cascade_lines(plan: Plan) -> Iterator[str]:
+    """The streams between neighbouring cores."""
+    for above, below in plan.flows:
+        yield f"    aie.cascade_flow({tile_name(above)}, {tile_name(below)})"
 
 
 def core_lines(tile: Tile, program: CoreProgram, stack: int) -> Iterator[str]:

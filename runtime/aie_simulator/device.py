@@ -17,7 +17,7 @@ from dslc.runtime.aie_simulator.machine import (
     Kind,
     kind_of,
 )
-from dslc.runtime.aie_simulator.parts import Lock, Memory, Stream, Tile, element_type
+from dslc.runtime.aie_simulator.parts import Cascade, Lock, Memory, Stream, Tile, element_type
 from dslc.runtime.aie_simulator.reader import Operation
 
 _MEMREF = re.compile(r"memref<((?:\d+x)*)(\w+)>")
@@ -74,6 +74,7 @@ class Device:
     cores: list[tuple[Tile, Operation]] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     stacks: dict[Tile, int] = field(default_factory=dict)
+    cascades: list[Cascade] = field(default_factory=list)
 
     def tile(self, name: str, line: int) -> Tile:
         """The tile of an SSA name."""

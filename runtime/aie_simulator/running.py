@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from dslc.runtime.aie_simulator.cascades import declare_cascade
 from dslc.runtime.aie_simulator.cores import core_process
 from dslc.runtime.aie_simulator.device import Device, memref_of
 from dslc.runtime.aie_simulator.engine import Engine, Process, wait_graph
@@ -63,6 +64,8 @@ def load(text: str) -> tuple[Device, Operation]:
                 _buffer(device, op)
             case "aie.core":
                 _core(device, op)
+            case "aie.cascade_flow":
+                declare_cascade(device, op)
             case "aie.runtime_sequence":
                 sequences.append(op)
             case _:
@@ -193,6 +196,9 @@ def _check_end(device: Device) -> None:
                 "leftover",
                 f"core {tile[0]}, {tile[1]} has {end.taken.value + end.held} objects of @{name} left",
             )
+    for cascade in device.cascades:
+        if cascade.queue:
+            raise AieFault("leftover", f"{len(cascade.queue)} vectors stay in {cascade.name}")
     for channel in device.host.values():
         if channel.tasks:
             raise AieFault("leftover", f"{channel.name} has {len(channel.tasks)} tasks left")
