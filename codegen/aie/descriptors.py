@@ -97,7 +97,7 @@ def _ring(channel: Channel, first: int) -> Iterator[str]:
     for number, descriptor in enumerate(channel.chain):
         one = f"%one_{first + number}"
         yield f"    ^bb{first + number}:"
-        yield f"      {one} = arith.constant 1 : i32"
+        yield f"      {one} = arith.constant {descriptor.amount} : i32"
         yield f"      aie.use_lock(%{descriptor.taken.name}, AcquireGreaterEqual, {one})"
         yield f"      {_transfer(descriptor)}"
         yield f"      aie.use_lock(%{descriptor.given.name}, Release, {one})"

@@ -85,7 +85,8 @@ def _chains(plan: Plan) -> Iterator[tuple[Fifo, Tile, bool, int]]:
         outer = _outer(link)
         parts = max(len(link.inputs), len(link.outputs))
         for fifo in (*link.inputs, *link.outputs):
-            linked[fifo, tile] = outer.depth * (parts if fifo is outer else 1)
+            again = fifo.repeat if fifo in link.outputs else 1
+            linked[fifo, tile] = outer.depth * (parts if fifo is outer else 1) * again
     for fifo in plan.fifos:
         for tile in _tiles(fifo):
             if tile[1] != _HOST:
@@ -124,8 +125,11 @@ def _locks(plan: Plan) -> None:
         used[tile] += 2 * max(len(link.inputs), len(link.outputs))
         _lock_count(plan, outer, tile, used)
     for fifo in plan.fifos:
-        if fifo.depth > plan.array.lock_value:
-            raise broken(fifo, f"{fifo.depth} objects", f"a lock counts to {plan.array.lock_value}")
+        if fifo.depth * fifo.repeat > plan.array.lock_value:
+            raise broken(
+                fifo, f"{fifo.depth * fifo.repeat} objects",
+                f"a lock counts to {plan.array.lock_value}",
+            )  # fmt: skip
         for tile in _tiles(fifo):
             if (fifo, tile) not in inner and tile[1] != _HOST:
                 used[tile] += 2
@@ -150,7 +154,13 @@ def _links(plan: Plan) -> None:
             if offset != at:
                 raise broken(part, f"begins at element {offset} of {outer.name}", f"it is at {at}")
             at += part.elements
-        if at != outer.elements:
+        if len(parts) == 1 and outer.repeat > 1:
+            if outer.elements % at or parts[0].repeat != outer.repeat:
+                raise broken(
+                    outer, f"panels of {outer.elements} elements, sent in objects of {at}",
+                    "a panel is whole objects",
+                )  # fmt: skip
+        elif at != outer.elements:
             raise broken(
                 outer, f"its parts have {at} elements of {outer.elements}",
                 "the parts of linked objects cover the larger one",
@@ -234,10 +244,16 @@ def _objects(plan: Plan, fifo: Fifo) -> None:
             )  # fmt: skip
     if fifo.dims:
         _loops(fifo, fifo.dims, plan.array.kind(fifo.producer[1]), bytes_of(fifo.dtype))
-        if math.prod(size for size, _ in fifo.dims) != fifo.elements:
-            raise broken(
-                fifo, "its loops pass another number of elements", f"it has {fifo.elements}"
-            )
+        whole = _panel(plan, fifo)
+        if math.prod(size for size, _ in fifo.dims) != whole:
+            raise broken(fifo, "its loops pass another number of elements", f"it has {whole}")
+
+
+def _panel(plan: Plan, fifo: Fifo) -> int:
+    """The elements that a FIFO's producer sends by a descriptor: an object's, or a panel's."""
+    if fifo.repeat == 1 or fifo.producer[1] == _HOST:
+        return fifo.elements
+    return next(x.inputs[0].elements for x in plan.links if fifo in x.outputs)
 
 
 def _loops(fifo: Fifo, dims: Dims, kind: TileKind, width: int) -> None:
@@ -348,6 +364,7 @@ def _balance(plan: Plan) -> None:
             for r, c in fifo.parts:
                 found = events(plan.kernel, stream, plan.herd, by_memory[stream.memory], r, c)
                 wanted += len(found.turns) * stream.elements
+        wanted //= fifo.repeat
         if moved[fifo] != wanted:
             raise broken(
                 fifo, f"the host moves {moved[fifo]} elements, the cores {wanted}",

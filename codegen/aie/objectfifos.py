@@ -16,6 +16,7 @@ from dslc.codegen.aie.products import MAPS
 from dslc.compiler.dtypes import DType
 
 _KINDS = ("shim", "mem")
+_HOST = 0
 
 
 def print_objectfifos(planned: Planned, device: str) -> str:
@@ -57,7 +58,9 @@ def _fifo(fifo: Fifo) -> str:
     consumers = ", ".join(map(tile_name, fifo.consumers))
     kind = f"!aie.objectfifo<{memref(fifo.elements, fifo.dtype)}>"
     ends = f"{tile_name(fifo.producer)}{dims}, {{{consumers}}}"
-    return f"aie.objectfifo @{fifo.name}({ends}, {fifo.depth} : i32) : {kind}"
+    sends = fifo.repeat > 1 and fifo.producer[1] != _HOST
+    options = f" {{repeat_count = {fifo.repeat} : i32}}" if sends else ""
+    return f"aie.objectfifo @{fifo.name}({ends}, {fifo.depth} : i32){options} : {kind}"
 
 
 def _dims(dims: Dims) -> str:

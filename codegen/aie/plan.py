@@ -29,7 +29,8 @@ class Fifo:
 
     `dims` are the loops by which the producer's DMA reads an object; none where that is as it lies.
     `streams` says whose objects pass, in turn; `parts` are the cores of the herd (row, column) whose
-    objects make up one of these, on the FIFOs that end in a shim tile.
+    objects make up one of these, on the FIFOs that end in a shim tile. With `repeat` the objects that
+    come into a memory tile are panels, which it sends so many times to the cores.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Fifo:
     depth: int = 2
     dims: Dims = ()
     parts: tuple[tuple[int, int], ...] = ()
+    repeat: int = 1
 
     @property
     def unit(self) -> int:

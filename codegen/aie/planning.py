@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from dslc.codegen.aie.arguments import as_arrays
 from dslc.codegen.aie.blocking import Blocking, find_blocking
 from dslc.codegen.aie.cores import CoreProgram, program_of
-from dslc.codegen.aie.dtypes import stored
+from dslc.codegen.aie.dtypes import bytes_of, stored
 from dslc.codegen.aie.events import Share, events, scope_runs, tensors
 from dslc.codegen.aie.herd import Herd, herds
 from dslc.codegen.aie.legality import prove, prove_network
 from dslc.codegen.aie.memories import choose_depths
 from dslc.codegen.aie.merging import Cascade, find_cascade
 from dslc.codegen.aie.network import Network
+from dslc.codegen.aie.panels import hold_panels
 from dslc.codegen.aie.plan import Fifo, Plan, Tile
 from dslc.codegen.aie.scopes import Scopes, find_scopes
 from dslc.codegen.aie.sequence import schedule
@@ -111,6 +112,7 @@ def _connected(
 
 def _planned(plan: Plan, blocking: Blocking, *, draft: bool) -> Planned:
     """The rest of a plan: what the host does, the programs, the depths of FIFOs."""
+    hold_panels(plan)
     schedule(plan)
     # The programs of a row differ in numbers alone: one says what all of them keep.
     rows = range(plan.herd.rows if plan.cascade else 1)
@@ -177,7 +179,12 @@ def modelled_cycles(planned: Planned, macs: int) -> float:
     and receives in turn.
     """
     plan = planned.plan
-    turns, moved, _ = _cost(plan.herd, plan.streams)
+    turns = plan.herd.turns
+    moved = sum(
+        math.prod(n for n, _ in task.transfer.dims) * bytes_of(task.tensor.memory.dtype)
+        for phase in plan.phases
+        for task in phase
+    )
     products = turns * macs / plan.herd.stages / max(rate for _, rate in plan.array.multiply_adds)
     (row, column), by_memory = plan.herd.cores[0], {t.memory: t for t in plan.tensors}
     streams: dict[Fifo, float] = {}

@@ -180,10 +180,10 @@ class Scaling:
                 return _added(self._multiplied(x, y), self._form(z))
             case ins.Broadcast(_, x) | ins.Reshape(_, x):
                 form = self._form(x)
-                axes = None if form is None else _reshaped(stmt, form.axes)
-                if form is None or axes is None:
+                moved = None if form is None else _reshaped(stmt, form.axes)
+                if form is None or moved is None:
                     return None
-                return _Form(form.old, form.new, form.more, axes)
+                return _Form(form.old, form.new, form.more, moved)
             case _:
                 return None
 

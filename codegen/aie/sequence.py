@@ -16,13 +16,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from dslc.codegen.aie.dtypes import bytes_of
 from dslc.codegen.aie.evaluation import Numbers
-from dslc.codegen.aie.events import Tensor, events
+from dslc.codegen.aie.events import Tensor
+from dslc.codegen.aie.panels import wanted
 from dslc.codegen.aie.patterns import Transfer, transfers, window_dims
 from dslc.codegen.aie.plan import Fifo, Plan, Task
 from dslc.codegen.aie.scopes import refuse_access
 from dslc.codegen.aie.streams import Stream
 from dslc.compiler.diagnostics import error
-from dslc.compiler.ir import Memory
 
 Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
 _HOST = 0
@@ -42,8 +42,7 @@ class _Channel:
 
 def schedule(plan: Plan) -> None:
     """Fill in the phases of a plan; DSL0551 where a turn takes more tasks than a queue holds."""
-    by_memory = {t.memory: t for t in plan.tensors}
-    channels = [_channel(plan, f, by_memory) for f in plan.fifos if f.ends(_HOST)]
+    channels = [_channel(plan, f) for f in plan.fifos if f.ends(_HOST)]
     turns = plan.herd.turns
     for length in _lengths(turns):
         parts = [range(at, min(at + length, turns)) for at in range(0, turns, length)]
@@ -108,13 +107,12 @@ def _lengths(turns: int) -> Iterator[int]:
     yield from (n for n in range(turns, 0, -1) if turns % n == 0)
 
 
-def _channel(plan: Plan, fifo: Fifo, by_memory: dict[Memory, Tensor]) -> _Channel:
+def _channel(plan: Plan, fifo: Fifo) -> _Channel:
     turns, numbers, offsets, keys = [], [], [], []
     # At one time a core acquires the objects of outer scopes first.
     outermost = sorted(fifo.streams, key=lambda s: (len(s.scope.chain), s.number))
     for place, stream in enumerate(outermost):
-        tensor = by_memory[stream.memory]
-        found = [events(plan.kernel, stream, plan.herd, tensor, r, c) for r, c in fifo.parts]
+        found = [wanted(plan, fifo, stream, part) for part in range(len(fifo.parts))]
         if any(len(f.turns) != len(found[0].turns) for f in found):
             first = next(iter(stream.parts))
             raise refuse_access(

@@ -304,7 +304,13 @@ def _static_cycles(loop: Operation, numbers: dict[str, int]) -> int | None:
 
 
 def core_process(
-    engine: Engine, device: Device, tile: Tile, core: Operation, *, values: bool = True
+    engine: Engine,
+    device: Device,
+    tile: Tile,
+    core: Operation,
+    *,
+    values: bool = True,
+    bfp16: bool = False,
 ) -> Process:
     """The process of a core; without values only its loops and waits, in the same time."""
     for loop in core.regions[0]:
@@ -314,7 +320,8 @@ def core_process(
     translation.body(core.regions[0])
     translation.pause()
     text = "def run(rt):\n    t = 0\n" + "\n".join(translation.lines) + "\n"
-    names = {**operations.NAMES, **translation.names}
+    rounding = operations.block_floating if bfp16 else operations.as_bf16
+    names = {**operations.NAMES, **translation.names, "Q": rounding}
     exec(compile(text, f"<core {tile[0]}, {tile[1]}>", "exec"), names)
     steps: Steps = names["run"](Runtime(engine, device, tile))
     return Process(f"core {tile[0]}, {tile[1]}", _quiet(steps))

@@ -43,6 +43,7 @@ class Fifo:
     kind: str
     loops: tuple[tuple[int, int], ...]
     line: int
+    repeat: int = 1
 
 
 @dataclass(slots=True, eq=False)

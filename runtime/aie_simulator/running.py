@@ -96,8 +96,11 @@ def _core(device: Device, op: Operation) -> None:
     device.cores.append((tile, op))
 
 
-def simulate(text: str, arrays: Sequence[Array] | None) -> Run:
+def simulate(text: str, arrays: Sequence[Array] | None, *, bfp16: bool = False) -> Run:
     """Run a module over the arrays of its sequence's arguments, which are written in place.
+
+    With `bfp16` products of bf16 round their operands to blocks that share an exponent, as AIE2P's
+    matrix unit does when it is told to be fast.
 
     AieFault where the module breaks a rule of the machine. Without arrays nothing is computed: what
     remains are the waits, the traffic and the times.
@@ -108,7 +111,10 @@ def simulate(text: str, arrays: Sequence[Array] | None) -> Run:
     values = arrays is not None
     given = _blanks(host.types(), operation.line) if arrays is None else arrays
     host.bind(_arguments(host.types(), given, operation.line))
-    processes = [core_process(engine, device, tile, op, values=values) for tile, op in device.cores]
+    processes = [
+        core_process(engine, device, tile, op, values=values, bfp16=bfp16)
+        for tile, op in device.cores
+    ]
     channels = [c for own in device.channels.values() for c in own]
     shared = HostMemory(RATES.host)
     for channel in channels:

@@ -49,6 +49,9 @@ kernel scaled(x: u4[8, N], s: f32[8], t: bf16[N], y: out f32[8, N]):
     "scaled",
     N=64,
 )
+_PANELS = case(
+    EXAMPLES / "gemm.tile", "gemm", {"BM": 16, "BN": 64, "BK": 32}, T="bf16", M=64, N=2048, K=64
+)
 
 Edit = Callable[[str], str]
 
@@ -173,6 +176,12 @@ _FAULTS: list[tuple[str, Case, str, Edit]] = [
      swap(r"(memref\.view .*?)xi8> to", r"\1xf32> to")),
     ("codes of more bits than there are", _SHARED, "operation",
      swap(r"vector<(\d+)xi4>", r"vector<\1xi5>")),
+    ("a panel sent once too often", _PANELS, "deadlock|leftover",
+     swap(r"\{repeat_count = 4", "{repeat_count = 5")),
+    ("a panel sent too few times", _PANELS, "deadlock|leftover",
+     swap(r"\{repeat_count = 4", "{repeat_count = 3")),
+    ("parts of a panel", _PANELS, "length|link",
+     swap(r"(@a_0_l2.*)memref<1024xbf16>", r"\1memref<1000xbf16>")),
     ("a result nobody takes", _ADD, "deadlock", drop(r"dma_memcpy_nd\(%z_host.*@z_out_0\b")),
 ]  # fmt: skip
 
@@ -181,7 +190,7 @@ _FAULTS: list[tuple[str, Case, str, Edit]] = [
 def test_a_fault_is_found(title: str, of: Case, rule: str, edit: Edit) -> None:
     with pytest.raises(AieFault) as found:
         simulate(edit(of.text), of.padded)
-    assert found.value.rule == rule, f"{title}: {found.value}"
+    assert found.value.rule in rule.split("|"), f"{title}: {found.value}"
 
 
 @pytest.mark.parametrize("of", [_ADD, _LOOP, _NORM, _GEMM, _CASCADE, _SHARED])
