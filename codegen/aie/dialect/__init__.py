@@ -28,7 +28,7 @@ _ARITH = Dialect(
 )
 _VECTOR = Dialect(
     "vector",
-    [*vector.Vector.operations, vectors.ContractOp, vectors.ShapeCastOp],
+    [*vector.Vector.operations, vectors.ContractOp, vectors.ShapeCastOp, vectors.TransposeOp],
     list(vector.Vector.attributes),
 )
 

@@ -31,6 +31,45 @@ class ShapeCastOp(IRDLOperation):
 
 
 @irdl_op_definition
+class TransposeOp(IRDLOperation):
+    """A matrix turned."""
+
+    name = "vector.transpose"
+    source = operand_def(VectorType)
+    result = result_def(VectorType)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TransposeOp:
+        """`%x, [1, 0] : vector<8x4xf32> to vector<4x8xf32>`."""
+        source = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        order = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        if order != [1, 0]:
+            parser.raise_error("a matrix is turned by [1, 0]")
+        parser.parse_punctuation(":")
+        operand = parser.resolve_operand(source, parser.parse_type())
+        parser.parse_keyword("to")
+        return cls(operands=[operand], result_types=[parser.parse_type()])
+
+    def print(self, printer: Printer) -> None:
+        """As it is parsed."""
+        printer.print_string(" ")
+        printer.print_operand(self.source)
+        printer.print_string(", [1, 0] : ")
+        printer.print_attribute(self.source.type)
+        printer.print_string(" to ")
+        printer.print_attribute(self.result.type)
+
+    def verify_(self) -> None:
+        """Rows become columns."""
+        a, b = self.source.type, self.result.type
+        assert isinstance(a, VectorType)
+        assert isinstance(b, VectorType)
+        if tuple(a.get_shape())[::-1] != tuple(b.get_shape()) or a.element_type != b.element_type:
+            raise VerifyException("a turned matrix has rows for columns")
+
+
+@irdl_op_definition
 class SelectOp(IRDLOperation):
     """x where the condition holds, else y; of vectors lane by lane."""
 
