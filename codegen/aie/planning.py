@@ -125,10 +125,11 @@ def _candidates(
     every = list(herds(kernel, len(array.compute.rows), array.columns, loop))
     pairs = [(o, h) for o in _options(kernel, target, scopes) for h in every]
 
-    def cost(pair: tuple[_Option, Herd]) -> tuple[float, int, int]:
+    def cost(pair: tuple[_Option, Herd]) -> tuple[float, int, int, int]:
         option, herd = pair
         turns, moved, cores = _cost(herd, option.streams)
-        return turns * shares.of(herd), moved, cores
+        # Of herds alike the widest: each column has channels to the host.
+        return turns * shares.of(herd), moved, cores, -herd.columns
 
     return sorted(pairs, key=cost)
 
