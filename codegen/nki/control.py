@@ -64,7 +64,8 @@ def loop(e: Emission, stmt: ins.For) -> None:
             sums.append(c)
             _begin_sums(e, c)
     others = [c for c in stmt.carried if c not in sums]
-    names = [_begin(e, c) for c in others]
+    fresh = [c for c in others if _begins_with_a_product(e, stmt, c)]
+    names = [_begin_fresh(e, c) if c in fresh else _begin(e, c) for c in others]
     e.begin_lists(stmt.var)
     turned = turned_ahead(e, stmt)
     ahead = begin(e, turned) if turned else None
@@ -72,6 +73,9 @@ def loop(e: Emission, stmt: ins.For) -> None:
         for c in sums:
             assert isinstance(c.inner, Value)
             e.sums[c.inner] = f"{e.names[stmt.var]} > {e.scalar(stmt.start)}"
+        for c in fresh:
+            assert isinstance(c.inner, Value)
+            e.fresh[c.inner] = f"{e.names[stmt.var]} == {e.scalar(stmt.start)}"
         if turned and ahead:
             turn(e, stmt, turned, *ahead)
         else:
@@ -91,6 +95,14 @@ def sums_in_psum(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
 
     The other half is for the turn that follows, so that the tensor engine need not wait.
     """
+    if not _adds_products(e, stmt, c) or not isinstance(c.init, Value):
+        return False
+    held = e.held(c.init)
+    return held.extents[0] <= MOVING and held.chunks <= e.banks.free - PSUM_BANKS // 2
+
+
+def _adds_products(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
+    """Whether a loop that begins with zeros does nothing with the tile but add products of floats."""
     if not isinstance(c.inner, Value) or not isinstance(c.init, Value):
         return False
     held = e.held(c.init)
@@ -99,9 +111,25 @@ def sums_in_psum(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
     dots = [s for s in stmt.body if isinstance(s, ins.Dot) and s.acc is c.inner]
     if len(dots) != 1 or dots[0].out is not c.yielded or dots[0].out.type.rank != 2:
         return False
-    if e.uses[c.inner] != 1 or e.uses[dots[0].out] != 1 or not dots[0].a.type.dtype.is_float:
+    alone = e.uses[c.inner] == 1 and e.uses[dots[0].out] == 1
+    return alone and dots[0].a.type.dtype.is_float
+
+
+def _begins_with_a_product(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
+    """Whether the first turn writes the sums, so that nobody need fill them with zeros."""
+    first, stop, step = (constant(x) for x in (stmt.start, stmt.stop, stmt.step))
+    if first is None or stop is None or step is None or (stop - first) * step <= 0:
         return False
-    return held.extents[0] <= MOVING and held.chunks <= e.banks.free - PSUM_BANKS // 2
+    return _adds_products(e, stmt, c)
+
+
+def _begin_fresh(e: Emission, c: ins.Carried) -> str:
+    assert isinstance(c.inner, Value)
+    made = e.tile(c.inner.name, F32, c.inner.type.shape, e.place(c.inner))
+    with e.filled(made):
+        pass
+    e.values[c.inner] = made
+    return made.name
 
 
 def _begin_sums(e: Emission, c: ins.Carried) -> None:

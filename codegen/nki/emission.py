@@ -70,6 +70,8 @@ class Emission:
     streamed: dict[Value, ins.Load] = field(default_factory=dict)
     # Accumulators of the loop at hand in PSUM, with the text that tells of an earlier product.
     sums: dict[Value, str] = field(default_factory=dict)
+    # Accumulators that the first turn writes, with the text that tells it.
+    fresh: dict[Value, str] = field(default_factory=dict)
     # Tiles of whole numbers in a float type, and scalars that the machine knows as tiles.
     whole: set[Value] = field(default_factory=set)
     counters: dict[ex.Var, Value] = field(default_factory=dict)

@@ -63,6 +63,8 @@ def dot(e: Emission, stmt: ins.Dot) -> None:
     else:
         made = e.result(stmt.out, dtype)
     pieces = Pieces(e, made, acc, stationary, moving, stmt.a.type.shape[-1], limit)
+    if stmt.acc is not None:
+        pieces.fresh = e.fresh.get(stmt.acc)
     if e.between is not None and e.between.product is stmt:
         pieces.between, e.between = e.between, None
     pieces.emit()
@@ -189,6 +191,7 @@ class Pieces:
         held = stationary.held or moving.held
         self.step = 2 * PARTITIONS if held is not None and held.paired else PARTITIONS
         self.between: Between | None = None
+        self.fresh: str | None = None  # tells the turn that finds nothing to add to
 
     def emit(self) -> None:
         """All parts."""
@@ -317,6 +320,11 @@ class Pieces:
                 "tensor_tensor", dst=dst, data1=whole, data2=acc, op="nl.add",
                 engine="nisa.engine.gpsimd",
             )  # fmt: skip
+        elif self.fresh is not None:
+            with e.out.block(f"if {self.fresh}"):
+                e.call("tensor_copy", dst=dst, src=sums)
+            with e.out.block("else"):
+                e.call("tensor_tensor", dst=dst, data1=sums, data2=acc, op="nl.add")
         else:
             e.call("tensor_tensor", dst=dst, data1=sums, data2=acc, op="nl.add")
 

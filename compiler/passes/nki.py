@@ -10,6 +10,7 @@ from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.nki_layout import PlaceTiles
 from dslc.compiler.passes.nki_layout.capacity import CheckCapacity
+from dslc.compiler.passes.nki_layout.strip_mining import StripMine
 from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.unthread import Unthread
@@ -22,13 +23,15 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
     One core runs all turns, so that a reduction is not split. Low-bit parameters are compact rows: a
     partition unpacks its own.
     """
+    place = PlaceTiles(target)
     return (
         Unthread(),
         Simplify(),
         LowBit(rows=True),
         Bounds(),
         DeadCode(),
-        PlaceTiles(target),
+        StripMine(target, place.kernel),
+        place,
         Simplify(),
         CheckCapacity(target),
     )
