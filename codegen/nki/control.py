@@ -9,9 +9,10 @@ from dslc.codegen.nki.bounds import is_not_negative
 from dslc.codegen.nki.elementwise import copy
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
+from dslc.codegen.nki.late import late_scalar
 from dslc.codegen.nki.machine_branches import machine_branch, machine_while
 from dslc.codegen.nki.machine_loops import machine_loop
-from dslc.compiler.dtypes import F32
+from dslc.compiler.dtypes import F32, I32
 from dslc.compiler.ir import GridAxis, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -249,9 +250,17 @@ def let(e: Emission, stmt: ins.Let) -> None:
 
 
 def check(e: Emission, stmt: ins.Assert) -> None:
-    """Checked when the kernel is traced; what only the machine knows is not checked."""
+    """Checked when the kernel is traced; what only the machine knows is marked, it cannot stop."""
     if not e.is_late(stmt.condition):
         e.out.line(f"assert {e.scalar(stmt.condition)}, {stmt.text!r}")
+        return
+    if stmt not in e.checks:
+        e.checks.append(stmt)
+    column = e.checks.index(stmt)
+    numbers = (ex.Const(0, I32), ex.Const(1, I32))
+    found = e.tensors(e.held(late_scalar(e, ex.Select(stmt.condition, *numbers, I32))))
+    mark = f"{e.failed}[0:1, {column}:{column + 1}]"
+    e.call("tensor_tensor", dst=mark, data1=mark, data2=f"{found.name}[0:1, 0:1]", op="nl.maximum")
 
 
 EMITTERS: dict[type, Emit] = {

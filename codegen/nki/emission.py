@@ -100,6 +100,9 @@ class Emission:
     panel: int = PANEL
     # What stands between the pieces of a product of the loop at hand.
     between: Between | None = None
+    # Assertions that only the machine can check, in the order of the columns of the tile `failed`.
+    checks: list[ins.Assert] = field(default_factory=list)
+    failed: str = ""
     # The statement that is being written out.
     now: Stmt | None = None
 
