@@ -278,6 +278,23 @@ def where(e: Emission, stmt: ins.Where) -> None:
         )  # fmt: skip
 
 
+def compared(e: Emission, x: Held, op: str, with_: float) -> Held:
+    """A mask of the elements for which the comparison with a number holds."""
+    made = e.like(x, "mask", BOOL)
+    with e.filled(made) as at:
+        e.call(
+            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0=op, operand0=repr(with_)
+        )
+    return made
+
+
+def put(e: Emission, made: Held, value: Held | str, where: Held) -> None:
+    """Overwrite a tile, by a number or another tile, where the mask holds."""
+    with e.over(made) as at:
+        src = value if isinstance(value, str) else e.text(value, at)
+        e.call("tensor_copy_predicated", dst=e.text(made, at), src=src, predicate=e.text(where, at))
+
+
 def full(e: Emission, stmt: ins.Full) -> None:
     """A number in place of a tile, or one that the machine knows on every partition."""
     from dslc.codegen.nki.late import late_tile

@@ -8,7 +8,7 @@ least subnormal. The vector engine counts in f32: every number here is below 2^2
 from __future__ import annotations
 
 from dslc.codegen.nki.bits import viewed
-from dslc.codegen.nki.elementwise import combine, copy
+from dslc.codegen.nki.elementwise import combine, compared, copy, put
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import BOOL, F32, I32, DType, Kind, limits
@@ -47,17 +47,17 @@ def _signed(e: Emission, x: Held, dtype: DType, *, saturate: bool) -> Held:
     most = float(2 << dtype.mantissa)
     multiple = _step(e, "multiple", size, F32, "nl.multiply", unit, "nl.minimum", most)
     whole = _step(e, "whole", multiple, I32, "nl.add", _WHOLE, "nl.subtract", _WHOLE)
-    _put(e, code, whole, _step(e, "small", size, BOOL, "nl.less", least))
+    put(e, code, whole, compared(e, size, "nl.less", least))
     code = _step(e, "code", code, I32, "nl.minimum", float(last + (0 if clamped else 1)))
     if found.has_nan:
         quiet = ((1 << dtype.exponent) - 1) << dtype.mantissa | 1 << max(dtype.mantissa - 1, 0)
-        _put(e, code, str(quiet if found.has_infinity else last + 1), _nan(e, x))
+        put(e, code, str(quiet if found.has_infinity else last + 1), _nan(e, x))
     bits, top = viewed(e, x, I32), 1 << (dtype.bits - 1)
     sign = _step(e, "sign", bits, I32, "nl.right_shift", 32 - dtype.bits, "nl.bitwise_and", top)
     signed = e.like(x, "signed", I32)
     combine(e, signed, "nl.bitwise_or", code, sign)
     if not found.has_nan:
-        _put(e, signed, str(last), _nan(e, x))
+        put(e, signed, str(last), _nan(e, x))
     return signed
 
 
@@ -93,8 +93,8 @@ def _scale(e: Emission, x: Held, *, saturate: bool) -> Held:
     normal = _step(e, "normal", code, I32, "nl.minimum", 1.0)
     code = _rounded_up(e, code, bits, normal, _EXPONENT)
     code = _step(e, "scale", code, I32, "nl.minimum", 254.0 if saturate else 255.0)
-    _put(e, code, "255", _step(e, "none", x, BOOL, "nl.less" if saturate else "nl.less_equal", 0.0))
-    _put(e, code, "255", _nan(e, x))
+    put(e, code, "255", compared(e, x, "nl.less" if saturate else "nl.less_equal", 0.0))
+    put(e, code, "255", _nan(e, x))
     return code
 
 
@@ -102,13 +102,6 @@ def _nan(e: Emission, x: Held) -> Held:
     made = e.like(x, "none", BOOL)
     combine(e, made, "nl.not_equal", x, x)
     return made
-
-
-def _put(e: Emission, made: Held, value: Held | str, where: Held) -> None:
-    """Overwrite a tile where the mask holds."""
-    with e.over(made) as at:
-        src = value if isinstance(value, str) else e.text(value, at)
-        e.call("tensor_copy_predicated", dst=e.text(made, at), src=src, predicate=e.text(where, at))
 
 
 def _step(
