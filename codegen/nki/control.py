@@ -186,17 +186,15 @@ def _handed(e: Emission, yielded: Value | ex.Expr) -> str:
 
 
 def while_loop(e: Emission, stmt: ins.While) -> None:
-    """A loop that ends when tracing says so."""
+    """A loop that ends when tracing says so, or the machine."""
     lets = [s for s in stmt.before if isinstance(s, ins.Let)]
-    if len(lets) < len(stmt.before):
-        machine_while(e, stmt)
-        return
-    names = [_begin(e, c) for c in stmt.carried]
     condition = stmt.condition
     for inner in reversed(lets):
         condition = ex.substitute(condition, {inner.var: inner.value})
-    if e.is_late(condition):
-        raise refuse(stmt, "a while loop ends by what is known when the kernel is traced")
+    if len(lets) < len(stmt.before) or e.is_late(condition):
+        machine_while(e, stmt)
+        return
+    names = [_begin(e, c) for c in stmt.carried]
     with e.out.block(f"while {e.scalar(condition)}"):
         for inner in lets:
             let(e, inner)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.dce import DeadCode
+from dslc.compiler.passes.late_scalars import LateScalars
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.nki_layout import PlaceTiles
 from dslc.compiler.passes.nki_layout.capacity import CheckCapacity
@@ -27,6 +28,7 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
     return (
         Unthread(),
         Simplify(),
+        LateScalars(),
         LowBit(rows=True),
         Bounds(),
         DeadCode(),
