@@ -6,6 +6,7 @@ imports), the dims, the tune choices, the target, and the compiler's own sources
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import warnings
@@ -181,15 +182,40 @@ def _not_compiled(
 
 def _fetch(cache: Cache, hashes: Hashes, compile_now: Callable[[], Artifact]) -> Artifact:
     """From the cache, or into it; a cache that cannot be used is a warning, never the end."""
-    key = digest(dataclasses.asdict(hashes))
     try:
-        entry = cache.fetch(key, lambda: _cached_form(compile_now()))
+        entry = cache.fetch(_key(hashes), lambda: _cached_form(compile_now()))
         return Artifact.from_manifest(entry.manifest, entry.files)
     except DiagnosticError as failure:
         if not all(d.code in _CACHE_TROUBLE for d in failure.diagnostics):
             raise
         warnings.warn(f"compiled without the cache: {failure}", CacheWarning, stacklevel=2)
         return compile_now()
+
+
+def keep(cache: Cache, artifact: Artifact) -> None:
+    """Put an artifact that was compiled elsewhere where compiling it here would look for it."""
+    with contextlib.suppress(DiagnosticError):  # a cache that cannot be used is never the end
+        cache.fetch(_key(artifact.hashes), lambda: _cached_form(artifact))
+
+
+def cached_files(
+    cache: Cache | None, artifact: Artifact, what: str, make: Callable[[], dict[str, bytes]]
+) -> Mapping[str, bytes]:
+    """Further files that follow from an artifact, such as its PTX: from the cache, or into it."""
+    if cache is None:
+        return make()
+    key = digest({"artifact": _key(artifact.hashes), "what": what})
+    manifest = {"name": artifact.name, "target": artifact.target, "what": what}
+    try:
+        return cache.fetch(key, lambda: (make(), manifest)).files
+    except DiagnosticError as failure:
+        if not all(d.code in _CACHE_TROUBLE for d in failure.diagnostics):
+            raise
+        return make()
+
+
+def _key(hashes: Hashes) -> str:
+    return digest(dataclasses.asdict(hashes))
 
 
 def _cached_form(artifact: Artifact) -> tuple[dict[str, bytes], dict[str, Any]]:

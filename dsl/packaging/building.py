@@ -1,5 +1,8 @@
 """From a specification to a package: what is asked for, compiled side by side, checked and written.
 
+Who compiles is any executor (`dslc.executors`): a task has its sources with it, and what comes back
+goes into the compile cache here as well.
+
 A package whose inputs have not changed is left as it is. What it is made of is the specification, the
 text of every source, dslc's own sources, the tools and the tuning results; their hash is in the
 manifest, so that nothing is compiled to find out.
@@ -9,25 +12,30 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from dslc.building import CacheChoice, open_cache
+from dslc.building import CacheChoice, keep, open_cache
+from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, error
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
+from dslc.executors import ExecutorChoice, open_workers
 from dslc.machines import find_machine
 from dslc.packaging.consumers import consumer_files, toolchain
 from dslc.packaging.entries import check_storages
-from dslc.packaging.spec import Spec, read_spec, wanted
-from dslc.packaging.tasks import Compiled, Task, compile_task, forget
+from dslc.packaging.sources import Sources, read_sources
+from dslc.packaging.spec import Spec, Wanted, read_spec, wanted
+from dslc.packaging.tasks import Compiled, Task, compile_task
 from dslc.packaging.writing import package_files, write_tree
+from dslc.runtime.cache import Cache
 from dslc.runtime.package.folder import PackageFolder
 from dslc.runtime.package.index import Origins
-from dslc.tuner.workers import Workers, default_count
+from dslc.tuner.store import TuningStore, render
 
+_RETRIES = 2  # of a task whose process died: a machine may have been short of memory
 Report = Callable[[int, int], None]
 
 
@@ -45,16 +53,20 @@ def build_package(
     path: str | os.PathLike[str],
     *,
     jobs: int | None = None,
+    executor: ExecutorChoice = None,
     cache: CacheChoice = None,
     report: Report | None = None,
     force: bool = False,
 ) -> Outcome:
-    """Compile what a specification asks for into a package at `path`, on `jobs` processes.
+    """Compile what a specification asks for into a package at `path`, on `jobs` processes (0: in this).
 
-    With 0 jobs it is compiled here, which changes the working directory meanwhile. `report` is called
-    with the specialisations that are done and those in all. With `force` it is built though nothing has
-    changed. DSL0917 for a specification that cannot be read, DSL0835 for kernels that cannot be in one
-    package, DSL0831 where `path` cannot be written, and what is wrong in the sources, all of it.
+    Or on an `executor` of `concurrent.futures`, or one by name such as `dask:tcp://10.0.0.7:8786`: its
+    workers use the compile caches of their own environments. `report` is called with the
+    specialisations that are done and those in all. With `force` it is built though nothing has changed.
+
+    DSL0917 for a specification that cannot be read, DSL0835 for kernels that cannot be in one package,
+    DSL0831 where `path` cannot be written, DSL0955 and DSL0956 for an executor that does not serve, and
+    what is wrong in the sources, all of it.
     """
     file, path = Path(file).resolve(), Path(path)
     spec, folder = read_spec(file), file.parent
@@ -64,17 +76,16 @@ def build_package(
     if not force and (there := _unchanged(path, inputs)) is not None:
         count = sum(len(k.specializations) for k in there.index.kernels)
         return Outcome(there, False, count)
-    listed = wanted(spec, _own_kernels(spec, folder))
-    tasks = [Task(w, str(folder), tuple(spec.package.include), root) for w in listed]
-    made = _compile(tasks, default_count() if jobs is None else jobs, report)
+    sources = read_sources(spec, folder)
+    listed = wanted(spec, sources.kernels)
+    made = _compile(listed, spec, sources, opened, inputs, executor, jobs, report)
     entries = [m.entry for m in made]
     check_storages(entries)
-    texts = {_relative(p): t for m in made for p, t in m.sources.items()}
     files = package_files(
         spec.package.name,
         spec.package.version,
         entries,
-        inputs.origins(texts),
+        inputs.origins(sources.texts),
         consumer_files(spec.package, entries),
     )
     write_tree(path, files)
@@ -96,7 +107,7 @@ class _Inputs:
             "compiler": compiler_fingerprint(),
             "toolchains": repr(sorted(self._toolchains.items())),
             # A file that is new may come before one that was found.
-            "names": "\n".join(_relative(str(f), folder) for p in places for f in _tiles(p)),
+            "names": "\n".join(os.path.relpath(f, folder) for p in places for f in _tiles(p)),
             "tuning": _tuning(cache) if any(t.startswith("cuda:") for t in targets) else "",
         }
 
@@ -108,6 +119,15 @@ class _Inputs:
         return Origins(
             self.digest(hashes), hashes, dslc.__version__, compiler_fingerprint(), self._toolchains
         )
+
+    def check(self, artifact: Artifact) -> None:
+        """DSL0956 for an artifact of another machine that was made with other tools."""
+        own, found = self._toolchains[artifact.target], artifact.hashes.toolchain
+        if found != own:
+            text = (
+                f"a worker compiled {artifact.name} for {artifact.target} with {found}, not {own}"
+            )
+            raise error("DSL0956", text, hint="install the same versions on all machines")
 
     def digest(self, hashes: Mapping[str, str]) -> str:
         """The hash of everything, for sources with these hashes."""
@@ -131,11 +151,25 @@ def _unchanged(path: Path, inputs: _Inputs) -> PackageFolder | None:
     return there
 
 
-def _compile(tasks: list[Task], jobs: int, report: Report | None) -> list[Compiled]:
-    """Every task's result in order; DiagnosticError with all that is wrong, each thing once."""
+def _compile(
+    listed: Sequence[Wanted],
+    spec: Spec,
+    sources: Sources,
+    cache: Cache | None,
+    inputs: _Inputs,
+    executor: ExecutorChoice,
+    jobs: int | None,
+    report: Report | None,
+) -> list[Compiled]:
+    """Every specialisation's result in order; DiagnosticError with all that is wrong, each once."""
     found: dict[Diagnostic, None] = {}
-    forget()
-    with Workers(min(jobs, len(tasks))) as workers:
+    include = tuple(spec.package.include)
+    tuning = render(records) if cache and (records := TuningStore(cache.root).all()) else ""
+    with open_workers(executor, jobs, retries=_RETRIES) as workers:
+        where: bool | str | None = (
+            False if cache is None else None if workers.remote else str(cache.root)
+        )
+        tasks = [Task(w, sources.of(w.source), include, where, tuning) for w in listed]
         futures = [workers.submit(compile_task, task) for task in tasks]
         for done, future in enumerate(as_completed(futures), 1):
             failure = future.exception()
@@ -143,35 +177,15 @@ def _compile(tasks: list[Task], jobs: int, report: Report | None) -> list[Compil
                 found.update(dict.fromkeys(failure.diagnostics))
             elif failure is not None:
                 raise failure
+            elif workers.remote:
+                inputs.check(future.result().cached)
+                if cache is not None:
+                    keep(cache, future.result().cached)
             if report is not None:
                 report(done, len(tasks))
         if found:
             raise DiagnosticError(found)
         return [future.result() for future in futures]
-
-
-def _own_kernels(spec: Spec, folder: Path) -> dict[str, list[str]]:
-    """The kernels and programs that each source defines; DSL0917 where one cannot be read."""
-    from dslc.frontend import parse_tile, read_source, tree
-
-    found = {}
-    for source in dict.fromkeys(k.source for k in spec.kernel):
-        if not (folder / source).is_file():
-            raise error("DSL0917", f"there is no file {source} in {folder}")
-        module = parse_tile(read_source(folder / source), source)
-        own = [i for i in module.items if isinstance(i, tree.Kernel | tree.Program)]
-        found[source] = [i.name for i in own]
-    for table in spec.kernel:
-        if table.kernel is not None and table.kernel not in found[table.source]:
-            listed = ", ".join(found[table.source]) or "none"
-            text = f"{table.source} has no kernel {table.kernel}"
-            raise error("DSL0917", text, hint=f"its kernels are {listed}")
-    return found
-
-
-def _relative(path: str, folder: Path | None = None) -> str:
-    """A path from the specification's folder, with slashes; texts are read by such paths."""
-    return Path(os.path.relpath(path, folder) if folder else os.path.normpath(path)).as_posix()
 
 
 def _tiles(folder: Path) -> list[Path]:

@@ -1,6 +1,6 @@
-"""The other end of `workers`: a process that runs functions and sends their results back.
+"""The other end of `processes`: a process that runs functions and sends their results back.
 
-    python -m dslc.tuner.worker
+    python -m dslc.executors.worker
 
 Requests come on the standard input, answers go to what the standard output was; anything that is
 printed meanwhile goes to the standard error. Both are pickles between a process and its own child.
