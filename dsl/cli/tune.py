@@ -251,7 +251,7 @@ def _administer(
 
 
 def _store() -> TuningStore:
-    from dslc.building import cache_folder
+    from dslc.caching import cache_folder
     from dslc.tuner.store import TuningStore
 
     return TuningStore(cache_folder())

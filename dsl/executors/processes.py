@@ -105,7 +105,7 @@ class Processes:
             if self._closed:
                 raise WorkerDiedError("the workers are closed")
             process = subprocess.Popen(
-                [sys.executable, "-m", "dslc.executors.worker"],
+                [sys.executable, "-c", "from dslc.executors.worker import main; main()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,

@@ -1,42 +1,31 @@
-"""From a specification to a package: what is asked for, compiled side by side, checked and written.
-
-Who compiles is any executor (`dslc.executors`): a task has its sources with it, and what comes back
-goes into the compile cache here as well.
+"""From a specification to a package: what is asked for is compiled, checked and written.
 
 A package whose inputs have not changed is left as it is. What it is made of is the specification, the
 text of every source, dslc's own sources, the tools and the tuning results; their hash is in the
-manifest, so that nothing is compiled to find out.
+manifest, so that nothing is compiled to find out, nor is what compiles imported.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import as_completed
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 import msgspec
-from dslc.building import CacheChoice, keep, open_cache
-from dslc.compiler.artifact import Artifact
-from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, error
+from dslc.caching import CacheChoice, open_cache
+from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
-from dslc.executors import ExecutorChoice, open_workers
 from dslc.machines import find_machine
-from dslc.packaging.consumers import consumer_files, toolchain
-from dslc.packaging.entries import check_storages
-from dslc.packaging.sources import Sources, read_sources
-from dslc.packaging.spec import Spec, Wanted, read_spec, wanted
-from dslc.packaging.tasks import Compiled, Task, compile_task
-from dslc.packaging.writing import package_files, write_tree
-from dslc.runtime.cache import Cache
+from dslc.packaging.spec import Spec, read_spec
 from dslc.runtime.package.folder import PackageFolder
 from dslc.runtime.package.index import Origins
-from dslc.tuner.store import TuningStore, render
 
-_RETRIES = 2  # of a task whose process died: a machine may have been short of memory
-Report = Callable[[int, int], None]
+if TYPE_CHECKING:
+    from dslc.executors import ExecutorChoice
+    from dslc.packaging.compiling import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +65,17 @@ def build_package(
     if not force and (there := _unchanged(path, inputs)) is not None:
         count = sum(len(k.specializations) for k in there.index.kernels)
         return Outcome(there, False, count)
+    from dslc.packaging.compiling import compile_all
+    from dslc.packaging.consumers import consumer_files
+    from dslc.packaging.entries import check_storages
+    from dslc.packaging.sources import read_sources
+    from dslc.packaging.writing import package_files, write_tree
+
     sources = read_sources(spec, folder)
-    listed = wanted(spec, sources.kernels)
-    made = _compile(listed, spec, sources, opened, inputs, executor, jobs, report)
-    entries = [m.entry for m in made]
+    entries = compile_all(
+        spec, sources, executor=executor, jobs=jobs, cache=opened, toolchains=inputs.toolchains,
+        report=report,
+    )  # fmt: skip
     check_storages(entries)
     files = package_files(
         spec.package.name,
@@ -97,17 +93,16 @@ class _Inputs:
 
     def __init__(self, spec: Spec, folder: Path, cache: str | None) -> None:
         targets = dict.fromkeys(t for k in spec.kernel for t in k.targets or spec.package.targets)
-        self._toolchains = {t: find_machine(t).toolchain() for t in targets}
-        if compiler := toolchain(spec.package):
-            self._toolchains["consumers"] = compiler
-        self._folder = folder
-        places = [folder, *(folder / p for p in spec.package.include)]
+        self.toolchains = {t: find_machine(t).toolchain() for t in targets}
+        if spec.package.consumers:
+            from dslc.packaging.consumers import toolchain
+
+            self.toolchains |= toolchain(spec.package)
+        self._folder, self._include = folder, spec.package.include
         self._fixed: dict[str, str | bytes] = {
             "specification": msgspec.json.encode(spec, order="sorted"),
             "compiler": compiler_fingerprint(),
-            "toolchains": repr(sorted(self._toolchains.items())),
-            # A file that is new may come before one that was found.
-            "names": "\n".join(os.path.relpath(f, folder) for p in places for f in _tiles(p)),
+            "toolchains": repr(sorted(self.toolchains.items())),
             "tuning": _tuning(cache) if any(t.startswith("cuda:") for t in targets) else "",
         }
 
@@ -117,21 +112,21 @@ class _Inputs:
 
         hashes = {p: hashlib.sha256(t.encode()).hexdigest() for p, t in sorted(sources.items())}
         return Origins(
-            self.digest(hashes), hashes, dslc.__version__, compiler_fingerprint(), self._toolchains
+            self.digest(hashes), hashes, dslc.__version__, compiler_fingerprint(), self.toolchains
         )
-
-    def check(self, artifact: Artifact) -> None:
-        """DSL0956 for an artifact of another machine that was made with other tools."""
-        own, found = self._toolchains[artifact.target], artifact.hashes.toolchain
-        if found != own:
-            text = (
-                f"a worker compiled {artifact.name} for {artifact.target} with {found}, not {own}"
-            )
-            raise error("DSL0956", text, hint="install the same versions on all machines")
 
     def digest(self, hashes: Mapping[str, str]) -> str:
         """The hash of everything, for sources with these hashes."""
-        return digest(self._fixed | {f"source {p}": h for p, h in hashes.items()})
+        named = {f"source {p}": h for p, h in hashes.items()}
+        return digest({**self._fixed, **named, "names": "\n".join(self._candidates(hashes))})
+
+    def _candidates(self, paths: Iterable[str]) -> list[str]:
+        """The files that imports among these may find: one that is new may come before another."""
+        parts = [PurePosixPath(p).parts for p in paths]
+        tails = {"/".join(p[i:]) for p in parts for i in range(len(p)) if p[i] != ".."}
+        folders = {"", *self._include, *("/".join(p[:-1]) for p in parts)}
+        found = {os.path.normpath(f"{f or '.'}/{t}") for f in folders for t in tails}
+        return sorted(p for p in found if (self._folder / p).is_file())
 
     def present(self, paths: Iterable[str]) -> dict[str, str]:
         """The hashes of these sources as they are now; OSError where one is gone."""
@@ -149,47 +144,6 @@ def _unchanged(path: Path, inputs: _Inputs) -> PackageFolder | None:
     except (DiagnosticError, OSError):
         return None
     return there
-
-
-def _compile(
-    listed: Sequence[Wanted],
-    spec: Spec,
-    sources: Sources,
-    cache: Cache | None,
-    inputs: _Inputs,
-    executor: ExecutorChoice,
-    jobs: int | None,
-    report: Report | None,
-) -> list[Compiled]:
-    """Every specialisation's result in order; DiagnosticError with all that is wrong, each once."""
-    found: dict[Diagnostic, None] = {}
-    include = tuple(spec.package.include)
-    tuning = render(records) if cache and (records := TuningStore(cache.root).all()) else ""
-    with open_workers(executor, jobs, retries=_RETRIES) as workers:
-        where: bool | str | None = (
-            False if cache is None else None if workers.remote else str(cache.root)
-        )
-        tasks = [Task(w, sources.of(w.source), include, where, tuning) for w in listed]
-        futures = [workers.submit(compile_task, task) for task in tasks]
-        for done, future in enumerate(as_completed(futures), 1):
-            failure = future.exception()
-            if isinstance(failure, DiagnosticError):
-                found.update(dict.fromkeys(failure.diagnostics))
-            elif failure is not None:
-                raise failure
-            elif workers.remote:
-                inputs.check(future.result().cached)
-                if cache is not None:
-                    keep(cache, future.result().cached)
-            if report is not None:
-                report(done, len(tasks))
-        if found:
-            raise DiagnosticError(found)
-        return [future.result() for future in futures]
-
-
-def _tiles(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.tile"))
 
 
 def _tuning(cache: str | None) -> str:

@@ -132,7 +132,7 @@ def _chosen(
 
 def _with_ptx(artifact: Artifact, origin: TemplateOrigin) -> Artifact:
     """With PTX beside the machine code of each kernel, for GPUs that none was made for."""
-    from dslc.building import cached_files
+    from dslc.caching import cached_files
     from dslc.codegen.cuda.toolchain import compile_ptx
 
     architecture = artifact.target.partition(":")[2]

@@ -20,7 +20,7 @@ from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.targets import Target, find_target
 
 if TYPE_CHECKING:
-    from dslc.building import CacheChoice
+    from dslc.caching import CacheChoice
     from dslc.compiler.artifact import Artifact
     from dslc.machines import CodeOptions
 
@@ -74,7 +74,8 @@ def predict_task(task: Task) -> Outlook:
 
 def compile_task(task: Task) -> Compiled:
     """Compile through the cache."""
-    from dslc.building import BuildOptions, compile_program, open_cache
+    from dslc.building import BuildOptions, compile_program
+    from dslc.caching import open_cache
     from dslc.machines import find_machine
 
     cache = open_cache(task.cache)

@@ -195,7 +195,7 @@ class Tuning:
     def _arrived(self, artifact: Artifact) -> None:
         """Keep what another machine compiled where calls look for it."""
         if self._remote and (cache := self.origin.options.cache) is not None:
-            from dslc.building import keep
+            from dslc.caching import keep
 
             keep(cache, artifact)
 

@@ -35,7 +35,9 @@ def expected(spec: Path, tmp_path: Path) -> PackageFolder:
 
 
 def built(spec: Path, executor: ExecutorChoice, **options: Any) -> PackageFolder:
-    return build_package(spec, spec.parent / "out", executor=executor, force=True, **options).package
+    return build_package(
+        spec, spec.parent / "out", executor=executor, force=True, **options
+    ).package
 
 
 def test_threads_and_any_executor(spec: Path, expected: PackageFolder) -> None:
