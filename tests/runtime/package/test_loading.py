@@ -96,6 +96,35 @@ def test_what_does_not_run_here_says_what_there_is(package: Path) -> None:
     assert "aarch64:all" in found.message
 
 
+@pytest.mark.parametrize("target", ["interp", "nki:trn2", "hip:gfx950"])
+def test_a_machine_that_is_not_here_is_simulated(tmp_path: Path, target: str) -> None:
+    if target.startswith("hip"):
+        pytest.importorskip("ziglang")
+    text = "".join(
+        f'[[kernel]]\nsource = "rows.tile"\nkernel = "{k}"\ndims = {d}\nsizes = {{ M = 5 }}\n'
+        for k, d in (("scale", "{ N = 16 }"), ("weigh", "{ N = 16, K = 16 }"))
+    )
+    build_package(write_spec(tmp_path / "src", [target], text), tmp_path / "out", jobs=0)
+    rows = dslc.runtime.load(tmp_path / "out", simulate=target)
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((5, 16)).astype(np.float32)
+    y = np.zeros_like(x)
+    rows.scale(x, 1.5, y)
+    np.testing.assert_allclose(y, x * np.float32(1.5), rtol=1e-6)
+    codes = rng.integers(0, 16, (16, 16), np.uint8)
+    for weights in (codes, rows.weigh.pack("w", codes)):
+        y[:] = 0
+        rows.weigh(x, weights, y)
+        np.testing.assert_allclose(y, x @ codes.astype(np.float32), rtol=1e-3, atol=1e-2)
+    assert failure(lambda: rows.scale(x, 1.5, y, stream=3)).code == "DSL0767"
+    unlike = dslc.runtime.load(tmp_path / "out")
+    found = failure(lambda: unlike.scale(x, 1.5, y))
+    assert found.code == "DSL0834"
+    assert f"simulate='{target}'" in str(found.hint)
+    load = lambda: dslc.runtime.load(tmp_path / "out", simulate="cuda:sm_80")  # noqa: E731
+    assert failure(load).code == "DSL0834"
+
+
 def test_loading_and_running_needs_numpy_alone(package: Path, tmp_path: Path) -> None:
     """In a process that refuses to import anything else; the guest of QEMU is given as bytes."""
     (tmp_path / "guest").write_bytes(guest_program())
