@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -247,3 +248,32 @@ def test_a_package_that_was_made_anew_is_not_the_pinned_one(package: Path, tmp_p
     rewrite(other, lambda index: index.update(version="1.2.1"))
     PackageFolder(other).check()  # by itself it is right
     assert failure(lambda: check_lock(lock, PackageFolder(other))).code == "DSL0832"
+
+
+def test_loading_is_quick_and_small(tmp_path: Path, fake_library: Path) -> None:
+    """50 ms of CPU from `load` until the first launch has returned; 30 MB of memory beyond NumPy."""
+    path = packed(tmp_path / "p", scale_artifact(files={"sm_90a.cubin": b"scale for 90a\0"}))
+    code = f"""
+import os, time, resource
+import numpy as np
+x, y = np.ones(64, np.float32), np.zeros(64, np.float32)
+def memory():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+before = memory()
+import dslc.runtime.package, dslc.runtime.cuda
+began = time.process_time()
+dslc.runtime.load({str(path)!r}).scale(x, y, 3.0)
+taken = time.process_time() - began
+assert (y == 3).all()
+print(taken, memory() - before)
+"""
+    found = []
+    for _ in range(3):  # the quickest: other processes make caches cold
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={**os.environ, "DSLC_LIBCUDA": str(fake_library)},
+        )  # fmt: skip
+        found.append(tuple(map(float, done.stdout.split())))
+    assert min(seconds for seconds, _ in found) < 0.050, found
+    assert min(size for _, size in found) < 30e6, found
