@@ -68,14 +68,17 @@ def build_package(
     from dslc.packaging.compiling import compile_all
     from dslc.packaging.consumers import consumer_files
     from dslc.packaging.entries import check_storages
-    from dslc.packaging.sources import read_sources
+    from dslc.packaging.sources import from_here, read_sources
     from dslc.packaging.writing import package_files, write_tree
 
-    sources = read_sources(spec, folder)
-    entries = compile_all(
-        spec, sources, executor=executor, jobs=jobs, cache=opened, toolchains=inputs.toolchains,
-        report=report,
-    )  # fmt: skip
+    try:
+        sources = read_sources(spec, folder)
+        entries = compile_all(
+            spec, sources, executor=executor, jobs=jobs, cache=opened,
+            toolchains=inputs.toolchains, report=report,
+        )  # fmt: skip
+    except DiagnosticError as failure:
+        raise from_here(failure, folder) from None
     check_storages(entries)
     files = package_files(
         spec.package.name,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dslc.compiler.diagnostics import error
+from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
 from dslc.frontend import parse_tile, read_source, tree
 from dslc.frontend.imports import closure, normal_path
 from dslc.packaging.spec import Spec
@@ -46,3 +47,18 @@ def read_sources(spec: Spec, folder: Path) -> Sources:
             text = f"{table.source} has no kernel {table.kernel}"
             raise error("DSL0917", text, hint=f"its kernels are {listed}")
     return Sources(texts, kernels, paths)
+
+
+def from_here(failure: DiagnosticError, folder: Path) -> DiagnosticError:
+    """The same findings with paths as they are from the working directory, for those who read them."""
+
+    def moved(loc: Loc | None) -> Loc | None:
+        if loc is None or not (folder / loc.file).is_file():
+            return loc
+        return replace(loc, file=os.path.relpath(folder / loc.file))
+
+    def shown(d: Diagnostic) -> Diagnostic:
+        labels = tuple(replace(label, loc=moved(label.loc) or label.loc) for label in d.labels)
+        return replace(d, loc=moved(d.loc), labels=labels)
+
+    return DiagnosticError(map(shown, failure.diagnostics))

@@ -157,7 +157,7 @@ def test_all_that_is_wrong_is_said_once(tmp_path: Path) -> None:
     source.write_text(source.read_text().replace("* by", "* bye"))
     found = failure(lambda: build_package(spec, tmp_path / "out", jobs=0))
     assert found.loc is not None
-    assert (found.loc.file, found.loc.line) == ("rows.tile", 7)
+    assert (Path(found.loc.file).resolve(), found.loc.line) == (source.resolve(), 7)
     assert not (tmp_path / "out").exists()
 
 
