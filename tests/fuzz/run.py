@@ -4,9 +4,10 @@
     python tests/fuzz/run.py                          a million inputs in all
     python tests/fuzz/run.py tile check --runs 50000  of these subjects, as many in all
     python tests/fuzz/run.py tile --again FILE        one input, as a finding was left in build/fuzz
+    python tests/fuzz/run.py tile --runs 9000 --keep  the first input of each code into the corpus
 
-Inputs begin with the subject's seeds and with what is kept in tests/fuzz/corpus, and are kept there
-when they are findings: the suite reads them again. Each input has a second, by the clock of the CPU.
+Inputs begin with the subject's seeds and with what is kept in tests/fuzz/corpus: a small one for each
+way to be refused, which the suite reads again. Each has a second, by the clock of the CPU.
 """
 
 from __future__ import annotations
@@ -33,33 +34,37 @@ _SUBJECTS = {
 }  # fmt: skip
 _SECONDS = 1.0
 _LARGEST = 4096  # bytes of an input
+_SMALL = 700  # bytes of one that is kept
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("subjects", nargs="*", choices=[*_SUBJECTS, []])
+    parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(_SUBJECTS))
     parser.add_argument("--runs", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--again", type=Path)
+    parser.add_argument("--keep", action="store_true")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     chosen = options.subjects or list(_SUBJECTS)
+    if unknown := {*chosen} - _SUBJECTS.keys():
+        parser.error(f"no such subject: {', '.join(sorted(unknown))}")
     sys.path.insert(0, str(HERE.parent))
     if options.again is not None:
         return _again(chosen[0], options.again)
     if options.child:
-        _fuzz(chosen[0], options.runs, options.seed)
+        _fuzz(chosen[0], options.runs, options.seed, options.keep)
     total = sum(_SUBJECTS[s][0] for s in chosen)
-    failed = [
-        s for s in chosen if not _run(s, options.runs * _SUBJECTS[s][0] // total, options.seed)
-    ]
+    more = [f"--seed={options.seed}", *(["--keep"] if options.keep else [])]
+    shares = {s: options.runs * _SUBJECTS[s][0] // total for s in chosen}
+    failed = [s for s, runs in shares.items() if not _run(s, runs, more)]
     print("findings of", ", ".join(failed) if failed else "none")
     return bool(failed)
 
 
-def _run(subject: str, runs: int, seed: int) -> bool:
+def _run(subject: str, runs: int, more: list[str]) -> bool:
     begin = time.monotonic()
-    command = [sys.executable, __file__, subject, "--child", f"--runs={runs}", f"--seed={seed}"]
+    command = [sys.executable, __file__, subject, "--child", f"--runs={runs}", *more]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     tail = done.stderr.splitlines()[-40:]
     print(
@@ -81,7 +86,7 @@ def _again(name: str, file: Path) -> int:
     return 0
 
 
-def _fuzz(name: str, runs: int, seed: int) -> None:
+def _fuzz(name: str, runs: int, seed: int, keep: bool) -> None:
     """In a process of its own: libFuzzer ends it."""
     import atheris  # type: ignore[import-not-found]
 
@@ -97,10 +102,15 @@ def _fuzz(name: str, runs: int, seed: int) -> None:
         for data in seeds:
             subject(data)  # what is imported on the way is seen as well
     FINDINGS.mkdir(parents=True, exist_ok=True)
+    kept = HERE / "corpus" / name
 
     def once(data: bytes) -> None:
         begin = time.process_time()
-        subject(data)
+        codes = subject(data)
+        if keep and len({*codes}) == 1 and len(data) < _SMALL:
+            kept.mkdir(parents=True, exist_ok=True)
+            if not (kept / codes[0]).exists():
+                (kept / codes[0]).write_bytes(data)
         if (taken := time.process_time() - begin) > _SECONDS:
             raise TimeoutError(f"{taken:.1f} s")
 
