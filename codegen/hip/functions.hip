@@ -531,15 +531,33 @@ DEVICE float atomic_add_f32(float* p, float x) { return atomic_add(p, x); }
 
 DEVICE double atomic_add_f64(double* p, double x) { return atomic_add(p, x); }
 
+// Pairs of halves that share a word.
+DEVICE void atomic_add_f16x2(unsigned short* p, unsigned x) {
+  __builtin_amdgcn_global_atomic_fadd_v2f16((__attribute__((address_space(1))) f16x2*)p, as_f16x2(x));
+}
+
+DEVICE void atomic_add_bf16x2(unsigned short* p, unsigned x) {
+  __builtin_amdgcn_global_atomic_fadd_v2bf16((__attribute__((address_space(1))) i16x2*)p, __builtin_bit_cast(i16x2, x));
+}
+
+// A word that other blocks write, and one that they read.
+template <class T> DEVICE void await_value(T* p, T value) {
+  while (__hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) != value) __builtin_amdgcn_s_sleep(1);
+}
+
+template <class T> DEVICE void set_value(T* p, T value) {
+  __hip_atomic_store(p, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
 // 16 bits by way of the word that they are in.
 DEVICE unsigned* word_around(unsigned short* p, unsigned& shift) {
   shift = ((unsigned long long)p & 2) * 8;
-  return (unsigned*)((unsigned char*)p - shift / 8);
+  return (unsigned*)__builtin_align_down(p, 4);
 }
 
 DEVICE float atomic_add_f16(unsigned short* p, float x) {
   unsigned shift, *const word = word_around(p, shift);
-  unsigned seen = *(volatile unsigned*)word, next;
+  unsigned seen = __hip_atomic_load(word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT), next;
   do next = (seen & ~(0xffffu << shift)) | encode_f16(decode_f16(seen >> shift & 0xffffu) + x) << shift;
   while (!__hip_atomic_compare_exchange_strong(word, &seen, next, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT));
   return decode_f16(seen >> shift & 0xffffu);
@@ -547,7 +565,7 @@ DEVICE float atomic_add_f16(unsigned short* p, float x) {
 
 DEVICE float atomic_add_bf16(unsigned short* p, float x) {
   unsigned shift, *const word = word_around(p, shift);
-  unsigned seen = *(volatile unsigned*)word, next;
+  unsigned seen = __hip_atomic_load(word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT), next;
   do next = (seen & ~(0xffffu << shift)) | encode_bf16(decode_bf16(seen >> shift & 0xffffu) + x) << shift;
   while (!__hip_atomic_compare_exchange_strong(word, &seen, next, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT));
   return decode_bf16(seen >> shift & 0xffffu);

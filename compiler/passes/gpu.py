@@ -41,7 +41,7 @@ def gpu_passes(
     f8 = any(atom.takes("f8e4m3", "f8e4m3") for atom in target.atoms)
     return (
         Simplify(),
-        SplitReduction(),
+        SplitReduction(atomic=target.packed_atomics),
         Simplify(),
         Bounds(),
         FuseSums(),

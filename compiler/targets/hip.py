@@ -120,11 +120,11 @@ _SIMDS = 4
 _MI300X, _MI355X = "AMD Instinct MI300X", "AMD Instinct MI355X"
 GFX942 = Target(
     "hip:gfx942", "hip", _MI300X, 64, 1024, _memories(64), _GFX942_ATOMS, GFX942_BANKS, 304,
-    _DIVISORS, MI300X, linear_copies=(4,), part_of_warp=True,
+    _DIVISORS, MI300X, linear_copies=(4,), part_of_warp=True, packed_atomics=True,
     product_warps=_SIMDS,
 )  # fmt: skip
 GFX950 = Target(
     "hip:gfx950", "hip", _MI355X, 64, 1024, _memories(160), _GFX950_ATOMS, GFX950_BANKS, 256,
-    _DIVISORS, MI355X, linear_copies=(16, 4), part_of_warp=True,
+    _DIVISORS, MI355X, linear_copies=(16, 4), part_of_warp=True, packed_atomics=True,
     product_warps=_SIMDS,
 )  # fmt: skip

@@ -82,7 +82,8 @@ class Target:
     lies. `static` says that a call's kernel is compiled for the sizes of all its dims: the machine's
     compiler unrolls it. `linear_copies` are the bytes that a lane may copy to shared memory by itself,
     where those of a warp land in the order of its lanes. `part_of_warp` is where a turn may have fewer
-    threads than a warp, `product_warps` are those that share a large product.
+    threads than a warp, `product_warps` are those that share a large product. `packed_atomics` is where
+    pairs of halves are added to memory at once, so that parts of a sum may be added there.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Target:
     linear_copies: tuple[int, ...] = ()
     part_of_warp: bool = False
     product_warps: int = 8
+    packed_atomics: bool = False
 
     def memory(self, name: str) -> MemorySpace | None:
         """The memory of that name."""

@@ -74,7 +74,7 @@ class _Demands:
             if isinstance(h.result, Value):
                 wants |= {u: self.home(h.result) for u in uses if isinstance(u, Value)}
         match stmt:
-            case ins.Store(x=x):
+            case ins.Store(x=x) | ins.AtomicAdd(x=x) if stmt in self.solution.accesses:
                 wants[x] = self.solution.accesses[stmt]
             case ins.Dot(a=a, b=b) if stmt in self.solution.plans:
                 plan = self.solution.plans[stmt]
