@@ -4,8 +4,8 @@
     python tests/benchmarks/hip_split_k.py --chip gfx950 --run 20     # each shape, 20 interleavings
 
 The grids are those of decoding: K = 7168 with M of 1 to 128 rows and four N, and with `--layers` 40
-cases of N, K and a bias or none as models' layers have them, each with one row and with 33. A run compares
-with NumPy, launches every time on the same workspaces, and fails on the first report.
+cases of N, K and a bias or none as models' layers have them, each with one row and with 33. A run
+compares with NumPy, launches every time on the same workspaces, and fails on the first report.
 """
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0514": (
         "a result to which parts cannot be added",
         "With `split=4, atomic=True` every part is added to the stored result by itself, the first "
-        "beside what else is added. So what follows the loop is a sum: casts to floats, scales, shapes, "
-        "summands, and stores of a dtype that can be added to.\n"
+        "beside what else is added. So what follows the loop is a sum: casts to floats, scales, "
+        "shapes, summands, and stores of a dtype that can be added to.\n"
         "Wrong: `c[m : m + BM] = maximum(acc, 0.0)` after such a loop. Right: the same with `split=4` "
         "alone, whose last part to arrive sees the whole sum.",
     ),
