@@ -14,7 +14,6 @@ from dslc.codegen.c_family import (
     effects,
     elementwise,
     gathers,
-    matrix,
     printing,
     reductions,
     remap,
@@ -22,7 +21,7 @@ from dslc.codegen.c_family import (
 )
 from dslc.codegen.c_family.emission import Emission, Emitter, table
 from dslc.codegen.c_family.entry import parameters, shared_memory, turn_variables
-from dslc.codegen.hip import copies, groups, interleaving, loads
+from dslc.codegen.hip import block_scaled, copies, groups, interleaving, loads
 from dslc.codegen.hip.prelude import functions, used, vectors
 from dslc.codegen.hip.spelling import SPELLINGS, spelled
 from dslc.compiler.diagnostics import error
@@ -30,7 +29,7 @@ from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets import Target
 
-_MATRIX: dict[type, Emitter] = {ins.Dot: matrix.dot}
+_MATRIX: dict[type, Emitter] = {ins.Dot: block_scaled.dot}
 _STORES: dict[type, Emitter] = {ins.Store: accesses.store}
 
 

@@ -5,6 +5,7 @@ program = run_passes(program, gpu_passes(find_target("cuda:sm_90a")))
 
 from __future__ import annotations
 
+from dslc.compiler.passes.block_scales import BlockScales
 from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.bulk import BulkStores
 from dslc.compiler.passes.dce import DeadCode
@@ -45,6 +46,7 @@ def gpu_passes(
         Simplify(),
         Bounds(),
         FuseSums(),
+        BlockScales(target),
         AssignLayouts(target, warps),
         LowBit(target.warp_size, lanes=True, f8=f8),
         Bounds(),

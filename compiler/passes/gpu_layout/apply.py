@@ -76,9 +76,8 @@ class _Demands:
         match stmt:
             case ins.Store(x=x) | ins.AtomicAdd(x=x) if stmt in self.solution.accesses:
                 wants[x] = self.solution.accesses[stmt]
-            case ins.Dot(a=a, b=b) if stmt in self.solution.plans:
-                plan = self.solution.plans[stmt]
-                wants |= {x: y for x, y in ((a, plan.a), (b, plan.b)) if y is not None}
+            case ins.Dot() if stmt in self.solution.plans:
+                wants |= dict(self.solution.plans[stmt].operands(stmt))
         out = shaping(stmt)
         if out is None or out in kept:
             return wants

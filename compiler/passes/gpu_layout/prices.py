@@ -173,8 +173,8 @@ class Prices:
 
     def _planned(self, site: Site, dot: ins.Dot, plan: Plan, layouts: Assignment) -> float:
         cycles = plan.cycles * site.weight
-        for x, wanted in ((dot.a, plan.a), (dot.b, plan.b)):
-            if wanted is not None and (here := self.layout(x, layouts)) is not None:
+        for x, wanted in plan.operands(dot):
+            if (here := self.layout(x, layouts)) is not None:
                 cycles += self._moved(here, wanted, x, self.regions.weight(x, site))
         return cycles
 
@@ -272,7 +272,7 @@ def _ways(dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, b
     bits = dot.a.type.dtype.bits
     for plan in tuple(found):
         atom = target.atom(plan.atom)
-        if atom is not None and dot.out.type.layout is None:
+        if atom is not None and dot.out.type.layout is None and not dot.is_scaled:
             found += dealt(plan, atom, bits, shared=not target.matrix_loads)
     return found
 
