@@ -152,7 +152,7 @@ class Search:
         try:
             compiled = future.result()
             candidate.predicted = compiled.prediction.seconds
-            loaded = self.bench.load(compiled.artifact)
+            loaded = self.bench.load(compiled.artifact, candidate.predicted)
             self._loaded[id(candidate)] = loaded
             wrong = loaded.wrong()
             if wrong is None:
@@ -190,7 +190,9 @@ class Search:
         loaded = self._loaded.get(id(candidate))
         if loaded is None:
             compiled = compile_task(candidate.task)  # from the cache, or quickly once more
-            loaded = self._loaded[id(candidate)] = self.bench.load(compiled.artifact)
+            loaded = self._loaded[id(candidate)] = self.bench.load(
+                compiled.artifact, compiled.prediction.seconds
+            )
         return loaded.time(effort)
 
     def _close_all(self) -> None:
