@@ -411,6 +411,9 @@ DEVICE unsigned long long to_ulong(double f) {
   return !(f > 0.0) ? 0ull : f >= 0x1p64 ? ~0ull : (unsigned long long)f;
 }
 
+// A value where it is used: what is computed of it stays behind the branches before that.
+DEVICE float here(float x) { asm volatile("" : "+v"(x)); return x; }
+
 // Pairs of halves, each operation rounded once.
 DEVICE unsigned add_f16x2(unsigned a, unsigned b) { return bits_f16x2(as_f16x2(a) + as_f16x2(b)); }
 
@@ -598,6 +601,12 @@ DEVICE int uniform(int x) { return __builtin_amdgcn_readfirstlane(x); }
 DEVICE i32x4 buffer_of(const void* p, int bytes) {
   const unsigned long long at = (unsigned long long)p;
   return i32x4{uniform((int)at), uniform((int)(at >> 32) & 0xffff), uniform(bytes), 0x00020000};
+}
+
+// The same from so many bytes before, which no lane reads: what loads add besides may then be less than
+// what their instruction adds.
+DEVICE i32x4 buffer_before(const void* p, int bytes, int before) {
+  return buffer_of((const unsigned char*)p - before, bytes ? (int)((unsigned)bytes + before) : 0);
 }
 
 // Those of the rows that are left of a tile's, in 32 bits: comparisons of 64 are no scalar instructions.
