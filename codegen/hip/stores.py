@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dslc.codegen.c_family import accesses, casts
 from dslc.codegen.c_family.accesses import access, first_copy, vector_width
 from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.indexing import loops
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
@@ -81,7 +82,7 @@ def store(e: Emission, s: ins.Store) -> None:
     found = access(e, s.region, tile.layout)
     once = first_copy(tile.layout)
     pack = f"pack_{tile.dtype.name}"
-    with e.exchanging(found.memory), accesses.loops(e.out, found.runs):
+    with e.exchanging(found.memory), loops(e.out, found.runs):
         inside = " && ".join(p for p in (once, found.inside()) if p)
         with e.out.block(f"if ({inside})" if inside else ""):
             element = f"({found.runs.element})"
