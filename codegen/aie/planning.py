@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dslc.codegen.aie.blocking import Blocking, find_blocking
@@ -18,7 +19,7 @@ from dslc.codegen.aie.scopes import Scopes, find_scopes
 from dslc.codegen.aie.sequence import schedule
 from dslc.codegen.aie.streams import Stream, check_outputs, find_streams
 from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.compiler.ir import Kernel
+from dslc.compiler.ir import Kernel, Memory
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.aie import TileArray, array_of
 
@@ -34,10 +35,17 @@ class Planned:
     blocking: Blocking
 
 
-def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Planned:
+def plan_kernel(
+    kernel: Kernel,
+    target: Target,
+    *,
+    draft: bool = False,
+    least: Mapping[Memory, Sequence[int]] | None = None,
+) -> Planned:
     """The plan of a kernel whose dims are known; DSL0550 to DSL0554 and DSL0590 where there is none.
 
-    A draft has the program of one core in place of all.
+    A draft has the program of one core in place of all. `least` are extents that tensors have in the
+    host's memory at the least.
     """
     if kernel.dims:
         names = ", ".join(d.name for d in kernel.dims)
@@ -68,7 +76,7 @@ def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Plann
     tried = 0
     for herd in found:
         try:
-            plan = _connected(kernel, array, herd, scopes, groups)
+            plan = _connected(kernel, array, herd, scopes, groups, least)
             tried += 1
             return _planned(plan, blocking, draft=draft)
         except DiagnosticError as failure:
@@ -80,11 +88,16 @@ def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Plann
 
 
 def _connected(
-    kernel: Kernel, array: TileArray, herd: Herd, scopes: Scopes, groups: list[tuple[Stream, ...]]
+    kernel: Kernel,
+    array: TileArray,
+    herd: Herd,
+    scopes: Scopes,
+    groups: list[tuple[Stream, ...]],
+    least: Mapping[Memory, Sequence[int]] | None,
 ) -> Plan:
     """The FIFOs of a herd, where the array has the channels and descriptors for them."""
     streams = sorted((s for g in groups for s in g), key=lambda s: s.number)
-    lying = tensors(kernel, streams, herd)
+    lying = tensors(kernel, streams, herd, least)
     used = [m for m in kernel.tensors if any(s.memory is m for s in streams)]
     plan = Plan(kernel, array, herd, scopes, streams, [lying[m] for m in used])
     network = Network(plan)

@@ -45,6 +45,11 @@ class Memory:
         self.mask[:] = False
         self.unwritten = self.count
 
+    def forget(self, blank: Array) -> None:
+        """The elements that are marked hold nothing yet."""
+        self.mask = ~blank
+        self.unwritten = int(np.count_nonzero(blank))
+
     def check(self, low: int, high: int, line: int) -> None:
         """Elements from `low` up to `high` may be read."""
         if low < 0 or high > self.count:

@@ -304,6 +304,21 @@ Right: the same numbers stored as U8 codes, one a byte.
         "Wrong:  quantize(w, 'u4', group=100)    # w has 4096 rows\n"
         "Right:  quantize(w, 'u4', group=128)",
     ),
+    "DSL0792": (
+        "Rows that a buffer has not",
+        "`rows(start, stop)` of a buffer are rows of its own memory, counted from 0; `stop` is not one "
+        "of them.\n\n"
+        "Wrong:  cache.rows(2048, 2049)    # of a buffer of 2048 rows\n"
+        "Right:  cache.rows(2047, 2048)",
+    ),
+    "DSL0793": (
+        "A launch would reach rows beside a buffer's",
+        "An NPU moves whole blocks. Where a kernel's blocks have more rows than a buffer that is rows "
+        "of a larger one, it would read or write the rows after them.\n\n"
+        "Wrong:  step(x, cache.rows(5, 8))     # blocks of 16 rows, of a kernel compiled for 3\n"
+        "Right:  rows by multiples of the block, one row (kernels for one row do it alone), or a "
+        "buffer of its own and a copy",
+    ),
     "DSL0795": (
         "These are not the codes or the bytes of a low-bit tensor",
         "`pack` takes codes, one element a byte, in the tensor's shape: int8 or uint8 values of an "
