@@ -11,15 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from dslc.codegen.aie.dtypes import bytes_of
+from dslc.codegen.aie.dtypes import WORD, bytes_of
 from dslc.codegen.aie.evaluation import Numbers, Unknown, evaluate
 from dslc.codegen.aie.herd import Herd
 from dslc.codegen.aie.scopes import Scope, refuse_access
 from dslc.codegen.aie.streams import Stream
 from dslc.compiler.ir import Kernel, Memory
 from dslc.compiler.ir.expr import Var
-
-WORD = 4  # bytes: what a DMA counts in
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +90,16 @@ def _times(scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int]) -> _Ti
         times.keys.append(np.full(times.turns.shape, one.number))
         times.keys.append(np.concatenate([*numbers, np.zeros(0, np.int64)]))
     return times
+
+
+def scope_runs(kernel: Kernel, scope: Scope) -> int:
+    """How often a scope begins in a launch, in all turns of the grid; 1 where that is not known."""
+    every = [np.arange(*(int(evaluate(e, {})) for e in (a.start, a.stop, a.step)))
+             for a in kernel.grid]  # fmt: skip
+    try:
+        return len(_times(scope, every, [len(v) for v in every]).turns)
+    except Unknown:
+        return 1
 
 
 def axis_values(kernel: Kernel, herd: Herd, row: int, column: int) -> list[Numbers]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from dslc.codegen.aie.arguments import program_as_arrays, scalar_words, scalars_of
 from dslc.codegen.aie.descriptors import descriptor_lines, print_descriptors
 from dslc.codegen.aie.dispatch import print_dispatch
 from dslc.codegen.aie.events import Tensor
@@ -14,6 +15,7 @@ from dslc.codegen.aie.stitching import plan_program
 from dslc.compiler.artifact import Artifact, Hashes, Json
 from dslc.compiler.ir import Kernel, Memory, Program, Role, TileProgram
 from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.program import Param
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
 
@@ -36,11 +38,14 @@ def _lower_kernel(kernel: Kernel, target: Target) -> Artifact:
         EXPLICIT: print_descriptors(planned, device),
     }
     written = {s.memory for s in planned.plan.streams if s.output}
-    return _artifact(kernel, target, files, _arguments(planned.plan.tensors, written))
+    words = {planned.plan.kernel.params[-1]: scalar_words(scalars_of(kernel))}
+    arguments = _arguments(planned.plan.tensors, written, words, kernel)
+    return _artifact(kernel, target, files, arguments)
 
 
 def _lower_program(program: Program, target: Target) -> Artifact:
-    stitched = plan_program(program, target)
+    arrays, words = program_as_arrays(program)
+    stitched = plan_program(arrays, target)
     prove_stitched(stitched)
     device = target.name.partition(":")[2]
     files = {
@@ -48,24 +53,36 @@ def _lower_program(program: Program, target: Target) -> Artifact:
         EXPLICIT: print_dispatch(stitched, device, descriptor_lines),
     }
     written = {t.memory for t in stitched.tensors if t.memory.role is not Role.IN}
-    return _artifact(program, target, files, _arguments(stitched.tensors, written))
+    return _artifact(program, target, files, _arguments(stitched.tensors, written, words, program))
 
 
-def _arguments(tensors: Iterable[Tensor], written: set[Memory]) -> list[Json]:
+def _arguments(
+    tensors: Iterable[Tensor],
+    written: set[Memory],
+    words: Mapping[Param, list[Json]],
+    program: TileProgram,
+) -> list[Json]:
     """The arguments of the dispatch in order: how each lies in the host's memory (`shape`), of which
     `extents` are its own; `role` is in, out, inout, or buffer for what only passes between launches.
+
+    `packed` tensors are rows of bytes, `scalars` the expressions and types whose words one holds.
     """
-    return [
-        {
+    packed = {m.name for m in program.params if isinstance(m, Memory) and m.packed == "row"}
+    found: list[Json] = []
+    for t in tensors:
+        argument: dict[str, Json] = {
             "name": t.memory.name,
             "dtype": t.memory.dtype.name,
             "shape": list(t.shape),
             "extents": [int(constant(n) or 0) for n in t.memory.shape],
             "role": t.memory.role.value,
             "written": t.memory in written,
+            "packed": t.memory.name in packed,
         }
-        for t in tensors
-    ]
+        if words.get(t.memory):
+            argument["scalars"] = words[t.memory]
+        found.append(argument)
+    return found
 
 
 def _artifact(

@@ -6,17 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dslc.codegen.aie.arguments import as_arrays
 from dslc.codegen.aie.blocking import Blocking, find_blocking
 from dslc.codegen.aie.cores import CoreProgram, program_of
 from dslc.codegen.aie.dtypes import stored
-from dslc.codegen.aie.events import events, tensors
+from dslc.codegen.aie.events import events, scope_runs, tensors
 from dslc.codegen.aie.herd import Herd, herds
 from dslc.codegen.aie.legality import prove, prove_network
 from dslc.codegen.aie.memories import choose_depths
-from dslc.codegen.aie.network import Network, sharing, unblock
+from dslc.codegen.aie.network import Network
 from dslc.codegen.aie.plan import Fifo, Plan, Tile
 from dslc.codegen.aie.scopes import Scopes, find_scopes
 from dslc.codegen.aie.sequence import schedule
+from dslc.codegen.aie.sharing import fit, sharing
 from dslc.codegen.aie.streams import Stream, check_outputs, find_streams
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import Kernel, Memory
@@ -56,7 +58,7 @@ def plan_kernel(
             kernel.loc,
             hint=" ".join(f"-D {d.name}=..." for d in kernel.dims),
         )
-    array = array_of(target)
+    kernel, array = as_arrays(kernel), array_of(target)
     scopes = find_scopes(kernel)
     streams = find_streams(scopes)
     if not any(s.output for s in streams):
@@ -67,9 +69,9 @@ def plan_kernel(
     for stream in streams:
         stored(stream.memory.dtype, stream.memory.loc, f"tensor {stream.memory.name}: an element")
     blocking = find_blocking(kernel, target, streams)
-    groups = list(sharing(streams, array.compute.inputs))
-    unblock(groups)
+    groups = list(sharing(streams, array.compute.inputs, lambda s: scope_runs(kernel, s)))
     _check_channels(groups, array)
+    fit(groups)
     rows = len(array.compute.rows)
     found = sorted(herds(kernel, rows, array.columns), key=lambda h: _cost(h, streams))
     problem: DiagnosticError | None = None
@@ -143,7 +145,7 @@ def _check_channels(groups: list[tuple[Stream, ...]], array: TileArray) -> None:
             raise error(
                 "DSL0552",
                 f"tensors {names} are {word} in a turn, and a core has {limit} DMA channels for that: "
-                "only those that come in objects of one type and size take turns on one",
+                "those take turns on one whose objects are alike, or can be widened to one size",
                 own[limit][0].memory.loc,
             )
 

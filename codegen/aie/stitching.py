@@ -15,10 +15,6 @@ from dslc.codegen.aie.events import Tensor
 from dslc.codegen.aie.planning import Planned, plan_kernel
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role
-from dslc.compiler.ir.affine import constant
-from dslc.compiler.ir.expr import Var
-from dslc.compiler.ir.printer import print_program
-from dslc.compiler.ir.rewrite import Substitution
 from dslc.compiler.targets import Target
 
 _ROUNDS = 8  # in which plans agree on how tensors lie; extents only grow
@@ -90,11 +86,11 @@ def uses_of(call: Call) -> Uses:
 
 
 def plan_program(program: Program, target: Target) -> Stitched:
-    """The launches of a program whose dims are known; DSL0550 to DSL0554 and DSL0590."""
+    """The launches of a program over arrays whose dims are known; DSL0550 to DSL0554 and DSL0590."""
     if not program.calls:
         text = f"{program.name} calls no kernel: an NPU has nothing to do"
         raise error("DSL0590", text, program.loc)
-    kernels = _equal_kernels(program)
+    kernels = [c.kernel for c in program.calls]
     shapes: dict[Memory, list[int]] = {}
     for _ in range(_ROUNDS):
         planned = {k: _planned(program, kernels, k, shapes, target) for k in dict.fromkeys(kernels)}
@@ -104,22 +100,6 @@ def plan_program(program: Program, target: Target) -> Stitched:
         text = f"{program.name}: its kernels do not agree on how their tensors are padded"
         raise error("DSL0554", text, program.loc, hint="choose blocks that divide the tensors")
     return _stitched(program, kernels, planned, shapes)
-
-
-def _equal_kernels(program: Program) -> list[Kernel]:
-    """The kernel of each call: equal ones are one, scalars that are known are constants in it."""
-    known: dict[str, Kernel] = {}
-    found = []
-    for call in program.calls:
-        pairs = zip(call.kernel.params, call.args, strict=True)
-        scalars = {
-            p: a
-            for p, a in pairs
-            if isinstance(p, Var) and not isinstance(a, Memory) and constant(a) is not None
-        }
-        kernel = Substitution(scalars=scalars).kernel(call.kernel) if scalars else call.kernel
-        found.append(known.setdefault(print_program(kernel), kernel))
-    return found
 
 
 def _pairs(program: Program, kernels: list[Kernel]) -> Iterable[tuple[int, Memory, Memory]]:

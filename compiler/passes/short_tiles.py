@@ -9,8 +9,8 @@ Before, for a tensor of one row and blocks of 16:
 After:
 
     grid m in range(0, 1, 16)
-    %a = load @a[0 : +1!, k : +64]          %acc = dot %a, %b : f32[1, 128]
-    store @c[0 : +1!, n : +128], %acc
+    %a = load @a[m : +1, k : +64]           %acc = dot %a, %b : f32[1, 128]
+    store @c[m : +1, n : +128], %acc
 
 Rows of products stay multiples of 8, which matrix units want, but for a single row, which reads each
 weight once. The last axis of a tensor stays as it is: what moves it counts in whole words.
@@ -47,9 +47,8 @@ def _cut(kernel: Kernel) -> Kernel:
     alone = {a.var: a.start for a in kernel.grid if _turns_once(a.start, a.stop, a.step)}
     if not alone:
         return kernel
-    body = Substitution(scalars=alone).body(kernel.body)
-    kernel = replace(kernel, body=body)
-    classes = classes_of(kernel)
+    # The tiles are the kernel's own, so that what is found of them here holds there.
+    classes = classes_of(replace(kernel, body=Substitution(scalars=alone).body(kernel.body)))
     sizes: dict[Axis, int] = {}
     kept = {classes.find(a) for a in _last_axes(kernel)}
     multiplied = {classes.find(a) for a in _product_axes(kernel)}
@@ -63,7 +62,7 @@ def _cut(kernel: Kernel) -> Kernel:
             known = -(-known // _ROWS) * _ROWS
         if known < size and value.type.layout is None:
             sizes[axis] = known
-    return replace(kernel, body=Resized(sizes).body(body)) if sizes else kernel
+    return replace(kernel, body=Resized(sizes).body(kernel.body)) if sizes else kernel
 
 
 def _turns_once(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> bool:

@@ -11,6 +11,7 @@ from dslc.compiler.diagnostics import error
 from dslc.runtime.aie.buffers import NpuBuffer, NpuMemory
 from dslc.runtime.aie_simulator import Run, simulate
 from dslc.runtime.elements import Array
+from dslc.runtime.expression import number
 
 SOURCE = "kernel.mlir"
 
@@ -55,11 +56,11 @@ class AieKernel:
         buffers = {a["name"]: self._buffer(a, args) for a in self._arguments}
         self._refuse_overlaps(buffers)
         lying, blank = [], {}
-        for number, a in enumerate(self._arguments):
+        for place, a in enumerate(self._arguments):
             array = buffers[a["name"]].lying(a["shape"], a["name"], written=a["written"])
             lying.append(array)
             if a["role"] in ("out", "buffer"):
-                blank[number] = _own_elements(array, a["extents"])
+                blank[place] = _own_elements(array, a["extents"])
         self.last = simulate(self.text, lying, blank)
         for a in self._arguments:
             given = args.get(a["name"])
@@ -70,9 +71,11 @@ class AieKernel:
         name = argument["name"]
         if name in self._between:
             return self._between[name]
-        given: Any = args[name]
+        given: Any = _words(argument, args) if "scalars" in argument else args[name]
         if isinstance(given, NpuBuffer):
             return given
+        if argument["packed"]:
+            given = given.reshape(argument["extents"])
         made = self._memory.empty(tuple(given.shape), argument["dtype"])
         if argument["role"] != "out":
             made.write(given)
@@ -88,6 +91,17 @@ class AieKernel:
                         f"the arguments {a['name']} ({a['role']}) and {name} share memory",
                         hint="give the output memory of its own",
                     )
+
+
+def _words(argument: Mapping[str, Any], args: Mapping[str, object]) -> Array:
+    """The words of scalars, floats by their bits."""
+    scalars: dict[str, Any] = {n: x for n, x in args.items() if getattr(x, "shape", ()) == ()}
+    found = [number(text, scalars) for text, _ in argument["scalars"]]
+    words = [
+        int(np.float32(x).view(np.int32)) if dtype in ("f32", "bf16") else int(x)
+        for x, (_, dtype) in zip(found, argument["scalars"], strict=True)
+    ]
+    return np.array(words, np.int64).astype(np.int32)
 
 
 def _is_result(argument: Mapping[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import dslc
 import numpy as np
+from dslc.codegen.aie.arguments import program_as_arrays
 from dslc.codegen.aie.descriptors import descriptor_lines
 from dslc.codegen.aie.dispatch import print_dispatch
 from dslc.codegen.aie.objectfifos import fifo_lines
@@ -75,7 +76,8 @@ def dispatch(
     dims = {d: int(str(sizes[d])) for d in origin.signature.dims}
     program = run_passes(origin.elaborated(dims, {}, dims.get).program, aie_passes(TARGET))
     assert isinstance(program, Program)
-    stitched = plan_program(program, TARGET)
+    arrays, _ = program_as_arrays(program)
+    stitched = plan_program(arrays, TARGET)
     prove_stitched(stitched)
     rng = np.random.default_rng(0)
     given: dict[str, Any] = {}
