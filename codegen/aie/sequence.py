@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def _phases(
         phase: list[Task] = []
         half = plan.array.shim.descriptors // (1 if len(parts) == 1 else 2)
         for channel in channels:
-            found = list(_tasks(plan, channel, turns))
+            found = list(islice(_tasks(plan, channel, turns), limit + 1))
             shim = channel.fifo.ends(_HOST)
             assert shim is not None
             if len(found) > limit or used[shim[0]] + len(found) > half:
@@ -136,22 +137,28 @@ def _tasks(plan: Plan, channel: _Channel, turns: range) -> Iterator[tuple[Tensor
         tile = window_dims(stream.sizes, tensor.strides)
         width = bytes_of(tensor.memory.dtype)
         try:
-            found = transfers(offsets[at:end], tile, width, plan.array)
+            for one in transfers(offsets[at:end], tile, width, plan.array):
+                yield tensor, one
         except ValueError:
             first = next(iter(stream.parts))
             why = "takes more loops, steps or longer strides than a descriptor of the shim has"
             raise refuse_access(first.stmt, why) from None
-        yield from ((tensor, one) for one in found)
         at = end
 
 
+def _count(found: int, most: int) -> str:
+    return str(found) if found < most else f"{most} or more"
+
+
 def _too_many(plan: Plan, channels: list[_Channel]) -> Exception:
-    counts = {c.fifo: len(list(_tasks(plan, c, range(1)))) for c in channels}
+    most = plan.array.queue * 4  # that are counted
+    counts = {c.fifo: len(list(islice(_tasks(plan, c, range(1)), most))) for c in channels}
     worst = max(counts, key=lambda f: counts[f])
     memory = worst.streams[0].memory
     return error(
         "DSL0551",
-        f"tensor {memory.name}: one turn takes {counts[worst]} transfers of FIFO {worst.name}; a "
+        f"tensor {memory.name}: one turn takes {_count(counts[worst], most)} transfers of FIFO "
+        f"{worst.name}; a "
         f"channel's queue holds {plan.array.queue} tasks, half of them of the turn before",
         memory.loc,
         hint="choose blocks whose rows lie evenly in the tensor, or larger ones",

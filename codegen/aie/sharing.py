@@ -75,7 +75,7 @@ def _join_unlike(groups: list[Group], runs: Callable[[Scope], int]) -> list[Grou
 
 
 def _tasks(group: Group, runs: Callable[[Scope], int]) -> int:
-    """The tasks of a turn with a loop in which tensors alternate, and those of the tensors around it."""
+    """The tasks of a turn with a loop in which tensors alternate, those of others around it too."""
     most = 0
     for scope in {s.scope for s in group if s.scope.loop is not None}:
         tensors = {s.memory for s in group if s.scope is scope}

@@ -3,7 +3,8 @@
 A module's transfers move whole tiles, so that a tensor lies padded with zeros: rows at its end, and
 elements at the end of each row where tiles stick out there. Modules keep the zeros. Rows are appended
 for a module that wants more of them; where modules want rows of different lengths the tensor is laid
-out anew, through the host, which `traffic` shows.
+out anew, through the host, which `traffic` shows. One row
+lies alike for all of them.
 """
 
 from __future__ import annotations
@@ -34,8 +35,14 @@ class _Storage:
         before = self.array
         if before.shape[1:] == inner and before.shape[0] >= rows:
             return
-        self.array = np.zeros((max(rows, before.shape[0]), *inner), before.dtype)
         own = tuple(slice(n) for n in self.shape)
+        if math.prod(self.shape[:-1]) == 1:
+            flat = np.zeros(max(before.size, rows * math.prod(inner)), before.dtype)
+            flat[: before.size] = before.reshape(-1)
+            whole = flat.size // math.prod(inner) * math.prod(inner)
+            self.array = flat[:whole].reshape(-1, *inner)
+            return
+        self.array = np.zeros((max(rows, before.shape[0]), *inner), before.dtype)
         self.array[own] = before[own]
         if before.shape[1:] != inner and before.any():
             bytes_ = math.prod(self.shape) * before.itemsize
