@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass, field
 
 from dslc.runtime.aie_simulator.channels import Channel
@@ -9,10 +11,13 @@ from dslc.runtime.aie_simulator.cores import core_process
 from dslc.runtime.aie_simulator.device import Device
 from dslc.runtime.aie_simulator.engine import Engine, Process
 from dslc.runtime.aie_simulator.errors import AieFault
+from dslc.runtime.aie_simulator.library import Library, compiler
 from dslc.runtime.aie_simulator.machine import COMPUTE, INSTRUCTION, RATES, WORD
-from dslc.runtime.aie_simulator.module import declare
+from dslc.runtime.aie_simulator.module import declare, sequences
 from dslc.runtime.aie_simulator.parts import HostMemory, Tile
 from dslc.runtime.aie_simulator.reader import Operation
+
+_MANY = 1 << 20  # elements that a sequence moves: compiling the cores' loops pays from there
 
 
 @dataclass(slots=True)
@@ -40,10 +45,13 @@ class Configuration:
     ) -> None:
         self.device = declare(operation)
         self._totals = totals
+        library = Library() if values and compiler() and _elements(operation) >= _MANY else None
         self.processes = [
-            core_process(engine, self.device, tile, op, values=values)
+            core_process(engine, self.device, tile, op, values=values, library=library)
             for tile, op in self.device.cores
         ]
+        if library is not None:
+            library.build()
         for channel in self.channels:
             channel.values = values
             channel.host = shared if channel.tile[1] == 0 else None
@@ -92,6 +100,16 @@ class Configuration:
                 totals.moved[channel.direction] += channel.moved
         for tile in self.device.memories:
             totals.memory[tile] = max(totals.memory.get(tile, 0), self.device.used(tile))
+
+
+def _elements(operation: Operation) -> int:
+    """The elements that the sequences of a device move, each once."""
+    total = 0
+    for sequence in sequences(operation).values():
+        for op in sequence.regions[0]:
+            if found := re.search(r"\]\[([\d, ]*)\]\[", op.rest):
+                total += math.prod(int(n) for n in found[1].split(","))
+    return total
 
 
 def _name_owners(device: Device) -> None:

@@ -109,6 +109,11 @@ class View(Memory):
         )
         self._memory, self._at, self._width = memory, at, width
 
+    @property
+    def is_partly_written(self) -> bool:
+        """Whether the memory behind it holds elements that were not written yet."""
+        return self._memory.unwritten > 0
+
     def check(self, low: int, high: int, line: int) -> None:
         """Elements from `low` up to `high` may be read."""
         super().check(low, high, line)
