@@ -15,11 +15,11 @@ from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
 from dslc.facts import Alignments
 from dslc.machines import PLAIN_CODE, CodeOptions, Executable, ShortCall
-from dslc.runtime.hip import HipKernel
 from dslc.signature import Parameter
 
 if TYPE_CHECKING:
     from dslc.codegen.hip.toolchain import Options
+    from dslc.runtime.hip import HipKernel
 
 SOURCE = "kernel.hip"
 
@@ -55,9 +55,10 @@ class HipMachine:
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """HIP C++ (`hip`, and `final`) and the compiler's ISA text (`isa`)."""
+        from dslc.codegen.c_family.one_file import one_file
 
         def hip() -> str:
-            return "\n".join(_texts(artifact, SOURCE))
+            return one_file(_texts(artifact, SOURCE))
 
         def isa() -> str:
             return "\n".join(_texts(artifact, f"{self._chip}.s"))
@@ -96,6 +97,8 @@ class HipExecutable:
     @cached_property
     def kernel(self) -> HipKernel:
         """The kernel as it is loaded, at the first launch."""
+        from dslc.runtime.hip import HipKernel
+
         return HipKernel(self._artifact)
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:

@@ -21,14 +21,28 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
+from dslc.compiler.artifact import Json
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import BF16, BOOL, F32, I32, INDEX, U8, DType
-from dslc.compiler.ir import AxisSlice, Kernel, Memory, Region, Role, TileType, Value
+from dslc.compiler.ir import (
+    AxisSlice,
+    Call,
+    Kernel,
+    Memory,
+    Program,
+    Region,
+    Role,
+    TileType,
+    Value,
+)
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.affine import constant, simplify
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.rewrite import Rewriter
+from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.program import Param
+from dslc.compiler.ir.rewrite import Rewriter, Substitution, fresh_name
+from dslc.compiler.manifest import expression_text
 
 
 def as_arrays(kernel: Kernel) -> Kernel:
@@ -41,6 +55,59 @@ def as_arrays(kernel: Kernel) -> Kernel:
         return kernel
     words, body = _unpacked(scalars, {m.name for m in kernel.tensors})
     return dataclasses.replace(kernel, params=(*kernel.tensors, words), body=(*body, *kernel.body))
+
+
+def program_as_arrays(program: Program) -> tuple[Program, dict[Param, list[Json]]]:
+    """A program over arrays alone, and for those that hold scalars the expressions of their words.
+
+    Equal kernels are one; scalars whose values are known are constants in them.
+    """
+    rows = {
+        m: _bytes(m)
+        for m in program.params
+        if isinstance(m, Memory) and m.packed == "row" and m.dtype.is_low_bit
+    }
+    known: dict[str, Kernel] = {}
+    words: dict[str, Memory] = {}
+    texts: dict[Param, list[Json]] = {}
+    taken = {m.name for m in (*program.params, *program.buffers)}
+    calls = []
+    for call in program.calls:
+        kernel, given = _known_scalars(call)
+        text = print_program(kernel)
+        made = known.setdefault(text, as_arrays(kernel))
+        args: list[Memory | ex.Expr] = [rows.get(a, a) for a in call.args if isinstance(a, Memory)]
+        if given:
+            own = scalar_words(given.items())
+            if repr(own) not in words:
+                name = fresh_name("scalars_word", taken)
+                words[repr(own)] = Memory(name, I32, (ex.index(len(given)),), Role.IN)
+                texts[words[repr(own)]] = own
+            args.append(words[repr(own)])
+        calls.append(Call(made, tuple(args), call.loc))
+    tensors = [rows.get(m, m) for m in program.params if isinstance(m, Memory)]
+    params = (*tensors, *words.values())
+    return dataclasses.replace(program, params=params, calls=tuple(calls)), texts
+
+
+def _known_scalars(call: Call) -> tuple[Kernel, dict[ex.Var, ex.Expr]]:
+    """The kernel of a call with constants for scalars that are known, and what the others are given."""
+    known: dict[ex.Var, ex.Expr] = {}
+    given: dict[ex.Var, ex.Expr] = {}
+    for param, arg in zip(call.kernel.params, call.args, strict=True):
+        if isinstance(param, ex.Var) and not isinstance(arg, Memory):
+            (given if constant(arg) is None else known)[param] = arg
+    if not known:
+        return call.kernel, given
+    kernel = Substitution(scalars=known).kernel(call.kernel)
+    params = tuple(p for p in kernel.params if p not in known)
+    return dataclasses.replace(kernel, params=params), given
+
+
+def scalar_words(scalars: Iterable[ex.Var | tuple[ex.Var, ex.Expr]]) -> list[Json]:
+    """The words of scalars: an expression over the caller's, and the type whose bits it gives."""
+    pairs = [s if isinstance(s, tuple) else (s, s) for s in scalars]
+    return [[expression_text(value), var.dtype.name] for var, value in pairs]
 
 
 def scalars_of(kernel: Kernel) -> list[ex.Var]:

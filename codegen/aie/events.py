@@ -7,7 +7,7 @@ kernel reads there is 0, as the language has it, and what it writes there nobody
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -144,8 +144,13 @@ def _starts(stream: Stream, times: _Times) -> list[Numbers]:
         raise refuse_access(first.stmt, f"depends on {unknown}") from None
 
 
-def tensors(kernel: Kernel, streams: Iterable[Stream], herd: Herd) -> dict[Memory, Tensor]:
-    """The tensors padded to what all turns touch; rows are whole words.
+def tensors(
+    kernel: Kernel,
+    streams: Iterable[Stream],
+    herd: Herd,
+    least: Mapping[Memory, Sequence[int]] | None = None,
+) -> dict[Memory, Tensor]:
+    """The tensors padded to what all turns touch, and to `least` extents; rows are whole words.
 
     Windows are widened to whole words: more is read than asked for, and written past the end of rows.
     """
@@ -153,11 +158,16 @@ def tensors(kernel: Kernel, streams: Iterable[Stream], herd: Herd) -> dict[Memor
         evaluate(a.start, {}) + np.arange(f * s) * evaluate(a.step, {})
         for a, f, s in zip(kernel.grid, herd.factors, herd.steps, strict=True)
     ]
-    found = {p: [int(evaluate(n, {})) for n in p.shape] for p in kernel.tensors}
+    own = {p: [int(evaluate(n, {})) for n in p.shape] for p in kernel.tensors}
+    least = least or {}
+    found = {
+        p: [max(n, m) for n, m in zip(shape, least.get(p, shape), strict=True)]
+        for p, shape in own.items()
+    }
     for stream in streams:
         share = Share(herd.cascade, None, herd.stages)
         starts = _starts(stream, _times(stream.scope, every, [len(v) for v in every], share))
-        _widen(stream, starts[-1], found[stream.memory][-1])
+        _widen(stream, starts[-1], own[stream.memory][-1])
         for axis, (start, size) in enumerate(zip(starts, stream.sizes, strict=True)):
             if len(start) and int(start.min()) < 0:
                 first = next(iter(stream.parts))

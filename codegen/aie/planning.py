@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,7 +24,7 @@ from dslc.codegen.aie.sequence import schedule
 from dslc.codegen.aie.sharing import ORDERS, fit, sharing
 from dslc.codegen.aie.streams import Stream, check_outputs, find_streams
 from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.compiler.ir import Kernel
+from dslc.compiler.ir import Kernel, Memory
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.aie import TileArray, array_of
@@ -41,10 +42,17 @@ class Planned:
     blocking: Blocking
 
 
-def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Planned:
+def plan_kernel(
+    kernel: Kernel,
+    target: Target,
+    *,
+    draft: bool = False,
+    least: Mapping[Memory, Sequence[int]] | None = None,
+) -> Planned:
     """The plan of a kernel whose dims are known; DSL0550 to DSL0554 and DSL0590 where there is none.
 
-    A draft has the program of one core in place of all.
+    A draft has the program of one core in place of all. `least` are extents that tensors have in the
+    host's memory at the least.
     """
     if kernel.dims:
         names = ", ".join(d.name for d in kernel.dims)
@@ -70,7 +78,7 @@ def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Plann
     tried = 0
     for option, herd in _candidates(kernel, target, scopes, cascade):
         try:
-            plan = _connected(kernel, array, herd, scopes, option.groups, cascade)
+            plan = _connected(kernel, array, herd, scopes, option.groups, cascade, least)
             tried += 1
             return _planned(plan, option.blocking, draft=draft)
         except DiagnosticError as failure:
@@ -141,10 +149,11 @@ def _connected(
     scopes: Scopes,
     groups: list[tuple[Stream, ...]],
     cascade: Cascade | None,
+    least: Mapping[Memory, Sequence[int]] | None,
 ) -> Plan:
     """The FIFOs of a herd, where the array has the channels and descriptors for them."""
     streams = sorted((s for g in groups for s in g), key=lambda s: s.number)
-    lying = tensors(kernel, streams, herd)
+    lying = tensors(kernel, streams, herd, least)
     used = [m for m in kernel.tensors if any(s.memory is m for s in streams)]
     plan = Plan(kernel, array, herd, scopes, streams, [lying[m] for m in used])
     plan.cascade = cascade if herd.cascade is not None else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -182,7 +183,7 @@ def _phase(
     phase: list[Task] = []
     most = plan.array.shim.descriptors // parts
     for channel, objects in zip(channels, chosen, strict=True):
-        found = list(_tasks(plan, channel, objects))
+        found = list(islice(_tasks(plan, channel, objects), limit + 1))
         shim = channel.fifo.ends(_HOST)
         assert shim is not None
         if len(found) > limit or used[shim[0]] + len(found) > most:
@@ -207,22 +208,28 @@ def _tasks(plan: Plan, channel: _Channel, chosen: Flags) -> Iterator[tuple[Tenso
         tile = window_dims(stream.sizes, tensor.strides)
         width = bytes_of(tensor.memory.dtype)
         try:
-            found = transfers(offsets[at:end], tile, width, plan.array)
+            for one in transfers(offsets[at:end], tile, width, plan.array):
+                yield tensor, one
         except ValueError:
             first = next(iter(stream.parts))
             why = "takes more loops, steps or longer strides than a descriptor of the shim has"
             raise refuse_access(first.stmt, why) from None
-        yield from ((tensor, one) for one in found)
         at = end
 
 
+def _count(found: int, most: int) -> str:
+    return str(found) if found < most else f"{most} or more"
+
+
 def _too_many(plan: Plan, channels: list[_Channel]) -> Exception:
-    counts = {c.fifo: len(list(_tasks(plan, c, c.turns == 0))) for c in channels}
+    most = plan.array.queue * 4  # that are counted
+    counts = {c.fifo: len(list(islice(_tasks(plan, c, c.turns == 0), most))) for c in channels}
     worst = max(counts, key=lambda f: counts[f])
     memory = worst.streams[0].memory
     return error(
         "DSL0551",
-        f"tensor {memory.name}: one turn takes {counts[worst]} transfers of FIFO {worst.name}; a "
+        f"tensor {memory.name}: one turn takes {_count(counts[worst], most)} transfers of FIFO "
+        f"{worst.name}; a "
         f"channel's queue holds {plan.array.queue} tasks, half of them of the turn before",
         memory.loc,
         hint="choose blocks whose rows lie evenly in the tensor, or larger ones",

@@ -24,6 +24,7 @@ from dslc.compiler.dtypes import U8, DType
 Group = tuple[Stream, ...]
 Rule: TypeAlias = Callable[[Group], bool]
 _WIDENED = 2  # times the largest object: rows that fit no better are not shared
+_TASKS = 4  # of a turn, by which a host goes from one tensor to another: a queue holds no more
 
 
 def sharing(
@@ -99,6 +100,18 @@ def _join_unlike(
         if best is None or more < best[0]:
             best = more, _replaced(groups, group, other, both)
     return None if best is None else best[1]
+
+
+def _tasks(group: Group, runs: Callable[[Scope], int]) -> int:
+    """The tasks of a turn with a loop in which tensors alternate, those of others around it too."""
+    most = 0
+    for scope in {s.scope for s in group if s.scope.loop is not None}:
+        tensors = {s.memory for s in group if s.scope is scope}
+        turn = next(s for s in reversed(scope.chain) if s.loop is None)
+        if len(tensors) > 1:
+            others = {s.memory for s in group} - tensors
+            most = max(most, len(tensors) * runs(scope) // max(1, runs(turn)) + len(others))
+    return most
 
 
 def _ordered(group: Group, other: Group) -> Group:

@@ -45,6 +45,11 @@ class Memory:
         self.mask[:] = False
         self.unwritten = self.count
 
+    def forget(self, blank: Array) -> None:
+        """The elements that are marked hold nothing yet."""
+        self.mask = ~blank
+        self.unwritten = int(np.count_nonzero(blank))
+
     def check(self, low: int, high: int, line: int) -> None:
         """Elements from `low` up to `high` may be read."""
         if low < 0 or high > self.count:
@@ -103,6 +108,11 @@ class View(Memory):
             memory.name, kind, memory.data.view(np.uint8)[at : at + size].view(dtype), True
         )
         self._memory, self._at, self._width = memory, at, width
+
+    @property
+    def is_partly_written(self) -> bool:
+        """Whether the memory behind it holds elements that were not written yet."""
+        return self._memory.unwritten > 0
 
     def check(self, low: int, high: int, line: int) -> None:
         """Elements from `low` up to `high` may be read."""
