@@ -34,7 +34,13 @@ AIEX = Dialect(
         transfers.DmaMemcpyNdOp, transfers.DmaWaitOp, dispatches.ConfigureOp, dispatches.RunOp,
     ],
 )  # fmt: skip
-_BY_LANE = {o.name: o for o in (vectors.SelectOp, vectors.CmpiOp, vectors.CmpfOp)}
+_BY_LANE = {
+    o.name: o
+    for o in (
+        vectors.SelectOp, vectors.CmpiOp, vectors.CmpfOp, vectors.ExtUIOp, vectors.ExtSIOp,
+        vectors.TruncIOp, vectors.SIToFPOp, vectors.UIToFPOp, vectors.FPToSIOp, vectors.FPToUIOp,
+    )
+}  # fmt: skip
 _ARITH = Dialect(
     "arith",
     [*(o for o in arith.Arith.operations if o.name not in _BY_LANE), *_BY_LANE.values()],
