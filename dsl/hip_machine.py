@@ -54,7 +54,7 @@ class HipMachine:
         return dataclasses.replace(made, signature=signature, hashes=hashes)
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
-        """HIP C++ (`hip`, and `final`) and the compiler's ISA text (`isa`)."""
+        """HIP C++ (`hip`, and `final`), the compiler's ISA text (`isa`), FlyDSL source (`flydsl`)."""
 
         def hip() -> str:
             return "\n".join(_texts(artifact, SOURCE))
@@ -62,7 +62,12 @@ class HipMachine:
         def isa() -> str:
             return "\n".join(_texts(artifact, f"{self._chip}.s"))
 
-        return {"hip": hip, "isa": isa, "final": hip}
+        def flydsl() -> str:
+            from dslc.codegen.flydsl.generate import flydsl_of
+
+            return flydsl_of(artifact, SOURCE)
+
+        return {"hip": hip, "isa": isa, "flydsl": flydsl, "final": hip}
 
     def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
         """The code object of a kernel (`hsaco`); DSL0803 where there is none for this chip."""
