@@ -1,8 +1,12 @@
-"""AMD Instinct GPUs: kernels generated as HIP C++, compiled by any clang that knows the chip."""
+"""AMD Instinct GPUs: kernels generated as HIP C++, compiled by any clang that knows the chip.
+
+Calls go to a GPU where there is one, else to the emulator of its instructions.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,15 +17,18 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
+from dslc.cuda_machine import alignments_on_gpu, prepare_for_gpu, stream_of_call
 from dslc.facts import Alignments
 from dslc.machines import PLAIN_CODE, CodeOptions, Executable, ShortCall
-from dslc.runtime.hip import HipKernel
+from dslc.runtime.hip import HipGpuKernel, HipKernel, is_present
+from dslc.runtime.hip.device import hip_array
 from dslc.signature import Parameter
 
 if TYPE_CHECKING:
     from dslc.codegen.hip.toolchain import Options
 
 SOURCE = "kernel.hip"
+VARIABLE = "DSLC_HIP"
 
 
 class HipMachine:
@@ -78,18 +85,42 @@ class HipMachine:
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
     ) -> dict[str, Argument]:
-        """Arrays of the host, without a copy."""
-        return prepare(parameters, arguments)
+        """Arrays of the host without a copy; on a GPU, its arrays as they are."""
+        if not runs_on_gpu():
+            return prepare(parameters, arguments)
+        stream = stream_of_call() or 0
+        return prepare_for_gpu(parameters, arguments, lambda v, name: hip_array(v, name, stream))
 
     def alignments(
         self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
     ) -> Alignments:
-        """None: what runs a kernel here gives its tensors their places."""
-        return ()
+        """The tensors of a GPU that begin between multiples of 16 bytes; the emulator has its own."""
+        return alignments_on_gpu(parameters, ready)
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
-        """The kernel in the emulator; DSL0802 where the artifact's launch cannot be read."""
-        return HipExecutable(artifact)
+        """The kernel on a GPU, or in the emulator; DSL0802 where its launch cannot be read."""
+        return HipGpuExecutable(artifact) if runs_on_gpu() else HipExecutable(artifact)
+
+
+def runs_on_gpu() -> bool:
+    """Whether calls go to a GPU: where there is one, or as `DSLC_HIP=gpu` or `emulator` says."""
+    wanted = os.environ.get(VARIABLE, "")
+    return wanted == "gpu" or (wanted != "emulator" and is_present())
+
+
+class HipGpuExecutable:
+    """A kernel on the stream of `dslc.options`, or the current one."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.kernel = HipGpuKernel(artifact)
+
+    def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
+        """Enqueue it; with arrays of the host, wait for it. DSL0840 without a GPU."""
+        self.kernel.launch(args, stream_of_call(), dims)
+
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
+        """None: the short way is made for CUDA's launches."""
+        return None
 
 
 class HipExecutable:

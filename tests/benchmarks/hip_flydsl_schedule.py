@@ -56,7 +56,9 @@ def main() -> None:
             )
     mean = exp(sum(map(log, ratios)) / len(ratios))
     over = sum(r > 1 for r in ratios)
-    print(f"mean ratio {mean:.2f}, worst {max(ratios):.2f}, {over} of {len(ratios)} over 1 (modelled)")
+    print(
+        f"mean ratio {mean:.2f}, worst {max(ratios):.2f}, {over} of {len(ratios)} over 1 (modelled)"
+    )
 
 
 if __name__ == "__main__":
