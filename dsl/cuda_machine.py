@@ -66,9 +66,10 @@ class CudaMachine:
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """CUDA C (`cu`, and `final`), PTX (`ptx`) and the disassembled machine code (`sass`)."""
+        from dslc.codegen.c_family.one_file import one_file
 
         def cu() -> str:
-            return "\n".join(text.decode() for text in _files(artifact, SOURCE))
+            return one_file([text.decode() for text in _files(artifact, SOURCE)])
 
         def ptx() -> str:
             from dslc.codegen.cuda.toolchain import compile_ptx

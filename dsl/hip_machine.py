@@ -62,9 +62,10 @@ class HipMachine:
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
         """HIP C++ (`hip`, and `final`), the compiler's ISA text (`isa`), FlyDSL source (`flydsl`)."""
+        from dslc.codegen.c_family.one_file import one_file
 
         def hip() -> str:
-            return "\n".join(_texts(artifact, SOURCE))
+            return one_file(_texts(artifact, SOURCE))
 
         def isa() -> str:
             return "\n".join(_texts(artifact, f"{self._chip}.s"))

@@ -71,6 +71,7 @@ def command(
         _write(_canonical(file), output)
         return ExitCode.OK
     from dslc.cli.inputs import parse_definitions
+    from dslc.codegen.c_family.one_file import one_file
 
     library = options.library(file)
     kernels = picked_kernels(library, name, file)
@@ -86,7 +87,7 @@ def command(
         _write_binary(binaries, emit, output)
         return ExitCode.OK
     if emit:
-        _write("\n".join(m.source(emit).rstrip("\n") + "\n" for m in made), output)
+        _write(one_file([m.source(emit) for m in made]), output)
         return ExitCode.OK
     folder = output or Path(file.with_suffix(".dslc").name)
     library.save(folder, made)
