@@ -83,6 +83,7 @@ class TemplateOrigin:
         self.tuned = TunedChoices(self)
         self.predicted = PredictedChoices(self)
         self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
+        self._called: dict[Template, TemplateOrigin] = {}
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""
@@ -141,6 +142,18 @@ class TemplateOrigin:
             self._preferred[key] = kept["config"]
         config = self._preferred[key]
         return Chosen(config, {}, "by the model of the engines" if config else "the first of each")
+
+    def _preferred_of_call(
+        self, template: Template, dims: Mapping[str, int]
+    ) -> Mapping[str, object]:
+        """The blocks of a kernel that a program calls, on machines where first choices may not fit."""
+        if self.machine.target.family != "aie":
+            return {}
+        if template not in self._called:
+            self._called[template] = TemplateOrigin(
+                template, self.options, self._tile, {**self.sources, "kernel": template.name}
+            )
+        return self._called[template].chosen({}, dims.get).config
 
     @property
     def _needed(self) -> tuple[str, ...]:
@@ -214,7 +227,7 @@ class TemplateOrigin:
         from dslc.checker import NeedsDims
 
         try:
-            return self._template.elaborate(dims, choices)
+            return self._template.elaborate(dims, choices, self._preferred_of_call)
         except NeedsDims as needs:
             self._static = tuple(dict.fromkeys((*self._static, *needs.dims)))
             if not self._fix(dims, needs.dims, sizes):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeAlias
 
 from dslc.checker import signature
 from dslc.checker.context import Context, expect_dtype
@@ -60,11 +61,15 @@ class Template:
     define: Mapping[str, Item]
 
     def elaborate(
-        self, fixed: Mapping[str, int] | None = None, config: Mapping[str, object] | None = None
+        self,
+        fixed: Mapping[str, int] | None = None,
+        config: Mapping[str, object] | None = None,
+        prefer: Prefer | None = None,
     ) -> Kernel | Program:
         """Tile IR for fixed dims and tune choices (those not given: free, and the first choice).
 
-        Raises NeedsDims where dims must be fixed, DiagnosticError for errors of the source.
+        `prefer` chooses for the kernels that a program calls. Raises NeedsDims where dims must be
+        fixed, DiagnosticError for errors of the source.
         """
         from dslc.checker.program import elaborate as elaborate_program
 
@@ -78,7 +83,13 @@ class Template:
             return elaborate_kernel(
                 self.node, self.head, self.scope.names, self.define, dims, tunes
             )
-        return elaborate_program(self.node, self.head, self.scope.names, self.define, dims, tunes)
+        return elaborate_program(
+            self.node, self.head, self.scope.names, self.define, dims, tunes, prefer
+        )
+
+
+Prefer: TypeAlias = Callable[[Template, Mapping[str, int]], Mapping[str, object]]
+"""The choices of a kernel's tunes for its dims, as far as they are known; none where it has none."""
 
 
 @dataclass(frozen=True, slots=True)

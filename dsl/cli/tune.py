@@ -28,6 +28,7 @@ _EXAMPLES = """
 dslc tune gemm.tile -D K=8192 -D N=8192 --dim M=16
 dslc tune gemm.tile -k gemm -D K=8192 -D N=8192 --dim M=16,64,4096 --budget 60
 dslc tune gemm.tile -t cuda:sm_90a --dim M=16 --dim K=8192 --dim N=8192 --dry-run
+dslc tune splitk_bias.tile -t hip:gfx950 --dim M=16 --dim K=7168 --dim N=2112
 dslc tune --list
 dslc tune --export tuned.json                       then elsewhere: dslc tune --import tuned.json
 """
@@ -121,7 +122,8 @@ def command(
     """Find the fastest choices of FILE's kernels for given sizes, and remember them.
 
     Every product of tune choices and launch options is predicted, the best are compiled in parallel,
-    checked against the default choices and measured on the GPU. Dims by -D are compiled in; those by
+    checked against the default choices and measured on the GPU; for AMD GPUs the cost model says how
+    fast each is, with the registers that the compiler needed. Dims by -D are compiled in; those by
     --dim stay open, and the result serves sizes up to the next power of two. Later calls, builds and
     runs without choices of their own use the results. Ctrl-C keeps the best so far.
     """

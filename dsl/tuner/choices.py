@@ -11,6 +11,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint
 from dslc.compiler.manifest import plain_choice
 from dslc.schedule import OPTIONS, as_option
+from dslc.tuner.bench import TUNED
 
 if TYPE_CHECKING:
     from dslc.runtime.cuda.device import CudaDevice
@@ -69,7 +70,7 @@ class TunedChoices:
             self._records = []
 
     def environment(self) -> Environment:
-        """What results for this kernel depend on; DSL0951 without a CUDA compiler."""
+        """What results for this kernel depend on; DSL0951 without a compiler."""
         from dslc.tuner.records import Environment
 
         origin = self._origin
@@ -85,7 +86,7 @@ class TunedChoices:
     def _load(self) -> list[Record]:
         origin = self._origin
         cache = origin.options.cache
-        if cache is None or origin.machine.target.family != "cuda":
+        if cache is None or origin.machine.target.family not in TUNED:
             return []
         from dslc.tuner.store import TuningStore
 
@@ -133,6 +134,8 @@ def _is_option(name: str, value: object) -> bool:
 
 def present_device(target: str) -> tuple[str, str] | None:
     """Name and driver of the first GPU if it runs code for a target; None else."""
+    if not target.startswith("cuda:"):
+        return None
     from dslc.runtime.cuda.device import CudaDevice, fits
 
     try:

@@ -159,7 +159,7 @@ class Search:
             compiled = future.result()
             self._arrived(compiled.artifact)
             candidate.predicted = compiled.prediction.seconds
-            loaded = self.bench.load(compiled.artifact)
+            loaded = self.bench.load(compiled.artifact, candidate.predicted)
             self._loaded[id(candidate)] = loaded
             wrong = loaded.wrong()
             if wrong is None:
@@ -197,7 +197,9 @@ class Search:
         loaded = self._loaded.get(id(candidate))
         if loaded is None:
             compiled = compile_task(candidate.task)  # from the cache, or quickly once more
-            loaded = self._loaded[id(candidate)] = self.bench.load(compiled.artifact)
+            loaded = self._loaded[id(candidate)] = self.bench.load(
+                compiled.artifact, compiled.prediction.seconds
+            )
         return loaded.time(effort)
 
     def _close_all(self) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir.printer import print_program
 from dslc.executors import ExecutorChoice, Workers, open_workers
+from dslc.tuner.bench import MODELLED, TUNED
 from dslc.tuner.inputs import Inputs
 from dslc.tuner.pruning import Candidate, Pruned, prune
 from dslc.tuner.records import Record
@@ -102,10 +103,10 @@ class Tuning:
         self.origin, self.request, self.settings = origin, request, settings
         self.name = origin.signature.name
         family = origin.machine.target.family
-        if family != "cuda":
+        if family not in TUNED:
             text = f"{self.name} is for {origin.machine.target.name}, where nothing can be tuned"
             raise error(
-                "DSL0920", text, hint="dslc tune --target cuda, or dslc.compile(..., 'cuda')"
+                "DSL0920", text, hint="dslc tune --target cuda, or a chip of AMD: hip:gfx950"
             )
         self.sizes = {**request.sizes, **origin.fixed}
         missing = [d for d in origin.signature.dims if d not in self.sizes]
@@ -263,13 +264,19 @@ def tune(
     settings: Settings | None = None,
     make_bench: Callable[[Inputs], Bench] | None = None,
 ) -> Result:
-    """Tune one kernel on the first GPU, or on what `make_bench` gives.
+    """Tune one kernel on the first GPU, or on what `make_bench` gives; AMD's chips are modelled.
 
     DSL0840 without a GPU, DSL0920 for a target or kernel that cannot be tuned, DSL0913 for a dim
     without a size, DSL0921 where no configuration runs.
     """
     settings = settings or Settings()
     tuning = Tuning(origin, request, settings)
+    target = origin.machine.target
+    if make_bench is None and target.family in MODELLED:
+        from dslc.tuner.modelled import ModelBench
+
+        with open_workers(settings.executor, settings.jobs) as workers:
+            return tuning.run(ModelBench(target), workers)
     if make_bench is None:
         from dslc.tuner.gpu import CudaBench
 

@@ -67,8 +67,9 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0920": (
         "This cannot be tuned",
-        "The tuner compiles a kernel in many ways and measures each on a GPU. It needs the kernel's "
-        "source, which a package has not, and a target of NVIDIA GPUs.\n\n"
+        "The tuner compiles a kernel in many ways and measures each on a GPU; for AMD GPUs the cost "
+        "model says how fast each is. It needs the kernel's "
+        "source, which a package has not, and a target of GPUs.\n\n"
         "Wrong:  dslc tune gemm.tile --target interp\n"
         "Right:  dslc tune gemm.tile --target cuda --dim M=16 --dim K=4096 --dim N=4096",
     ),
