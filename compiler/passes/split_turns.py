@@ -37,8 +37,8 @@ def count(start: Expr, stop: Expr, step: int) -> Expr:
 
 def turns_of(kernel: Kernel, axis: GridAxis) -> Expr:
     """How many turns the axis has: an extent, so never negative."""
-    count = count(axis.start, axis.stop, _grid_step(kernel, axis))
-    least = Binary("max", count, index(0), INDEX)
+    number = count(axis.start, axis.stop, _grid_step(kernel, axis))
+    least = Binary("max", number, index(0), INDEX)
     return kernel_facts(replace(kernel, grid=())).simplify(least)
 
 

@@ -1,4 +1,4 @@
-"""Problems of the layers of a language model for the tests against torch, as `torch_problems` poses others."""
+"""Problems of a language model's layers for the tests against torch."""
 
 from __future__ import annotations
 
