@@ -31,7 +31,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.rewrite import clone_body, map_kernels, scalar_names
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.axis_extents import classes_of
-from dslc.compiler.passes.narrowing import Narrowed
+from dslc.compiler.passes.resized import Resized
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def _choose(kernel: Kernel) -> Kernel:
         members = classes.members(rows)
         if any(value.type.layout is not None for value, _ in members):
             continue
-        short = Narrowed(members).body(kernel.body)
+        short = Resized(dict.fromkeys(members, 1)).body(kernel.body)
         copy, _ = clone_body(short, scalar_names(kernel))
         one = ex.Binary("eq", ends[rows], ex.index(1), BOOL)
         return replace(kernel, body=(ins.If(one, copy, kernel.body, loc=kernel.loc),))

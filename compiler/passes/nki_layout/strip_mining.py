@@ -33,9 +33,9 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import clone_body, map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, operands, reads, results, walk
 from dslc.compiler.passes.axis_extents import Axis, classes_of
-from dslc.compiler.passes.narrowing import Narrowed
 from dslc.compiler.passes.nki_layout.capacity import sbuf_peak, usable
 from dslc.compiler.passes.nki_layout.placement import PARTITIONS
+from dslc.compiler.passes.resized import Resized
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
 
@@ -143,9 +143,9 @@ class _Parts:
 
     def __init__(self, kernel: Kernel, members: Sequence[Axis], sizes: Sequence[int]) -> None:
         self._split = {v for v, _ in members}
-        self._parts: list[tuple[Narrowed, dict[Value, Value]]] = []
+        self._parts: list[tuple[Resized, dict[Value, Value]]] = []
         for number, size in enumerate(sizes):
-            self._parts.append((Narrowed(members, sum(sizes[:number]), size), {}))
+            self._parts.append((Resized(dict.fromkeys(members, size), sum(sizes[:number])), {}))
         self._taken = scalar_names(kernel)
 
     def body(self, body: Body) -> Body:

@@ -1,11 +1,11 @@
-"""A program over a part of an axis: tiles of so many of its elements, memories read and written there.
+"""Tiles of other sizes along some axes, and what is read and written of memories likewise.
 
-The axes of all tiles that share that coordinate come from `axis_extents.classes_of`.
+The axes of all tiles that share a coordinate come from `axis_extents.classes_of`: they change together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dslc.compiler.dtypes import INDEX
@@ -19,24 +19,24 @@ from dslc.compiler.ir.traverse import Name
 from dslc.compiler.passes.axis_extents import Axis
 
 
-class Narrowed(Rewriter):
-    """Keeps `size` elements from `start` on along the given axes of tiles."""
+class Resized(Rewriter):
+    """Keeps so many elements of axes of tiles, from `start` on."""
 
-    def __init__(self, axes: Iterable[Axis], start: int = 0, size: int = 1) -> None:
+    def __init__(self, sizes: Mapping[Axis, int], start: int = 0) -> None:
         super().__init__()
-        self._start, self._size = start, size
-        self._axes: dict[Value, set[int]] = {}
-        for value, axis in axes:
-            self._axes.setdefault(value, set()).add(axis)
+        self._start = start
+        self._sizes: dict[Value, dict[int, int]] = {}
+        for (value, axis), size in sizes.items():
+            self._sizes.setdefault(value, {})[axis] = size
         self._made: dict[Value, Value] = {}
 
     def value(self, value: Value) -> Value:
         """The tile of the new shape."""
-        if value not in self._axes:
+        if value not in self._sizes:
             return value
         if value not in self._made:
-            along = self._axes[value]
-            shape = tuple(self._size if k in along else n for k, n in enumerate(value.type.shape))
+            sizes = self._sizes[value]
+            shape = tuple(sizes.get(k, n) for k, n in enumerate(value.type.shape))
             self._made[value] = replace(value, type=replace(value.type, shape=shape))
         return self._made[value]
 
@@ -45,25 +45,25 @@ class Narrowed(Rewriter):
         return self.value(name) if isinstance(name, Value) else name
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
-        """A load or store of so much less."""
+        """A load or store of so much."""
         rebuilt = self.rebuild(stmt)
         match stmt:
-            case ins.Load(out=tile) | ins.Store(x=tile):
+            case ins.Load(out=tile) | ins.Store(x=tile) if tile in self._sizes:
                 assert isinstance(rebuilt, ins.Load | ins.Store)
-                region = self._part(rebuilt.region, self._axes.get(tile, set()))
+                region = self._part(rebuilt.region, self._sizes[tile])
                 return (rebuilt if region == rebuilt.region else replace(rebuilt, region=region),)
         return (rebuilt,)
 
-    def _part(self, region: Region, along: set[int]) -> Region:
+    def _part(self, region: Region, sizes: Mapping[int, int]) -> Region:
         axes = list(region.axes)
         kept = [k for k, axis in enumerate(axes) if not axis.dropped]
-        for k in (kept[number] for number in along):
-            axes[k] = self._moved(axes[k])
+        for number, size in sizes.items():
+            axes[kept[number]] = self._moved(axes[kept[number]], size)
         return replace(region, axes=tuple(axes))
 
-    def _moved(self, axis: AxisSlice) -> AxisSlice:
+    def _moved(self, axis: AxisSlice, size: int) -> AxisSlice:
         start = axis.start
         if self._start:
             offset = ex.index(self._start * axis.step)
             start = simplify(ex.Binary("add", start, offset, INDEX))
-        return replace(axis, start=start, size=self._size)
+        return replace(axis, start=start, size=size)
