@@ -258,6 +258,8 @@ def _moved(e: Emission, span: Span, by: str, back: int = 0) -> str:
         return e.scalar(simplify(_plus(span.start, ex.index(int(by)), span.step, back)))
     start = e.scalar(simplify(_plus(span.start, ex.index(0), 1, back)))
     moved = by if span.step == 1 else f"{by} * {span.step}"
+    if " if " in start or " or " in start or " and " in start:  # they bind less than a sum
+        start = f"({start})"
     return moved if start == "0" else f"{start} + {moved}"
 
 

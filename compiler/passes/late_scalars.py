@@ -45,12 +45,12 @@ class LateScalars:
 
 
 def _kernel(kernel: Kernel) -> Kernel:
-    late = _late(kernel.body)
+    late = late_scalars(kernel.body)
     names = [n for s in walk(kernel.body) for h in handed(s) for n in (h.result,)]
     return _Tiles(late).kernel(kernel) if late.intersection(names) else kernel
 
 
-def _late(body: Body) -> set[Name]:
+def late_scalars(body: Body) -> set[Name]:
     """The scalars that only the machine knows."""
     late: set[Name] = set()
 

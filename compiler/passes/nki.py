@@ -8,6 +8,7 @@ from __future__ import annotations
 from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.late_scalars import LateScalars
+from dslc.compiler.passes.late_slices import LateSlices
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.nki_layout import PlaceTiles
 from dslc.compiler.passes.nki_layout.capacity import CheckCapacity
@@ -31,6 +32,7 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
         LateScalars(),
         LowBit(rows=True),
         Bounds(),
+        LateSlices(),
         DeadCode(),
         StripMine(target, place.kernel),
         place,

@@ -224,6 +224,9 @@ def tensor_copy_predicated(
         if source.buffer == PSUM and mask.buffer == PSUM:
             core.fail("both-psum", f"{source} and {mask} are both in PSUM")
         reads = (source, mask, out)
+    else:
+        kind = isinstance(src, float) == (out.dtype in FLOATS)
+        core.require(kind, "dtype", f"src {src!r} is not of the kind of dst's {out.dtype}")
     if core.values:
         keep = (core.read(mask).reshape(out.shape) != 0) != reverse_pred
         new = core.read(src).reshape(out.shape) if isinstance(src, Tensor) else src

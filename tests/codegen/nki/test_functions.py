@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from dslc.compiler.dtypes import parse_dtype, storage_dtype
 
+from support.trainium import both
+
 CASES = {
     "argmax of a middle axis": ("x: f32[4, 8, 16], y: out i32[4, 16]", "argmax(x[:4, :8, :16], 1)"),
     "argmin of the last of three": (
@@ -106,3 +108,15 @@ def test_the_place_of_an_integer_that_f32_has_not(op: str, tmp_path: Path) -> No
     x[:, 9] = x[:, 5]
     dslc.compile(path, target="nki:trn2", cache=False).k(x, y)
     assert (y == 5).all()
+
+
+def test_a_slice_that_begins_at_a_choice() -> None:
+    text = (
+        "kernel k[M, N](@x: in f32[M, N], @y: out f32[M, 1, 8]) {\n"
+        "  grid m in range(0, M, 1)\n"
+        "  %y = load @x[select(M >= 9, 1, N) : +1, 0 : +8] : f32[1, 8]\n"
+        "  store @y[m!, 0 : +1!, 0 : +8!], %y\n}\n"
+    )
+    x = np.random.default_rng(0).standard_normal((12, 20)).astype(np.float32)
+    wanted, got = both(text, {"x": x, "y": np.zeros((12, 1, 8), np.float32)})
+    np.testing.assert_array_equal(got["y"], wanted["y"])

@@ -33,6 +33,12 @@ INPUTS = {
 
 # kernel, the right text, the wrong text, the rule
 IN_KERNELS = {
+    "a whole number copied into floats": (
+        MASKED,
+        "dst=masked, src=root, predicate=keep",
+        "dst=masked, src=1, predicate=keep",
+        "dtype",
+    ),
     "every product accumulates": (GEMM, "accumulate=(k > 0)", "accumulate=True", "accumulate"),
     "no product accumulates": (GEMM, "accumulate=(k > 0)", "accumulate=False", "accumulate"),
     "the first turn accumulates, the others not": (GEMM, "(k > 0)", "(k == 0)", "accumulate"),
