@@ -87,7 +87,7 @@ def with_codes(program: TileProgram, names: frozenset[str]) -> TileProgram:
     Of those that are arrays anyway nothing is said: what a caller passes must not change how the others
     are packed.
     """
-    free = _free_names(program)
+    free = free_names(program)
     marked = {
         p: replace(p, packed=CODES)
         for p in program.params
@@ -112,7 +112,7 @@ def with_codes(program: TileProgram, names: frozenset[str]) -> TileProgram:
     return replace(passed, params=params, calls=calls)
 
 
-def _free_names(program: TileProgram) -> frozenset[str]:
+def free_names(program: TileProgram) -> frozenset[str]:
     """The parameters whose storage the compiler chooses, of a program in any kernel that it calls."""
     if isinstance(program, Kernel):
         return frozenset(m.name for m in packed_freely(program))

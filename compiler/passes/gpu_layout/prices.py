@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import prod
 
 from dslc.compiler.ir import Role, Value
@@ -51,7 +50,7 @@ class Prices:
             for region in found:
                 self.touching[region].append(site)
             if isinstance(site.stmt, ins.Dot):
-                ways = _ways(site.stmt, target, threads, regions.in_place)
+                ways = _ways(site.stmt, target, threads, regions)
                 self.plans[site] = [p.over(self.intern) for p in ways]
         in_memory = any(p.a is None or p.b is None for found in self.plans.values() for p in found)
         self.bulk = regions.bulk if target.bulk_copies and in_memory else frozenset()
@@ -243,9 +242,15 @@ class Prices:
         return found
 
 
-def _ways(dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool]) -> list[Plan]:
-    """The plans of a product, and what dealing makes of them."""
-    found = plans(dot, target, threads, in_place)
+def _ways(dot: ins.Dot, target: Target, threads: int, regions: Regions) -> list[Plan]:
+    """The plans of a product, and what dealing makes of them.
+
+    Weights that are packed keep the order of the unit: so one packing serves products of one warp and
+    of a warpgroup.
+    """
+    found = plans(dot, target, threads, regions.in_place)
+    if regions.packed and target.matrix_loads:
+        return found
     bits = dot.a.type.dtype.bits
     for plan in tuple(found):
         atom = target.atom(plan.atom)
