@@ -22,6 +22,7 @@ CPUS = ("neoverse-v2", "neoverse-n2")
 
 _LONGEST = 600.0  # seconds
 _CYCLES = re.compile(r"^Total Cycles:\s+(\d+)", re.MULTILINE)
+_BOUND = re.compile(r"^Block RThroughput:\s+([\d.]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,13 @@ class Model:
 
     def cycles(self, lines: Sequence[str], iterations: int) -> int:
         """From the first dispatch to the last retirement; DSL0954 where the model fails."""
+        return int(self._read(_CYCLES, lines, iterations))
+
+    def bound(self, lines: Sequence[str]) -> float:
+        """Cycles of pipes and dispatch for a turn of a loop in which nothing waits for a result."""
+        return self._read(_BOUND, lines, 1)
+
+    def _read(self, figure: re.Pattern[str], lines: Sequence[str], iterations: int) -> float:
         command = [
             self.path, "-mtriple=aarch64", f"-mcpu={self.cpu}", f"-iterations={iterations}",
             "-instruction-info=0", "-resource-pressure=0",
@@ -42,12 +50,12 @@ class Model:
             command, input="\n".join([*lines, ""]), capture_output=True, text=True,
             check=False, timeout=_LONGEST,
         )  # fmt: skip
-        found = _CYCLES.search(done.stdout)
+        found = figure.search(done.stdout)
         if done.returncode or found is None:
             said = (done.stderr or done.stdout).strip().splitlines()
             text = "; ".join(said[:3]) or "it gave no cycles"
             raise error("DSL0954", f"llvm-mca-{self.version} cannot simulate {self.cpu}: {text}")
-        return int(found[1])
+        return float(found[1])
 
     def marginal(self, lines: Sequence[str], few: int = 2, many: int = 6) -> float:
         """The cycles of one more repetition, among others before and after it."""

@@ -91,8 +91,8 @@ class Loop:
 class Throughput:
     """A loop by one model, in multiply-adds a cycle.
 
-    `rate` is that of a tile with its ends and epilogue, `steady` the loop's alone, `whole` with a
-    tile's share of filling the panels.
+    `rate` is that of a tile with its ends and epilogue, `steady` the loop's alone, `bound` the loop's
+    if no result were waited for, `whole` a tile's with its share of filling the panels.
     """
 
     name: str
@@ -100,6 +100,7 @@ class Throughput:
     tile: int
     rate: float
     steady: float
+    bound: float
     whole: float
 
 
@@ -150,8 +151,10 @@ def _of(loop: Loop, model: Model, depth: int) -> Throughput:
     rate, whole = (
         results / model.marginal(loop.trace(depth, panels=p), 1, 3) for p in (False, True)
     )
-    steady = (loop.body.macs or 0) / model.marginal(loop.body.lines, 100, 300)
-    return Throughput(loop.body.name, model, loop.tile, rate, steady, whole)
+    macs = loop.body.macs or 0
+    steady = macs / model.marginal(loop.body.lines, 100, 300)
+    bound = macs / model.bound(loop.body.lines)
+    return Throughput(loop.body.name, model, loop.tile, rate, steady, bound, whole)
 
 
 def _regions(text: str) -> Iterator[Region]:

@@ -62,7 +62,7 @@ class Nvrtc:
         NVRTC 13 keeps a cache of its own on machines with a driver, and what it takes from there has no
         log, so no report of registers. dslc has a cache: the compiler's is turned off where it exists.
         """
-        done = self._compile(source, name, (*options, "--no-cache"))
+        done = self._compile(source, name, (*options, "--minimal", "--no-cache"))
         return self._compile(source, name, options) if done.options_refused else done
 
     def _compile(self, source: str, name: str, options: Sequence[str]) -> Compilation:

@@ -46,5 +46,6 @@ def _products(made: Specialization) -> Iterator[tuple[str, str]]:
     for found in throughputs(text, models()):
         cpu = f"{found.model.cpu}, LLVM {found.model.version}"
         rate = f"{found.rate:.1f} multiply-adds a cycle at K = {DEPTH}"
-        parts = f"{found.steady:.1f} in the loop, {found.whole:.1f} with panels"
+        loop = f"{found.steady:.1f} in the loop of {found.bound:.1f} that its pipes allow"
+        parts = f"{loop}, {found.whole:.1f} with panels"
         yield found.name, f"{rate} ({parts}), tile of {found.tile} ({cpu})"

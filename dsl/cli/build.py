@@ -27,7 +27,7 @@ dslc build gemm.tile --emit ir
 dslc build gemm.tile --emit simplify -D K=4096 --set BM=64 -o gemm.ir
 dslc build gemm.tile --emit tile                    the source in canonical form
 dslc build gemm.tile -t cuda:sm_90a --emit sass     machine code (also cu, ptx; cubin with -o)
-dslc build gemm.tile -t hip:gfx950 --emit isa       AMD's (also hip; hsaco with -o)
+dslc build gemm.tile -t hip:gfx950 --emit isa       AMD's (also hip, flydsl; hsaco with -o)
 dslc build gemm.tile --print-after all --time-passes
 """
 
@@ -71,6 +71,7 @@ def command(
         _write(_canonical(file), output)
         return ExitCode.OK
     from dslc.cli.inputs import parse_definitions
+    from dslc.codegen.c_family.one_file import one_file
 
     library = options.library(file)
     kernels = picked_kernels(library, name, file)
@@ -86,7 +87,7 @@ def command(
         _write_binary(binaries, emit, output)
         return ExitCode.OK
     if emit:
-        _write("\n".join(m.source(emit).rstrip("\n") + "\n" for m in made), output)
+        _write(one_file([m.source(emit) for m in made]), output)
         return ExitCode.OK
     folder = output or Path(file.with_suffix(".dslc").name)
     library.save(folder, made)

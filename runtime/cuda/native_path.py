@@ -32,12 +32,14 @@ def native_call(
     device: int,
     direct: Direct,
     anew: Anew,
+    tensors: Sequence[object],
 ) -> Callable[[Sequence[object], object], bool] | None:
     """A call (arguments, stream) -> whether they fit; None where the extension is not there.
 
     `check` compares the tensors, and `query` gives the device's current stream. `anew` (stream, then
     addresses and scalars in the order of the parameters) launches what has not been launched before: it
-    gives False where that does not fit, and a frame when the same comes again.
+    gives False where that does not fit, and a frame when the same comes again. `tensors` are those that
+    others have to look like: where their type has DLPack's C exchange interface, it compares them.
     """
     module = extension()
     if module is None or len(params) > module.MOST:
@@ -55,6 +57,14 @@ def native_call(
     launch = ctypes.cast(direct.launch, ctypes.c_void_p).value
     call: Callable[[Sequence[object], object], bool] = module.Short(
         kinds, check, query, device, stream_handle, remembered, direct.again,
-        launch, direct.handle_of.value,
+        launch, direct.handle_of.value, _exchange_of(tensors), tuple(tensors),
     )  # fmt: skip
     return call
+
+
+def _exchange_of(tensors: Sequence[object]) -> object:
+    """The capsule of DLPack's C exchange interface that all these tensors' types share, or None."""
+    found = {
+        id(x): x for x in (getattr(type(t), "__dlpack_c_exchange_api__", None) for t in tensors)
+    }
+    return next(iter(found.values())) if len(found) == 1 else None

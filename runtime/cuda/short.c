@@ -1,17 +1,54 @@
 /* The short way of a launch over torch's tensors, in C: see short_path.py, which says the same in Python
    and is used where this was not built.
 
-   A `Short` is called with (arguments, stream). It compares the tensors by torch's guards, reads where they
-   begin and what the scalars are, and looks these and the stream up among those of earlier calls. Where
-   they are known, all that is left is one call of the driver with a configuration and parameters that were
-   filled in then. */
+   A `Short` is called with (arguments, stream). It compares the tensors, reads where they begin and what the
+   scalars are, and looks these and the stream up among those of earlier calls. Where they are known, all that
+   is left is one call of the driver with a configuration and parameters that were filled in then.
+
+   Tensors are read by DLPack's C exchange interface (DLPack 1.3, dlpack.h) where their library has it: one
+   call of C for each, without Python. What was not launched with before goes through torch's guards as well,
+   which tell more (such as views that negate), and without the interface every call does. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
 #include <structmember.h>
 
-enum { MOST = 62, SLOTS = 1024, PROBES = 8 };
+enum { MOST = 62, SLOTS = 1024, PROBES = 8, RANK = 8, CUDA_DEVICE = 2 };
+
+/* The parts of dlpack.h that are read. */
+
+typedef struct {
+    uint32_t major, minor;
+} Version;
+
+typedef struct {
+    void *data;
+    struct {
+        int32_t type, id;
+    } device;
+    int32_t rank;
+    struct {
+        uint8_t code, bits;
+        uint16_t lanes;
+    } dtype;
+    int64_t *shape, *strides; /* of elements; no strides where the tensor is compact */
+    uint64_t byte_offset;
+} View;
+
+typedef struct {
+    Version version;
+    void *previous, *allocate, *take, *give;
+    int (*view)(void *object, View *into);
+    int (*stream)(int32_t device_type, int32_t device, void **into);
+} Exchange;
+
+/* A tensor of the first call, which others have to look like. */
+typedef struct {
+    PyTypeObject *type;
+    View view;
+    int64_t extents[2 * RANK];
+} Like;
 
 typedef int (*Launch)(const void *config, void *function, void **parameters, void **extra);
 
@@ -25,7 +62,10 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     vectorcallfunc vectorcall;
-    PyObject *check, *query, *device, *handle, *anew, *again;
+    PyObject *check, *query, *device, *handle, *anew, *again, *capsule;
+    const Exchange *exchange; /* of the capsule, or NULL */
+    Like *likes; /* a tensor each, in order */
+    Py_ssize_t tensors;
     Launch launch;
     void *function;
     Py_ssize_t count;
@@ -167,6 +207,58 @@ static int scalar_of(char kind, PyObject *object, uint64_t *into)
     return !outside;
 }
 
+/* What a tensor is; 0 where it cannot be read so: the way without C says what is wrong. */
+static int view_of(const Exchange *exchange, PyObject *object, View *into)
+{
+    if (exchange->view(object, into) == 0 && into->rank <= RANK)
+        return 1;
+    PyErr_Clear();
+    return 0;
+}
+
+static int is_like(const Like *like, const View *view)
+{
+    size_t size = (size_t)view->rank * sizeof *view->shape;
+    return view->rank == like->view.rank && memcmp(&view->device, &like->view.device, sizeof view->device) == 0
+           && memcmp(&view->dtype, &like->view.dtype, sizeof view->dtype) == 0
+           && memcmp(view->shape, like->extents, size) == 0
+           && (view->strides == NULL) == (like->view.strides == NULL)
+           && (view->strides == NULL || memcmp(view->strides, like->extents + RANK, size) == 0);
+}
+
+/* Where the tensors begin, into the key, by the exchange interface; 0 where they are not like the first. */
+static int read_views(Short *self, PyObject *const *arguments, uint64_t *key)
+{
+    const Like *like = self->likes;
+    for (Py_ssize_t i = 0; i < self->count; i++) {
+        if (self->kinds[i] != 't')
+            continue;
+        View view;
+        if (Py_TYPE(arguments[i]) != like->type || !view_of(self->exchange, arguments[i], &view)
+            || !is_like(like, &view))
+            return 0;
+        key[i + 1] = (uint64_t)(uintptr_t)view.data + view.byte_offset;
+        like++;
+    }
+    return 1;
+}
+
+/* The stream of the call, as a number; -1 with an exception. */
+static int stream_of(Short *self, PyObject *given, uint64_t *into)
+{
+    if (given != Py_None)
+        return number_of(PyObject_CallOneArg(self->handle, given), into);
+    void *current;
+    if (self->exchange != NULL && self->exchange->stream != NULL && self->likes->view.device.type == CUDA_DEVICE) {
+        if (self->exchange->stream(CUDA_DEVICE, self->likes->view.device.id, &current) == 0) {
+            *into = (uint64_t)(uintptr_t)current;
+            return 0;
+        }
+        PyErr_Clear();
+    }
+    return number_of(PyObject_CallOneArg(self->query, self->device), into);
+}
+
 static PyObject *run(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *names)
 {
     Short *self = (Short *)object;
@@ -186,24 +278,31 @@ static PyObject *run(PyObject *object, PyObject *const *args, size_t nargsf, PyO
         else if (!scalar_of(self->kinds[i], arguments[i], &key[i + 1]))
             Py_RETURN_FALSE;
     }
-    PyObject *alike = PyObject_Vectorcall(self->check, tensors, many, NULL);
-    if (alike != Py_True)
-        return alike;
-    Py_DECREF(alike);
-
-    PyObject *stream = args[1] == Py_None ? PyObject_CallOneArg(self->query, self->device)
-                                          : PyObject_CallOneArg(self->handle, args[1]);
-    if (number_of(stream, &key[0]))
+    int viewed = self->exchange != NULL;
+    if (viewed && !read_views(self, arguments, key))
+        Py_RETURN_FALSE;
+    if (!viewed) {
+        PyObject *alike = PyObject_Vectorcall(self->check, tensors, many, NULL);
+        if (alike != Py_True)
+            return alike;
+        Py_DECREF(alike);
+        for (Py_ssize_t i = 0; i < self->count; i++)
+            if (self->kinds[i] == 't'
+                && number_of(PyObject_CallMethodNoArgs(arguments[i], data_ptr), &key[i + 1]))
+                return NULL;
+    }
+    if (stream_of(self, args[1], &key[0]))
         return NULL;
-    for (Py_ssize_t i = 0; i < self->count; i++)
-        if (self->kinds[i] == 't'
-            && number_of(PyObject_CallMethodNoArgs(arguments[i], data_ptr), &key[i + 1]))
-            return NULL;
 
     uint64_t hash = hash_of(key, self->count + 1);
     Entry *entry = slot_of(self, key, hash);
-    if (entry == NULL || entry->key == NULL)
+    if (entry == NULL || entry->key == NULL) {
+        PyObject *alike = viewed ? PyObject_Vectorcall(self->check, tensors, many, NULL) : Py_NewRef(Py_True);
+        if (alike != Py_True)
+            return alike;
+        Py_DECREF(alike);
         return ask(self, key, hash);
+    }
     PyObject *frame = Py_NewRef(entry->frame); /* another thread may empty the table meanwhile */
     int status;
     Launch launch = self->launch;
@@ -221,19 +320,52 @@ static PyObject *run(PyObject *object, PyObject *const *args, size_t nargsf, PyO
     Py_RETURN_TRUE;
 }
 
+/* What the tensors of the first call look like; without the interface if one of them cannot be read by it. */
+static int look(Short *self, PyObject *capsule, PyObject *tensors)
+{
+    if (capsule == Py_None)
+        return 0;
+    const Exchange *exchange = PyCapsule_GetPointer(capsule, "dlpack_exchange_api");
+    if (exchange == NULL)
+        return -1;
+    if (exchange->version.major != 1 || exchange->view == NULL)
+        return 0;
+    Py_ssize_t many = PyTuple_GET_SIZE(tensors);
+    self->likes = PyMem_Calloc((size_t)many + 1, sizeof *self->likes);
+    if (self->likes == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < many; i++) {
+        Like *like = &self->likes[i];
+        PyObject *tensor = PyTuple_GET_ITEM(tensors, i);
+        if (!view_of(exchange, tensor, &like->view))
+            return 0;
+        like->type = (PyTypeObject *)Py_NewRef(Py_TYPE(tensor));
+        self->tensors = i + 1;
+        size_t size = (size_t)like->view.rank * sizeof(int64_t);
+        memcpy(like->extents, like->view.shape, size);
+        if (like->view.strides != NULL)
+            memcpy(like->extents + RANK, like->view.strides, size);
+    }
+    self->capsule = Py_NewRef(capsule);
+    self->exchange = exchange;
+    return 0;
+}
+
 static int init(PyObject *object, PyObject *args, PyObject *named)
 {
     Short *self = (Short *)object;
     unsigned long long launch, function;
-    PyObject *check, *query, *device, *handle, *anew, *again;
+    PyObject *check, *query, *device, *handle, *anew, *again, *capsule, *tensors;
     const char *kinds;
     Py_ssize_t count;
     if (self->check != NULL) {
         PyErr_SetString(PyExc_TypeError, "it is made once");
         return -1;
     }
-    if (!PyArg_ParseTuple(args, "s#OOOOOOKK", &kinds, &count, &check, &query, &device, &handle, &anew, &again,
-                          &launch, &function))
+    if (!PyArg_ParseTuple(args, "s#OOOOOOKKOO!", &kinds, &count, &check, &query, &device, &handle, &anew, &again,
+                          &launch, &function, &capsule, &PyTuple_Type, &tensors))
         return -1;
     if (count < 0 || count > MOST) {
         PyErr_Format(PyExc_ValueError, "at most %d arguments", MOST);
@@ -250,7 +382,7 @@ static int init(PyObject *object, PyObject *args, PyObject *named)
     self->count = count;
     memcpy(self->kinds, kinds, (size_t)count);
     self->vectorcall = run;
-    return 0;
+    return look(self, capsule, tensors);
 }
 
 static int traverse(PyObject *object, visitproc visit, void *arg)
@@ -262,6 +394,9 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     Py_VISIT(self->handle);
     Py_VISIT(self->anew);
     Py_VISIT(self->again);
+    Py_VISIT(self->capsule);
+    for (Py_ssize_t i = 0; i < self->tensors; i++)
+        Py_VISIT(self->likes[i].type);
     for (int i = 0; i < SLOTS; i++)
         Py_VISIT(self->table[i].frame);
     return 0;
@@ -276,6 +411,12 @@ static int clear(PyObject *object)
     Py_CLEAR(self->handle);
     Py_CLEAR(self->anew);
     Py_CLEAR(self->again);
+    Py_CLEAR(self->capsule);
+    self->exchange = NULL;
+    while (self->tensors > 0)
+        Py_CLEAR(self->likes[--self->tensors].type);
+    PyMem_Free(self->likes);
+    self->likes = NULL;
     forget_all(self);
     return 0;
 }
@@ -292,7 +433,7 @@ static PyTypeObject ShortType = {
     .tp_name = "dslc.runtime.cuda._short.Short",
     .tp_basicsize = sizeof(Short),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-    .tp_doc = "Short(kinds, check, query, device, handle, anew, again, launch, function)",
+    .tp_doc = "Short(kinds, check, query, device, handle, anew, again, launch, function, exchange, tensors)",
     .tp_new = PyType_GenericNew,
     .tp_init = init,
     .tp_call = PyVectorcall_Call,

@@ -95,7 +95,9 @@ def short_call(
     guards = _torch_guards([a for _, a in tensors]) if library.guard is _guard_of_torch else None
     if shape.direct and guards:
         anew = _anew_in_order(params, shape, known)
-        native = native_call(params, guards, library.query, device, shape.direct, anew)
+        native = native_call(
+            params, guards, library.query, device, shape.direct, anew, [a for _, a in tensors]
+        )
         if native is not None:
             return native
     scope: dict[str, Any] = {

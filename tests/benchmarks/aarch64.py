@@ -5,8 +5,9 @@
 
 Without a file: the products with 4-bit weights of examples/w4a8.tile, at the sizes of prefill and
 decode, for dotprod and i8mm. One line for each marked loop and model: the rate of one register tile at
-K = 4096 with its ends and epilogue, that of its loop alone, that with a tile's share of filling the
-panels, and that of the best public kernel, whose activations are packed beforehand.
+K = 4096 with its ends and epilogue, that of its loop alone and what that could be if nothing waited for
+a result, that with a tile's share of filling the panels, and that of the best public kernel, whose
+activations are packed beforehand.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def rows(case: Case) -> Iterator[str]:
         cells = (
             f"{case.label:<18} {case.target:<16} {t.name:<28} {t.tile:>5}",
             f"{t.model.cpu:<12} LLVM {t.model.version}",
-            f"{t.rate:>7.1f} (loop {t.steady:.1f}, with panels {t.whole:.1f})",
+            f"{t.rate:>7.1f} (loop {t.steady:.1f} of {t.bound:.1f}, with panels {t.whole:.1f})",
             "" if bar is None else f"public {bar}",
         )
         yield "  ".join(cells).rstrip()

@@ -155,3 +155,19 @@ def test_options_of_gpus(here: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "both: s for cuda:sm_90a" in capsys.readouterr().out
     made = dslc.load(here / "both")["s"]._origin._made
     assert [dict(m.alignments) for m in made] == [{}, {"x": 4, "y": 4}]
+
+
+@pytest.mark.skipif(find_library("nvrtc") is None, reason="needs dslc[cuda]")
+def test_the_source_of_several_kernels_compiles_as_one_file(here: Path) -> None:
+    from dslc.codegen.cuda.nvrtc import load_nvrtc
+
+    assert (
+        run(["build", "k.tile", "-t", "cuda:sm_80", "-D", "H=24", "--emit", "cu", "-o", "k.cu"])
+        == 0
+    )
+    text = (here / "k.cu").read_text()
+    assert text.count("#define DEVICE") == 1
+    done = load_nvrtc().compile(text, "k.cu", ("--gpu-architecture=sm_80", "--std=c++17"))
+    assert done.succeeded, done.log
+    assert b"gemm" in done.cubin
+    assert b"rows" in done.cubin

@@ -84,6 +84,7 @@ def test_matrix_instructions_alone_reach_the_peak(pinned: list[Model]) -> None:
     """Four a cycle on Neoverse V2 and two on N2, of 32 multiply-adds each."""
     for found, peak in zip(throughputs(text(SMMLAS), pinned), (128, 64), strict=True):
         assert found.steady == pytest.approx(peak, rel=0.02)
+        assert found.bound == pytest.approx(peak, rel=0.02)
         assert 0.95 * peak < found.rate <= found.steady
 
 
@@ -93,6 +94,14 @@ def test_what_runs_for_a_group_counts(pinned: list[Model]) -> None:
     assert slow.steady == plain.steady
     # Sixteen instructions, four a cycle, beside four turns of four cycles.
     assert slow.rate == pytest.approx(plain.rate * 16 / (16 + 4), rel=0.03)
+
+
+def test_a_loop_that_waits_for_its_results_stays_below_what_its_pipes_allow(
+    pinned: list[Model],
+) -> None:
+    chain = "    smmla v16.4s, v0.16b, v1.16b\n    add v0.4s, v16.4s, v16.4s\n"
+    (found,) = throughputs(text(chain), pinned[:1])
+    assert found.steady < 0.3 * found.bound
 
 
 def test_an_instruction_that_there_is_not(pinned: list[Model]) -> None:

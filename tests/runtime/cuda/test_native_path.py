@@ -19,6 +19,7 @@ from dslc.runtime.cuda.launchers import KernelLauncher
 from dslc.runtime.cuda.native_path import native_call
 from dslc.runtime.cuda.plan import Frame
 
+from support import exchange
 from support.fake_cuda import FakeDriver, aligned, scale_artifact
 
 pytestmark = pytest.mark.skipif(
@@ -38,10 +39,17 @@ class Tensor:
         return int(self.array.ctypes.data)
 
 
+class Exchanged(Tensor):
+    """A tensor that tells what it is by DLPack's C exchange interface."""
+
+    device, code = 0, 2
+    __dlpack_c_exchange_api__ = exchange.capsule(stream=STREAM + 1)
+
+
 class Calls:
     """y = x * s for 8 elements by the native way, and what Python was asked meanwhile."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: type[Tensor] = Tensor) -> None:
         artifact = scale_artifact()
         launcher = KernelLauncher(artifact)
         device = CudaDevice.get(0)
@@ -50,13 +58,16 @@ class Calls:
         self.asked: list[tuple[object, ...]] = []
         self.fits = True
         params = artifact.signature.params
-        made = native_call(params, self.check, lambda d: STREAM, 0, self.direct, self.anew)
+        self.compared = 0
+        made = native_call(
+            params, self.check, lambda d: STREAM, 0, self.direct, self.anew, [kind(), kind()]
+        )
         assert made is not None
         self.call: Callable[..., bool] = made
 
-    @staticmethod
-    def check(*tensors: object) -> bool:
-        return all(type(t) is Tensor and t.array.shape == (8,) for t in tensors)
+    def check(self, *tensors: object) -> bool:
+        self.compared += 1
+        return all(isinstance(t, Tensor) and t.array.shape == (8,) for t in tensors)
 
     def anew(self, stream: int, *given: Any) -> Frame | bool:
         self.asked.append((stream, *given))
@@ -181,7 +192,7 @@ def test_integers_and_truth_values(driver: FakeDriver) -> None:
 
     direct = KernelLauncher(artifact).direct(CudaDevice.get(0), {"N": 8})
     assert direct is not None
-    call: Any = native_call(params, lambda *t: True, lambda d: STREAM, 0, direct, anew)
+    call: Any = native_call(params, lambda *t: True, lambda d: STREAM, 0, direct, anew, [])
     assert call((-5, True, 7), None)
     assert asked == [(STREAM, -5, True, 7)]
     assert type(asked[0][2]) is bool
@@ -223,5 +234,48 @@ def test_a_native_way_is_collected(driver: FakeDriver) -> None:
 def test_too_many_parameters_have_none(calls: Calls) -> None:
     params = tuple(replace(Param("x", "f32", "in", ("N",)), name=f"x{i}") for i in range(100))
     assert calls.direct is not None
-    made = native_call(params, calls.check, lambda d: STREAM, 0, calls.direct, calls.anew)
+    made = native_call(params, calls.check, lambda d: STREAM, 0, calls.direct, calls.anew, [])
     assert made is None
+
+
+def test_tensors_are_read_by_the_exchange_interface(driver: FakeDriver) -> None:
+    """The guards are asked of addresses that are new, and the stream is the interface's."""
+    calls = Calls(Exchanged)
+    x, y, z = Exchanged(), Exchanged(), Exchanged()
+    for k in range(5):
+        assert calls.call((x, y, 2.0), None) is True
+        assert calls.compared == min(k + 1, 2)
+    assert np.array_equal(y.array, x.array * 2)
+    assert driver.last.stream == STREAM + 1
+    assert calls.call((x, z, 2.0), 9) is True
+    assert driver.last.stream == 9
+    assert calls.compared == 3
+    assert calls.asked[0] == (STREAM + 1, x.data_ptr(), y.data_ptr(), 2.0)
+
+
+def test_tensors_that_the_interface_tells_from_the_first_are_not_launched(
+    driver: FakeDriver,
+) -> None:
+    calls = Calls(Exchanged)
+    x, y = Exchanged(), Exchanged()
+    elsewhere, integers, longer, broken = Exchanged(), Exchanged(), Exchanged(12), Exchanged()
+    elsewhere.device, integers.code, broken.array = 1, 0, None  # type: ignore[assignment]
+    every_other = Exchanged(16)
+    every_other.array = every_other.array[::2]
+    for other in (elsewhere, integers, longer, broken, every_other, Tensor(), None):
+        assert calls.call((x, other, 1.0), None) is False
+    assert calls.compared == 0
+    assert driver.count("launches") == 0
+    assert calls.call((x, y, 1.0), None) is True
+
+
+def test_an_interface_of_another_version_is_not_used(driver: FakeDriver) -> None:
+    class Later(Tensor):
+        __dlpack_c_exchange_api__ = exchange.capsule(stream=STREAM, major=2)
+
+    calls = Calls(Later)
+    x, y = Later(), Later()
+    for _ in range(4):
+        assert calls.call((x, y, 3.0), None) is True
+    assert calls.compared == 4
+    assert np.array_equal(y.array, x.array * 3)
