@@ -188,7 +188,7 @@ def _resident(
     }
     limit = min(limits, key=lambda n: limits[n])
     # An estimate may be a fifth too high.
-    spilled = wanted - most if registers else int(wanted - 1.2 * most)
+    spilled = wanted - most if registers else int(wanted + _under_way(kernel) - 1.2 * most)
     return _Resident(max(1, limits[limit]), limit, count, max(0, spilled))
 
 

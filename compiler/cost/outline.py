@@ -3,8 +3,8 @@
 A program of the checker has neither layouts nor copies. Its products are taken to be on the widest
 unit that fits them, or the first atom, its threads as many as the layout pass would try first; bytes,
 products, blocks and waves follow from the tiles, as they do after the passes. What layouts and copies
-cost is missing, so the time is no prediction, but the order is good: of the examples' choices, the best after the
-passes, or one within a percent of it, is among the first four. It takes a twentieth of the time.
+cost is missing, so the time is no prediction, but the order is good among those that are fed alike. It
+takes a twentieth of the time.
 """
 
 from __future__ import annotations

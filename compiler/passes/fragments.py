@@ -33,7 +33,7 @@ from dslc.compiler.layout.mode import Modes, coalesce_modes, size_of, split_mode
 from dslc.compiler.lowbit import PackedStorage, storage_for
 from dslc.compiler.passes.alignment import Divisors, divisor
 
-_COLUMNS, _LANES = 16, 32  # of a fragment
+FRAGMENT_COLUMNS, _LANES = 16, 32
 _DEEPEST = 8  # times that k is doubled at most
 
 
@@ -110,7 +110,7 @@ def fragments(layout: Layout, warp: int, bits: int) -> Fragments | None:
     # The rows or columns of two instructions of eight, or of the larger operand of one; then k.
     across = [axis for axis in range(layout.rank) if axis != along and shape[axis] > 1]
     for axis in (*across, *[along] * _DEEPEST):
-        if axis == along and size_of(split[1]) >= fragment_depth(bits) * _COLUMNS // _LANES:
+        if axis == along and size_of(split[1]) >= fragment_depth(bits) * FRAGMENT_COLUMNS // _LANES:
             break
         shape[axis] *= 2
         larger = _split(layout.local_modes, shape)

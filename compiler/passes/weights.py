@@ -25,7 +25,7 @@ from dslc.compiler.ir.rewrite import Rewriter, map_kernels
 from dslc.compiler.ir.traverse import operands, results, walk
 
 CODES = "codes"
-_SAME_ELEMENTS = (
+SAME_ELEMENTS = (
     ins.Cast, ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Reshape, ins.Transpose, ins.ConvertLayout,
 )  # fmt: skip
 
@@ -65,7 +65,7 @@ def _becomes_operand(value: Value, readers: dict[Value, list[Stmt]], *, cast: bo
             case ins.Dot(acc=acc):
                 if cast and value is not acc:
                     return True
-            case _ if isinstance(stmt, _SAME_ELEMENTS):
+            case _ if isinstance(stmt, SAME_ELEMENTS):
                 wider = isinstance(stmt, ins.Cast) and stmt.out.type.dtype.bits > 8
                 if any(
                     isinstance(out, Value) and _becomes_operand(out, readers, cast=cast or wider)

@@ -21,7 +21,7 @@ from dslc.tuner.tasks import emitted, storage_of
 if TYPE_CHECKING:
     from dslc.templates import Elaborated, TemplateOrigin
 
-_SCHEDULED = 3  # configurations that go through the passes, of those fed alike
+_SCHEDULED = 4  # configurations that go through the passes, of those fed alike
 _BESIDE = 3  # more of them that the kernel has before the best
 _WORSE = 1.25  # times the least outline: what is beyond it is not scheduled
 # Times as slow as two are equal by prediction, and the kernel's order decides; the work of
