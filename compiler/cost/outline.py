@@ -62,9 +62,8 @@ def _is_fed(kernel: Kernel, target: Target, threads: int) -> bool:
     """Whether a unit may copy what the kernel's one loop multiplies, and registers hold its sums."""
     loops = [s for s in walk(kernel.body) if isinstance(s, ins.For | ins.While)]
     shared = target.memory("shared")
-    if not target.bulk_copies or len(loops) != 1 or not isinstance(loops[0], ins.For):
+    if not target.bulk_copies or len(loops) != 1 or not isinstance(loop := loops[0], ins.For):
         return False
-    (loop,) = loops
     whole = loop.split in (None, 1)
     loads = [s.out for s in walk(loop.body) if isinstance(s, ins.Load)]
     sums = [prod(s.out.type.shape) for s in walk(loop.body) if isinstance(s, ins.Dot)]

@@ -7,7 +7,7 @@ types are those of the emitted casts (tests/benchmarks/casts.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import log2, prod
 from types import MappingProxyType
@@ -15,8 +15,8 @@ from types import MappingProxyType
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import evaluate
+from dslc.compiler.ir.expr import Expr, Var
 from dslc.compiler.ir.values import Region, Role, Value
-from dslc.compiler.ir.workload import Known
 from dslc.compiler.layout import Conversion, Layout, conversion
 from dslc.compiler.layout.mode import with_weights
 from dslc.compiler.targets import Target
@@ -86,7 +86,11 @@ class Statements:
     """
 
     def __init__(
-        self, target: Target, rates: Rates, threads: int, sizes: Known = MappingProxyType({})
+        self,
+        target: Target,
+        rates: Rates,
+        threads: int,
+        sizes: Mapping[Var, Expr] = MappingProxyType({}),
     ) -> None:
         self.target, self.rates, self.sizes = target, rates, sizes
         self.warp = target.warp_size

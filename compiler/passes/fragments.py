@@ -73,7 +73,7 @@ class Fragments:
     def bytes_of(self, within: Layout) -> Layout:
         """Over all threads, the bytes of the tile's fragments, each of which lies as `within`."""
         last = self.layout.rank
-        ((size,),) = (within.shape,)
+        (size,) = within.shape
         inner = [
             tuple(m if m.is_replicated else Mode(m.size, last, m.stride) for m in modes)
             for modes in (within.spatial_modes, within.local_modes)
