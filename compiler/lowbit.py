@@ -200,7 +200,8 @@ def interleaved(layout: Layout, bits: int, lanes: int) -> Layout | None:
 
     Elements that follow each other in `layout` go to different lanes. Of codes that divide a half, the
     words of results are also dealt so that those of one matrix instruction lie at distances that are
-    multiples of its registers: what masks at the same place leave then belongs together.
+    multiples of its registers: what masks at the same place leave then belongs together. Rows of an
+    instruction that are eight apart, as those of its larger operand, have places of their own.
     """
     modes = layout.local_modes
     if layout.swizzles or layout.locals * bits % 32 or layout.locals % lanes:
@@ -212,8 +213,12 @@ def interleaved(layout: Layout, bits: int, lanes: int) -> Layout | None:
     classes = CLASSES.get(bits, 1) if lanes == 2 else 1
     if classes > 1 and (found := split_modes(words, _FRAGMENT)) is not None:
         above, register = found
-        if size_of(above) % classes == 0 and (dealt := split_modes(above, classes)) is not None:
-            words = (*dealt[0], *register, *dealt[1])
+        rows: Modes = ()
+        if register[-1].axis != lane[-1].axis and (parts := split_modes(register, 2)) is not None:
+            register, rows = parts
+        deep = classes // size_of(rows)
+        if size_of(above) % deep == 0 and (dealt := split_modes(above, deep)) is not None:
+            words = (*dealt[0], *register, *dealt[1], *rows)
     return Layout(layout.shape, layout.spatial_modes, (*lane, *words))
 
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from dslc.building import BuildOptions, build
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
 from dslc.compiler.fingerprint import digest
+from dslc.compiler.ir import Memory
 from dslc.compiler.ir.expr import free_vars
+from dslc.compiler.passes.weights import free_names
 from dslc.facts import Alignments, Facts, divisor_facts, with_facts
 from dslc.machines import find_machine
 from dslc.schedule import split
@@ -227,12 +229,28 @@ class TemplateOrigin:
         from dslc.checker import NeedsDims
 
         try:
-            return self._template.elaborate(dims, choices, self._preferred_of_call)
+            program = self._template.elaborate(dims, choices, self._preferred_of_call)
+            more = self._of_weights(program)
+            return None if self._fix(dims, more, sizes) else program
         except NeedsDims as needs:
             self._static = tuple(dict.fromkeys((*self._static, *needs.dims)))
             if not self._fix(dims, needs.dims, sizes):
                 raise self._unfixed(needs) from None
             return None
+
+    def _of_weights(self, program: TileProgram) -> tuple[str, ...]:
+        """The dims of weights that the compiler packs: one packing is for one value of each.
+
+        So a kernel may as well be, where a machine gains by what it knows of sizes.
+        """
+        if not self.machine.target.divisors:
+            return ()
+        names = free_names(program)
+        shapes = [p.shape for p in program.params if isinstance(p, Memory) and p.name in names]
+        found = {v.name for shape in shapes for extent in shape for v in free_vars(extent)}
+        more = tuple(d for d in self.signature.dims if d in found and d not in self._static)
+        self._static = (*self._static, *more)
+        return more
 
     def _facts(
         self,

@@ -147,7 +147,7 @@ def test_bytes_on_the_device_are_read_as_they_are_and_packed_ones_in_tiles(
     a = OnDevice(aligned((16, 128), "float16"))
     outs = [OnDevice(aligned((16, 64))) for _ in kernel.parameters[2:]]
     packed = kernel.pack("w", np.zeros((128, 64), np.int8))
-    assert packed.shape == (2, 1, 64 * 64)
+    assert packed.shape == (2, 4, 64 * 16)  # fragments of 64 x 16
     kernel(a, OnDevice(aligned((128, 64), "int8")), *outs)
     kernel(a, OnDevice(_aligned_copy(packed)), *outs)
     kernel(a, np.zeros((128, 64), np.int8), *outs)  # packed at the call

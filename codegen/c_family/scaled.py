@@ -7,6 +7,9 @@ a factor exactly. So the instructions of each factor add up in registers of thei
 multiplied once when they are added to the accumulators: an FMA an accumulator in place of a
 subtraction, multiplication or shift a word of weights. Where a loop does nothing with an accumulator
 but this, that is after the loop.
+
+The larger operand of an instruction has rows of two kinds in a thread, eight apart, and so has the
+result: each kind may lack a power of its own. A *pattern* is the classes of the two, or their one.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ from dslc.compiler.ir.expr import Var
 
 _MOST_REGISTERS = 128  # of sums beside the accumulators
 
+Pattern = tuple[int, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -40,6 +45,11 @@ class Group:
     def accumulators(self) -> tuple[int, ...]:
         """The registers of the result, one instruction's after another's."""
         return tuple(r for step in self.steps[0] for r in step.c)
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Of which kind of rows each of these is."""
+        return tuple(row for step in self.steps[0] for row in _rows(step))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +87,7 @@ def choose(late: Late, to: Value, found: Plan, left: bool, *, once: bool) -> Cho
         if scaled is None or count > most_classes(late.dtype):
             continue
         classes = tuple(scaled.of(at) for at in words)
-        if any(len(_classes(step, left, classes)) != 1 for step in found.steps):
+        if any(_pattern(step, left, classes) is None for step in found.steps):
             continue
         sums = [len(g.accumulators) * len(_used(g, left, classes)) for g in groups]
         registers = sum(sums) if once else max(sums)
@@ -89,13 +99,22 @@ def choose(late: Late, to: Value, found: Plan, left: bool, *, once: bool) -> Cho
     return best
 
 
-def _used(group: Group, left: bool, classes: tuple[int, ...]) -> set[int]:
-    """The classes of all steps of a group: each adds up in registers of its own."""
-    return {k for turn in group.steps for step in turn for k in _classes(step, left, classes)}
+def _used(group: Group, left: bool, classes: tuple[int, ...]) -> set[Pattern]:
+    """The patterns of all steps of a group: each adds up in registers of its own."""
+    found = (_pattern(step, left, classes) for turn in group.steps for step in turn)
+    return {p for p in found if p is not None}
 
 
-def _classes(step: Step, left: bool, classes: tuple[int, ...]) -> set[int]:
-    return {classes[i // 2] for i in (step.a if left else step.b)}
+def _pattern(step: Step, left: bool, classes: tuple[int, ...]) -> Pattern | None:
+    """The classes of a step's rows; None where one kind of rows has several."""
+    words = [classes[i] for i in dict.fromkeys(i // 2 for i in (step.a if left else step.b))]
+    kinds = [words[::2], words[1::2]] if left and len(set(words)) > 1 else [words]
+    return tuple(k[0] for k in kinds) if all(len(set(k)) == 1 for k in kinds) else None
+
+
+def _rows(step: Step) -> tuple[int, ...]:
+    """Of which kind of rows each register of a step's result is: pairs of columns take turns."""
+    return tuple(i // 2 % 2 for i in range(len(step.c)))
 
 
 def added_after_loop(e: Emission, s: ins.Dot) -> bool:
@@ -149,23 +168,40 @@ def emit_scaled(
 def _through_loop(e: Emission, call: Call, found: Plan, choice: Choice, left: bool) -> None:
     """Onto registers of each factor that live as long as the loop; its other products use them too."""
     frame, count = e.frames[-1], call.c.count
-    for number in sorted({k for s in found.steps for k in _classes(s, left, choice.classes)}):
-        factor = choice.scaled.factors[number]
-        key = (call.c.name, factor)
-        steps = [s for s in found.steps if _classes(s, left, choice.classes) == {number}]
+    by_pattern: dict[Pattern, list[Step]] = {}
+    for step in found.steps:
+        pattern = _pattern(step, left, choice.classes)
+        assert pattern is not None
+        by_pattern.setdefault(pattern, []).append(step)
+    for pattern, steps in sorted(by_pattern.items()):
+        factors = choice.scaled.of_rows(pattern)
+        key = (call.c.name, factors)
         if key not in frame.sums:
             name = frame.sums[key] = e.out.name(f"{call.c.name}_part")
             e.before_loop(f"float {name}[{count}] = {{}};")
-            frame.after.append(functools.partial(_add, e, call, name, range(count), factor))
+            rows = {r: row for s in found.steps for r, row in zip(s.c, _rows(s), strict=True)}
+            every = [(r, r, rows[r]) for r in range(count)]
+            frame.after.append(functools.partial(_add, e, call, name, every, factors))
         into = call.c.renamed(frame.sums[key])
         emit_calls(e.out, Call(call.function, call.a, call.b, into, call.per), steps)
 
 
-def _add(e: Emission, call: Call, part: str, registers: Sequence[int], factor: float) -> None:
-    """Registers of the result += factor times those of a part."""
-    for register, i in linear_loops(e.out, [[r, i] for i, r in enumerate(registers)]):
-        to = f"{call.c.name}[{register}]"
-        e.out.line(f"{to} = fmaf({part}[{i}], {factor!r}f, {to});")
+def _add(
+    e: Emission,
+    call: Call,
+    part: str,
+    registers: Sequence[tuple[int, int, int]],
+    factors: tuple[float, ...],
+) -> None:
+    """Registers of the result += the factor of their rows times those of a part.
+
+    `registers` are those of the result, of the part, and the kind of their rows.
+    """
+    for kind, factor in enumerate(factors):
+        own = [[r, i] for r, i, row in registers if row % len(factors) == kind]
+        for register, i in linear_loops(e.out, own):
+            to = f"{call.c.name}[{register}]"
+            e.out.line(f"{to} = fmaf({part}[{i}], {factor!r}f, {to});")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +210,7 @@ class _Sums:
 
     name: str
     group: Group
-    factors: tuple[float, ...]  # of those classes that there are
+    factors: tuple[tuple[float, ...], ...]  # of those patterns that there are
     steps: tuple[Step, ...]  # onto these registers
 
     @property
@@ -186,20 +222,23 @@ class _Sums:
         emit_calls(e.out, Call(call.function, call.a, call.b, into, call.per), self.steps)
 
     def add(self, e: Emission, call: Call) -> None:
-        count = len(self.group.accumulators)
-        for number, factor in enumerate(self.factors):
-            part = self.name if number == 0 else f"({self.name} + {number * count})"
-            _add(e, call, part, self.group.accumulators, factor)
+        found, rows = self.group.accumulators, self.group.rows
+        for number, factors in enumerate(self.factors):
+            first = number * len(found)
+            every = [
+                (r, first + i, row) for i, (r, row) in enumerate(zip(found, rows, strict=True))
+            ]
+            _add(e, call, self.name, every, factors)
 
 
 def _sums(call: Call, group: Group, choice: Choice, left: bool, name: str) -> _Sums:
     count = len(group.accumulators)
     place = {r: i for i, r in enumerate(group.accumulators)}
-    listed = [
-        (s, k) for turn in group.steps for s in turn for k in _classes(s, left, choice.classes)
-    ]
-    used = sorted({k for _, k in listed})
-    steps = tuple(
-        Step(s.a, s.b, tuple(used.index(k) * count + place[r] for r in s.c)) for s, k in listed
-    )
-    return _Sums(name, group, tuple(choice.scaled.factors[k] for k in used), steps)
+    used = sorted(_used(group, left, choice.classes))
+    steps = []
+    for step in (s for turn in group.steps for s in turn):
+        pattern = _pattern(step, left, choice.classes)
+        assert pattern is not None
+        first = used.index(pattern) * count
+        steps.append(Step(step.a, step.b, tuple(first + place[r] for r in step.c)))
+    return _Sums(name, group, tuple(map(choice.scaled.of_rows, used)), tuple(steps))

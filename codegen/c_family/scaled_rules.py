@@ -32,6 +32,10 @@ class Scaled:
     of: Callable[[Positions], int]
     factors: tuple[float, ...]
 
+    def of_rows(self, classes: tuple[int, ...]) -> tuple[float, ...]:
+        """The factors of each kind of rows, by their classes."""
+        return tuple(self.factors[k] for k in classes)
+
     def shifts(self, words: Positions) -> int:
         """How many shifts of source words the rule needs, each counted once."""
         return _shifts(self.rule, words)

@@ -2,13 +2,12 @@
 
 A kernel gets a tensor map, a parameter of 128 bytes that the runtime encodes, for each tensor and box
 (PTX ISA 8.5, "Tensor maps"). One thread starts the copies, a panel at a time. What lies in a row in
-both memories, such as a tile of packed weights, needs no map and is copied at once.
+both memories, such as packed weights of one k, needs no map and is copied at once.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import prod
+from dataclasses import dataclass, replace
 
 import numpy as np
 from dslc.codegen.c_family.accesses import access, pointer, strides
@@ -24,6 +23,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.layout import local
 from dslc.compiler.manifest import expression_text
+from dslc.compiler.passes.bulk import rows_of
 
 TENSOR_MAP = "struct alignas(64) TensorMap { unsigned long long words[16]; };\n\n"
 
@@ -142,14 +142,30 @@ def led(e: Emission) -> str:
 
 def _copy_run(e: Emission, s: ins.CopyAsync) -> None:
     assert s.barrier is not None
-    shape, dtype = s.dst.shape, s.dst.memory.dtype
-    ends = []
-    for region in (s.dst, s.src):
-        found = access(e, region, local(*shape), shape[-1])
-        ends.append(add(pointer(e, region.memory), found.address()))
-    size = prod(shape) * dtype.bits // 8
-    call = f"bulk_load_run({', '.join(ends)}, {barrier(e, s.barrier)}, {size});"
-    e.out.line(f"{led(e)} {call}".lstrip())
+    run, rows = rows_of(s.src)
+    size = run * s.dst.memory.dtype.bits // 8
+    to, source = (add(pointer(e, r.memory), _first(e, r)) for r in (s.dst, s.src))
+    i = e.out.name("i")
+    if rows > 1:  # all of them along one axis
+        step = next(
+            e.scalar(n)
+            for n, a in zip(strides(s.src.memory), s.src.axes, strict=True)
+            if a.size > 1
+        )
+        to, source = add(to, f"{i} * {run}"), add(source, f"(long long){i} * {step}")
+    call = f"bulk_load_run({to}, {source}, {barrier(e, s.barrier)}, {size});"
+    if rows == 1:
+        e.out.line(f"{led(e)} {call}".lstrip())
+        return
+    with e.out.block(led(e)), e.out.loop(i, rows):
+        e.out.line(call)
+
+
+def _first(e: Emission, region: Region) -> str:
+    """The offset of a region's first element."""
+    *outer, last = region.axes
+    row = Region(region.memory, (*(replace(a, size=1, dropped=True) for a in outer), last))
+    return access(e, row, local(last.size), last.size).address()
 
 
 def barrier(e: Emission, region: Region) -> str:

@@ -31,6 +31,7 @@ from dslc.compiler.targets import Target
 from dslc.compiler.targets.rates import Rates
 
 _PARTS, _AT_ONCE = 4, 8  # of a multiprocessor; registers of a lane
+_MULTIPLYING = 240  # registers of a thread beside warps aside
 _TURNS = 6  # of the grid whose work is looked at
 _START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
 _SPILLED = 4.0  # times longer, for as many spilled registers as a thread has
@@ -136,7 +137,7 @@ def _kernel(
 def _mean_block(
     kernel: Kernel, target: Target, rates: Rates, axes: list[range], known: Known
 ) -> Work:
-    costs = Statements(target, rates, kernel.threads or target.warp_size)
+    costs = Statements(target, rates, kernel.threads or target.warp_size, known)
     points = list(sampled(axes))
     points = points[:: max(1, len(points) // _TURNS)]
     mean, first = Work(), None
@@ -176,7 +177,8 @@ def _resident(
     each = -(-count // _AT_ONCE) * _AT_ONCE * target.warp_size * warps
     if any(isinstance(s, ins.Aside) for s in kernel.body):
         # Its block has the multiprocessor, and its threads all registers, for itself.
-        return _Resident(1, "shared memory", count, max(0, int(wanted - 1.2 * MOST)))
+        more = wanted + _under_way(kernel) - _MULTIPLYING
+        return _Resident(1, "shared memory", count, max(0, int(more)))
     taken = (_shared_bytes(kernel) if shared is None else shared) + rates.reserved
     limits = {
         "warps": rates.warps // warps,
@@ -186,7 +188,7 @@ def _resident(
     }
     limit = min(limits, key=lambda n: limits[n])
     # An estimate may be a fifth too high.
-    spilled = wanted - most if registers else int(wanted - 1.2 * most)
+    spilled = wanted - most if registers else int(wanted + _under_way(kernel) - 1.2 * most)
     return _Resident(max(1, limits[limit]), limit, count, max(0, spilled))
 
 
@@ -200,6 +202,14 @@ def _multiplying(kernel: Kernel) -> Kernel:
     loops = [s for s in walk(kernel.body) if isinstance(s, ins.For)]
     own = [s for s in loops if any(isinstance(t, ins.Dot) for t in s.body)]
     return replace(kernel, body=tuple(own)) if own else kernel
+
+
+def _under_way(kernel: Kernel) -> int:
+    """Registers of operands that products of the turn before still read while the next are made."""
+    loops = [s for s in walk(kernel.body) if isinstance(s, ins.For) and (s.unroll or 1) > 1]
+    dots = [s for loop in loops for s in loop.body if isinstance(s, ins.Dot) and s.is_late]
+    layouts = [(x.type.layout, x.type.dtype.bits) for s in dots for x in (s.a, s.b)]
+    return sum(layout.locals * bits // 32 for layout, bits in layouts if layout is not None)
 
 
 def _shared_bytes(kernel: Kernel) -> int:

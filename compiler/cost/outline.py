@@ -1,47 +1,92 @@
 """A prediction before the passes, from a kernel's tiles alone: which choices are worth scheduling.
 
-A program of the checker has neither layouts nor copies. Its products are taken to be on the first
-atom that fits them, its threads as many as the layout pass would try first; bytes, products, blocks
-and waves follow from the tiles, as they do after the passes. What layouts and copies cost is missing,
-so the time is no prediction, but the order is good: of the examples' choices, the best after the
-passes, or one within a percent of it, is among the first four. It takes a twentieth of the time.
+A program of the checker has neither layouts nor copies. Its products are taken to be on the widest
+unit that fits them, or the first atom, its threads as many as the layout pass would try first; bytes,
+products, blocks and waves follow from the tiles, as they do after the passes. What layouts and copies
+cost is missing, so the time is no prediction, but the order is good among those that are fed alike. It
+takes a twentieth of the time.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from math import prod
 
 from dslc.compiler.cost.model import predict
+from dslc.compiler.cost.statements import total
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.rewrite import Rewriter
-from dslc.compiler.passes.gpu_layout.matrix import atoms_for
+from dslc.compiler.ir.traverse import walk
+from dslc.compiler.passes.gpu_layout.in_place import readable_in_place
+from dslc.compiler.passes.gpu_layout.matrix import atoms_for, group_atom
 from dslc.compiler.passes.gpu_layout.threads import thread_counts
+from dslc.compiler.passes.staging import tile_bytes
 from dslc.compiler.targets import Target
 
 
-def outline(kernel: Kernel, target: Target, dims: Mapping[str, int]) -> float:
-    """Seconds of one launch, good for comparing choices of one kernel.
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outline:
+    """Seconds of one launch, good for comparing choices of one kernel that are `fed` alike.
+
+    A kernel is fed where a unit may copy what warpgroups multiply: its blocks then share their turns
+    evenly, and wait for no copy. Of others the waits count, which copies ahead of the loop will hide.
+    """
+
+    seconds: float
+    fed: bool = False
+
+
+def outline(kernel: Kernel, target: Target, dims: Mapping[str, int]) -> Outline:
+    """The outline of a kernel of the checker.
 
     DSL0520 and DSL0521 for layouts that the machine cannot run, DSL0530 for a target without rates.
     """
     threads = thread_counts(kernel, target, None)[0]
-    return predict(
-        dataclasses.replace(_Atoms(target).kernel(kernel), threads=threads), target, dims
-    ).seconds
+    atoms = _Atoms(kernel, target, fed=_is_fed(kernel, target, threads))
+    found = predict(dataclasses.replace(atoms.kernel(kernel), threads=threads), target, dims)
+    if not atoms.warpgroups:
+        return Outline(found.seconds)
+    idle = min(1.0, found.blocks / target.units)
+    own = [t * (1.0 if n in _SPREAD else idle) for n, t in found.terms.items() if n != "latency"]
+    return Outline(total(own), fed=True)
+
+
+_SPREAD = ("memory", "cache", "launch")
+_STAGES, _SUMS = 3, 160  # at least under way; registers of a thread for sums at most
+_OUTGOING = 32 << 10  # bytes of results on their way
+
+
+def _is_fed(kernel: Kernel, target: Target, threads: int) -> bool:
+    """Whether a unit may copy what the kernel's one loop multiplies, and registers hold its sums."""
+    loops = [s for s in walk(kernel.body) if isinstance(s, ins.For | ins.While)]
+    shared = target.memory("shared")
+    if not target.bulk_copies or len(loops) != 1 or not isinstance(loop := loops[0], ins.For):
+        return False
+    whole = loop.split in (None, 1)
+    loads = [s.out for s in walk(loop.body) if isinstance(s, ins.Load)]
+    sums = [prod(s.out.type.shape) for s in walk(loop.body) if isinstance(s, ins.Dot)]
+    room = (shared.bytes if shared else 0) - _OUTGOING
+    fits = _STAGES * sum(map(tile_bytes, loads)) <= room and sum(sums) <= _SUMS * threads
+    return whole and fits
 
 
 class _Atoms(Rewriter):
-    """Products on the first atom that fits."""
+    """Products on units of several warps where those are fed, else on the first atom that fits."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, kernel: Kernel, target: Target, *, fed: bool) -> None:
         super().__init__()
-        self._target = target
+        self._target, self.warpgroups = target, False
+        self._in_place = readable_in_place(kernel) if fed else {}
 
     def statement(self, stmt: ins.Stmt) -> Iterable[ins.Stmt]:
-        if isinstance(stmt, ins.Dot) and stmt.atom is None:
+        rebuilt = self.rebuild(stmt)
+        if isinstance(stmt, ins.Dot) and isinstance(rebuilt, ins.Dot) and stmt.atom is None:
             atoms = atoms_for(stmt, self._target)
-            if atoms:
-                return (dataclasses.replace(stmt, atom=atoms[0].name),)
-        return (self.rebuild(stmt),)
+            group = group_atom(stmt, self._target, self._in_place)
+            self.warpgroups |= group is not None
+            atom = group or next(iter(atoms), None)
+            if atom is not None:
+                return (dataclasses.replace(rebuilt, atom=atom.name),)
+        return (rebuilt,)

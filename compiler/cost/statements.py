@@ -7,12 +7,15 @@ types are those of the emitted casts (tests/benchmarks/casts.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from math import log2, prod
+from types import MappingProxyType
 
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import evaluate
+from dslc.compiler.ir.expr import Expr, Var
 from dslc.compiler.ir.values import Region, Role, Value
 from dslc.compiler.layout import Conversion, Layout, conversion
 from dslc.compiler.layout.mode import with_weights
@@ -36,6 +39,7 @@ _BARRIER = 40.0  # cycles until all warps are there
 _SHARED_LATENCY = 30.0
 _CHAIN = 18.0  # cycles of a matrix instruction until its result can be used
 _ARITHMETIC_LATENCY = 6.0
+_ROWS, _READY = 64, 8  # of a warpgroup's instruction; columns' time until it begins
 _OVERHEAD = 1.2  # moves and indices beside the instructions that a statement needs
 _SERIAL = 1.2  # cycles between two instructions of one warp
 _EXCHANGE = 2  # barriers of an exchange through shared memory
@@ -76,10 +80,19 @@ class Work:
 
 
 class Statements:
-    """The costs of the statements of one kernel, whose blocks have `threads` threads."""
+    """The costs of the statements of one kernel, whose blocks have `threads` threads.
 
-    def __init__(self, target: Target, rates: Rates, threads: int) -> None:
-        self.target, self.rates = target, rates
+    `sizes` are those of its dims that are known: what lies beyond them is not loaded.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        rates: Rates,
+        threads: int,
+        sizes: Mapping[Var, Expr] = MappingProxyType({}),
+    ) -> None:
+        self.target, self.rates, self.sizes = target, rates, sizes
         self.warp = target.warp_size
         self.warps = max(1, threads // self.warp)
         self._known: dict[ins.Instruction, Work] = {}
@@ -99,8 +112,8 @@ class Statements:
                 self._access(work, region, x, work.stored)
             case ins.CopyAsync(src=src, barrier=barrier) if barrier is not None:
                 # A unit of its own makes it: one thread asks.
-                _count(work.loaded, src, region_bytes(src))
-                work.shared += region_bytes(src)
+                _count(work.loaded, src, self._inside(src))
+                work.shared += self._inside(src)
                 self._issue(work, 2)
             case ins.CopyAsync(dst=dst, src=src, layout=layout):
                 self._copy(work, dst, src, layout)
@@ -139,6 +152,15 @@ class Statements:
 
     # Parts
 
+    def _inside(self, region: Region) -> float:
+        """The bytes of a region that a tensor of these sizes has, at its first tile."""
+        count = region_bytes(region)
+        for axis, extent in zip(region.axes, region.memory.shape, strict=True):
+            size = evaluate(extent, self.sizes) if axis.checked else None
+            if size is not None and 0 < size < axis.size:
+                count *= size / axis.size
+        return count
+
     def _issue(self, work: Work, slots: float, latency: float = 0.0) -> None:
         slots *= _OVERHEAD
         work.slots += slots
@@ -162,7 +184,7 @@ class Statements:
         return self._elements(out) * cast_instructions(narrow) / self.warp
 
     def _copy(self, work: Work, dst: Region, src: Region, layout: Layout | None) -> None:
-        count = region_bytes(src)
+        count = self._inside(src)
         width = min(_VECTOR, _run(layout) * src.memory.dtype.bits // 8) if layout else _VECTOR
         _count(work.loaded, src, count)
         work.shared += count
@@ -187,7 +209,7 @@ class Statements:
             slots = per_thread / width * self.warps
             self._issue(work, slots * (1 + _SHARED_ADDRESS), _SHARED_LATENCY)
             return
-        _count(counter, region, region_bytes(region) * _sectors(layout, bits, self.warp))
+        _count(counter, region, self._inside(region) * _sectors(layout, bits, self.warp))
         copies = layout.replication if layout is not None and counter is work.stored else 1
         slots = per_thread / width * self.warps / min(copies, self.warps)
         self._issue(work, slots * (1 + _ADDRESS))
@@ -251,7 +273,10 @@ class Statements:
             return
         each = atom.m * atom.n * atom.k
         instructions = multiplied * copies / each
-        work.matrix += multiplied * copies / rate
+        # An instruction of a warpgroup takes a few cycles beside those of its columns.
+        columns = atom.m * atom.n / _ROWS
+        ready = 1 + _READY / columns if atom.threads > self.warp else 1.0
+        work.matrix += multiplied * copies / rate * ready
         own = instructions * (atom.threads // self.warp) / self.warps
         work.slots += instructions * (atom.threads // self.warp)
         # One warp has a quarter of the units of its multiprocessor.
@@ -300,7 +325,7 @@ def _sectors(layout: Layout | None, bits: int, warp: int, sector: int = 32) -> f
 
 
 def _is_bytes(value: Value) -> bool:
-    return value.type.dtype.name == "u8" and len(value.type.shape) == 1
+    return value.type.dtype.name == "u8"
 
 
 def total(parts: Iterable[float]) -> float:

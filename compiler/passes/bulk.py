@@ -14,8 +14,8 @@ where the threads that hold the results of a late product have short runs of eac
 
 Hopper's unit takes a tensor of up to five axes whose rows follow each other at multiples of 16 bytes,
 and copies a box of it to or from panels with its own swizzles (PTX ISA 8.5, "Tensor copies"). What is
-out of bounds it fills with zeros, or leaves alone. It also copies bytes in a row: a tile of packed
-weights, a row of scales.
+out of bounds it fills with zeros, or leaves alone. It also copies bytes in a row: packed weights of one
+k, a row of scales.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import prod
 
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
@@ -38,6 +39,7 @@ from dslc.compiler.passes.panels import panels
 from dslc.compiler.passes.staging import element_strides, multiple
 
 _MOST_AXES, _MOST_ROWS = 5, 256
+_MOST_RUNS = 16  # copies that one thread starts for a tile
 _UNIT = 16  # bytes of which all strides are multiples
 
 
@@ -50,21 +52,37 @@ def is_loaded_in_bulk(load: ins.Load, params: tuple[Memory, ...], facts: Facts) 
 
 
 def is_run(region: Region, params: tuple[Memory, ...], facts: Facts) -> bool:
-    """Whether the region is bytes in a row, in bounds, from a multiple of 16 on and as many."""
+    """Whether the region is rows of bytes, in bounds, each from a multiple of 16 on and as long."""
     memory, bits = region.memory, region.memory.dtype.bits
     if memory not in params or not region.axes or (memory.align or _UNIT) % _UNIT:
         return False
-    *outer, last = region.axes
-    if any(a.checked for a in region.axes) or any(a.size != 1 for a in outer) or last.step != 1:
+    last = region.axes[-1]
+    if any(a.checked or a.step != 1 for a in region.axes) or last.dropped:
         return False
     *strides, one = element_strides(memory)
-    if constant(one) != 1 or last.dropped or last.size * bits % (8 * _UNIT):
+    run, rows = rows_of(region)
+    wide = max((a.size for a in region.axes[:-1]), default=1)
+    if constant(one) != 1 or run * bits % (8 * _UNIT) or rows > min(wide, _MOST_RUNS):
         return False
     steps = [
         last.start,
-        *(s for s, a in zip(strides, outer, strict=True) if constant(a.start) != 0),
+        *(
+            s
+            for s, a in zip(strides, region.axes[:-1], strict=True)
+            if a.size > 1 or constant(a.start) != 0
+        ),
     ]
     return all(multiple(facts, step) * bits % (8 * _UNIT) == 0 for step in steps)
+
+
+def rows_of(region: Region) -> tuple[int, int]:
+    """How many elements of a region follow each other in a row-major memory, and how many such rows."""
+    run = 1
+    for axis, extent in zip(reversed(region.axes), reversed(region.memory.shape), strict=True):
+        run *= axis.size
+        if constant(extent) != axis.size or region.memory.strides is not None:
+            break
+    return run, prod(region.shape) // run
 
 
 def is_box(region: Region, params: tuple[Memory, ...], facts: Facts) -> bool:

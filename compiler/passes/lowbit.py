@@ -48,6 +48,7 @@ from dslc.compiler.ir.traverse import memories, walk
 from dslc.compiler.layout import Layout, reshape
 from dslc.compiler.lowbit import PackedStorage, default_layout, interleaved, lanes_for, storage_for
 from dslc.compiler.passes.alignment import Divisors, divisor, known_divisors
+from dslc.compiler.passes.fragments import load_fragments, storage_in_fragments
 from dslc.compiler.passes.weights import CODES, is_open, packed_freely
 
 # A parameter's storage: tiles, compact row-major bits, or unpacked codes as it was.
@@ -77,10 +78,10 @@ class LowBit:
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its low-bit parameters stored as bytes."""
         if isinstance(program, Kernel):
-            return _store(program, self._choices(program))
+            return _store(program, self._choices(program), self.threads)
         chosen = {k: self._choices(k) for k in kernels(program)}
         shared = _agree(program, chosen)
-        stored = map_kernels(program, lambda k: _store(k, chosen[k]))
+        stored = map_kernels(program, lambda k: _store(k, chosen[k], self.threads))
         assert isinstance(stored, Program)
         params = tuple(_as_stored(p, shared) for p in program.params)
         moved = dict(zip(program.params, params, strict=True))
@@ -109,16 +110,28 @@ class LowBit:
             else:
                 loads = [s for s in accesses[memory] if isinstance(s, ins.Load)]
                 tiled = loads and len(loads) == len(accesses[memory]) and not self.rows
-                found = _tiles(memory, loads, known, self.threads) if tiled else None
-                if found is not None and self.lanes:
-                    wanted = set().union(*(casts[s.out] for s in loads))
-                    lanes = {lanes_for(memory.dtype, to, f8=self.f8) for to in wanted}
-                    found = _in_lanes(found, max(lanes, default=1))
+                wanted = set().union(*(casts[s.out] for s in loads))
+                found = self._tiled(memory, loads, known, wanted) if tiled else None
                 plainest = _plainest(memory)
                 if self.rows and not all(_in_bytes(s, memory, known) for s in accesses[memory]):
                     plainest = "codes"
                 chosen[memory] = found if found is not None else plainest
         return _bound(kernel.params, chosen)
+
+    def _tiled(
+        self, memory: Memory, loads: list[ins.Load], known: Divisors, wanted: set[DType]
+    ) -> PackedStorage | None:
+        """The storage in fragments, else in the tiles that are loaded; None where neither serves."""
+        if not self.lanes:
+            return _tiles(memory, loads, known, self.threads)
+        lanes = max((lanes_for(memory.dtype, to, f8=self.f8) for to in wanted), default=1)
+        found = storage_in_fragments(memory, loads, known, self.threads)
+        if found is not None:
+            found = _in_lanes(found, lanes)
+            if found.lanes == lanes:
+                return found
+        tiles = _tiles(memory, loads, known, self.threads)
+        return None if tiles is None else _in_lanes(tiles, lanes)
 
 
 def _bound(params: Iterable[object], chosen: Mapping[Memory, Storage]) -> dict[Memory, Storage]:
@@ -228,11 +241,11 @@ class _Groups:
         return list({id(g): g for g in self._group.values()}.values())
 
 
-def _store(kernel: Kernel, choices: Mapping[Memory, Storage]) -> Kernel:
+def _store(kernel: Kernel, choices: Mapping[Memory, Storage], warp: int) -> Kernel:
     """The kernel over the stored parameters."""
     if all(s == "codes" and m.packed is None for m, s in choices.items()):
         return kernel
-    rewritten = _Loads(choices).kernel(kernel)
+    rewritten = _Loads(choices, warp).kernel(kernel)
     return replace(rewritten, packed=_packed(kernel.params, choices))
 
 
@@ -266,9 +279,9 @@ def _as_stored(param: T, choices: Mapping[Memory, Storage]) -> T | Memory:
 class _Loads(Rewriter):
     """Loads of stored parameters as loads of bytes and views."""
 
-    def __init__(self, choices: Mapping[Memory, Storage]) -> None:
+    def __init__(self, choices: Mapping[Memory, Storage], warp: int) -> None:
         super().__init__()
-        self._choices = choices
+        self._choices, self._warp = choices, warp
         self._memories.update({m: _as_stored(m, choices) for m in choices})
         self._values: dict[Value, Value] = {}
 
@@ -285,6 +298,10 @@ class _Loads(Rewriter):
         return super().statement(stmt)
 
     def _load(self, load: ins.Load, storage: PackedStorage) -> Iterable[Stmt]:
+        if not _is_whole(load, storage):
+            axes = tuple(replace(a, start=self.expr(a.start)) for a in load.region.axes)
+            codes = Region(self.memory(load.region.memory), axes)
+            return load_fragments(load, codes, storage, self._warp)
         counts = zip(load.region.axes, storage.tile, strict=True)
         tiles = tuple(self._tile_number(a, extent) for a, extent in counts)
         whole = AxisSlice(ex.index(0), storage.tile_bytes, checked=False)
@@ -314,6 +331,13 @@ class _Loads(Rewriter):
         shaped = reshape(layout, out.type.shape)
         self._values[out] = replace(out, type=replace(out.type, layout=shaped))
         return self._values[out]
+
+
+def _is_whole(load: ins.Load, storage: PackedStorage) -> bool:
+    """Whether the load takes one tile of the storage, over the threads that this has."""
+    layout = load.out.type.layout
+    alike = layout is None or layout.threads == storage.layout.threads
+    return alike and tuple(a.size for a in load.region.axes) == storage.tile
 
 
 def _plus(x: ex.Expr, n: int) -> ex.Expr:

@@ -25,7 +25,7 @@ from dslc.compiler.ir.rewrite import Rewriter, map_kernels
 from dslc.compiler.ir.traverse import operands, results, walk
 
 CODES = "codes"
-_SAME_ELEMENTS = (
+SAME_ELEMENTS = (
     ins.Cast, ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Reshape, ins.Transpose, ins.ConvertLayout,
 )  # fmt: skip
 
@@ -65,7 +65,7 @@ def _becomes_operand(value: Value, readers: dict[Value, list[Stmt]], *, cast: bo
             case ins.Dot(acc=acc):
                 if cast and value is not acc:
                     return True
-            case _ if isinstance(stmt, _SAME_ELEMENTS):
+            case _ if isinstance(stmt, SAME_ELEMENTS):
                 wider = isinstance(stmt, ins.Cast) and stmt.out.type.dtype.bits > 8
                 if any(
                     isinstance(out, Value) and _becomes_operand(out, readers, cast=cast or wider)
@@ -87,7 +87,7 @@ def with_codes(program: TileProgram, names: frozenset[str]) -> TileProgram:
     Of those that are arrays anyway nothing is said: what a caller passes must not change how the others
     are packed.
     """
-    free = _free_names(program)
+    free = free_names(program)
     marked = {
         p: replace(p, packed=CODES)
         for p in program.params
@@ -112,7 +112,7 @@ def with_codes(program: TileProgram, names: frozenset[str]) -> TileProgram:
     return replace(passed, params=params, calls=calls)
 
 
-def _free_names(program: TileProgram) -> frozenset[str]:
+def free_names(program: TileProgram) -> frozenset[str]:
     """The parameters whose storage the compiler chooses, of a program in any kernel that it calls."""
     if isinstance(program, Kernel):
         return frozenset(m.name for m in packed_freely(program))

@@ -102,10 +102,7 @@ class PredictedChoices:
     def _rank(self, sizes: Mapping[str, int], base: Candidate | None) -> dict[str, Any]:
         from dslc.tuner.ranking import Ranking
 
-        found = self._products()
-        if base is not None:
-            found = [c for c in found if c.is_beside(base.configuration)]
-        best = Ranking(self._origin, sizes, base).best(found)
+        best = Ranking(self._origin, sizes, base).best(self._products())
         if best is None:
             return {}
         return {**dataclasses.asdict(best), "configuration": best.configuration.plain}

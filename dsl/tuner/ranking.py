@@ -21,10 +21,12 @@ from dslc.tuner.tasks import emitted, storage_of
 if TYPE_CHECKING:
     from dslc.templates import Elaborated, TemplateOrigin
 
-_SCHEDULED = 4  # configurations that go through the passes
+_SCHEDULED = 4  # configurations that go through the passes, of those fed alike
 _BESIDE = 3  # more of them that the kernel has before the best
 _WORSE = 1.25  # times the least outline: what is beyond it is not scheduled
-_EQUAL = 1.05  # times as slow as two are equal by prediction: the kernel's order decides
+# Times as slow as two are equal by prediction, and the kernel's order decides; the work of
+# warpgroups that are fed is predicted closer.
+_EQUAL = {False: 1.05, True: 1.01}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class _Outlined:
     at: int
     configuration: Configuration
     made: Elaborated
+    fed: bool
 
 
 class Ranking:
@@ -93,21 +96,24 @@ class Ranking:
     def best(self, configurations: Iterable[Configuration]) -> Candidate | None:
         """The one with the least predicted time that the machine can run; None where none can."""
         ranked = self._in_order(configurations)
-        least = min((r.seconds for r in ranked), default=0.0)
         base = [r for r in ranked if self._base and r.configuration == self._base.configuration]
-        worth = [r for r in ranked if r in base or r.seconds <= _WORSE * least]
-        found = self._schedule(worth, _SCHEDULED)
+        found = self._schedule(base, 1)
+        for fed in (False, True):
+            found += self._schedule(_worth([r for r in ranked if r.fed is fed], base), _SCHEDULED)
         if not found:
             return None
         best = min(found, key=lambda f: f[0])[1]
         # What the kernel would rather have, though its outline is worse.
         beside = [
-            r for r in ranked if r.at < best.at and r.configuration.is_beside(best.configuration)
+            r
+            for r in ranked
+            if (r.at < best.at or r.seconds == best.seconds)
+            and r.configuration.is_beside(best.configuration)
         ]
         tried = [one for _, one, _ in found]
         found += self._schedule([r for r in beside if r not in tried], _BESIDE)
         least = min(seconds for seconds, _, _ in found)
-        near = [f for f in found if f[0] <= _EQUAL * least]
+        near = [f for f in found if f[0] <= _EQUAL[f[1].fed] * least]
         seconds, one, program = min(near, key=lambda f: f[1].at)
         return Candidate(one.configuration, seconds, storage_of(program), len(ranked))
 
@@ -129,14 +135,20 @@ class Ranking:
         return found
 
     def _in_order(self, configurations: Iterable[Configuration]) -> list[_Outlined]:
-        """Those that the kernel takes, the base first, then by their outlines."""
+        """Those that the kernel takes, by their outlines."""
         found = []
         for at, configuration in enumerate(configurations):
             with contextlib.suppress(DiagnosticError):
                 made = self.elaborated(configuration)
                 check_requirements(made.program, self._sizes)
                 if isinstance(made.program, Kernel):
-                    seconds = outline(made.program, self._target, self._sizes)
-                    found.append(_Outlined(seconds, at, configuration, made))
-        base = self._base.configuration if self._base else None
-        return sorted(found, key=lambda f: (f.configuration != base, f.seconds))
+                    by = outline(made.program, self._target, self._sizes)
+                    found.append(_Outlined(by.seconds, at, configuration, made, by.fed))
+        return sorted(found, key=lambda f: f.seconds)
+
+
+def _worth(ranked: Sequence[_Outlined], tried: Sequence[_Outlined]) -> list[_Outlined]:
+    """Those that are worth scheduling: near the least, and of equals, which some choice parts, one."""
+    least = min((r.seconds for r in ranked), default=0.0)
+    first = {r.seconds: r for r in reversed(ranked)}
+    return [r for r in first.values() if r not in tried and r.seconds <= _WORSE * least][::-1]

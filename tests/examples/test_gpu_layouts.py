@@ -80,9 +80,9 @@ CONVERSIONS: list[tuple[str, dict[str, int], dict[str, int], dict[str, int]]] = 
     ("gemm", {"BM": 16}, {}, {}),
     ("gemm_i8", {}, {}, {}),
     ("gemm_residual", {}, {}, {"shared": 1}),
-    ("gemm_quantized", DECODE, {}, {"shared": 1}),  # the warps' parts of the sums
+    ("gemm_quantized", DECODE, {}, {"registers": 1}),
     ("gemm_quantized", LARGE, {}, {"shared": 1}),
-    ("gemm_quantized_zeros", {**DECODE, "BK": 64}, {}, {"shared": 1}),
+    ("gemm_quantized_zeros", {**DECODE, "BK": 64}, {}, {}),
     ("gemm_quantized_zeros", LARGE, {}, {"shared": 1}),
     ("splitk_bias", {}, {}, {"shared": 1}),
     ("attention", HEAD, {"D": 128}, {}),

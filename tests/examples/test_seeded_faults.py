@@ -65,6 +65,6 @@ def frees_rings(text: str, fault: Fault) -> bool:
 @pytest.mark.parametrize("kernel", ["gemm", "softmax", "gemm_quantized"])
 def test_most_changed_indices_are_found(kernel: str) -> None:
     program, text = lowered(kernel)
-    seeded = index_faults(text, 8)
+    seeded = index_faults(text, 10)  # some change nothing: a factor of what is 0
     found = [f for f in seeded if is_found(kernel, program, f)]
     assert len(found) >= 5, [str(f) for f in seeded if f not in found]

@@ -30,6 +30,13 @@ kernel scale(x: f32[N], s: f32, y: out f32[N]):
         y[n : n + BN] = x[n : n + BN] * s
 '''
 
+# The same with a choice on which the packing of the weights depends.
+DEEP = (
+    SOURCE.replace("tune BN = 64 | 32\n", "tune BN = 64 | 32\n    tune BK = 64 | 32\n")
+    .replace("range(0, K, 64)", "range(0, K, BK)")
+    .replace("k : k + 64", "k : k + BK")
+)
+
 Config = dict[str, int | str]
 
 

@@ -12,7 +12,7 @@ from dslc.library import Library
 from dslc.tuner.tasks import Task, compile_task, predict_task
 from dslc.tuner.tuning import Request, Result, Settings, tune
 
-from support.tuning import SOURCE, StandIn
+from support.tuning import DEEP, SOURCE, StandIn
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,6 +37,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def lib(cache: Path) -> Library:
     return dslc.compile(SOURCE, "cuda:sm_90a", cache=cache)
+
+
+@pytest.fixture
+def deep(cache: Path) -> Library:
+    return dslc.compile(DEEP, "cuda:sm_90a", cache=cache)
 
 
 @pytest.fixture(scope="session")

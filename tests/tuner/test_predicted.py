@@ -9,6 +9,7 @@ from typing import Any
 import dslc
 import pytest
 from dslc.compiler.cost import Prediction, predict
+from dslc.compiler.cost.outline import Outline
 from dslc.library import Library
 from dslc.tuner.predicted import PredictedChoices, rounded_up
 from dslc.tuner.ranking import Ranking
@@ -77,7 +78,8 @@ def test_of_equal_predictions_the_kernels_order_decides(
     dense: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = itertools.cycle((1.0e-5, 1.04e-5, 1.0e-5, 1.06e-5))
-    monkeypatch.setattr("dslc.tuner.ranking.outline", lambda *_: 1e-5)
+    outlines = itertools.count(1000)  # near each other, in the order of the kernel
+    monkeypatch.setattr("dslc.tuner.ranking.outline", lambda *_: Outline(next(outlines) * 1e-8))
     monkeypatch.setattr("dslc.tuner.ranking.predict", lambda *_, **__: Prediction(next(times)))
     sizes = {"M": 4096, "N": 4096, "K": 4096}
     assert dense.specialize_for(sizes).config == {"BM": 64, "BN": 128}

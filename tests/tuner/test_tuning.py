@@ -143,35 +143,47 @@ def test_fixed_dims_are_compiled_in_for_their_sizes(lib: Library, tuned: Tuned) 
     assert not lib.scale.specialize_for({"N": 4095}).fixed
 
 
-def test_one_packing_serves_all_sizes(lib: Library, tuned: Tuned) -> None:
-    narrow = {"BM": 16, "BN": 32}
-    tuned(lib.gemm, StandIn(lambda c: 1e-6 if c["BN"] == 32 else 1e-5), DIMS, settled=narrow)
-    stored = lib.gemm.specialize_for(DIMS).artifact.signature.params[1].packed
-    assert stored != lib.gemm.specialize(BM=16, BN=64).artifact.signature.params[1].packed
+def packing(kernel: object, sizes: dict[str, int]) -> object:
+    return kernel.specialize_for(sizes).artifact.signature.params[1].packed  # type: ignore[attr-defined]
+
+
+def test_one_packing_serves_all_sizes(deep: Library, tuned: Tuned) -> None:
+    shallow = {"BM": 16, "BN": 32, "BK": 32}
+    tuned(deep.gemm, StandIn(lambda c: 1e-6 if c["BK"] == 32 else 1e-5), DIMS, settled=shallow)
+    stored = packing(deep.gemm, DIMS)
+    assert stored != deep.gemm.specialize(BM=16, BN=32, BK=64).artifact.signature.params[1].packed
     # A size far from it gets the same storage, and so does packing that knows of no size.
     for sizes in ({**DIMS, "M": 4096}, {"K": 256, "N": 128}):
-        assert lib.gemm.specialize_for(sizes).artifact.signature.params[1].packed == stored
+        assert packing(deep.gemm, sizes) == stored
     # Another tuning may not leave it, however fast the others are...
     large = {**DIMS, "M": 1000}
-    result = tuned(lib.gemm, StandIn(lambda c: 1e-6 if c["BN"] == 64 else 1e-5), large, top=99)
-    assert result.config["BN"] == 32
-    assert lib.gemm.specialize_for(large).artifact.signature.params[1].packed == stored
+    result = tuned(deep.gemm, StandIn(lambda c: 1e-6 if c["BK"] == 64 else 1e-5), large, top=99)
+    assert result.config["BK"] == 32
+    assert packing(deep.gemm, large) == stored
     # ... unless all weights are packed again.
     result = tuned(
-        lib.gemm, StandIn(lambda c: 1e-6 if c["BN"] == 64 else 1e-5), large, top=99, repack=True
+        deep.gemm, StandIn(lambda c: 1e-6 if c["BK"] == 64 else 1e-5), large, top=99, repack=True
     )
-    assert result.config["BN"] == 64
-    assert len(lib.gemm.origin.tuned.known()) == 1  # type: ignore[attr-defined]
-    assert lib.gemm.specialize_for(DIMS).config == result.config
+    assert result.config["BK"] == 64
+    assert len(deep.gemm.origin.tuned.known()) == 1  # type: ignore[attr-defined]
+    assert deep.gemm.specialize_for(DIMS).config == result.config
 
 
-def test_packed_weights_of_a_call_keep_their_storage(lib: Library, tuned: Tuned) -> None:
+def test_packed_weights_of_a_call_keep_their_storage(deep: Library, tuned: Tuned) -> None:
     import numpy as np
 
-    packed = lib.gemm.pack("w", np.zeros((256, 128), np.uint8))
-    bench = StandIn(lambda c: 1e-6 if c["BN"] == 32 else 1e-5)
-    result = tuned(lib.gemm, bench, DIMS, given={"w": packed}, top=99)
-    assert result.config["BN"] == 64
+    packed = deep.gemm.pack("w", np.zeros((256, 128), np.uint8), BM=16, BN=64, BK=64)
+    bench = StandIn(lambda c: 1e-6 if c["BK"] == 32 else 1e-5 if c["BN"] == 64 else 1e-4)
+    result = tuned(deep.gemm, bench, DIMS, given={"w": packed}, top=99)
+    assert (result.config["BN"], result.config["BK"]) == (64, 64)
+
+
+def test_tiles_of_other_widths_share_a_packing(deep: Library) -> None:
+    narrow, wide = (
+        deep.gemm.specialize(BM=32, BN=n, BK=64).artifact.signature.params[1].packed
+        for n in (32, 64)
+    )
+    assert narrow == wide
 
 
 def test_other_weights_have_a_storage_of_their_own(lib: Library, tuned: Tuned) -> None:

@@ -139,6 +139,16 @@ def _group_plans(
     return list(best.values())
 
 
+def group_atom(dot: ins.Dot, target: Target, in_place: Mapping[Value, bool]) -> Atom | None:
+    """The widest instruction of several warps that may compute a product; None where none may."""
+    found = None
+    for atom in target.atoms:
+        for way in (atom, atom.swapped) if atom.b is None else ():
+            if fits_unit(dot, way) and _finds_operands(dot, way, atom, in_place):
+                found = way
+    return found
+
+
 def _finds_operands(dot: ins.Dot, way: Atom, atom: Atom, in_place: Mapping[Value, bool]) -> bool:
     """Whether what the unit reads from memory is there, and what it takes from registers is not.
 

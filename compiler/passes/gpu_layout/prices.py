@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import prod
 from typing import TypeAlias
 
@@ -15,6 +14,7 @@ from dslc.compiler.ir.traverse import operands, results
 from dslc.compiler.layout import Layout
 from dslc.compiler.layout.neighbours import neighbours_last
 from dslc.compiler.passes.bulk import is_short
+from dslc.compiler.passes.fragments import FRAGMENT_COLUMNS
 from dslc.compiler.passes.gpu_layout import cost
 from dslc.compiler.passes.gpu_layout.blocked import blocked, vector_of
 from dslc.compiler.passes.gpu_layout.dealing import dealt
@@ -28,6 +28,7 @@ from dslc.compiler.passes.gpu_layout.relations import (
     shaped,
     shaping,
 )
+from dslc.compiler.passes.weights import SAME_ELEMENTS
 from dslc.compiler.targets import Target
 
 Assignment = dict[Region, Layout]
@@ -62,7 +63,7 @@ class Prices:
             for region in found:
                 self.touching[region].append(site)
             if isinstance(site.stmt, ins.Dot):
-                ways = _ways(site.stmt, target, threads, regions.in_place)
+                ways = _ways(site.stmt, target, threads, regions)
                 self.plans[site] = [p.over(self.intern) for p in ways]
         in_memory = any(p.a is None or p.b is None for found in self.plans.values() for p in found)
         self.bulk = regions.bulk if target.bulk_copies and in_memory else frozenset()
@@ -266,15 +267,40 @@ class Prices:
         return found
 
 
-def _ways(dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, bool]) -> list[Plan]:
-    """The plans of a product, and what dealing makes of them."""
-    found = plans(dot, target, threads, in_place)
+def _ways(dot: ins.Dot, target: Target, threads: int, regions: Regions) -> list[Plan]:
+    """The plans of a product, and what dealing makes of them.
+
+    Weights that are packed keep the order of the unit, and each warp has whole fragments of them, so
+    that one packing serves products of one warp and of a warpgroup (`passes.fragments`).
+    """
+    found = plans(dot, target, threads, regions.in_place)
+    if regions.packed and target.matrix_loads:
+        made = _of_packed(regions)
+        sides = [(x in made, axis) for x, axis in ((dot.a, -2), (dot.b, -1))]
+        whole = [
+            p
+            for p in found
+            if all(p.c.shape[d] // p.share[d] % FRAGMENT_COLUMNS == 0 for own, d in sides if own)
+        ]
+        return whole or found
     bits = dot.a.type.dtype.bits
     for plan in tuple(found):
         atom = target.atom(plan.atom)
         if atom is not None and dot.out.type.layout is None and not dot.is_scaled:
             found += dealt(plan, atom, bits, shared=not target.matrix_loads)
     return found
+
+
+def _of_packed(regions: Regions) -> set[Value]:
+    """The tiles whose elements are those of packed parameters."""
+    made: set[Value] = set()
+    for site in regions.sites:
+        stmt = site.stmt
+        if isinstance(stmt, ins.Load):
+            made |= {stmt.out} if stmt.region.memory in regions.packed else set()
+        elif isinstance(stmt, SAME_ELEMENTS) and not made.isdisjoint(operands(stmt)):
+            made |= {x for x in results(stmt) if isinstance(x, Value)}
+    return made
 
 
 def contiguous_axis(region: iv.Region) -> int | None:

@@ -13,9 +13,11 @@ from dslc.compiler.ir.traverse import definitions, walk
 from dslc.compiler.passes.gpu_layout.matrix import atoms_for
 from dslc.compiler.passes.gpu_layout.regions import find_regions
 from dslc.compiler.passes.gpu_layout.warp_split import NARROW, accumulations
+from dslc.compiler.passes.weights import packed_freely
 from dslc.compiler.targets import Target
 
 _TILE_OF_EIGHT = 128 * 128  # results of a product from which on eight warps share it
+_WARPGROUP = 64  # rows of its instructions
 _FEW, _SOME = 8, 32  # elements that each thread has, in kernels without products
 _ROWS = 16  # of the matrix unit's tile
 _MOST = 16  # warps
@@ -84,19 +86,24 @@ def _warps(kernel: Kernel, target: Target) -> list[int]:
     if not dots:
         return _for_elements(kernel, target)
     deep = {d for a in accumulations(kernel) for d in a.dots}
-    counts = [_for_product(d, target, split=d in deep) for d in dots]
+    ready = bool(packed_freely(kernel))
+    counts = [_for_product(d, target, split=d in deep, ready=ready) for d in dots]
     return [min(max(counts), *_rows_of_chains(kernel), _MOST)]
 
 
-def _for_product(dot: ins.Dot, target: Target, *, split: bool) -> int:
-    """Warps that have an atom each, along k too where the product may be split there."""
+def _for_product(dot: ins.Dot, target: Target, *, split: bool, ready: bool) -> int:
+    """Warps that have an atom each, along k too where the product may be split there.
+
+    Weights that warps make `ready` for a warpgroup's product want more of them.
+    """
     *batch, m, n = dot.out.type.shape
     atoms = atoms_for(dot, target)
     if not atoms:
         return _power(prod(dot.out.type.shape) // (_FEW * target.warp_size), 4)
     deep = dot.a.type.shape[-1] if split else 1
     tiles = max(prod(batch) * (m // a.m) * (n // a.n) * max(1, deep // a.k) for a in atoms)
-    large = m * n * prod(batch) >= _TILE_OF_EIGHT
+    made_ready = ready and target.bulk_copies and min(m, n) >= _WARPGROUP
+    large = m * n * prod(batch) >= _TILE_OF_EIGHT // (2 if made_ready else 1)
     most = target.product_warps if large else min(4, target.product_warps)
     if split and min(m, n) <= NARROW:  # two of the atom's k for each warp: then lanes read 16 bytes
         most = max(most, min(_MOST, deep // (2 * atoms[0].k)))

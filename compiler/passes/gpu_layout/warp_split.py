@@ -15,7 +15,8 @@ becomes, for four parts,
 
 A warp that takes a part of the first axis reads only its part of a and b, where warps that share the
 columns would each read all of a. Tiles with few rows and columns so have work for all warps. The parts
-are added once, in f32 and in one order.
+are added once, in f32 and in one order. A part of packed weights is whole fragments of them, so that
+they are stored alike however warps share them (`fragments`).
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.rewrite import Rewriter
 from dslc.compiler.ir.traverse import definitions, use_counts, walk
 from dslc.compiler.passes.accumulation import ADD, accumulators
+from dslc.compiler.passes.fragments import fragment_depth
 from dslc.compiler.passes.gpu_layout.matrix import atoms_for
+from dslc.compiler.passes.weights import packed_freely
 from dslc.compiler.targets import Target
 
 _REGISTERS = 64  # of accumulators that a thread may hold
@@ -82,16 +85,19 @@ def parts(kernel: Kernel, target: Target, threads: int) -> Iterator[int]:
     """Into how many parts the kernel's products may be split, most first."""
     found = accumulations(kernel)
     count = threads // target.warp_size if found else 1
+    packed = packed_freely(kernel) if target.matrix_loads else ()
+    least = max((fragment_depth(m.dtype.bits) for m in packed), default=1)
     while count > 1:
-        if all(_fits(a, target, threads, count) for a in found):
+        if all(_fits(a, target, threads, count, least) for a in found):
             yield count
         count //= 2
 
 
-def _fits(a: Accumulation, target: Target, threads: int, count: int) -> bool:
+def _fits(a: Accumulation, target: Target, threads: int, count: int, least: int) -> bool:
     sums = count * prod(a.dots[0].out.type.shape)
     deep = all(
-        any(d.a.type.shape[-1] % (count * u.k) == 0 for u in atoms_for(d, target)) for d in a.dots
+        any(d.a.type.shape[-1] % (count * max(u.k, least)) == 0 for u in atoms_for(d, target))
+        for d in a.dots
     )
     return deep and sums <= _REGISTERS * threads
 

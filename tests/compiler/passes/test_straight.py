@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import meaning
 import numpy as np
 import pytest
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.passes.gpu_layout import AssignLayouts
 from dslc.compiler.passes.lowbit import LowBit
@@ -15,7 +18,8 @@ from dslc.compiler.targets import find_target
 
 from support.kernels import every, one
 
-TARGET = find_target("cuda:sm_90a")
+# A machine whose lanes read no rows for each other: there k is dealt, for packed weights too.
+TARGET = replace(find_target("cuda:sm_90a"), matrix_loads=False)
 DECODE = """
 kernel decode(a: f16[M, 1024], w: u4[1024, N], s: f16[8, N], c: out f16[M, N]):
     for m, n in parallel(range(0, M, {bm}), range(0, N, 64)):
@@ -45,9 +49,11 @@ def test_a_decode_product_needs_neither_ring_nor_barrier(stages: int | None, ahe
     assert loop.unroll == (ahead if ahead > 1 else None)
     assert len(loop.carried) == 1 + 3 * ahead
     rng = np.random.default_rng(0)
+    (weights,) = [p for p in after.tensors if p.name == "w"]
+    stored = [int(constant(n) or 0) for n in weights.shape]
     args = {
         "a": rng.integers(-3, 4, (21, 1024)).astype(np.float16),
-        "w": rng.integers(0, 256, (8, 2, 4096)).astype(np.uint8),
+        "w": rng.integers(0, 256, stored).astype(np.uint8),
         "s": rng.integers(1, 3, (8, 128)).astype(np.float16),
         "c": np.zeros((21, 128), np.float16),
     }

@@ -3,6 +3,19 @@
 
 #define DEVICE static __device__ __forceinline__
 
+template <int B> DEVICE void set_bits(unsigned* w, int i, unsigned v) {
+  const int at = i * B, word = at >> 5, low = at & 31;
+  const unsigned mask = B == 32 ? ~0u : (1u << (B & 31)) - 1u;
+  v &= mask;
+  w[word] = (w[word] & ~(mask << low)) | (v << low);
+  if (32 % B != 0 && low + B > 32) {
+    const int done = 32 - low;
+    w[word + 1] = (w[word + 1] & ~(mask >> done)) | (v >> done);
+  }
+}
+
+DEVICE void store_4(void* p, const unsigned* w) { *(unsigned*)p = w[0]; }
+
 // Element i of 16 bits, twice.
 DEVICE unsigned duplicate_16(const unsigned* w, int i) { return __byte_perm(w[i / 2], 0, i % 2 ? 0x3232 : 0x1010); }
 
@@ -23,7 +36,20 @@ DEVICE void load_global_16(unsigned* w, const void* p) {
   const uint4 v = *(const uint4*)p; w[0] = v.x; w[1] = v.y; w[2] = v.z; w[3] = v.w;
 }
 
-DEVICE void store_8(void* p, const unsigned* w) { *(uint2*)p = make_uint2(w[0], w[1]); }
+DEVICE unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+
+DEVICE void copy_async_16(void* to, const void* from, bool inside) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(shared_address(to)), "l"(from), "r"(inside ? 16 : 0) : "memory");
+}
+
+DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+template <int N> DEVICE void copy_wait() { asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory"); }
+
+DEVICE void ldmatrix_x4(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+    : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(shared_address(p)) : "memory");
+}
 
 DEVICE void mma_m16n8k16_f16_f16(float* d, const unsigned* a, const unsigned* b) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
@@ -41,255 +67,194 @@ gemm_quantized(
     int K,
     int N) {
   extern __shared__ __align__(1024) unsigned char shared[];
+  unsigned short* const s_ring = (unsigned short*)(shared + 24576);
+  unsigned char* const w_ring = (unsigned char*)(shared + 0);
+  unsigned short* const a_ring = (unsigned short*)(shared + 12288);
   const int tid = threadIdx.x;
   int turn = blockIdx.x;
   const int n = (int)((turn % ((N + 64 - 1) / 64)) * 64);
   turn /= ((N + 64 - 1) / 64);
   const int m = (int)((turn) * 16);
-  const int at = (tid / 4 % 8) * 8;
-  const int at_1 = (tid) * 16;
-  const int at_2 = tid / 4 % 8;
-  const int at_3 = (tid / 32) * 32 + (tid % 4) * 8;
-  const int at_4 = tid / 32;
-  const int at_5 = (tid % 4) * 2;
-  const int at_6 = (tid % 16) * 4;
-  const int at_7 = tid / 16;
-  unsigned char* const scratch = shared + 0;
-  float acc[32] = {};
-  unsigned scale_none[4] = {};
-  unsigned scale[4] = {};
-  if ((0 < K)) {
-    {
-      if (n + at < N) {
-        load_global_16(&scale[(0) * 16 / 32], s + n + at);
+  const int at = (tid % 8) * 8;
+  const int at_1 = (tid / 32 % 2) * 2;
+  const int at_2 = tid / 64;
+  const int at_3 = (tid % 32) * 16;
+  const int at_4 = tid / 16;
+  const int at_5 = (tid % 16) * 8;
+  const int at_6 = (tid / 32 % 2) * 32 + tid / 4 % 8;
+  const int row = ((tid) % 16) * 1;
+  const int column = ((tid / 16) % 2) * 8 + (tid / 64) * 64;
+  const int at_7 = tid / 4 % 8;
+  const int at_8 = (tid / 32 % 2) * 32 + (tid % 4) * 2;
+  const int at_9 = (tid / 64) * 16 + (tid / 32 % 2) * 32 + (tid % 4) * 2;
+  unsigned char* const scratch = shared + 24960;
+  float acc[16] = {};
+  #pragma unroll 1
+  for (int turn_1 = 0; turn_1 < 2; ++turn_1) {
+    if ((((long long)turn_1 * 128) < K)) {
+      {
+        if (tid / 8 == 0) copy_async_16(s_ring + (turn_1) * 64 + at, n + at < N ? s + (long long)(turn_1) * N + n + at : s, n + at < N);
+      }
+      #pragma unroll
+      for (int i_1 = 0; i_1 < 2; ++i_1) {
+        copy_async_16(w_ring + (turn_1) * 4096 + (at_2) * 2048 + (at_1 + i_1) * 512 + at_3, (n / 16) + at_1 + i_1 < ((N + 15) / 16) ? w + (long long)(((long long)turn_1 * 2) + at_2) * ((long long)((N + 15) / 16) * 512) + (long long)((n / 16) + at_1 + i_1) * 512 + at_3 : w, (n / 16) + at_1 + i_1 < ((N + 15) / 16));
+      }
+      #pragma unroll
+      for (int i_2 = 0; i_2 < 2; ++i_2) {
+        copy_async_16(a_ring + ((turn_1)) * 2048 + ((at_4 + i_2 * 8)) * 128 + (((at_5 + ((((at_5) / 8 % 8) ^ ((at_4 + i_2 * 8) / 1 % 8)) - ((at_5) / 8 % 8)) * 8))), true ? a + (long long)(m + at_4 + i_2 * 8) * K + ((long long)turn_1 * 128) + at_5 : a, true);
       }
     }
+    copy_commit();
   }
-  else {
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      scale[i] = scale_none[i];
-    }
-  }
-  unsigned scale_next[4] = {};
-  if ((128 < K)) {
-    {
-      if (n + at < N) {
-        load_global_16(&scale_next[(0) * 16 / 32], s + (long long)(1) * N + n + at);
-      }
-    }
-  }
-  else {
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      scale_next[i] = scale_none[i];
-    }
-  }
-  unsigned b_bytes_none[8] = {};
-  unsigned b_bytes[8] = {};
-  if ((0 < K)) {
-    #pragma unroll
-    for (int i_1 = 0; i_1 < 2; ++i_1) {
-      load_global_16(&b_bytes[(i_1 * 16) * 8 / 32], w + (long long)((n / 64)) * 4096 + at_1 + i_1 * 2048);
-    }
-  }
-  else {
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      b_bytes[i] = b_bytes_none[i];
-    }
-  }
-  unsigned b_bytes_next[8] = {};
-  if ((128 < K)) {
-    #pragma unroll
-    for (int i_2 = 0; i_2 < 2; ++i_2) {
-      load_global_16(&b_bytes_next[(i_2 * 16) * 8 / 32], w + (long long)(1) * ((long long)((N + 63) / 64) * 4096) + (long long)((n / 64)) * 4096 + at_1 + i_2 * 2048);
-    }
-  }
-  else {
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      b_bytes_next[i] = b_bytes_none[i];
-    }
-  }
-  unsigned acc_none[8] = {};
-  unsigned acc_1[8] = {};
-  if ((0 < K)) {
-    #pragma unroll
-    for (int i_3 = 0; i_3 < 2; ++i_3) {
-      load_global_16(&acc_1[(i_3 * 8) * 16 / 32], a + (long long)(m + at_2 + i_3 * 8) * K + at_3);
-    }
-  }
-  else {
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      acc_1[i] = acc_none[i];
-    }
-  }
-  unsigned acc_next[8] = {};
-  if ((128 < K)) {
-    #pragma unroll
-    for (int i_4 = 0; i_4 < 2; ++i_4) {
-      load_global_16(&acc_next[(i_4 * 8) * 16 / 32], a + (long long)(m + at_2 + i_4 * 8) * K + 128 + at_3);
-    }
-  }
-  else {
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      acc_next[i] = acc_none[i];
-    }
-  }
-  #pragma unroll 2
+  int slot = 0;
+  long long fill = 2;
+  #pragma unroll 1
   for (int k = 0; k < K; k += 128) {
+    copy_wait<1>();
+    __syncthreads();
+    if (((k + 256) < K)) {
+      {
+        if (tid / 8 == 0) copy_async_16(s_ring + (fill) * 64 + at, n + at < N ? s + (long long)(((k / 128) + 2)) * N + n + at : s, n + at < N);
+      }
+      #pragma unroll
+      for (int i_3 = 0; i_3 < 2; ++i_3) {
+        copy_async_16(w_ring + (fill) * 4096 + (at_2) * 2048 + (at_1 + i_3) * 512 + at_3, (n / 16) + at_1 + i_3 < ((N + 15) / 16) ? w + (long long)(((k / 64) + 4) + at_2) * ((long long)((N + 15) / 16) * 512) + (long long)((n / 16) + at_1 + i_3) * 512 + at_3 : w, (n / 16) + at_1 + i_3 < ((N + 15) / 16));
+      }
+      #pragma unroll
+      for (int i_4 = 0; i_4 < 2; ++i_4) {
+        copy_async_16(a_ring + ((fill)) * 2048 + ((at_4 + i_4 * 8)) * 128 + (((at_5 + ((((at_5) / 8 % 8) ^ ((at_4 + i_4 * 8) / 1 % 8)) - ((at_5) / 8 % 8)) * 8))), true ? a + (long long)(m + at_4 + i_4 * 8) * K + (k + 256) + at_5 : a, true);
+      }
+    }
+    copy_commit();
+    unsigned scale[2] = {};
+    #pragma unroll
+    for (int i_5 = 0; i_5 < 4; ++i_5) {
+      set_bits<16>(scale, i_5, (unsigned)(s_ring + (slot) * 64 + at_6 + i_5 * 8)[0]);
+    }
     unsigned scale_1[32];
     #pragma unroll
-    for (int i_8 = 0; i_8 < 2; ++i_8) {
+    for (int i_8 = 0; i_8 < 4; ++i_8) {
       #pragma unroll
       for (int i_7 = 0; i_7 < 4; ++i_7) {
         #pragma unroll
         for (int i_6 = 0; i_6 < 2; ++i_6) {
-          #pragma unroll
-          for (int i_5 = 0; i_5 < 2; ++i_5) {
-            scale_1[i_8 * 16 + i_7 * 4 + i_6 * 2 + i_5] = duplicate_16(scale, i_7 * 2 + i_5);
-          }
+          scale_1[i_8 * 8 + i_7 * 2 + i_6] = duplicate_16(scale, i_7);
         }
       }
     }
+    unsigned b_bytes[8] = {};
+    #pragma unroll
+    for (int i_9 = 0; i_9 < 2; ++i_9) {
+      load_global_16(&b_bytes[(i_9 * 16) * 8 / 32], w_ring + (slot) * 4096 + (at_2) * 2048 + (at_1 + i_9) * 512 + at_3);
+    }
     unsigned b[32];
     #pragma unroll
-    for (int i_9 = 0; i_9 < 4; ++i_9) {
-      const unsigned w_1 = b_bytes[i_9 * 2];
-      const unsigned w_2 = b_bytes[i_9 * 2 + 1];
-      b[i_9 * 8] = sub_f16x2(mask_xor(w_1, 0x000f000fu, 0x64006400u), 0x64006400u);
+    for (int i_10 = 0; i_10 < 4; ++i_10) {
+      const unsigned w_1 = b_bytes[i_10];
+      const unsigned w_2 = b_bytes[i_10 + 4];
+      b[i_10 * 8] = sub_f16x2(mask_xor(w_1, 0x000f000fu, 0x64006400u), 0x64006400u);
       const unsigned w_1_r8 = w_1 >> 8;
-      b[i_9 * 8 + 1] = sub_f16x2(mask_xor(w_1_r8, 0x000f000fu, 0x64006400u), 0x64006400u);
-      b[i_9 * 8 + 2] = sub_f16x2(mask_xor(w_2, 0x000f000fu, 0x64006400u), 0x64006400u);
+      b[i_10 * 8 + 1] = sub_f16x2(mask_xor(w_1_r8, 0x000f000fu, 0x64006400u), 0x64006400u);
+      b[i_10 * 8 + 2] = sub_f16x2(mask_xor(w_1, 0x00f000f0u, 0x54005400u), 0x54005400u);
+      b[i_10 * 8 + 3] = sub_f16x2(mask_xor(w_1_r8, 0x00f000f0u, 0x54005400u), 0x54005400u);
+      b[i_10 * 8 + 4] = sub_f16x2(mask_xor(w_2, 0x000f000fu, 0x64006400u), 0x64006400u);
       const unsigned w_2_r8 = w_2 >> 8;
-      b[i_9 * 8 + 3] = sub_f16x2(mask_xor(w_2_r8, 0x000f000fu, 0x64006400u), 0x64006400u);
-      b[i_9 * 8 + 4] = sub_f16x2(mask_xor(w_1, 0x00f000f0u, 0x54005400u), 0x54005400u);
-      b[i_9 * 8 + 5] = sub_f16x2(mask_xor(w_1_r8, 0x00f000f0u, 0x54005400u), 0x54005400u);
-      b[i_9 * 8 + 6] = sub_f16x2(mask_xor(w_2, 0x00f000f0u, 0x54005400u), 0x54005400u);
-      b[i_9 * 8 + 7] = sub_f16x2(mask_xor(w_2_r8, 0x00f000f0u, 0x54005400u), 0x54005400u);
+      b[i_10 * 8 + 5] = sub_f16x2(mask_xor(w_2_r8, 0x000f000fu, 0x64006400u), 0x64006400u);
+      b[i_10 * 8 + 6] = sub_f16x2(mask_xor(w_2, 0x00f000f0u, 0x54005400u), 0x54005400u);
+      b[i_10 * 8 + 7] = sub_f16x2(mask_xor(w_2_r8, 0x00f000f0u, 0x54005400u), 0x54005400u);
     }
     unsigned b_1[32];
     #pragma unroll
     for (int i = 0; i < 32; ++i) {
       b_1[i] = mul_f16x2(b[i], scale_1[i]);
     }
+    unsigned acc_1[16];
+    ldmatrix_x4(&acc_1[0], a_ring + ((slot)) * 2048 + ((row)) * 128 + (((column + ((((column) / 8 % 8) ^ ((row) / 1 % 8)) - ((column) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_1[4], a_ring + ((slot)) * 2048 + ((row)) * 128 + (((column + 16 + ((((column + 16) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 16) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_1[8], a_ring + ((slot)) * 2048 + ((row)) * 128 + (((column + 32 + ((((column + 32) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 32) / 8 % 8)) * 8))));
+    ldmatrix_x4(&acc_1[12], a_ring + ((slot)) * 2048 + ((row)) * 128 + (((column + 48 + ((((column + 48) / 8 % 8) ^ ((row) / 1 % 8)) - ((column + 48) / 8 % 8)) * 8))));
     #pragma unroll
-    for (int i_12 = 0; i_12 < 2; ++i_12) {
+    for (int i_12 = 0; i_12 < 4; ++i_12) {
       #pragma unroll
       for (int i_11 = 0; i_11 < 4; ++i_11) {
-        #pragma unroll
-        for (int i_10 = 0; i_10 < 2; ++i_10) {
-          mma_m16n8k16_f16_f16(&acc[i_11 * 4 + i_10 * 16], &b_1[i_12 * 16 + i_11 * 4], &acc_1[i_12 * 2 + i_10 * 4]);
-        }
+        mma_m16n8k16_f16_f16(&acc[i_11 * 4], &acc_1[i_12 * 4], &b_1[i_12 * 8 + i_11 * 2]);
       }
     }
-    unsigned scale_next_1[4] = {};
-    unsigned b_bytes_next_1[8] = {};
-    unsigned acc_next_1[8] = {};
-    if (((k + 256) < K)) {
-      {
-        if (n + at < N) {
-          load_global_16(&scale_next_1[(0) * 16 / 32], s + (long long)(((k / 128) + 2)) * N + n + at);
-        }
-      }
+    const auto next_slot = (slot < 2 ? slot + 1 : slot - 2);
+    const auto next_fill = slot;
+    slot = next_slot;
+    fill = next_fill;
+  }
+  float acc_2[16];
+  #pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    acc_2[i] = (-0.0f);
+  }
+  #pragma unroll
+  for (int i_13 = 0; i_13 < 4; ++i_13) {
+    #pragma unroll
+    for (int i_14 = 0; i_14 < 2; ++i_14) {
       #pragma unroll
-      for (int i_13 = 0; i_13 < 2; ++i_13) {
-        load_global_16(&b_bytes_next_1[(i_13 * 16) * 8 / 32], w + (long long)(((k / 128) + 2)) * ((long long)((N + 63) / 64) * 4096) + (long long)((n / 64)) * 4096 + at_1 + i_13 * 2048);
+      for (int i_15 = 0; i_15 < 2; ++i_15) {
+        const float x = acc[i_13 * 4 + i_14 * 2 + i_15 * 1];
+        acc_2[i_13 * 4 + i_14 * 2 + i_15 * 1] = __fadd_rn(acc_2[i_13 * 4 + i_14 * 2 + i_15 * 1], x);
       }
-      #pragma unroll
-      for (int i_14 = 0; i_14 < 2; ++i_14) {
-        load_global_16(&acc_next_1[(i_14 * 8) * 16 / 32], a + (long long)(m + at_2 + i_14 * 8) * K + (k + 256) + at_3);
-      }
-    }
-    else {
-      #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        scale_next_1[i] = scale[i];
-      }
-      #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        b_bytes_next_1[i] = b_bytes[i];
-      }
-      #pragma unroll
-      for (int i = 0; i < 8; ++i) {
-        acc_next_1[i] = acc_1[i];
-      }
-    }
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      scale[i] = scale_next[i];
-    }
-    #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      scale_next[i] = scale_next_1[i];
-    }
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      b_bytes[i] = b_bytes_next[i];
-    }
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      b_bytes_next[i] = b_bytes_next_1[i];
-    }
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      acc_1[i] = acc_next[i];
-    }
-    #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-      acc_next[i] = acc_next_1[i];
     }
   }
-  float acc_2[32];
+  const int group = tid - tid / 64 % 2 * 64;
   #pragma unroll
-  for (int i_15 = 0; i_15 < 2; ++i_15) {
+  for (int i = 0; i < 16; ++i) {
+    ((float*)scratch)[i * 128 + tid] = acc_2[i];
+  }
+  __syncthreads();
+  #pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    acc_2[i] = (-0.0f);
     #pragma unroll
-    for (int i_16 = 0; i_16 < 8; ++i_16) {
+    for (int w_3 = 0; w_3 < 2; ++w_3) {
+      const float other = ((float*)scratch)[i * 128 + group + w_3 * 64];
+      acc_2[i] = __fadd_rn(acc_2[i], other);
+    }
+  }
+  float acc_3[16];
+  #pragma unroll
+  for (int i = 0; i < 16; ++i) {
+    acc_3[i] = acc_2[i];
+  }
+  float acc_4[8];
+  __syncthreads();
+  #pragma unroll
+  for (int i_16 = 0; i_16 < 4; ++i_16) {
+    #pragma unroll
+    for (int i_17 = 0; i_17 < 2; ++i_17) {
       #pragma unroll
-      for (int i_17 = 0; i_17 < 2; ++i_17) {
-        ((float*)scratch)[(at_4) * 1024 + (at_5 + i_15 * 8 + i_17) * 64 + at + i_16] = acc[i_15 * 16 + i_16 * 2 + i_17];
+      for (int i_18 = 0; i_18 < 2; ++i_18) {
+        if (tid / 64 == 0) ((float*)scratch)[(at_7 + i_17 * 8) * 64 + at_8 + i_16 * 8 + i_18] = acc_3[i_16 * 4 + i_17 * 2 + i_18];
       }
     }
   }
   __syncthreads();
-  const int from = (tid) * 4;
-  #pragma unroll
-  for (int i = 0; i < 32; ++i) {
-    acc_2[i] = ((float*)scratch)[from + i / 4 * 512 + i % 4 * 1];
-  }
-  float acc_3[8];
-  #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    acc_3[i] = (-0.0f);
-  }
-  #pragma unroll
-  for (int i_18 = 0; i_18 < 4; ++i_18) {
-    #pragma unroll
-    for (int i_19 = 0; i_19 < 2; ++i_19) {
-      #pragma unroll
-      for (int i_20 = 0; i_20 < 4; ++i_20) {
-        const float x = acc_2[i_18 * 8 + i_19 * 4 + i_20 * 1];
-        acc_3[i_19 * 4 + i_20 * 1] = __fadd_rn(acc_3[i_19 * 4 + i_20 * 1], x);
-      }
-    }
-  }
-  float acc_4[8];
-  #pragma unroll
-  for (int i = 0; i < 8; ++i) {
-    acc_4[i] = acc_3[i];
-  }
+  const int from = ((tid) % 4) * 2 + ((tid / 4) % 8) * 64 + ((tid / 32) % 2) * 32 + (tid / 64) * 16;
+  acc_4[0] = ((float*)scratch)[from + 0];
+  acc_4[1] = ((float*)scratch)[from + 1];
+  acc_4[2] = ((float*)scratch)[from + 512];
+  acc_4[3] = ((float*)scratch)[from + 513];
+  acc_4[4] = ((float*)scratch)[from + 8];
+  acc_4[5] = ((float*)scratch)[from + 9];
+  acc_4[6] = ((float*)scratch)[from + 520];
+  acc_4[7] = ((float*)scratch)[from + 521];
   unsigned c_1[4] = {};
   #pragma unroll
   for (int i = 0; i < 4; ++i) {
     c_1[i] = pack_f16(acc_4[2 * i], acc_4[2 * i + 1]);
   }
   #pragma unroll
-  for (int i_21 = 0; i_21 < 2; ++i_21) {
-    if (n + at_6 < N) {
-      store_8(c + (long long)(m + at_7 + i_21 * 8) * N + n + at_6, &c_1[(i_21 * 4) * 16 / 32]);
+  for (int i_19 = 0; i_19 < 2; ++i_19) {
+    #pragma unroll
+    for (int i_20 = 0; i_20 < 2; ++i_20) {
+      if (n + at_9 + i_19 * 8 < N) {
+        store_4(c + (long long)(m + at_7 + i_20 * 8) * N + n + at_9 + i_19 * 8, &c_1[(i_19 * 4 + i_20 * 2) * 16 / 32]);
+      }
     }
   }
 }

@@ -46,13 +46,9 @@ def job(
 
 
 def build(what: Job, machine: str) -> Specialization:
-    """A kernel for a choice; one with packed weights is for their K and N, as a model's would be."""
+    """A kernel for a choice, as a call of these sizes would have it."""
     file, kernel, define, sizes, choice = what
-    found = library(file, define, machine)[kernel]
-    if file == "gemm_quantized":
-        fixed = {dim: size for dim, size in sizes if dim in ("K", "N")}
-        return found.specialize(**fixed, **choice)
-    return found.specialize_for(dict(sizes), choice)
+    return library(file, define, machine)[kernel].specialize_for(dict(sizes), choice)
 
 
 def _build_quietly(what: Job, machine: str) -> None:
