@@ -64,8 +64,16 @@ from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar
 from dslc.compiler.ir.traverse import Body, Name, Use, memories, results, walk, writes
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
 from dslc.compiler.passes.accumulation import ADD, accumulators
-from dslc.compiler.passes.facts import kernel_facts
 from dslc.compiler.passes.split_atomic import contributions
+from dslc.compiler.passes.split_turns import (
+    add,
+    axis_turn,
+    axis_turns,
+    constant_step,
+    div,
+    mul,
+    turn_count,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +156,8 @@ class _Splitter:
         self.taken = scalar_names(kernel)
         self.parts = loop.split or 1
         self.part = self._var("part")
-        self.turns = tuple(_turns(kernel, axis) for axis in kernel.grid)
-        self.here = tuple(_turn_index(axis) for axis in kernel.grid)
+        self.turns = tuple(axis_turns(kernel, axis) for axis in kernel.grid)
+        self.here = tuple(axis_turn(axis) for axis in kernel.grid)
         self.partials = self._partials()
         self.arrivals = Memory("arrivals", I32, self.turns, Role.WORKSPACE, Place.GLOBAL)
 
@@ -255,13 +263,13 @@ class _Splitter:
     def _chunk(self) -> tuple[Expr, Expr]:
         """Start and stop of this part: whole turns, as even as may be, in the loop's order."""
         loop, part = self.loop, self.part
-        step = _constant_step(loop.step, loop)
-        turns = _count(loop.start, loop.stop, step)
-        chunk = _div(_add(turns, index(self.parts - 1)), self.parts)
-        width = _mul(chunk, index(step))
-        start = _add(loop.start, _mul(part, width))
+        step = constant_step(loop.step, loop)
+        turns = turn_count(loop.start, loop.stop, step)
+        chunk = div(add(turns, index(self.parts - 1)), self.parts)
+        width = mul(chunk, index(step))
+        start = add(loop.start, mul(part, width))
         nearer = "min" if step > 0 else "max"
-        stop = Binary(nearer, loop.stop, _add(start, width), INDEX)
+        stop = Binary(nearer, loop.stop, add(start, width), INDEX)
         return simplify(start), simplify(stop)
 
     def _region(self, p: _Partial, part: Expr) -> Region:
@@ -330,53 +338,3 @@ def _neutral(op: str, dtype: DType) -> Const:
         return Const(math.inf if op == "min" else -math.inf, dtype)
     low, high = dtype.integer_range
     return Const(high if op == "min" else low, dtype)
-
-
-def _constant_step(step: Expr, loop: ins.For) -> int:
-    found = simplify(step)
-    if not isinstance(found, Const) or loop.var.dtype != INDEX:
-        message = "a split reduction has an index variable and a step known at compile time"
-        raise _refused("DSL0513", message, loop)
-    return int(found.value)
-
-
-def _count(start: Expr, stop: Expr, step: int) -> Expr:
-    """The number of turns, not above 0 where there is none."""
-    distance = _sub(stop, start) if step > 0 else _sub(start, stop)
-    return simplify(_div(_add(distance, index(abs(step) - 1)), abs(step)))
-
-
-def _turns(kernel: Kernel, axis: GridAxis) -> Expr:
-    """How many turns the axis has: an extent, so never negative."""
-    count = _count(axis.start, axis.stop, _grid_step(kernel, axis))
-    least = Binary("max", count, index(0), INDEX)
-    return kernel_facts(replace(kernel, grid=())).simplify(least)
-
-
-def _turn_index(axis: GridAxis) -> Expr:
-    step = axis.step
-    return simplify(Binary("floordiv", _sub(axis.var, axis.start), step, INDEX))
-
-
-def _grid_step(kernel: Kernel, axis: GridAxis) -> int:
-    found = simplify(axis.step)
-    if isinstance(found, Const):
-        return int(found.value)
-    message = f"to split a reduction, the step of {axis.var.name} must be known at compile time"
-    raise error("DSL0513", message, kernel.loc)
-
-
-def _add(x: Expr, y: Expr) -> Expr:
-    return Binary("add", x, y, INDEX)
-
-
-def _sub(x: Expr, y: Expr) -> Expr:
-    return Binary("sub", x, y, INDEX)
-
-
-def _mul(x: Expr, y: Expr) -> Expr:
-    return Binary("mul", x, y, INDEX)
-
-
-def _div(x: Expr, y: int) -> Expr:
-    return Binary("floordiv", x, index(y), INDEX)
