@@ -15,11 +15,11 @@ from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
 from dslc.facts import Alignments
 from dslc.machines import PLAIN_CODE, CodeOptions, Executable, ShortCall
-from dslc.runtime.hip import HipKernel
 from dslc.signature import Parameter
 
 if TYPE_CHECKING:
     from dslc.codegen.hip.toolchain import Options
+    from dslc.runtime.hip import HipKernel
 
 SOURCE = "kernel.hip"
 
@@ -97,6 +97,8 @@ class HipExecutable:
     @cached_property
     def kernel(self) -> HipKernel:
         """The kernel as it is loaded, at the first launch."""
+        from dslc.runtime.hip import HipKernel
+
         return HipKernel(self._artifact)
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:

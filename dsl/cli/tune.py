@@ -10,6 +10,7 @@ import click
 from dslc.cli.compiling import (
     CompileOptions,
     compile_options,
+    executor_option,
     kernel_option,
     picked_kernels,
     set_option,
@@ -72,6 +73,7 @@ _WITHOUT_GPU = "cuda:sm_90a"  # what a dry run takes where `cuda` is no GPU
     metavar="N",
     help="Processes that compile (default: one a processor).",
 )
+@executor_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
 @click.option(
     "--repack",
@@ -108,6 +110,7 @@ def command(
     budget: float | None,
     top: int,
     jobs: int | None,
+    executor: str | None,
     seed: int,
     repack: bool,
     dry_run: bool,
@@ -141,7 +144,7 @@ def command(
         for sizes in _products(dims):
             known = {d: n for d, n in sizes.items() if len(kernels) == 1 or d in kernel.dims}
             request = Request(_with_inputs(kernel, known, values), (), own, values)
-            settings = Settings(budget, top, jobs, seed, repack)
+            settings = Settings(budget, top, jobs, seed, repack, executor=executor)
             if dry_run:
                 _print_candidates(kernel, request, settings)
             else:
@@ -209,12 +212,12 @@ def _print_candidates(kernel: Kernel, request: Request, settings: Settings) -> N
 
     from dslc.cli.tuning_progress import shown_tuning
     from dslc.cli.tuning_tables import print_candidates
+    from dslc.executors import open_workers
     from dslc.tuner.tuning import Tuning
-    from dslc.tuner.workers import Workers, default_count
 
     with (
         shown_tuning(kernel.name) as report,
-        Workers(default_count() if settings.jobs is None else settings.jobs) as workers,
+        open_workers(settings.executor, settings.jobs) as workers,
     ):
         tuning = Tuning(_origin(kernel), request, dataclasses.replace(settings, report=report))
         pruned = tuning.prune(workers)
@@ -250,7 +253,7 @@ def _administer(
 
 
 def _store() -> TuningStore:
-    from dslc.building import cache_folder
+    from dslc.caching import cache_folder
     from dslc.tuner.store import TuningStore
 
     return TuningStore(cache_folder())

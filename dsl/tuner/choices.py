@@ -60,6 +60,15 @@ class TunedChoices:
         known = [r for r in self.known() if r.sizes != record.sizes and r not in without]
         self._records = [*known, record]
 
+    def take(self, records: Sequence[Record]) -> None:
+        """Go by these results instead of the store's, as far as they are for this kernel."""
+        if self._origin.machine.target.family == "cuda" and records:
+            environment = self.environment()
+            own = [r for r in records if r.environment == environment]
+            self._records = self._usable(own)
+        else:
+            self._records = []
+
     def environment(self) -> Environment:
         """What results for this kernel depend on; DSL0951 without a compiler."""
         from dslc.tuner.records import Environment
@@ -84,8 +93,11 @@ class TunedChoices:
         store = TuningStore(cache.root)
         if not store.has(origin.signature.name):
             return []
-        found = [r for r in store.records(self.environment()) if self._offers(r)]
-        here = present_device(origin.machine.target.name)
+        return self._usable(store.records(self.environment()))
+
+    def _usable(self, records: Sequence[Record]) -> list[Record]:
+        found = [r for r in records if self._offers(r)]
+        here = present_device(self._origin.machine.target.name) if found else None
         # Where no such GPU is present, as on a machine that builds, the results of any serve.
         return found if here is None else [r for r in found if (r.device, r.driver) == here]
 
