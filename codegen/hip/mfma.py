@@ -42,7 +42,7 @@ def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool = False) -> st
     assert atom.a is not None
     assert atom.b is not None
     left, right, result = (_known(n) for n in (a, b, c))
-    builtin, kind, tail = _builtin(atom, a, b)
+    name, kind, tail = builtin(atom, a, b)
     of_a, of_b = (
         _operand("ab"[i], dtype, layout.locals, kind)
         for i, (dtype, layout) in enumerate(((left, atom.a), (right, atom.b)))
@@ -59,11 +59,11 @@ def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool = False) -> st
         f"{'template <int A, int B> ' if scaled else ''}DEVICE void "
         f"{name_of(atom, a, b)}{SCALED if scaled else ''}({arguments}) {{\n"
         f"  {vector}* const c = ({vector}*)d;\n"
-        f"  *c = __builtin_amdgcn_mfma_{builtin}({of_a}, {of_b}, *c, {tail});\n}}"
+        f"  *c = __builtin_amdgcn_mfma_{name}({of_a}, {of_b}, *c, {tail});\n}}"
     )
 
 
-def _builtin(atom: Atom, a: str, b: str) -> tuple[str, str, str]:
+def builtin(atom: Atom, a: str, b: str) -> tuple[str, str, str]:
     """The builtin's name after its prefix, the C type of an operand, its last arguments."""
     shape = f"{atom.m}x{atom.n}x{atom.k}"
     depth = atom.a.locals if atom.a is not None else 0

@@ -19,7 +19,8 @@ becomes
     store @partial[m // 16, part, 0 : +16], %part
     %arrived = atomic_add @arrivals[m // 16], %one : i32[]
     if read(%arrived) == i32(3) {
-      %sum = for p in range(0, 4, 1) carry (%total : f32[16] = %zero) ... in the order of the parts
+      %part_0 = load @partial[m // 16, 0, 0 : +16], and the others
+      %total = add %zero, %part_0, and the others: in the order of the parts
       store @y[m : +16], %sum
       store @arrivals[m // 16], %none
     }
@@ -48,6 +49,7 @@ A part waits for one that has a lower number alone, so that it ends wherever tur
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -56,7 +58,7 @@ from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import BOOL, I32, I64, INDEX, DType
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, index
+from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, free_vars, index
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.printer import print_statement
 from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
@@ -74,6 +76,8 @@ from dslc.compiler.passes.split_turns import (
     mul,
     turn_count,
 )
+
+_ADDED = 8192  # elements of parts that the last turn loads before it adds them
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +187,7 @@ class _Splitter:
         """The kernel with one more axis in its grid."""
         *makes, loop = self._partial_loop()
         stores = self._stores(results(loop))
-        body = (*self._once(before), *makes, loop, *stores, *self._arrival((self._total(), *after)))
+        body = (*self._once(before), *makes, loop, *stores, *self._arrival(self._finish(after)))
         return self._made(body, *(p.memory for p in self.partials))
 
     def added(self, before: Body, after: Body) -> Kernel:
@@ -294,27 +298,63 @@ class _Splitter:
             ins.If(is_last, (*then, ins.Full(none, Const(0, I32), loc=loc), *reset), loc=loc),
         ]
 
-    def _total(self) -> ins.For:
-        """The loop that accumulates the partial results onto what stood before the loop."""
-        p_var = self._var("p")
-        body: list[Stmt] = []
+    def _finish(self, after: Body) -> Body:
+        """The sum and what follows the loop; what that loads at once is loaded with the parts."""
+        sums = {c.result for c in self.loop.carried if isinstance(c.result, Var)}
+
+        def is_ready(s: Stmt) -> bool:
+            return isinstance(s, ins.Load) and not any(
+                sums & free_vars(a.start) for a in s.region.axes
+            )
+
+        loads = tuple(itertools.takewhile(is_ready, after))
+        return (*loads, *self._total(), *after[len(loads) :])
+
+    def _total(self) -> list[Stmt]:
+        """What accumulates the partial results onto what stood before the loop: statements or a loop.
+
+        As many parts as registers hold are loaded before the first is added, so that one wait serves
+        them all.
+        """
+        each, loc = self._at_once(), self.loop.loc
+        p_var = None if each == self.parts else self._var("p")
+        parts = [index(n) if p_var is None else add(p_var, index(n)) for n in range(each)]
+        loads: list[Stmt] = []
+        sums: list[Stmt] = []
         carried: list[Carried] = []
         for p in self.partials:
             c = p.carried
-            loaded = Value(p.type, "part")
-            body.append(ins.Load(loaded, self._region(p, p_var), loc=self.loop.loc))
-            if isinstance(c.inner, Value):
-                inner, total = Value(c.inner.type, "total"), Value(c.inner.type, "total")
-                body.append(ins.Binary(total, p.op, inner, loaded, loc=self.loop.loc))
-                carried.append(Carried(c.result, inner, c.init, total))
-            else:
-                var = Var(fresh_name(c.inner.name, self.taken), c.inner.dtype)
-                more = _convert(Read(loaded), var.dtype)
-                carried.append(Carried(c.result, var, c.init, Binary(p.op, var, more, var.dtype)))
-        stop = index(self.parts)
-        return ins.For(
-            p_var, index(0), stop, index(1), tuple(body), tuple(carried), loc=self.loop.loc
-        )
+            loaded = [Value(p.type, "part") for _ in parts]
+            for value, part in zip(loaded, parts, strict=True):
+                loads.append(ins.Load(value, self._region(p, simplify(part)), loc=loc))
+            if isinstance(c.result, Value):
+                inner = Value(c.result.type, "total")
+                so_far = c.init if p_var is None else inner
+                assert isinstance(so_far, Value)
+                for k, value in enumerate(loaded, 1):
+                    whole = p_var is None and k == each
+                    total = c.result if whole else Value(c.result.type, "total")
+                    sums.append(ins.Binary(total, p.op, so_far, value, loc=loc))
+                    so_far = total
+                carried.append(Carried(c.result, inner, c.init, so_far))
+                continue
+            assert not isinstance(c.init, Value)
+            var = Var(fresh_name(c.result.name, self.taken), c.result.dtype)
+            more: Expr = c.init if p_var is None else var
+            for value in loaded:
+                more = Binary(p.op, more, _convert(Read(value), var.dtype), var.dtype)
+            sums += [ins.Let(c.result, more, loc=loc)] if p_var is None else []
+            carried.append(Carried(c.result, var, c.init, more))
+        if p_var is None:
+            return [*loads, *sums]
+        stop, body = index(self.parts), (*loads, *sums)
+        return [ins.For(p_var, index(0), stop, index(each), body, tuple(carried), loc=loc)]
+
+    def _at_once(self) -> int:
+        """How many parts a turn of that loop adds: a divisor of them, for which registers suffice."""
+        elements = sum(math.prod(p.type.shape) for p in self.partials)
+        most = max(1, _ADDED // max(1, elements))
+        return max(n for n in range(1, self.parts + 1) if self.parts % n == 0 and n <= most)
 
 
 def _pairs(names: Iterable[Name], uses: Iterable[Use]) -> dict[Value, Value]:

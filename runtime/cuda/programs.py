@@ -173,7 +173,7 @@ class ReadyProgram:
         # Two calls of one kernel may run at once: each has workspaces of its own.
         self._sizes = [total, *(size for c in calls for size in c.prepared.sizes)]
         self._fires = [fire_of(c.prepared) for c in calls]
-        self._one_by_one = len(calls) < 2 or is_synchronous()
+        self._one_by_one = len(calls) < 2 or is_synchronous() or not device.has_graphs
         self._was_called = False
         self._graphs: dict[tuple[int, bytes], LaunchGraph] = {}  # the least recently made first
         self._with_graphs = with_graphs
