@@ -15,6 +15,7 @@ from dslc.codegen.c_family.fragments import Mismatch, plan
 from dslc.codegen.c_family.instructions import Call, emit_calls
 from dslc.codegen.c_family.registers import Tile, tile_of
 from dslc.codegen.c_family.remap import gather
+from dslc.codegen.c_family.scalars import unsupported
 from dslc.codegen.c_family.scaled import added_after_loop, choose, emit_scaled
 from dslc.codegen.c_family.writer import Writer
 from dslc.compiler.diagnostics import error
@@ -41,6 +42,8 @@ Way = Callable[[Emission, ins.Dot, Atom], None]
 
 def dot(e: Emission, s: ins.Dot, late: Way | None = None) -> None:
     """out = a @ b (+ acc); `late` is for products that end later, of machines that have them."""
+    if s.is_scaled:
+        raise unsupported("scales of blocks in a product that no unit makes")
     if s.atom is None:
         products.dot(e, s)
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from dslc.codegen.c_family.matrix import elements_in_register, name_of
-from dslc.codegen.hip.mfma import builtin
+from dslc.codegen.hip.mfma import SCALED, UNSCALED, builtin
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.targets import TARGETS, Atom
 
@@ -24,15 +24,16 @@ _WRAPPED = frozenset((
 def functions() -> dict[str, str]:
     """Every instruction of AMD's targets as a function, by the name that HIP texts have for it."""
     targets = [t for t in TARGETS.values() if t.family == "hip"]
-    return {
-        name_of(atom, a, b): _function(atom, a, b, c)
-        for t in targets
-        for atom in t.atoms
-        for a, b, c in atom.types
+    ways = [(atom, *types) for t in targets for atom in t.atoms for types in atom.types]
+    plain = {name_of(atom, a, b): _function(atom, a, b, c) for atom, a, b, c in ways}
+    return plain | {
+        name_of(atom, a, b) + SCALED: _function(atom, a, b, c, scaled=True)
+        for atom, a, b, c in ways
+        if atom.scaled
     }
 
 
-def _function(atom: Atom, a: str, b: str, c: str) -> str:
+def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool = False) -> str:
     assert atom.a is not None
     assert atom.b is not None
     name, kind, tail = builtin(atom, a, b)
@@ -41,14 +42,17 @@ def _function(atom: Atom, a: str, b: str, c: str) -> str:
         for letter, dtype, layout in (("a", a, atom.a), ("b", b, atom.b))
     )
     vector = f"T.vec({atom.c.locals}, {_ELEMENTS[c]})"
+    face = f"{name_of(atom, a, b)}(d, a, b)"
+    if scaled:
+        face = f"{name_of(atom, a, b)}{SCALED}(A, B, d, a, b, scale_a, scale_b)"
+        scales = "A, fx.Int32(scale_a), B, fx.Int32(scale_b)"
+        tail = tail.removesuffix(UNSCALED) + scales
     if name in _WRAPPED:
         product = f"rocdl.mfma_{name}({vector}, [{operands}, c, {tail}])"
     else:
         dotted = name.replace("_", ".")
         product = f'raw("llvm.amdgcn.mfma.{dotted}", {vector}, {operands}, c, {tail})'
-    return (
-        f"def {name_of(atom, a, b)}(d, a, b):\n    c = lanes(d, {vector})\n    d.store({product})"
-    )
+    return f"def {face}:\n    c = lanes(d, {vector})\n    d.store({product})"
 
 
 def _operand(letter: str, name: str, count: int, kind: str) -> str:

@@ -138,13 +138,15 @@ def _load_to_lds(e: Emission, s: ins.CopyAsync, unit: Direct) -> None:
         runs = list(lanes.runs())
         # What an instruction's own offset adds is taken off where a step is known to be no less; else
         # the buffer begins that much before the tensor, where no lane reads.
+        # They add what a whole wave copies.
+        shared = there == e.warp * unit.size
         known = all(_at_least(step, there) for _, n, step in runs if n % _TOGETHER == 0)
         apart = [first for first, n, _ in runs if n == 1]
         known = known and (len(apart) < _TOGETHER or _in_order(lanes, apart[:_TOGETHER], there))
-        before = 0 if known else (_TOGETHER - 1) * there
+        before = 0 if known or not shared else (_TOGETHER - 1) * there
         e.out.line(f"const i32x4 from = {_buffer(lanes, before)};")
         while runs:
-            if _together(lanes, runs, there, before):
+            if shared and _together(lanes, runs, there, before):
                 loads = [runs.pop(0)[0] for _ in range(_TOGETHER)]
                 _four(e, lanes, loads, unit.size, there, before)
             else:
@@ -161,7 +163,7 @@ def _run(e: Emission, lanes: Lanes, run: Run, size: int, there: int, before: int
     """Loads whose places differ by one step for all lanes; the buffer begins `before` them."""
     first, count, step = run
     name = _lane(e, lanes, first)
-    fits = before > 0 or _at_least(step, there)
+    fits = before > 0 or (there == e.warp * size and _at_least(step, there))
     together = _TOGETHER if count % _TOGETHER == 0 and fits else 1
     function = f"load_to_lds_{size}" + (f"_by_{together}" if together > 1 else "")
     with e.out.loop("i", count // together):

@@ -19,7 +19,7 @@ _SMALL = {
     "f8e4m3": ("fp8", 0), "f8e5m2": ("bf8", 1), "f6e2m3": ("fp6", 2), "f6e3m2": ("bf6", 3),
     "f4e2m1": ("fp4", 4),
 }  # fmt: skip
-_UNSCALED = "0, 0, 0, 0"  # which byte of which word, of a and of b: the compiler leaves them out
+UNSCALED = "0, 0, 0, 0"  # which byte of which word, of a and of b: the compiler leaves them out
 SCALED = "_scaled"  # the suffix of functions that take scales
 _BF16_OF_GFX942 = {"16x16x16": "16x16x16bf16_1k", "32x32x8": "32x32x8bf16_1k"}
 
@@ -54,7 +54,7 @@ def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool = False) -> st
     )
     if scaled:  # each scale is a byte of a word, which the instruction picks
         arguments += ", unsigned scale_a, unsigned scale_b"
-        tail = tail.removesuffix(_UNSCALED) + "A, (int)scale_a, B, (int)scale_b"
+        tail = tail.removesuffix(UNSCALED) + "A, (int)scale_a, B, (int)scale_b"
     return (
         f"{'template <int A, int B> ' if scaled else ''}DEVICE void "
         f"{name_of(atom, a, b)}{SCALED if scaled else ''}({arguments}) {{\n"
@@ -70,7 +70,7 @@ def builtin(atom: Atom, a: str, b: str) -> tuple[str, str, str]:
     if a in _SMALL:
         (name_a, code_a), (name_b, code_b) = _SMALL[a], _SMALL[b]
         if atom.scaled:
-            return f"scale_f32_{shape}_f8f6f4", "i32x8", f"{code_a}, {code_b}, {_UNSCALED}"
+            return f"scale_f32_{shape}_f8f6f4", "i32x8", f"{code_a}, {code_b}, {UNSCALED}"
         return f"f32_{shape}_{name_a}_{name_b}", "long", "0, 0, 0"
     if a == "i8":
         return f"i32_{shape}_i8", "long" if depth == 8 else "i32x4", "0, 0, 0"

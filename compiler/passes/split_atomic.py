@@ -89,5 +89,5 @@ def _refused(stmt: Stmt) -> DiagnosticError:
         "parts that are added one by one give no such result: what follows the loop is a sum\n"
         f"  in: {print_statement(stmt)}",
         stmt.loc,
-        hint="remove atomic= : the last part to arrive then sees the whole sum",
+        hint="without atomic= the last part to arrive sees the whole sum",
     )

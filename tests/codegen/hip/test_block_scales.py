@@ -9,7 +9,12 @@ from pathlib import Path
 import dslc
 import numpy as np
 import pytest
+from dslc.codegen.hip.generate import emit
+from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import decode, parse_dtype
+from dslc.compiler.ir import Kernel
+from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.targets import find_target
 from dslc.runtime.hip import HipKernel
 from dslc.runtime.hip_emulator import compiler
 
@@ -118,3 +123,26 @@ def test_the_byte_of_a_scale_is_what_the_numbers_rest_on(tmp_path: Path) -> None
         HipKernel(dataclasses.replace(made, files=files)).launch({**args, "c": c}, {})
         results.append(c)
     assert (results[0] != results[1]).mean() > 0.1
+
+
+def test_scales_without_a_unit_are_refused() -> None:
+    """As a program that says its layouts may ask for: never a product that forgets them."""
+    text = """\
+kernel k[](@a: in f8e4m3[16, 128], @b: in f8e4m3[128, 16], @s: in e8m0[16, 4],
+         @c: out f32[16, 16]) {
+  threads(64)
+  %a = load @a[0 : +16!, 0 : +128!] : f8e4m3[16, 128] `column_spatial(16, 4).local(1, 32)`
+  %b = load @b[0 : +128!, 0 : +16!] : f8e4m3[128, 16] `spatial(4, 16).local(32, 1)`
+  %s = load @s[0 : +16!, 0 : +4!] : e8m0[16, 4] `column_spatial(16, 4)`
+  %c = dot %a, %b, scale_a=%s : f32[16, 16] `spatial(4, 16).local(4, 1)`
+  store @c[0 : +16!, 0 : +16!], %c
+}
+"""
+    kernel = parse_program(text)
+    assert isinstance(kernel, Kernel)
+    with pytest.raises(DiagnosticError, match="scales of blocks"):
+        emit(kernel, find_target("hip:gfx950"))
+    unit = parse_program(text.replace("=%s :", '=%s, atom="mfma.16x16x128.f8f6f4" :'))
+    assert isinstance(unit, Kernel)
+    made, _ = emit(unit, find_target("hip:gfx950"))
+    assert "_scaled<0, 0>(" in made
