@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from dslc.library import Library as Library
     from dslc.library import compile as compile  # noqa: A004 - the module's own
     from dslc.package import load as load
+    from dslc.session import Dispatch as Dispatch
+    from dslc.session import Session as Session
     from dslc.settings import options as options
     from dslc.specialization import Specialization as Specialization
     from dslc.torch_op import torch_op as torch_op
@@ -38,6 +40,8 @@ _HOME = {
     "DiagnosticError": "dslc.compiler.diagnostics",
     "Kernel": "dslc.kernels",
     "Library": "dslc.library",
+    "Dispatch": "dslc.session",
+    "Session": "dslc.session",
     "Specialization": "dslc.specialization",
     "compile": "dslc.library",
     "dims": "dslc.lang",
@@ -53,8 +57,10 @@ _MODULES = frozenset({"codegen", "compiler", "compress", "lang", "runtime"})
 
 __all__ = [
     "DiagnosticError",
+    "Dispatch",
     "Kernel",
     "Library",
+    "Session",
     "Specialization",
     "__version__",
     "compile",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
 from dslc.arguments import Argument, prepare
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import error
@@ -18,6 +17,7 @@ from dslc.machines import ShortCall
 from dslc.signature import Parameter
 
 if TYPE_CHECKING:
+    from dslc.runtime.aie.buffers import NpuBuffer
     from dslc.runtime.aie_simulator import Run
 
 SOURCE, EXPLICIT = "kernel.mlir", "explicit.mlir"
@@ -61,8 +61,8 @@ class AieMachine:
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
     ) -> dict[str, Argument]:
-        """Arrays of the host, without a copy."""
-        return prepare(parameters, arguments)
+        """Buffers of the NPU as they are, arrays of the host, which the launch copies."""
+        return prepare(parameters, arguments, _buffer_of)
 
     def alignments(
         self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
@@ -76,39 +76,37 @@ class AieMachine:
 
 
 class AieExecutable:
-    """A kernel's module, run by the simulator. `last` is the run of the last launch."""
+    """A module on the simulator. `last` is the run of the last launch."""
 
     def __init__(self, artifact: Artifact) -> None:
-        self._artifact = artifact
-        self.last: Run | None = None
+        from dslc.runtime.aie.kernel import AieKernel
+
+        self._kernel = AieKernel(artifact)
+
+    @property
+    def last(self) -> Run | None:
+        """The run of the last launch."""
+        return self._kernel.last
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
-        """Run it once; outputs are written in place. Tensors are padded to whole tiles for it."""
-        from dslc.runtime.aie_simulator import simulate
-
-        arguments = self._artifact.launch["arguments"]
-        given: list[Any] = [args[a["name"]] for a in arguments]
-        written = [array for array, a in zip(given, arguments, strict=True) if a["written"]]
-        if not any(array.size for array in written):
-            return  # nothing would be written
-        padded = [_padded(x, a["shape"]) for x, a in zip(given, arguments, strict=True)]
-        self.last = simulate(_text(self._artifact, SOURCE), padded)
-        for array, own, a in zip(given, padded, arguments, strict=True):
-            if a["written"] and own is not array:
-                array[...] = own[tuple(slice(n) for n in array.shape)].view(array.dtype)
+        """Run it once; outputs are written in place. Arrays of the host are copied there and back."""
+        self._kernel.launch(args)
 
     def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """None: the way is long whatever the arguments."""
         return None
 
 
-def _padded(array: Any, shape: Sequence[int]) -> Any:
-    """The array with zeros up to a shape, itself where it needs none."""
-    if tuple(array.shape) == tuple(shape) and array.flags.c_contiguous and array.flags.writeable:
-        return array
-    made = np.zeros(tuple(shape), array.dtype)
-    made[tuple(slice(n) for n in array.shape)] = array
-    return made
+def _buffer_of(parameter: Parameter, value: object) -> NpuBuffer | None:
+    """A buffer as it is, None for an array; DSL0761 where it is of another dtype."""
+    from dslc.runtime.aie.buffers import NpuBuffer
+
+    if not isinstance(value, NpuBuffer):
+        return None
+    if value.dtype != parameter.dtype.name and not parameter.may_be_packed:
+        text = f"argument {parameter.name} is a buffer of {value.dtype}, expected {parameter.dtype}"
+        raise error("DSL0761", text)
+    return value
 
 
 def _text(artifact: Artifact, name: str) -> str:

@@ -20,12 +20,11 @@ from dslc.compiler.targets import Target
 from dslc.cuda_machine import alignments_on_gpu, prepare_for_gpu, stream_of_call
 from dslc.facts import Alignments
 from dslc.machines import PLAIN_CODE, CodeOptions, Executable, ShortCall
-from dslc.runtime.hip import HipGpuKernel, HipKernel, is_present
-from dslc.runtime.hip.device import hip_array
 from dslc.signature import Parameter
 
 if TYPE_CHECKING:
     from dslc.codegen.hip.toolchain import Options
+    from dslc.runtime.hip import HipGpuKernel, HipKernel
 
 SOURCE = "kernel.hip"
 VARIABLE = "DSLC_HIP"
@@ -89,6 +88,8 @@ class HipMachine:
         """Arrays of the host without a copy; on a GPU, its arrays as they are."""
         if not runs_on_gpu():
             return prepare(parameters, arguments)
+        from dslc.runtime.hip.device import hip_array
+
         stream = stream_of_call() or 0
         return prepare_for_gpu(parameters, arguments, lambda v, name: hip_array(v, name, stream))
 
@@ -105,6 +106,8 @@ class HipMachine:
 
 def runs_on_gpu() -> bool:
     """Whether calls go to a GPU: where there is one, or as `DSLC_HIP=gpu` or `emulator` says."""
+    from dslc.runtime.hip import is_present
+
     wanted = os.environ.get(VARIABLE, "")
     return wanted == "gpu" or (wanted != "emulator" and is_present())
 
@@ -113,7 +116,9 @@ class HipGpuExecutable:
     """A kernel on the stream of `dslc.options`, or the current one."""
 
     def __init__(self, artifact: Artifact) -> None:
-        self.kernel = HipGpuKernel(artifact)
+        from dslc.runtime.hip import HipGpuKernel
+
+        self.kernel: HipGpuKernel = HipGpuKernel(artifact)
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
         """Enqueue it; with arrays of the host, wait for it. DSL0840 without a GPU."""
@@ -133,6 +138,8 @@ class HipExecutable:
     @cached_property
     def kernel(self) -> HipKernel:
         """The kernel as it is loaded, at the first launch."""
+        from dslc.runtime.hip import HipKernel
+
         return HipKernel(self._artifact)
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:

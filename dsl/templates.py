@@ -22,6 +22,7 @@ from dslc.tuner.predicted import PredictedChoices, remembered
 if TYPE_CHECKING:
     from dslc.checker import NeedsDims, Template
     from dslc.compiler.ir import TileProgram
+    from dslc.frontend.imports import Files
     from dslc.frontend.tree import Module
     from dslc.kernels import Sizes
     from dslc.specialization import Specialization
@@ -82,6 +83,7 @@ class TemplateOrigin:
         self.tuned = TunedChoices(self)
         self.predicted = PredictedChoices(self)
         self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
+        self._called: dict[Template, TemplateOrigin] = {}
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""
@@ -140,6 +142,18 @@ class TemplateOrigin:
             self._preferred[key] = kept["config"]
         config = self._preferred[key]
         return Chosen(config, {}, "by the model of the engines" if config else "the first of each")
+
+    def _preferred_of_call(
+        self, template: Template, dims: Mapping[str, int]
+    ) -> Mapping[str, object]:
+        """The blocks of a kernel that a program calls, on machines where first choices may not fit."""
+        if self.machine.target.family != "aie":
+            return {}
+        if template not in self._called:
+            self._called[template] = TemplateOrigin(
+                template, self.options, self._tile, {**self.sources, "kernel": template.name}
+            )
+        return self._called[template].chosen({}, dims.get).config
 
     @property
     def _needed(self) -> tuple[str, ...]:
@@ -213,7 +227,7 @@ class TemplateOrigin:
         from dslc.checker import NeedsDims
 
         try:
-            return self._template.elaborate(dims, choices)
+            return self._template.elaborate(dims, choices, self._preferred_of_call)
         except NeedsDims as needs:
             self._static = tuple(dict.fromkeys((*self._static, *needs.dims)))
             if not self._fix(dims, needs.dims, sizes):
@@ -273,15 +287,20 @@ def origins(
     *,
     search: Sequence[Path] = (),
     folder: Path | None = None,
+    files: Files | None = None,
 ) -> dict[str, TemplateOrigin]:
     """The kernels and programs of a syntax tree by name.
 
-    Imports are looked for in `folder`, then in `search`. DiagnosticError with all that is wrong.
+    Imports are looked for in `folder`, then in `search`: of `files`, or on disk. DiagnosticError with
+    all that is wrong.
     """
     from dslc.checker import check_module
+    from dslc.frontend.imports import DISK
     from dslc.frontend.printer import print_module
 
-    checked = check_module(module, search=tuple(search), define=options.define, folder=folder)
+    checked = check_module(
+        module, search=tuple(search), define=options.define, folder=folder, files=files or DISK
+    )
 
     def tile() -> str:
         return print_module(module)

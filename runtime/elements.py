@@ -48,6 +48,20 @@ def storage_dtype(name: str) -> np.dtype[Any]:
     return np.dtype(np.uint8 if _SMALL_FLOAT.match(name) else _NAMED[name])
 
 
+_PLAIN = ("bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "f32", "f64")
+
+
+def element_name(array: Array) -> str:
+    """The element type that an array is of as it is, KeyError for one that is of none.
+
+    uint8 is u8, whatever codes it holds.
+    """
+    by_name = {name: own for own, name in _ML_NAMES.items()}
+    if array.dtype.name in by_name:
+        return by_name[array.dtype.name]
+    return next(n for n in _PLAIN if storage_dtype(n) == array.dtype)
+
+
 @functools.cache
 def extension_dtype(name: str) -> np.dtype[Any]:
     """The ml_dtypes type of bf16 and the floats of at most 8 bits that have one, else KeyError."""

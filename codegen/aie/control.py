@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dslc.codegen.aie import products, reductions
 from dslc.codegen.aie.blocking import Blocking
-from dslc.codegen.aie.dtypes import element, stored
+from dslc.codegen.aie.dtypes import WORD, bytes_of, element, stored
 from dslc.codegen.aie.emission import Emission, Flat, Stored, dense_strides, refuse
-from dslc.codegen.aie.filling import copy, fill, held
+from dslc.codegen.aie.filling import copy, copy_rows, fill, held
 from dslc.codegen.aie.indices import Index
 from dslc.codegen.aie.plan import Fifo
 from dslc.codegen.aie.ports import Ports
@@ -28,7 +29,10 @@ from dslc.compiler.ir.traverse import Body, Name, operands, tile_of
 
 @dataclass(slots=True)
 class Program:
-    """One core's program as it is written: its FIFOs by stream, the objects that it holds now."""
+    """One core's program as it is written: its FIFOs by stream, the objects that it holds now.
+
+    `windows` are the sizes of those that were copied without what they had been widened by.
+    """
 
     e: Emission
     scopes: Scopes
@@ -38,6 +42,7 @@ class Program:
     uses: Mapping[Name, int]
     ports: Ports
     objects: dict[Stream, str] = field(default_factory=dict)
+    windows: dict[Stream, tuple[int, ...]] = field(default_factory=dict)
 
     @contextmanager
     def objects_of(self, scope: Scope) -> Iterator[None]:
@@ -48,8 +53,9 @@ class Program:
                 groups.setdefault(fifo, []).append(stream)
         for fifo, streams in list(groups.items()):
             streams.sort(key=lambda s: s.number)
-            self.objects.update(self.ports.acquire(self.e, fifo, streams))
+            taken = self.ports.acquire(self.e, fifo, streams)
             for stream in streams:
+                self.objects[stream] = self._viewed(taken[stream], fifo, stream)
                 if stream.output and stream.covered < stream.elements:
                     self._clear(stream)
             if fifo.is_passed_on(streams[0]):
@@ -59,6 +65,15 @@ class Program:
         yield
         for fifo, streams in groups.items():
             self.ports.release(self.e, fifo, streams)
+
+    def _viewed(self, name: str, fifo: Fifo, stream: Stream) -> str:
+        """An object as its tensor's type, where the FIFO is of bytes that several tensors share."""
+        if fifo.dtype == stream.memory.dtype:
+            return name
+        source = f"memref<{fifo.elements}x{stored(fifo.dtype)}>"
+        target = f"memref<{stream.elements}x{stored(stream.memory.dtype)}>"
+        zero = self.e.out.constant(0, "index")
+        return self.e.out.op(f"memref.view {name}[{zero}][] : {source} to {target}", stream.name)
 
     def _clear(self, stream: Stream) -> None:
         """Zeros in an object that was widened to whole words: all of it is sent."""
@@ -71,21 +86,37 @@ class Program:
         """Copies of objects whose FIFO is wanted for others before they are done with."""
         for stream in streams:
             count, dtype = stream.elements, stream.memory.dtype
-            made = self.e.buffer(stream.name, dtype, (count,))
-            copy(self.e, Stored(self.objects[stream], count, dtype, (count,), (1,)), made)
+            if stream.asked is None:
+                made = self.e.buffer(stream.name, dtype, (count,))
+                copy(self.e, Stored(self.objects[stream], count, dtype, (count,), (1,)), made)
+            else:
+                rows, wide = math.prod(stream.sizes[:-1]), stream.sizes[-1]
+                shape = rows, stream.asked[-1]
+                made = self.e.buffer(stream.name, dtype, shape)
+                source = Stored(self.objects[stream], count, dtype, shape, (wide, 1))
+                copy_rows(self.e, source, made)
+                self.windows[stream] = stream.asked
             self.objects[stream] = made.name
 
     def part(self, stmt: ins.Load | ins.Store) -> Stored:
         """Where an access lies in its object."""
         stream, access = self.accesses[stmt]
         part = stream.parts[access]
-        window = dense_strides(stream.sizes)
+        sizes = self.windows.get(stream, stream.sizes)
+        window = dense_strides(sizes)
         offset = sum(o * s for o, s in zip(part.offsets, window, strict=True))
         axes = [n for n, a in enumerate(stmt.region.axes) if not a.dropped]
         strides = tuple(part.steps[n] * window[n] for n in axes)
         name, shape = self.objects[stream], stmt.region.shape
         dtype = stream.memory.dtype
-        return Stored(name, stream.elements, dtype, shape, strides, offset, stream.blocks)
+        count = self._count(stream, sizes)
+        return Stored(name, count, dtype, shape, strides, offset, stream.blocks)
+
+    @staticmethod
+    def _count(stream: Stream, sizes: tuple[int, ...]) -> int:
+        """The elements of the memory that a window lies in: whole words."""
+        unit = max(1, WORD // bytes_of(stream.memory.dtype))
+        return -(-math.prod(sizes) // unit) * unit
 
     # Statements
 
@@ -107,6 +138,10 @@ class Program:
                 e.memories[memory] = e.buffer(memory.name, memory.dtype, shape)
             case ins.Reduce():
                 reductions.reduce(e, stmt)
+            case ins.Scan():
+                reductions.scan(e, stmt)
+            case ins.Assert():
+                pass  # a core has nobody to tell
             case ins.Dot():
                 alone = stmt.acc is not None and self.uses.get(stmt.acc, 0) == 1
                 products.product(e, stmt, self.blocking.atoms.get(stmt), in_place=alone)
@@ -195,14 +230,15 @@ class Program:
         numbers = [c for c in stmt.carried if not isinstance(c.inner, Value)]
         for carried in tiles:
             self._begin(carried)
-        trips = self._trips(stmt)
+        scope = self.scopes.loops[stmt]
+        trips = self._trips(stmt, scope)
         given = tuple((scalar(e, stmt, self._expr(c.init)), self._type(c)) for c in numbers)
         with e.loop(trips, given, stmt.var.name) as loop:
             e.scalars[stmt.var] = self._counter(stmt, e.out.at(loop))
             for number, carried in enumerate(numbers):
                 assert isinstance(carried.inner, ex.Var)
                 e.scalars[carried.inner] = loop.carried[number].inner
-            with self.objects_of(self.scopes.loops[stmt]):
+            with self.objects_of(scope), self._guarded(stmt, scope):
                 self.body(stmt.body)
                 self._yield(tiles)
                 loop.yielded += [scalar(e, stmt, self._expr(c.yielded)) for c in numbers]
@@ -217,14 +253,29 @@ class Program:
             raise refuse(stmt, "a loop with a step that is not a constant has no code on an NPU")
         return turn * int(step) + index(self.e, stmt, stmt.start)
 
-    def _trips(self, stmt: ins.For) -> int | str:
-        """How many turns a loop has."""
-        bounds = [constant(x) for x in (stmt.start, stmt.stop, stmt.step)]
+    @contextmanager
+    def _guarded(self, stmt: ins.For, scope: Scope) -> Iterator[None]:
+        """Only turns within the loop's own bound do anything, where its scope has more of them."""
+        if not scope.guarded:
+            yield
+            return
+        e = self.e
+        at, end = scalar(e, stmt, stmt.var), scalar(e, stmt, stmt.stop)
+        inside = e.out.op(f"arith.cmpi slt, {at}, {end} : index", "inside")
+        e.out.line(f"scf.if {inside} {{")
+        with e.out.scope(), e.forgetting():
+            yield
+        e.out.line("}")
+
+    def _trips(self, stmt: ins.For, scope: Scope) -> int | str:
+        """How many turns a loop has, those that are passed over among them."""
+        given = scope.bounds if scope.guarded else (stmt.start, stmt.stop, stmt.step)
+        bounds = [constant(x) for x in given]
         if None not in bounds:
             start, stop, step = (int(x or 0) for x in bounds)
             return max(0, -((start - stop) // step))
         e = self.e
-        first, end, by = (scalar(e, stmt, x) for x in (stmt.start, stmt.stop, stmt.step))
+        first, end, by = (scalar(e, stmt, x) for x in given)
         length = e.out.op(f"arith.subi {end}, {first} : index", "length")
         return e.out.op(f"arith.ceildivsi {length}, {by} : index", "trips")
 

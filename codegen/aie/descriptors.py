@@ -10,42 +10,45 @@ from collections.abc import Iterator
 
 from dslc.codegen.aie.cores import CoreProgram, program_of
 from dslc.codegen.aie.explicit import Channel, Descriptor, Explicit, make_explicit
-from dslc.codegen.aie.objectfifos import core_lines, memref, sequence_lines, tile_name
+from dslc.codegen.aie.objectfifos import (
+    core_lines,
+    device_text,
+    memref,
+    module_text,
+    sequence_lines,
+    tile_name,
+)
 from dslc.codegen.aie.plan import Tile
 from dslc.codegen.aie.planning import Planned
 from dslc.codegen.aie.ports import LockPorts
-from dslc.codegen.aie.products import MAPS
 
 _HOST, _MEMORY = 0, 1
 
 
 def print_descriptors(planned: Planned, device: str) -> str:
     """The module of a kernel without object FIFOs."""
+    return module_text([device_text(device, descriptor_lines(planned))])
+
+
+def descriptor_lines(planned: Planned, sequence: str = "") -> Iterator[str]:
+    """What a kernel's device holds; `sequence` is the symbol of its sequence, with the @."""
     plan = planned.plan
     made = make_explicit(plan)
     tiles = sorted({c.tile for c in made.channels} | set(plan.cores), key=lambda t: (t[1], t[0]))
-    lines = [
-        "module {",
-        f"  aie.device({device}) {{",
-        *(f"    {tile_name(t)} = aie.tile({t[0]}, {t[1]})" for t in tiles),
-    ]
+    yield from (f"    {tile_name(t)} = aie.tile({t[0]}, {t[1]})" for t in tiles)
     for buffer in (*made.buffers, *made.turns):
         own = f'{{sym_name = "{buffer.name}"}} : {memref(buffer.count, buffer.dtype)}'
-        lines.append(f"    %{buffer.name} = aie.buffer({tile_name(buffer.tile)}) {own}")
+        yield f"    %{buffer.name} = aie.buffer({tile_name(buffer.tile)}) {own}"
     for lock in made.locks:
         options = f'{{init = {lock.value} : i32, sym_name = "{lock.name}"}}'
-        lines.append(
-            f"    %{lock.name} = aie.lock({tile_name(lock.tile)}, {lock.number}) {options}"
-        )
-    lines += _flows(made)
+        yield f"    %{lock.name} = aie.lock({tile_name(lock.tile)}, {lock.number}) {options}"
+    yield from _flows(made)
     for tile in plan.cores:
-        lines += core_lines(tile, _program(planned, made, tile), plan.array.stack)
+        yield from core_lines(tile, _program(planned, made, tile), plan.array.stack)
     for tile in tiles:
         if tile[1] != _HOST:
-            lines += _dma(made, tile)
-    lines += sequence_lines(plan)
-    text = "\n".join([*lines, "  }", "}"]) + "\n"
-    return ("\n".join(MAPS) + "\n" + text) if "#lhs" in text else text
+            yield from _dma(made, tile)
+    yield from sequence_lines(plan, sequence)
 
 
 def _program(planned: Planned, made: Explicit, tile: Tile) -> CoreProgram:

@@ -7,6 +7,7 @@ from dslc.compiler.dtypes import BF16, BOOL, F32, INDEX, DType
 
 _FLOATS = {BF16: "bf16", F32: "f32"}
 _BITS = (8, 16, 32)
+WORD = 4  # bytes: what a DMA counts in
 
 
 def element(dtype: DType, loc: Loc | None = None, what: str = "an element") -> str:
@@ -19,11 +20,19 @@ def element(dtype: DType, loc: Loc | None = None, what: str = "an element") -> s
         return "index"
     if dtype.is_integer and dtype.bits in _BITS:
         return f"i{dtype.bits}"
+    if is_code(dtype):
+        return "i8"
     hint = "-D T=bf16" if dtype.is_float else None
     raise error(
-        "DSL0590", f"{what} of type {dtype}: an NPU computes in bf16, f32 and integers of 8 to 32 bits",
+        "DSL0590",
+        f"{what} of type {dtype}: an NPU computes in bf16, f32 and integers of up to 32 bits",
         loc, hint=hint,
     )  # fmt: skip
+
+
+def is_code(dtype: DType) -> bool:
+    """Whether an element is a code in a byte: a small float, or the value of a smaller integer."""
+    return dtype.is_low_bit or (dtype.is_float and dtype.bits == 8)
 
 
 def stored(dtype: DType, loc: Loc | None = None, what: str = "an element") -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from dslc.codegen.aie.builder import vector
 from dslc.codegen.aie.casts import converted
-from dslc.codegen.aie.dtypes import element
+from dslc.codegen.aie.dtypes import element, is_code
 from dslc.codegen.aie.emission import At, Emission, Rule, refuse
 from dslc.codegen.aie.scalars import scalar
 from dslc.compiler.dtypes import BF16, BOOL, F32, DType
@@ -41,6 +41,8 @@ def _unary(e: Emission, stmt: ins.Unary, at: At, lanes: int) -> str:
 
 def unary(e: Emission, stmt: ins.Stmt, op: str, x: str, dtype: DType, lanes: int) -> str:
     """`op(x)` of a chunk."""
+    if is_code(dtype):
+        raise refuse(stmt, f"{op} of {dtype} has no code on an NPU", hint="cast first")
     kind = e.type(dtype, lanes)
     if dtype == BOOL and op in ("not", "invert"):
         return e.out.op(f"arith.xori {x}, {e.out.constant(1, kind)} : {kind}", "flag")
@@ -87,6 +89,8 @@ def _binary(e: Emission, stmt: ins.Binary, at: At, lanes: int) -> str:
 
 def binary(e: Emission, stmt: ins.Stmt, op: str, x: str, y: str, dtype: DType, lanes: int) -> str:
     """`op(x, y)` of chunks of one dtype."""
+    if dtype.is_low_bit and op not in ex.COMPARE_OPS:
+        raise refuse(stmt, f"{op} of {dtype} has no code on an NPU", hint="cast to i8 first")
     kind = e.type(dtype, lanes)
     if op in ex.COMPARE_OPS:
         return compare(e, op, x, y, dtype, kind)
@@ -159,6 +163,8 @@ def _cast(e: Emission, stmt: ins.Cast, at: At, lanes: int) -> str:
 def _full(e: Emission, stmt: ins.Full, _: At, lanes: int) -> str:
     dtype = stmt.out.type.dtype
     kind = e.type(dtype, lanes)
+    if is_code(dtype) and dtype.is_float:
+        raise refuse(stmt, f"a number of {dtype} has no code on an NPU", hint="make it of bf16")
     if isinstance(stmt.value, ex.Const):
         return e.out.constant(float(stmt.value.value), kind)
     one = scalar(e, stmt, stmt.value)

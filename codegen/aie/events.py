@@ -7,19 +7,17 @@ kernel reads there is 0, as the language has it, and what it writes there nobody
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from dslc.codegen.aie.dtypes import bytes_of
+from dslc.codegen.aie.dtypes import WORD, bytes_of
 from dslc.codegen.aie.evaluation import Numbers, Unknown, evaluate
 from dslc.codegen.aie.herd import Herd
 from dslc.codegen.aie.scopes import Scope, refuse_access
 from dslc.codegen.aie.streams import Stream
 from dslc.compiler.ir import Kernel, Memory
 from dslc.compiler.ir.expr import Var
-
-WORD = 4  # bytes: what a DMA counts in
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +92,16 @@ def _times(scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int]) -> _Ti
     return times
 
 
+def scope_runs(kernel: Kernel, scope: Scope) -> int:
+    """How often a scope begins in a launch, in all turns of the grid; 1 where that is not known."""
+    every = [np.arange(*(int(evaluate(e, {})) for e in (a.start, a.stop, a.step)))
+             for a in kernel.grid]  # fmt: skip
+    try:
+        return len(_times(scope, every, [len(v) for v in every]).turns)
+    except Unknown:
+        return 1
+
+
 def axis_values(kernel: Kernel, herd: Herd, row: int, column: int) -> list[Numbers]:
     """The values that a core's grid variables take, axis by axis."""
     found = []
@@ -113,8 +121,13 @@ def _starts(stream: Stream, times: _Times) -> list[Numbers]:
         raise refuse_access(first.stmt, f"depends on {unknown}") from None
 
 
-def tensors(kernel: Kernel, streams: Iterable[Stream], herd: Herd) -> dict[Memory, Tensor]:
-    """The tensors padded to what all turns touch; rows are whole words.
+def tensors(
+    kernel: Kernel,
+    streams: Iterable[Stream],
+    herd: Herd,
+    least: Mapping[Memory, Sequence[int]] | None = None,
+) -> dict[Memory, Tensor]:
+    """The tensors padded to what all turns touch, and to `least` extents; rows are whole words.
 
     Windows are widened to whole words: more is read than asked for, and written past the end of rows.
     """
@@ -122,10 +135,15 @@ def tensors(kernel: Kernel, streams: Iterable[Stream], herd: Herd) -> dict[Memor
         evaluate(a.start, {}) + np.arange(f * s) * evaluate(a.step, {})
         for a, f, s in zip(kernel.grid, herd.factors, herd.steps, strict=True)
     ]
-    found = {p: [int(evaluate(n, {})) for n in p.shape] for p in kernel.tensors}
+    own = {p: [int(evaluate(n, {})) for n in p.shape] for p in kernel.tensors}
+    least = least or {}
+    found = {
+        p: [max(n, m) for n, m in zip(shape, least.get(p, shape), strict=True)]
+        for p, shape in own.items()
+    }
     for stream in streams:
         starts = _starts(stream, _times(stream.scope, every, [len(v) for v in every]))
-        _widen(stream, starts[-1], found[stream.memory][-1])
+        _widen(stream, starts[-1], own[stream.memory][-1])
         for axis, (start, size) in enumerate(zip(starts, stream.sizes, strict=True)):
             if len(start) and int(start.min()) < 0:
                 first = next(iter(stream.parts))

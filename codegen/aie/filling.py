@@ -84,6 +84,15 @@ def copy(e: Emission, source: Stored, target: Stored) -> None:
         e.store(e.load(source, at, lanes), target, at, lanes)
 
 
+def copy_rows(e: Emission, source: Stored, target: Stored) -> None:
+    """A matrix into a dense one, row by row."""
+    rows, columns = source.shape
+    lanes = next(n for n in _powers(16) if columns % n == 0)
+    with e.loop(rows) as row, e.loop(columns // lanes) as column:
+        at = e.out.at(row), e.out.at(column, lanes)
+        e.store(e.load(source, at, lanes), target, at, lanes)
+
+
 def held(e: Emission, value: Value, blocks: Blocks | None = None) -> Stored:
     """A tile in memory, dense and in the blocks that are asked for: where it is, or in a new buffer."""
     found = e.held.get(value)

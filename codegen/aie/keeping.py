@@ -20,7 +20,7 @@ from dslc.compiler.ir.traverse import bodies, operands, tile_of, users
 
 _VIRTUAL = (
     ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast, ins.Full, ins.Broadcast, ins.Arange,
-    ins.Reshape, ins.Transpose, ins.Extract, ins.Repeat,
+    ins.Reshape, ins.Transpose, ins.Extract, ins.Repeat, ins.View,
 )  # fmt: skip
 
 

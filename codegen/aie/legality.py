@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 
 from dslc.codegen.aie.cores import CoreProgram
-from dslc.codegen.aie.dtypes import bytes_of
-from dslc.codegen.aie.events import WORD, events
+from dslc.codegen.aie.dtypes import WORD, bytes_of
+from dslc.codegen.aie.events import events
 from dslc.codegen.aie.memories import core_bytes, memory_tile_bytes
 from dslc.codegen.aie.patterns import Dims
 from dslc.codegen.aie.plan import Fifo, Link, Plan, Task, Tile

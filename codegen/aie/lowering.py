@@ -1,13 +1,21 @@
-"""From a scheduled kernel to an artifact: MLIR of the aie dialect, and how its arguments lie."""
+"""From scheduled kernels to an artifact: MLIR of the aie dialect, and how its arguments lie."""
 
 from __future__ import annotations
 
-from dslc.codegen.aie.descriptors import print_descriptors
-from dslc.codegen.aie.objectfifos import print_objectfifos
+from collections.abc import Iterable, Mapping
+
+from dslc.codegen.aie.arguments import program_as_arrays, scalar_words, scalars_of
+from dslc.codegen.aie.descriptors import descriptor_lines, print_descriptors
+from dslc.codegen.aie.dispatch import print_dispatch
+from dslc.codegen.aie.events import Tensor
+from dslc.codegen.aie.objectfifos import fifo_lines, print_objectfifos
 from dslc.codegen.aie.planning import plan_kernel
+from dslc.codegen.aie.stitched_legality import prove_stitched
+from dslc.codegen.aie.stitching import plan_program
 from dslc.compiler.artifact import Artifact, Hashes, Json
-from dslc.compiler.diagnostics import error
-from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.ir import Kernel, Memory, Program, Role, TileProgram
+from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.program import Param
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
 
@@ -16,36 +24,80 @@ _UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
 
 
 def lower(program: TileProgram, target: Target) -> Artifact:
-    """Place a kernel on the array and print it; DSL0590 to DSL0554 for what has no place there."""
-    if not isinstance(program, Kernel):
-        raise error(
-            "DSL0590",
-            f"{program.name} is a program of several kernels, and an NPU gets one kernel at a "
-            f"time here",
-            program.loc,
-            hint="compile its kernels one by one",
-        )
-    planned = plan_kernel(program, target)
+    """Place kernels on the array and print them; DSL0590 to DSL0554 for what has no place there."""
+    if isinstance(program, Kernel):
+        return _lower_kernel(program, target)
+    return _lower_program(program, target)
+
+
+def _lower_kernel(kernel: Kernel, target: Target) -> Artifact:
+    planned = plan_kernel(kernel, target)
     device = target.name.partition(":")[2]
     files = {
-        SOURCE: print_objectfifos(planned, device).encode(),
-        EXPLICIT: print_descriptors(planned, device).encode(),
+        SOURCE: print_objectfifos(planned, device),
+        EXPLICIT: print_descriptors(planned, device),
     }
-    arguments: list[Json] = [
-        {"name": t.memory.name, "dtype": t.memory.dtype.name, "shape": list(t.shape),
-         "written": any(s.output and s.memory is t.memory for s in planned.plan.streams)}
-        for t in planned.plan.tensors
-    ]  # fmt: skip
-    launch: dict[str, Json] = {"arguments": arguments}
+    written = {s.memory for s in planned.plan.streams if s.output}
+    words = {planned.plan.kernel.params[-1]: scalar_words(scalars_of(kernel))}
+    arguments = _arguments(planned.plan.tensors, written, words, kernel)
+    return _artifact(kernel, target, files, arguments)
+
+
+def _lower_program(program: Program, target: Target) -> Artifact:
+    arrays, words = program_as_arrays(program)
+    stitched = plan_program(arrays, target)
+    prove_stitched(stitched)
+    device = target.name.partition(":")[2]
+    files = {
+        SOURCE: print_dispatch(stitched, device, fifo_lines),
+        EXPLICIT: print_dispatch(stitched, device, descriptor_lines),
+    }
+    written = {t.memory for t in stitched.tensors if t.memory.role is not Role.IN}
+    return _artifact(program, target, files, _arguments(stitched.tensors, written, words, program))
+
+
+def _arguments(
+    tensors: Iterable[Tensor],
+    written: set[Memory],
+    words: Mapping[Param, list[Json]],
+    program: TileProgram,
+) -> list[Json]:
+    """The arguments of the dispatch in order: how each lies in the host's memory (`shape`), of which
+    `extents` are its own; `role` is in, out, inout, or buffer for what only passes between launches.
+
+    `packed` tensors are rows of bytes, `scalars` the expressions and types whose words one holds.
+    """
+    packed = {m.name for m in program.params if isinstance(m, Memory) and m.packed == "row"}
+    found: list[Json] = []
+    for t in tensors:
+        argument: dict[str, Json] = {
+            "name": t.memory.name,
+            "dtype": t.memory.dtype.name,
+            "shape": list(t.shape),
+            "extents": [int(constant(n) or 0) for n in t.memory.shape],
+            "role": t.memory.role.value,
+            "written": t.memory in written,
+            "packed": t.memory.name in packed,
+        }
+        if words.get(t.memory):
+            argument["scalars"] = words[t.memory]
+        found.append(argument)
+    return found
+
+
+def _artifact(
+    program: TileProgram, target: Target, files: Mapping[str, str], arguments: list[Json]
+) -> Artifact:
+    kernel = program if isinstance(program, Kernel) else None
     return Artifact(
         name=program.name,
-        kind="kernel",
+        kind="kernel" if kernel else "program",
         target=target.name,
         entry=program.name,
         signature=signature_of(program, {}),
         hashes=_UNKNOWN,
-        grid=grid_of(program),
-        workspaces=workspaces_of(program),
-        launch=launch,
-        files=files,
+        grid=grid_of(kernel) if kernel else (),
+        workspaces=workspaces_of(kernel) if kernel else (),
+        launch={"arguments": arguments},
+        files={name: text.encode() for name, text in files.items()},
     )

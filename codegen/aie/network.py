@@ -9,10 +9,10 @@ four loops that it takes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 from dslc.codegen.aie.patterns import blocked, unblocked
 from dslc.codegen.aie.plan import Fifo, Link, Plan, Tile
+from dslc.codegen.aie.sharing import objects_of
 from dslc.codegen.aie.streams import Stream
 from dslc.compiler.diagnostics import error
 
@@ -87,9 +87,10 @@ class Network:
             self._serve(tile, streams, own[-1])
         ends = (memory, shim) if stream.output else (shim, memory)
         outer = self._fifo(f"{name}_l2", ends[0], (ends[1],), streams)
-        outer.elements = stream.elements * len(tiles)
+        outer.elements *= len(tiles)
         outer.parts = tuple(cores)
-        offsets = tuple(stream.elements * i for i in range(len(tiles))) if len(tiles) > 1 else ()
+        elements = own[0].elements
+        offsets = tuple(elements * i for i in range(len(tiles))) if len(tiles) > 1 else ()
         if stream.output:
             self.plan.links.append(Link(tuple(own), (outer,), offsets))
             if stream.blocks is not None:
@@ -110,16 +111,8 @@ class Network:
     def _fifo(
         self, name: str, producer: Tile, consumers: tuple[Tile, ...], streams: tuple[Stream, ...]
     ) -> Fifo:
-        stream = streams[0]
-        if len({s.elements for s in streams}) > 1:
-            raise error(
-                "DSL0552",
-                f"tensors {', '.join(s.memory.name for s in streams)} take turns on a channel, "
-                f"and their "
-                "objects are of different sizes once they are whole words",
-                stream.memory.loc,
-            )
-        fifo = Fifo(name, producer, consumers, stream.memory.dtype, stream.elements, streams)
+        dtype, elements = objects_of(streams)
+        fifo = Fifo(name, producer, consumers, dtype, elements, streams)
         self.plan.fifos.append(fifo)
         return fifo
 
@@ -142,57 +135,3 @@ class Network:
             f"{self.plan.array.columns} shim tiles, which have {limit} each",
             streams[0].memory.loc,
         )
-
-
-def sharing(streams: list[Stream], channels: int) -> Iterator[tuple[Stream, ...]]:
-    """Streams by the FIFO that they use: where a core has too few channels, alike ones take turns."""
-    for output in (False, True):
-        groups: list[tuple[Stream, ...]] = [(s,) for s in streams if s.output == output]
-        while len(groups) > channels:
-            joined = _join(groups, mixed=False) or _join(groups, mixed=True)
-            if joined is None:
-                break
-            groups = joined
-        yield from groups
-
-
-def _join(groups: list[tuple[Stream, ...]], *, mixed: bool) -> list[tuple[Stream, ...]] | None:
-    """Two groups of one kind as one, those of the outermost scope first.
-
-    With `mixed` they may be of different scopes, or wanted by different cores.
-    """
-    by_depth = sorted(groups, key=lambda g: len(g[0].scope.chain))
-    for number, group in enumerate(by_depth):
-        for other in by_depth[number + 1 :]:
-            a, b = group[0], other[0]
-            if _is_alike(a, b) and (mixed or _in_one_scope(a, b)):
-                both = tuple(sorted((*group, *other), key=lambda s: s.number))
-                rest = [g for g in groups if g is not group and g is not other]
-                if _is_even(both):
-                    return [*rest, both]
-    return None
-
-
-def _is_alike(a: Stream, b: Stream) -> bool:
-    """Whether objects of two streams may come on one FIFO."""
-    return a.memory.dtype == b.memory.dtype and a.elements == b.elements
-
-
-def _in_one_scope(a: Stream, b: Stream) -> bool:
-    """Whether two streams take turns with few transfers, and nothing is lost by it."""
-    blocks = a.blocks == b.blocks and (a.blocks is None or a.matrix == b.matrix)
-    return a.scope is b.scope and a.scope.loop is None and blocks and a.variables == b.variables
-
-
-def _is_even(group: tuple[Stream, ...]) -> bool:
-    """Whether a core holds the same number of objects in each scope."""
-    scopes = [s.scope for s in group]
-    return len({scopes.count(scope) for scope in scopes}) == 1
-
-
-def unblock(groups: list[tuple[Stream, ...]]) -> None:
-    """Streams that share a FIFO but not their blocks come row by row: the core makes the blocks."""
-    for group in groups:
-        if len({(s.blocks, s.matrix) for s in group}) > 1:
-            for stream in group:
-                stream.blocks = None

@@ -5,7 +5,7 @@ The forms are those of mlir-aie 1.3 and later: `aie.runtime_sequence`, `dimensio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dslc.codegen.aie.cores import CoreProgram
 from dslc.codegen.aie.dtypes import stored
@@ -20,18 +20,29 @@ _KINDS = ("shim", "mem")
 
 def print_objectfifos(planned: Planned, device: str) -> str:
     """The module of a kernel: tiles, FIFOs, links, cores, and the host's sequence."""
+    return module_text([device_text(device, fifo_lines(planned))])
+
+
+def fifo_lines(planned: Planned, sequence: str = "") -> Iterator[str]:
+    """What a kernel's device holds; `sequence` is the symbol of its sequence, with the @."""
     plan = planned.plan
-    lines = [
-        "module {",
-        f"  aie.device({device}) {{",
-        *(f"    {tile_name(t)} = aie.tile({t[0]}, {t[1]})" for t in _tiles(plan)),
-        *(f"    {_fifo(f)}" for f in plan.fifos),
-        *(f"    {_link(link)}" for link in plan.links),
-    ]
+    yield from (f"    {tile_name(t)} = aie.tile({t[0]}, {t[1]})" for t in _tiles(plan))
+    yield from (f"    {_fifo(f)}" for f in plan.fifos)
+    yield from (f"    {_link(link)}" for link in plan.links)
     for tile in plan.cores:
-        lines += core_lines(tile, planned.programs[tile], plan.array.stack)
-    lines += sequence_lines(plan)
-    text = "\n".join([*lines, "  }", "}"]) + "\n"
+        yield from core_lines(tile, planned.programs[tile], plan.array.stack)
+    yield from sequence_lines(plan, sequence)
+
+
+def device_text(device: str, lines: Iterable[str], symbol: str = "") -> str:
+    """A device of a kind, with its symbol (with the @) where it has one."""
+    name = f" {symbol}" if symbol else ""
+    return "\n".join([f"  aie.device({device}){name} {{", *lines, "  }"]) + "\n"
+
+
+def module_text(devices: Iterable[str]) -> str:
+    """The module of devices, with the maps of products where there are any."""
+    text = f"module {{\n{''.join(devices)}}}\n"
     return ("\n".join(MAPS) + "\n" + text) if "#lhs" in text else text
 
 
@@ -83,12 +94,12 @@ def core_lines(tile: Tile, program: CoreProgram, stack: int) -> Iterator[str]:
     yield f"    }} {{stack_size = {stack} : i32}}"
 
 
-def sequence_lines(plan: Plan) -> Iterator[str]:
+def sequence_lines(plan: Plan, symbol: str = "") -> Iterator[str]:
     """The host's sequence: phases pushed one ahead, waited for in order."""
     names = [f"%{t.memory.name}_host" for t in plan.tensors]
     kinds = [memref(t.elements, t.memory.dtype) for t in plan.tensors]
     given = ", ".join(f"{n}: {k}" for n, k in zip(names, kinds, strict=True))
-    yield f"    aie.runtime_sequence({given}) {{"
+    yield f"    aie.runtime_sequence{symbol and ' ' + symbol}({given}) {{"
     before: list[Task] = []
     for phase in plan.phases:
         for task in phase:

@@ -68,21 +68,22 @@ def nested(offsets: Numbers, most: int) -> Dims | None:
     return None
 
 
-def transfers(offsets: Numbers, tile: Dims, width: int, array: TileArray) -> list[Transfer]:
-    """The tasks that move objects of `tile` loops at the offsets, of elements of `width` bytes."""
-    found: list[Transfer] = []
+def transfers(offsets: Numbers, tile: Dims, width: int, array: TileArray) -> Iterator[Transfer]:
+    """The tasks that move objects of `tile` loops at the offsets, of elements of `width` bytes.
+
+    They are found one by one, so that whoever sees too many need not wait for the rest.
+    """
     at = 0
     while at < len(offsets):
         for length in _lengths(len(offsets) - at, len(offsets)):
             part = offsets[at : at + length]
             dims = task_dims(part, tile, width, array)
             if dims is not None:
-                found.append(Transfer(int(part[0]), dims, length))
+                yield Transfer(int(part[0]), dims, length)
                 at += length
                 break
         else:
             raise ValueError("an object takes more loops than a task has")
-    return found
 
 
 def _lengths(rest: int, total: int) -> Iterator[int]:

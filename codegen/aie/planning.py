@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dslc.codegen.aie.arguments import as_arrays
 from dslc.codegen.aie.blocking import Blocking, find_blocking
 from dslc.codegen.aie.cores import CoreProgram, program_of
 from dslc.codegen.aie.dtypes import stored
-from dslc.codegen.aie.events import events, tensors
+from dslc.codegen.aie.events import events, scope_runs, tensors
 from dslc.codegen.aie.herd import Herd, herds
 from dslc.codegen.aie.legality import prove, prove_network
 from dslc.codegen.aie.memories import choose_depths
-from dslc.codegen.aie.network import Network, sharing, unblock
+from dslc.codegen.aie.network import Network
 from dslc.codegen.aie.plan import Fifo, Plan, Tile
 from dslc.codegen.aie.scopes import Scopes, find_scopes
 from dslc.codegen.aie.sequence import schedule
+from dslc.codegen.aie.sharing import fit, sharing
 from dslc.codegen.aie.streams import Stream, check_outputs, find_streams
 from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.compiler.ir import Kernel
+from dslc.compiler.ir import Kernel, Memory
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.aie import TileArray, array_of
 
@@ -34,10 +37,17 @@ class Planned:
     blocking: Blocking
 
 
-def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Planned:
+def plan_kernel(
+    kernel: Kernel,
+    target: Target,
+    *,
+    draft: bool = False,
+    least: Mapping[Memory, Sequence[int]] | None = None,
+) -> Planned:
     """The plan of a kernel whose dims are known; DSL0550 to DSL0554 and DSL0590 where there is none.
 
-    A draft has the program of one core in place of all.
+    A draft has the program of one core in place of all. `least` are extents that tensors have in the
+    host's memory at the least.
     """
     if kernel.dims:
         names = ", ".join(d.name for d in kernel.dims)
@@ -48,7 +58,7 @@ def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Plann
             kernel.loc,
             hint=" ".join(f"-D {d.name}=..." for d in kernel.dims),
         )
-    array = array_of(target)
+    kernel, array = as_arrays(kernel), array_of(target)
     scopes = find_scopes(kernel)
     streams = find_streams(scopes)
     if not any(s.output for s in streams):
@@ -59,16 +69,16 @@ def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Plann
     for stream in streams:
         stored(stream.memory.dtype, stream.memory.loc, f"tensor {stream.memory.name}: an element")
     blocking = find_blocking(kernel, target, streams)
-    groups = list(sharing(streams, array.compute.inputs))
-    unblock(groups)
+    groups = list(sharing(streams, array.compute.inputs, lambda s: scope_runs(kernel, s)))
     _check_channels(groups, array)
+    fit(groups)
     rows = len(array.compute.rows)
     found = sorted(herds(kernel, rows, array.columns), key=lambda h: _cost(h, streams))
     problem: DiagnosticError | None = None
     tried = 0
     for herd in found:
         try:
-            plan = _connected(kernel, array, herd, scopes, groups)
+            plan = _connected(kernel, array, herd, scopes, groups, least)
             tried += 1
             return _planned(plan, blocking, draft=draft)
         except DiagnosticError as failure:
@@ -80,11 +90,16 @@ def plan_kernel(kernel: Kernel, target: Target, *, draft: bool = False) -> Plann
 
 
 def _connected(
-    kernel: Kernel, array: TileArray, herd: Herd, scopes: Scopes, groups: list[tuple[Stream, ...]]
+    kernel: Kernel,
+    array: TileArray,
+    herd: Herd,
+    scopes: Scopes,
+    groups: list[tuple[Stream, ...]],
+    least: Mapping[Memory, Sequence[int]] | None,
 ) -> Plan:
     """The FIFOs of a herd, where the array has the channels and descriptors for them."""
     streams = sorted((s for g in groups for s in g), key=lambda s: s.number)
-    lying = tensors(kernel, streams, herd)
+    lying = tensors(kernel, streams, herd, least)
     used = [m for m in kernel.tensors if any(s.memory is m for s in streams)]
     plan = Plan(kernel, array, herd, scopes, streams, [lying[m] for m in used])
     network = Network(plan)
@@ -130,7 +145,7 @@ def _check_channels(groups: list[tuple[Stream, ...]], array: TileArray) -> None:
             raise error(
                 "DSL0552",
                 f"tensors {names} are {word} in a turn, and a core has {limit} DMA channels for that: "
-                "only those that come in objects of one type and size take turns on one",
+                "those take turns on one whose objects are alike, or can be widened to one size",
                 own[limit][0].memory.loc,
             )
 

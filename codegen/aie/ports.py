@@ -33,7 +33,7 @@ class ObjectPorts:
 
     def acquire(self, e: Emission, fifo: Fifo, streams: list[Stream]) -> dict[Stream, str]:
         """The objects of a subview."""
-        kind = f"memref<{streams[0].elements}x{stored(fifo.dtype)}>"
+        kind = f"memref<{fifo.elements}x{stored(fifo.dtype)}>"
         view = f"!aie.objectfifosubview<{kind}>"
         port = _port(streams)
         text = f"aie.objectfifo.acquire @{fifo.name}({port}, {len(streams)}) : {view}"
@@ -87,7 +87,7 @@ class LockPorts:
     def acquire(self, e: Emission, fifo: Fifo, streams: list[Stream]) -> dict[Stream, str]:
         """Buffers by whose turn it is."""
         end, count = self.ends[fifo], len(streams)
-        kind = f"memref<{streams[0].elements}x{stored(fifo.dtype)}>"
+        kind = f"memref<{fifo.elements}x{stored(fifo.dtype)}>"
         amount = e.out.constant(count, "i32")
         e.out.effect(f"aie.use_lock({end.taken}, AcquireGreaterEqual, {amount})")
         if end.turn is None:

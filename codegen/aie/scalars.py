@@ -22,10 +22,7 @@ def scalar(e: Emission, stmt: Stmt, expr: Expr) -> str:
             return e.out.constant(value, element(expr.dtype, stmt.loc))
         case ex.Var(name):
             if expr not in e.scalars:
-                raise refuse(
-                    stmt, f"{name} is given at the call, and an NPU's program has no scalar arguments",
-                    hint="make it a constant or an element of a tensor",
-                )  # fmt: skip
+                raise refuse(stmt, f"{name} is known neither when compiling nor to a core")
             known = e.scalars[expr]
             return e.out.index(known) if isinstance(known, Index) else known
         case ex.Read(value):

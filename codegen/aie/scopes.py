@@ -12,19 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from dslc.codegen.aie.limits import is_runtime, upper
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import Kernel, Region, Role
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Expr, Var, free_vars, substitute
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import Body
+from dslc.compiler.ir.traverse import Body, regions, walk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scope:
     """One scope: `var` from start up to stop by step; the launch has none.
 
-    `axis` numbers an axis of the grid, `loop` is a loop of the kernel, the `number`th of them.
+    `axis` numbers an axis of the grid, `loop` is a loop of the kernel, the `number`th of them. With
+    `guarded` it may end before `stop`: a core passes over the turns beyond its own bound.
     """
 
     parent: Scope | None = None
@@ -35,6 +37,7 @@ class Scope:
     axis: int | None = None
     loop: ins.For | None = None
     number: int = 0
+    guarded: bool = False
 
     @property
     def chain(self) -> tuple[Scope, ...]:
@@ -87,37 +90,67 @@ def find_scopes(kernel: Kernel) -> Scopes:
     for number, axis in enumerate(kernel.grid):
         turn = Scope(turn, axis.var, axis.start, axis.stop, axis.step, axis=number)
     found = Scopes(turn)
-    _walk(kernel.body, turn, {}, found, streams=True)
+    _walk(kernel.body, turn, {}, found, None)
     return found
 
 
 def _walk(
-    body: Body, scope: Scope, known: Mapping[Var, Expr], found: Scopes, *, streams: bool
+    body: Body, scope: Scope, known: Mapping[Var, Expr], found: Scopes, around: Scope | None
 ) -> None:
+    """The scopes and accesses of a body; `around` is the scope that its branch or while loop is in.
+
+    What is read in a branch comes whether the branch is taken or not, so it belongs to a scope around.
+    """
     known = dict(known)
+    asserted: list[Expr] = []
     for stmt in body:
         match stmt:
             case ins.Let(var, value):
                 known[var] = substitute(value, known)
             case ins.For():
-                bounds = [substitute(e, known) for e in (stmt.start, stmt.stop, stmt.step)]
-                start, stop, step = bounds
-                number = len(found.loops)
-                inner = Scope(scope, stmt.var, start, stop, step, loop=stmt, number=number)
+                inner = _loop_scope(stmt, scope, known, found, asserted)
                 found.loops[stmt] = inner
-                _walk(stmt.body, inner, known, found, streams=streams)
+                _walk(stmt.body, inner, known, found, around)
             case ins.If():
                 for part in (stmt.then, stmt.otherwise):
-                    _walk(part, scope, known, found, streams=False)
+                    _walk(part, scope, known, found, around or scope)
             case ins.While():
                 for part in (stmt.before, stmt.body):
-                    _walk(part, scope, known, found, streams=False)
+                    _walk(part, scope, known, found, around or scope)
+            case ins.Assert(condition):
+                asserted.append(substitute(condition, known))
             case ins.Load() | ins.Store() if stmt.region.memory.role is not Role.BUFFER:
-                if not streams:
+                access = _access(stmt, scope, known, len(found.accesses))
+                if around is not None and (access.is_store or around.holds(access.scope)):
                     raise refuse_access(stmt, "stands in a branch or a while loop")
-                found.accesses.append(_access(stmt, scope, known, len(found.accesses)))
+                if access.is_store and any(s.guarded for s in scope.chain):
+                    raise refuse_access(stmt, "stands in a loop whose end the host does not know")
+                found.accesses.append(access)
             case _:
                 pass
+
+
+def _loop_scope(
+    stmt: ins.For, scope: Scope, known: Mapping[Var, Expr], found: Scopes, asserted: list[Expr]
+) -> Scope:
+    """The scope of a loop; one that reads tensors gets an end that the host knows."""
+    start, stop, step = (substitute(e, dict(known)) for e in (stmt.start, stmt.stop, stmt.step))
+    variables = {s.var for s in scope.chain if s.var is not None}
+    number, guarded = len(found.loops), False
+    touches = (r.memory for s in walk(stmt.body) for r in regions(s))
+    if is_runtime(stop, variables) and any(m.role is not Role.BUFFER for m in touches):
+        most = upper(stop, variables, asserted)
+        if most is None or is_runtime(start, variables) or is_runtime(step, variables):
+            raise error(
+                "DSL0590",
+                "the host does not know how often this loop runs, and tensors are read in it",
+                stmt.loc,
+                hint="assert the most before it: assert start + S <= L",
+            )
+        stop, guarded = most, True
+    return Scope(
+        scope, stmt.var, start, stop, step, loop=stmt, number=number, guarded=guarded
+    )  # fmt: skip
 
 
 def _access(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from dslc.codegen.aie.events import Tensor, events
 from dslc.codegen.aie.patterns import Transfer, transfers, window_dims
 from dslc.codegen.aie.plan import Fifo, Plan, Task
 from dslc.codegen.aie.scopes import refuse_access
+from dslc.codegen.aie.streams import Stream
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Memory
 
@@ -27,11 +29,11 @@ _HOST = 0
 
 @dataclass(slots=True)
 class _Channel:
-    """The objects of one FIFO of the host in order: their turns, tensors (by number) and offsets."""
+    """The objects of one FIFO of the host in order: their turns, streams (by number) and offsets."""
 
     fifo: Fifo
     turns: Numbers
-    tensors: Numbers
+    streams: Numbers
     offsets: Numbers
 
 
@@ -57,7 +59,9 @@ def _lengths(turns: int) -> Iterator[int]:
 
 def _channel(plan: Plan, fifo: Fifo, by_memory: dict[Memory, Tensor]) -> _Channel:
     turns, numbers, offsets, keys = [], [], [], []
-    for place, stream in enumerate(fifo.streams):
+    # At one time a core acquires the objects of outer scopes first.
+    outermost = sorted(fifo.streams, key=lambda s: (len(s.scope.chain), s.number))
+    for place, stream in enumerate(outermost):
         tensor = by_memory[stream.memory]
         found = [events(plan.kernel, stream, plan.herd, tensor, r, c) for r, c in fifo.parts]
         if any(len(f.turns) != len(found[0].turns) for f in found):
@@ -67,11 +71,17 @@ def _channel(plan: Plan, fifo: Fifo, by_memory: dict[Memory, Tensor]) -> _Channe
             )
         turns.append(np.stack([f.turns for f in found], 1))
         offsets.append(np.stack([f.offsets for f in found], 1))
-        numbers.append(np.full(turns[-1].shape, plan.tensors.index(tensor)))
+        numbers.append(np.full(turns[-1].shape, _first_alike(fifo, stream)))
         keys.append((found[0].turns, *found[0].keys, place))
     order = _merged(keys)
     every = [np.concatenate(part)[order].reshape(-1) for part in (turns, numbers, offsets)]
     return _Channel(fifo, *every)
+
+
+def _first_alike(fifo: Fifo, stream: Stream) -> int:
+    """The number of the first stream whose windows of the same tensor are as large."""
+    alike = (s.memory is stream.memory and s.sizes == stream.sizes for s in fifo.streams)
+    return next(n for n, same in enumerate(alike) if same)
 
 
 def _merged(keys: list[tuple[Any, ...]]) -> Numbers:
@@ -99,7 +109,7 @@ def _phases(
         phase: list[Task] = []
         half = plan.array.shim.descriptors // (1 if len(parts) == 1 else 2)
         for channel in channels:
-            found = list(_tasks(plan, channel, turns))
+            found = list(islice(_tasks(plan, channel, turns), limit + 1))
             shim = channel.fifo.ends(_HOST)
             assert shim is not None
             if len(found) > limit or used[shim[0]] + len(found) > half:
@@ -116,32 +126,39 @@ def _phases(
 def _tasks(plan: Plan, channel: _Channel, turns: range) -> Iterator[tuple[Tensor, Transfer]]:
     """The transfers of one channel for some turns."""
     chosen = (channel.turns >= turns.start) & (channel.turns < turns.stop)
-    numbers, offsets = channel.tensors[chosen], channel.offsets[chosen]
+    numbers, offsets = channel.streams[chosen], channel.offsets[chosen]
+    by_memory = {t.memory: t for t in plan.tensors}
     at = 0
     while at < len(numbers):
         others = np.flatnonzero(numbers[at:] != numbers[at])
         end = at + int(others[0]) if len(others) else len(numbers)
-        tensor = plan.tensors[int(numbers[at])]
-        stream = next(s for s in channel.fifo.streams if s.memory is tensor.memory)
+        stream = channel.fifo.streams[int(numbers[at])]
+        tensor = by_memory[stream.memory]
         tile = window_dims(stream.sizes, tensor.strides)
         width = bytes_of(tensor.memory.dtype)
         try:
-            found = transfers(offsets[at:end], tile, width, plan.array)
+            for one in transfers(offsets[at:end], tile, width, plan.array):
+                yield tensor, one
         except ValueError:
             first = next(iter(stream.parts))
             why = "takes more loops, steps or longer strides than a descriptor of the shim has"
             raise refuse_access(first.stmt, why) from None
-        yield from ((tensor, one) for one in found)
         at = end
 
 
+def _count(found: int, most: int) -> str:
+    return str(found) if found < most else f"{most} or more"
+
+
 def _too_many(plan: Plan, channels: list[_Channel]) -> Exception:
-    counts = {c.fifo: len(list(_tasks(plan, c, range(1)))) for c in channels}
+    most = plan.array.queue * 4  # that are counted
+    counts = {c.fifo: len(list(islice(_tasks(plan, c, range(1)), most))) for c in channels}
     worst = max(counts, key=lambda f: counts[f])
     memory = worst.streams[0].memory
     return error(
         "DSL0551",
-        f"tensor {memory.name}: one turn takes {counts[worst]} transfers of FIFO {worst.name}; a "
+        f"tensor {memory.name}: one turn takes {_count(counts[worst], most)} transfers of FIFO "
+        f"{worst.name}; a "
         f"channel's queue holds {plan.array.queue} tasks, half of them of the turn before",
         memory.loc,
         hint="choose blocks whose rows lie evenly in the tensor, or larger ones",

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dslc.codegen.aie.builder import vector
 from dslc.codegen.aie.dtypes import element
 from dslc.codegen.aie.elementwise import splat
-from dslc.codegen.aie.emission import At, Emission, Flat, Rule
+from dslc.codegen.aie.emission import At, Emission, Flat, Rule, refuse
 from dslc.codegen.aie.indices import ZERO, Index
+from dslc.compiler.dtypes import U8
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 
@@ -102,6 +103,62 @@ def _repeat_lanes(e: Emission, stmt: ins.Repeat, lanes: int) -> bool:
     return e.has_lanes(stmt.x, lanes)
 
 
+def _view(e: Emission, stmt: ins.View, at: At, lanes: int) -> str:
+    """Bits seen as another type: packed codes come out of their bytes, each into one of its own."""
+    target, source = stmt.out.type.dtype, stmt.x.type.dtype
+    if target.bits == source.bits:
+        x = e.pull(stmt.x, at, lanes)
+        before, after = (vector(lanes, element(d)) for d in (source, target))
+        return (
+            x if before == after else e.out.op(f"arith.bitcast {x} : {before} to {after}", "bits")
+        )
+    if not (target.is_low_bit and source == U8):
+        raise refuse(stmt, f"a view of {source} as {target} has no code on an NPU")
+    *outer, last = _indices(at)
+    first, within = e.divided(last * target.bits, 8)
+    if lanes == 1:
+        return _code(e, stmt, (*outer, first), within)
+    size = lanes * target.bits // 8
+    x = e.pull(stmt.x, (*outer, first), size)
+    if size == 1:
+        x = e.out.op(f"vector.broadcast {x} : i8 to vector<1xi8>", "bytes")
+    word = "extsi" if target.is_signed and target.is_integer else "extui"
+    few, kind = vector(lanes, f"i{target.bits}"), vector(lanes, "i8")
+    x = e.out.op(f"vector.bitcast {x} : vector<{size}xi8> to {few}", "codes")
+    return e.out.op(f"arith.{word} {x} : {few} to {kind}", "codes")
+
+
+def _code(e: Emission, stmt: ins.View, at: tuple[Index, ...], within: Index) -> str:
+    """One code, which may reach into a second byte."""
+    bits = stmt.out.type.dtype.bits
+    signed = stmt.out.type.dtype.is_signed and stmt.out.type.dtype.is_integer
+    word = e.out.op(f"arith.extui {e.pull(stmt.x, at, 1)} : i8 to i32", "word")
+    if 8 % bits:
+        *outer, first = at
+        last = e.out.constant(stmt.x.type.shape[-1] - 1, "index")
+        after = e.out.op(f"arith.minsi {e.out.index(first + 1)}, {last} : index", "after")
+        upper = e.pull(stmt.x, (*outer, Index(((after, 1),))), 1)
+        upper = e.out.op(f"arith.extui {upper} : i8 to i32", "upper")
+        upper = e.out.op(f"arith.shli {upper}, {e.out.constant(8, 'i32')} : i32", "upper")
+        word = e.out.op(f"arith.ori {word}, {upper} : i32", "word")
+    places = e.out.op(f"arith.index_cast {e.out.index(within)} : index to i32", "places")
+    word = e.out.op(f"arith.shrui {word}, {places} : i32", "word")
+    if signed:
+        up = e.out.constant(32 - bits, "i32")
+        word = e.out.op(f"arith.shli {word}, {up} : i32", "word")
+        word = e.out.op(f"arith.shrsi {word}, {up} : i32", "word")
+    else:
+        word = e.out.op(
+            f"arith.andi {word}, {e.out.constant((1 << bits) - 1, 'i32')} : i32", "word"
+        )
+    return e.out.op(f"arith.trunci {word} : i32 to i8", "code")
+
+
+def _view_lanes(e: Emission, stmt: ins.View, lanes: int) -> bool:
+    bits, own = stmt.out.type.dtype.bits, stmt.x.type.dtype.bits
+    return lanes * bits % own == 0 and e.has_lanes(stmt.x, lanes * bits // own)
+
+
 def _rule(pull: Callable[..., str], lanes: Callable[..., bool]) -> Rule:
     def operands(stmt: ins.Stmt) -> tuple[Value, ...]:
         x = getattr(stmt, "x", None)
@@ -117,4 +174,5 @@ RULES: dict[type, Rule] = {
     ins.Transpose: _rule(_transpose, _transpose_lanes),
     ins.Extract: _rule(_extract, _extract_lanes),
     ins.Repeat: _rule(_repeat, _repeat_lanes),
+    ins.View: _rule(_view, _view_lanes),
 }

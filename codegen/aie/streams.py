@@ -34,7 +34,8 @@ class Stream:
     """Objects of one tensor, one whenever the scope begins.
 
     An object is the window of `sizes` elements an axis at `starts`, row-major, or where `blocks`
-    are given (rows, columns), in blocks of so many. `number` is that of its first access.
+    are given (rows, columns), in blocks of so many. `number` is that of its first access. `asked` are
+    the sizes before the window was widened to what others on its FIFO take.
     """
 
     memory: Memory
@@ -46,6 +47,7 @@ class Stream:
     parts: dict[Access, Part] = field(default_factory=dict)
     blocks: tuple[int, int] | None = None
     name: str = ""
+    asked: tuple[int, ...] | None = None
 
     @property
     def elements(self) -> int:
@@ -61,6 +63,12 @@ class Stream:
     def bytes(self) -> int:
         """The bytes of an object."""
         return self.elements * bytes_of(self.memory.dtype)
+
+    def widen(self, size: int) -> None:
+        """Lengthen the window's rows so that an object has so many bytes."""
+        rows = math.prod(self.sizes[:-1]) * bytes_of(self.memory.dtype)
+        self.asked = self.sizes
+        self.sizes = (*self.sizes[:-1], size // rows)
 
     @property
     def variables(self) -> frozenset[Var]:

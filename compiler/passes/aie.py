@@ -9,7 +9,9 @@ from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.pipeline import Pass
+from dslc.compiler.passes.short_tiles import ShortTiles
 from dslc.compiler.passes.simplify import Simplify
+from dslc.compiler.passes.zero_padding import ZeroPadding
 from dslc.compiler.targets import Target
 
 
@@ -17,6 +19,15 @@ def aie_passes(_: Target) -> tuple[Pass, ...]:
     """From the checker's program to one that the generator places on the array.
 
     A core runs a turn alone, so that tiles have no layout over threads, and the order of turns
-    along k is the program's. Low-bit parameters are compact rows.
+    along k is the program's. Low-bit parameters are compact rows. Tiles are moved whole: what sticks
+    out of a tensor is cut off, or written as zeros.
     """
-    return (Simplify(), LowBit(rows=True), Bounds(), DeadCode(), Simplify())
+    return (
+        Simplify(),
+        ShortTiles(),
+        LowBit(rows=True),
+        Bounds(),
+        ZeroPadding(),
+        DeadCode(),
+        Simplify(),
+    )

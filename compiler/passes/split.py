@@ -29,12 +29,29 @@ The last turn to arrive adds the partial results in a fixed order, so the sum do
 came when, and runs what follows the loop; it leaves the count at zero for the next launch. An
 AtomicAdd with a result publishes what its turn wrote before and sees what others published. Nothing
 before or inside the loop may have an effect outside the turn.
+
+Where the loop says `atomic=1` and the machine adds to memory, parts do not wait for each other's sums:
+
+    memory @signal: workspace global i32[(M + 15) // 16]
+    ...
+    if part == 0 {
+      store @y[m : +16], %zero           what is stored where nothing was summed: a bias, say
+      semaphore_release @signal[m // 16], i32(1)
+    }
+    %part = for k in ...
+    if part != 0 { semaphore_wait @signal[m // 16], i32(1) }
+    atomic_add @y[m : +16], %part
+    %arrived = atomic_add @arrivals[m // 16], %one : i32[]
+    if read(%arrived) == i32(3) { both are zero again }
+
+A part waits for one that has a lower number alone, so that it ends wherever turns begin in order.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dslc.compiler.diagnostics import DiagnosticError, error
@@ -45,11 +62,12 @@ from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, free_
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.printer import print_statement
 from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
-from dslc.compiler.ir.rewrite import fresh_name, map_kernels, scalar_names
-from dslc.compiler.ir.traverse import Body, memories, walk, writes
+from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
+from dslc.compiler.ir.traverse import Body, Name, Use, memories, results, walk, writes
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
-from dslc.compiler.passes.accumulation import accumulators
+from dslc.compiler.passes.accumulation import ADD, accumulators
 from dslc.compiler.passes.facts import kernel_facts
+from dslc.compiler.passes.split_atomic import contributions
 
 _ADDED = 8192  # elements of parts that the last turn loads before it adds them
 
@@ -58,14 +76,18 @@ _ADDED = 8192  # elements of parts that the last turn loads before it adds them
 class SplitReduction:
     """Divides the loops that say `split=` (more than 1) among parallel turns."""
 
+    atomic: bool = False  # whether loops that say `atomic=1` may be added up so
     name: str = "split"
 
     def __call__(self, program: TileProgram) -> TileProgram:
-        """The program with its reductions split. DSL0510 to DSL0513 where one cannot be."""
-        return map_kernels(program, _split_kernel)
+        """The program with its reductions split. DSL0510 to DSL0514 where one cannot be."""
+        return map_kernels(program, self._kernel)
+
+    def _kernel(self, kernel: Kernel) -> Kernel:
+        return _split_kernel(kernel, self.atomic)
 
 
-def _split_kernel(kernel: Kernel) -> Kernel:
+def _split_kernel(kernel: Kernel, atomic: bool) -> Kernel:
     asked = [s for s in walk(kernel.body) if isinstance(s, ins.For) and (s.split or 1) > 1]
     if not asked:
         return kernel
@@ -77,7 +99,10 @@ def _split_kernel(kernel: Kernel) -> Kernel:
     at = kernel.body.index(loop)
     before, after = kernel.body[:at], kernel.body[at + 1 :]
     _check_effects(before, loop)
-    return _Splitter(kernel, loop).split(before, after)
+    splitter = _Splitter(kernel, loop)
+    return (
+        splitter.added(before, after) if atomic and loop.atomic else splitter.split(before, after)
+    )
 
 
 def _refused(code: str, message: str, stmt: Stmt, hint: str | None = None) -> DiagnosticError:
@@ -152,14 +177,47 @@ class _Splitter:
 
     def split(self, before: Body, after: Body) -> Kernel:
         """The kernel with one more axis in its grid."""
-        kernel = self.kernel
+        *makes, loop = self._partial_loop()
+        stores = self._stores(results(loop))
+        body = (*self._once(before), *makes, loop, *stores, *self._arrival(self._finish(after)))
+        return self._made(body, *(p.memory for p in self.partials))
+
+    def added(self, before: Body, after: Body) -> Kernel:
+        """The kernel whose parts add themselves to its result."""
+        loc = self.loop.loc
+        if any(p.op != ADD or not isinstance(p.carried.inner, Value) for p in self.partials):
+            message = "parts that are added one by one are sums of tiles"
+            raise _refused("DSL0514", message, self.loop, hint="remove atomic=")
+        *makes, loop = self._partial_loop()
+        wholes = [c.result for c in self.loop.carried]
+        first, _ = clone_body(
+            after, self.taken, values=_pairs(wholes, (c.init for c in self.loop.carried))
+        )
+        more, _ = clone_body(
+            contributions(after, wholes), self.taken, values=_pairs(wholes, results(loop))
+        )
+        signal = Memory("signal", I32, self.turns, Role.WORKSPACE, Place.GLOBAL)
+        raised, is_first = Const(1, I32), Binary("eq", self.part, index(0), BOOL)
+        release = ins.SemaphoreRelease(self._element(signal), raised, loc=loc)
+        wait = ins.SemaphoreWait(self._element(signal), raised, loc=loc)
+        body = (
+            *self._once(before),
+            *makes,
+            ins.If(is_first, (*first, release), loc=loc),
+            loop,
+            ins.If(is_first, (), (wait,), loc=loc),
+            *more,
+            *self._arrival((), signal),
+        )
+        return self._made(body, signal)
+
+    def _made(self, body: Body, *spaces: Memory) -> Kernel:
         one_more = GridAxis(self.part, index(0), index(self.parts), index(1))
-        body = (*self._once(before), *self._partial_loop(), *self._last(after))
         return replace(
-            kernel,
-            grid=(*kernel.grid, one_more),
+            self.kernel,
+            grid=(*self.kernel.grid, one_more),
             body=body,
-            workspaces=(*kernel.workspaces, *(p.memory for p in self.partials), self.arrivals),
+            workspaces=(*self.kernel.workspaces, *spaces, self.arrivals),
         )
 
     def _once(self, before: Body) -> Body:
@@ -170,29 +228,33 @@ class _Splitter:
         )
 
     def _partial_loop(self) -> list[Stmt]:
-        """The loop over this part's turns, from neutral elements, and the stores of its results."""
+        """The loop over this part's turns, behind the neutral elements that it begins with."""
         loop = self.loop
         start, stop = self._chunk()
         makes: list[Stmt] = []
-        stores: list[Stmt] = []
         carried: list[Carried] = []
         for p in self.partials:
             inner = p.carried.inner
+            neutral = _neutral(p.op, inner.dtype if isinstance(inner, Var) else inner.type.dtype)
             if isinstance(inner, Value):
-                init = Value(inner.type, "neutral")
-                makes.append(ins.Full(init, _neutral(p.op, inner.type.dtype), loc=loop.loc))
-                result = Value(inner.type, "part")
-                stores.append(ins.Store(self._region(p, self.part), result, loc=loop.loc))
+                init, result = Value(inner.type, "neutral"), Value(inner.type, "part")
+                makes.append(ins.Full(init, neutral, loc=loop.loc))
                 carried.append(replace(p.carried, result=result, init=init))
-                continue
-            scalar = Var(fresh_name(inner.name, self.taken), inner.dtype)
-            tile = Value(p.type, "part")
-            stores.append(ins.Full(tile, _convert(scalar, p.type.dtype), loc=loop.loc))
-            stores.append(ins.Store(self._region(p, self.part), tile, loc=loop.loc))
-            neutral = _neutral(p.op, inner.dtype)
-            carried.append(replace(p.carried, result=scalar, init=neutral))
-        own = replace(loop, start=start, stop=stop, carried=tuple(carried), split=None)
-        return [*makes, own, *stores]
+            else:
+                scalar = Var(fresh_name(inner.name, self.taken), inner.dtype)
+                carried.append(replace(p.carried, result=scalar, init=neutral))
+        own = replace(loop, start=start, stop=stop, carried=tuple(carried), split=None, atomic=None)
+        return [*makes, own]
+
+    def _stores(self, parts: Iterable[Name]) -> list[Stmt]:
+        """This part's results to their workspaces; scalars as tiles of rank 0."""
+        found: list[Stmt] = []
+        for p, part in zip(self.partials, parts, strict=True):
+            tile = part if isinstance(part, Value) else Value(p.type, "part")
+            if isinstance(part, Var):
+                found.append(ins.Full(tile, _convert(part, p.type.dtype), loc=self.loop.loc))
+            found.append(ins.Store(self._region(p, self.part), tile, loc=self.loop.loc))
+        return found
 
     def _chunk(self) -> tuple[Expr, Expr]:
         """Start and stop of this part: whole turns, as even as may be, in the loop's order."""
@@ -211,19 +273,21 @@ class _Splitter:
         whole = [AxisSlice(index(0), n, checked=False) for n in p.type.shape]
         return Region(p.memory, (*where, *whole))
 
-    def _last(self, after: Body) -> list[Stmt]:
-        """The arrival, and what the last turn to arrive does."""
+    def _element(self, memory: Memory) -> Region:
+        """The one of a workspace that has an element for each turn of the kernel."""
+        at = tuple(AxisSlice(e, 1, dropped=True, checked=False) for e in self.here)
+        return Region(memory, at)
+
+    def _arrival(self, then: Body, *counters: Memory) -> list[Stmt]:
+        """The arrival, and what the last part does: it leaves all counters at zero."""
         loc = self.loop.loc
-        count = Region(
-            self.arrivals, tuple(AxisSlice(e, 1, dropped=True, checked=False) for e in self.here)
-        )
         one, arrived, none = (Value(TileType(I32, ()), n) for n in ("one", "arrived", "none"))
         is_last = Binary("eq", Read(arrived), Const(self.parts - 1, I32), BOOL)
-        reset = (ins.Full(none, Const(0, I32), loc=loc), ins.Store(count, none, loc=loc))
+        reset = [ins.Store(self._element(m), none, loc=loc) for m in (self.arrivals, *counters)]
         return [
             ins.Full(one, Const(1, I32), loc=loc),
-            ins.AtomicAdd(count, one, arrived, loc=loc),
-            ins.If(is_last, (*self._finish(after), *reset), loc=loc),
+            ins.AtomicAdd(self._element(self.arrivals), one, arrived, loc=loc),
+            ins.If(is_last, (*then, ins.Full(none, Const(0, I32), loc=loc), *reset), loc=loc),
         ]
 
     def _finish(self, after: Body) -> Body:
@@ -283,6 +347,12 @@ class _Splitter:
         elements = sum(math.prod(p.type.shape) for p in self.partials)
         most = max(1, _ADDED // max(1, elements))
         return max(n for n in range(1, self.parts + 1) if self.parts % n == 0 and n <= most)
+
+
+def _pairs(names: Iterable[Name], uses: Iterable[Use]) -> dict[Value, Value]:
+    """Tiles and those that stand for them."""
+    pairs = zip(names, uses, strict=True)
+    return {x: y for x, y in pairs if isinstance(x, Value) and isinstance(y, Value)}
 
 
 def _stored(dtype: DType) -> DType:

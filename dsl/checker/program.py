@@ -11,7 +11,7 @@ from dslc.checker.expressions import evaluate
 from dslc.checker.failure import NeedsDims, fail, needs_dims
 from dslc.checker.items import Item, KernelName, describe
 from dslc.checker.kernel import finish, new_context
-from dslc.checker.module import Template
+from dslc.checker.module import Prefer, Template
 from dslc.checker.statements import bind as bind_name
 from dslc.checker.subscript import index
 from dslc.compiler.diagnostics import Loc
@@ -29,8 +29,12 @@ def elaborate(
     define: Mapping[str, Item],
     fixed: Mapping[str, int],
     config: Mapping[str, object],
+    prefer: Prefer | None = None,
 ) -> Program:
-    """Tile IR of a program; its kernels are specialised to the shapes that are known."""
+    """Tile IR of a program; its kernels are specialised to the shapes that are known.
+
+    `prefer` chooses the tunes that a call leaves open.
+    """
     c = new_context(outer)
     signature.declare_dims(c, head, fixed)
     signature.declare_constants(c, head, define, config)
@@ -44,7 +48,7 @@ def elaborate(
             fail("DSL0228", "require stands in kernels", require.loc)
     for statement in head.body:
         with c.recover(()):
-            _statement(c, statement, buffers, calls, written)
+            _statement(c, statement, buffers, calls, written, prefer)
     finish(c)
     used = tuple((n, fixed[n]) for n in head.dims if n in fixed)
     return Program(
@@ -59,6 +63,7 @@ def _statement(
     buffers: list[Memory],
     calls: list[Call],
     written: set[str],
+    prefer: Prefer | None,
 ) -> None:
     match statement:
         case tree.Pass():
@@ -73,7 +78,7 @@ def _statement(
         case tree.Assign(target=tree.Name(id=name), value=value):
             bind_name(c, name, evaluate(c, value), statement.loc)
         case tree.ExprStatement(value=tree.Call() as value):
-            calls.append(_call(c, value, written))
+            calls.append(_call(c, value, written, prefer))
         case _:
             fail("DSL0228", "a program holds buffers, scalars and calls of kernels", statement.loc)
 
@@ -89,7 +94,7 @@ def _buffer(c: Context, name: str, node: tree.Call) -> Memory:
     return Memory(name, dtype, shape, Role.BUFFER, loc=node.loc)
 
 
-def _call(c: Context, node: tree.Call, written: set[str]) -> Call:
+def _call(c: Context, node: tree.Call, written: set[str], prefer: Prefer | None) -> Call:
     target = evaluate(c, node.function)
     if not isinstance(target, KernelName) or target.template.kind != "kernel":
         fail("DSL0228", f"a program calls kernels, not {describe(target)}", node.loc)
@@ -116,7 +121,7 @@ def _call(c: Context, node: tree.Call, written: set[str]) -> Call:
         for dim, extent in zip(param.dims or (), item.shape, strict=True):
             if isinstance(dim, tree.Name) and dim.id in template.dims:
                 _bind_dim(bound, dim.id, extent, expr.loc)
-    kernel = _specialise(c, template, bound, config, node.loc)
+    kernel = _specialise(c, template, bound, config, prefer, node.loc)
     _check_shapes(kernel, args, bound, node.loc)
     return Call(kernel, tuple(args), node.loc)
 
@@ -153,6 +158,7 @@ def _specialise(
     template: Template,
     bound: dict[str, ex.Expr],
     config: Mapping[str, object],
+    prefer: Prefer | None,
     loc: Loc,
 ) -> Kernel:
     """The kernel for what is known of its dims."""
@@ -161,6 +167,8 @@ def _specialise(
         known = constant(extent)
         if isinstance(known, int):
             fixed[name] = int(known)
+    if prefer is not None and not config:
+        config = prefer(template, fixed)
     try:
         kernel = template.elaborate(fixed, config)
     except NeedsDims as e:

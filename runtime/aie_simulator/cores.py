@@ -17,6 +17,8 @@ from dslc.runtime.aie_simulator import operations
 from dslc.runtime.aie_simulator.device import Device, End
 from dslc.runtime.aie_simulator.engine import Engine, Process, Steps
 from dslc.runtime.aie_simulator.errors import AieFault
+from dslc.runtime.aie_simulator.library import Library
+from dslc.runtime.aie_simulator.native import translated
 from dslc.runtime.aie_simulator.parts import Lock, Memory, Tile
 from dslc.runtime.aie_simulator.reader import Operation
 from dslc.runtime.aie_simulator.slots import Slots
@@ -90,8 +92,9 @@ class Runtime:
 class _Translation:
     """The Python of one core."""
 
-    def __init__(self, device: Device, values: bool) -> None:
-        self.device, self.values = device, values
+    def __init__(self, device: Device, values: bool, library: Library | None) -> None:
+        self.device, self.values, self.library = device, values, library
+        self.constants: dict[str, Operation] = {}
         self.numbers: dict[str, int] = {}
         self.lines: list[str] = []
         self.names: dict[str, Any] = {}
@@ -144,8 +147,10 @@ class _Translation:
                 self.line(f"{', '.join(yields)} = {', '.join(given)}")
         else:
             self.slots.count(op)
-            if op.name == "arith.constant" and op.rest.endswith(": index"):
-                self.numbers[op.results[0]] = int(op.rest.split(":")[0])
+            if op.name == "arith.constant":
+                self.constants[op.results[0]] = op
+                if op.rest.endswith(": index"):
+                    self.numbers[op.results[0]] = int(op.rest.split(":")[0])
             if self.values or _is_index(op):
                 operations.translate(self.line, op, self.resolve)
 
@@ -169,6 +174,8 @@ def _for(t: _Translation, op: Operation) -> None:
         t.spend()
         t.line(f"t += {cycles}")
         return
+    if _native(t, op):
+        return
     pairs = re.findall(r"(%[\w$.]+) = (%[\w$.#]+)", found["args"] or "")
     for inner, given in pairs:
         t.line(f"{python(inner)} = {t.resolve(given)}")
@@ -180,6 +187,28 @@ def _for(t: _Translation, op: Operation) -> None:
         t.body(op.regions[0], inners)
     for result, inner in zip(op.results, inners, strict=True):
         t.line(f"{python(result)} = {inner}")
+
+
+def _native(t: _Translation, op: Operation) -> bool:
+    """A loop that waits for nobody as a function of the library, and as it is for other memories."""
+    cycles = _static_cycles(op, t.numbers) if t.library is not None else None
+    loop = translated(op, t.constants) if cycles is not None else None
+    if t.library is None or loop is None:
+        return False
+    t.spend()
+    name = f"loop_{op.line}"
+    t.names[name] = t.library.add(loop)
+    memories, indices = (
+        ", ".join(t.resolve(n) for n in names)
+        for names in ([n for n, _ in loop.memories], loop.indices)
+    )
+    library, t.library = t.library, None
+    with t.block(f"if {name}([{memories}], [{indices}]):"):
+        t.line(f"t += {cycles}")
+    with t.block("else:"):
+        _for(t, op)
+    t.library = library
+    return True
 
 
 def _if(t: _Translation, op: Operation) -> None:
@@ -266,13 +295,22 @@ def _static_cycles(loop: Operation, numbers: dict[str, int]) -> int | None:
 
 
 def core_process(
-    engine: Engine, device: Device, tile: Tile, core: Operation, *, values: bool = True
+    engine: Engine,
+    device: Device,
+    tile: Tile,
+    core: Operation,
+    *,
+    values: bool = True,
+    library: Library | None = None,
 ) -> Process:
-    """The process of a core; without values only its loops and waits, in the same time."""
+    """The process of a core; without values only its loops and waits, in the same time.
+
+    Where a `library` is given, what waits for nobody is added to it, and called there.
+    """
     for loop in core.regions[0]:
         if loop.name == "scf.for" and not any(o.name in _WAITS for o in loop.walk()):
             raise AieFault("deadlock", "a core's outermost loop waits for nobody", line=loop.line)
-    translation = _Translation(device, values)
+    translation = _Translation(device, values, library)
     translation.body(core.regions[0])
     translation.pause()
     text = "def run(rt):\n    t = 0\n" + "\n".join(translation.lines) + "\n"

@@ -38,6 +38,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.now = 0.0
+        self.idle = Signal("nobody to go on")
         self.processes: list[Process] = []
         self._queue: list[tuple[float, int, Process]] = []
         self._count = 0
@@ -47,6 +48,13 @@ class Engine:
         self.processes.append(process)
         self._push(self.now, process)
 
+    def stop(self, processes: list[Process]) -> None:
+        """These run no further."""
+        gone = set(map(id, processes))
+        self.processes = [p for p in self.processes if id(p) not in gone]
+        self._queue = [entry for entry in self._queue if id(entry[2]) not in gone]
+        heapq.heapify(self._queue)
+
     def notify(self, signal: Signal) -> None:
         """Whoever waits for the signal looks again."""
         waiting, signal.waiting = signal.waiting, []
@@ -55,10 +63,11 @@ class Engine:
             self._push(self.now, process)
 
     def run(self) -> None:
-        """Until nobody can go on."""
-        queue = self._queue
-        while queue:
-            self.now, _, process = heapq.heappop(queue)
+        """Until nobody can go on; who waits for just that goes on then."""
+        while self._queue or self.idle.waiting:
+            if not self._queue:
+                self.notify(self.idle)
+            self.now, _, process = heapq.heappop(self._queue)
             try:
                 found = next(process.steps)
             except StopIteration:

@@ -28,6 +28,7 @@ RULES = {
     "iteration": "a task moves its address on at most 64 times, and repeats at most 256 times",
     "queue": "a channel's queue has four places: a push to a full one is dropped",
     "descriptor-reuse": "a descriptor is written anew only when the task that uses it has ended",
+    "configuration": "the array is configured anew, and a sequence begins, when all tasks have ended",
     "bounds": "an access lies within its memory",
     "unwritten": "memory is written before it is read",
     "partial": "an object leaves as a whole, written since it was acquired",

@@ -11,6 +11,7 @@ ITERATIONS, REPEATS = 64, 256
 STREAM_WORDS = 4  # that a stream holds beyond what its consumer asked for
 COLUMNS = 8
 STACK = 1024
+INSTRUCTION = 16  # bytes that an operation takes of a core's program, at the most
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ class Rates:
 
     `host` are bytes a cycle for all columns together, `issue` what a host's command takes, `macs`
     multiply- adds a cycle, `slots` operations of 64 bytes a cycle by slot, and `special` the cycles
-    of a function on a vector.
+    of a function on a vector. `program` are the cycles in which a word of a program gets to its core
+    when the array is configured.
     """
 
     clock: float = 1.8e9
@@ -62,6 +64,7 @@ class Rates:
     stores: int = 1
     vector: int = 1
     special: int = 16
+    program: int = 1
 
 
 RATES = Rates()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from dslc.runtime.aie_simulator.errors import AieFault
+from dslc.runtime.aie_simulator.parts import View
 from dslc.runtime.aie_simulator.reader import Operation
 from dslc.runtime.elements import extension_dtype
 
@@ -41,6 +42,13 @@ def _unsigned(x: Any) -> Any:
     return np.asarray(x).view(np.dtype(f"u{dtype.itemsize}"))
 
 
+def _codes(x: Any, bits: int) -> Any:
+    """Numbers of few bits from bytes, with their sign."""
+    flat = np.unpackbits(np.asarray(x).view(np.uint8), bitorder="little").reshape(-1, bits)
+    values = flat.astype(np.int16) @ (1 << np.arange(bits, dtype=np.int16))
+    return (values - (flat[:, -1].astype(np.int16) << bits)).astype(np.int8)
+
+
 def _cast_float(x: Any, dtype: Any) -> Any:
     found = np.trunc(x).astype(np.int64).astype(dtype)
     return found if np.ndim(found) else dtype(found)
@@ -48,10 +56,12 @@ def _cast_float(x: Any, dtype: Any) -> Any:
 
 NAMES: dict[str, Any] = {
     "np": np, "R": round_bf16, "W": _wrapped, "U": _unsigned, "erf": _erf, "F": _cast_float,
-    "nan": np.float32("nan"), "inf": np.float32("inf"),
+    "nan": np.float32("nan"), "inf": np.float32("inf"), "View": View,
+    "codes": _codes,
 }  # fmt: skip
 _TYPES = {"i8": "np.int8", "i16": "np.int16", "i32": "np.int32", "i64": "np.int64", "f32": "np.float32",
           "bf16": "np.float32", "i1": "np.bool_", "index": "int"}  # fmt: skip
+_FEW = {f"i{bits}": (1 << bits) - 1 for bits in range(2, 8)}
 _FLOAT = {"addf": "{0} + {1}", "subf": "{0} - {1}", "mulf": "{0} * {1}", "divf": "{0} / {1}",
           "minimumf": "np.minimum({0}, {1})", "maximumf": "np.maximum({0}, {1})",
           "negf": "-{0}"}  # fmt: skip
@@ -162,8 +172,14 @@ def _convert(op: Operation, word: str, x: str, kind: str) -> str:
             return f"(({x}) & 1).astype(np.bool_)" if shape else f"bool({x} & 1)"
         case "trunci" | "extsi":
             return f"W({x}, {dtype})"
+        case "extui" if before in _FEW:
+            return f"W(U({x}) & {_FEW[before]}, {dtype})"
         case "extui":
             return f"W(U({x}), {dtype})"
+        case "bitcast":
+            return (
+                f"np.asarray({x}).view({dtype})" if shape else f"np.asarray({x}).view({dtype})[()]"
+            )
     raise AieFault("syntax", f"{op.name} from {before} to {after}", line=op.line)
 
 
@@ -220,6 +236,26 @@ def _store(op: Operation, _: str, resolve: Resolve) -> str:
     return f"{memory}.store({value}, {place}, {lanes}, {op.line})"
 
 
+def _view(op: Operation, _: str, resolve: Resolve) -> str:
+    memory, place = re.findall(_VALUE, op.rest.split(" : ")[0])
+    found = re.fullmatch(r"memref<(\d+)x(\w+)>", op.rest.rpartition(" to ")[2].strip())
+    if found is None or "xi8>" not in op.rest.rpartition(" to ")[0]:
+        raise AieFault("operation", "a view is of bytes, as a memref of known size", line=op.line)
+    return f"View({resolve(memory)}, {resolve(place)}, {found[1]}, '{found[2]}', {op.line})"
+
+
+def _bitcast(op: Operation, x: str, kind: str) -> str:
+    """Bytes as lanes of few bits, the lowest bits first, each in a byte of its own."""
+    (before, size), (after, lanes) = (scalar_type(k) for k in kind.split(" to "))
+    if (
+        before != "i8"
+        or after not in _FEW
+        or math.prod(size) * 8 != math.prod(lanes) * int(after[1:])
+    ):
+        raise AieFault("operation", f"vector.bitcast of {kind}", line=op.line)
+    return f"codes({x}, {int(after[1:])})"
+
+
 def _vector(op: Operation, word: str, resolve: Resolve) -> str:
     if word == "contract":
         a, b, c = (resolve(x) for x in re.findall(_VALUE, op.rest.partition("}")[2])[:3])
@@ -228,6 +264,8 @@ def _vector(op: Operation, word: str, resolve: Resolve) -> str:
             return f"{c} + {a} @ {b}"
         return f"{c} + {a}.astype(np.int32) @ {b}.astype(np.int32)"
     operands, kind = _parts(op, resolve)
+    if word == "bitcast":
+        return _bitcast(op, operands[0], kind)
     if word == "broadcast":
         element, shape = scalar_type(kind.split(" to ")[1])
         return f"np.full({shape}, {operands[0]}, {_TYPES[element]})"
@@ -249,4 +287,5 @@ _FAMILIES: dict[str, Callable[[Operation, str, Resolve], str]] = {
     "vector.store": _store,
     "memref.load": _load,
     "memref.store": _store,
+    "memref.view": _view,
 }

@@ -45,6 +45,11 @@ class Memory:
         self.mask[:] = False
         self.unwritten = self.count
 
+    def forget(self, blank: Array) -> None:
+        """The elements that are marked hold nothing yet."""
+        self.mask = ~blank
+        self.unwritten = int(np.count_nonzero(blank))
+
     def check(self, low: int, high: int, line: int) -> None:
         """Elements from `low` up to `high` may be read."""
         if low < 0 or high > self.count:
@@ -84,6 +89,42 @@ class Memory:
         if self.unwritten:
             self.mask[places] = True
             self.unwritten = self.count - int(np.count_nonzero(self.mask))
+
+
+class View(Memory):
+    """Bytes of a memory as elements of another type: what is written there is known to the memory."""
+
+    def __init__(self, memory: Memory, at: int, count: int, kind: str, line: int) -> None:
+        dtype = element_type(kind, line)
+        width = memory.data.dtype.itemsize
+        size = count * dtype.itemsize
+        if at < 0 or at % dtype.itemsize or (at + size) > memory.count * width:
+            raise AieFault(
+                "bounds", f"{size} bytes from byte {at} of {memory.name}, which has "
+                f"{memory.count * width}",
+                line=line,
+            )  # fmt: skip
+        super().__init__(
+            memory.name, kind, memory.data.view(np.uint8)[at : at + size].view(dtype), True
+        )
+        self._memory, self._at, self._width = memory, at, width
+
+    @property
+    def is_partly_written(self) -> bool:
+        """Whether the memory behind it holds elements that were not written yet."""
+        return self._memory.unwritten > 0
+
+    def check(self, low: int, high: int, line: int) -> None:
+        """Elements from `low` up to `high` may be read."""
+        super().check(low, high, line)
+        first, last = (self._at + n * self.data.dtype.itemsize for n in (low, high))
+        self._memory.check(first // self._width, -(-last // self._width), line)
+
+    def store(self, value: Any, at: int, lanes: int, line: int) -> None:
+        """A vector, or a scalar for one lane."""
+        super().store(value, at, lanes, line)
+        first, last = (self._at + n * self.data.dtype.itemsize for n in (at, at + lanes))
+        self._memory.mark(np.arange(first // self._width, -(-last // self._width)))
 
 
 @dataclass(slots=True, eq=False)

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from dslc.runtime.aie_simulator.cores import core_process
-from dslc.runtime.aie_simulator.device import Device, memref_of
+from dslc.runtime.aie_simulator.configuration import Totals
 from dslc.runtime.aie_simulator.engine import Engine, Process, wait_graph
 from dslc.runtime.aie_simulator.errors import AieFault
-from dslc.runtime.aie_simulator.explicit import declare_explicit
-from dslc.runtime.aie_simulator.fifos import Elaboration, declare_fifo
-from dslc.runtime.aie_simulator.machine import COMPUTE, DEVICES, RATES, WORD, kind_of
-from dslc.runtime.aie_simulator.parts import HostMemory, Memory, element_type
-from dslc.runtime.aie_simulator.reader import Operation, read
-from dslc.runtime.aie_simulator.sequence import HostSequence
+from dslc.runtime.aie_simulator.machine import RATES, WORD
+from dslc.runtime.aie_simulator.module import load
+from dslc.runtime.aie_simulator.parts import Memory, element_type
+from dslc.runtime.aie_simulator.sequence import HostSequence, types_of
 from dslc.runtime.elements import Array
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a module did. Cycles are modelled, never measured; bytes are those from and to the host.
+    """What a module did. Cycles are modelled, never measured; bytes are those from and to the host's
+    memory, which the host itself need not touch.
 
-    `busy` cycles and `spans` are by process, `memory` are the bytes that tiles (column, row) hold.
+    `busy` cycles and `spans` are by process, `memory` are the most bytes that tiles (column, row) hold,
+    `configurations` counts how often the array was configured.
     """
 
     cycles: float
@@ -33,6 +32,7 @@ class Run:
     host_read: int
     host_written: int
     memory: dict[tuple[int, int], int]
+    configurations: int = 1
 
     @property
     def microseconds(self) -> float:
@@ -40,100 +40,33 @@ class Run:
         return self.cycles / RATES.clock * 1e6
 
 
-def load(text: str) -> tuple[Device, Operation]:
-    """The device of a module, checked, and its sequence."""
-    module = read(text)
-    devices = [o for o in module.regions[0] if o.name == "aie.device"]
-    if len(devices) != 1:
-        raise AieFault("syntax", "a module has one device")
-    name = devices[0].match(r"\(([^)]*)\).*")[1]
-    if name not in DEVICES:
-        raise AieFault("tile", f"the device {name} is not known", line=devices[0].line)
-    device, links, sequences = Device(), [], []
-    explicit: list[Operation] = []
-    for op in devices[0].regions[0]:
-        match op.name:
-            case "aie.tile":
-                device.declare_tile(op)
-            case "aie.objectfifo":
-                declare_fifo(device, op)
-            case "aie.objectfifo.link":
-                links.append(op)
-            case "aie.buffer":
-                _buffer(device, op)
-            case "aie.core":
-                _core(device, op)
-            case "aie.runtime_sequence":
-                sequences.append(op)
-            case _:
-                explicit.append(op)
-    declare_explicit(device, explicit)
-    Elaboration(device).run(links)
-    device.check()
-    if len(sequences) != 1:
-        raise AieFault("syntax", "a device has one sequence", line=devices[0].line)
-    return device, sequences[0]
-
-
-def _buffer(device: Device, op: Operation) -> None:
-    found = op.match(r"\((%\w+)\)\s*(?:\{.*?\})?\s*:\s*(.*)")
-    count, kind = memref_of(found[2], op.line)
-    tile = device.tile(found[1], op.line)
-    name = (op.attribute("sym_name") or op.results[0]).strip('"')
-    device.define(op, device.memory(tile, name, count, kind, op.line))
-
-
-def _core(device: Device, op: Operation) -> None:
-    tile = device.tile(op.match(r"\((%\w+)\)")[1], op.line)
-    if kind_of(tile[1]) is not COMPUTE or any(t == tile for t, _ in device.cores):
-        raise AieFault("tile", f"tile {tile[0]}, {tile[1]} has no core left", line=op.line)
-    stack = (op.attribute("stack_size") or "").split(":")[0].strip()
-    if stack:
-        device.stacks[tile] = int(stack)
-    device.cores.append((tile, op))
-
-
-def simulate(text: str, arrays: Sequence[Array] | None) -> Run:
+def simulate(
+    text: str,
+    arrays: Sequence[Array] | None,
+    blank: Mapping[int, Array] | None = None,
+) -> Run:
     """Run a module over the arrays of its sequence's arguments, which are written in place.
 
-    AieFault where the module breaks a rule of the machine. Without arrays nothing is computed: what
-    remains are the waits, the traffic and the times.
+    `blank` marks, by an argument's number, elements that hold nothing yet (True): what is read of those
+    before it is written is a fault. AieFault where the module breaks a rule of the machine. Without
+    arrays nothing is computed: what remains are the waits, the traffic and the times.
     """
-    device, operation = load(text)
-    engine = Engine()
-    host = HostSequence(device, operation, engine)
+    module = load(text)
+    engine, totals = Engine(), Totals()
     values = arrays is not None
-    given = _blanks(host.types(), operation.line) if arrays is None else arrays
-    host.bind(_arguments(host.types(), given, operation.line))
-    processes = [core_process(engine, device, tile, op, values=values) for tile, op in device.cores]
-    channels = [c for own in device.channels.values() for c in own]
-    shared = HostMemory(RATES.host)
-    for channel in channels:
-        channel.values = values
-        channel.host = shared if channel.tile[1] == 0 else None
-    for end in device.ends.values():
-        end.checked = values
-    processes += [Process(c.name, c.process(engine)) for c in channels]
-    processes.append(Process("the host", host.process(), server=False))
-    _name_owners(device)
-    for process in processes:
-        engine.start(process)
+    dispatch = module.dispatch
+    given = _blanks(types_of(dispatch), dispatch.line) if arrays is None else arrays
+    memories = _arguments(types_of(dispatch), given, blank or {}, dispatch.line)
+    host = HostSequence(module, engine, totals, values=values)
+    process = Process("the host", host.process(memories), server=False)
+    engine.start(process)
     engine.run()
-    if not processes[-1].done:
-        raise AieFault("deadlock", "; ".join(wait_graph(processes)))
-    _check_end(device)
-    moved = {
-        way: sum(c.moved for c in channels if c.tile[1] == 0 and c.direction == way) * WORD
-        for way in ("MM2S", "S2MM")
-    }
-    return Run(
-        engine.now,
-        {p.name: p.busy for p in processes},
-        {p.name: p.spans for p in processes},
-        moved["MM2S"],
-        moved["S2MM"],
-        {tile: device.used(tile) for tile in device.memories},
-    )
+    if not process.done:
+        raise AieFault("deadlock", "; ".join(wait_graph(engine.processes)))
+    busy = {**totals.busy, process.name: process.busy}
+    spans = {**totals.spans, process.name: process.spans}
+    read, written = (totals.moved[way] * WORD for way in ("MM2S", "S2MM"))
+    return Run(engine.now, busy, spans, read, written, totals.memory, totals.configurations)
 
 
 def _blanks(types: list[tuple[str, int, str]], line: int) -> list[Array]:
@@ -142,57 +75,23 @@ def _blanks(types: list[tuple[str, int, str]], line: int) -> list[Array]:
 
 
 def _arguments(
-    types: list[tuple[str, int, str]], arrays: Sequence[Array], line: int
+    types: list[tuple[str, int, str]],
+    arrays: Sequence[Array],
+    blank: Mapping[int, Array],
+    line: int,
 ) -> list[Memory]:
     if len(types) != len(arrays):
         raise AieFault("argument", f"{len(arrays)} arrays for {len(types)} arguments", line=line)
     found = []
-    for (name, count, kind), array in zip(types, arrays, strict=True):
+    for number, ((name, count, kind), array) in enumerate(zip(types, arrays, strict=True)):
         dtype: np.dtype[Any] = element_type(kind, line)
         if array.size != count or array.dtype.itemsize != dtype.itemsize:
             raise AieFault("argument", f"{name} is {array.size} of {array.dtype}", line=line)
         if array.strides != (0,) and not array.flags.c_contiguous:
             raise AieFault("argument", f"{name} is not contiguous", line=line)
         flat = array if array.strides == (0,) else array.reshape(-1).view(dtype)
-        found.append(Memory(name, kind, flat, written=True))
+        made = Memory(name, kind, flat, written=True)
+        if number in blank:
+            made.forget(blank[number].reshape(-1))
+        found.append(made)
     return found
-
-
-def _name_owners(device: Device) -> None:
-    """Who could release each lock: the wait graph tells of them."""
-    owners: dict[int, set[str]] = {}
-    for own in device.channels.values():
-        for channel in own:
-            for descriptor in channel.chain:
-                if descriptor.release is not None:
-                    owners.setdefault(id(descriptor.release[0]), set()).add(channel.name)
-    for (_, tile), end in device.ends.items():
-        owners.setdefault(id(end.given), set()).add(f"core {tile[0]}, {tile[1]}")
-    for locks in device.locks.values():
-        for lock in locks:
-            known = owners.get(id(lock), {f"core {lock.tile[0]}, {lock.tile[1]}"})
-            lock.signal.owners = tuple(sorted(known))
-
-
-def _check_end(device: Device) -> None:
-    """Nothing is left on the way when the sequence has ended.
-
-    Cores that read nothing go on to the next launch's results by themselves: they are left alone.
-    """
-    reads = any(c.direction == "MM2S" for c in device.host.values())
-    for stream in device.streams if reads else ():
-        for consumer, port in stream.ports.items():
-            if port.queued:
-                raise AieFault(
-                    "leftover",
-                    f"{port.queued} words of the stream {stream.name} stay before {consumer}",
-                )
-    for (name, tile), end in device.ends.items():
-        if not end.produces and end.taken.value + end.held:
-            raise AieFault(
-                "leftover",
-                f"core {tile[0]}, {tile[1]} has {end.taken.value + end.held} objects of @{name} left",
-            )
-    for channel in device.host.values():
-        if channel.tasks:
-            raise AieFault("leftover", f"{channel.name} has {len(channel.tasks)} tasks left")

@@ -11,7 +11,7 @@ from dslc.runtime.aie_simulator.reader import Operation
 
 _VECTOR = re.compile(r"vector<([\dx]+)x([a-z]+)(\d*)>")
 _SPECIAL = ("arith.divf", "arith.divui", "arith.remui", "arith.floordivsi")
-_FREE = ("arith.constant", "vector.shape_cast", "arith.extf", "arith.index_cast")
+_FREE = ("arith.constant", "vector.shape_cast", "arith.extf", "arith.index_cast", "memref.view")
 _CHUNK = 64  # bytes of a register
 
 

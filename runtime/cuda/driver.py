@@ -59,6 +59,7 @@ _ARGUMENTS: dict[str, list[Any]] = {
     "cuCtxSetCurrent": [_P],
     "cuCtxPushCurrent": [_P],
     "cuCtxPopCurrent": [_P],
+    "cuCtxSynchronize": [],
     "cuModuleLoadData": [_P, _P],
     "cuModuleUnload": [_P],
     "cuModuleGetFunction": [_P, _P, ctypes.c_char_p],

@@ -142,6 +142,25 @@ TABLE: dict[str, Calls] = {
         sizes("S H Q KV D", (64, 128, 128, 64, 32), (21, 100, 64, 32, 16), (1, 8, 4, 2, 2)),
     ),
     "mlp": ("mlp", FLOATS, {}, sizes("S H F", (64, 128, 128), (21, 100, 150), (1, 1, 1))),
+    "flash_attention": (
+        "decoder_layer", FLOATS, {"BS": 16, "BL": 32},
+        sizes("S L Q KV", (32, 32, 256, 128), (21, 75, 128, 64), (1, 1, 64, 64)),
+    ),
+    "attention_step": (
+        "decoder_layer", FLOATS, {"BL": 32},
+        sizes("L Q KV", (64, 256, 128), (75, 128, 64), (1, 64, 64)),
+    ),
+    "output_ffn": (
+        "decoder_layer", HALVES, {}, sizes("S Q H F", (32, 64, 128, 128), (21, 50, 100, 150)),
+    ),
+    "decode_layer": (
+        "decoder_layer", HALVES, {},
+        sizes("L Q KV H F", (64, 256, 64, 128, 64), (75, 128, 64, 100, 150)),
+    ),
+    "logits": (
+        "lm_head", HALVES, SMALL_TILES, sizes("M N K", (32, 128, 64), (21, 130, 75), (1, 1, 1)),
+    ),
+    "lm_head": ("lm_head", HALVES, {}, sizes("S H P", (16, 64, 64), (1, 100, 70))),
 }  # fmt: skip
 
 

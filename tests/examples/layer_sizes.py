@@ -52,4 +52,10 @@ SIZES: dict[str, tuple[tuple[str, ...], list[Dims]]] = {
         HALVES, sizes("S H Q KV D", (2048, 4096, 4096, 1024, 128), (77, 512, 512, 128, 64)),
     ),
     "mlp": (HALVES, sizes("S H F", (2048, 4096, 14_336), (77, 512, 1376))),
+    "flash_attention": (HALVES, sizes("S L Q KV", (256, 256, 2048, 512), (77, 77, 512, 128))),
+    "attention_step": (HALVES, sizes("L Q KV", (320, 2048, 512), (77, 512, 128))),
+    "output_ffn": (HALVES, sizes("S Q H F", (256, 2048, 2048, 8192), (77, 512, 512, 1376))),
+    "decode_layer": (HALVES, sizes("L Q KV H F", (320, 2048, 512, 2048, 8192))),
+    "logits": (HALVES, sizes("M N K", (1, 16_032, 2048), (77, 1000, 1000))),
+    "lm_head": (HALVES, sizes("S H P", (1, 2048, 16_032), (77, 512, 1000))),
 }  # fmt: skip

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from inputs import Dims, Problem, Rng, blank, normal
-from near import U32, Near, exact, silu
+from near import U32, Array, Near, exact, silu
 from reference_rows import angles, normalised, rotated
+
+_WIDTH = 64  # of a head in decoder_layer
 
 
 def attention(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
@@ -20,8 +22,20 @@ def attention(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
     queries = exact(q.transpose(0, 2, 1, 3))
     keys = exact(k[:, :, shared].transpose(0, 2, 3, 1))
     values = exact(v[:, :, shared].transpose(0, 2, 1, 3)).value
-    scores = (queries @ keys) * Near(np.float64(scale), 4 * U32)
     position = past[:, None, None, None] + np.arange(rows)[:, None]
+    o = _attended(queries, keys, values, position, scale, dtype)
+    error = np.broadcast_to(o.error, o.value.shape)
+    expected = Near(o.value.transpose(0, 2, 1, 3), error.transpose(0, 2, 1, 3)).rounded(dtype)
+    args = {"q": q, "k": k, "v": v, "past": past, "scale": scale, "o": blank(q.shape, dtype)}
+    return Problem(args, {"o": expected})
+
+
+def _attended(
+    queries: Near, keys: Near, values: Array, position: Array, scale: np.float32, dtype: str
+) -> Near:
+    """softmax(scale queries keys, masked to key <= position) values, over leading axes, in f32."""
+    length = keys.value.shape[-1]
+    scores = (queries @ keys) * Near(np.float64(scale), 4 * U32)
     seen = np.arange(length) <= position
     top = np.where(seen, scores.value, -np.inf).max(-1, keepdims=True, initial=-1e9)
     p = np.where(seen, np.exp(scores.value - top), 0.0)
@@ -32,11 +46,99 @@ def attention(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
     slack = np.max(np.where(seen, scores.error, 0.0), -1, keepdims=True, initial=0)
     relative = np.expm1(2 * slack) + 4 * U32 * (spread + length + 16)
     weight = Near(p, p * relative).rounded(dtype)
-    o = weight.value / total @ values
     error = (weight.error + p * relative) / total @ np.abs(values)
-    expected = Near(o.transpose(0, 2, 1, 3), error.transpose(0, 2, 1, 3)).rounded(dtype)
-    args = {"q": q, "k": k, "v": v, "past": past, "scale": scale, "o": blank(q.shape, dtype)}
+    return Near(weight.value / total @ values, error)
+
+
+def _attended_rows(q: Array, k: Array, v: Array, position: Array, dtype: str, width: int) -> Near:
+    """The same of rows that hold heads side by side, rounded."""
+    rows, heads, shared = q.shape[0], q.shape[1] // width, q.shape[1] // k.shape[1]
+    queries = exact(q.reshape(rows, heads, width).transpose(1, 0, 2))
+    keys = exact(np.repeat(k.reshape(len(k), -1, width), shared, 1).transpose(1, 2, 0))
+    values = exact(np.repeat(v.reshape(len(v), -1, width), shared, 1).transpose(1, 0, 2)).value
+    o = _attended(queries, keys, values, position, np.float32(width**-0.5), dtype)
+    error = np.broadcast_to(o.error, o.value.shape).transpose(1, 0, 2).reshape(q.shape)
+    return Near(o.value.transpose(1, 0, 2).reshape(q.shape), error).rounded(dtype)
+
+
+def flash_attention(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
+    q = normal(rng, (d["S"], d["Q"]), dtype)
+    k, v = (normal(rng, (d["L"], d["KV"]), dtype) for _ in "kv")
+    expected = _attended_rows(q, k, v, np.arange(d["S"])[:, None], dtype, _WIDTH)
+    return Problem({"q": q, "k": k, "v": v, "o": blank(q.shape, dtype)}, {"o": expected})
+
+
+def attention_step(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
+    q = normal(rng, (1, d["Q"]), dtype)
+    k, v = (normal(rng, (d["L"], d["KV"]), dtype) for _ in "kv")
+    last = np.array([rng.integers(0, d["L"])], np.int32)
+    expected = _attended_rows(q, k, v, last[:, None], dtype, _WIDTH)
+    args = {"q": q, "k": k, "v": v, "last": last, "o": blank(q.shape, dtype)}
     return Problem(args, {"o": expected})
+
+
+def _weights(rng: Rng, d: Dims, dtype: str) -> dict[str, Array]:
+    shapes = {"wo": ("Q", "H"), "wg": ("H", "F"), "wu": ("H", "F"), "wd": ("F", "H")}
+    return {n: normal(rng, (d[a], d[b]), dtype, d[a] ** -0.5) for n, (a, b) in shapes.items()}
+
+
+def _after_attention(o: Near, x: Array, g: Array, weights: dict[str, Array], dtype: str) -> Near:
+    """What a layer does after attention, rounded between its kernels."""
+    h = _added(o, x, weights["wo"], dtype)
+    error = np.broadcast_to(h.error, h.value.shape)
+    root = np.sqrt((h.value**2).mean(1, keepdims=True) + 1e-6)
+    off = np.sqrt((error**2).mean(1, keepdims=True))
+    size = np.abs(g.astype(np.float64)) / (root - off)
+    value = h.value / root * g.astype(np.float64)
+    moved = size * (error + np.abs(h.value) * off / (root - off))
+    normed = Near(value, moved + (x.shape[1] + 16) * U32 * np.abs(value)).rounded(dtype)
+    gate, up = ((normed @ exact(weights[n])).rounded(dtype) for n in ("wg", "wu"))
+    return _added((silu(gate) * up).rounded(dtype), h, weights["wd"], dtype)
+
+
+def _added(a: Near, residual: Array | Near, w: Array, dtype: str) -> Near:
+    """residual + a w, rounded once."""
+    start = residual if isinstance(residual, Near) else exact(residual)
+    slack = start.error + (w.shape[0] + 1) * U32 * np.abs(start.value)
+    return (Near(start.value, slack) + a @ exact(w)).rounded(dtype)
+
+
+def output_ffn(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
+    o, x = normal(rng, (d["S"], d["Q"]), dtype), normal(rng, (d["S"], d["H"]), dtype)
+    g, weights = normal(rng, (d["H"],), dtype), _weights(rng, d, dtype)
+    expected = _after_attention(exact(o), x, g, weights, dtype)
+    wo = weights.pop("wo")
+    args = {"o": o, "wo": wo, "x": x, "g": g, **weights, "y": blank(x.shape, dtype)}
+    return Problem(args, {"y": expected})
+
+
+def decode_layer(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
+    step = attention_step(rng, d, dtype)
+    x, g, weights = (
+        normal(rng, (1, d["H"]), dtype), normal(rng, (d["H"],), dtype), _weights(rng, d, dtype),
+    )  # fmt: skip
+    expected = _after_attention(step.expected["o"], x, g, weights, dtype)
+    given = {n: a for n, a in step.args.items() if n != "o"}
+    wo = weights.pop("wo")
+    args = {**given, "wo": wo, "x": x, "g": g, **weights, "y": blank(x.shape, dtype)}
+    return Problem(args, {"y": expected})
+
+
+def logits(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
+    a = normal(rng, (d["M"], d["K"]), dtype)
+    b = normal(rng, (d["K"], d["N"]), dtype, d["K"] ** -0.5)
+    args = {"a": a, "b": b, "c": blank((d["M"], d["N"]), "f32")}
+    return Problem(args, {"c": exact(a) @ exact(b)})
+
+
+def lm_head(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
+    x, g = normal(rng, (d["S"], d["H"]), dtype), normal(rng, (d["H"],), dtype)
+    weights = [normal(rng, (d["H"], d["P"]), dtype, d["H"] ** -0.5) for _ in range(8)]
+    normed = normalised(x, g).rounded(dtype)
+    expected = {f"y{i}": normed @ exact(w) for i, w in enumerate(weights)}
+    named = {f"w{i}": w for i, w in enumerate(weights)}
+    outputs = {n: blank((d["S"], d["P"]), "f32") for n in expected}
+    return Problem({"x": x, "g": g, **named, **outputs}, expected)
 
 
 def attention_input(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from inputs import Problem
-from reference_layers import attention, attention_input, mlp
+from reference_layers import (
+    attention,
+    attention_input,
+    attention_step,
+    decode_layer,
+    flash_attention,
+    lm_head,
+    logits,
+    mlp,
+    output_ffn,
+)
 from reference_neuronmm import (
     mlp_low_rank,
     up_and_gate,
@@ -63,6 +73,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
         gemm_mx, gemm_nvfp4, splitk_bias, attention, lowrank, lowrank_mlp, quantize_rows,
         gemm_w4a8_channel, gemm_w4a8_group, w4a8_channel, w4a8_group, tilus_plain, tilus_rearrange,
         tilus_rearrange_words, tilus_pipelined, attention_input, mlp, xw, xuv, xuv_to_t,
-        xuv_from_t, up_and_gate, mlp_low_rank,
+        xuv_from_t, up_and_gate, mlp_low_rank, flash_attention, attention_step, output_ffn,
+        decode_layer, logits, lm_head,
     )
 }  # fmt: skip

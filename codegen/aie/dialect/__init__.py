@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dslc.codegen.aie.dialect import channels, fifos, tiles, transfers, types, vectors
+from dslc.codegen.aie.dialect import channels, dispatches, fifos, tiles, transfers, types, vectors
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, func, math, memref, scf, vector
 from xdsl.dialects.builtin import ModuleOp
@@ -18,7 +18,12 @@ AIE = Dialect(
     ],
     [types.ObjectFifoType, types.SubviewType, types.LoopAttr],
 )  # fmt: skip
-AIEX = Dialect("aiex", [transfers.DmaMemcpyNdOp, transfers.DmaWaitOp])
+AIEX = Dialect(
+    "aiex",
+    [
+        transfers.DmaMemcpyNdOp, transfers.DmaWaitOp, dispatches.ConfigureOp, dispatches.RunOp,
+    ],
+)  # fmt: skip
 _BY_LANE = {o.name: o for o in (vectors.SelectOp, vectors.CmpiOp, vectors.CmpfOp)}
 _ARITH = Dialect(
     "arith",

@@ -34,25 +34,34 @@ class DeviceOp(IRDLOperation):
 
     name = "aie.device"
     device = prop_def(StringAttr)
+    sym_name = opt_prop_def(StringAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), SymbolTable())
 
     @classmethod
     def parse(cls, parser: Parser) -> DeviceOp:
-        """`aie.device(npu2) { ... }`."""
+        """`aie.device(npu2) @name { ... }`."""
         with parser.in_parens():
             device = parser.parse_identifier()
-        return cls(properties={"device": StringAttr(device)}, regions=[parser.parse_region()])
+        properties = {"device": StringAttr(device), **_symbol(parser)}
+        return cls(properties=properties, regions=[parser.parse_region()])
 
     def print(self, printer: Printer) -> None:
         """As it is parsed."""
         printer.print_string(f"({self.device.data}) ")
+        if self.sym_name is not None:
+            printer.print_string(f"@{self.sym_name.data} ")
         printer.print_region(self.body)
 
     def verify_(self) -> None:
         """The device is known."""
         if self.device.data not in _DEVICES:
             raise VerifyException(f"there is no device {self.device.data}")
+
+
+def _symbol(parser: Parser) -> dict[str, StringAttr]:
+    found = parser.parse_optional_symbol_name()
+    return {} if found is None else {"sym_name": found}
 
 
 @irdl_op_definition
@@ -184,20 +193,24 @@ class RuntimeSequenceOp(IRDLOperation):
     """What the host does, over its arguments."""
 
     name = "aie.runtime_sequence"
+    sym_name = opt_prop_def(StringAttr)
     body = region_def("single_block")
     traits = traits_def(NoTerminator())
 
     @classmethod
     def parse(cls, parser: Parser) -> RuntimeSequenceOp:
-        """`aie.runtime_sequence(%x: memref<...>, ...) { ... }`."""
+        """`aie.runtime_sequence @name(%x: memref<...>, ...) { ... }`."""
+        properties = _symbol(parser)
         arguments = parser.parse_comma_separated_list(
             parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=True)
         )
-        return cls(regions=[parser.parse_region(arguments)])
+        return cls(properties=properties, regions=[parser.parse_region(arguments)])
 
     def print(self, printer: Printer) -> None:
         """As it is parsed."""
         block = self.body.block
+        if self.sym_name is not None:
+            printer.print_string(f" @{self.sym_name.data}")
         with printer.in_parens():
             printer.print_list(block.args, printer.print_block_argument)
         printer.print_string(" ")

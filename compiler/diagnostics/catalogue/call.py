@@ -304,6 +304,35 @@ Right: the same numbers stored as U8 codes, one a byte.
         "Wrong:  quantize(w, 'u4', group=100)    # w has 4096 rows\n"
         "Right:  quantize(w, 'u4', group=128)",
     ),
+    "DSL0791": (
+        "A session's key is that of another dispatch",
+        "A session keeps the dispatch of a key with its buffers. Another kernel, or a kernel of "
+        "another machine, has a key of its own.\n\n"
+        "Wrong:  session.dispatch(lib.rope, 5, ...)    # 5 is the key of lib.gemm\n"
+        "Right:  session.dispatch(lib.rope, ('rope', 5), ...)",
+    ),
+    "DSL0792": (
+        "Rows that a buffer has not",
+        "`rows(start, stop)` of a buffer are rows of its own memory, counted from 0; `stop` is not one "
+        "of them.\n\n"
+        "Wrong:  cache.rows(2048, 2049)    # of a buffer of 2048 rows\n"
+        "Right:  cache.rows(2047, 2048)",
+    ),
+    "DSL0793": (
+        "A launch would reach rows beside a buffer's",
+        "An NPU moves whole blocks. Where a kernel's blocks have more rows than a buffer that is rows "
+        "of a larger one, it would read or write the rows after them.\n\n"
+        "Wrong:  step(x, cache.rows(5, 8))     # blocks of 16 rows, of a kernel compiled for 3\n"
+        "Right:  rows by multiples of the block, one row (kernels for one row do it alone), or a "
+        "buffer of its own and a copy",
+    ),
+    "DSL0794": (
+        "An input was never written",
+        "A dispatch has a buffer of its own for each tensor that it was not given. An input's holds "
+        "nothing until a call gives an array for it.\n\n"
+        "Wrong:  step = session.dispatch(lib.rmsnorm, 'norm', M=4, H=64); step(g=gains)\n"
+        "Right:  step(x=activation, g=gains)",
+    ),
     "DSL0795": (
         "These are not the codes or the bytes of a low-bit tensor",
         "`pack` takes codes, one element a byte, in the tensor's shape: int8 or uint8 values of an "

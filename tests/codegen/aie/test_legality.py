@@ -147,14 +147,13 @@ def _copied(planned: Planned) -> Planned:
 
 
 _REFUSED = [
-    ("DSL0552", "tensors r, a, b are read in a turn", """
-kernel k(r: f32[M, N], a: bf16[M, K], b: i8[K, N], c: out bf16[M, N]):
-    for m, n in parallel(range(0, M, 16), range(0, N, 16)):
-        acc = r[m : m + 16, n : n + 16]
-        for k in range(0, K, 32):
-            acc += dot(a[m : m + 16, k : k + 32], cast(b[k : k + 32, n : n + 16], bf16))
-        c[m : m + 16, n : n + 16] = cast(acc, bf16)
-""", {"M": 32, "N": 32, "K": 64}),
+    ("DSL0552", "tensors y, z, w are written in a turn", """
+kernel k(x: f32[N], y: out f32[N], z: out i32[N], w: out bf16[N]):
+    for n in parallel(range(0, N, 16)):
+        y[n : n + 16] = x[n : n + 16]
+        z[n : n + 16] = cast(x[n : n + 16], i32)
+        w[n : n + 16] = cast(x[n : n + 16], bf16)
+""", {"N": 64}),
     ("DSL0553", "a core holds", """
 kernel k(x: f32[M, N], y: out f32[M, N]):
     for m in parallel(range(0, M, 64)):
@@ -175,10 +174,24 @@ kernel k(x: f32[M, N], y: out bf16[N, M]):
     for m in parallel(range(0, M, 2)):
         y[:, m : m + 1] = cast(transpose(x[m : m + 1, :]), bf16)
 """, {"M": 6, "N": 8}),
-    ("DSL0590", "by is given at the call", """
-kernel k(x: f32[N], by: f32, y: out f32[N]):
+    ("DSL0590", "the host does not know how often this loop runs", """
+kernel k(x: f32[N], at: i32[1], y: out f32[16]):
+    for n in parallel(range(0, 16, 16)):
+        total = zeros(f32, [16])
+        for l in range(0, at[0], 16):
+            total += x[l : l + 16]
+        y[n : n + 16] = total
+""", {"N": 64}),
+    ("DSL0590", "y: where it is written stands in a branch", """
+kernel k(x: f32[N], y: inout f32[N]):
     for n in parallel(range(0, N, 16)):
-        y[n : n + 16] = x[n : n + 16] * by
+        if n > 16:
+            y[n : n + 16] = x[n : n + 16]
+""", {"N": 64}),
+    ("DSL0590", "add of u4 has no code on an NPU", """
+kernel k(x: u4[N], y: out u4[N]):
+    for n in parallel(range(0, N, 16)):
+        y[n : n + 16] = x[n : n + 16] + x[n : n + 16]
 """, {"N": 64}),
     ("DSL0590", "depends on an element of a tensor", """
 kernel k(x: f32[N], at: i32[1], y: out f32[N]):
@@ -207,4 +220,5 @@ def test_what_does_not_fit_is_said(
     kernel = lowered(source, "k", **sizes)
     with pytest.raises(DiagnosticError, match=message) as found:
         plan_kernel(kernel, TARGET)
+    assert found.value.diagnostics[0].loc is not None
     assert found.value.diagnostics[0].code == code

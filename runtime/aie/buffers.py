@@ -1,0 +1,120 @@
+"""Buffers in the DDR memory that an NPU's shims reach, each padded as its launches want it.
+
+A module's transfers move whole tiles, so that a tensor lies padded with zeros: rows at its end, and
+elements at the end of each row where tiles stick out there. Modules keep the zeros. Rows are appended
+for a module that wants more of them; where modules want rows of different lengths the tensor is laid
+out anew, through the host, which `traffic` shows. One row
+lies alike for all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from dslc.compiler.diagnostics import error
+from dslc.runtime.elements import Array, storage_dtype
+from dslc.runtime.memory.buffer import Buffer, Memory, dense_copy
+
+
+class _Storage:
+    """A tensor's memory: `array` has the padded extents, `shape` are its own."""
+
+    def __init__(self, memory: Memory, dtype: str, shape: tuple[int, ...]) -> None:
+        self.memory, self.shape = memory, shape
+        self.array: Array = np.zeros(shape, storage_dtype(dtype))
+
+    @property
+    def elements(self) -> Array:
+        """The tensor without its padding."""
+        return self.array[tuple(slice(n) for n in self.shape)]
+
+    def arrange(self, rows: int, inner: tuple[int, ...]) -> None:
+        """Have so many rows at least, of these extents."""
+        before = self.array
+        if before.shape[1:] == inner and before.shape[0] >= rows:
+            return
+        own = tuple(slice(n) for n in self.shape)
+        if math.prod(self.shape[:-1]) == 1:
+            flat = np.zeros(max(before.size, rows * math.prod(inner)), before.dtype)
+            flat[: before.size] = before.reshape(-1)
+            whole = flat.size // math.prod(inner) * math.prod(inner)
+            self.array = flat[:whole].reshape(-1, *inner)
+            return
+        self.array = np.zeros((max(rows, before.shape[0]), *inner), before.dtype)
+        self.array[own] = before[own]
+        if before.shape[1:] != inner and before.any():
+            bytes_ = math.prod(self.shape) * before.itemsize
+            self.memory.traffic.read += bytes_
+            self.memory.traffic.written += bytes_
+
+
+class NpuBuffer(Buffer):
+    """A tensor that the array reaches, or rows of one from `first` on."""
+
+    def __init__(
+        self, memory: Memory, dtype: str, shape: tuple[int, ...], storage: _Storage, first: int = 0
+    ) -> None:
+        super().__init__(memory, dtype, shape)
+        self._storage, self._first = storage, first
+
+    @property
+    def argument(self) -> NpuBuffer:
+        """Itself."""
+        return self
+
+    def rows(self, start: int, stop: int) -> NpuBuffer:
+        """A view."""
+        self._check_rows(start, stop)
+        shape = (stop - start, *self.shape[1:])
+        return NpuBuffer(self.memory, self.dtype, shape, self._storage, self._first + start)
+
+    def shares_memory(self, other: NpuBuffer) -> bool:
+        """Whether some element is in both."""
+        if self._storage is not other._storage or 0 in (*self.shape, *other.shape):
+            return False
+        if not self.shape:
+            return True
+        starts, ends = zip(*((b._first, b._first + b.shape[0]) for b in (self, other)), strict=True)
+        return bool(max(starts) < min(ends))
+
+    def lying(self, shape: Sequence[int], param: str, *, written: bool) -> Array:
+        """The elements of a padded shape, in place.
+
+        DSL0793 where the padding would reach into rows of the tensor that are not this buffer's.
+        """
+        if not shape:
+            return self._storage.array
+        rows, *inner = shape
+        end = self._first + rows
+        whole = self._storage.shape[0]
+        if rows > self.shape[0] and self._first + self.shape[0] < whole:
+            word = "writes" if written else "reads"
+            raise error(
+                "DSL0793",
+                f"{param}: the kernel {word} {rows} rows at a time, and this buffer is rows "
+                f"{self._first} to {self._first + self.shape[0]} of {whole}",
+                hint="take rows that its blocks divide, or a tensor of its own",
+            )
+        self._storage.arrange(end, tuple(inner))
+        return self._storage.array[self._first : end]
+
+    @property
+    def _own(self) -> Array:
+        found = self._storage.elements
+        return found[self._first : self._first + self.shape[0]] if self.shape else found
+
+    def _write(self, array: Array) -> None:
+        self._own[...] = array
+
+    def _read(self) -> Array:
+        return dense_copy(self._own)
+
+
+class NpuMemory(Memory):
+    """The DDR memory of the simulated NPU."""
+
+    def empty(self, shape: tuple[int, ...], dtype: str) -> NpuBuffer:
+        """A tensor of zeros."""
+        return NpuBuffer(self, dtype, tuple(shape), _Storage(self, dtype, tuple(shape)))

@@ -1,0 +1,115 @@
+"""A module as it is launched: its text, its arguments, and the tensors that only pass within it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from dslc.compiler.artifact import Artifact
+from dslc.compiler.diagnostics import error
+from dslc.runtime.aie.buffers import NpuBuffer, NpuMemory
+from dslc.runtime.aie_simulator import Run, simulate
+from dslc.runtime.elements import Array
+from dslc.runtime.expression import number
+
+SOURCE = "kernel.mlir"
+
+
+class AieKernel:
+    """A kernel or program on the simulator. `last` is the run of the last launch.
+
+    What passes between a program's launches is kept from one dispatch to the next: nobody else sees it.
+    """
+
+    def __init__(self, artifact: Artifact) -> None:
+        self._artifact = artifact
+        self._memory = NpuMemory()
+        self.last: Run | None = None
+        try:
+            self._arguments: list[dict[str, Any]] = artifact.launch["arguments"]
+            self._between = {
+                a["name"]: self._memory.empty(tuple(a["extents"]), a["dtype"])
+                for a in self._arguments
+                if a["role"] == "buffer"
+            }
+        except (KeyError, TypeError) as problem:
+            text = f"the arguments of {artifact.name} cannot be read: {problem!r}"
+            raise error("DSL0802", text) from None
+
+    @property
+    def text(self) -> str:
+        """The module; DSL0803 where the artifact has none."""
+        if SOURCE not in self._artifact.files:
+            raise error("DSL0803", f"the artifact {self._artifact.name} has no file {SOURCE}")
+        return self._artifact.files[SOURCE].decode()
+
+    def launch(self, args: Mapping[str, object]) -> None:
+        """Run it once over arrays, which are copied there and back, or buffers, which stay.
+
+        DSL0742 where a buffer that is written shares memory with another argument, DSL0793 for rows
+        that its blocks do not divide.
+        """
+        written: list[Any] = [args[a["name"]] for a in self._arguments if _is_result(a)]
+        if all(0 in x.shape for x in written):
+            return  # nothing would be written
+        buffers = {a["name"]: self._buffer(a, args) for a in self._arguments}
+        self._refuse_overlaps(buffers)
+        lying, blank = [], {}
+        for place, a in enumerate(self._arguments):
+            array = buffers[a["name"]].lying(a["shape"], a["name"], written=a["written"])
+            lying.append(array)
+            if a["role"] in ("out", "buffer"):
+                blank[place] = _own_elements(array, a["extents"])
+        self.last = simulate(self.text, lying, blank)
+        for a in self._arguments:
+            given = args.get(a["name"])
+            if a["written"] and isinstance(given, np.ndarray):
+                given[...] = buffers[a["name"]].read().view(given.dtype)
+
+    def _buffer(self, argument: Mapping[str, Any], args: Mapping[str, object]) -> NpuBuffer:
+        name = argument["name"]
+        if name in self._between:
+            return self._between[name]
+        given: Any = _words(argument, args) if "scalars" in argument else args[name]
+        if isinstance(given, NpuBuffer):
+            return given
+        if argument["packed"]:
+            given = given.reshape(argument["extents"])
+        made = self._memory.empty(tuple(given.shape), argument["dtype"])
+        if argument["role"] != "out":
+            made.write(given)
+        return made
+
+    def _refuse_overlaps(self, buffers: Mapping[str, NpuBuffer]) -> None:
+        for a in self._arguments:
+            for name, other in buffers.items():
+                shared = name != a["name"] and buffers[a["name"]].shares_memory(other)
+                if a["written"] and shared:
+                    raise error(
+                        "DSL0742",
+                        f"the arguments {a['name']} ({a['role']}) and {name} share memory",
+                        hint="give the output memory of its own",
+                    )
+
+
+def _words(argument: Mapping[str, Any], args: Mapping[str, object]) -> Array:
+    """The words of scalars, floats by their bits."""
+    scalars: dict[str, Any] = {n: x for n, x in args.items() if getattr(x, "shape", ()) == ()}
+    found = [number(text, scalars) for text, _ in argument["scalars"]]
+    words = [
+        int(np.float32(x).view(np.int32)) if dtype in ("f32", "bf16") else int(x)
+        for x, (_, dtype) in zip(found, argument["scalars"], strict=True)
+    ]
+    return np.array(words, np.int64).astype(np.int32)
+
+
+def _is_result(argument: Mapping[str, Any]) -> bool:
+    return bool(argument["written"]) and argument["role"] != "buffer"
+
+
+def _own_elements(array: Array, extents: list[int]) -> Array:
+    """Which elements of a padded array are the tensor's own."""
+    mask = np.zeros(array.shape, bool)
+    mask[tuple(slice(n) for n in extents)] = True
+    return mask

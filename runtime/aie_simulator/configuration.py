@@ -1,0 +1,152 @@
+"""The array as it is configured now: its processes, and what must hold before it is configured anew."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+
+from dslc.runtime.aie_simulator.channels import Channel
+from dslc.runtime.aie_simulator.cores import core_process
+from dslc.runtime.aie_simulator.device import Device
+from dslc.runtime.aie_simulator.engine import Engine, Process
+from dslc.runtime.aie_simulator.errors import AieFault
+from dslc.runtime.aie_simulator.library import Library, compiler
+from dslc.runtime.aie_simulator.machine import COMPUTE, INSTRUCTION, RATES, WORD
+from dslc.runtime.aie_simulator.module import declare, sequences
+from dslc.runtime.aie_simulator.parts import HostMemory, Tile
+from dslc.runtime.aie_simulator.reader import Operation
+
+_MANY = 1 << 20  # elements that a sequence moves: compiling the cores' loops pays from there
+
+
+@dataclass(slots=True)
+class Totals:
+    """What all configurations of a dispatch did: cycles by process, words by direction, bytes held."""
+
+    busy: dict[str, float] = field(default_factory=dict)
+    spans: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
+    moved: dict[str, int] = field(default_factory=lambda: {"MM2S": 0, "S2MM": 0})
+    memory: dict[Tile, int] = field(default_factory=dict)
+    configurations: int = 0
+
+
+class Configuration:
+    """A device on the array: its cores and channels run from now on."""
+
+    def __init__(
+        self,
+        operation: Operation,
+        engine: Engine,
+        shared: HostMemory,
+        totals: Totals,
+        *,
+        values: bool,
+    ) -> None:
+        self.device = declare(operation)
+        self._totals = totals
+        library = Library() if values and compiler() and _elements(operation) >= _MANY else None
+        self.processes = [
+            core_process(engine, self.device, tile, op, values=values, library=library)
+            for tile, op in self.device.cores
+        ]
+        if library is not None:
+            library.build()
+        for channel in self.channels:
+            channel.values = values
+            channel.host = shared if channel.tile[1] == 0 else None
+        for end in self.device.ends.values():
+            end.checked = values
+        self.processes += [Process(c.name, c.process(engine)) for c in self.channels]
+        _name_owners(self.device)
+        for process in self.processes:
+            engine.start(process)
+        totals.configurations += 1
+
+    @property
+    def channels(self) -> list[Channel]:
+        """All DMA channels."""
+        return [c for own in self.device.channels.values() for c in own]
+
+    @property
+    def cycles(self) -> float:
+        """What configuring takes: the programs of cores come by one stream, word by word."""
+        total = 0
+        for _, core in self.device.cores:
+            size = INSTRUCTION * sum(1 for _ in core.walk())
+            total += min(size, COMPUTE.program)
+        return total / WORD * RATES.program
+
+    def check_quiet(self, line: int) -> None:
+        """No transfer is under way."""
+        for channel in self.device.host.values():
+            if channel.tasks:
+                raise AieFault(
+                    "configuration",
+                    f"{channel.name} has {len(channel.tasks)} tasks left",
+                    line=line,
+                )
+
+    def end(self, engine: Engine) -> None:
+        """Take the device off the array; nothing may be left on the way."""
+        _check_end(self.device)
+        engine.stop(self.processes)
+        totals = self._totals
+        for process in self.processes:
+            totals.busy[process.name] = totals.busy.get(process.name, 0.0) + process.busy
+            totals.spans.setdefault(process.name, []).extend(process.spans)
+        for channel in self.channels:
+            if channel.tile[1] == 0:
+                totals.moved[channel.direction] += channel.moved
+        for tile in self.device.memories:
+            totals.memory[tile] = max(totals.memory.get(tile, 0), self.device.used(tile))
+
+
+def _elements(operation: Operation) -> int:
+    """The elements that the sequences of a device move, each once."""
+    total = 0
+    for sequence in sequences(operation).values():
+        for op in sequence.regions[0]:
+            if found := re.search(r"\]\[([\d, ]*)\]\[", op.rest):
+                total += math.prod(int(n) for n in found[1].split(","))
+    return total
+
+
+def _name_owners(device: Device) -> None:
+    """Who could release each lock: the wait graph tells of them."""
+    owners: dict[int, set[str]] = {}
+    for own in device.channels.values():
+        for channel in own:
+            for descriptor in channel.chain:
+                if descriptor.release is not None:
+                    owners.setdefault(id(descriptor.release[0]), set()).add(channel.name)
+    for (_, tile), end in device.ends.items():
+        owners.setdefault(id(end.given), set()).add(f"core {tile[0]}, {tile[1]}")
+    for locks in device.locks.values():
+        for lock in locks:
+            known = owners.get(id(lock), {f"core {lock.tile[0]}, {lock.tile[1]}"})
+            lock.signal.owners = tuple(sorted(known))
+
+
+def _check_end(device: Device) -> None:
+    """Nothing is left on the way when the sequence has ended.
+
+    Cores that read nothing go on to the next launch's results by themselves: they are left alone.
+    """
+    reads = any(c.direction == "MM2S" for c in device.host.values())
+    for stream in device.streams if reads else ():
+        for consumer, port in stream.ports.items():
+            if port.queued:
+                raise AieFault(
+                    "leftover",
+                    f"{port.queued} words of the stream {stream.name} stay before {consumer}",
+                )
+    for (name, tile), end in device.ends.items():
+        if not end.produces and end.taken.value + end.held:
+            raise AieFault(
+                "leftover",
+                f"core {tile[0]}, {tile[1]} has {end.taken.value + end.held} objects of @{name} left",
+            )
+    for channel in device.host.values():
+        if channel.tasks:
+            raise AieFault("leftover", f"{channel.name} has {len(channel.tasks)} tasks left")

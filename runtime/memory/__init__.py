@@ -1,0 +1,35 @@
+"""Memory of machines: buffers that launches take as they are, and how much the host moved.
+
+A buffer lies where the machine reads it. What one launch writes is an argument of the next without a
+way through the host; weights are written once, from the file's own pages. `traffic` counts what the
+host has moved.
+
+    memory = memory_of("aie:npu2")
+    w = memory.hold(read_safetensors("model.safetensors")["wq"])
+    y = memory.empty((256, 2048), "bf16")
+"""
+
+from __future__ import annotations
+
+from dslc.runtime.memory.buffer import Buffer, Memory, Traffic
+
+__all__ = ["Buffer", "Memory", "Traffic", "memory_of"]
+
+
+def memory_of(target: str) -> Memory:
+    """The memory that a target's launches read: of the GPU, of the NPU, or the host's own.
+
+    DSL0840 where a GPU is wanted and there is none.
+    """
+    family = target.partition(":")[0]
+    if family == "aie":
+        from dslc.runtime.aie.buffers import NpuMemory
+
+        return NpuMemory()
+    if family == "cuda":
+        from dslc.runtime.cuda.buffers import CudaMemory
+
+        return CudaMemory()
+    from dslc.runtime.memory.host import HostMemory
+
+    return HostMemory()
