@@ -12,7 +12,8 @@ from dslc.codegen.flydsl.generate import Text, print_texts
 from dslc.compiler.diagnostics import DiagnosticError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-INNER = {"as_f16x2", "word_around"}  # which only functions with words of their own name
+# Those that only functions with words of their own name, and a loop that is written where it is called.
+INNER = {"as_f16x2", "word_around", "await_value"}
 KERNEL = """// twice
 DEVICE int doubled(int x) { return x + x; }
 
