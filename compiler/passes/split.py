@@ -55,10 +55,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.compiler.dtypes import BOOL, I32, I64, INDEX, DType
+from dslc.compiler.dtypes import BOOL, I32, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, free_vars, index
+from dslc.compiler.ir.expr import Binary, Const, Expr, Read, Var, free_vars, index
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.printer import print_statement
 from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
@@ -68,6 +68,15 @@ from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, Tile
 from dslc.compiler.passes.accumulation import ADD, accumulators
 from dslc.compiler.passes.facts import kernel_facts
 from dslc.compiler.passes.split_atomic import contributions
+from dslc.compiler.passes.split_elements import (
+    add_index,
+    converted,
+    div_index,
+    mul_index,
+    neutral_element,
+    stored_type,
+    sub_index,
+)
 
 _ADDED = 8192  # elements of parts that the last turn loads before it adds them
 
@@ -141,7 +150,7 @@ class _Partial:
         inner = self.carried.inner
         if isinstance(inner, Value):
             return inner.type
-        return TileType(_stored(inner.dtype), ())
+        return TileType(stored_type(inner.dtype), ())
 
 
 class _Splitter:
@@ -168,7 +177,9 @@ class _Splitter:
                 message = f"a split reduction only accumulates, but {name} is no sum, min or max"
                 raise _refused("DSL0512", message, self.loop)
             inner = c.inner
-            tile = inner.type if isinstance(inner, Value) else TileType(_stored(inner.dtype), ())
+            tile = (
+                inner.type if isinstance(inner, Value) else TileType(stored_type(inner.dtype), ())
+            )
             shape = (*self.turns, index(self.parts), *map(index, tile.shape))
             name = "partial" if len(self.loop.carried) == 1 else f"partial_{len(found)}"
             memory = Memory(name, tile.dtype, shape, Role.WORKSPACE, Place.GLOBAL)
@@ -235,7 +246,9 @@ class _Splitter:
         carried: list[Carried] = []
         for p in self.partials:
             inner = p.carried.inner
-            neutral = _neutral(p.op, inner.dtype if isinstance(inner, Var) else inner.type.dtype)
+            neutral = neutral_element(
+                p.op, inner.dtype if isinstance(inner, Var) else inner.type.dtype
+            )
             if isinstance(inner, Value):
                 init, result = Value(inner.type, "neutral"), Value(inner.type, "part")
                 makes.append(ins.Full(init, neutral, loc=loop.loc))
@@ -252,7 +265,7 @@ class _Splitter:
         for p, part in zip(self.partials, parts, strict=True):
             tile = part if isinstance(part, Value) else Value(p.type, "part")
             if isinstance(part, Var):
-                found.append(ins.Full(tile, _convert(part, p.type.dtype), loc=self.loop.loc))
+                found.append(ins.Full(tile, converted(part, p.type.dtype), loc=self.loop.loc))
             found.append(ins.Store(self._region(p, self.part), tile, loc=self.loop.loc))
         return found
 
@@ -261,11 +274,11 @@ class _Splitter:
         loop, part = self.loop, self.part
         step = _constant_step(loop.step, loop)
         turns = _count(loop.start, loop.stop, step)
-        chunk = _div(_add(turns, index(self.parts - 1)), self.parts)
-        width = _mul(chunk, index(step))
-        start = _add(loop.start, _mul(part, width))
+        chunk = div_index(add_index(turns, index(self.parts - 1)), self.parts)
+        width = mul_index(chunk, index(step))
+        start = add_index(loop.start, mul_index(part, width))
         nearer = "min" if step > 0 else "max"
-        stop = Binary(nearer, loop.stop, _add(start, width), INDEX)
+        stop = Binary(nearer, loop.stop, add_index(start, width), INDEX)
         return simplify(start), simplify(stop)
 
     def _region(self, p: _Partial, part: Expr) -> Region:
@@ -295,9 +308,8 @@ class _Splitter:
         sums = {c.result for c in self.loop.carried if isinstance(c.result, Var)}
 
         def is_ready(s: Stmt) -> bool:
-            return isinstance(s, ins.Load) and not any(
-                sums & free_vars(a.start) for a in s.region.axes
-            )
+            read = s.region.axes if isinstance(s, ins.Load) else ()
+            return isinstance(s, ins.Load) and not any(sums & free_vars(a.start) for a in read)
 
         loads = tuple(itertools.takewhile(is_ready, after))
         return (*loads, *self._total(), *after[len(loads) :])
@@ -305,12 +317,11 @@ class _Splitter:
     def _total(self) -> list[Stmt]:
         """What accumulates the partial results onto what stood before the loop: statements or a loop.
 
-        As many parts as registers hold are loaded before the first is added, so that one wait serves
-        them all.
+        As many parts as registers hold are loaded before the first is added: one wait serves them.
         """
         each, loc = self._at_once(), self.loop.loc
         p_var = None if each == self.parts else self._var("p")
-        parts = [index(n) if p_var is None else _add(p_var, index(n)) for n in range(each)]
+        parts = [index(n) if p_var is None else add_index(p_var, index(n)) for n in range(each)]
         loads: list[Stmt] = []
         sums: list[Stmt] = []
         carried: list[Carried] = []
@@ -334,7 +345,7 @@ class _Splitter:
             var = Var(fresh_name(c.result.name, self.taken), c.result.dtype)
             more: Expr = c.init if p_var is None else var
             for value in loaded:
-                more = Binary(p.op, more, _convert(Read(value), var.dtype), var.dtype)
+                more = Binary(p.op, more, converted(Read(value), var.dtype), var.dtype)
             sums += [ins.Let(c.result, more, loc=loc)] if p_var is None else []
             carried.append(Carried(c.result, var, c.init, more))
         if p_var is None:
@@ -355,23 +366,6 @@ def _pairs(names: Iterable[Name], uses: Iterable[Use]) -> dict[Value, Value]:
     return {x: y for x, y in pairs if isinstance(x, Value) and isinstance(y, Value)}
 
 
-def _stored(dtype: DType) -> DType:
-    return I64 if dtype == INDEX else dtype
-
-
-def _convert(expr: Expr, dtype: DType) -> Expr:
-    return expr if expr.dtype == dtype else Convert(expr, dtype)
-
-
-def _neutral(op: str, dtype: DType) -> Const:
-    if op == "add":
-        return Const(0.0 if dtype.is_float else 0, dtype)
-    if dtype.is_float:
-        return Const(math.inf if op == "min" else -math.inf, dtype)
-    low, high = dtype.integer_range
-    return Const(high if op == "min" else low, dtype)
-
-
 def _constant_step(step: Expr, loop: ins.For) -> int:
     found = simplify(step)
     if not isinstance(found, Const) or loop.var.dtype != INDEX:
@@ -382,8 +376,8 @@ def _constant_step(step: Expr, loop: ins.For) -> int:
 
 def _count(start: Expr, stop: Expr, step: int) -> Expr:
     """The number of turns, not above 0 where there is none."""
-    distance = _sub(stop, start) if step > 0 else _sub(start, stop)
-    return simplify(_div(_add(distance, index(abs(step) - 1)), abs(step)))
+    distance = sub_index(stop, start) if step > 0 else sub_index(start, stop)
+    return simplify(div_index(add_index(distance, index(abs(step) - 1)), abs(step)))
 
 
 def _turns(kernel: Kernel, axis: GridAxis) -> Expr:
@@ -395,7 +389,7 @@ def _turns(kernel: Kernel, axis: GridAxis) -> Expr:
 
 def _turn_index(axis: GridAxis) -> Expr:
     step = axis.step
-    return simplify(Binary("floordiv", _sub(axis.var, axis.start), step, INDEX))
+    return simplify(Binary("floordiv", sub_index(axis.var, axis.start), step, INDEX))
 
 
 def _grid_step(kernel: Kernel, axis: GridAxis) -> int:
@@ -404,19 +398,3 @@ def _grid_step(kernel: Kernel, axis: GridAxis) -> int:
         return int(found.value)
     message = f"to split a reduction, the step of {axis.var.name} must be known at compile time"
     raise error("DSL0513", message, kernel.loc)
-
-
-def _add(x: Expr, y: Expr) -> Expr:
-    return Binary("add", x, y, INDEX)
-
-
-def _sub(x: Expr, y: Expr) -> Expr:
-    return Binary("sub", x, y, INDEX)
-
-
-def _mul(x: Expr, y: Expr) -> Expr:
-    return Binary("mul", x, y, INDEX)
-
-
-def _div(x: Expr, y: int) -> Expr:
-    return Binary("floordiv", x, index(y), INDEX)
