@@ -17,6 +17,7 @@ from dslc.codegen.aie.herd import Herd
 from dslc.codegen.aie.scopes import Scope, refuse_access
 from dslc.codegen.aie.streams import Stream
 from dslc.compiler.ir import Kernel, Memory
+from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Var
 
 
@@ -67,7 +68,28 @@ class _Times:
         self.values[var] = np.concatenate([*values, np.zeros(0, np.int64)])
 
 
-def _times(scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int]) -> _Times:
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The turns of a loop that a stage of a cascade runs: every `stages`th; None has them all.
+
+    All stages run as many, so that some pass over their last.
+    """
+
+    loop: ins.For | None = None
+    stage: int | None = None
+    stages: int = 1
+
+    def of(self, start: int, stop: int, step: int) -> Numbers:
+        """The values of the loop's variable."""
+        rounds = -(-max(0, -((start - stop) // step)) // self.stages)
+        if self.stage is None:
+            return start + np.arange(rounds * self.stages) * step
+        return start + (np.arange(rounds) * self.stages + self.stage) * step
+
+
+def _times(
+    scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int], share: Share = Share()
+) -> _Times:
     """The runs of a scope of a core; `ranges` are its values of the grid's axes."""
     times = _Times()
     turns = math.prod(steps)
@@ -84,7 +106,8 @@ def _times(scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int]) -> _Ti
             continue
         shape = times.turns.shape
         start, stop, step = (np.broadcast_to(evaluate(e, times.values), shape) for e in one.bounds)
-        runs = [np.arange(a, b, s) for a, b, s in zip(start, stop, step, strict=True)]
+        own = share if one.loop is share.loop else Share()
+        runs = [own.of(int(a), int(b), int(s)) for a, b, s in zip(start, stop, step, strict=True)]
         times.enter(one.var, runs)
         numbers = [np.arange(len(r)) for r in runs]
         times.keys.append(np.full(times.turns.shape, one.number))
@@ -92,12 +115,12 @@ def _times(scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int]) -> _Ti
     return times
 
 
-def scope_runs(kernel: Kernel, scope: Scope) -> int:
+def scope_runs(kernel: Kernel, scope: Scope, share: Share = Share()) -> int:
     """How often a scope begins in a launch, in all turns of the grid; 1 where that is not known."""
     every = [np.arange(*(int(evaluate(e, {})) for e in (a.start, a.stop, a.step)))
              for a in kernel.grid]  # fmt: skip
     try:
-        return len(_times(scope, every, [len(v) for v in every]).turns)
+        return len(_times(scope, every, [len(v) for v in every], share).turns)
     except Unknown:
         return 1
 
@@ -142,7 +165,8 @@ def tensors(
         for p, shape in own.items()
     }
     for stream in streams:
-        starts = _starts(stream, _times(stream.scope, every, [len(v) for v in every]))
+        share = Share(herd.cascade, None, herd.stages)
+        starts = _starts(stream, _times(stream.scope, every, [len(v) for v in every], share))
         _widen(stream, starts[-1], own[stream.memory][-1])
         for axis, (start, size) in enumerate(zip(starts, stream.sizes, strict=True)):
             if len(start) and int(start.min()) < 0:
@@ -181,7 +205,8 @@ def events(
 ) -> Events:
     """The objects that one core wants of a stream."""
     ranges = axis_values(kernel, herd, row, column)
-    times = _times(stream.scope, ranges, herd.steps)
+    share = Share(herd.cascade, herd.stage(row), herd.stages) if herd.cascade else Share()
+    times = _times(stream.scope, ranges, herd.steps, share)
     starts = _starts(stream, times)
     offsets = sum(
         (s * stride for s, stride in zip(starts, tensor.strides, strict=True)),

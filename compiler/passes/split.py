@@ -54,28 +54,26 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.compiler.dtypes import BOOL, I32, INDEX
+from dslc.compiler.dtypes import BOOL, I32, I64, INDEX, DType
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, Const, Expr, Read, Var, free_vars, index
+from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, free_vars, index
 from dslc.compiler.ir.instructions import Carried, Stmt
-from dslc.compiler.ir.printer import print_statement
 from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
 from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, Name, Use, memories, results, walk, writes
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
 from dslc.compiler.passes.accumulation import ADD, accumulators
-from dslc.compiler.passes.facts import kernel_facts
 from dslc.compiler.passes.split_atomic import contributions
-from dslc.compiler.passes.split_elements import (
-    add_index,
-    converted,
-    div_index,
-    mul_index,
-    neutral_element,
-    stored_type,
-    sub_index,
+from dslc.compiler.passes.split_turns import (
+    add,
+    constant_step,
+    count,
+    div,
+    mul,
+    refused,
+    turn_index,
+    turns_of,
 )
 
 _ADDED = 8192  # elements of parts that the last turn loads before it adds them
@@ -102,9 +100,9 @@ def _split_kernel(kernel: Kernel, atomic: bool) -> Kernel:
         return kernel
     loop, *others = asked
     if others:
-        raise _refused("DSL0510", "only one loop of a kernel can be split", others[0])
+        raise refused("DSL0510", "only one loop of a kernel can be split", others[0])
     if loop not in kernel.body:
-        raise _refused("DSL0510", "a loop inside another statement cannot be split", loop)
+        raise refused("DSL0510", "a loop inside another statement cannot be split", loop)
     at = kernel.body.index(loop)
     before, after = kernel.body[:at], kernel.body[at + 1 :]
     _check_effects(before, loop)
@@ -112,10 +110,6 @@ def _split_kernel(kernel: Kernel, atomic: bool) -> Kernel:
     return (
         splitter.added(before, after) if atomic and loop.atomic else splitter.split(before, after)
     )
-
-
-def _refused(code: str, message: str, stmt: Stmt, hint: str | None = None) -> DiagnosticError:
-    return error(code, f"{message}\n  in: {print_statement(stmt)}", stmt.loc, hint=hint)
 
 
 def _check_effects(before: Body, loop: ins.For) -> None:
@@ -128,12 +122,12 @@ def _check_effects(before: Body, loop: ins.For) -> None:
         if any(m.role is not Role.BUFFER for m in touched):
             message = "a split reduction writes global memory only after its loop"
             hint = "move the store after the loop, or remove split="
-            raise _refused("DSL0511", message, stmt, hint)
+            raise refused("DSL0511", message, stmt, hint)
     for stmt in walk(loop.body):
         if any(r.memory not in own for r in writes(stmt)):
             message = "a split reduction keeps nothing in a buffer from turn to turn"
             hint = "make the buffer inside the loop, or remove split="
-            raise _refused("DSL0511", message, stmt, hint)
+            raise refused("DSL0511", message, stmt, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +144,7 @@ class _Partial:
         inner = self.carried.inner
         if isinstance(inner, Value):
             return inner.type
-        return TileType(stored_type(inner.dtype), ())
+        return TileType(_stored(inner.dtype), ())
 
 
 class _Splitter:
@@ -161,8 +155,8 @@ class _Splitter:
         self.taken = scalar_names(kernel)
         self.parts = loop.split or 1
         self.part = self._var("part")
-        self.turns = tuple(_turns(kernel, axis) for axis in kernel.grid)
-        self.here = tuple(_turn_index(axis) for axis in kernel.grid)
+        self.turns = tuple(turns_of(kernel, axis) for axis in kernel.grid)
+        self.here = tuple(turn_index(axis) for axis in kernel.grid)
         self.partials = self._partials()
         self.arrivals = Memory("arrivals", I32, self.turns, Role.WORKSPACE, Place.GLOBAL)
 
@@ -175,11 +169,9 @@ class _Splitter:
             if op is None:
                 name = c.inner.name or "a value"
                 message = f"a split reduction only accumulates, but {name} is no sum, min or max"
-                raise _refused("DSL0512", message, self.loop)
+                raise refused("DSL0512", message, self.loop)
             inner = c.inner
-            tile = (
-                inner.type if isinstance(inner, Value) else TileType(stored_type(inner.dtype), ())
-            )
+            tile = inner.type if isinstance(inner, Value) else TileType(_stored(inner.dtype), ())
             shape = (*self.turns, index(self.parts), *map(index, tile.shape))
             name = "partial" if len(self.loop.carried) == 1 else f"partial_{len(found)}"
             memory = Memory(name, tile.dtype, shape, Role.WORKSPACE, Place.GLOBAL)
@@ -198,7 +190,7 @@ class _Splitter:
         loc = self.loop.loc
         if any(p.op != ADD or not isinstance(p.carried.inner, Value) for p in self.partials):
             message = "parts that are added one by one are sums of tiles"
-            raise _refused("DSL0514", message, self.loop, hint="remove atomic=")
+            raise refused("DSL0514", message, self.loop, hint="remove atomic=")
         *makes, loop = self._partial_loop()
         wholes = [c.result for c in self.loop.carried]
         first, _ = clone_body(
@@ -246,9 +238,7 @@ class _Splitter:
         carried: list[Carried] = []
         for p in self.partials:
             inner = p.carried.inner
-            neutral = neutral_element(
-                p.op, inner.dtype if isinstance(inner, Var) else inner.type.dtype
-            )
+            neutral = _neutral(p.op, inner.dtype if isinstance(inner, Var) else inner.type.dtype)
             if isinstance(inner, Value):
                 init, result = Value(inner.type, "neutral"), Value(inner.type, "part")
                 makes.append(ins.Full(init, neutral, loc=loop.loc))
@@ -265,20 +255,20 @@ class _Splitter:
         for p, part in zip(self.partials, parts, strict=True):
             tile = part if isinstance(part, Value) else Value(p.type, "part")
             if isinstance(part, Var):
-                found.append(ins.Full(tile, converted(part, p.type.dtype), loc=self.loop.loc))
+                found.append(ins.Full(tile, _convert(part, p.type.dtype), loc=self.loop.loc))
             found.append(ins.Store(self._region(p, self.part), tile, loc=self.loop.loc))
         return found
 
     def _chunk(self) -> tuple[Expr, Expr]:
         """Start and stop of this part: whole turns, as even as may be, in the loop's order."""
         loop, part = self.loop, self.part
-        step = _constant_step(loop.step, loop)
-        turns = _count(loop.start, loop.stop, step)
-        chunk = div_index(add_index(turns, index(self.parts - 1)), self.parts)
-        width = mul_index(chunk, index(step))
-        start = add_index(loop.start, mul_index(part, width))
+        step = constant_step(loop.step, loop)
+        turns = count(loop.start, loop.stop, step)
+        chunk = div(add(turns, index(self.parts - 1)), self.parts)
+        width = mul(chunk, index(step))
+        start = add(loop.start, mul(part, width))
         nearer = "min" if step > 0 else "max"
-        stop = Binary(nearer, loop.stop, add_index(start, width), INDEX)
+        stop = Binary(nearer, loop.stop, add(start, width), INDEX)
         return simplify(start), simplify(stop)
 
     def _region(self, p: _Partial, part: Expr) -> Region:
@@ -308,8 +298,9 @@ class _Splitter:
         sums = {c.result for c in self.loop.carried if isinstance(c.result, Var)}
 
         def is_ready(s: Stmt) -> bool:
-            read = s.region.axes if isinstance(s, ins.Load) else ()
-            return isinstance(s, ins.Load) and not any(sums & free_vars(a.start) for a in read)
+            return isinstance(s, ins.Load) and not any(
+                sums & free_vars(a.start) for a in s.region.axes
+            )
 
         loads = tuple(itertools.takewhile(is_ready, after))
         return (*loads, *self._total(), *after[len(loads) :])
@@ -317,11 +308,12 @@ class _Splitter:
     def _total(self) -> list[Stmt]:
         """What accumulates the partial results onto what stood before the loop: statements or a loop.
 
-        As many parts as registers hold are loaded before the first is added: one wait serves them.
+        As many parts as registers hold are loaded before the first is added, so that one wait serves
+        them all.
         """
         each, loc = self._at_once(), self.loop.loc
         p_var = None if each == self.parts else self._var("p")
-        parts = [index(n) if p_var is None else add_index(p_var, index(n)) for n in range(each)]
+        parts = [index(n) if p_var is None else add(p_var, index(n)) for n in range(each)]
         loads: list[Stmt] = []
         sums: list[Stmt] = []
         carried: list[Carried] = []
@@ -345,7 +337,7 @@ class _Splitter:
             var = Var(fresh_name(c.result.name, self.taken), c.result.dtype)
             more: Expr = c.init if p_var is None else var
             for value in loaded:
-                more = Binary(p.op, more, converted(Read(value), var.dtype), var.dtype)
+                more = Binary(p.op, more, _convert(Read(value), var.dtype), var.dtype)
             sums += [ins.Let(c.result, more, loc=loc)] if p_var is None else []
             carried.append(Carried(c.result, var, c.init, more))
         if p_var is None:
@@ -366,35 +358,18 @@ def _pairs(names: Iterable[Name], uses: Iterable[Use]) -> dict[Value, Value]:
     return {x: y for x, y in pairs if isinstance(x, Value) and isinstance(y, Value)}
 
 
-def _constant_step(step: Expr, loop: ins.For) -> int:
-    found = simplify(step)
-    if not isinstance(found, Const) or loop.var.dtype != INDEX:
-        message = "a split reduction has an index variable and a step known at compile time"
-        raise _refused("DSL0513", message, loop)
-    return int(found.value)
+def _stored(dtype: DType) -> DType:
+    return I64 if dtype == INDEX else dtype
 
 
-def _count(start: Expr, stop: Expr, step: int) -> Expr:
-    """The number of turns, not above 0 where there is none."""
-    distance = sub_index(stop, start) if step > 0 else sub_index(start, stop)
-    return simplify(div_index(add_index(distance, index(abs(step) - 1)), abs(step)))
+def _convert(expr: Expr, dtype: DType) -> Expr:
+    return expr if expr.dtype == dtype else Convert(expr, dtype)
 
 
-def _turns(kernel: Kernel, axis: GridAxis) -> Expr:
-    """How many turns the axis has: an extent, so never negative."""
-    count = _count(axis.start, axis.stop, _grid_step(kernel, axis))
-    least = Binary("max", count, index(0), INDEX)
-    return kernel_facts(replace(kernel, grid=())).simplify(least)
-
-
-def _turn_index(axis: GridAxis) -> Expr:
-    step = axis.step
-    return simplify(Binary("floordiv", sub_index(axis.var, axis.start), step, INDEX))
-
-
-def _grid_step(kernel: Kernel, axis: GridAxis) -> int:
-    found = simplify(axis.step)
-    if isinstance(found, Const):
-        return int(found.value)
-    message = f"to split a reduction, the step of {axis.var.name} must be known at compile time"
-    raise error("DSL0513", message, kernel.loc)
+def _neutral(op: str, dtype: DType) -> Const:
+    if op == "add":
+        return Const(0.0 if dtype.is_float else 0, dtype)
+    if dtype.is_float:
+        return Const(math.inf if op == "min" else -math.inf, dtype)
+    low, high = dtype.integer_range
+    return Const(high if op == "min" else low, dtype)

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from dslc.codegen.aie.dialect import channels, dispatches, fifos, tiles, transfers, types, vectors
+from dslc.codegen.aie.dialect import (
+    cascades,
+    channels,
+    dispatches,
+    fifos,
+    tiles,
+    transfers,
+    types,
+    vectors,
+)
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, func, math, memref, scf, vector
 from xdsl.dialects.builtin import ModuleOp
@@ -15,6 +24,7 @@ AIE = Dialect(
         tiles.DeviceOp, tiles.TileOp, tiles.BufferOp, tiles.CoreOp, tiles.EndOp,
         tiles.RuntimeSequenceOp, fifos.ObjectFifoOp, fifos.LinkOp, fifos.AcquireOp,
         fifos.ReleaseOp, *channels.OPERATIONS, fifos.AccessOp,
+        *cascades.OPERATIONS,
     ],
     [types.ObjectFifoType, types.SubviewType, types.LoopAttr],
 )  # fmt: skip
@@ -24,7 +34,13 @@ AIEX = Dialect(
         transfers.DmaMemcpyNdOp, transfers.DmaWaitOp, dispatches.ConfigureOp, dispatches.RunOp,
     ],
 )  # fmt: skip
-_BY_LANE = {o.name: o for o in (vectors.SelectOp, vectors.CmpiOp, vectors.CmpfOp)}
+_BY_LANE = {
+    o.name: o
+    for o in (
+        vectors.SelectOp, vectors.CmpiOp, vectors.CmpfOp, vectors.ExtUIOp, vectors.ExtSIOp,
+        vectors.TruncIOp, vectors.SIToFPOp, vectors.UIToFPOp, vectors.FPToSIOp, vectors.FPToUIOp,
+    )
+}  # fmt: skip
 _ARITH = Dialect(
     "arith",
     [*(o for o in arith.Arith.operations if o.name not in _BY_LANE), *_BY_LANE.values()],
@@ -32,7 +48,7 @@ _ARITH = Dialect(
 )
 _VECTOR = Dialect(
     "vector",
-    [*vector.Vector.operations, vectors.ContractOp, vectors.ShapeCastOp],
+    [*vector.Vector.operations, vectors.ContractOp, vectors.ShapeCastOp, vectors.TransposeOp],
     list(vector.Vector.attributes),
 )
 

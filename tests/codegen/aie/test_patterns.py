@@ -33,7 +33,7 @@ def test_three_loops_suffice_for_three(dims: list[tuple[int, int]]) -> None:
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=12))
 def test_transfers_pass_all_objects_in_order(firsts: list[int]) -> None:
     offsets = np.array(firsts, np.int64) * 64
-    made = transfers(offsets, ((4, 128), (16, 1)), 4, NPU2_ARRAY)
+    made = list(transfers(offsets, ((4, 128), (16, 1)), 4, NPU2_ARRAY))
     found = np.concatenate([addresses(t.offset, t.dims) for t in made])
     wanted = np.concatenate([addresses(int(o), ((4, 128), (16, 1))) for o in offsets])
     np.testing.assert_array_equal(found, wanted)
