@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 
-from dslc.codegen.c_family.matrix import elements_in_register, name_of
-from dslc.codegen.hip.mfma import SCALED, UNSCALED, builtin
+from dslc.codegen.c_family.ctypes_of import is_packed
+from dslc.codegen.c_family.matrix import name_of
+from dslc.codegen.hip.mfma import SCALED, builtin
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.targets import TARGETS, Atom
 
@@ -16,7 +17,7 @@ _ELEMENTS = {
 _WRAPPED = frozenset((
     "f32_32x32x8f16", "f32_32x32x8bf16_1k", "f32_32x32x16_f16", "f32_32x32x16_bf16", "f32_16x16x16f16",
     "f32_16x16x16bf16_1k", "f32_16x16x32_fp8_fp8", "i32_16x16x32_i8", "f32_16x16x32_f16",
-    "f32_16x16x32_bf16",
+    "f32_16x16x32_bf16", "scale_f32_16x16x128_f8f6f4", "scale_f32_32x32x64_f8f6f4",
 ))  # fmt: skip
 
 
@@ -26,11 +27,12 @@ def functions() -> dict[str, str]:
     targets = [t for t in TARGETS.values() if t.family == "hip"]
     ways = [(atom, *types) for t in targets for atom in t.atoms for types in atom.types]
     plain = {name_of(atom, a, b): _function(atom, a, b, c) for atom, a, b, c in ways}
-    return plain | {
+    scaled = {
         name_of(atom, a, b) + SCALED: _function(atom, a, b, c, scaled=True)
         for atom, a, b, c in ways
         if atom.scaled
     }
+    return plain | scaled
 
 
 def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool = False) -> str:
@@ -42,24 +44,23 @@ def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool = False) -> st
         for letter, dtype, layout in (("a", a, atom.a), ("b", b, atom.b))
     )
     vector = f"T.vec({atom.c.locals}, {_ELEMENTS[c]})"
-    face = f"{name_of(atom, a, b)}(d, a, b)"
-    if scaled:
-        face = f"{name_of(atom, a, b)}{SCALED}(A, B, d, a, b, scale_a, scale_b)"
-        scales = "A, fx.Int32(scale_a), B, fx.Int32(scale_b)"
-        tail = tail.removesuffix(UNSCALED) + scales
+    head = f"{name_of(atom, a, b)}(d, a, b)"
+    if scaled:  # each scale is a byte of a word, which the instruction picks
+        head = f"{name_of(atom, a, b)}{SCALED}(A, B, d, a, b, scale_a, scale_b)"
+        tail = tail.removesuffix("0, 0, 0, 0") + "A, fx.Int32(scale_a), B, fx.Int32(scale_b)"
     if name in _WRAPPED:
         product = f"rocdl.mfma_{name}({vector}, [{operands}, c, {tail}])"
     else:
         dotted = name.replace("_", ".")
         product = f'raw("llvm.amdgcn.mfma.{dotted}", {vector}, {operands}, c, {tail})'
-    return f"def {face}:\n    c = lanes(d, {vector})\n    d.store({product})"
+    return f"def {head}:\n    c = lanes(d, {vector})\n    d.store({product})"
 
 
 def _operand(letter: str, name: str, count: int, kind: str) -> str:
     """One lane's elements of an operand, as the instruction takes them."""
     dtype = parse_dtype(name)
     assert dtype is not None
-    words = count // elements_in_register(dtype)
+    words = count * dtype.bits // 32 if is_packed(dtype) else count
     if kind == "float":
         return f"fx.as_ir_value({letter}[0])"
     if kind == "f32x2":

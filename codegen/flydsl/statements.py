@@ -160,7 +160,18 @@ class Statements:
                 (sx.Run(sx.Call(f"fill_{call.name[5:]}", (), call.args[:1]), 0),),
             )
             return
+        if call.name == "await_value":
+            self._await(*call.args)
+            return
         self._line(self.expressions.text(call))
+
+    def _await(self, place: sx.Expr, value: sx.Expr) -> None:
+        """A loop until a word of memory has a value."""
+        seen, at = self._name("seen"), self.expressions.text(place)
+        self._branched = True
+        self._line(f"{seen} = seen_by_all({at})")
+        self._line(f"while {seen} != {self.expressions.text(value)}:")
+        self._line(f"    {seen} = seen_by_all({at})")
 
     # Control flow
 

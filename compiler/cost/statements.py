@@ -118,7 +118,9 @@ class Statements:
             case ins.CopyAsync(dst=dst, src=src, layout=layout):
                 self._copy(work, dst, src, layout)
             case ins.AtomicAdd(region=region, x=x):
+                # The memory's side reads what it adds to.
                 self._access(work, region, x, work.stored)
+                work.loaded.update(work.stored)
                 work.waits += 1 if stmt.out is not None else 0
             case ins.Gather(out=out, region=region):
                 self._access(work, region, out, work.loaded)
