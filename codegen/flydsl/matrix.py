@@ -6,7 +6,7 @@ import functools
 
 from dslc.codegen.c_family.ctypes_of import is_packed
 from dslc.codegen.c_family.matrix import name_of
-from dslc.codegen.hip.mfma import SCALED, builtin
+from dslc.codegen.hip.mfma import SCALED, UNSCALED, builtin
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.targets import TARGETS, Atom
 
@@ -47,7 +47,7 @@ def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool = False) -> st
     head = f"{name_of(atom, a, b)}(d, a, b)"
     if scaled:  # each scale is a byte of a word, which the instruction picks
         head = f"{name_of(atom, a, b)}{SCALED}(A, B, d, a, b, scale_a, scale_b)"
-        tail = tail.removesuffix("0, 0, 0, 0") + "A, fx.Int32(scale_a), B, fx.Int32(scale_b)"
+        tail = tail.removesuffix(UNSCALED) + "A, fx.Int32(scale_a), B, fx.Int32(scale_b)"
     if name in _WRAPPED:
         product = f"rocdl.mfma_{name}({vector}, [{operands}, c, {tail}])"
     else:
