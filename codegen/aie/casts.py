@@ -182,16 +182,11 @@ def _to_code(
     if saturate or source.is_float:
         wide = converted(e, stmt, x, source, I32, lanes) if source.is_float else x
         own = I32 if source.is_float else source
+        least, most = own.integer_range
         kind, sign = vector(lanes, element(own)), "s" if own.is_signed else "u"
-        wide = e.out.op(
-            f"arith.max{sign}i {wide}, {e.out.constant(max(low, own.integer_range[0]), kind)} : {kind}",
-            "clamped",
-        )
-        wide = e.out.op(
-            f"arith.min{sign}i {wide}, "
-            f"{e.out.constant(min(high, own.integer_range[1]), kind)} : {kind}",
-            "clamped",
-        )
+        for word, limit in (("max", max(low, least)), ("min", min(high, most))):
+            number = e.out.constant(limit, kind)
+            wide = e.out.op(f"arith.{word}{sign}i {wide}, {number} : {kind}", "clamped")
         return converted(e, stmt, wide, own, byte, lanes)
     x = converted(e, stmt, x, source, byte, lanes)
     kind = vector(lanes, "i8")

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from dslc.codegen.aie import products, reductions
+from dslc.codegen.aie import passing, products, reductions
 from dslc.codegen.aie.blocking import Blocking
 from dslc.codegen.aie.dtypes import WORD, bytes_of, element, stored
 from dslc.codegen.aie.emission import Emission, Flat, Stored, dense_strides, refuse
 from dslc.codegen.aie.filling import copy, copy_rows, fill, held
 from dslc.codegen.aie.indices import Index
+from dslc.codegen.aie.merging import Cascade
 from dslc.codegen.aie.plan import Fifo
 from dslc.codegen.aie.ports import Ports
 from dslc.codegen.aie.scalars import index, scalar
@@ -31,7 +32,8 @@ from dslc.compiler.ir.traverse import Body, Name, operands, tile_of
 class Program:
     """One core's program as it is written: its FIFOs by stream, the objects that it holds now.
 
-    `windows` are the sizes of those that were copied without what they had been widened by.
+    `windows` are the sizes of those that were copied without what they had been widened by. In a
+    cascade it is the program of one of `stages` cores, the `stage`th.
     """
 
     e: Emission
@@ -43,6 +45,9 @@ class Program:
     ports: Ports
     objects: dict[Stream, str] = field(default_factory=dict)
     windows: dict[Stream, tuple[int, ...]] = field(default_factory=dict)
+    cascade: Cascade | None = None
+    stage: int = 0
+    stages: int = 1
 
     @contextmanager
     def objects_of(self, scope: Scope) -> Iterator[None]:
@@ -124,6 +129,26 @@ class Program:
         """Statements in order."""
         for stmt in body:
             self.statement(stmt)
+            if self.cascade is not None and stmt is self.cascade.loop:
+                self._pass_on(self.cascade)
+                if self.stage < self.stages - 1:
+                    return  # the last goes on
+
+    def _pass_on(self, cascade: Cascade) -> None:
+        """Merge what comes from the stage before with this one's results, for the next."""
+        e = self.e
+        carried = [(c, c.result) for c in cascade.loop.carried if isinstance(c.result, Value)]
+        if self.stage:
+            for value, (_, own) in zip(cascade.received, carried, strict=True):
+                e.held[value] = passing.get(e, value, e.held[own].blocks)
+            self.body(cascade.merge)
+            self._yield([
+                Carried(result, result, result, merged)
+                for (_, result), merged in zip(carried, cascade.merged, strict=True)
+            ])  # fmt: skip
+        if self.stage < self.stages - 1:
+            for _, result in carried:
+                passing.put(e, e.held[result])
 
     def statement(self, stmt: Stmt) -> None:
         """One statement; tiles that are not kept are only remembered."""
@@ -229,7 +254,7 @@ class Program:
         tiles = [c for c in stmt.carried if isinstance(c.inner, Value)]
         numbers = [c for c in stmt.carried if not isinstance(c.inner, Value)]
         for carried in tiles:
-            self._begin(carried)
+            self._begin(carried, self._init(stmt, carried))
         scope = self.scopes.loops[stmt]
         trips = self._trips(stmt, scope)
         given = tuple((scalar(e, stmt, self._expr(c.init)), self._type(c)) for c in numbers)
@@ -246,8 +271,22 @@ class Program:
             assert isinstance(carried.result, ex.Var)
             e.scalars[carried.result] = loop.results[number]
 
+    def _init(self, stmt: ins.For, carried: Carried) -> Value:
+        """What a carried tile is at first: in later stages of a cascade what changes no result."""
+        assert isinstance(carried.init, Value)
+        if not (self._is_shared(stmt) and self.stage):
+            return carried.init
+        assert self.cascade is not None
+        return self.cascade.seeds[stmt.carried.index(carried)]
+
+    def _is_shared(self, stmt: ins.For) -> bool:
+        """Whether each stage of a cascade runs turns of its own of a loop."""
+        return self.cascade is not None and stmt is self.cascade.loop
+
     def _counter(self, stmt: ins.For, turn: Index) -> Index:
         """A loop's variable by the number of its turn."""
+        if self._is_shared(stmt):
+            turn = turn * self.stages + self.stage
         step = constant(stmt.step)
         if step is None:
             raise refuse(stmt, "a loop with a step that is not a constant has no code on an NPU")
@@ -256,7 +295,8 @@ class Program:
     @contextmanager
     def _guarded(self, stmt: ins.For, scope: Scope) -> Iterator[None]:
         """Only turns within the loop's own bound do anything, where its scope has more of them."""
-        if not scope.guarded:
+        shared = self._is_shared(stmt) and self._all_trips(scope) % self.stages
+        if not (scope.guarded or shared):
             yield
             return
         e = self.e
@@ -267,12 +307,29 @@ class Program:
             yield
         e.out.line("}")
 
+    @staticmethod
+    def _all_trips(scope: Scope) -> int:
+        """The turns of a loop whose bounds are constants, else 1."""
+        bounds = [constant(x) for x in scope.bounds]
+        if None in bounds:
+            return 1
+        start, stop, step = (int(x or 0) for x in bounds)
+        return max(0, -((start - stop) // step))
+
     def _trips(self, stmt: ins.For, scope: Scope) -> int | str:
-        """How many turns a loop has, those that are passed over among them."""
+        """How many turns a loop has here, those that are passed over among them."""
+        trips = self._every_trip(stmt, scope)
+        if not self._is_shared(stmt):
+            return trips
+        if isinstance(trips, int):
+            return -(-trips // self.stages)
+        by = self.e.out.constant(self.stages, "index")
+        return self.e.out.op(f"arith.ceildivsi {trips}, {by} : index", "rounds")
+
+    def _every_trip(self, stmt: ins.For, scope: Scope) -> int | str:
         given = scope.bounds if scope.guarded else (stmt.start, stmt.stop, stmt.step)
-        bounds = [constant(x) for x in given]
-        if None not in bounds:
-            start, stop, step = (int(x or 0) for x in bounds)
+        if all(constant(x) is not None for x in given):
+            start, stop, step = (int(constant(x) or 0) for x in given)
             return max(0, -((start - stop) // step))
         e = self.e
         first, end, by = (scalar(e, stmt, x) for x in given)
@@ -289,11 +346,10 @@ class Program:
         assert isinstance(carried.inner, ex.Var)
         return element(carried.inner.dtype)
 
-    def _begin(self, carried: Carried) -> None:
+    def _begin(self, carried: Carried, init: Value) -> None:
         """The memory of a carried tile, with what it is at first."""
-        inner, init = carried.inner, carried.init
+        inner = carried.inner
         assert isinstance(inner, Value)
-        assert isinstance(init, Value)
         assert isinstance(carried.result, Value)
         blocks = self.e.blocks.get(inner)
         made = self.e.buffer(inner.name or "acc", inner.type.dtype, inner.type.shape, blocks)

@@ -12,6 +12,7 @@ from dslc.codegen.aie.control import Program
 from dslc.codegen.aie.emission import Emission, Rule
 from dslc.codegen.aie.evaluation import evaluate
 from dslc.codegen.aie.keeping import kept_values
+from dslc.codegen.aie.passing import vectors_of
 from dslc.codegen.aie.plan import Plan, Tile
 from dslc.codegen.aie.ports import OBJECT_PORTS, Ports
 from dslc.codegen.aie.scopes import Access
@@ -27,11 +28,15 @@ _INDENT = 3
 
 @dataclass(frozen=True, slots=True)
 class CoreProgram:
-    """The text of a core's body, its buffers (name, elements, dtype), and the number of operations."""
+    """The text of a core's body, its buffers (name, elements, dtype), and the number of operations.
+
+    `passed` are the vectors that it takes from and gives to its neighbours in a cascade, each turn.
+    """
 
     text: str
     buffers: tuple[tuple[str, int, DType], ...]
     operations: int
+    passed: tuple[int, int] = (0, 0)
 
 
 def emit_core(
@@ -40,8 +45,10 @@ def emit_core(
     """The program of the core at a row and column of the herd."""
     kernel, tile = plan.kernel, plan.tile(row, column)
     out = Builder(_INDENT)
+    cascade = plan.cascade
+    body = kernel.body if cascade is None else (*kernel.body, *cascade.body)
     e = Emission(
-        out, RULES, definitions(kernel.body), kept_values(kernel), blocking.blocks,
+        out, RULES, definitions(body), kept_values(body), blocking.blocks,
         suffix=f"_{tile[0]}_{tile[1]}",
     )  # fmt: skip
     accesses: dict[Stmt, tuple[Stream, Access]] = {
@@ -53,8 +60,11 @@ def emit_core(
         plan.served.get(tile, {}),
         blocking,
         accesses,
-        use_counts(kernel.body),
+        use_counts(body),
         ports,
+        cascade=cascade,
+        stage=plan.herd.stage(row),
+        stages=plan.herd.stages,
     )
     ports.begin(e)
     launch, *axes = plan.scopes.turn.chain
@@ -71,7 +81,15 @@ def emit_core(
             e.scalars[axis.var] = turn + first
             scopes.enter_context(program.objects_of(scope))
         program.body(kernel.body)
-    return CoreProgram(out.text(), tuple(e.buffers), out.operations)
+    return CoreProgram(out.text(), tuple(e.buffers), out.operations, _passed(plan, row))
+
+
+def _passed(plan: Plan, row: int) -> tuple[int, int]:
+    """The vectors that a core takes and gives in a turn."""
+    if plan.cascade is None:
+        return 0, 0
+    count, stage = vectors_of(plan.cascade.states), plan.herd.stage(row)
+    return (count if stage else 0), (count if stage < plan.herd.stages - 1 else 0)
 
 
 def program_of(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dslc.codegen.aie.cores import CoreProgram, program_of
 from dslc.codegen.aie.explicit import Channel, Descriptor, Explicit, make_explicit
 from dslc.codegen.aie.objectfifos import (
+    cascade_lines,
     core_lines,
     device_text,
     memref,
@@ -43,6 +44,7 @@ def descriptor_lines(planned: Planned, sequence: str = "") -> Iterator[str]:
         options = f'{{init = {lock.value} : i32, sym_name = "{lock.name}"}}'
         yield f"    %{lock.name} = aie.lock({tile_name(lock.tile)}, {lock.number}) {options}"
     yield from _flows(made)
+    yield from cascade_lines(plan)
     for tile in plan.cores:
         yield from core_lines(tile, _program(planned, made, tile), plan.array.stack)
     for tile in tiles:
@@ -93,7 +95,7 @@ def _ring(channel: Channel, first: int) -> Iterator[str]:
     for number, descriptor in enumerate(channel.chain):
         one = f"%one_{first + number}"
         yield f"    ^bb{first + number}:"
-        yield f"      {one} = arith.constant 1 : i32"
+        yield f"      {one} = arith.constant {descriptor.amount} : i32"
         yield f"      aie.use_lock(%{descriptor.taken.name}, AcquireGreaterEqual, {one})"
         yield f"      {_transfer(descriptor)}"
         yield f"      aie.use_lock(%{descriptor.given.name}, Release, {one})"

@@ -17,15 +17,20 @@ from dslc.codegen.aie.herd import Herd
 from dslc.codegen.aie.scopes import Scope, refuse_access
 from dslc.codegen.aie.streams import Stream
 from dslc.compiler.ir import Kernel, Memory
+from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Var
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A parameter as it lies in the host's memory: its extents there, in elements."""
+    """A parameter as it lies in the host's memory: its extents there, in elements.
+
+    What lies beyond `needed` along the first axis may be anything: widened windows reach there.
+    """
 
     memory: Memory
     shape: tuple[int, ...]
+    needed: int = 0
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -67,7 +72,28 @@ class _Times:
         self.values[var] = np.concatenate([*values, np.zeros(0, np.int64)])
 
 
-def _times(scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int]) -> _Times:
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The turns of a loop that a stage of a cascade runs: every `stages`th; None has them all.
+
+    All stages run as many, so that some pass over their last.
+    """
+
+    loop: ins.For | None = None
+    stage: int | None = None
+    stages: int = 1
+
+    def of(self, start: int, stop: int, step: int) -> Numbers:
+        """The values of the loop's variable."""
+        rounds = -(-max(0, -((start - stop) // step)) // self.stages)
+        if self.stage is None:
+            return start + np.arange(rounds * self.stages) * step
+        return start + (np.arange(rounds) * self.stages + self.stage) * step
+
+
+def _times(
+    scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int], share: Share = Share()
+) -> _Times:
     """The runs of a scope of a core; `ranges` are its values of the grid's axes."""
     times = _Times()
     turns = math.prod(steps)
@@ -84,7 +110,8 @@ def _times(scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int]) -> _Ti
             continue
         shape = times.turns.shape
         start, stop, step = (np.broadcast_to(evaluate(e, times.values), shape) for e in one.bounds)
-        runs = [np.arange(a, b, s) for a, b, s in zip(start, stop, step, strict=True)]
+        own = share if one.loop is share.loop else Share()
+        runs = [own.of(int(a), int(b), int(s)) for a, b, s in zip(start, stop, step, strict=True)]
         times.enter(one.var, runs)
         numbers = [np.arange(len(r)) for r in runs]
         times.keys.append(np.full(times.turns.shape, one.number))
@@ -92,12 +119,12 @@ def _times(scope: Scope, ranges: Sequence[Numbers], steps: Sequence[int]) -> _Ti
     return times
 
 
-def scope_runs(kernel: Kernel, scope: Scope) -> int:
+def scope_runs(kernel: Kernel, scope: Scope, share: Share = Share()) -> int:
     """How often a scope begins in a launch, in all turns of the grid; 1 where that is not known."""
     every = [np.arange(*(int(evaluate(e, {})) for e in (a.start, a.stop, a.step)))
              for a in kernel.grid]  # fmt: skip
     try:
-        return len(_times(scope, every, [len(v) for v in every]).turns)
+        return len(_times(scope, every, [len(v) for v in every], share).turns)
     except Unknown:
         return 1
 
@@ -130,6 +157,8 @@ def tensors(
     """The tensors padded to what all turns touch, and to `least` extents; rows are whole words.
 
     Windows are widened to whole words: more is read than asked for, and written past the end of rows.
+    Those that share a FIFO may be wider: they read on into the next row, after the last one into rows
+    of nothing.
     """
     every = [
         evaluate(a.start, {}) + np.arange(f * s) * evaluate(a.step, {})
@@ -141,19 +170,34 @@ def tensors(
         p: [max(n, m) for n, m in zip(shape, least.get(p, shape), strict=True)]
         for p, shape in own.items()
     }
+    needed = {p: shape[0] if shape else 0 for p, shape in own.items()}
+    ends: list[tuple[Memory, list[int], tuple[int, ...]]] = []
     for stream in streams:
-        starts = _starts(stream, _times(stream.scope, every, [len(v) for v in every]))
+        share = Share(herd.cascade, None, herd.stages)
+        starts = _starts(stream, _times(stream.scope, every, [len(v) for v in every], share))
         _widen(stream, starts[-1], own[stream.memory][-1])
-        for axis, (start, size) in enumerate(zip(starts, stream.sizes, strict=True)):
+        for axis, (start, size) in enumerate(
+            zip(starts, stream.asked or stream.sizes, strict=True)
+        ):
             if len(start) and int(start.min()) < 0:
                 first = next(iter(stream.parts))
                 raise refuse_access(first.stmt, f"begins before element 0 of axis {axis}")
             end = int(start.max(initial=0)) + size
             found[stream.memory][axis] = max(found[stream.memory][axis], end)
+            if axis == 0:
+                needed[stream.memory] = max(needed[stream.memory], end)
+        if stream.asked is not None:
+            last = [int(start.max(initial=0)) for start in starts]
+            ends.append((stream.memory, last, stream.sizes))
     for memory, shape in found.items():
         unit = WORD // math.gcd(WORD, bytes_of(memory.dtype))
         shape[-1] = -(-shape[-1] // unit) * unit
-    return {m: Tensor(m, tuple(shape)) for m, shape in found.items()}
+    for memory, last, sizes in ends:
+        shape = found[memory]
+        strides = Tensor(memory, tuple(shape)).strides
+        most = 1 + sum((a + n - 1) * s for a, n, s in zip(last, sizes, strides, strict=True))
+        shape[0] = max(shape[0], -(-most // strides[0]))
+    return {m: Tensor(m, tuple(shape), needed[m]) for m, shape in found.items()}
 
 
 def _widen(stream: Stream, start: Numbers, extent: int) -> None:
@@ -181,7 +225,8 @@ def events(
 ) -> Events:
     """The objects that one core wants of a stream."""
     ranges = axis_values(kernel, herd, row, column)
-    times = _times(stream.scope, ranges, herd.steps)
+    share = Share(herd.cascade, herd.stage(row), herd.stages) if herd.cascade else Share()
+    times = _times(stream.scope, ranges, herd.steps, share)
     starts = _starts(stream, times)
     offsets = sum(
         (s * stride for s, stride in zip(starts, tensor.strides, strict=True)),

@@ -40,7 +40,7 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """One buffer descriptor between two locks."""
+    """One buffer descriptor between two locks, which count `amount` each time."""
 
     buffer: Buffer
     offset: int
@@ -48,6 +48,7 @@ class Descriptor:
     dims: Dims
     taken: Lock
     given: Lock
+    amount: int = 1
 
 
 @dataclass(slots=True)
@@ -128,7 +129,7 @@ def _end(made: Explicit, fifo: Fifo, tile: Tile, *, produces: bool) -> Channel:
     dims = fifo.dims if produces else ()
     channel.chain = [Descriptor(b, 0, fifo.elements, dims, taken, given) for b in buffers]
     turn = None
-    if fifo.depth > fifo.unit:
+    if fifo.depth > fifo.unit or fifo.step < fifo.unit:
         turn = f"%{stem}_turn"
         made.turns.append(Buffer(f"{stem}_turn", tile, 1, I32))
     names = tuple(f"%{b.name}" for b in buffers)
@@ -155,7 +156,7 @@ def _link(
     offsets = link.offsets or (0,)
     locks = [
         (
-            made.lock(f"{outer.name}_{i}_free", tile, outer.depth),
+            made.lock(f"{outer.name}_{i}_free", tile, outer.depth * outer.repeat),
             made.lock(f"{outer.name}_{i}_full", tile, 0),
         )
         for i in range(len(parts))
@@ -169,12 +170,14 @@ def _link(
             targets[fifo].append(channel)
         own = range(len(parts)) if fifo is outer else (parts.index(fifo),)
         dims = _part_dims(fifo.dims, len(own)) if sends else ()
-        for buffer in buffers:
+        again, amount = (outer.repeat, 1) if sends else (1, outer.repeat)
+        for buffer in (b for b in buffers for _ in range(again)):
             for i in own:
                 free, full = locks[i]
                 taken, given = (full, free) if sends else (free, full)
+                length = outer.elements if outer.repeat > 1 else parts[i].elements
                 channel.chain.append(
-                    Descriptor(buffer, offsets[i], parts[i].elements, dims, taken, given)
+                    Descriptor(buffer, offsets[i], length, dims, taken, given, amount)
                 )
 
 

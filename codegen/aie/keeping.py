@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from dslc.codegen.aie.elementwise import HEAVY
-from dslc.compiler.ir import Kernel, Value
+from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import bodies, operands, tile_of, users
+from dslc.compiler.ir.traverse import Body, bodies, operands, tile_of, users
 
 _VIRTUAL = (
     ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast, ins.Full, ins.Broadcast, ins.Arange,
@@ -24,9 +24,9 @@ _VIRTUAL = (
 )  # fmt: skip
 
 
-def kept_values(kernel: Kernel) -> frozenset[Value]:
+def kept_values(body: Body) -> frozenset[Value]:
     """The tiles that are put into memory when they are defined."""
-    order = list(_with_depth(kernel.body, 0))
+    order = list(_with_depth(body, 0))
     depth = {id(stmt): level for stmt, level in order}
     heavy: set[Value] = set()
     for stmt, _ in order:
@@ -34,7 +34,7 @@ def kept_values(kernel: Kernel) -> frozenset[Value]:
             _is_heavy(stmt) or any(x in heavy for x in operands(stmt))
         ):
             heavy.add(stmt.out)
-    readers = users(kernel.body)
+    readers = users(body)
     kept: set[Value] = set()
     roots: dict[Value, set[int]] = {}
     for stmt, level in reversed(order):

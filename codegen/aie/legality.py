@@ -39,6 +39,7 @@ def prove(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
     _links(plan)
     _memories(plan, programs)
     _programs(plan, programs)
+    _cascade(plan, programs)
     for fifo in plan.fifos:
         _objects(plan, fifo)
     _ports(plan)
@@ -84,7 +85,8 @@ def _chains(plan: Plan) -> Iterator[tuple[Fifo, Tile, bool, int]]:
         outer = _outer(link)
         parts = max(len(link.inputs), len(link.outputs))
         for fifo in (*link.inputs, *link.outputs):
-            linked[fifo, tile] = outer.depth * (parts if fifo is outer else 1)
+            again = fifo.repeat if fifo in link.outputs else 1
+            linked[fifo, tile] = outer.depth * (parts if fifo is outer else 1) * again
     for fifo in plan.fifos:
         for tile in _tiles(fifo):
             if tile[1] != _HOST:
@@ -123,8 +125,11 @@ def _locks(plan: Plan) -> None:
         used[tile] += 2 * max(len(link.inputs), len(link.outputs))
         _lock_count(plan, outer, tile, used)
     for fifo in plan.fifos:
-        if fifo.depth > plan.array.lock_value:
-            raise broken(fifo, f"{fifo.depth} objects", f"a lock counts to {plan.array.lock_value}")
+        if fifo.depth * fifo.repeat > plan.array.lock_value:
+            raise broken(
+                fifo, f"{fifo.depth * fifo.repeat} objects",
+                f"a lock counts to {plan.array.lock_value}",
+            )  # fmt: skip
         for tile in _tiles(fifo):
             if (fifo, tile) not in inner and tile[1] != _HOST:
                 used[tile] += 2
@@ -149,7 +154,13 @@ def _links(plan: Plan) -> None:
             if offset != at:
                 raise broken(part, f"begins at element {offset} of {outer.name}", f"it is at {at}")
             at += part.elements
-        if at != outer.elements:
+        if len(parts) == 1 and outer.repeat > 1:
+            if outer.elements % at or parts[0].repeat != outer.repeat:
+                raise broken(
+                    outer, f"panels of {outer.elements} elements, sent in objects of {at}",
+                    "a panel is whole objects",
+                )  # fmt: skip
+        elif at != outer.elements:
             raise broken(
                 outer, f"its parts have {at} elements of {outer.elements}",
                 "the parts of linked objects cover the larger one",
@@ -184,6 +195,37 @@ def _programs(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
             )
 
 
+def _cascade(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
+    """Results pass between neighbours, downwards, and as many are taken as are given."""
+    below = dict(plan.flows)
+    above = {b: a for a, b in plan.flows}
+    for tile, program in programs.items():
+        taken, given = program.passed
+        following = below.get(tile)
+        if following is not None and following != (tile[0], tile[1] - 1):
+            raise _broken_cascade(
+                plan, f"core {tile} passes results to {following}",
+                "a cascade leads to the neighbour below",
+            )  # fmt: skip
+        for count, other, word in ((taken, above.get(tile), "takes"), (given, following, "gives")):
+            if bool(count) != (other is not None):
+                raise _broken_cascade(
+                    plan, f"core {tile} {word} {count} vectors", "each goes to, or comes from, a core"
+                )  # fmt: skip
+        if following is not None and programs[following].passed[0] != given:
+            raise _broken_cascade(
+                plan, f"core {tile} gives {given} vectors, {following} takes "
+                f"{programs[following].passed[0]}",
+                "a core that waits for more than comes waits for ever",
+            )  # fmt: skip
+
+
+def _broken_cascade(plan: Plan, what: str, rule: str) -> DiagnosticError:
+    loc = plan.cascade.loop.loc if plan.cascade is not None else plan.kernel.loc
+    tensors = "/".join(t.memory.name for t in plan.tensors)
+    return error("DSL0554", f"tensor {tensors}: {what}; {rule}", loc)
+
+
 def _objects(plan: Plan, fifo: Fifo) -> None:
     """Length and loops of the descriptors that move a FIFO's objects."""
     if fifo.depth < fifo.unit:
@@ -202,10 +244,16 @@ def _objects(plan: Plan, fifo: Fifo) -> None:
             )  # fmt: skip
     if fifo.dims:
         _loops(fifo, fifo.dims, plan.array.kind(fifo.producer[1]), bytes_of(fifo.dtype))
-        if math.prod(size for size, _ in fifo.dims) != fifo.elements:
-            raise broken(
-                fifo, "its loops pass another number of elements", f"it has {fifo.elements}"
-            )
+        whole = _panel(plan, fifo)
+        if math.prod(size for size, _ in fifo.dims) != whole:
+            raise broken(fifo, "its loops pass another number of elements", f"it has {whole}")
+
+
+def _panel(plan: Plan, fifo: Fifo) -> int:
+    """The elements that a FIFO's producer sends by a descriptor: an object's, or a panel's."""
+    if fifo.repeat == 1 or fifo.producer[1] == _HOST:
+        return fifo.elements
+    return next(x.inputs[0].elements for x in plan.links if fifo in x.outputs)
 
 
 def _loops(fifo: Fifo, dims: Dims, kind: TileKind, width: int) -> None:
@@ -316,6 +364,7 @@ def _balance(plan: Plan) -> None:
             for r, c in fifo.parts:
                 found = events(plan.kernel, stream, plan.herd, by_memory[stream.memory], r, c)
                 wanted += len(found.turns) * stream.elements
+        wanted //= fifo.repeat
         if moved[fifo] != wanted:
             raise broken(
                 fifo, f"the host moves {moved[fifo]} elements, the cores {wanted}",

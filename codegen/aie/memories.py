@@ -20,6 +20,10 @@ def choose_depths(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
     for fifo in plan.fifos:
         once = all(s.scope.parent is None for s in fifo.streams)
         fifo.depth = fifo.unit * (1 if once else 2)
+    for fifo in plan.fifos:
+        tile = fifo.ends(plan.array.memory.rows[0])
+        if fifo.repeat > 1 and tile and memory_tile_bytes(plan, tile) > plan.array.memory.memory:
+            fifo.depth = fifo.depth if fifo.ends(0) is None else fifo.unit  # a single panel
     for tile in plan.cores:
         while core_bytes(plan, tile, programs[tile]) > plan.array.compute.memory:
             shrinkable = [f for f in ending(plan, tile) if f.depth > f.unit]
@@ -56,14 +60,15 @@ def parts_of(plan: Plan, tile: Tile, program: CoreProgram) -> list[tuple[str, in
     return found.most_common()
 
 
-def memory_tile_bytes(plan: Plan, tile: Tile) -> int:
-    """The bytes of the objects that pass a memory tile."""
-    total = 0
-    for link in plan.links:
-        outer = link.inputs[0] if len(link.inputs) == 1 else link.outputs[0]
-        if tile in _tiles(outer):
-            total += outer.depth * outer.bytes
-    return total
+def memory_tile_bytes(plan: Plan, tile: Tile, *, doubled: bool = False) -> int:
+    """The bytes of the objects that pass a memory tile; `doubled` if each FIFO held two."""
+    return sum((2 if doubled else f.depth) * f.bytes for f in _passing(plan, tile))
+
+
+def _passing(plan: Plan, tile: Tile) -> list[Fifo]:
+    """The FIFOs whose objects lie in a memory tile."""
+    ends = (x.inputs[0] if len(x.inputs) == 1 else x.outputs[0] for x in plan.links)
+    return [f for f in ends if tile in _tiles(f)]
 
 
 def _too_much(plan: Plan, tile: Tile, program: CoreProgram) -> Exception:

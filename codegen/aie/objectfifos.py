@@ -16,6 +16,7 @@ from dslc.codegen.aie.products import MAPS
 from dslc.compiler.dtypes import DType
 
 _KINDS = ("shim", "mem")
+_HOST = 0
 
 
 def print_objectfifos(planned: Planned, device: str) -> str:
@@ -29,6 +30,7 @@ def fifo_lines(planned: Planned, sequence: str = "") -> Iterator[str]:
     yield from (f"    {tile_name(t)} = aie.tile({t[0]}, {t[1]})" for t in _tiles(plan))
     yield from (f"    {_fifo(f)}" for f in plan.fifos)
     yield from (f"    {_link(link)}" for link in plan.links)
+    yield from cascade_lines(plan)
     for tile in plan.cores:
         yield from core_lines(tile, planned.programs[tile], plan.array.stack)
     yield from sequence_lines(plan, sequence)
@@ -67,7 +69,9 @@ def _fifo(fifo: Fifo) -> str:
     consumers = ", ".join(map(tile_name, fifo.consumers))
     kind = f"!aie.objectfifo<{memref(fifo.elements, fifo.dtype)}>"
     ends = f"{tile_name(fifo.producer)}{dims}, {{{consumers}}}"
-    return f"aie.objectfifo @{fifo.name}({ends}, {fifo.depth} : i32) : {kind}"
+    sends = fifo.repeat > 1 and fifo.producer[1] != _HOST
+    options = f" {{repeat_count = {fifo.repeat} : i32}}" if sends else ""
+    return f"aie.objectfifo @{fifo.name}({ends}, {fifo.depth} : i32){options} : {kind}"
 
 
 def _dims(dims: Dims) -> str:
@@ -81,6 +85,12 @@ def _link(link: Link) -> str:
     offsets = ", ".join(map(str, link.offsets))
     joined = (offsets, "") if len(link.inputs) > 1 else ("", offsets)
     return f"aie.objectfifo.link [{inputs}] -> [{outputs}] ([{joined[0]}] [{joined[1]}])"
+
+
+def cascade_lines(plan: Plan) -> Iterator[str]:
+    """The streams between neighbouring cores."""
+    for above, below in plan.flows:
+        yield f"    aie.cascade_flow({tile_name(above)}, {tile_name(below)})"
 
 
 def core_lines(tile: Tile, program: CoreProgram, stack: int) -> Iterator[str]:

@@ -108,7 +108,9 @@ def task_dims(offsets: Numbers, tile: Dims, width: int, array: TileArray) -> Dim
         if split is None:
             return None
         dims = split
-    dims = (*((1, 0),) * (LOOPS - len(dims)), *dims)
+    fill = ((1, 0),) * (LOOPS - len(dims))
+    again = dims[:1] if dims[0][1] == 0 else ()  # the first loop of all may repeat, no other
+    dims = (*again, *fill, *dims[len(again) :])
     return dims if _is_legal(dims, width, array) else None
 
 

@@ -6,11 +6,13 @@ strides are in elements.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from dslc.codegen.aie.dtypes import bytes_of
 from dslc.codegen.aie.events import Tensor
 from dslc.codegen.aie.herd import Herd
+from dslc.codegen.aie.merging import Cascade
 from dslc.codegen.aie.patterns import Dims, Transfer
 from dslc.codegen.aie.scopes import Scopes
 from dslc.codegen.aie.streams import Stream
@@ -27,7 +29,8 @@ class Fifo:
 
     `dims` are the loops by which the producer's DMA reads an object; none where that is as it lies.
     `streams` says whose objects pass, in turn; `parts` are the cores of the herd (row, column) whose
-    objects make up one of these, on the FIFOs that end in a shim tile.
+    objects make up one of these, on the FIFOs that end in a shim tile. With `repeat` the objects that
+    come into a memory tile are panels, which it sends so many times to the cores.
     """
 
     name: str
@@ -39,12 +42,19 @@ class Fifo:
     depth: int = 2
     dims: Dims = ()
     parts: tuple[tuple[int, int], ...] = ()
+    repeat: int = 1
 
     @property
     def unit(self) -> int:
         """The objects that a core holds at once."""
         scopes = [s.scope for s in self.streams]
         return max(scopes.count(scope) for scope in scopes)
+
+    @property
+    def step(self) -> int:
+        """What the numbers of objects that a core takes at a time are multiples of."""
+        scopes = [s.scope for s in self.streams]
+        return math.gcd(*(scopes.count(scope) for scope in scopes))
 
     def is_passed_on(self, stream: Stream) -> bool:
         """Whether a core copies a stream's object, since others come on the FIFO while it is used."""
@@ -97,6 +107,15 @@ class Plan:
     links: list[Link] = field(default_factory=list)
     served: dict[Tile, dict[Stream, Fifo]] = field(default_factory=dict)
     phases: list[list[Task]] = field(default_factory=list)
+    cascade: Cascade | None = None
+
+    @property
+    def flows(self) -> list[tuple[Tile, Tile]]:
+        """The neighbours of which one passes what it carries to the other."""
+        if self.cascade is None:
+            return []
+        pairs = ((self.tile(r, c), self.tile(r - 1, c)) for r, c in self.herd.cores if r)
+        return sorted(pairs, key=lambda p: (p[0][0], -p[0][1]))
 
     def tile(self, row: int, column: int) -> Tile:
         """The tile of a core of the herd."""

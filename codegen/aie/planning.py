@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from dslc.codegen.aie.arguments import as_arrays
 from dslc.codegen.aie.blocking import Blocking, find_blocking
 from dslc.codegen.aie.cores import CoreProgram, program_of
-from dslc.codegen.aie.dtypes import stored
-from dslc.codegen.aie.events import events, scope_runs, tensors
+from dslc.codegen.aie.dtypes import bytes_of, stored
+from dslc.codegen.aie.events import Share, events, scope_runs, tensors
 from dslc.codegen.aie.herd import Herd, herds
 from dslc.codegen.aie.legality import prove, prove_network
 from dslc.codegen.aie.memories import choose_depths
+from dslc.codegen.aie.merging import Cascade, find_cascade
 from dslc.codegen.aie.network import Network
+from dslc.codegen.aie.panels import hold_panels
 from dslc.codegen.aie.plan import Fifo, Plan, Tile
 from dslc.codegen.aie.scopes import Scopes, find_scopes
 from dslc.codegen.aie.sequence import schedule
@@ -22,9 +24,11 @@ from dslc.codegen.aie.sharing import fit, sharing
 from dslc.codegen.aie.streams import Stream, check_outputs, find_streams
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import Kernel, Memory
+from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.aie import TileArray, array_of
 
+_MERGING = 1.1  # what passing results on costs, as a factor of the work: a cascade must be worth it
 _TRIED = 12  # herds that the array has channels for, before it is said why the best cannot be
 
 
@@ -73,12 +77,16 @@ def plan_kernel(
     _check_channels(groups, array)
     fit(groups)
     rows = len(array.compute.rows)
-    found = sorted(herds(kernel, rows, array.columns), key=lambda h: _cost(h, streams))
+    cascade = find_cascade(kernel)
+    loop = None if cascade is None else cascade.loop
+    shares = _Shares(kernel, scopes, loop)
+    every = herds(kernel, rows, array.columns, loop)
+    found = sorted(every, key=lambda h: (h.turns * shares.of(h), *_cost(h, streams)[1:]))
     problem: DiagnosticError | None = None
     tried = 0
     for herd in found:
         try:
-            plan = _connected(kernel, array, herd, scopes, groups, least)
+            plan = _connected(kernel, array, herd, scopes, groups, cascade, least)
             tried += 1
             return _planned(plan, blocking, draft=draft)
         except DiagnosticError as failure:
@@ -95,6 +103,7 @@ def _connected(
     herd: Herd,
     scopes: Scopes,
     groups: list[tuple[Stream, ...]],
+    cascade: Cascade | None,
     least: Mapping[Memory, Sequence[int]] | None,
 ) -> Plan:
     """The FIFOs of a herd, where the array has the channels and descriptors for them."""
@@ -102,6 +111,7 @@ def _connected(
     lying = tensors(kernel, streams, herd, least)
     used = [m for m in kernel.tensors if any(s.memory is m for s in streams)]
     plan = Plan(kernel, array, herd, scopes, streams, [lying[m] for m in used])
+    plan.cascade = cascade if herd.cascade is not None else None
     network = Network(plan)
     for group in groups:
         network.connect(group)
@@ -111,15 +121,36 @@ def _connected(
 
 def _planned(plan: Plan, blocking: Blocking, *, draft: bool) -> Planned:
     """The rest of a plan: what the host does, the programs, the depths of FIFOs."""
+    hold_panels(plan)
     schedule(plan)
-    # The cores' programs differ in numbers alone: one says what all of them keep.
-    first = program_of(plan, blocking, plan.cores[0])
-    programs = dict.fromkeys(plan.cores, first)
+    # The programs of a row differ in numbers alone: one says what all of them keep.
+    rows = range(plan.herd.rows if plan.cascade else 1)
+    first = [program_of(plan, blocking, plan.tile(row, 0)) for row in rows]
+    programs = {plan.tile(r, c): first[r % len(first)] for r, c in plan.herd.cores}
     choose_depths(plan, programs)
     if not draft:
         programs = {tile: program_of(plan, blocking, tile) for tile in plan.cores}
     prove(plan, programs)
     return Planned(plan, programs, blocking)
+
+
+class _Shares:
+    """The part of a turn's work that a core has: all of it, or its turns of a loop that is shared."""
+
+    def __init__(self, kernel: Kernel, scopes: Scopes, loop: ins.For | None) -> None:
+        self._kernel, self._loop = kernel, loop
+        self._scope = None if loop is None else scopes.loops[loop]
+        self._found: dict[int, float] = {}
+
+    def of(self, herd: Herd) -> float:
+        """The part that a core of the herd has."""
+        if herd.cascade is None or self._scope is None:
+            return 1.0
+        if herd.stages not in self._found:
+            own = scope_runs(self._kernel, self._scope, Share(self._loop, 0, herd.stages))
+            every = scope_runs(self._kernel, self._scope)
+            self._found[herd.stages] = own / max(1, every) * _MERGING
+        return self._found[herd.stages]
 
 
 def _cost(herd: Herd, streams: list[Stream]) -> tuple[int, int, int]:
@@ -157,8 +188,13 @@ def modelled_cycles(planned: Planned, macs: int) -> float:
     and receives in turn.
     """
     plan = planned.plan
-    turns, moved, _ = _cost(plan.herd, plan.streams)
-    products = turns * macs / max(rate for _, rate in plan.array.multiply_adds)
+    turns = plan.herd.turns
+    moved = sum(
+        math.prod(n for n, _ in task.transfer.dims) * bytes_of(task.tensor.memory.dtype)
+        for phase in plan.phases
+        for task in phase
+    )
+    products = turns * macs / plan.herd.stages / max(rate for _, rate in plan.array.multiply_adds)
     (row, column), by_memory = plan.herd.cores[0], {t.memory: t for t in plan.tensors}
     streams: dict[Fifo, float] = {}
     single = False

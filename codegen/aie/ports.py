@@ -61,8 +61,8 @@ OBJECT_PORTS = ObjectPorts()
 class LockedEnd:
     """The buffers of a core's end of a FIFO, the lock that it takes, and the one that it gives.
 
-    `turn` is the memory of one i32 that says which half of the buffers is next; None where all of them
-    are taken at once.
+    `turn` is the memory of one i32 that says which buffer is next, in a ring of them; None where all of
+    them are taken at once.
     """
 
     buffers: tuple[str, ...]
@@ -78,7 +78,7 @@ class LockPorts:
     ends: Mapping[Fifo, LockedEnd]
 
     def begin(self, e: Emission) -> None:
-        """The first half is next."""
+        """The first buffer is next."""
         for end in self.ends.values():
             if end.turn is not None:
                 zero, at = e.out.constant(0, "i32"), e.out.constant(0, "index")
@@ -92,22 +92,29 @@ class LockPorts:
         e.out.effect(f"aie.use_lock({end.taken}, AcquireGreaterEqual, {amount})")
         if end.turn is None:
             return dict(zip(streams, end.buffers, strict=True))
-        at, zero = e.out.constant(0, "index"), e.out.constant(0, "i32")
+        at = e.out.constant(0, "index")
         turn = e.out.op(f"memref.load {end.turn}[{at}] : memref<1xi32>", "turn")
-        first = e.out.op(f"arith.cmpi eq, {turn}, {zero} : i32", "first")
+        ring = len(end.buffers)
         found = {}
         for number, stream in enumerate(streams):
-            x, y = end.buffers[number], end.buffers[count + number]
-            found[stream] = e.out.op(f"arith.select {first}, {x}, {y} : {kind}", stream.name)
+            chosen = end.buffers[number]
+            for start in range(fifo.step, ring, fifo.step):
+                here = e.out.constant(start, "i32")
+                other = end.buffers[(start + number) % ring]
+                same = e.out.op(f"arith.cmpi eq, {turn}, {here} : i32", "next")
+                chosen = e.out.op(f"arith.select {same}, {other}, {chosen} : {kind}", stream.name)
+            found[stream] = chosen
         return found
 
     def release(self, e: Emission, fifo: Fifo, streams: list[Stream]) -> None:
-        """The other half is next."""
+        """The buffers after these are next."""
         end = self.ends[fifo]
         if end.turn is not None:
-            at, one = e.out.constant(0, "index"), e.out.constant(1, "i32")
+            at, ring = e.out.constant(0, "index"), e.out.constant(len(end.buffers), "i32")
             turn = e.out.op(f"memref.load {end.turn}[{at}] : memref<1xi32>", "turn")
-            other = e.out.op(f"arith.subi {one}, {turn} : i32", "turn")
-            e.out.effect(f"memref.store {other}, {end.turn}[{at}] : memref<1xi32>")
+            by = e.out.constant(len(streams), "i32")
+            after = e.out.op(f"arith.addi {turn}, {by} : i32", "turn")
+            after = e.out.op(f"arith.remui {after}, {ring} : i32", "turn")
+            e.out.effect(f"memref.store {after}, {end.turn}[{at}] : memref<1xi32>")
         amount = e.out.constant(len(streams), "i32")
         e.out.effect(f"aie.use_lock({end.given}, Release, {amount})")

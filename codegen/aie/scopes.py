@@ -63,6 +63,7 @@ class Access:
     scope: Scope
     inner: Scope  # the one that the statement stands in
     number: int  # in the program's order
+    after: ins.For | None = None  # the last loop that ended before it, outside of all
 
     @property
     def region(self) -> Region:
@@ -103,6 +104,7 @@ def _walk(
     """
     known = dict(known)
     asserted: list[Expr] = []
+    ended: ins.For | None = None
     for stmt in body:
         match stmt:
             case ins.Let(var, value):
@@ -111,6 +113,7 @@ def _walk(
                 inner = _loop_scope(stmt, scope, known, found, asserted)
                 found.loops[stmt] = inner
                 _walk(stmt.body, inner, known, found, around)
+                ended = stmt if scope is found.turn and around is None else ended
             case ins.If():
                 for part in (stmt.then, stmt.otherwise):
                     _walk(part, scope, known, found, around or scope)
@@ -120,7 +123,7 @@ def _walk(
             case ins.Assert(condition):
                 asserted.append(substitute(condition, known))
             case ins.Load() | ins.Store() if stmt.region.memory.role is not Role.BUFFER:
-                access = _access(stmt, scope, known, len(found.accesses))
+                access = _access(stmt, scope, known, len(found.accesses), ended)
                 if around is not None and (access.is_store or around.holds(access.scope)):
                     raise refuse_access(stmt, "stands in a branch or a while loop")
                 if access.is_store and any(s.guarded for s in scope.chain):
@@ -154,7 +157,11 @@ def _loop_scope(
 
 
 def _access(
-    stmt: ins.Load | ins.Store, scope: Scope, known: Mapping[Var, Expr], number: int
+    stmt: ins.Load | ins.Store,
+    scope: Scope,
+    known: Mapping[Var, Expr],
+    number: int,
+    ended: ins.For | None,
 ) -> Access:
     starts = tuple(substitute(a.start, dict(known)) for a in stmt.region.axes)
     bound = {s.var for s in scope.chain if s.var is not None}
@@ -163,7 +170,7 @@ def _access(
         names = ", ".join(sorted(v.name for v in strange))
         raise refuse_access(stmt, f"depends on {names}, which the host does not know")
     own = [s for s in scope.chain if s.var is None or any(s.var in free_vars(e) for e in starts)]
-    return Access(stmt, starts, own[-1], scope, number)
+    return Access(stmt, starts, own[-1], scope, number, ended)
 
 
 def refuse_access(stmt: Stmt, why: str) -> DiagnosticError:
@@ -178,11 +185,9 @@ def refuse_access(stmt: Stmt, why: str) -> DiagnosticError:
     )
 
 
-def variables(scope: Scope, starts: tuple[Expr, ...]) -> Iterator[Var]:
+def expressions(scope: Scope, starts: tuple[Expr, ...]) -> Iterator[Expr]:
     """What the objects of a scope depend on: their place, and how many there are."""
-    for expr in starts:
-        yield from free_vars(expr)
+    yield from starts
     for outer in scope.chain:
         if outer.loop is not None:
-            for expr in outer.bounds:
-                yield from free_vars(expr)
+            yield from outer.bounds

@@ -22,7 +22,6 @@ from dslc.compiler.dtypes import U8, DType
 
 Group = tuple[Stream, ...]
 _WIDENED = 2  # times the largest object: rows that fit no better are not shared
-_TASKS = 4  # of a turn, by which a host goes from one tensor to another: a queue holds no more
 
 
 def sharing(streams: list[Stream], channels: int, runs: Callable[[Scope], int]) -> Iterator[Group]:
@@ -34,9 +33,11 @@ def sharing(streams: list[Stream], channels: int, runs: Callable[[Scope], int]) 
         groups: list[Group] = [(s,) for s in streams if s.output == output]
         while len(groups) > channels:
             joined = (
-                _join(groups, runs, mixed=False)
-                or _join(groups, runs, mixed=True)
+                _join(groups, mixed=False)
+                or _join(groups, mixed=True)
                 or (None if output else _join_unlike(groups, runs))
+                or _join(groups, mixed=True, even=False)
+                or (None if output else _join_unlike(groups, runs, even=False))
             )
             if joined is None:
                 break
@@ -44,46 +45,37 @@ def sharing(streams: list[Stream], channels: int, runs: Callable[[Scope], int]) 
         yield from groups
 
 
-def _join(groups: list[Group], runs: Callable[[Scope], int], *, mixed: bool) -> list[Group] | None:
+def _join(groups: list[Group], *, mixed: bool, even: bool = True) -> list[Group] | None:
     """Two groups of one kind as one, those of the outermost scope first.
 
-    With `mixed` they may be of different scopes, or wanted by different cores.
+    With `mixed` they may be of different scopes, or wanted by different cores; an `even` group has as
+    many streams in each scope: the bulk of what is read does not come on one channel.
     """
     by_depth = sorted(groups, key=lambda g: len(g[0].scope.chain))
     for group, other in combinations(by_depth, 2):
         a, b = group[0], other[0]
         if _is_alike(a, b) and (mixed or _in_one_scope(a, b)):
             both = _ordered(group, other)
-            if _is_even(both) and _tasks(both, runs) <= _TASKS:
+            if not even or _is_even(both):
                 return _replaced(groups, group, other, both)
     return None
 
 
-def _join_unlike(groups: list[Group], runs: Callable[[Scope], int]) -> list[Group] | None:
+def _join_unlike(
+    groups: list[Group], runs: Callable[[Scope], int], *, even: bool = True
+) -> list[Group] | None:
     """The two groups as one that move the fewest bytes more for being widened."""
     best: tuple[int, list[Group]] | None = None
     for group, other in combinations(groups, 2):
         both = _ordered(group, other)
         size = _shared_bytes(both)
-        if size is None or not _is_even(both) or _tasks(both, runs) > _TASKS:
+        if size is None or (even and not _is_even(both)):
             continue
         more = sum(runs(s.scope) * size for s in both)
         more -= sum(runs(s.scope) * (_shared_bytes(g) or 0) for g in (group, other) for s in g)
         if best is None or more < best[0]:
             best = more, _replaced(groups, group, other, both)
     return None if best is None else best[1]
-
-
-def _tasks(group: Group, runs: Callable[[Scope], int]) -> int:
-    """The tasks of a turn with a loop in which tensors alternate, those of others around it too."""
-    most = 0
-    for scope in {s.scope for s in group if s.scope.loop is not None}:
-        tensors = {s.memory for s in group if s.scope is scope}
-        turn = next(s for s in reversed(scope.chain) if s.loop is None)
-        if len(tensors) > 1:
-            others = {s.memory for s in group} - tensors
-            most = max(most, len(tensors) * runs(scope) // max(1, runs(turn)) + len(others))
-    return most
 
 
 def _ordered(group: Group, other: Group) -> Group:
@@ -106,7 +98,7 @@ def _in_one_scope(a: Stream, b: Stream) -> bool:
 
 
 def _is_even(group: Group) -> bool:
-    """Whether a core holds the same number of objects in each scope."""
+    """Whether a core takes as many objects in each scope."""
     scopes = [s.scope for s in group]
     return len({scopes.count(scope) for scope in scopes}) == 1
 

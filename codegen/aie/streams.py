@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from dslc.codegen.aie.dtypes import bytes_of
-from dslc.codegen.aie.scopes import Access, Scope, Scopes, refuse_access, variables
+from dslc.codegen.aie.scopes import Access, Scope, Scopes, expressions, refuse_access
 from dslc.compiler.ir import Memory
 from dslc.compiler.ir.affine import difference
-from dslc.compiler.ir.expr import Expr, Var
+from dslc.compiler.ir.expr import Expr, Var, free_vars
 
 _SPARSE = 2  # times as much as is asked for: a wider window is not worth sharing
 
@@ -73,7 +73,12 @@ class Stream:
     @property
     def variables(self) -> frozenset[Var]:
         """What its objects depend on."""
-        return frozenset(variables(self.scope, self.starts))
+        return frozenset(v for e in self.expressions for v in free_vars(e))
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """The expressions that its objects depend on."""
+        return tuple(expressions(self.scope, self.starts))
 
     @property
     def matrix(self) -> tuple[int, int] | None:

@@ -42,12 +42,14 @@ class Configuration:
         totals: Totals,
         *,
         values: bool,
+        bfp16: bool = False,
     ) -> None:
         self.device = declare(operation)
         self._totals = totals
-        library = Library() if values and compiler() and _elements(operation) >= _MANY else None
+        many = values and not bfp16 and _elements(operation) >= _MANY
+        library = Library() if many and compiler() else None
         self.processes = [
-            core_process(engine, self.device, tile, op, values=values, library=library)
+            core_process(engine, self.device, tile, op, values=values, bfp16=bfp16, library=library)
             for tile, op in self.device.cores
         ]
         if library is not None:
@@ -147,6 +149,9 @@ def _check_end(device: Device) -> None:
                 "leftover",
                 f"core {tile[0]}, {tile[1]} has {end.taken.value + end.held} objects of @{name} left",
             )
+    for cascade in device.cascades:
+        if cascade.queue:
+            raise AieFault("leftover", f"{len(cascade.queue)} vectors stay in {cascade.name}")
     for channel in device.host.values():
         if channel.tasks:
             raise AieFault("leftover", f"{channel.name} has {len(channel.tasks)} tasks left")

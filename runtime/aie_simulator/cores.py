@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 from dslc.runtime.aie_simulator import operations
+from dslc.runtime.aie_simulator.cascades import from_bytes, to_bytes, vector_kind
 from dslc.runtime.aie_simulator.device import Device, End
 from dslc.runtime.aie_simulator.engine import Engine, Process, Steps
 from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.library import Library
 from dslc.runtime.aie_simulator.native import translated
-from dslc.runtime.aie_simulator.parts import Lock, Memory, Tile
+from dslc.runtime.aie_simulator.parts import Cascade, Lock, Memory, Tile
 from dslc.runtime.aie_simulator.reader import Operation
 from dslc.runtime.aie_simulator.slots import Slots
 
@@ -80,6 +81,25 @@ class Runtime:
         end.held -= count
         end.at = (end.at + count) % len(end.objects)
         end.given.release(self._engine, count)
+
+    def cascade(self, line: int, *, sends: bool) -> Cascade:
+        """The cascade that the core sends to, or takes from."""
+        for found in self._device.cascades:
+            if (found.source if sends else found.target) == self._tile:
+                return found
+        raise AieFault("cascade", "no cascade stream begins or ends here", line=line)
+
+    def put(self, value: Any, kind: str, line: int) -> Any:
+        """`aie.put_cascade`."""
+        bits = to_bytes(value, kind) if value is not None else b""
+        yield from self.cascade(line, sends=True).put(self._engine, bits)
+
+    def get(self, kind: str, line: int) -> Any:
+        """`aie.get_cascade`."""
+        cascade = self.cascade(line, sends=False)
+        yield from cascade.get(self._engine)
+        bits = cascade.queue.popleft()
+        return from_bytes(bits, kind) if bits else None
 
     def lock(self, lock: Lock, action: str, value: int) -> Any:
         """`aie.use_lock` of a core."""
@@ -254,6 +274,22 @@ def _use_lock(t: _Translation, op: Operation) -> None:
     t.line(f"yield from rt.lock({arguments})")
 
 
+def _put(t: _Translation, op: Operation) -> None:
+    found = op.match(r"\((%[\w$.#]+) : (.*)\)")
+    kind = vector_kind(found[2], op.line)
+    t.pause()
+    value = t.resolve(found[1]) if t.values else "None"
+    t.line(f"yield from rt.put({value}, '{kind}', {op.line})")
+    t.line("t += 1")
+
+
+def _get(t: _Translation, op: Operation) -> None:
+    kind = vector_kind(op.match(r"\(\) : (.*)")[1], op.line)
+    t.pause()
+    t.line(f"{python(op.results[0])} = yield from rt.get('{kind}', {op.line})")
+    t.line("t += 1")
+
+
 _SPECIAL: dict[str, Callable[[_Translation, Operation], None]] = {
     "scf.for": _for,
     "scf.if": _if,
@@ -261,11 +297,13 @@ _SPECIAL: dict[str, Callable[[_Translation, Operation], None]] = {
     "aie.objectfifo.subview.access": _access,
     "aie.objectfifo.release": _release,
     "aie.use_lock": _use_lock,
+    "aie.put_cascade": _put,
+    "aie.get_cascade": _get,
     "aie.end": lambda _t, _o: None,
 }
 
 
-_WAITS = ("aie.objectfifo.acquire", "aie.use_lock")
+_WAITS = ("aie.objectfifo.acquire", "aie.use_lock", "aie.put_cascade", "aie.get_cascade")
 
 
 def _is_index(op: Operation) -> bool:
@@ -302,6 +340,7 @@ def core_process(
     *,
     values: bool = True,
     library: Library | None = None,
+    bfp16: bool = False,
 ) -> Process:
     """The process of a core; without values only its loops and waits, in the same time.
 
@@ -314,7 +353,8 @@ def core_process(
     translation.body(core.regions[0])
     translation.pause()
     text = "def run(rt):\n    t = 0\n" + "\n".join(translation.lines) + "\n"
-    names = {**operations.NAMES, **translation.names}
+    rounding = operations.block_floating if bfp16 else operations.as_bf16
+    names = {**operations.NAMES, **translation.names, "Q": rounding}
     exec(compile(text, f"<core {tile[0]}, {tile[1]}>", "exec"), names)
     steps: Steps = names["run"](Runtime(engine, device, tile))
     return Process(f"core {tile[0]}, {tile[1]}", _quiet(steps))

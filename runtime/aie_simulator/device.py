@@ -17,7 +17,7 @@ from dslc.runtime.aie_simulator.machine import (
     Kind,
     kind_of,
 )
-from dslc.runtime.aie_simulator.parts import Lock, Memory, Stream, Tile, element_type
+from dslc.runtime.aie_simulator.parts import Cascade, Lock, Memory, Stream, Tile, element_type
 from dslc.runtime.aie_simulator.reader import Operation
 
 _MEMREF = re.compile(r"memref<((?:\d+x)*)(\w+)>")
@@ -43,6 +43,7 @@ class Fifo:
     kind: str
     loops: tuple[tuple[int, int], ...]
     line: int
+    repeat: int = 1
 
 
 @dataclass(slots=True, eq=False)
@@ -74,6 +75,7 @@ class Device:
     cores: list[tuple[Tile, Operation]] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     stacks: dict[Tile, int] = field(default_factory=dict)
+    cascades: list[Cascade] = field(default_factory=list)
 
     def tile(self, name: str, line: int) -> Tile:
         """The tile of an SSA name."""

@@ -36,6 +36,7 @@ RULES = {
     "fifo": "a core acquires at most as many objects as a FIFO has, and releases what it holds",
     "link": "the parts of linked objects cover the larger object, each once",
     "ports": "a switch has so many ports in each direction",
+    "cascade": "a cascade stream passes vectors of 512 bits from a core to its neighbour south or east",
     "deadlock": "every process that waits is waited for by none that it waits for",
     "leftover": "what is sent is consumed: no data stays in a stream or a FIFO",
     "token": "a wait is for a token that a task issues",

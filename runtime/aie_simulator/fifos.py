@@ -19,7 +19,8 @@ from dslc.runtime.aie_simulator.reader import Operation, integers, strided
 
 _FIFO = (
     r"@(?P<name>\w+)\s*\((?P<producer>%\w+)(?:\s+dimensionsToStream\s+\[(?P<dims>[^\]]*)\])?,"
-    r"\s*\{(?P<consumers>[^}]*)\},\s*(?P<depth>\d+) : i32\)\s*:\s*!aie.objectfifo<(?P<type>.*)>"
+    r"\s*\{(?P<consumers>[^}]*)\},\s*(?P<depth>\d+) : i32\)"
+    r"(?:\s*\{repeat_count = (?P<repeat>\d+) : i32\})?\s*:\s*!aie.objectfifo<(?P<type>.*)>"
 )
 _LINK = r"\[(.*?)\]\s*->\s*\[(.*?)\]\s*\(\[(.*?)\]\s*\[(.*?)\]\)"
 
@@ -35,8 +36,9 @@ def declare_fifo(device: Device, operation: Operation) -> None:
     producer = device.tile(found["producer"], line)
     loops = strided(found["dims"] or "")
     device.fifos[name] = Fifo(
-        name, producer, consumers, int(found["depth"]), elements, kind, loops, line
-    )
+        name, producer, consumers, int(found["depth"]), elements, kind, loops, line,
+        int(found["repeat"] or 1),
+    )  # fmt: skip
 
 
 class Elaboration:
@@ -113,35 +115,42 @@ class Elaboration:
         outer = outputs[0] if joined else inputs[0]
         parts = inputs if joined else outputs
         offsets = integers(found[3] if joined else found[4]) or (0,)
-        _check_parts(outer, parts, offsets, line)
+        again = outputs[0].repeat
+        whole = len(inputs) == len(outputs) == 1 and outer.elements % parts[0].elements == 0
+        if not (whole and (again > 1 or outer.elements > parts[0].elements)):
+            _check_parts(outer, parts, offsets, line)
+        if again > 1 and not whole:
+            raise AieFault("link", f"@{outputs[0].name} repeats parts of objects", line=line)
         objects = [
             device.memory(tile, f"{outer.name}_{i}", outer.elements, outer.kind, line)
             for i in range(outer.depth)
         ]
         locks = []
         for number in range(len(parts)):
-            free = device.lock(tile, f"{outer.name}_{number}_free", outer.depth, line)
+            free = device.lock(tile, f"{outer.name}_{number}_free", outer.depth * again, line)
             locks.append((free, device.lock(tile, f"{outer.name}_{number}_full", 0, line)))
-        whole = list(zip(parts, offsets, locks, strict=True))
+        lengths = [outer.elements if whole else p.elements for p in parts]
+        shares = list(zip(parts, offsets, locks, lengths, strict=True))
         for fifo in inputs:
-            own = whole if fifo is outer else [p for p in whole if p[0] is fifo]
+            own = shares if fifo is outer else [p for p in shares if p[0] is fifo]
             channel = device.channel(tile, "S2MM", line)
             self._targets.setdefault(fifo.name, []).append(channel)
             channel.chain = [
-                Descriptor(o, at, part.elements, (), (free, 1), (full, 1), line)
+                Descriptor(o, at, length, (), (free, again), (full, again), line)
                 for o in objects
-                for part, at, (free, full) in own
+                for _, at, (free, full), length in own
             ]
             linked.add((fifo.name, tile))
         for fifo in outputs:
-            own = whole if fifo is outer else [p for p in whole if p[0] is fifo]
+            own = shares if fifo is outer else [p for p in shares if p[0] is fifo]
             channel = device.channel(tile, "MM2S", line)
             self._sources[fifo.name] = channel
             channel.chain = [
-                Descriptor(o, at, part.elements, _part_loops(fifo, len(own), line), (full, 1),
-                           (free, 1), line)
+                Descriptor(o, at, length, _part_loops(fifo, len(own), line), (full, 1), (free, 1),
+                           line)
                 for o in objects
-                for part, at, (free, full) in own
+                for _ in range(again)
+                for _, at, (free, full), length in own
             ]  # fmt: skip
             linked.add((fifo.name, tile))
 

@@ -8,6 +8,7 @@ WORD = 4
 QUEUE = 4
 LOCK_MOST = 63
 ITERATIONS, REPEATS = 64, 256
+CASCADE_WIDTH, CASCADE_DEPTH = 64, 4  # bytes of a vector between neighbours, and how many wait
 STREAM_WORDS = 4  # that a stream holds beyond what its consumer asked for
 COLUMNS = 8
 STACK = 1024

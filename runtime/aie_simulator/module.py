@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dslc.runtime.aie_simulator.cascades import declare_cascade
 from dslc.runtime.aie_simulator.device import Device, memref_of
 from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.explicit import declare_explicit
@@ -99,6 +100,8 @@ def declare(operation: Operation) -> Device:
                 _buffer(device, op)
             case "aie.core":
                 _core(device, op)
+            case "aie.cascade_flow":
+                declare_cascade(device, op)
             case "aie.runtime_sequence":
                 pass
             case _:

@@ -54,6 +54,29 @@ def _cast_float(x: Any, dtype: Any) -> Any:
     return found if np.ndim(found) else dtype(found)
 
 
+def block_floating(x: Any, axis: int) -> Any:
+    """Blocks of 8 along an axis with one exponent, each element 8 bits: what AIE2P multiplies bf16 as.
+
+    Numbers are rounded to multiples of the greatest one's power of two over 64 (bfp16ebs8).
+    """
+    shape = list(x.shape)
+    whole = -(-shape[axis] // 8) * 8
+    padded = np.zeros((*shape[:axis], whole, *shape[axis + 1 :]), np.float32)
+    padded[tuple(slice(n) for n in shape)] = x
+    blocks = np.moveaxis(padded, axis, -1).reshape(-1, 8)
+    _, exponents = np.frexp(np.abs(blocks).max(1, keepdims=True))
+    unit = np.ldexp(np.float32(1), exponents - 7)
+    rounded = np.clip(np.rint(blocks / unit), -127, 127) * unit
+    moved = np.moveaxis(padded, axis, -1).shape
+    found = np.moveaxis(rounded.reshape(moved), -1, axis)
+    return found[tuple(slice(n) for n in shape)].astype(np.float32)
+
+
+def as_bf16(x: Any, _: int) -> Any:
+    """Operands as they are."""
+    return x
+
+
 NAMES: dict[str, Any] = {
     "np": np, "R": round_bf16, "W": _wrapped, "U": _unsigned, "erf": _erf, "F": _cast_float,
     "nan": np.float32("nan"), "inf": np.float32("inf"), "View": View,
@@ -261,7 +284,8 @@ def _vector(op: Operation, word: str, resolve: Resolve) -> str:
         a, b, c = (resolve(x) for x in re.findall(_VALUE, op.rest.partition("}")[2])[:3])
         element, _ = scalar_type(op.rest.rpartition(" into ")[2])
         if element == "f32":
-            return f"{c} + {a} @ {b}"
+            bf16 = "xbf16>" in op.rest
+            return f"{c} + Q({a}, 1) @ Q({b}, 0)" if bf16 else f"{c} + {a} @ {b}"
         return f"{c} + {a}.astype(np.int32) @ {b}.astype(np.int32)"
     operands, kind = _parts(op, resolve)
     if word == "bitcast":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from dslc.runtime.aie_simulator.engine import Engine, Signal, Steps
 from dslc.runtime.aie_simulator.errors import AieFault
-from dslc.runtime.aie_simulator.machine import LOCK_MOST, STREAM_WORDS, WORD
+from dslc.runtime.aie_simulator.machine import CASCADE_DEPTH, LOCK_MOST, STREAM_WORDS, WORD
 from dslc.runtime.elements import Array, storage_dtype
 
 TYPES = {
@@ -154,6 +154,40 @@ class Lock:
         if not 0 <= self.value <= LOCK_MOST:
             raise AieFault("lock-value", f"lock {self.name} comes to {self.value}")
         engine.notify(self.signal)
+
+
+@dataclass(slots=True, eq=False)
+class Cascade:
+    """The stream from a core to its neighbour: few vectors wait in it."""
+
+    source: Tile
+    target: Tile
+    queue: deque[bytes] = field(default_factory=deque)
+    room: Signal = field(init=False)
+    filled: Signal = field(init=False)
+
+    def __post_init__(self) -> None:
+        ends = [f"core {t[0]}, {t[1]}" for t in (self.source, self.target)]
+        self.room = Signal(f"room in {self.name}", (ends[1],))
+        self.filled = Signal(f"a vector of {self.name}", (ends[0],))
+
+    @property
+    def name(self) -> str:
+        """Where it leads."""
+        return f"the cascade from core {self.source[0]}, {self.source[1]}"
+
+    def put(self, engine: Engine, vector: bytes) -> Steps:
+        """Send a vector, when there is room."""
+        while len(self.queue) >= CASCADE_DEPTH:
+            yield self.room
+        self.queue.append(vector)
+        engine.notify(self.filled)
+
+    def get(self, engine: Engine) -> Steps:
+        """Wait for a vector, which is the first of the queue then."""
+        while not self.queue:
+            yield self.filled
+        engine.notify(self.room)
 
 
 @dataclass(slots=True, eq=False)

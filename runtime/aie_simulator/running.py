@@ -44,12 +44,17 @@ def simulate(
     text: str,
     arrays: Sequence[Array] | None,
     blank: Mapping[int, Array] | None = None,
+    *,
+    bfp16: bool = False,
 ) -> Run:
     """Run a module over the arrays of its sequence's arguments, which are written in place.
 
     `blank` marks, by an argument's number, elements that hold nothing yet (True): what is read of those
     before it is written is a fault. AieFault where the module breaks a rule of the machine. Without
     arrays nothing is computed: what remains are the waits, the traffic and the times.
+
+    With `bfp16` products of bf16 round their operands to blocks that share an exponent, as AIE2P's
+    matrix unit does when it is told to be fast.
     """
     module = load(text)
     engine, totals = Engine(), Totals()
@@ -57,7 +62,7 @@ def simulate(
     dispatch = module.dispatch
     given = _blanks(types_of(dispatch), dispatch.line) if arrays is None else arrays
     memories = _arguments(types_of(dispatch), given, blank or {}, dispatch.line)
-    host = HostSequence(module, engine, totals, values=values)
+    host = HostSequence(module, engine, totals, values=values, bfp16=bfp16)
     process = Process("the host", host.process(memories), server=False)
     engine.start(process)
     engine.run()

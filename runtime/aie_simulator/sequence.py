@@ -33,9 +33,11 @@ def types_of(sequence: Operation) -> Types:
 class HostSequence:
     """The dispatch of a module."""
 
-    def __init__(self, module: Module, engine: Engine, totals: Totals, *, values: bool) -> None:
+    def __init__(
+        self, module: Module, engine: Engine, totals: Totals, *, values: bool, bfp16: bool
+    ) -> None:
         self._module, self._engine, self._totals = module, engine, totals
-        self._values = values
+        self._values, self._bfp16 = values, bfp16
         self._shared = HostMemory(RATES.host)
 
     def process(self, memories: Sequence[Memory]) -> Steps:
@@ -58,7 +60,12 @@ class HostSequence:
 
     def _configured(self, operation: Operation) -> Configuration:
         return Configuration(
-            operation, self._engine, self._shared, self._totals, values=self._values
+            operation,
+            self._engine,
+            self._shared,
+            self._totals,
+            values=self._values,
+            bfp16=self._bfp16,
         )
 
     def _configure(self, operation: Operation, arguments: Mapping[str, Memory]) -> Steps:

@@ -46,11 +46,18 @@ class Case:
     arrays: dict[str, Any]
 
     @property
+    def packed(self) -> dict[str, int]:
+        """The bits of an element of the tensors whose rows are packed."""
+        return {m.name: m.dtype.bits for m in self.kernel.tensors if m.packed == "row"}
+
+    @property
     def padded(self) -> list[Any]:
         """The arrays with zeros up to whole tiles."""
         found = []
         for tensor in self.planned.plan.tensors:
             own = self.arrays[tensor.memory.name]
+            if self.packed.get(tensor.memory.name):
+                own = _packed(own, self.packed[tensor.memory.name])
             array = np.zeros(tensor.shape, own.dtype)
             array[tuple(slice(n) for n in own.shape)] = own
             found.append(array)
@@ -72,6 +79,12 @@ class Case:
         }
 
 
+def _packed(codes: Any, bits: int) -> Any:
+    """Rows of codes as bytes, the lowest bits first."""
+    flat = np.unpackbits(codes.view(np.uint8)[..., None], axis=-1, count=bits, bitorder="little")
+    return np.packbits(flat.reshape(*codes.shape[:-1], -1), axis=-1, bitorder="little")
+
+
 def case(source: str | Path, kernel: str, config: Any = None, seed: int = 0, **sizes: Any) -> Case:
     """A kernel with random arrays of its sizes."""
     made = lowered(source, kernel, config, **sizes)
@@ -86,7 +99,8 @@ def case(source: str | Path, kernel: str, config: Any = None, seed: int = 0, **s
         elif memory.dtype.is_float:
             arrays[memory.name] = rng.standard_normal(shape).astype(dtype)
         else:
-            arrays[memory.name] = rng.integers(-9, 9, shape).astype(dtype)
+            low, high = memory.dtype.integer_range
+            arrays[memory.name] = rng.integers(max(low, -9), min(high, 9), shape).astype(dtype)
     return Case(made, planned, print_objectfifos(planned, "npu2"), arrays)
 
 

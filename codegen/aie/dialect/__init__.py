@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from dslc.codegen.aie.dialect import channels, dispatches, fifos, tiles, transfers, types, vectors
+from dslc.codegen.aie.dialect import (
+    cascades,
+    channels,
+    dispatches,
+    fifos,
+    tiles,
+    transfers,
+    types,
+    vectors,
+)
 from xdsl.context import Context
 from xdsl.dialects import arith, builtin, func, math, memref, scf, vector
 from xdsl.dialects.builtin import ModuleOp
@@ -15,6 +24,7 @@ AIE = Dialect(
         tiles.DeviceOp, tiles.TileOp, tiles.BufferOp, tiles.CoreOp, tiles.EndOp,
         tiles.RuntimeSequenceOp, fifos.ObjectFifoOp, fifos.LinkOp, fifos.AcquireOp,
         fifos.ReleaseOp, *channels.OPERATIONS, fifos.AccessOp,
+        *cascades.OPERATIONS,
     ],
     [types.ObjectFifoType, types.SubviewType, types.LoopAttr],
 )  # fmt: skip

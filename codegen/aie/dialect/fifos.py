@@ -49,6 +49,7 @@ class ObjectFifoOp(IRDLOperation):
     depth = prop_def(IntegerAttr)
     kind = prop_def(ObjectFifoType)
     loops = opt_prop_def(ArrayAttr[LoopAttr])
+    repeat_count = opt_prop_def(IntegerAttr)
     traits = traits_def(SymbolOpInterface())
 
     @classmethod
@@ -71,6 +72,7 @@ class ObjectFifoOp(IRDLOperation):
             properties["depth"] = IntegerAttr(parser.parse_integer(), i32)
             parser.parse_punctuation(":")
             parser.parse_type()
+        properties |= parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         properties["kind"] = parser.parse_type()
         return cls(operands=[producer, consumers], properties=properties)
@@ -88,6 +90,8 @@ class ObjectFifoOp(IRDLOperation):
             with printer.in_braces():
                 printer.print_list(self.consumers, printer.print_operand)
             printer.print_string(f", {self.depth.value.data} : i32")
+        if self.repeat_count is not None:
+            printer.print_string(f" {{repeat_count = {self.repeat_count.value.data} : i32}}")
         printer.print_string(" : ")
         printer.print_attribute(self.kind)
 
@@ -102,7 +106,8 @@ class ObjectFifoOp(IRDLOperation):
             total = 1
             for loop in self.loops.data:
                 total *= loop.size.data
-            if total != self.elements:
+            panels = self.repeat_count is not None and total % self.elements == 0
+            if total != self.elements and not panels:
                 raise VerifyException(f"loops of {total} steps over objects of {self.elements}")
 
     @property

@@ -33,7 +33,7 @@ def test_three_loops_suffice_for_three(dims: list[tuple[int, int]]) -> None:
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=12))
 def test_transfers_pass_all_objects_in_order(firsts: list[int]) -> None:
     offsets = np.array(firsts, np.int64) * 64
-    made = transfers(offsets, ((4, 128), (16, 1)), 4, NPU2_ARRAY)
+    made = list(transfers(offsets, ((4, 128), (16, 1)), 4, NPU2_ARRAY))
     found = np.concatenate([addresses(t.offset, t.dims) for t in made])
     wanted = np.concatenate([addresses(int(o), ((4, 128), (16, 1))) for o in offsets])
     np.testing.assert_array_equal(found, wanted)
@@ -56,5 +56,5 @@ def test_strides_that_a_descriptor_has_not_are_no_task() -> None:
 def test_long_rows_are_cut_into_loops_that_the_machine_counts() -> None:
     dims = task_dims(np.arange(4) * 8192, ((4, 65536), (4096, 1)), 2, NPU2_ARRAY)
     assert dims is None or all(n * 2 // 4 <= 1023 or s == 1 for n, s in dims[1:])
-    made = transfers(np.arange(4) * 8192, ((4, 65536), (4096, 1)), 2, NPU2_ARRAY)
+    made = list(transfers(np.arange(4) * 8192, ((4, 65536), (4096, 1)), 2, NPU2_ARRAY))
     assert sum(t.objects for t in made) == 4
