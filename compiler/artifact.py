@@ -180,15 +180,30 @@ def encode(value: Any) -> Json:
     return value
 
 
-def decode(cls: type[T], data: Json, where: str) -> T:
-    """The dataclass of JSON data; DSL0802 where a key or a value's kind is not as its fields say."""
-    return cls(**_decode_fields(cls, data, where, _field_types(cls)))  # type: ignore[arg-type]  # a class is hashable
+def decode(cls: type[T], data: Json, where: str, *, partial: bool = False) -> T:
+    """The dataclass of JSON data; DSL0802 where a key or a value's kind is not as its fields say.
+
+    In `partial` data, fields that have a default may be missing.
+    """
+    known = _field_types(cls)  # type: ignore[arg-type]  # a class is hashable
+    if partial and isinstance(data, dict):
+        known = {n: t for n, t in known.items() if n in data or n in _required(cls)}
+    return cls(**_decode_fields(cls, data, where, known))
 
 
 @functools.cache
 def _field_types(cls: Any) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
     return {f.name: hints[f.name] for f in dataclasses.fields(cls)}
+
+
+def _required(cls: Any) -> set[str]:
+    missing = dataclasses.MISSING
+    return {
+        f.name
+        for f in dataclasses.fields(cls)
+        if f.default is missing and f.default_factory is missing
+    }
 
 
 def _wrong(where: str, expected: str) -> Exception:

@@ -1,39 +1,24 @@
-"""From elaborated Tile IR to a specialisation: passes, code generation, and the cache before them.
-
-A cache key covers the elaborated program with its source locations (so the source and all it
-imports), the dims, the tune choices, the target, and the compiler's own sources.
-"""
+"""From elaborated Tile IR to a specialisation: passes, code generation, and the cache before them."""
 
 from __future__ import annotations
 
-import dataclasses
-import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
-from typing import Any, TypeAlias
 
+from dslc.caching import CacheChoice, fetch, open_cache
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.printer import print_program
-from dslc.compiler.passes.aie import aie_passes
-from dslc.compiler.passes.cpu import cpu_passes
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.nki import nki_passes
 from dslc.compiler.passes.pipeline import Observer, Pass, run_passes, shared_passes
 from dslc.compiler.targets import Target
-from dslc.environment import cache_is_on, calls_compile, default_target
+from dslc.environment import calls_compile, default_target
 from dslc.machines import PLAIN_CODE, CodeOptions, Machine
-from dslc.runtime.cache import Cache, CacheWarning
+from dslc.runtime.cache import Cache
 from dslc.signature import Signature, as_choice
 from dslc.specialization import Specialization
-
-CacheChoice: TypeAlias = "bool | str | os.PathLike[str] | None"
-_CACHE_TROUBLE = frozenset({"DSL0801", "DSL0802", "DSL0803", "DSL0820", "DSL0821"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,38 +48,25 @@ def build_options(
     return BuildOptions(target, values, open_cache(cache), tuple(observers), code)
 
 
-def cache_folder() -> Path:
-    """Where compiled kernels are kept: `DSLC_CACHE_DIR`, else the user's cache folder."""
-    folder = os.environ.get("DSLC_CACHE_DIR")
-    if folder:
-        return Path(folder)
-    import platformdirs
-
-    return Path(platformdirs.user_cache_dir("dslc"))
-
-
-def open_cache(choice: CacheChoice = None) -> Cache | None:
-    """The cache in a folder, or in the user's own for True; None is True unless `DSLC_CACHE=off`."""
-    if choice is None:
-        choice = cache_is_on()
-    if choice is False:
-        return None
-    from dslc.shared_cache import shared_cache
-
-    return Cache(cache_folder() if choice is True else choice, shared=shared_cache())
-
-
 def passes_of(target: Target, options: Mapping[str, int] | None = None) -> tuple[Pass, ...]:
     """The passes of a target, in order, with the launch options of `dslc.schedule`."""
     chosen = options or {}
     if target.family == "nki":
+        from dslc.compiler.passes.nki import nki_passes
+
         return nki_passes(target)
     if target.family == "aie":
+        from dslc.compiler.passes.aie import aie_passes
+
         return aie_passes(target)
     if target.family == "aarch64":
+        from dslc.compiler.passes.cpu import cpu_passes
+
         return cpu_passes()
     if target.family not in ("cuda", "hip"):
         return shared_passes(target)
+    from dslc.compiler.passes.gpu import gpu_passes
+
     return gpu_passes(target, warps=chosen.get("warps"), stages=chosen.get("stages"))
 
 
@@ -158,7 +130,7 @@ def compile_program(
 
     # Whoever watches the passes gets them run.
     cache = None if options.observers else options.cache
-    artifact = compile_now() if cache is None else _fetch(cache, hashes, compile_now)
+    artifact = compile_now() if cache is None else fetch(cache, hashes, compile_now)
     return artifact, compiled[0] if compiled else None
 
 
@@ -177,23 +149,6 @@ def _not_compiled(
         hint=f"call {program.name}.specialize_for(sizes, choices) before, or load a package that has "
         "it: dslc build FILE -o FOLDER",
     )
-
-
-def _fetch(cache: Cache, hashes: Hashes, compile_now: Callable[[], Artifact]) -> Artifact:
-    """From the cache, or into it; a cache that cannot be used is a warning, never the end."""
-    key = digest(dataclasses.asdict(hashes))
-    try:
-        entry = cache.fetch(key, lambda: _cached_form(compile_now()))
-        return Artifact.from_manifest(entry.manifest, entry.files)
-    except DiagnosticError as failure:
-        if not all(d.code in _CACHE_TROUBLE for d in failure.diagnostics):
-            raise
-        warnings.warn(f"compiled without the cache: {failure}", CacheWarning, stacklevel=2)
-        return compile_now()
-
-
-def _cached_form(artifact: Artifact) -> tuple[dict[str, bytes], dict[str, Any]]:
-    return artifact.files, artifact.to_manifest()
 
 
 def _stages(program: TileProgram, passes: Sequence[Pass]) -> dict[str, Callable[[], str]]:

@@ -97,34 +97,48 @@ class CudaMachine:
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
     ) -> dict[str, Argument]:
         """Arrays of GPUs as they are; those of the host are copied there and back by the launch."""
-        stream = _stream() or 0
-
-        def find(parameter: Parameter, value: object) -> DeviceArray | None:
-            found = device_array(value, parameter.name, stream)
-            if found is None or parameter.dtype.is_low_bit or is_packed(parameter, found):
-                return found
-            check_element(found, _described(parameter))  # before a kernel is compiled
-            return found
-
-        ready = prepare(parameters, arguments, find)
-        found = {name: a for name, a in ready.items() if isinstance(a, DeviceArray)}
-        refuse_host_tensors(arguments, found)
-        return ready
+        stream = stream_of_call() or 0
+        return prepare_for_gpu(parameters, arguments, lambda v, name: device_array(v, name, stream))
 
     def alignments(
         self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
     ) -> Alignments:
         """The tensors of the GPU that begin between multiples of 16 bytes, as slices of others may."""
-        found = []
-        for p in parameters:
-            array = ready[p.name]
-            if isinstance(array, DeviceArray) and array.address % ALIGNMENT:
-                found.append((p.name, alignment_of(array, p.name)))
-        return tuple(found)
+        return alignments_on_gpu(parameters, ready)
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> CudaExecutable:
         """DSL0802 where the artifact's launch cannot be read. The GPU is asked at the first launch."""
         return CudaExecutable(artifact)
+
+
+def prepare_for_gpu(
+    parameters: Sequence[Parameter],
+    arguments: Mapping[str, object],
+    find_array: Callable[[object, str], DeviceArray | None],
+) -> dict[str, Argument]:
+    """A call's arguments checked: those that `find_array` finds on a GPU, and arrays of the host."""
+
+    def find(parameter: Parameter, value: object) -> DeviceArray | None:
+        found = find_array(value, parameter.name)
+        if found is None or parameter.dtype.is_low_bit or is_packed(parameter, found):
+            return found
+        check_element(found, _described(parameter))  # before a kernel is compiled
+        return found
+
+    ready = prepare(parameters, arguments, find)
+    found = {name: a for name, a in ready.items() if isinstance(a, DeviceArray)}
+    refuse_host_tensors(arguments, found)
+    return ready
+
+
+def alignments_on_gpu(parameters: Sequence[Parameter], ready: Mapping[str, Argument]) -> Alignments:
+    """The tensors of a GPU that begin between multiples of 16 bytes, and what they begin at."""
+    found = []
+    for p in parameters:
+        array = ready[p.name]
+        if isinstance(array, DeviceArray) and array.address % ALIGNMENT:
+            found.append((p.name, alignment_of(array, p.name)))
+    return tuple(found)
 
 
 class CudaExecutable:
@@ -135,7 +149,7 @@ class CudaExecutable:
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
         """Enqueue it; with arrays of the host, wait for it."""
-        self.kernel.launch(args, _stream(), dims)
+        self.kernel.launch(args, stream_of_call(), dims)
 
     def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """The short way of tensors of torch or CuPy."""
@@ -166,6 +180,7 @@ def _files(artifact: Artifact, name: str) -> list[bytes]:
     return found
 
 
-def _stream() -> int | None:
+def stream_of_call() -> int | None:
+    """The stream of `dslc.options`, None for the current one."""
     stream = current_settings().stream
     return None if stream is None else stream_handle(stream)

@@ -1,8 +1,12 @@
-"""AMD Instinct GPUs: kernels generated as HIP C++, compiled by any clang that knows the chip."""
+"""AMD Instinct GPUs: kernels generated as HIP C++, compiled by any clang that knows the chip.
+
+Calls go to a GPU where there is one, else to the emulator of its instructions.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -13,15 +17,17 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
+from dslc.cuda_machine import alignments_on_gpu, prepare_for_gpu, stream_of_call
 from dslc.facts import Alignments
 from dslc.machines import PLAIN_CODE, CodeOptions, Executable, ShortCall
-from dslc.runtime.hip import HipKernel
 from dslc.signature import Parameter
 
 if TYPE_CHECKING:
     from dslc.codegen.hip.toolchain import Options
+    from dslc.runtime.hip import HipGpuKernel, HipKernel
 
 SOURCE = "kernel.hip"
+VARIABLE = "DSLC_HIP"
 
 
 class HipMachine:
@@ -54,7 +60,7 @@ class HipMachine:
         return dataclasses.replace(made, signature=signature, hashes=hashes)
 
     def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
-        """HIP C++ (`hip`, and `final`) and the compiler's ISA text (`isa`)."""
+        """HIP C++ (`hip`, and `final`), the compiler's ISA text (`isa`), FlyDSL source (`flydsl`)."""
         from dslc.codegen.c_family.one_file import one_file
 
         def hip() -> str:
@@ -63,7 +69,12 @@ class HipMachine:
         def isa() -> str:
             return "\n".join(_texts(artifact, f"{self._chip}.s"))
 
-        return {"hip": hip, "isa": isa, "final": hip}
+        def flydsl() -> str:
+            from dslc.codegen.flydsl.generate import flydsl_of
+
+            return flydsl_of(artifact, SOURCE)
+
+        return {"hip": hip, "isa": isa, "flydsl": flydsl, "final": hip}
 
     def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
         """The code object of a kernel (`hsaco`); DSL0803 where there is none for this chip."""
@@ -74,18 +85,48 @@ class HipMachine:
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
     ) -> dict[str, Argument]:
-        """Arrays of the host, without a copy."""
-        return prepare(parameters, arguments)
+        """Arrays of the host without a copy; on a GPU, its arrays as they are."""
+        if not runs_on_gpu():
+            return prepare(parameters, arguments)
+        from dslc.runtime.hip.device import hip_array
+
+        stream = stream_of_call() or 0
+        return prepare_for_gpu(parameters, arguments, lambda v, name: hip_array(v, name, stream))
 
     def alignments(
         self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
     ) -> Alignments:
-        """None: what runs a kernel here gives its tensors their places."""
-        return ()
+        """The tensors of a GPU that begin between multiples of 16 bytes; the emulator has its own."""
+        return alignments_on_gpu(parameters, ready)
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
-        """The kernel in the emulator; DSL0802 where the artifact's launch cannot be read."""
-        return HipExecutable(artifact)
+        """The kernel on a GPU, or in the emulator; DSL0802 where its launch cannot be read."""
+        return HipGpuExecutable(artifact) if runs_on_gpu() else HipExecutable(artifact)
+
+
+def runs_on_gpu() -> bool:
+    """Whether calls go to a GPU: where there is one, or as `DSLC_HIP=gpu` or `emulator` says."""
+    from dslc.runtime.hip import is_present
+
+    wanted = os.environ.get(VARIABLE, "")
+    return wanted == "gpu" or (wanted != "emulator" and is_present())
+
+
+class HipGpuExecutable:
+    """A kernel on the stream of `dslc.options`, or the current one."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        from dslc.runtime.hip import HipGpuKernel
+
+        self.kernel: HipGpuKernel = HipGpuKernel(artifact)
+
+    def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
+        """Enqueue it; with arrays of the host, wait for it. DSL0840 without a GPU."""
+        self.kernel.launch(args, stream_of_call(), dims)
+
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
+        """None: the short way is made for CUDA's launches."""
+        return None
 
 
 class HipExecutable:
@@ -97,6 +138,8 @@ class HipExecutable:
     @cached_property
     def kernel(self) -> HipKernel:
         """The kernel as it is loaded, at the first launch."""
+        from dslc.runtime.hip import HipKernel
+
         return HipKernel(self._artifact)
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:

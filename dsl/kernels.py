@@ -13,6 +13,7 @@ from dslc.signature import Parameter, Signature
 
 if TYPE_CHECKING:
     from dslc.compiler.diagnostics import Loc
+    from dslc.executors import ExecutorChoice
     from dslc.facts import Alignments
     from dslc.machines import Machine
     from dslc.specialization import Specialization
@@ -181,6 +182,7 @@ class Kernel:
         budget: float | None = None,
         top: int = 64,
         jobs: int | None = None,
+        executor: ExecutorChoice = None,
         seed: int = 0,
         repack: bool = False,
         report: Report | None = None,
@@ -191,8 +193,9 @@ class Kernel:
         Arguments as in a call, or dims alone: `lib.gemm.tune(M=16, K=8192, N=8192)`; what is not given
         is random, and nothing that is given is written. `fix` names dims that are compiled in. Choices
         that are given stay (`BM=64`). `budget` is in seconds; the `top` best predicted configurations
-        are measured; `jobs` processes compile; `repack` lets weights be stored in another way than
-        other sizes of the kernel were tuned for. `report` is called with the progress.
+        are measured; `jobs` processes compile, or an `executor` of `concurrent.futures`; `repack` lets
+        weights be stored in another way than other sizes of the kernel were tuned for. `report` is
+        called with the progress.
 
         Calls without choices take the result, here and in later processes. Ctrl-C keeps the best so
         far. DSL0920 for a kernel that cannot be tuned, DSL0921 where no configuration runs.
@@ -200,7 +203,7 @@ class Kernel:
         from dslc.tuner.calls import tune_kernel
         from dslc.tuner.tuning import Settings
 
-        settings = Settings(budget, top, jobs, seed, repack)
+        settings = Settings(budget, top, jobs, seed, repack, executor=executor)
         if report is not None:
             settings = replace(settings, report=report)
         result = tune_kernel(self._origin, args, named, tuple(fix), settings)

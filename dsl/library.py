@@ -13,7 +13,7 @@ from dslc.compiler.diagnostics import DiagnosticError, did_you_mean, error
 from dslc.kernels import Kernel
 
 if TYPE_CHECKING:
-    from dslc.building import CacheChoice
+    from dslc.caching import CacheChoice
     from dslc.compiler.passes.pipeline import Observer
     from dslc.specialization import Specialization
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from dslc.arguments import Argument, prepare
 from dslc.compiler.artifact import Artifact, Hashes
-from dslc.compiler.diagnostics import error
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
@@ -82,7 +82,7 @@ class NkiExecutable:
         return _source(self._artifact)
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
-        """Run it once; outputs are written in place."""
+        """Run it once; outputs are written in place. DSL0608 where an assertion did not hold."""
         from dslc.runtime.nki_simulator import simulate
 
         launch = self._artifact.launch
@@ -91,10 +91,19 @@ class NkiExecutable:
             return  # nothing would be written
         given = [self._argument(a["kind"], a["name"], args, dims) for a in launch["arguments"]]
         run = simulate(self._text, self._artifact.entry, given, self._artifact.target)
-        for name, found in zip(launch["results"], run.outputs, strict=True):
+        results = run.outputs[: len(launch["results"])]
+        for texts, marks in zip(launch["checks"], run.outputs[len(results) :], strict=True):
+            for text, mark in zip(texts, marks.flat, strict=True):
+                if mark:
+                    raise self._broken(text)
+        for name, found in zip(launch["results"], results, strict=True):
             target: Any = args[name]
             target[...] = found.view(target.dtype) if found.dtype != target.dtype else found
         self.last = run
+
+    def _broken(self, text: str) -> DiagnosticError:
+        told = f": {text}" if text else ""
+        return error("DSL0608", f"{self._artifact.name}: the assertion does not hold{told}")
 
     def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """None: the way is long whatever the arguments."""

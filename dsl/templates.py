@@ -22,6 +22,7 @@ from dslc.tuner.predicted import PredictedChoices, remembered
 if TYPE_CHECKING:
     from dslc.checker import NeedsDims, Template
     from dslc.compiler.ir import TileProgram
+    from dslc.frontend.imports import Files
     from dslc.frontend.tree import Module
     from dslc.kernels import Sizes
     from dslc.specialization import Specialization
@@ -286,15 +287,20 @@ def origins(
     *,
     search: Sequence[Path] = (),
     folder: Path | None = None,
+    files: Files | None = None,
 ) -> dict[str, TemplateOrigin]:
     """The kernels and programs of a syntax tree by name.
 
-    Imports are looked for in `folder`, then in `search`. DiagnosticError with all that is wrong.
+    Imports are looked for in `folder`, then in `search`: of `files`, or on disk. DiagnosticError with
+    all that is wrong.
     """
     from dslc.checker import check_module
+    from dslc.frontend.imports import DISK
     from dslc.frontend.printer import print_module
 
-    checked = check_module(module, search=tuple(search), define=options.define, folder=folder)
+    checked = check_module(
+        module, search=tuple(search), define=options.define, folder=folder, files=files or DISK
+    )
 
     def tile() -> str:
         return print_module(module)

@@ -9,7 +9,7 @@ import dslc
 import dslc.building
 import numpy as np
 import pytest
-from dslc.building import cache_folder, open_cache
+from dslc.caching import cache_folder, open_cache
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.runtime.cache import Cache, CacheWarning
 

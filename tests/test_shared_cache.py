@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dslc.building import open_cache
+from dslc.caching import open_cache
 from dslc.runtime.cache import Cache
 from dslc.runtime.entry import CorruptEntryError
 from dslc.runtime.sealed import seal, unseal

@@ -236,9 +236,9 @@ def store(e: Emission, s: ins.Store) -> None:
         inside = " && ".join(p for p in (once, found.inside()) if p)
         if inside:
             with e.out.block(f"if ({inside})"):
-                _store_chunk(e, found, tile)
+                store_chunk(e, found, tile)
         else:
-            _store_chunk(e, found, tile)
+            store_chunk(e, found, tile)
     announce(e, s.region.memory)
 
 
@@ -259,7 +259,8 @@ def first_copy(layout: Layout) -> str:
     return " && ".join(parts)
 
 
-def _store_chunk(e: Emission, found: Access, tile: Tile) -> None:
+def store_chunk(e: Emission, found: Access, tile: Tile) -> None:
+    """One chunk of a tile, from its registers to memory."""
     dtype = found.memory.dtype
     bits = memory_bits(dtype)
     size = found.width * bits // 8

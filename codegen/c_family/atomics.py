@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dslc.codegen.c_family.accesses import access, first_copy, pointer
+from dslc.codegen.c_family.accesses import access, first_copy, pointer, vector_width
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
 from dslc.codegen.c_family.remap import broadcast_copies
 from dslc.compiler.ir import instructions as ins
 
+_PAIRS = ("f16", "bf16")
+
 
 def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
-    """Each element added atomically."""
+    """Each element added atomically; halves two at a time where they share a word."""
     tile = e.tile(s.x)
-    found = access(e, s.region, tile.layout, 1)
+    dtype = s.region.memory.dtype
+    paired = s.out is None and dtype.name in _PAIRS and vector_width(e, s.region, tile.layout) > 1
+    found = access(e, s.region, tile.layout, 2 if paired else 1)
     out = e.new(s.out, zero=True) if s.out is not None else None
-    dtype = found.memory.dtype
     once = first_copy(tile.layout)
     counts = dtype.is_integer and tile.layout.elements == 1
     if counts:  # a counter orders what the block wrote before and reads after
@@ -22,11 +25,14 @@ def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
         e.barrier()
     with e.exchanging(found.memory), loops(e.out, found.runs):
         inside = " && ".join(p for p in (once, found.inside()) if p) or "true"
+        element = found.runs.element
         with e.out.block(f"if ({inside})"):
             to = f"{pointer(e, found.memory)} + {found.address()}"
-            call = f"atomic_add_{dtype.name}({to}, {tile.read(found.runs.element)})"
-            line = f"{call};" if out is None else out.write(found.runs.element, call)
-            e.out.line(line)
+            if paired:
+                call = f"atomic_add_{dtype.name}x2({to}, {tile.name}[({element}) / 2])"
+            else:
+                call = f"atomic_add_{dtype.name}({to}, {tile.read(element)})"
+            e.out.line(f"{call};" if out is None else out.write(element, call))
     if out is not None and once:
         broadcast_copies(e, out)
     if counts:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dslc.codegen.c_family.accesses import access, pointer
+from dslc.codegen.c_family.ctypes_of import memory_type
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.layout import replicate
+from dslc.compiler.layout import Layout
+from dslc.compiler.layout.mode import replicated
 
 
 def alloc(e: Emission, s: ins.Alloc) -> None:
@@ -24,24 +26,25 @@ def sync(e: Emission, s: ins.Sync) -> None:
 def semaphore_wait(e: Emission, s: ins.SemaphoreWait) -> None:
     """One thread spins, then the block goes on."""
     at = _one(e, s.region)
-    ctype = "long long" if s.region.memory.dtype.bits == 64 else "int"
+    ctype = memory_type(s.region.memory.dtype)
     with e.out.block("if (tid == 0)"):
-        e.out.line(f"while (*(volatile {ctype}*)({at}) != {e.scalar(s.value)}) {{}}")
+        e.out.line(f"await_value({at}, ({ctype})({e.scalar(s.value)}));")
         e.out.line("__threadfence();")
     e.barrier()
 
 
 def semaphore_release(e: Emission, s: ins.SemaphoreRelease) -> None:
     """All writes of the block are published before the value."""
-    ctype = "long long" if s.region.memory.dtype.bits == 64 else "int"
+    ctype = memory_type(s.region.memory.dtype)
     e.out.line("__threadfence();")
     e.barrier()
-    e.out.line(f"if (tid == 0) *(volatile {ctype}*)({_one(e, s.region)}) = {e.scalar(s.value)};")
+    value = f"({ctype})({e.scalar(s.value)})"
+    e.out.line(f"if (tid == 0) set_value({_one(e, s.region)}, {value});")
 
 
 def _one(e: Emission, region: Region) -> str:
-
-    found = access(e, region, replicate(e.threads, rank=len(region.shape)), 1)
+    every = Layout((1,) * len(region.shape), (replicated(e.threads),), ())
+    found = access(e, region, every, 1)
     return f"{pointer(e, region.memory)} + {found.address()}"
 
 

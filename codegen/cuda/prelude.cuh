@@ -315,6 +315,20 @@ DEVICE float atomic_add_bf16(unsigned short* p, float x) {
   return decode_bf16(old);
 }
 
+template <class T> DEVICE void await_value(T* p, T value) {
+  while (*(volatile T*)p != value) {}
+}
+
+template <class T> DEVICE void set_value(T* p, T value) { *(volatile T*)p = value; }
+
+DEVICE void atomic_add_f16x2(unsigned short* p, unsigned x) {
+  atomic_add_f16(p, decode_f16(x & 0xffffu)), atomic_add_f16(p + 1, decode_f16(x >> 16));
+}
+
+DEVICE void atomic_add_bf16x2(unsigned short* p, unsigned x) {
+  atomic_add_bf16(p, decode_bf16(x & 0xffffu)), atomic_add_bf16(p + 1, decode_bf16(x >> 16));
+}
+
 DEVICE void ldmatrix_x2(unsigned* w, const void* p) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
     : "=r"(w[0]), "=r"(w[1]) : "r"(shared_address(p)) : "memory");

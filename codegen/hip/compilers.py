@@ -71,9 +71,12 @@ def _version(clang: Command) -> str:
 
 
 def _zig() -> Compiler | None:
-    if importlib.util.find_spec("ziglang") is None:
+    found = importlib.util.find_spec("ziglang")
+    if found is None or found.origin is None:
         return None
-    zig = (sys.executable, "-m", "ziglang")
+    # The package's own program: by `python -m ziglang` each of three steps takes 40 ms longer.
+    program = Path(found.origin).with_name("zig.exe" if os.name == "nt" else "zig")
+    zig = (str(program),) if program.is_file() else (sys.executable, "-m", "ziglang")
     return Compiler("zig", (*zig, "clang"), (*zig, "ld.lld"))
 
 

@@ -135,45 +135,63 @@ def _load_to_lds(e: Emission, s: ins.CopyAsync, unit: Direct) -> None:
         place = f"{pointer(e, s.dst.memory)} + {_stage(e, s.dst)}"
         wave = f"wave_of(tid) * {there * (unit.layout.locals // unit.width)}"
         e.out.line(f"const unsigned to = lds_address({place}) + {e.bases.named('wave', wave)};")
-        e.out.line(f"const i32x4 from = buffer_of({lanes.start()}, {lanes.bytes()});")
         runs = list(lanes.runs())
+        # What an instruction's own offset adds is taken off where a step is known to be no less; else
+        # the buffer begins that much before the tensor, where no lane reads.
+        known = all(_at_least(step, there) for _, n, step in runs if n % _TOGETHER == 0)
+        apart = [first for first, n, _ in runs if n == 1]
+        known = known and (len(apart) < _TOGETHER or _in_order(lanes, apart[:_TOGETHER], there))
+        before = 0 if known else (_TOGETHER - 1) * there
+        e.out.line(f"const i32x4 from = {_buffer(lanes, before)};")
         while runs:
-            if _together(lanes, runs, there):
-                _four(e, lanes, [runs.pop(0)[0] for _ in range(_TOGETHER)], unit.size, there)
+            if _together(lanes, runs, there, before):
+                loads = [runs.pop(0)[0] for _ in range(_TOGETHER)]
+                _four(e, lanes, loads, unit.size, there, before)
             else:
-                _run(e, lanes, runs.pop(0), unit.size, there)
+                _run(e, lanes, runs.pop(0), unit.size, there, before)
 
 
-def _run(e: Emission, lanes: Lanes, run: Run, size: int, there: int) -> None:
-    """Loads whose places differ by one step for all lanes."""
+def _buffer(lanes: Lanes, before: int) -> str:
+    if not before:
+        return f"buffer_of({lanes.start()}, {lanes.bytes()})"
+    return f"buffer_before({lanes.start()}, {lanes.bytes()}, {before})"
+
+
+def _run(e: Emission, lanes: Lanes, run: Run, size: int, there: int, before: int) -> None:
+    """Loads whose places differ by one step for all lanes; the buffer begins `before` them."""
     first, count, step = run
     name = _lane(e, lanes, first)
-    together = _TOGETHER if count % _TOGETHER == 0 and _at_least(step, there) else 1
+    fits = before > 0 or _at_least(step, there)
+    together = _TOGETHER if count % _TOGETHER == 0 and fits else 1
     function = f"load_to_lds_{size}" + (f"_by_{together}" if together > 1 else "")
     with e.out.loop("i", count // together):
         to = f"i * {together * there}" + (f" + {first * there}" if first else "")
         by = str(int(step) * together) if step.isdigit() else f"{together} * {step}"
         names = f"{name}, " * together
         more = f", {step}" if together > 1 else ""
-        e.out.line(f"{function}(to, {to}, from, {names}i * {by}{more});")
+        start = f"{before} + " if before else ""
+        e.out.line(f"{function}(to, {to}, from, {names}{start}i * {by}{more});")
 
 
-def _together(lanes: Lanes, runs: list[Run], there: int) -> bool:
-    """Whether the next loads are single ones whose offsets are no less than the instruction's own."""
+def _together(lanes: Lanes, runs: list[Run], there: int, before: int) -> bool:
+    """Whether the next loads are single ones that one address of LDS may serve."""
     loads = [first for first, count, _ in runs[:_TOGETHER] if count == 1]
-    return len(loads) == _TOGETHER and all(
-        lanes.least(load) >= k * there for k, load in enumerate(loads)
-    )
+    return len(loads) == _TOGETHER and (before > 0 or _in_order(lanes, loads, there))
 
 
-def _four(e: Emission, lanes: Lanes, loads: list[int], size: int, there: int) -> None:
+def _in_order(lanes: Lanes, loads: list[int], there: int) -> bool:
+    """Whether offsets are known to be no less than the instruction's own."""
+    return all(lanes.least(load) >= k * there for k, load in enumerate(loads))
+
+
+def _four(e: Emission, lanes: Lanes, loads: list[int], size: int, there: int, before: int) -> None:
     """Loads with an offset of the lane each, less what the instruction adds to it."""
-    names = []
-    for k, load in enumerate(loads):
-        name = _lane(e, lanes, load)
-        names.append(f"{name} - {k * there}" if k else name)
-    given = ", ".join(names)
-    e.out.line(f"load_to_lds_{size}_by_4(to, {loads[0] * there}, from, {given}, 0, {there});")
+    names = [_lane(e, lanes, load) for load in loads]
+    if not before:
+        names = [f"{name} - {k * there}" if k else name for k, name in enumerate(names)]
+    given, step = ", ".join(names), 0 if before else there
+    to = f"to, {loads[0] * there}"
+    e.out.line(f"load_to_lds_{size}_by_4({to}, from, {given}, {before}, {step});")
 
 
 def _lane(e: Emission, lanes: Lanes, load: int) -> str:

@@ -411,6 +411,9 @@ DEVICE unsigned long long to_ulong(double f) {
   return !(f > 0.0) ? 0ull : f >= 0x1p64 ? ~0ull : (unsigned long long)f;
 }
 
+// A value where it is used: what is computed of it stays behind the branches before that.
+DEVICE float here(float x) { asm volatile("" : "+v"(x)); return x; }
+
 // Pairs of halves, each operation rounded once.
 DEVICE unsigned add_f16x2(unsigned a, unsigned b) { return bits_f16x2(as_f16x2(a) + as_f16x2(b)); }
 
@@ -531,15 +534,33 @@ DEVICE float atomic_add_f32(float* p, float x) { return atomic_add(p, x); }
 
 DEVICE double atomic_add_f64(double* p, double x) { return atomic_add(p, x); }
 
+// Pairs of halves that share a word.
+DEVICE void atomic_add_f16x2(unsigned short* p, unsigned x) {
+  __builtin_amdgcn_global_atomic_fadd_v2f16((__attribute__((address_space(1))) f16x2*)p, as_f16x2(x));
+}
+
+DEVICE void atomic_add_bf16x2(unsigned short* p, unsigned x) {
+  __builtin_amdgcn_global_atomic_fadd_v2bf16((__attribute__((address_space(1))) i16x2*)p, __builtin_bit_cast(i16x2, x));
+}
+
+// A word that other blocks write, and one that they read.
+template <class T> DEVICE void await_value(T* p, T value) {
+  while (__hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) != value) __builtin_amdgcn_s_sleep(1);
+}
+
+template <class T> DEVICE void set_value(T* p, T value) {
+  __hip_atomic_store(p, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
 // 16 bits by way of the word that they are in.
 DEVICE unsigned* word_around(unsigned short* p, unsigned& shift) {
   shift = ((unsigned long long)p & 2) * 8;
-  return (unsigned*)((unsigned char*)p - shift / 8);
+  return (unsigned*)__builtin_align_down(p, 4);
 }
 
 DEVICE float atomic_add_f16(unsigned short* p, float x) {
   unsigned shift, *const word = word_around(p, shift);
-  unsigned seen = *(volatile unsigned*)word, next;
+  unsigned seen = __hip_atomic_load(word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT), next;
   do next = (seen & ~(0xffffu << shift)) | encode_f16(decode_f16(seen >> shift & 0xffffu) + x) << shift;
   while (!__hip_atomic_compare_exchange_strong(word, &seen, next, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT));
   return decode_f16(seen >> shift & 0xffffu);
@@ -547,7 +568,7 @@ DEVICE float atomic_add_f16(unsigned short* p, float x) {
 
 DEVICE float atomic_add_bf16(unsigned short* p, float x) {
   unsigned shift, *const word = word_around(p, shift);
-  unsigned seen = *(volatile unsigned*)word, next;
+  unsigned seen = __hip_atomic_load(word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT), next;
   do next = (seen & ~(0xffffu << shift)) | encode_bf16(decode_bf16(seen >> shift & 0xffffu) + x) << shift;
   while (!__hip_atomic_compare_exchange_strong(word, &seen, next, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT));
   return decode_bf16(seen >> shift & 0xffffu);
@@ -580,6 +601,12 @@ DEVICE int uniform(int x) { return __builtin_amdgcn_readfirstlane(x); }
 DEVICE i32x4 buffer_of(const void* p, int bytes) {
   const unsigned long long at = (unsigned long long)p;
   return i32x4{uniform((int)at), uniform((int)(at >> 32) & 0xffff), uniform(bytes), 0x00020000};
+}
+
+// The same from so many bytes before, which no lane reads: what loads add besides may then be less than
+// what their instruction adds.
+DEVICE i32x4 buffer_before(const void* p, int bytes, int before) {
+  return buffer_of((const unsigned char*)p - before, bytes ? (int)((unsigned)bytes + before) : 0);
 }
 
 // Those of the rows that are left of a tile's, in 32 bits: comparisons of 64 are no scalar instructions.

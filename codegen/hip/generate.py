@@ -7,14 +7,12 @@ needs, so that every clang that knows the chip compiles it, hipcc and hiprtc amo
 from __future__ import annotations
 
 from dslc.codegen.c_family import (
-    accesses,
     atomics,
     casts,
     control,
     effects,
     elementwise,
     gathers,
-    matrix,
     printing,
     reductions,
     remap,
@@ -22,7 +20,7 @@ from dslc.codegen.c_family import (
 )
 from dslc.codegen.c_family.emission import Emission, Emitter, table
 from dslc.codegen.c_family.entry import parameters, shared_memory, turn_variables
-from dslc.codegen.hip import copies, groups, interleaving, loads
+from dslc.codegen.hip import block_scaled, copies, groups, interleaving, loads, stores
 from dslc.codegen.hip.prelude import functions, used, vectors
 from dslc.codegen.hip.spelling import SPELLINGS, spelled
 from dslc.compiler.diagnostics import error
@@ -30,8 +28,8 @@ from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets import Target
 
-_MATRIX: dict[type, Emitter] = {ins.Dot: matrix.dot}
-_STORES: dict[type, Emitter] = {ins.Store: accesses.store}
+_MATRIX: dict[type, Emitter] = {ins.Dot: block_scaled.dot}
+_CASTS = {kind: emitter for kind, emitter in casts.EMITTERS.items() if kind is not ins.Cast}
 
 
 def _loop(e: Emission, s: ins.For) -> None:
@@ -42,8 +40,8 @@ def _loop(e: Emission, s: ins.For) -> None:
 _CONTROL = {**control.EMITTERS, ins.For: _loop}
 EMITTERS = table(
     elementwise.EMITTERS, _CONTROL, remap.EMITTERS, reductions.EMITTERS, effects.EMITTERS,
-    atomics.EMITTERS, gathers.EMITTERS, printing.EMITTERS, staging.EMITTERS, casts.EMITTERS,
-    copies.EMITTERS, groups.EMITTERS, loads.EMITTERS, _MATRIX, _STORES,
+    atomics.EMITTERS, gathers.EMITTERS, printing.EMITTERS, staging.EMITTERS, _CASTS,
+    copies.EMITTERS, groups.EMITTERS, loads.EMITTERS, stores.EMITTERS, _MATRIX,
 )  # fmt: skip
 
 _MOST_THREADS = 1024

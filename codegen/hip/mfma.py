@@ -11,12 +11,16 @@ from __future__ import annotations
 import functools
 
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
-from dslc.codegen.c_family.matrix import elements_in_register, name_of
+from dslc.codegen.c_family.matrix import name_of
 from dslc.compiler.dtypes import DType, parse_dtype
 from dslc.compiler.targets import TARGETS, Atom
 
-_SMALL = {"f8e4m3": ("fp8", 0), "f8e5m2": ("bf8", 1), "f4e2m1": ("fp4", 4)}
-_SCALED_DEPTH = 64  # from which on small floats have the instruction that may scale blocks
+_SMALL = {
+    "f8e4m3": ("fp8", 0), "f8e5m2": ("bf8", 1), "f6e2m3": ("fp6", 2), "f6e3m2": ("bf6", 3),
+    "f4e2m1": ("fp4", 4),
+}  # fmt: skip
+_UNSCALED = "0, 0, 0, 0"  # which byte of which word, of a and of b: the compiler leaves them out
+SCALED = "_scaled"  # the suffix of functions that take scales
 _BF16_OF_GFX942 = {"16x16x16": "16x16x16bf16_1k", "32x32x8": "32x32x8bf16_1k"}
 
 
@@ -24,19 +28,21 @@ _BF16_OF_GFX942 = {"16x16x16": "16x16x16bf16_1k", "32x32x8": "32x32x8bf16_1k"}
 def functions() -> dict[str, str]:
     """Every instruction of AMD's targets as a function, by name."""
     targets = [t for t in TARGETS.values() if t.family == "hip"]
-    return {
-        name_of(atom, a, b): _function(atom, a, b, c)
-        for t in targets
-        for atom in t.atoms
-        for a, b, c in atom.types
+    ways = [(atom, *types) for t in targets for atom in t.atoms for types in atom.types]
+    plain = {name_of(atom, a, b): _function(atom, a, b, c) for atom, a, b, c in ways}
+    scaled = {
+        name_of(atom, a, b) + SCALED: _function(atom, a, b, c, scaled=True)
+        for atom, a, b, c in ways
+        if atom.scaled
     }
+    return plain | scaled
 
 
-def _function(atom: Atom, a: str, b: str, c: str) -> str:
+def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool = False) -> str:
     assert atom.a is not None
     assert atom.b is not None
     left, right, result = (_known(n) for n in (a, b, c))
-    builtin, kind, tail = _builtin(atom, a, b)
+    name, kind, tail = builtin(atom, a, b)
     of_a, of_b = (
         _operand("ab"[i], dtype, layout.locals, kind)
         for i, (dtype, layout) in enumerate(((left, atom.a), (right, atom.b)))
@@ -46,21 +52,25 @@ def _function(atom: Atom, a: str, b: str, c: str) -> str:
     arguments = (
         f"{element_type(result)}* d, const {_register(left)}* a, const {_register(right)}* b"
     )
+    if scaled:  # each scale is a byte of a word, which the instruction picks
+        arguments += ", unsigned scale_a, unsigned scale_b"
+        tail = tail.removesuffix(_UNSCALED) + "A, (int)scale_a, B, (int)scale_b"
     return (
-        f"DEVICE void {name_of(atom, a, b)}({arguments}) {{\n"
+        f"{'template <int A, int B> ' if scaled else ''}DEVICE void "
+        f"{name_of(atom, a, b)}{SCALED if scaled else ''}({arguments}) {{\n"
         f"  {vector}* const c = ({vector}*)d;\n"
-        f"  *c = __builtin_amdgcn_mfma_{builtin}({of_a}, {of_b}, *c, {tail});\n}}"
+        f"  *c = __builtin_amdgcn_mfma_{name}({of_a}, {of_b}, *c, {tail});\n}}"
     )
 
 
-def _builtin(atom: Atom, a: str, b: str) -> tuple[str, str, str]:
+def builtin(atom: Atom, a: str, b: str) -> tuple[str, str, str]:
     """The builtin's name after its prefix, the C type of an operand, its last arguments."""
     shape = f"{atom.m}x{atom.n}x{atom.k}"
     depth = atom.a.locals if atom.a is not None else 0
     if a in _SMALL:
         (name_a, code_a), (name_b, code_b) = _SMALL[a], _SMALL[b]
-        if atom.k >= _SCALED_DEPTH:
-            return f"scale_f32_{shape}_f8f6f4", "i32x8", f"{code_a}, {code_b}, 0, 0, 0, 0"
+        if atom.scaled:
+            return f"scale_f32_{shape}_f8f6f4", "i32x8", f"{code_a}, {code_b}, {_UNSCALED}"
         return f"f32_{shape}_{name_a}_{name_b}", "long", "0, 0, 0"
     if a == "i8":
         return f"i32_{shape}_i8", "long" if depth == 8 else "i32x4", "0, 0, 0"
@@ -78,7 +88,7 @@ def _operand(name: str, dtype: DType, count: int, kind: str) -> str:
     """One lane's elements of an operand, as the builtin takes them."""
     if kind == "float":
         return f"{name}[0]"
-    words = count // elements_in_register(dtype)
+    words = count * dtype.bits // 32 if is_packed(dtype) else count
     if kind in ("f32x2", f"i32x{words}"):
         return f"*(const {kind}*){name}"
     if kind == "i32x8":  # narrower elements leave the last words without meaning

@@ -22,7 +22,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant, simplify
 from dslc.compiler.ir.traverse import Body, operands, walk
-from dslc.compiler.passes.nki_layout.capacity import sbuf_peak, tile_bytes, usable
+from dslc.compiler.passes.nki_layout.capacity import peak_within, tile_bytes, usable
 from dslc.compiler.passes.nki_layout.placement import PARTITIONS, chunks, counts
 from dslc.compiler.passes.nki_layout.prices import by_tensor_engine
 from dslc.compiler.targets.nki import MOVING
@@ -109,7 +109,7 @@ def turned_ahead(e: Emission, stmt: ins.For) -> Turned | None:
             )
             product = _reader(e, stmt.body, convert)
             if load is not None and product is not None and _is_whole(e, load, convert):
-                count = _chunks_ahead(e, stmt.body, load, convert)
+                count = _chunks_ahead(e, stmt, load, convert)
                 return Turned(load, convert, product, count) if count else None
     return None
 
@@ -137,17 +137,17 @@ def _is_whole(e: Emission, load: ins.Load, convert: ins.ConvertLayout) -> bool:
     )
 
 
-def _chunks_ahead(e: Emission, body: Body, load: ins.Load, convert: ins.ConvertLayout) -> int:
+def _chunks_ahead(e: Emission, loop: ins.For, load: ins.Load, convert: ins.ConvertLayout) -> int:
     """How many chunks the vector engine has time for; 0 where the memory has no room."""
     kept = sum(r.bytes for r in e.resident.values()) + sum(e.on_chip.values())
-    need = kept + sbuf_peak(e.kernel, e.panel).bytes
+    need = kept + peak_within(e.kernel, loop, e.panel)
     need += tile_bytes(load.out) + tile_bytes(convert.out)
     total = chunks(e.place(convert.out), convert.out.type.shape)
     if need > usable(e.engines) or total < 2:
         return 0
     blocks = (PARTITIONS // _BLOCK) ** 2 * chunks(e.place(load.out), load.out.type.shape)
     each = blocks * _FEWEST / e.engines.vector
-    free = _BUSY * _multiplying(e, body) - Shares.of_turn(body, e.engines).vector
+    free = _BUSY * _multiplying(e, loop.body) - Shares.of_turn(loop.body, e.engines).vector
     return max(0, min(total, int(free / each)))
 
 

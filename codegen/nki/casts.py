@@ -8,7 +8,8 @@ from dslc.codegen.nki.bits import viewed
 from dslc.codegen.nki.dtypes import is_code
 from dslc.codegen.nki.eight_bits import round_to
 from dslc.codegen.nki.elementwise import combine, copy, widened, wrap
-from dslc.codegen.nki.emission import Emission, Emit, refuse
+from dslc.codegen.nki.emission import Emission, Emit
+from dslc.codegen.nki.encoding import encode
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.rounding import rounded
 from dslc.codegen.nki.small_floats import decode
@@ -25,15 +26,10 @@ def cast(e: Emission, stmt: ins.Cast) -> None:
         e.rename(stmt.out, x)
         return
     if is_code(there):
-        if there.name not in e.engines.floats8:
-            raise refuse(
-                stmt,
-                f"this NeuronCore has no rounding to {there}",
-                f"it has {', '.join(e.engines.floats8)}; or write bf16 and cast elsewhere",
-            )
         if is_code(here):
             x = decode(e, x, here, F32)
-        round_to(e, e.result(stmt.out), x, there, saturate=stmt.saturate)
+        rounding = round_to if there.name in e.engines.floats8 else encode
+        rounding(e, e.result(stmt.out), x, there, saturate=stmt.saturate)
     elif is_code(here):
         e.rename(stmt.out, decode(e, x, here, there))
     elif here.is_float and there.is_integer:

@@ -9,9 +9,10 @@ from dslc.codegen.nki.bounds import is_not_negative
 from dslc.codegen.nki.elementwise import copy
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
+from dslc.codegen.nki.late import late_scalar
 from dslc.codegen.nki.machine_branches import machine_branch, machine_while
 from dslc.codegen.nki.machine_loops import machine_loop
-from dslc.compiler.dtypes import F32
+from dslc.compiler.dtypes import F32, I32
 from dslc.compiler.ir import GridAxis, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -64,7 +65,8 @@ def loop(e: Emission, stmt: ins.For) -> None:
             sums.append(c)
             _begin_sums(e, c)
     others = [c for c in stmt.carried if c not in sums]
-    names = [_begin(e, c) for c in others]
+    fresh = [c for c in others if _begins_with_a_product(e, stmt, c)]
+    names = [_begin_fresh(e, c) if c in fresh else _begin(e, c) for c in others]
     e.begin_lists(stmt.var)
     turned = turned_ahead(e, stmt)
     ahead = begin(e, turned) if turned else None
@@ -72,6 +74,9 @@ def loop(e: Emission, stmt: ins.For) -> None:
         for c in sums:
             assert isinstance(c.inner, Value)
             e.sums[c.inner] = f"{e.names[stmt.var]} > {e.scalar(stmt.start)}"
+        for c in fresh:
+            assert isinstance(c.inner, Value)
+            e.fresh[c.inner] = f"{e.names[stmt.var]} == {e.scalar(stmt.start)}"
         if turned and ahead:
             turn(e, stmt, turned, *ahead)
         else:
@@ -91,6 +96,14 @@ def sums_in_psum(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
 
     The other half is for the turn that follows, so that the tensor engine need not wait.
     """
+    if not _adds_products(e, stmt, c) or not isinstance(c.init, Value):
+        return False
+    held = e.held(c.init)
+    return held.extents[0] <= MOVING and held.chunks <= e.banks.free - PSUM_BANKS // 2
+
+
+def _adds_products(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
+    """Whether a loop that begins with zeros does nothing with the tile but add products of floats."""
     if not isinstance(c.inner, Value) or not isinstance(c.init, Value):
         return False
     held = e.held(c.init)
@@ -99,9 +112,25 @@ def sums_in_psum(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
     dots = [s for s in stmt.body if isinstance(s, ins.Dot) and s.acc is c.inner]
     if len(dots) != 1 or dots[0].out is not c.yielded or dots[0].out.type.rank != 2:
         return False
-    if e.uses[c.inner] != 1 or e.uses[dots[0].out] != 1 or not dots[0].a.type.dtype.is_float:
+    alone = e.uses[c.inner] == 1 and e.uses[dots[0].out] == 1
+    return alone and dots[0].a.type.dtype.is_float
+
+
+def _begins_with_a_product(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
+    """Whether the first turn writes the sums, so that nobody need fill them with zeros."""
+    first, stop, step = (constant(x) for x in (stmt.start, stmt.stop, stmt.step))
+    if first is None or stop is None or step is None or (stop - first) * step <= 0:
         return False
-    return held.extents[0] <= MOVING and held.chunks <= e.banks.free - PSUM_BANKS // 2
+    return _adds_products(e, stmt, c)
+
+
+def _begin_fresh(e: Emission, c: ins.Carried) -> str:
+    assert isinstance(c.inner, Value)
+    made = e.tile(c.inner.name, F32, c.inner.type.shape, e.place(c.inner))
+    with e.filled(made):
+        pass
+    e.values[c.inner] = made
+    return made.name
 
 
 def _begin_sums(e: Emission, c: ins.Carried) -> None:
@@ -157,17 +186,15 @@ def _handed(e: Emission, yielded: Value | ex.Expr) -> str:
 
 
 def while_loop(e: Emission, stmt: ins.While) -> None:
-    """A loop that ends when tracing says so."""
+    """A loop that ends when tracing says so, or the machine."""
     lets = [s for s in stmt.before if isinstance(s, ins.Let)]
-    if len(lets) < len(stmt.before):
-        machine_while(e, stmt)
-        return
-    names = [_begin(e, c) for c in stmt.carried]
     condition = stmt.condition
     for inner in reversed(lets):
         condition = ex.substitute(condition, {inner.var: inner.value})
-    if e.is_late(condition):
-        raise refuse(stmt, "a while loop ends by what is known when the kernel is traced")
+    if len(lets) < len(stmt.before) or e.is_late(condition):
+        machine_while(e, stmt)
+        return
+    names = [_begin(e, c) for c in stmt.carried]
     with e.out.block(f"while {e.scalar(condition)}"):
         for inner in lets:
             let(e, inner)
@@ -221,9 +248,17 @@ def let(e: Emission, stmt: ins.Let) -> None:
 
 
 def check(e: Emission, stmt: ins.Assert) -> None:
-    """Checked when the kernel is traced; what only the machine knows is not checked."""
+    """Checked when the kernel is traced; what only the machine knows is marked, it cannot stop."""
     if not e.is_late(stmt.condition):
         e.out.line(f"assert {e.scalar(stmt.condition)}, {stmt.text!r}")
+        return
+    if stmt not in e.checks:
+        e.checks.append(stmt)
+    column = e.checks.index(stmt)
+    numbers = (ex.Const(0, I32), ex.Const(1, I32))
+    found = e.tensors(e.held(late_scalar(e, ex.Select(stmt.condition, *numbers, I32))))
+    mark = f"{e.failed}[0:1, {column}:{column + 1}]"
+    e.call("tensor_tensor", dst=mark, data1=mark, data2=f"{found.name}[0:1, 0:1]", op="nl.maximum")
 
 
 EMITTERS: dict[type, Emit] = {

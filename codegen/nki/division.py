@@ -7,8 +7,9 @@ enough. Whether the last was rounded up is told by the sign of what is left.
 
 from __future__ import annotations
 
+from dslc.codegen.nki.composed import unsigned_quotient
 from dslc.codegen.nki.elementwise import combine, copy, widened, wrap
-from dslc.codegen.nki.emission import Emission, refuse
+from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import F32, I32
 from dslc.compiler.ir import instructions as ins
@@ -21,11 +22,8 @@ def divide(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
     """out = x // y or x % y, rounded down; wraps as other operations do."""
     dtype = stmt.x.type.dtype
     if dtype.bits == 32 and not dtype.is_signed:
-        raise refuse(
-            stmt,
-            f"{stmt.op} of u32 has no instruction on a NeuronCore, but by powers of two",
-            "cast to i32 where the numbers are below 2^31",
-        )
+        unsigned_quotient(e, stmt)
+        return
     a, b = widened(e, x, I32), widened(e, y, I32)
     quotient, rest = _nearest(e, a, b, _ROUNDS if dtype.bits == 32 else 1)
     beyond = _beyond(e, rest, b)

@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from dslc.codegen.nki import composed
 from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import BOOL, F32, I32, DType, Kind
+from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 
 ALU = {
@@ -38,16 +40,32 @@ def binary(e: Emission, stmt: ins.Binary) -> None:
         by = bits if stmt.op == "floordiv" else (1 << bits) - 1
         combine(e, e.result(stmt.out), _BY_BITS[stmt.op], x, replace(y, constant=str(by)))
     elif stmt.op in _BY_BITS and dtype.is_integer:
-        from dslc.codegen.nki.division import divide
-
-        divide(e, stmt, x, y)
-    elif dtype.is_integer and stmt.op in ALU and stmt.op != "pow":
+        _divided(e, stmt, x, y)
+    elif stmt.op in _BY_BITS:
+        composed.float_quotient(e, stmt)
+    elif dtype.is_integer and stmt.op == "pow":
+        composed.integer_power(e, stmt)
+    elif dtype.is_integer and stmt.op in ALU:
         _integers(e, stmt, x, y)
-    elif stmt.op in ALU and not dtype.is_integer:
+    elif stmt.op in ALU:
         made = e.result(stmt.out)
         combine(e, made, ALU[stmt.op], x, y)
     else:
         raise refuse(stmt, f"{stmt.op} of {dtype} has no instruction on a NeuronCore")
+
+
+def _divided(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
+    """A quotient or remainder of integers: by 0 it is 0."""
+    from dslc.codegen.nki.division import divide
+
+    if y.constant is None:
+        raw = composed.Steps(e, stmt.out).tile(stmt.out.type.dtype)
+        divide(e, replace(stmt, out=raw), x, y)
+        composed.unless_zero(e, stmt, raw)
+    elif y.is_zero:
+        e.values[stmt.out] = e.constant(stmt.out, "0")
+    else:
+        divide(e, stmt, x, y)
 
 
 def _power_of_two(held: Held) -> int | None:
@@ -106,11 +124,28 @@ def _column_in_f32(e: Emission, held: Held, other: Held) -> Held:
 
 
 def _bits(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
-    """Bit patterns, as they are."""
-    made = e.result(stmt.out)
-    if stmt.op == "shl" and stmt.x.type.dtype.bits < 8:
-        raise refuse(stmt, f"a shift of {stmt.x.type.dtype} has no instruction on a NeuronCore")
-    combine(e, made, BITS[stmt.op], x, y)
+    """Bit patterns, as they are; a shift by more than there are leaves 0."""
+    if stmt.op not in ("shl", "shr"):
+        combine(e, e.result(stmt.out), BITS[stmt.op], x, y)
+    elif y.constant is None:
+        raw = composed.Steps(e, stmt.out).tile(stmt.x.type.dtype)
+        _shift(e, raw, stmt.op, x, y)
+        composed.within_width(e, stmt, raw)
+    elif 0 <= int(y.constant) < stmt.x.type.dtype.bits:
+        _shift(e, stmt.out, stmt.op, x, y)
+    else:
+        e.values[stmt.out] = e.constant(stmt.out, "0")
+
+
+def _shift(e: Emission, out: Value, op: str, x: Held, y: Held) -> None:
+    """A shift; of few bits those that it moves out are cut off."""
+    if op == "shr" or out.type.dtype.bits >= 8:
+        combine(e, e.result(out), BITS[op], x, y)
+        return
+    wide = widened(e, x, I32)
+    moved = e.like(wide, "moved")
+    combine(e, moved, BITS[op], wide, widened(e, y, I32))
+    e.rename(out, wrap(e, moved, out.type.dtype))
 
 
 def _integers(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
@@ -218,9 +253,10 @@ def leave_psum(e: Emission, made: Held, held: Held, at: At) -> None:
 
 def fma(e: Emission, stmt: ins.Fma) -> None:
     """x * y + z; the product is kept in f32."""
-    x, y, z = (e.held(v) for v in (stmt.x, stmt.y, stmt.z))
     if stmt.out.type.dtype.is_integer:
-        raise refuse(stmt, "fma of integers has no instruction on a NeuronCore")
+        composed.integer_fma(e, stmt)
+        return
+    x, y, z = (e.held(v) for v in (stmt.x, stmt.y, stmt.z))
     product = e.tile("product", F32, stmt.out.type.shape, e.place(stmt.out))
     combine(e, product, "nl.multiply", x, y)
     combine(e, e.result(stmt.out), "nl.add", product, z)
@@ -240,6 +276,23 @@ def where(e: Emission, stmt: ins.Where) -> None:
             "tensor_copy_predicated", dst=e.text(made, at), src=source,
             predicate=e.text(condition, at),
         )  # fmt: skip
+
+
+def compared(e: Emission, x: Held, op: str, with_: float) -> Held:
+    """A mask of the elements for which the comparison with a number holds."""
+    made = e.like(x, "mask", BOOL)
+    with e.filled(made) as at:
+        e.call(
+            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0=op, operand0=repr(with_)
+        )
+    return made
+
+
+def put(e: Emission, made: Held, value: Held | str, where: Held) -> None:
+    """Overwrite a tile, by a number or another tile, where the mask holds."""
+    with e.over(made) as at:
+        src = value if isinstance(value, str) else e.text(value, at)
+        e.call("tensor_copy_predicated", dst=e.text(made, at), src=src, predicate=e.text(where, at))
 
 
 def full(e: Emission, stmt: ins.Full) -> None:

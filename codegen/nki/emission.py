@@ -70,6 +70,8 @@ class Emission:
     streamed: dict[Value, ins.Load] = field(default_factory=dict)
     # Accumulators of the loop at hand in PSUM, with the text that tells of an earlier product.
     sums: dict[Value, str] = field(default_factory=dict)
+    # Accumulators that the first turn writes, with the text that tells it.
+    fresh: dict[Value, str] = field(default_factory=dict)
     # Tiles of whole numbers in a float type, and scalars that the machine knows as tiles.
     whole: set[Value] = field(default_factory=set)
     counters: dict[ex.Var, Value] = field(default_factory=dict)
@@ -98,6 +100,9 @@ class Emission:
     panel: int = PANEL
     # What stands between the pieces of a product of the loop at hand.
     between: Between | None = None
+    # Assertions that only the machine can check, in the order of the columns of the tile `failed`.
+    checks: list[ins.Assert] = field(default_factory=list)
+    failed: str = ""
     # The statement that is being written out.
     now: Stmt | None = None
 

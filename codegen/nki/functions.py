@@ -62,8 +62,6 @@ def _scaled(e: Emission, made: Held, x: Held, op: str, by: float) -> None:
 def _inverted(e: Emission, stmt: ins.Unary, x: Held) -> None:
     """All bits turned round: of a bool the lowest."""
     dtype = stmt.x.type.dtype
-    if dtype.bits < 8:
-        raise refuse(stmt, f"{stmt.op} of {dtype} has no instruction on a NeuronCore")
     mask = 1 if not dtype.is_integer else -1 if dtype.is_signed else (1 << dtype.bits) - 1
     x = e.tensors(x)
     made = e.result(stmt.out)

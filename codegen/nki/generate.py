@@ -58,17 +58,23 @@ def clipped(start, size, step, extent):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """How the entry is called: its arguments in order by kind and name, and what it gives back."""
+    """How the entry is called: its arguments in order by kind and name, and what it gives back.
+
+    Behind the results it gives a row of marks for each list of `checks`, the texts of assertions: 1 for
+    one that did not hold.
+    """
 
     name: str
     arguments: tuple[tuple[str, str], ...]
     results: tuple[str, ...]
+    checks: tuple[tuple[str, ...], ...] = ()
 
 
 def emit(program: TileProgram, target: Target) -> tuple[str, Entry]:
     """The text of the file, and its entry."""
     needs: set[str] = set()
     functions_of: dict[Kernel, str] = {}
+    checks_of: dict[Kernel, tuple[str, ...]] = {}
     texts: list[str] = []
     taken: set[str] = {program.name}
     for kernel in kernels(program):
@@ -77,8 +83,9 @@ def emit(program: TileProgram, target: Target) -> tuple[str, Entry]:
             name += "_"
         taken.add(name)
         functions_of[kernel] = name
-        texts.append(_function(kernel, name, target, needs))
-    entry_text, entry = _entry(program, functions_of)
+        text, checks_of[kernel] = _function(kernel, name, target, needs)
+        texts.append(text)
+    entry_text, entry = _entry(program, functions_of, checks_of)
     doc = (program.doc or program.name).strip().splitlines()[0].replace('"""', "'''")
     head = [f'"""{doc}"""\n\n']
     head += [_HEAD["math"] + "\n"] if "math" in needs else []
@@ -99,7 +106,10 @@ def _uses(kernel: Kernel) -> Counter[Value]:
     return found
 
 
-def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str:
+def _function(
+    kernel: Kernel, name: str, target: Target, needs: set[str]
+) -> tuple[str, tuple[str, ...]]:
+    """The text of a kernel's turns, and its assertions that the machine checks."""
     out = Writer(taken=(name, "nl", "nisa", "nki", "math", "clipped"))
     engines = engines_of(target)
     shares = Shares.of(kernel, engines)
@@ -113,6 +123,7 @@ def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str
             given.append(e.declare(param))
     for dim in kernel.dims:
         given.append(e.declare(dim, not_negative=True))
+    e.failed, marks = out.name("failed"), out.name("marks")
     for workspace in kernel.workspaces:
         accesses.scratch(e, workspace)
     _stay(e, kernel)
@@ -123,8 +134,16 @@ def _function(kernel: Kernel, name: str, target: Target, needs: set[str]) -> str
     e.transfers = partial(stacks.transfers, e)
     e.multiplied |= {v for v, n in by_dots.items() if e.uses[v] == n}
     control.turns(e, kernel.grid, kernel.body)
-    doc = f'    """{kernel.doc}"""\n' if kernel.doc else ""
-    return f"\n\ndef {name}({', '.join(given)}):\n{doc}{out.text()}"
+    head = f'    """{kernel.doc}"""\n' if kernel.doc else ""
+    if e.checks:
+        given.append(marks)
+        head += (
+            f"    {e.failed} = nl.ndarray((1, {len(e.checks)}), dtype=nl.int32, buffer=nl.sbuf)\n"
+            f"    nisa.memset(dst={e.failed}, value=0)\n"
+        )
+        e.call("dma_copy", dst=marks, src=e.failed)
+    text = f"\n\ndef {name}({', '.join(given)}):\n{head}{out.text()}"
+    return text, tuple(c.text for c in e.checks)
 
 
 def _stay(e: Emission, kernel: Kernel) -> None:
@@ -153,7 +172,11 @@ def _round_products(e: Emission, kernel: Kernel) -> None:
                 e.rounded[stmt.x] = dtype
 
 
-def _entry(program: TileProgram, functions_of: dict[Kernel, str]) -> tuple[str, Entry]:
+def _entry(
+    program: TileProgram,
+    functions_of: dict[Kernel, str],
+    checks_of: dict[Kernel, tuple[str, ...]],
+) -> tuple[str, Entry]:
     out = Writer(taken=("nl", "nisa", "nki", program.name))
     names: dict[Memory, str] = {}
     scalars: dict[ex.Var, str] = {}
@@ -186,12 +209,20 @@ def _entry(program: TileProgram, functions_of: dict[Kernel, str]) -> tuple[str, 
         names[buffer] = out.name(buffer.name)
         out.line(f"{names[buffer]} = {_tensor(buffer, scalars, 'nl.hbm')}")
     calls = program.calls if isinstance(program, Program) else (_own_call(program),)
+    marks = []
     for call in calls:
-        out.line(f"{functions_of[call.kernel]}({', '.join(_call(call, names, scalars))})")
-    returned = ", ".join(name for _, name in results)
+        arguments_of = _call(call, names, scalars)
+        if texts := checks_of[call.kernel]:
+            marks.append(out.name("marks"))
+            shape = f"(1, {len(texts)})"
+            out.line(f"{marks[-1]} = nl.ndarray({shape}, dtype=nl.int32, buffer=nl.shared_hbm)")
+            arguments_of.append(marks[-1])
+        out.line(f"{functions_of[call.kernel]}({', '.join(arguments_of)})")
+    checks = tuple(checks_of[call.kernel] for call in calls if checks_of[call.kernel])
+    returned = ", ".join((*(name for _, name in results), *marks))
     out.line(f"return {returned}")
     head = f"\n\n@nki.jit\ndef {program.name}({', '.join(given)}):\n"
-    entry = Entry(program.name, tuple(arguments), tuple(name for name, _ in results))
+    entry = Entry(program.name, tuple(arguments), tuple(name for name, _ in results), checks)
     return head + out.text(), entry
 
 

@@ -18,6 +18,7 @@ def lower(program: TileProgram, target: Target) -> Artifact:
     launch: dict[str, Json] = {
         "arguments": [{"kind": kind, "name": name} for kind, name in entry.arguments],
         "results": list(entry.results),
+        "checks": [list(texts) for texts in entry.checks],
     }
     kernel = program if isinstance(program, Kernel) else None
     return Artifact(

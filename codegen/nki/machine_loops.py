@@ -142,12 +142,7 @@ def _turns(
 
 def _counter(e: Emission, stmt: ins.For, start: ex.Expr) -> Value | None:
     """A tile that counts along, where the counter is computed with."""
-    used = any(
-        stmt.var in ex.free_vars(inner.value)
-        for inner in walk(stmt.body)
-        if isinstance(inner, ins.Full | ins.Let)
-    )
-    if not used:
+    if not any(stmt.var in ex.free_vars(x) for s in walk(stmt.body) for x in _computed(s)):
         return None
     value = Value(TileType(I32, (), layout_of(EVERYWHERE, ())), stmt.var.name)
     made = e.tile(f"{stmt.var.name}_tile", I32, (), EVERYWHERE)
@@ -156,6 +151,22 @@ def _counter(e: Emission, stmt: ins.For, start: ex.Expr) -> Value | None:
     e.values[value] = e.values[value] = made
     e.counters[stmt.var] = value
     return value
+
+
+def _computed(stmt: ins.Stmt) -> tuple[ex.Expr, ...]:
+    """The scalars of a statement that are numbers, not places in a memory."""
+    match stmt:
+        case ins.Full(value=value) | ins.Let(value=value):
+            return (value,)
+        case (
+            ins.If(condition=condition)
+            | ins.While(condition=condition)
+            | ins.Assert(condition=condition)
+        ):
+            return (condition,)
+        case ins.For():
+            return stmt.start, stmt.stop, stmt.step
+    return ()
 
 
 def _advance(e: Emission, counter: Value, step: int) -> None:

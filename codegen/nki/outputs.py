@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dslc.compiler.ir import AxisSlice, Kernel, Memory, Program, TileProgram
+from dataclasses import replace
+
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import AxisSlice, Kernel, Memory, Program, Region, TileProgram
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
@@ -28,16 +31,43 @@ def written_whole(program: TileProgram) -> set[Memory]:
 
 def _covered(body: Body, loops: Loops) -> set[Memory]:
     found: set[Memory] = set()
+    for region in _joined([s.region for s in body if isinstance(s, ins.Store)]):
+        if _covers(region, loops):
+            found.add(region.memory)
     for stmt in body:
-        if isinstance(stmt, ins.Store) and _covers(stmt, loops):
-            found.add(stmt.region.memory)
         if isinstance(stmt, ins.For):
             found |= _covered(stmt.body, {**loops, stmt.var: (stmt.start, stmt.stop, stmt.step)})
     return found
 
 
-def _covers(store: ins.Store, loops: Loops) -> bool:
-    region = store.region
+def _joined(regions: list[Region]) -> list[Region]:
+    """The regions, those that continue the one before along an axis as one with it."""
+    found: list[Region] = []
+    for region in regions:
+        longer = _continued(found[-1], region) if found else None
+        if longer is not None:
+            found[-1] = longer
+        else:
+            found.append(region)
+    return found
+
+
+def _continued(first: Region, second: Region) -> Region | None:
+    """Both regions as one, where the second begins at the end of the first along one axis."""
+    if first.memory is not second.memory:
+        return None
+    axes = list(first.axes)
+    apart = [k for k, (a, b) in enumerate(zip(axes, second.axes, strict=True)) if a != b]
+    if len(apart) != 1:
+        return None
+    a, b = axes[apart[0]], second.axes[apart[0]]
+    if a.step != 1 or constant(ex.Binary("sub", b.start, a.start, INDEX)) != a.size:
+        return None
+    axes[apart[0]] = replace(a, size=a.size + b.size)
+    return replace(first, axes=tuple(axes)) if b.step == 1 and not b.dropped else None
+
+
+def _covers(region: Region, loops: Loops) -> bool:
     starts = [a.start for a in region.axes if isinstance(a.start, ex.Var)]
     if len(set(starts)) != len(starts):
         return False

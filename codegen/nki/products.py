@@ -15,7 +15,7 @@ from math import prod
 from dslc.codegen.nki.bits import flat
 from dslc.codegen.nki.eight_bits import columns, multipliable
 from dslc.codegen.nki.elementwise import shared_copy
-from dslc.codegen.nki.emission import At, Emission, Emit, refuse
+from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.limits import check_banks
 from dslc.codegen.nki.order import Between
@@ -41,6 +41,11 @@ class Operand:
 
 def dot(e: Emission, stmt: ins.Dot) -> None:
     """out = a @ b + acc."""
+    if stmt.a.type.dtype.is_integer and max(x.type.dtype.bits for x in (stmt.a, stmt.b)) > 8:
+        from dslc.codegen.nki.wide_products import wide_product
+
+        wide_product(e, stmt)
+        return
     if stmt.out.type.rank != 2:
         from dslc.codegen.nki.batches import batched
 
@@ -48,7 +53,7 @@ def dot(e: Emission, stmt: ins.Dot) -> None:
         return
     swapped = stmt.atom is not None and stmt.atom.endswith(".swap")
     first, second = (stmt.b, stmt.a) if swapped else (stmt.a, stmt.b)
-    limit = _exact_rows(stmt)
+    limit = exact_rows(stmt)
     stationary, moving = _operand(e, first, limit), _operand(e, second, limit)
     if stmt.acc is not None and stmt.acc in e.sums:
         _into_sums(e, stmt, stationary, moving)
@@ -63,6 +68,8 @@ def dot(e: Emission, stmt: ins.Dot) -> None:
     else:
         made = e.result(stmt.out, dtype)
     pieces = Pieces(e, made, acc, stationary, moving, stmt.a.type.shape[-1], limit)
+    if stmt.acc is not None:
+        pieces.fresh = e.fresh.get(stmt.acc)
     if e.between is not None and e.between.product is stmt:
         pieces.between, e.between = e.between, None
     pieces.emit()
@@ -82,13 +89,11 @@ def _depth(e: Emission, value: Value) -> int:
     return value.type.shape[axis]
 
 
-def _exact_rows(stmt: ins.Dot) -> int:
+def exact_rows(stmt: ins.Dot) -> int:
     """How many products of integers f32 sums exactly, in whole chunks of k; 0 for floats."""
     a, b = stmt.a.type.dtype, stmt.b.type.dtype
     if a.is_float:
         return 0
-    if max(a.bits, b.bits) > 8:
-        raise refuse(stmt, f"the tensor engine has no exact product of {a} and {b}")
     greatest = [max(abs(n) for n in d.integer_range) for d in (a, b)]
     return max(PARTITIONS, (1 << 24) // (greatest[0] * greatest[1]) // PARTITIONS * PARTITIONS)
 
@@ -189,6 +194,7 @@ class Pieces:
         held = stationary.held or moving.held
         self.step = 2 * PARTITIONS if held is not None and held.paired else PARTITIONS
         self.between: Between | None = None
+        self.fresh: str | None = None  # tells the turn that finds nothing to add to
 
     def emit(self) -> None:
         """All parts."""
@@ -317,6 +323,11 @@ class Pieces:
                 "tensor_tensor", dst=dst, data1=whole, data2=acc, op="nl.add",
                 engine="nisa.engine.gpsimd",
             )  # fmt: skip
+        elif self.fresh is not None:
+            with e.out.block(f"if {self.fresh}"):
+                e.call("tensor_copy", dst=dst, src=sums)
+            with e.out.block("else"):
+                e.call("tensor_tensor", dst=dst, data1=sums, data2=acc, op="nl.add")
         else:
             e.call("tensor_tensor", dst=dst, data1=sums, data2=acc, op="nl.add")
 

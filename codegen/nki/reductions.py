@@ -6,11 +6,13 @@ from dataclasses import replace
 from math import prod
 
 from dslc.codegen.nki.elementwise import combine, copy, wrap
-from dslc.codegen.nki.emission import At, Emission, Emit, refuse
+from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.products import accumulate
 from dslc.compiler.dtypes import BOOL, F32, I32
+from dslc.compiler.ir import TileType, Value
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.passes.nki_layout.placement import layout_of, normal
 from dslc.compiler.targets.nki import MOVING
 
 _OPS = {
@@ -124,22 +126,19 @@ def _columns(e: Emission, held: Held, at: At, start: int, stop: int) -> str:
 def _position(e: Emission, stmt: ins.Reduce, x: Held) -> None:
     """The first place of the extreme: the least index among those that equal it."""
     x = e.tensors(x)
-    if len(x.free) != 1:
-        raise refuse(stmt, f"{stmt.op} of a tile of rank {len(x.shape)} has no code here")
+    dtype = stmt.x.type.dtype
+    exact = dtype.is_integer and dtype.bits == 32  # f32 has 24 digits
+    missed, places = (
+        _missed_exactly(e, stmt) if exact else _missed(e, stmt, x),
+        e.like(x, "places", F32),
+    )
     count = x.shape[stmt.axis]
-    extreme = e.tile("extreme", F32, (*x.shape[: stmt.axis], 1, *x.shape[stmt.axis + 1 :]), x.place)
-    _along(e, extreme, x, stmt.axis, "nl.maximum" if stmt.op == "argmax" else "nl.minimum")
-    wide = replace(extreme, shape=x.shape, strides=(0,) * len(x.shape))
-    missed, places = e.like(x, "missed", BOOL), e.like(x, "places", F32)
-    combine(e, missed, "nl.not_equal", x, wide)
     with e.filled(places) as at:
+        steps = [f"[{int(i == stmt.axis)}, {x.shape[i]}]" for i in x.free]
         e.call(
-            "iota",
-            dst=e.text(places, at),
-            pattern=f"[[1, {count}]]",
-            offset=0,
+            "iota", dst=e.text(places, at), pattern=f"[{', '.join(steps)}]", offset=0,
             channel_multiplier=0,
-        )
+        )  # fmt: skip
         e.call(
             "tensor_copy_predicated", dst=e.text(places, at), src=float(count),
             predicate=e.text(missed, at),
@@ -147,6 +146,30 @@ def _position(e: Emission, stmt: ins.Reduce, x: Held) -> None:
     first = e.tile("first", F32, stmt.out.type.shape, e.place(stmt.out))
     _along(e, first, places, stmt.axis, "nl.minimum")
     copy(e, e.result(stmt.out), first)
+
+
+def _missed(e: Emission, stmt: ins.Reduce, x: Held) -> Held:
+    """Where an element is not the extreme of its row."""
+    shape = (*x.shape[: stmt.axis], 1, *x.shape[stmt.axis + 1 :])
+    extreme = e.tile("extreme", F32, shape, x.place)
+    _along(e, extreme, x, stmt.axis, "nl.maximum" if stmt.op == "argmax" else "nl.minimum")
+    strides = tuple(0 if i == stmt.axis else n for i, n in enumerate(extreme.strides))
+    missed = e.like(x, "missed", BOOL)
+    combine(e, missed, "nl.not_equal", x, replace(extreme, shape=x.shape, strides=strides))
+    return missed
+
+
+def _missed_exactly(e: Emission, stmt: ins.Reduce) -> Held:
+    """The same of integers that f32 has not."""
+    x, place, axis = stmt.x, e.place(stmt.x), stmt.axis
+    shape = (*x.type.shape[:axis], 1, *x.type.shape[axis + 1 :])
+    narrow = TileType(x.type.dtype, shape, layout_of(normal(place, shape), shape))
+    extreme, wide = Value(narrow, "extreme"), Value(x.type, "extreme")
+    missed = Value(replace(x.type, dtype=BOOL), "missed")
+    e.statement(ins.Reduce(extreme, "max" if stmt.op == "argmax" else "min", x, axis, True))
+    e.statement(ins.Broadcast(wide, extreme))
+    e.statement(ins.Binary(missed, "ne", x, wide))
+    return e.tensors(e.held(missed))
 
 
 def scan(e: Emission, stmt: ins.Scan) -> None:

@@ -7,11 +7,13 @@ sign is put back by a product. e8m0 is an exponent of f32 as it stands.
 
 from __future__ import annotations
 
+from math import frexp
+
 from dslc.codegen.nki.bits import viewed
-from dslc.codegen.nki.elementwise import combine, copy
+from dslc.codegen.nki.elementwise import combine, compared, copy, put
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
-from dslc.compiler.dtypes import F32, I32, DType, Kind
+from dslc.compiler.dtypes import F32, I32, DType, Kind, limits
 
 
 def decode(e: Emission, codes: Held, dtype: DType, to: DType) -> Held:
@@ -43,6 +45,7 @@ def decode(e: Emission, codes: Held, dtype: DType, to: DType) -> Held:
             "tensor_scalar", dst=e.text(size, at), data=e.text(bits, at), op0="nl.multiply",
             operand0=repr(factor),
         )  # fmt: skip
+    _specials(e, size, dtype)
     made = e.like(wide, "number", to)
     with e.filled(made) as at:
         e.call(
@@ -50,6 +53,19 @@ def decode(e: Emission, codes: Held, dtype: DType, to: DType) -> Held:
             operand0=1.0, op1="nl.multiply", operand1=e.text(size, at),
         )  # fmt: skip
     return made
+
+
+def _specials(e: Emission, size: Held, dtype: DType) -> None:
+    """Infinity and NaN for the codes past the finite ones, where the format has such."""
+    found = limits(dtype)
+    if not found.has_nan:
+        return
+    first = 2.0 ** frexp(found.greatest)[1]  # infinity's code, where there is one
+    last = first if found.has_infinity else float(found.greatest)
+    none = compared(e, size, "nl.greater", last)
+    if found.has_infinity:
+        put(e, size, "INFINITY", compared(e, size, "nl.equal", first))
+    put(e, size, "NAN", none)
 
 
 def _scale(e: Emission, codes: Held, to: DType) -> Held:
@@ -68,4 +84,5 @@ def _scale(e: Emission, codes: Held, to: DType) -> Held:
             operand0=0.0, op1="nl.multiply", operand1=repr(2.0**-127),
         )  # fmt: skip
     combine(e, made, "nl.add", bits, lowest)
+    put(e, made, "NAN", compared(e, codes, "nl.equal", 255.0))
     return made

@@ -13,6 +13,7 @@ What stays on the chip through a loop is read once (`passes.nki_layout.residents
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -23,7 +24,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.traverse import tile_of
 from dslc.compiler.passes.gpu_layout.regions import Site, find_sites
-from dslc.compiler.passes.nki_layout.capacity import load_bytes, sbuf_peak, usable
+from dslc.compiler.passes.nki_layout.capacity import load_bytes, sbuf_peak, usable, widest_panel
 from dslc.compiler.passes.nki_layout.placement import chunks, counts, placement_of
 from dslc.compiler.passes.nki_layout.prices import TRANSPOSING, transposed
 from dslc.compiler.passes.nki_layout.residents import residents
@@ -41,9 +42,10 @@ _VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract, ins.Full, ins.
 class Busy:
     """Nanoseconds of a core's engines, and the bytes that pass between it and HBM.
 
-    `filling` passes before the first product has its operands, while the first turn loads what stays
-    for the others or has no room for what comes next, and after the last product until its result
-    is stored.
+    `waiting` is how much longer the vector engine takes than the tensor engine in loops where it does:
+    what other loops leave free of it is of no use there. `filling` passes before the first product has
+    its operands, while the first turn loads what stays for the others or has no room for what comes
+    next, and after the last product until its result is stored.
     """
 
     tensor: float
@@ -53,11 +55,12 @@ class Busy:
     bytes: float
     operations: float
     filling: float = 0.0
+    waiting: float = 0.0
 
     @property
     def nanoseconds(self) -> float:
         """The engine that is busy longest, and a little of the others: not all of it overlaps."""
-        parts = (self.tensor, self.vector, self.transfers, self.queue)
+        parts = (self.tensor + self.waiting, self.vector, self.transfers, self.queue)
         return max(parts) + _EXPOSED * (sum(parts) - max(parts)) + self.filling
 
     @property
@@ -80,19 +83,23 @@ def busy(kernel: Kernel, target: Target) -> Busy:
         for stmt in kept.chain:
             shared[stmt] = max(shared.get(stmt, 1.0), float(repeats))
     sums = [0.0] * 6
+    ahead: defaultdict[ins.Stmt | None, float] = defaultdict(float)  # of the vector engine, by loop
     of_outer = _turns(outer.start, outer.stop, outer.step) if outer is not None else 1
     strip, turn = _Bound(of_outer), _Bound(turns)
     sites = find_sites(kernel)
     for site in sites:
         weight = site.weight * turns / shared.get(site.stmt, 1.0)
-        for i, part in enumerate(_of(engines, site)):
+        parts = _of(engines, site)
+        ahead[site.loops[0] if site.loops else None] += weight * (parts[1] - parts[0])
+        for i, part in enumerate(parts):
             sums[i] += weight * part
             strip.add(i, weight * part / (1 if site.stmt in early else of_outer))
             turn.add(i, site.weight * part)
     uneven = max(x.beyond(sums[0]) for x in (strip, turn))
     tensor, vector, transfers, queue, moved, operations = sums
     filling = _filling(engines, sites) + uneven + _crowding(kernel, engines, sites, shared, turns)
-    return Busy(tensor, vector, transfers, queue, moved, operations, filling)
+    waiting = sum(max(0.0, more) for loop, more in ahead.items() if loop is not None)
+    return Busy(tensor, vector, transfers, queue, moved, operations, filling, waiting)
 
 
 @dataclass(slots=True)
@@ -129,8 +136,9 @@ def _crowding(
 ) -> float:  # fmt: skip
     """What waits for loads that have no room beside the tiles in use, and cannot begin before."""
     kept = sum(r.bytes for r in residents(kernel, engines, frozenset()))
-    free = usable(engines) - kept - sbuf_peak(kernel).bytes
-    sizes, total = load_bytes(kernel), 0.0
+    panel = widest_panel(kernel, usable(engines) - kept)
+    free = usable(engines) - kept - sbuf_peak(kernel, panel).bytes
+    sizes, total = load_bytes(kernel, panel), 0.0
     for site in sites:
         if isinstance(site.stmt, ins.Load) and sizes[site.stmt] > free:
             _, _, moved, _, _, _ = _transfer(engines, site.stmt.out, site.stmt.region)

@@ -83,6 +83,7 @@ TF32 = DType("tf32", Kind.FLOAT, 32, 8, 10)
 F32 = DType("f32", Kind.FLOAT, 32, 8, 23)
 F64 = DType("f64", Kind.FLOAT, 64, 11, 52)
 E8M0 = DType("e8m0", Kind.SCALE, 8, 8, 0)
+MX_BLOCK = 32  # elements that share a scale (OCP Microscaling Formats Specification 1.0, section 5)
 
 _INTEGER = re.compile(r"([iu])(1|2|3|4|5|6|7|8|16|32|64)\Z")
 _SMALL_FLOAT = re.compile(r"f([3-8])e([1-9])m([0-9])\Z")

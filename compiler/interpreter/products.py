@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from dslc.compiler.dtypes.dtype import MX_BLOCK
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter import elements
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Step
@@ -36,6 +38,8 @@ def wait_dots(scope: Scope, i: ins.WaitDots) -> Step:
 
 def _product(scope: Scope, i: ins.Dot) -> Step:
     product = elements.dot(i.a.type.dtype, i.b.type.dtype, i.a.type.shape[-1])
+    if i.scale_a is not None or i.scale_b is not None:
+        return _scaled(scope, i, product)
     if i.acc is None:
         return compute(scope, i, [i.a, i.b], product)
 
@@ -45,3 +49,19 @@ def _product(scope: Scope, i: ins.Dot) -> Step:
         return result
 
     return compute(scope, i, [i.a, i.b, i.acc], accumulate)
+
+
+def _scaled(scope: Scope, i: ins.Dot, product: elements.Function) -> Step:
+    """The product of operands whose blocks along k have scales."""
+    given = [x for x in (i.scale_a, i.scale_b, i.acc) if x is not None]
+
+    def scaled(a: Array, b: Array, *more: Array) -> Array:
+        rest = list(more)
+        if i.scale_a is not None:
+            a = a * np.repeat(rest.pop(0), MX_BLOCK, axis=-1)
+        if i.scale_b is not None:
+            b = b * np.repeat(rest.pop(0), MX_BLOCK, axis=-2)
+        result: Array = product(a, b)
+        return result + rest[0] if rest else result
+
+    return compute(scope, i, [i.a, i.b, *given], scaled)

@@ -153,7 +153,8 @@ class Carried:
 class For:
     """A sequential loop: `var` from start up to stop (exclusive) by step.
 
-    `stages`, `unroll` and `split` are the options as asked, None where the compiler may choose.
+    `stages`, `unroll` and `split` are the options as asked, None where the compiler may choose;
+    `atomic` is 1 where the parts of a split loop may be added to the result in any order.
     """
 
     var: Var
@@ -165,6 +166,7 @@ class For:
     stages: int | None = None
     unroll: int | None = None
     split: int | None = None
+    atomic: int | None = None
     loc: Loc | None = _loc()
 
 

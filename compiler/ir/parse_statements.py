@@ -183,7 +183,7 @@ class StatementReader(TypeReader):
 
     def _for(self, named: list[Named]) -> Stmt:
         var, start, stop, step = self.range()
-        options = {"stages": 0, "unroll": 0, "split": 0}
+        options = ("stages", "unroll", "split", "atomic")
         given: dict[str, int] = {}
         while self.cursor.token.text in options:
             name = self.cursor.name("an option").text

@@ -194,7 +194,7 @@ class _KernelPrinter:
     def _for(self, stmt: ins.For, indent: str) -> Iterator[str]:
         options = "".join(
             f" {name}={value}"
-            for name in ("stages", "unroll", "split")
+            for name in ("stages", "unroll", "split", "atomic")
             if (value := getattr(stmt, name)) is not None
         )
         bounds = self.range(stmt.start, stmt.stop, stmt.step)

@@ -218,14 +218,24 @@ class Dot:
     An operand that has no layout by then is read from shared memory by the unit itself, which takes its
     time: such a Dot `is_late`. Its result may be read, and what it reads be overwritten, only after the
     WaitDots for it; the next Dot may take the result as its accumulator at once.
+
+    `scale_a` [.., m, k / 32] and `scale_b` [.., k / 32, n] of e8m0 multiply blocks of 32 along k (OCP
+    Microscaling Formats Specification 1.0, section 5).
     """
 
     out: Value
     a: Value
     b: Value
     acc: Value | None = None
+    scale_a: Value | None = None
+    scale_b: Value | None = None
     atom: str | None = None
     loc: Loc | None = _loc()
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether blocks of an operand have scales."""
+        return self.scale_a is not None or self.scale_b is not None
 
     @property
     def is_late(self) -> bool:

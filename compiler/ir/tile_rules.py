@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from dslc.compiler.dtypes import BOOL, F16, F32, F64, I32, DType, Kind
-from dslc.compiler.dtypes.dtype import BF16
+from dslc.compiler.dtypes.dtype import BF16, E8M0, MX_BLOCK
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import ARITHMETIC_OPS, COMPARE_OPS, UNARY_OPS
 from dslc.compiler.ir.values import TileType, Value
@@ -251,7 +251,18 @@ def _dot(stmt: ins.Dot) -> Fail | None:
     if result is None:
         return "DSL0413", f"dot takes no {a.dtype} with {b.dtype}"
     failed = _shape_is(stmt.out, (*a.shape[:-1], b.shape[-1])) or _dtype_is(stmt.out, result)
+    for scale, x, axis in ((stmt.scale_a, a, a.rank - 1), (stmt.scale_b, b, b.rank - 2)):
+        if scale is not None and failed is None:
+            failed = _scales(scale, x, axis)
     return failed or (same(stmt.out, stmt.acc) if stmt.acc else None)
+
+
+def _scales(scale: Value, x: TileType, axis: int) -> Fail | None:
+    """Whether there is a scale for each block along k of an operand."""
+    if x.shape[axis] % MX_BLOCK or not x.dtype.is_float:
+        return "DSL0412", f"blocks of {MX_BLOCK} elements have scales, k is {x.shape[axis]}"
+    blocks = tuple(n // MX_BLOCK if d == axis else n for d, n in enumerate(x.shape))
+    return _shape_is(scale, blocks) or _dtype_is(scale, E8M0)
 
 
 def dot_dtype(a: DType, b: DType) -> DType | None:

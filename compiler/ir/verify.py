@@ -196,6 +196,8 @@ class _KernelVerifier:
             value = getattr(stmt, name)
             if value is not None and value < 1:
                 raise self.fail("DSL0416", f"{name} is at least 1, not {value}")
+        if stmt.atomic not in (None, 1):
+            raise self.fail("DSL0416", f"atomic is 1 where it is given, not {stmt.atomic}")
         self._carry(stmt.carried)
         outside = set(self.visible)
         for inner in (stmt.var, *(c.inner for c in stmt.carried)):

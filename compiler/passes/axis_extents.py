@@ -29,6 +29,7 @@ class Classes:
     def __init__(self) -> None:
         self._parent: dict[Axis, Axis] = {}
         self._whole: set[Axis] = set()
+        self._tied: set[Axis] = set()
         self._ends: dict[Axis, list[ex.Expr]] = {}
 
     def find(self, axis: Axis) -> Axis:
@@ -44,13 +45,23 @@ class Classes:
         if a == b:
             return
         self._parent[b] = a
-        if b in self._whole:
-            self._whole.add(a)
+        for marked in (self._whole, self._tied):
+            if b in marked:
+                marked.add(a)
         self._ends.setdefault(a, []).extend(self._ends.pop(b, ()))
 
     def need_all(self, axis: Axis) -> None:
         """All elements along it matter."""
         self._whole.add(self.find(axis))
+
+    def tie(self, axis: Axis) -> None:
+        """Elements along it bear on elements at other coordinates: all of them matter."""
+        self.need_all(axis)
+        self._tied.add(self.find(axis))
+
+    def is_tied(self, axis: Axis) -> bool:
+        """Whether an element of the set bears on one at another coordinate."""
+        return self.find(axis) in self._tied
 
     def ends_at(self, axis: Axis, end: ex.Expr) -> None:
         """A store keeps the coordinates before `end`."""
@@ -144,7 +155,7 @@ def _relate(stmt: ins.Stmt, classes: Classes, known: frozenset[ex.Var]) -> None:
             for v in (*operands(stmt), *results(stmt)):
                 if isinstance(v, Value):
                     for k in range(v.type.rank):
-                        classes.need_all((v, k))
+                        classes.tie((v, k))
 
 
 def _store(memory: Memory, stmt: ins.Store, classes: Classes, known: frozenset[ex.Var]) -> None:
@@ -171,13 +182,13 @@ def _reshape(out: Value, x: Value, classes: Classes) -> None:
             classes.join((out, a[0]), (x, b[0]))
         else:
             for k in a:
-                classes.need_all((out, k))
+                classes.tie((out, k))
             for k in b:
-                classes.need_all((x, k))
+                classes.tie((x, k))
 
 
 def _reduce(out: Value, x: Value, axis: int, keepdims: bool, classes: Classes) -> None:
-    classes.need_all((x, axis))
+    classes.tie((x, axis))
     for k in range(x.type.rank):
         if k != axis:
             classes.join((out, k if keepdims or k < axis else k - 1), (x, k))
@@ -190,8 +201,8 @@ def _dot(out: Value, a: Value, b: Value, acc: Value | None, classes: Classes) ->
         classes.join((out, k), (b, k))
     classes.join((out, rank - 2), (a, rank - 2))
     classes.join((out, rank - 1), (b, rank - 1))
-    classes.need_all((a, rank - 1))
-    classes.need_all((b, rank - 2))
+    classes.tie((a, rank - 1))
+    classes.tie((b, rank - 2))
     if acc is not None:
         for k in range(rank):
             classes.join((out, k), (acc, k))

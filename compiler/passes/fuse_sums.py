@@ -10,7 +10,7 @@ is the unit's affair in either form.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -50,7 +50,7 @@ class _Fuser(Rewriter):
             if pair is not None and isinstance(stmt, ins.Binary):
                 product, other = pair
                 dot = alone.pop(product)
-                fused[stmt] = ins.Dot(stmt.out, dot.a, dot.b, other, dot.atom, loc=stmt.loc)
+                fused[stmt] = replace(dot, out=stmt.out, acc=other, loc=stmt.loc)
                 moved.add(dot)
         return super().body(tuple(fused.get(s, s) for s in body if s not in moved))
 

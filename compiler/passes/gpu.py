@@ -5,6 +5,7 @@ program = run_passes(program, gpu_passes(find_target("cuda:sm_90a")))
 
 from __future__ import annotations
 
+from dslc.compiler.passes.block_scales import BlockScales
 from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.bulk import BulkStores
 from dslc.compiler.passes.dce import DeadCode
@@ -41,10 +42,11 @@ def gpu_passes(
     f8 = any(atom.takes("f8e4m3", "f8e4m3") for atom in target.atoms)
     return (
         Simplify(),
-        SplitReduction(),
+        SplitReduction(atomic=target.packed_atomics),
         Simplify(),
         Bounds(),
         FuseSums(),
+        BlockScales(target),
         AssignLayouts(target, warps),
         LowBit(target.warp_size, lanes=True, f8=f8),
         Bounds(),

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.dce import DeadCode
+from dslc.compiler.passes.late_scalars import LateScalars
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.nki_layout import PlaceTiles
 from dslc.compiler.passes.nki_layout.capacity import CheckCapacity
+from dslc.compiler.passes.nki_layout.strip_mining import StripMine
 from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.unthread import Unthread
@@ -22,13 +24,16 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
     One core runs all turns, so that a reduction is not split. Low-bit parameters are compact rows: a
     partition unpacks its own.
     """
+    place = PlaceTiles(target)
     return (
         Unthread(),
         Simplify(),
+        LateScalars(),
         LowBit(rows=True),
         Bounds(),
         DeadCode(),
-        PlaceTiles(target),
+        StripMine(target, place.kernel),
+        place,
         Simplify(),
         CheckCapacity(target),
     )

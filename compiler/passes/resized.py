@@ -1,12 +1,18 @@
-"""Tiles of other sizes along some axes, and what is read and written of memories likewise."""
+"""Tiles of other sizes along some axes, and what is read and written of memories likewise.
+
+The axes of all tiles that share a coordinate come from `axis_extents.classes_of`: they change together.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Region, Value
+from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter
 from dslc.compiler.ir.traverse import Name
@@ -14,10 +20,11 @@ from dslc.compiler.passes.axis_extents import Axis
 
 
 class Resized(Rewriter):
-    """Gives axes of tiles new sizes; all that have one coordinate (`axis_extents`) change together."""
+    """Keeps so many elements of axes of tiles, from `start` on."""
 
-    def __init__(self, sizes: Mapping[Axis, int]) -> None:
+    def __init__(self, sizes: Mapping[Axis, int], start: int = 0) -> None:
         super().__init__()
+        self._start = start
         self._sizes: dict[Value, dict[int, int]] = {}
         for (value, axis), size in sizes.items():
             self._sizes.setdefault(value, {})[axis] = size
@@ -40,18 +47,23 @@ class Resized(Rewriter):
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A load or store of so much."""
         rebuilt = self.rebuild(stmt)
-        if isinstance(rebuilt, ins.Load):
-            region = _resized(rebuilt.region, rebuilt.out)
-            return (rebuilt if region == rebuilt.region else replace(rebuilt, region=region),)
-        if isinstance(rebuilt, ins.Store):
-            region = _resized(rebuilt.region, rebuilt.x)
-            return (rebuilt if region == rebuilt.region else replace(rebuilt, region=region),)
+        match stmt:
+            case ins.Load(out=tile) | ins.Store(x=tile) if tile in self._sizes:
+                assert isinstance(rebuilt, ins.Load | ins.Store)
+                region = self._part(rebuilt.region, self._sizes[tile])
+                return (rebuilt if region == rebuilt.region else replace(rebuilt, region=region),)
         return (rebuilt,)
 
+    def _part(self, region: Region, sizes: Mapping[int, int]) -> Region:
+        axes = list(region.axes)
+        kept = [k for k, axis in enumerate(axes) if not axis.dropped]
+        for number, size in sizes.items():
+            axes[kept[number]] = self._moved(axes[kept[number]], size)
+        return replace(region, axes=tuple(axes))
 
-def _resized(region: Region, tile: Value) -> Region:
-    sizes = iter(tile.type.shape)
-    axes: list[AxisSlice] = []
-    for axis in region.axes:
-        axes.append(axis if axis.dropped else replace(axis, size=next(sizes)))
-    return replace(region, axes=tuple(axes))
+    def _moved(self, axis: AxisSlice, size: int) -> AxisSlice:
+        start = axis.start
+        if self._start:
+            offset = ex.index(self._start * axis.step)
+            start = simplify(ex.Binary("add", start, offset, INDEX))
+        return replace(axis, start=start, size=size)

@@ -84,11 +84,12 @@ class _Slicer(Rewriter):
 
     def statement(self, stmt: Stmt) -> Body:
         """A product in slices, where it has several."""
-        if isinstance(stmt, ins.Dot) and stmt.atom is not None and not stmt.is_late:
-            atom = self.target.atom(stmt.atom)
-            sliced = _slices(stmt, atom.k, self) if atom is not None else None
-            if sliced is not None:
-                return sliced
+        match stmt:
+            case ins.Dot(atom=str(name)) if not stmt.is_late and not stmt.is_scaled:
+                atom = self.target.atom(name)
+                sliced = _slices(stmt, atom.k, self) if atom is not None else None
+                if sliced is not None:
+                    return sliced
         return (self.rebuild(stmt),)
 
     def source(self, value: Value) -> Stmt | None:

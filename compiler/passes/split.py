@@ -19,7 +19,8 @@ becomes
     store @partial[m // 16, part, 0 : +16], %part
     %arrived = atomic_add @arrivals[m // 16], %one : i32[]
     if read(%arrived) == i32(3) {
-      %sum = for p in range(0, 4, 1) carry (%total : f32[16] = %zero) ... in the order of the parts
+      %part_0 = load @partial[m // 16, 0, 0 : +16], and the others
+      %total = add %zero, %part_0, and the others: in the order of the parts
       store @y[m : +16], %sum
       store @arrivals[m // 16], %none
     }
@@ -28,40 +29,65 @@ The last turn to arrive adds the partial results in a fixed order, so the sum do
 came when, and runs what follows the loop; it leaves the count at zero for the next launch. An
 AtomicAdd with a result publishes what its turn wrote before and sees what others published. Nothing
 before or inside the loop may have an effect outside the turn.
+
+Where the loop says `atomic=1` and the machine adds to memory, parts do not wait for each other's sums:
+
+    memory @signal: workspace global i32[(M + 15) // 16]
+    ...
+    if part == 0 {
+      store @y[m : +16], %zero           what is stored where nothing was summed: a bias, say
+      semaphore_release @signal[m // 16], i32(1)
+    }
+    %part = for k in ...
+    if part != 0 { semaphore_wait @signal[m // 16], i32(1) }
+    atomic_add @y[m : +16], %part
+    %arrived = atomic_add @arrivals[m // 16], %one : i32[]
+    if read(%arrived) == i32(3) { both are zero again }
+
+A part waits for one that has a lower number alone, so that it ends wherever turns begin in order.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import BOOL, I32, I64, INDEX, DType
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, index
+from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, free_vars, index
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.printer import print_statement
 from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
-from dslc.compiler.ir.rewrite import fresh_name, map_kernels, scalar_names
-from dslc.compiler.ir.traverse import Body, memories, walk, writes
+from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
+from dslc.compiler.ir.traverse import Body, Name, Use, memories, results, walk, writes
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
-from dslc.compiler.passes.accumulation import accumulators
+from dslc.compiler.passes.accumulation import ADD, accumulators
 from dslc.compiler.passes.facts import kernel_facts
+from dslc.compiler.passes.split_atomic import contributions
+
+_ADDED = 8192  # elements of parts that the last turn loads before it adds them
 
 
 @dataclass(frozen=True, slots=True)
 class SplitReduction:
     """Divides the loops that say `split=` (more than 1) among parallel turns."""
 
+    atomic: bool = False  # whether loops that say `atomic=1` may be added up so
     name: str = "split"
 
     def __call__(self, program: TileProgram) -> TileProgram:
-        """The program with its reductions split. DSL0510 to DSL0513 where one cannot be."""
-        return map_kernels(program, _split_kernel)
+        """The program with its reductions split. DSL0510 to DSL0514 where one cannot be."""
+        return map_kernels(program, self._kernel)
+
+    def _kernel(self, kernel: Kernel) -> Kernel:
+        return _split_kernel(kernel, self.atomic)
 
 
-def _split_kernel(kernel: Kernel) -> Kernel:
+def _split_kernel(kernel: Kernel, atomic: bool) -> Kernel:
     asked = [s for s in walk(kernel.body) if isinstance(s, ins.For) and (s.split or 1) > 1]
     if not asked:
         return kernel
@@ -73,7 +99,10 @@ def _split_kernel(kernel: Kernel) -> Kernel:
     at = kernel.body.index(loop)
     before, after = kernel.body[:at], kernel.body[at + 1 :]
     _check_effects(before, loop)
-    return _Splitter(kernel, loop).split(before, after)
+    splitter = _Splitter(kernel, loop)
+    return (
+        splitter.added(before, after) if atomic and loop.atomic else splitter.split(before, after)
+    )
 
 
 def _refused(code: str, message: str, stmt: Stmt, hint: str | None = None) -> DiagnosticError:
@@ -148,14 +177,47 @@ class _Splitter:
 
     def split(self, before: Body, after: Body) -> Kernel:
         """The kernel with one more axis in its grid."""
-        kernel = self.kernel
+        *makes, loop = self._partial_loop()
+        stores = self._stores(results(loop))
+        body = (*self._once(before), *makes, loop, *stores, *self._arrival(self._finish(after)))
+        return self._made(body, *(p.memory for p in self.partials))
+
+    def added(self, before: Body, after: Body) -> Kernel:
+        """The kernel whose parts add themselves to its result."""
+        loc = self.loop.loc
+        if any(p.op != ADD or not isinstance(p.carried.inner, Value) for p in self.partials):
+            message = "parts that are added one by one are sums of tiles"
+            raise _refused("DSL0514", message, self.loop, hint="remove atomic=")
+        *makes, loop = self._partial_loop()
+        wholes = [c.result for c in self.loop.carried]
+        first, _ = clone_body(
+            after, self.taken, values=_pairs(wholes, (c.init for c in self.loop.carried))
+        )
+        more, _ = clone_body(
+            contributions(after, wholes), self.taken, values=_pairs(wholes, results(loop))
+        )
+        signal = Memory("signal", I32, self.turns, Role.WORKSPACE, Place.GLOBAL)
+        raised, is_first = Const(1, I32), Binary("eq", self.part, index(0), BOOL)
+        release = ins.SemaphoreRelease(self._element(signal), raised, loc=loc)
+        wait = ins.SemaphoreWait(self._element(signal), raised, loc=loc)
+        body = (
+            *self._once(before),
+            *makes,
+            ins.If(is_first, (*first, release), loc=loc),
+            loop,
+            ins.If(is_first, (), (wait,), loc=loc),
+            *more,
+            *self._arrival((), signal),
+        )
+        return self._made(body, signal)
+
+    def _made(self, body: Body, *spaces: Memory) -> Kernel:
         one_more = GridAxis(self.part, index(0), index(self.parts), index(1))
-        body = (*self._once(before), *self._partial_loop(), *self._last(after))
         return replace(
-            kernel,
-            grid=(*kernel.grid, one_more),
+            self.kernel,
+            grid=(*self.kernel.grid, one_more),
             body=body,
-            workspaces=(*kernel.workspaces, *(p.memory for p in self.partials), self.arrivals),
+            workspaces=(*self.kernel.workspaces, *spaces, self.arrivals),
         )
 
     def _once(self, before: Body) -> Body:
@@ -166,29 +228,33 @@ class _Splitter:
         )
 
     def _partial_loop(self) -> list[Stmt]:
-        """The loop over this part's turns, from neutral elements, and the stores of its results."""
+        """The loop over this part's turns, behind the neutral elements that it begins with."""
         loop = self.loop
         start, stop = self._chunk()
         makes: list[Stmt] = []
-        stores: list[Stmt] = []
         carried: list[Carried] = []
         for p in self.partials:
             inner = p.carried.inner
+            neutral = _neutral(p.op, inner.dtype if isinstance(inner, Var) else inner.type.dtype)
             if isinstance(inner, Value):
-                init = Value(inner.type, "neutral")
-                makes.append(ins.Full(init, _neutral(p.op, inner.type.dtype), loc=loop.loc))
-                result = Value(inner.type, "part")
-                stores.append(ins.Store(self._region(p, self.part), result, loc=loop.loc))
+                init, result = Value(inner.type, "neutral"), Value(inner.type, "part")
+                makes.append(ins.Full(init, neutral, loc=loop.loc))
                 carried.append(replace(p.carried, result=result, init=init))
-                continue
-            scalar = Var(fresh_name(inner.name, self.taken), inner.dtype)
-            tile = Value(p.type, "part")
-            stores.append(ins.Full(tile, _convert(scalar, p.type.dtype), loc=loop.loc))
-            stores.append(ins.Store(self._region(p, self.part), tile, loc=loop.loc))
-            neutral = _neutral(p.op, inner.dtype)
-            carried.append(replace(p.carried, result=scalar, init=neutral))
-        own = replace(loop, start=start, stop=stop, carried=tuple(carried), split=None)
-        return [*makes, own, *stores]
+            else:
+                scalar = Var(fresh_name(inner.name, self.taken), inner.dtype)
+                carried.append(replace(p.carried, result=scalar, init=neutral))
+        own = replace(loop, start=start, stop=stop, carried=tuple(carried), split=None, atomic=None)
+        return [*makes, own]
+
+    def _stores(self, parts: Iterable[Name]) -> list[Stmt]:
+        """This part's results to their workspaces; scalars as tiles of rank 0."""
+        found: list[Stmt] = []
+        for p, part in zip(self.partials, parts, strict=True):
+            tile = part if isinstance(part, Value) else Value(p.type, "part")
+            if isinstance(part, Var):
+                found.append(ins.Full(tile, _convert(part, p.type.dtype), loc=self.loop.loc))
+            found.append(ins.Store(self._region(p, self.part), tile, loc=self.loop.loc))
+        return found
 
     def _chunk(self) -> tuple[Expr, Expr]:
         """Start and stop of this part: whole turns, as even as may be, in the loop's order."""
@@ -207,42 +273,86 @@ class _Splitter:
         whole = [AxisSlice(index(0), n, checked=False) for n in p.type.shape]
         return Region(p.memory, (*where, *whole))
 
-    def _last(self, after: Body) -> list[Stmt]:
-        """The arrival, and what the last turn to arrive does."""
+    def _element(self, memory: Memory) -> Region:
+        """The one of a workspace that has an element for each turn of the kernel."""
+        at = tuple(AxisSlice(e, 1, dropped=True, checked=False) for e in self.here)
+        return Region(memory, at)
+
+    def _arrival(self, then: Body, *counters: Memory) -> list[Stmt]:
+        """The arrival, and what the last part does: it leaves all counters at zero."""
         loc = self.loop.loc
-        count = Region(
-            self.arrivals, tuple(AxisSlice(e, 1, dropped=True, checked=False) for e in self.here)
-        )
         one, arrived, none = (Value(TileType(I32, ()), n) for n in ("one", "arrived", "none"))
         is_last = Binary("eq", Read(arrived), Const(self.parts - 1, I32), BOOL)
-        reset = (ins.Full(none, Const(0, I32), loc=loc), ins.Store(count, none, loc=loc))
+        reset = [ins.Store(self._element(m), none, loc=loc) for m in (self.arrivals, *counters)]
         return [
             ins.Full(one, Const(1, I32), loc=loc),
-            ins.AtomicAdd(count, one, arrived, loc=loc),
-            ins.If(is_last, (self._total(), *after, *reset), loc=loc),
+            ins.AtomicAdd(self._element(self.arrivals), one, arrived, loc=loc),
+            ins.If(is_last, (*then, ins.Full(none, Const(0, I32), loc=loc), *reset), loc=loc),
         ]
 
-    def _total(self) -> ins.For:
-        """The loop that accumulates the partial results onto what stood before the loop."""
-        p_var = self._var("p")
-        body: list[Stmt] = []
+    def _finish(self, after: Body) -> Body:
+        """The sum and what follows the loop; what that loads at once is loaded with the parts."""
+        sums = {c.result for c in self.loop.carried if isinstance(c.result, Var)}
+
+        def is_ready(s: Stmt) -> bool:
+            return isinstance(s, ins.Load) and not any(
+                sums & free_vars(a.start) for a in s.region.axes
+            )
+
+        loads = tuple(itertools.takewhile(is_ready, after))
+        return (*loads, *self._total(), *after[len(loads) :])
+
+    def _total(self) -> list[Stmt]:
+        """What accumulates the partial results onto what stood before the loop: statements or a loop.
+
+        As many parts as registers hold are loaded before the first is added, so that one wait serves
+        them all.
+        """
+        each, loc = self._at_once(), self.loop.loc
+        p_var = None if each == self.parts else self._var("p")
+        parts = [index(n) if p_var is None else _add(p_var, index(n)) for n in range(each)]
+        loads: list[Stmt] = []
+        sums: list[Stmt] = []
         carried: list[Carried] = []
         for p in self.partials:
             c = p.carried
-            loaded = Value(p.type, "part")
-            body.append(ins.Load(loaded, self._region(p, p_var), loc=self.loop.loc))
-            if isinstance(c.inner, Value):
-                inner, total = Value(c.inner.type, "total"), Value(c.inner.type, "total")
-                body.append(ins.Binary(total, p.op, inner, loaded, loc=self.loop.loc))
-                carried.append(Carried(c.result, inner, c.init, total))
-            else:
-                var = Var(fresh_name(c.inner.name, self.taken), c.inner.dtype)
-                more = _convert(Read(loaded), var.dtype)
-                carried.append(Carried(c.result, var, c.init, Binary(p.op, var, more, var.dtype)))
-        stop = index(self.parts)
-        return ins.For(
-            p_var, index(0), stop, index(1), tuple(body), tuple(carried), loc=self.loop.loc
-        )
+            loaded = [Value(p.type, "part") for _ in parts]
+            for value, part in zip(loaded, parts, strict=True):
+                loads.append(ins.Load(value, self._region(p, simplify(part)), loc=loc))
+            if isinstance(c.result, Value):
+                inner = Value(c.result.type, "total")
+                so_far = c.init if p_var is None else inner
+                assert isinstance(so_far, Value)
+                for k, value in enumerate(loaded, 1):
+                    whole = p_var is None and k == each
+                    total = c.result if whole else Value(c.result.type, "total")
+                    sums.append(ins.Binary(total, p.op, so_far, value, loc=loc))
+                    so_far = total
+                carried.append(Carried(c.result, inner, c.init, so_far))
+                continue
+            assert not isinstance(c.init, Value)
+            var = Var(fresh_name(c.result.name, self.taken), c.result.dtype)
+            more: Expr = c.init if p_var is None else var
+            for value in loaded:
+                more = Binary(p.op, more, _convert(Read(value), var.dtype), var.dtype)
+            sums += [ins.Let(c.result, more, loc=loc)] if p_var is None else []
+            carried.append(Carried(c.result, var, c.init, more))
+        if p_var is None:
+            return [*loads, *sums]
+        stop, body = index(self.parts), (*loads, *sums)
+        return [ins.For(p_var, index(0), stop, index(each), body, tuple(carried), loc=loc)]
+
+    def _at_once(self) -> int:
+        """How many parts a turn of that loop adds: a divisor of them, for which registers suffice."""
+        elements = sum(math.prod(p.type.shape) for p in self.partials)
+        most = max(1, _ADDED // max(1, elements))
+        return max(n for n in range(1, self.parts + 1) if self.parts % n == 0 and n <= most)
+
+
+def _pairs(names: Iterable[Name], uses: Iterable[Use]) -> dict[Value, Value]:
+    """Tiles and those that stand for them."""
+    pairs = zip(names, uses, strict=True)
+    return {x: y for x, y in pairs if isinstance(x, Value) and isinstance(y, Value)}
 
 
 def _stored(dtype: DType) -> DType:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from dslc.compiler.dtypes.dtype import MX_BLOCK
 from dslc.compiler.layout import BankAccess, BankModel, column_spatial, local, spatial
 from dslc.compiler.targets.hip_rates import MI300X, MI355X
 from dslc.compiler.targets.target import Atom, MemorySpace, Target
@@ -53,7 +56,8 @@ _INT8 = (("i8", "i8", "i32"),)
 _FP8 = tuple((a, b, "f32") for a in ("f8e4m3", "f8e5m2") for b in ("f8e4m3", "f8e5m2"))
 
 
-_FP4 = (("f4e2m1", "f4e2m1", "f32"),)
+_SMALL = ("f8e4m3", "f8e5m2", "f6e2m3", "f6e3m2", "f4e2m1")
+_SMALL_FLOATS = tuple((a, b, "f32") for a in _SMALL for b in _SMALL)
 
 
 def mfma16(k: int, types: tuple[tuple[str, str, str], ...], suffix: str) -> Atom:
@@ -74,6 +78,11 @@ def mfma32(k: int, types: tuple[tuple[str, str, str], ...], suffix: str) -> Atom
         spatial(2, 32).local(k // 2, 1),
         local(4, 1).spatial(2, 32).local(4, 1),
     )  # fmt: skip
+
+
+def mfma_scaled(atom: Atom) -> Atom:
+    """The same with a scale for each block of 32 elements."""
+    return replace(atom, scaled=MX_BLOCK)
 
 
 def mfma_whole(m: int, k: int) -> Atom:
@@ -101,8 +110,8 @@ _GFX950_ATOMS = (
     mfma32(32, _INT8, ".i8"),
     mfma16(32, _FP8, ".f8"),
     mfma32(16, _FP8, ".f8"),
-    mfma16(128, (*_FP8, *_FP4), ".f8f6f4"),
-    mfma32(64, (*_FP8, *_FP4), ".f8f6f4"),
+    mfma_scaled(mfma16(128, _SMALL_FLOATS, ".f8f6f4")),
+    mfma_scaled(mfma32(64, _SMALL_FLOATS, ".f8f6f4")),
     *_BOTH,
 )
 
@@ -120,11 +129,11 @@ _SIMDS = 4
 _MI300X, _MI355X = "AMD Instinct MI300X", "AMD Instinct MI355X"
 GFX942 = Target(
     "hip:gfx942", "hip", _MI300X, 64, 1024, _memories(64), _GFX942_ATOMS, GFX942_BANKS, 304,
-    _DIVISORS, MI300X, linear_copies=(4,), part_of_warp=True,
+    _DIVISORS, MI300X, linear_copies=(4,), part_of_warp=True, packed_atomics=True,
     product_warps=_SIMDS,
 )  # fmt: skip
 GFX950 = Target(
     "hip:gfx950", "hip", _MI355X, 64, 1024, _memories(160), _GFX950_ATOMS, GFX950_BANKS, 256,
-    _DIVISORS, MI355X, linear_copies=(16, 4), part_of_warp=True,
+    _DIVISORS, MI355X, linear_copies=(16, 4), part_of_warp=True, packed_atomics=True,
     product_warps=_SIMDS,
 )  # fmt: skip

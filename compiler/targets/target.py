@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 
 from dslc.compiler.interned import Interned
-from dslc.compiler.layout import BankModel, Layout, permute
+from dslc.compiler.layout import BankModel, Layout, local, permute
 from dslc.compiler.targets.rates import Rates
 
 SWAP = ".swap"
@@ -26,7 +26,8 @@ class Atom(Interned):
     """One instruction of a matrix unit: d[m, n] = a[m, k] b[k, n] + c[m, n].
 
     `types` lists the dtype names (a, b, accumulator) that it takes. The layouts spread each operand
-    over the unit's threads; an operand that the unit reads from memory has none.
+    over the unit's threads; an operand that the unit reads from memory has none. With `scaled`, it
+    multiplies each block of so many elements along k by a power of two, one a lane of each operand.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Atom(Interned):
     a: Layout | None
     b: Layout | None
     c: Layout
+    scaled: int = 0
 
     @property
     def threads(self) -> int:
@@ -46,6 +48,12 @@ class Atom(Interned):
     def takes(self, a: str, b: str) -> bool:
         """Whether it multiplies elements of these dtype names."""
         return any((a, b) == pair[:2] for pair in self.types)
+
+    def scales(self) -> tuple[Layout, Layout]:
+        """How the scales of a and b lie, where it is `scaled`: a lane has those of its own blocks."""
+        assert self.a is not None
+        assert self.b is not None
+        return self.a / local(1, self.scaled), self.b / local(self.scaled, 1)
 
     @property
     def swapped(self) -> Atom:
@@ -64,7 +72,7 @@ def _swapped(atom: Atom) -> Atom:
     types = tuple((b, a, c) for a, b, c in atom.types)
     name = atom.name.removesuffix(SWAP) if atom.name.endswith(SWAP) else atom.name + SWAP
     a, b, c = turned(atom.b), turned(atom.a), permute(atom.c, (1, 0))
-    return Atom(name, atom.n, atom.m, atom.k, types, a, b, c)
+    return Atom(name, atom.n, atom.m, atom.k, types, a, b, c, atom.scaled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,8 @@ class Target:
     lies. `static` says that a call's kernel is compiled for the sizes of all its dims: the machine's
     compiler unrolls it. `linear_copies` are the bytes that a lane may copy to shared memory by itself,
     where those of a warp land in the order of its lanes. `part_of_warp` is where a turn may have fewer
-    threads than a warp, `product_warps` are those that share a large product.
+    threads than a warp, `product_warps` are those that share a large product. `packed_atomics` is where
+    pairs of halves are added to memory at once, so that parts of a sum may be added there.
     """
 
     name: str
@@ -103,6 +112,7 @@ class Target:
     linear_copies: tuple[int, ...] = ()
     part_of_warp: bool = False
     product_warps: int = 8
+    packed_atomics: bool = False
 
     def memory(self, name: str) -> MemorySpace | None:
         """The memory of that name."""

@@ -20,7 +20,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.frontend import tree
 
-_OPTIONS = ("stages", "unroll", "split")
+_OPTIONS = ("stages", "unroll", "split", "atomic")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,11 @@ def parse_range(c: Context, node: tree.Expr) -> Range:
     found = bind(plain, "range", list(_OPTIONS), set())
     options = {}
     for name, value in found.items():
-        options[name] = c.integer(evaluate(c, value), value.loc, name)
+        item = evaluate(c, value)
+        if name == "atomic":
+            options[name] = _truth(c, item, value)
+            continue
+        options[name] = c.integer(item, value.loc, name)
         if options[name] < 1:
             fail("DSL0224", f"{name} is at least 1, not {options[name]}", value.loc)
     parts = [_bound(c, a) for a in node.args]
@@ -60,6 +64,14 @@ def parse_range(c: Context, node: tree.Expr) -> Range:
     if c.known(step) == 0:
         fail("DSL0224", "the step of a range is not 0", node.args[2].loc)
     return Range(start, stop, step, options)
+
+
+def _truth(c: Context, item: Item, node: tree.Expr) -> int:
+    """An option that is True or False, or 1 or 0 as a tune choice is."""
+    found = int(item) if isinstance(item, bool) else c.integer(item, node.loc, "atomic")
+    if found not in (0, 1):
+        fail("DSL0224", f"atomic is True or False, not {found}", node.loc)
+    return found
 
 
 def _bound(c: Context, node: tree.Expr) -> ex.Expr:
@@ -97,7 +109,7 @@ def for_loop(c: Context, node: tree.For) -> None:
     o = turns.options
     loop = ins.For(
         var, turns.start, turns.stop, turns.step, tuple(body), carried,
-        o.get("stages"), o.get("unroll"), o.get("split"), loc=node.loc,
+        o.get("stages"), o.get("unroll"), o.get("split"), o.get("atomic") or None, loc=node.loc,
     )  # fmt: skip
     c.emit.emit(loop)
 

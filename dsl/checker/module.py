@@ -19,8 +19,8 @@ from dslc.compiler.diagnostics import Loc, did_you_mean
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel, Program
 from dslc.frontend import tree
+from dslc.frontend.imports import DISK, Files, import_path
 from dslc.frontend.printer import print_expression
-from dslc.frontend.source import read_source
 from dslc.frontend.tile_parser import parse_tile
 
 
@@ -104,7 +104,8 @@ class CheckedModule:
 class _Loader:
     search: tuple[Path, ...]
     define: dict[str, Item]
-    sources: dict[str, str]
+    files: Files
+    sources: dict[str, str] = field(default_factory=dict)
     loaded: dict[Path, Scope] = field(default_factory=dict)
     loading: list[Path] = field(default_factory=list)
     known: set[str] = field(default_factory=set)
@@ -168,9 +169,9 @@ class _Loader:
         return ParamInfo(p.name, dtype, dims, p.mode, p.packed, p.loc)
 
     def _import(self, scope: Scope, item: tree.Import, folder: Path | None) -> None:
-        relative = Path(*item.path.split(".")).with_suffix(".tile")
+        relative = import_path(item)
         places = ([folder] if folder is not None else []) + list(self.search)
-        found = next((p / relative for p in places if (p / relative).is_file()), None)
+        found = next((p / relative for p in places if self.files.has(p / relative)), None)
         if found is None:
             looked = ", ".join(str(p) for p in places) or "nowhere: this source has no folder"
             fail("DSL0221", f"there is no file {relative}", item.loc, hint=f"looked in {looked}")
@@ -179,7 +180,7 @@ class _Loader:
             fail("DSL0221", f"{relative} imports itself", item.loc)
         if path not in self.loaded:
             self.loading.append(path)
-            text = read_source(str(found))
+            text = self.files.read(found)
             self.sources[str(found)] = text
             self.loaded[path] = self.load(parse_tile(text, str(found)), found.parent)
             self.loading.pop()
@@ -202,16 +203,17 @@ def check_module(
     search: tuple[Path, ...] = (),
     define: Mapping[str, object] | None = None,
     folder: Path | None = None,
+    files: Files = DISK,
 ) -> CheckedModule:
     """The templates of a module.
 
     `define` fixes dims and tunes and overrides consts by name; `folder` is where its imports are
-    looked for before `search` (by default that of the file which the module names).
+    looked for before `search` (by default that of the file which the module names), in `files`.
     """
     values = {name: signature.parse_value(v) for name, v in (define or {}).items()}
     if folder is None and Path(module.loc.file).is_file():
         folder = Path(module.loc.file).parent
-    loader = _Loader(search, values, {})
+    loader = _Loader(search, values, files)
     scope = loader.load(module, folder)
     signature.unknown_defines(values, loader.known, module.loc)
     own = {item.name for item in module.items if isinstance(item, tree.Kernel | tree.Program)}

@@ -73,7 +73,7 @@ def _check(template: Template, config: Mapping[str, object]) -> list[Diagnostic]
 
 def _compile(template: Template, fixed: Mapping[str, int], config: Mapping[str, object]) -> None:
     """Elaborate, and split the loops that ask for it: the one shared pass that may refuse."""
-    SplitReduction()(template.elaborate(fixed, config))
+    SplitReduction(atomic=True)(template.elaborate(fixed, config))
 
 
 def _with_samples(

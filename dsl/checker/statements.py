@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dslc.checker import arithmetic, loops, names
 from dslc.checker.arithmetic import OPERATORS, as_expr
 from dslc.checker.calls import Argument
@@ -173,7 +175,7 @@ def _accumulated(c: Context, op: str, old: Item, new: Item, loc: Loc) -> Item:
     assert isinstance(old, Value)
     assert isinstance(last, ins.Dot)
     out = c.emit.value(old.type.dtype, old.type.shape, old.type.layout)
-    c.emit.block[-1] = ins.Dot(out, last.a, last.b, old, last.atom, loc=last.loc)
+    c.emit.block[-1] = replace(last, out=out, acc=old)
     return out
 
 

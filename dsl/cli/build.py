@@ -27,7 +27,7 @@ dslc build gemm.tile --emit ir
 dslc build gemm.tile --emit simplify -D K=4096 --set BM=64 -o gemm.ir
 dslc build gemm.tile --emit tile                    the source in canonical form
 dslc build gemm.tile -t cuda:sm_90a --emit sass     machine code (also cu, ptx; cubin with -o)
-dslc build gemm.tile -t hip:gfx950 --emit isa       AMD's (also hip; hsaco with -o)
+dslc build gemm.tile -t hip:gfx950 --emit isa       AMD's (also hip, flydsl; hsaco with -o)
 dslc build gemm.tile --print-after all --time-passes
 """
 

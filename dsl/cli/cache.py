@@ -171,7 +171,7 @@ def health() -> tuple[str, str]:
 
 
 def _cache() -> Cache:
-    from dslc.building import cache_folder
+    from dslc.caching import cache_folder
     from dslc.runtime.cache import Cache
 
     return Cache(cache_folder())

@@ -151,6 +151,7 @@ def _cuda() -> Iterator[Finding]:
 
 def _hip() -> Iterator[Finding]:
     """The compiler for AMD GPUs, and what its emulator is built with."""
+    from dslc.codegen.flydsl.toolchain import is_installed
     from dslc.codegen.hip.compilers import compilers
     from dslc.runtime.hip_emulator import compiler
 
@@ -161,6 +162,8 @@ def _hip() -> Iterator[Finding]:
     host = compiler()
     detail = "apt install gcc" if host is None else " ".join(host)
     yield Finding("C compiler", "absent" if host is None else "ok", f"{detail}  (hip: running)")
+    state, detail = ("ok", "") if is_installed() else ("absent", "pip install 'dslc[flydsl]'  ")
+    yield Finding("FlyDSL", state, f"{detail}(hip: compiling what --emit flydsl prints)")
 
 
 def _arm() -> Iterator[Finding]:

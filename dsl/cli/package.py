@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import click
+from dslc.cli.compiling import executor_option
 from dslc.cli.pages import Documented
 from dslc.cli.progress import shown_progress
 from dslc.cli.session import ExitCode, current, session_options
@@ -13,6 +14,7 @@ from dslc.cli.session import ExitCode, current, session_options
 _EXAMPLES = """
 dslc package kernels.toml -o build/kernels.dslc
 dslc package kernels.toml --wheel dist --jobs 16
+dslc package kernels.toml --executor dask:tcp://10.0.0.7:8786
 dslc list build/kernels.dslc
 
 kernels.toml:
@@ -44,6 +46,7 @@ kernels.toml:
 @click.option(
     "-j", "--jobs", metavar="N", type=click.IntRange(1), help="Processes (default: all CPUs)."
 )
+@executor_option
 @click.option(
     "--wheel",
     metavar="DIR",
@@ -54,8 +57,9 @@ kernels.toml:
 @click.option("--cache/--no-cache", default=True, help="Use the compile cache.")
 @session_options
 def command(
-    spec: Path, output: Path | None, jobs: int | None, wheel: Path | None, force: bool, cache: bool
-) -> int:
+    spec: Path, output: Path | None, jobs: int | None, executor: str | None, wheel: Path | None,
+    force: bool, cache: bool,
+) -> int:  # fmt: skip
     """Compile the kernels of SPEC for all its targets into one package.
 
     Neither the GPUs nor the CPUs that it is for need to be here. dslc.runtime.load runs the package
@@ -68,8 +72,9 @@ def command(
     begin = time.monotonic()
     with shown_progress(f"compiling {spec}") as advance:
         outcome = build_package(
-            spec, folder, jobs=jobs, cache=None if cache else False, report=advance, force=force
-        )
+            spec, folder, jobs=jobs, executor=executor, cache=None if cache else False,
+            report=advance, force=force,
+        )  # fmt: skip
     index = outcome.package.index
     seconds = f" in {time.monotonic() - begin:.1f} s" if outcome.built else ", nothing has changed"
     current().say(

@@ -12,6 +12,7 @@ _EXAMPLES = """
 dslc sign --new-key release.key             makes release.key and release.key.pub, once
 dslc sign build/kernels.dslc --key release.key
 dslc verify build/kernels.dslc --key release.key.pub
+dslc sign build/kernels.dslc --sigstore     in a job of GitHub Actions or GitLab: no key at all
 """
 
 
@@ -27,19 +28,27 @@ dslc verify build/kernels.dslc --key release.key.pub
     help="Make a key pair instead: FILE, and FILE.pub for those who verify.",
 )
 @click.option(
+    "--sigstore",
+    "by_identity",
+    is_flag=True,
+    help="Sign as the CI job's identity (or SIGSTORE_ID_TOKEN), in Sigstore's public log.",
+)
+@click.option(
     "-o",
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="The signature (default: the package's path with .sig behind it).",
+    help="The signature (default: the package's path with .sig or .sigstore.json behind it).",
 )
 @session_options
 def command(
-    package: Path | None, key: Path | None, new_key: Path | None, output: Path | None
-) -> int:
+    package: Path | None, key: Path | None, new_key: Path | None, by_identity: bool,
+    output: Path | None,
+) -> int:  # fmt: skip
     """Sign PACKAGE with a private key of Ed25519; dslc verify and dslc.runtime.load check it.
 
-    Nothing leaves this machine. Keep the private key out of the repository.
+    Nothing leaves this machine then. Keep the private key out of the repository. With --sigstore the
+    package's digest and the identity that signs it are published.
     """
     from dslc.packaging.signing import new_key as make_key
     from dslc.packaging.signing import sign
@@ -48,8 +57,13 @@ def command(
     if new_key is not None:
         current().say(f"wrote {new_key}, keep it secret, and {make_key(new_key)}")
         return ExitCode.OK
-    if package is None or key is None:
-        raise click.UsageError("say PACKAGE and --key FILE, or --new-key FILE")
+    if package is None or (key is None) != by_identity:
+        raise click.UsageError("say PACKAGE and --key FILE or --sigstore, or --new-key FILE")
     folder = PackageFolder(package)
+    if key is None:
+        from dslc.packaging.identities import sign_as_identity
+
+        current().say(f"wrote {sign_as_identity(folder, output)} for {folder.digest}")
+        return ExitCode.OK
     current().say(f"wrote {sign(folder, key, output)} for {folder.digest}")
     return ExitCode.OK

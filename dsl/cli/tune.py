@@ -10,6 +10,7 @@ import click
 from dslc.cli.compiling import (
     CompileOptions,
     compile_options,
+    executor_option,
     kernel_option,
     picked_kernels,
     set_option,
@@ -27,6 +28,7 @@ _EXAMPLES = """
 dslc tune gemm.tile -D K=8192 -D N=8192 --dim M=16
 dslc tune gemm.tile -k gemm -D K=8192 -D N=8192 --dim M=16,64,4096 --budget 60
 dslc tune gemm.tile -t cuda:sm_90a --dim M=16 --dim K=8192 --dim N=8192 --dry-run
+dslc tune splitk_bias.tile -t hip:gfx950 --dim M=16 --dim K=7168 --dim N=2112
 dslc tune --list
 dslc tune --export tuned.json                       then elsewhere: dslc tune --import tuned.json
 """
@@ -71,6 +73,7 @@ _WITHOUT_GPU = "cuda:sm_90a"  # what a dry run takes where `cuda` is no GPU
     metavar="N",
     help="Processes that compile (default: one a processor).",
 )
+@executor_option
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random inputs.")
 @click.option(
     "--repack",
@@ -107,6 +110,7 @@ def command(
     budget: float | None,
     top: int,
     jobs: int | None,
+    executor: str | None,
     seed: int,
     repack: bool,
     dry_run: bool,
@@ -118,7 +122,8 @@ def command(
     """Find the fastest choices of FILE's kernels for given sizes, and remember them.
 
     Every product of tune choices and launch options is predicted, the best are compiled in parallel,
-    checked against the default choices and measured on the GPU. Dims by -D are compiled in; those by
+    checked against the default choices and measured on the GPU; for AMD GPUs the cost model says how
+    fast each is, with the registers that the compiler needed. Dims by -D are compiled in; those by
     --dim stay open, and the result serves sizes up to the next power of two. Later calls, builds and
     runs without choices of their own use the results. Ctrl-C keeps the best so far.
     """
@@ -139,7 +144,7 @@ def command(
         for sizes in _products(dims):
             known = {d: n for d, n in sizes.items() if len(kernels) == 1 or d in kernel.dims}
             request = Request(_with_inputs(kernel, known, values), (), own, values)
-            settings = Settings(budget, top, jobs, seed, repack)
+            settings = Settings(budget, top, jobs, seed, repack, executor=executor)
             if dry_run:
                 _print_candidates(kernel, request, settings)
             else:
@@ -207,12 +212,12 @@ def _print_candidates(kernel: Kernel, request: Request, settings: Settings) -> N
 
     from dslc.cli.tuning_progress import shown_tuning
     from dslc.cli.tuning_tables import print_candidates
+    from dslc.executors import open_workers
     from dslc.tuner.tuning import Tuning
-    from dslc.tuner.workers import Workers, default_count
 
     with (
         shown_tuning(kernel.name) as report,
-        Workers(default_count() if settings.jobs is None else settings.jobs) as workers,
+        open_workers(settings.executor, settings.jobs) as workers,
     ):
         tuning = Tuning(_origin(kernel), request, dataclasses.replace(settings, report=report))
         pruned = tuning.prune(workers)
@@ -248,7 +253,7 @@ def _administer(
 
 
 def _store() -> TuningStore:
-    from dslc.building import cache_folder
+    from dslc.caching import cache_folder
     from dslc.tuner.store import TuningStore
 
     return TuningStore(cache_folder())

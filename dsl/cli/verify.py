@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """
 dslc verify build/kernels.dslc
 dslc verify build/kernels.dslc --lock dslc.lock --key release.pub
+dslc verify build/kernels.dslc --identity ci@example.org --issuer https://accounts.google.com
 dslc verify build/kernels.dslc --require-native cuda:sm_90a --require-native aarch64:all
 """
 
@@ -34,10 +35,17 @@ dslc verify build/kernels.dslc --require-native cuda:sm_90a --require-native aar
     help="It must be signed with the private half of this public key.",
 )
 @click.option(
+    "--identity",
+    metavar="WHO",
+    help="It must be signed by this identity, by Sigstore: a mail address, or a workflow with its ref.",
+)
+@click.option("--issuer", metavar="URL", help="The OpenID provider that --identity is known to.")
+@click.option("--offline", is_flag=True, help="Check --identity with the roots of trust at hand.")
+@click.option(
     "--signature",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="The signature (default: the package's path with .sig behind it).",
+    help="The signature (default: the package's path with .sig or .sigstore.json behind it).",
 )
 @click.option(
     "--require-native",
@@ -48,8 +56,8 @@ dslc verify build/kernels.dslc --require-native cuda:sm_90a --require-native aar
 )
 @session_options
 def command(
-    package: Path, lock: Path | None, key: Path | None, signature: Path | None,
-    native: tuple[str, ...],
+    package: Path, lock: Path | None, key: Path | None, identity: str | None, issuer: str | None,
+    offline: bool, signature: Path | None, native: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Check every byte of PACKAGE against its manifest; exit code 4 where one differs.
 
@@ -59,6 +67,12 @@ def command(
     from dslc.runtime.package import PackageFolder, check_lock
     from dslc.runtime.package.signatures import check_signature
 
+    if (identity is None) != (issuer is None):
+        raise click.UsageError("--identity and --issuer go together")
+    if signature is not None and key is not None and identity is not None:
+        raise click.UsageError(
+            "--signature is of a key or of an identity: check one, then the other"
+        )
     folder = PackageFolder(package)
     problems = list(folder.problems())
     for problem in problems:
@@ -75,6 +89,11 @@ def command(
     if key is not None:
         check_signature(folder, key, signature)
         vouched.append(f"signed by {key}")
+    if identity is not None and issuer is not None:
+        from dslc.packaging.identities import check_identity
+
+        check_identity(folder, identity, issuer, signature, offline=offline)
+        vouched.append(f"signed by {identity}")
     for target in native:
         _require_native(folder.index, target)
     said = ", ".join(vouched) or "nobody vouches for it"

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
         stages: int | None = None,
         unroll: int | None = None,
         split: int | None = None,
+        atomic: bool | int = False,
     ) -> Any:
         """The turns of a sequential loop, as Python's range.
 
         `stages`: how many iterations' loads are in flight. `unroll`: iterations a turn.
         `split`: the reduction may be divided among that many parallel turns.
+        `atomic`: these may add their parts to the result themselves, in any order.
         """
 else:
     range = builtins.range  # the class itself, so that isinstance keeps working

@@ -56,11 +56,11 @@ def consumer_files(package: PackageTable, entries: Sequence[Entry]) -> Files:
     return files
 
 
-def toolchain(package: PackageTable) -> str:
-    """The C compiler that libraries are made with; empty where none are asked for."""
+def toolchain(package: PackageTable) -> dict[str, str]:
+    """The C compiler that libraries are made with, under `consumers`, where some are asked for."""
     if not {"tvm-ffi", "huggingface"} & {*package.consumers}:
-        return ""
-    return find_compiler().identity
+        return {}
+    return {"consumers": find_compiler().identity}
 
 
 def _sources(package: PackageTable, family: str, interfaces: Sequence[Interface]) -> Files:

@@ -102,7 +102,7 @@ class Job:
     def _requirement(self) -> str:
         """dslc with the extras that the targets want."""
         targets = {t for k in self.spec.kernel for t in k.targets or self.spec.package.targets}
-        extras = sorted({t.partition(":")[0] for t in targets} & {"cuda", "aarch64"})
+        extras = sorted({t.partition(":")[0] for t in targets} & {"cuda", "hip", "aie", "aarch64"})
         if self.spec.package.consumers and "aarch64" not in extras:
             extras = sorted([*extras, "aarch64"])  # it brings the C compiler
         listed = f"[{','.join(extras)}]" if extras else ""

@@ -1,12 +1,11 @@
 """What a worker does: one specialisation of one kernel, compiled through the cache.
 
-A task runs in a process of its own, within the specification's folder, so that paths in what is
-compiled are those of the specification and mean the same on every machine.
+A task has all that it needs, the sources too, so that any machine can do it. Paths in what is compiled
+go from the specification's folder, and mean the same everywhere.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 from collections.abc import Mapping
@@ -20,44 +19,37 @@ from dslc.runtime.package.index import Tuning
 
 if TYPE_CHECKING:
     from dslc.compiler.artifact import Artifact
-    from dslc.kernels import Kernel
-    from dslc.library import Library
     from dslc.templates import TemplateOrigin
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A specialisation, where its specification lies, and the cache's root (None for no cache)."""
+    """A specialisation, and what it is made of.
+
+    `sources` are pairs of a path and a text: the source itself and all that it imports. `cache` is as
+    `open_cache` takes it, on the machine that compiles. `tuning` has the results that choices go by, as
+    `dslc.tuner.store` renders them; it may be empty.
+    """
 
     wanted: Wanted
-    folder: str
+    sources: tuple[tuple[str, str], ...]
     include: tuple[str, ...]
-    cache: str | None
+    cache: bool | str | None
+    tuning: str
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """An entry, and the texts of the sources that it was made of, by path."""
+    """An entry of the package, and the artifact as the compile cache has it, without PTX."""
 
     entry: Entry
-    sources: dict[str, str]
+    cached: Artifact
 
 
 def compile_task(task: Task) -> Compiled:
     """Compile. DiagnosticError with what is wrong in the source or for the target."""
-    with contextlib.chdir(task.folder):
-        return _compiled(task)
-
-
-def forget() -> None:
-    """Read sources again: they may have changed since the last package of this process."""
-    _library.cache_clear()
-
-
-def _compiled(task: Task) -> Compiled:
     wanted = task.wanted
-    kernel = _kernel(task)
-    origin: TemplateOrigin = kernel.origin  # type: ignore[assignment]  # of a library of sources
+    origin = _origin(task)
     dims = dict(wanted.dims)
     if origin.machine.target.static:  # no dim stays free there
         dims = {**wanted.sizes, **dims}
@@ -67,41 +59,56 @@ def _compiled(task: Task) -> Compiled:
         config, fixed, tuning = _chosen(origin, {**wanted.sizes, **dims})
         dims = {**fixed, **dims}
     loose = tuple(
-        (p.name, max(1, p.dtype.bits // 8)) for p in kernel.parameters if p.dims is not None
+        (p.name, max(1, p.dtype.bits // 8))
+        for p in origin.signature.parameters
+        if p.dims is not None
     )
     # Sizes say what choices are for: the code relies on the dims that are compiled in, and a dim that a
     # tile needs is one of them.
     made = origin.specialization(
         dims, {**origin.defaults, **config}, dims.get, loose if wanted.unaligned else ()
     )
-    artifact = _with_ptx(made.artifact) if wanted.ptx else made.artifact
+    artifact = _with_ptx(made.artifact, origin) if wanted.ptx else made.artifact
     free = {d: n for d, n in wanted.sizes.items() if d not in artifact.signature.fixed}
     entry = Entry(described(origin.signature, wanted.name), artifact, free, tuning)
-    return Compiled(entry, {**origin.sources, wanted.source: Path(wanted.source).read_text()})
+    return Compiled(entry, made.artifact)
 
 
-def _kernel(task: Task) -> Kernel:
+def _origin(task: Task) -> TemplateOrigin:
     wanted = task.wanted
     define = tuple(sorted(wanted.define.items()))
-    library = _library(task.folder, wanted.source, wanted.target, define, task.include, task.cache)
-    return library[wanted.kernel]
+    found = _origins(
+        task.sources, wanted.source, wanted.target, define, task.include, task.cache, task.tuning
+    )
+    return found[wanted.kernel]
 
 
 @functools.lru_cache(maxsize=64)
-def _library(
-    folder: str,
+def _origins(
+    sources: tuple[tuple[str, str], ...],
     source: str,
     target: str,
     define: tuple[tuple[str, object], ...],
     include: tuple[str, ...],
-    cache: str | None,
-) -> Library:
-    import dslc
+    cache: bool | str | None,
+    tuning: str,
+) -> dict[str, TemplateOrigin]:
+    from dslc.building import build_options
+    from dslc.frontend import parse_tile
+    from dslc.frontend.imports import Texts, normal_path
+    from dslc.templates import origins
+    from dslc.tuner.store import parse
 
-    return dslc.compile(
-        Path(source), target, define=_definitions(dict(define)), include=include,
-        cache=False if cache is None else cache,
-    )  # fmt: skip
+    files = Texts(dict(sources))
+    options = build_options(target, _definitions(dict(define)), cache)
+    module = parse_tile(files.texts[normal_path(source)], source)
+    found = origins(
+        module, options, search=[Path(i) for i in include], folder=Path(source).parent, files=files
+    )
+    records = list(parse(tuning)) if tuning else []
+    for origin in found.values():
+        origin.tuned.take(records)
+    return found
 
 
 def _definitions(given: Mapping[str, object]) -> dict[str, object]:
@@ -123,14 +130,21 @@ def _chosen(
     return dict(tuned.config), dict(tuned.fixed_dims), tuning
 
 
-def _with_ptx(artifact: Artifact) -> Artifact:
+def _with_ptx(artifact: Artifact, origin: TemplateOrigin) -> Artifact:
     """With PTX beside the machine code of each kernel, for GPUs that none was made for."""
+    from dslc.caching import cached_files
     from dslc.codegen.cuda.toolchain import compile_ptx
 
     architecture = artifact.target.partition(":")[2]
-    files = dict(artifact.files)
-    for name, content in artifact.files.items():
-        if name.endswith("kernel.cu"):
-            text = compile_ptx(content.decode(), architecture)
-            files[f"{name.removesuffix('kernel.cu')}{architecture}.ptx"] = text.encode()
-    return dataclasses.replace(artifact, files=files)
+
+    def texts() -> dict[str, bytes]:
+        return {
+            f"{name.removesuffix('kernel.cu')}{architecture}.ptx": compile_ptx(
+                content.decode(), architecture
+            ).encode()
+            for name, content in artifact.files.items()
+            if name.endswith("kernel.cu")
+        }
+
+    made = cached_files(origin.options.cache, artifact, "ptx", texts)
+    return dataclasses.replace(artifact, files={**artifact.files, **made})

@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 from dslc.compiler.diagnostics import error
-from dslc.runtime.package.folder import PackageFolder
+from dslc.runtime.package.folder import KEPT, PackageFolder
 from dslc.runtime.package.index import INDEX
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file can name
@@ -53,24 +53,17 @@ Tag: py3-none-any
 def write_wheel(package: PackageFolder, folder: Path) -> Path:
     """Write a package's wheel into a folder; its path. DSL0831 where it cannot be written.
 
-    Libraries of hosts lie in the package as data, so that one wheel serves all of them. DSL0835 for
-    a package with Python sources: installing them adds bytecode to the package, which is then refused.
+    Libraries of hosts lie in the package as data, so that one wheel serves all of them. Python sources
+    (for NKI or Hugging Face) have an underscore behind their names, which a package's reader knows.
     """
     package.check()
     index = package.index
-    if any(p.endswith(".py") for p in index.files):
-        raise error(
-            "DSL0835",
-            f"{index.name} has Python sources (for NKI or Hugging Face), which a wheel cannot hold: "
-            "pip would compile them, and add files to the package",
-            hint="ship those as a folder, and make a specification without them for the wheel",
-        )
     info = f"{index.name}-{index.version}.dist-info"
     kernels = ", ".join(k.name for k in index.kernels)
     files = {
         f"{index.name}/__init__.py": _INIT.format(kernels=kernels, digest=package.digest).encode(),
         f"{index.name}/package/{INDEX}": package.text,
-        **{f"{index.name}/package/{p}": package.read(p) for p in index.files},
+        **{f"{index.name}/package/{_kept(p)}": package.read(p) for p in index.files},
         f"{info}/METADATA": _METADATA.format(
             name=index.name, version=index.version, targets=", ".join(index.targets),
             dslc=index.origins.dslc,
@@ -88,6 +81,10 @@ def write_wheel(package: PackageFolder, folder: Path) -> Path:
         text = f"{path} cannot be written: {failure.strerror or failure}"
         raise error("DSL0831", text) from None
     return path
+
+
+def _kept(path: str) -> str:
+    return path + KEPT if path.endswith(".py") else path
 
 
 def _hash(content: bytes) -> str:

@@ -9,6 +9,12 @@ if TYPE_CHECKING:
     from dslc.compiler.artifact import Artifact
 
 
+MODELLED = (
+    "hip",
+)  # families of targets whose machines nothing here drives: their times are the model's
+TUNED = ("cuda", *MODELLED)
+
+
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How long to measure: replays that do not count, and samples, whose median is the result."""
@@ -43,8 +49,11 @@ class Bench(Protocol):
     device: str
     driver: str
 
-    def load(self, artifact: Artifact) -> Loaded:
-        """Make a configuration ready. DiagnosticError where the device refuses it."""
+    def load(self, artifact: Artifact, predicted: float = 0.0) -> Loaded:
+        """Make a configuration ready, whose seconds are predicted.
+
+        DiagnosticError where the device refuses it.
+        """
 
     def works(self) -> bool:
         """Whether the device still runs kernels: after a fault of one, it may not in this process."""

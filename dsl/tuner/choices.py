@@ -11,6 +11,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint
 from dslc.compiler.manifest import plain_choice
 from dslc.schedule import OPTIONS, as_option
+from dslc.tuner.bench import TUNED
 
 if TYPE_CHECKING:
     from dslc.runtime.cuda.device import CudaDevice
@@ -59,8 +60,17 @@ class TunedChoices:
         known = [r for r in self.known() if r.sizes != record.sizes and r not in without]
         self._records = [*known, record]
 
+    def take(self, records: Sequence[Record]) -> None:
+        """Go by these results instead of the store's, as far as they are for this kernel."""
+        if self._origin.machine.target.family == "cuda" and records:
+            environment = self.environment()
+            own = [r for r in records if r.environment == environment]
+            self._records = self._usable(own)
+        else:
+            self._records = []
+
     def environment(self) -> Environment:
-        """What results for this kernel depend on; DSL0951 without a CUDA compiler."""
+        """What results for this kernel depend on; DSL0951 without a compiler."""
         from dslc.tuner.records import Environment
 
         origin = self._origin
@@ -76,15 +86,18 @@ class TunedChoices:
     def _load(self) -> list[Record]:
         origin = self._origin
         cache = origin.options.cache
-        if cache is None or origin.machine.target.family != "cuda":
+        if cache is None or origin.machine.target.family not in TUNED:
             return []
         from dslc.tuner.store import TuningStore
 
         store = TuningStore(cache.root)
         if not store.has(origin.signature.name):
             return []
-        found = [r for r in store.records(self.environment()) if self._offers(r)]
-        here = present_device(origin.machine.target.name)
+        return self._usable(store.records(self.environment()))
+
+    def _usable(self, records: Sequence[Record]) -> list[Record]:
+        found = [r for r in records if self._offers(r)]
+        here = present_device(self._origin.machine.target.name) if found else None
         # Where no such GPU is present, as on a machine that builds, the results of any serve.
         return found if here is None else [r for r in found if (r.device, r.driver) == here]
 
@@ -121,6 +134,8 @@ def _is_option(name: str, value: object) -> bool:
 
 def present_device(target: str) -> tuple[str, str] | None:
     """Name and driver of the first GPU if it runs code for a target; None else."""
+    if not target.startswith("cuda:"):
+        return None
     from dslc.runtime.cuda.device import CudaDevice, fits
 
     try:

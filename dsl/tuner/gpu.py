@@ -54,7 +54,7 @@ class CudaBench:
         self._held: dict[Key, list[DeviceArray]] = {}
         self._users: Counter[Key] = Counter()
 
-    def load(self, artifact: Artifact) -> CudaLoaded:
+    def load(self, artifact: Artifact, predicted: float = 0.0) -> CudaLoaded:
         """Upload what this configuration needs beyond what is there."""
         params = [p for p in artifact.signature.params if p.dims is not None]
         copies = self._copies(params)

@@ -21,7 +21,7 @@ from dslc.tuner.tasks import Outlook, Task, predict_task
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from dslc.tuner.workers import Workers
+    from dslc.executors import Workers
 
 _MOST = 2000  # configurations that are predicted
 _POLL = 0.2  # seconds between two looks at the clock

@@ -20,9 +20,10 @@ from dslc.tuner.pruning import reason_of
 from dslc.tuner.tasks import Compiled, compile_task
 
 if TYPE_CHECKING:
+    from dslc.compiler.artifact import Artifact
+    from dslc.executors import Workers
     from dslc.tuner.bench import Bench, Loaded
     from dslc.tuner.pruning import Candidate
-    from dslc.tuner.workers import Workers
 
 _FINALISTS = 6
 _EQUAL = 1.01  # times as slow as two are equal
@@ -69,7 +70,10 @@ class Found:
 
 
 class Search:
-    """One search. `default` is the reference; it takes part where it is among the candidates."""
+    """One search. `default` is the reference; it takes part where it is among the candidates.
+
+    `arrived` is called with every artifact that the workers compiled.
+    """
 
     def __init__(
         self,
@@ -81,6 +85,7 @@ class Search:
         budget: float | None = None,
         report: Report = lambda progress: None,
         began: float | None = None,
+        arrived: Callable[[Artifact], None] = lambda artifact: None,
     ) -> None:
         self.bench, self.workers, self.report = bench, workers, report
         self.candidates = list(candidates)
@@ -88,6 +93,7 @@ class Search:
         self.budget = budget
         self.found = Found()
         self._began = time.monotonic() if began is None else began
+        self._arrived = arrived
         self._broken = ""
         self._loaded: dict[int, Loaded] = {}
         self._done = 0
@@ -151,8 +157,9 @@ class Search:
         self._done += 1
         try:
             compiled = future.result()
+            self._arrived(compiled.artifact)
             candidate.predicted = compiled.prediction.seconds
-            loaded = self.bench.load(compiled.artifact)
+            loaded = self.bench.load(compiled.artifact, candidate.predicted)
             self._loaded[id(candidate)] = loaded
             wrong = loaded.wrong()
             if wrong is None:
@@ -190,7 +197,9 @@ class Search:
         loaded = self._loaded.get(id(candidate))
         if loaded is None:
             compiled = compile_task(candidate.task)  # from the cache, or quickly once more
-            loaded = self._loaded[id(candidate)] = self.bench.load(compiled.artifact)
+            loaded = self._loaded[id(candidate)] = self.bench.load(
+                compiled.artifact, compiled.prediction.seconds
+            )
         return loaded.time(effort)
 
     def _close_all(self) -> None:

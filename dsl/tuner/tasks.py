@@ -20,6 +20,7 @@ from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.targets import Target, find_target
 
 if TYPE_CHECKING:
+    from dslc.caching import CacheChoice
     from dslc.compiler.artifact import Artifact
     from dslc.machines import CodeOptions
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 class Task:
     """One configuration of a kernel: the program before the passes, and how to go on.
 
-    `sizes` are the values of all dims, for the prediction; `cache` is the root of the compile cache,
-    `code` how machine code is made.
+    `sizes` are the values of all dims, for the prediction; `cache` is as `open_cache` takes it, on the
+    machine that compiles, `code` how machine code is made.
     """
 
     program: str
@@ -37,7 +38,7 @@ class Task:
     schedule: Mapping[str, int]
     target: str
     sizes: Mapping[str, int]
-    cache: str | None
+    cache: CacheChoice
     code: CodeOptions
 
 
@@ -73,10 +74,11 @@ def predict_task(task: Task) -> Outlook:
 
 def compile_task(task: Task) -> Compiled:
     """Compile through the cache."""
-    from dslc.building import BuildOptions, compile_program, open_cache
+    from dslc.building import BuildOptions, compile_program
+    from dslc.caching import open_cache
     from dslc.machines import find_machine
 
-    cache = open_cache(task.cache if task.cache is not None else False)
+    cache = open_cache(task.cache)
     machine = find_machine(task.target, task.code)
     program = parse_program(task.program, "<tuning>")
     options = BuildOptions(task.target, cache=cache, code=task.code)

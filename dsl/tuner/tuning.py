@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir.printer import print_program
+from dslc.executors import ExecutorChoice, Workers, open_workers
+from dslc.tuner.bench import MODELLED, TUNED
 from dslc.tuner.inputs import Inputs
 from dslc.tuner.pruning import Candidate, Pruned, prune
 from dslc.tuner.records import Record
@@ -20,9 +22,9 @@ from dslc.tuner.search import Found, Progress, Report, Search
 from dslc.tuner.space import Configuration, choices_of, with_options
 from dslc.tuner.store import TuningStore
 from dslc.tuner.tasks import Task, predict_task
-from dslc.tuner.workers import Workers, default_count
 
 if TYPE_CHECKING:
+    from dslc.compiler.artifact import Artifact
     from dslc.templates import TemplateOrigin
     from dslc.tuner.bench import Bench
     from dslc.tuner.inputs import Array, Scalar
@@ -40,6 +42,7 @@ def _quiet(progress: Progress) -> None:
 class Settings:
     """How to tune: seconds (None: until all is measured), candidates that are measured, processes.
 
+    `executor` are other workers than `jobs` processes, as `dslc.executors` opens them.
     `seed` is that of random inputs, and of the choice among very many configurations. With `repack`
     weights may be stored in another way than other sizes of the kernel were tuned for; their results
     are forgotten then, since one packing serves all.
@@ -51,6 +54,7 @@ class Settings:
     seed: int = 0
     repack: bool = False
     report: Report = _quiet
+    executor: ExecutorChoice = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +103,10 @@ class Tuning:
         self.origin, self.request, self.settings = origin, request, settings
         self.name = origin.signature.name
         family = origin.machine.target.family
-        if family != "cuda":
+        if family not in TUNED:
             text = f"{self.name} is for {origin.machine.target.name}, where nothing can be tuned"
             raise error(
-                "DSL0920", text, hint="dslc tune --target cuda, or dslc.compile(..., 'cuda')"
+                "DSL0920", text, hint="dslc tune --target cuda, or a chip of AMD: hip:gfx950"
             )
         self.sizes = {**request.sizes, **origin.fixed}
         missing = [d for d in origin.signature.dims if d not in self.sizes]
@@ -112,6 +116,7 @@ class Tuning:
             raise error("DSL0913", text, hint=hint)
         self.inputs = Inputs(origin.signature.parameters, self.sizes, request.given, settings.seed)
         self.exact = exact_dims(origin)
+        self._remote = False  # whether workers have caches of their own
 
     @property
     def fixed(self) -> dict[str, int]:
@@ -130,6 +135,7 @@ class Tuning:
 
     def prune(self, workers: Workers) -> Pruned:
         """The candidates by prediction; no device is asked."""
+        self._remote = workers.remote
         budget = self.settings.budget
         until = math.inf if budget is None else time.monotonic() + _PREDICTING * budget
         origin, settled = self.origin, self.request.settled
@@ -156,6 +162,7 @@ class Tuning:
             candidates, pruned.default, bench, workers, budget=settings.budget,
             report=settings.report,
             began=began,
+            arrived=self._arrived,
         )  # fmt: skip
         found = search.run()
         record = self._record(found, bench) if found.best is not None else None
@@ -182,9 +189,16 @@ class Tuning:
             made.schedule,
             self.origin.machine.target.name,
             self.sizes,
-            str(cache.root) if cache is not None else None,
+            False if cache is None else None if self._remote else str(cache.root),
             self.origin.options.code,
         )
+
+    def _arrived(self, artifact: Artifact) -> None:
+        """Keep what another machine compiled where calls look for it."""
+        if self._remote and (cache := self.origin.options.cache) is not None:
+            from dslc.caching import keep
+
+            keep(cache, artifact)
 
     def _storage(self) -> str | None:
         """The hash of the storage that weights must have, None where any will do."""
@@ -250,21 +264,27 @@ def tune(
     settings: Settings | None = None,
     make_bench: Callable[[Inputs], Bench] | None = None,
 ) -> Result:
-    """Tune one kernel on the first GPU, or on what `make_bench` gives.
+    """Tune one kernel on the first GPU, or on what `make_bench` gives; AMD's chips are modelled.
 
     DSL0840 without a GPU, DSL0920 for a target or kernel that cannot be tuned, DSL0913 for a dim
     without a size, DSL0921 where no configuration runs.
     """
     settings = settings or Settings()
     tuning = Tuning(origin, request, settings)
+    target = origin.machine.target
+    if make_bench is None and target.family in MODELLED:
+        from dslc.tuner.modelled import ModelBench
+
+        with open_workers(settings.executor, settings.jobs) as workers:
+            return tuning.run(ModelBench(target), workers)
     if make_bench is None:
         from dslc.tuner.gpu import CudaBench
 
         gpu = CudaBench(tuning.inputs)
         try:
-            with Workers(default_count() if settings.jobs is None else settings.jobs) as workers:
+            with open_workers(settings.executor, settings.jobs) as workers:
                 return tuning.run(gpu, workers)
         finally:
             gpu.close()
-    with Workers(settings.jobs or 0) as workers:
+    with open_workers(settings.executor, settings.jobs or 0) as workers:
         return tuning.run(make_bench(tuning.inputs), workers)

@@ -19,12 +19,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, get_args
 
-from dslc.compiler.artifact import Artifact
+from dslc.compiler.artifact import Artifact, decode
 from dslc.compiler.diagnostics import error
 from dslc.runtime.expression import Number
 
 ArgumentKind = Literal["tensor", "scalar", "value", "workspace"]
-_KEYS = {"variant", "features", "arguments", "scratch", "asserts", "grid"}
 _ADDRESS = "i64"
 
 
@@ -49,22 +48,32 @@ class Description:
     grid: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """The keys of a launch."""
+
+    variant: str
+    features: tuple[str, ...]
+    arguments: tuple[dict[str, Any], ...]
+    scratch: int
+    asserts: tuple[str, ...]
+    grid: tuple[str, ...]
+
+
 def describe(artifact: Artifact) -> Description:
     """The artifact's description; DSL0802 where it is not as this module says."""
-    data = artifact.launch
-    if not isinstance(data, Mapping) or set(data) != _KEYS:
-        _wrong(artifact, f"the keys are {', '.join(sorted(_KEYS))}")
-    if type(data["scratch"]) is not int or data["scratch"] < 0:
+    data = decode(_Launch, artifact.launch, f"the launch of {artifact.name}")
+    if data.scratch < 0:
         _wrong(artifact, "scratch is a number of bytes")
     params = {p.name: p.dims is not None for p in artifact.signature.params}
     workspaces = {w.name for w in artifact.workspaces}
     return Description(
-        str(data["variant"]),
-        frozenset(_texts(artifact, "features")),
-        tuple(_argument(artifact, a, params, workspaces) for a in data["arguments"]),
-        data["scratch"],
-        _texts(artifact, "asserts"),
-        _texts(artifact, "grid"),
+        data.variant,
+        frozenset(data.features),
+        tuple(_argument(artifact, a, params, workspaces) for a in data.arguments),
+        data.scratch,
+        data.asserts,
+        data.grid,
     )
 
 
@@ -77,28 +86,21 @@ def word_of(number: Number, dtype: str) -> int:
     return int(number)
 
 
-def _texts(artifact: Artifact, key: str) -> tuple[str, ...]:
-    found = artifact.launch[key]
-    if not isinstance(found, list | tuple) or not all(isinstance(t, str) for t in found):
-        _wrong(artifact, f"{key} is a list of texts")
-    return tuple(found)
-
-
 def _argument(
-    artifact: Artifact, data: Any, params: Mapping[str, bool], workspaces: set[str]
+    artifact: Artifact, data: Mapping[str, Any], params: Mapping[str, bool], workspaces: set[str]
 ) -> KernelArgument:
-    kind: Any = data.get("kind") if isinstance(data, Mapping) else None
+    kind: Any = data.get("kind")
     if kind not in get_args(ArgumentKind):
         _wrong(artifact, f"an argument's kind is one of {', '.join(get_args(ArgumentKind))}")
-    text: str = data.get("value" if kind == "value" else "name")
+    text = str(data.get("value" if kind == "value" else "name"))
     known = {
         "tensor": params.get(text) is True,
         "scalar": params.get(text) is False,
         "workspace": text in workspaces,
-        "value": isinstance(text, str),
+        "value": "value" in data,
     }
     if not known[kind]:
-        _wrong(artifact, f"{dict(data)} is no argument of it")
+        _wrong(artifact, f"{str(data)[:200]} is no argument of it")
     return KernelArgument(kind, text, str(data.get("type", _ADDRESS)))
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dslc.compiler.artifact import Artifact
-from dslc.compiler.diagnostics import error
 from dslc.runtime.aarch64.description import Description, describe
+from dslc.runtime.calls import read_calls
 from dslc.runtime.expression import Number, evaluate, number
 from dslc.runtime.scalars import as_dtype
 
@@ -34,31 +34,23 @@ class Step:
 
 
 def steps_of(artifact: Artifact) -> tuple[Step, ...]:
-    """The calls in order; DSL0802 where the launch cannot be read.
-
-    A program's `launch` has `buffers` with `name` and `bytes`, `kernels` with the manifest of each, and
-    `calls` with a kernel's number and what it is given.
-    """
+    """The calls in order; DSL0802 where the launch cannot be read."""
     if artifact.kind == "kernel":
         signature = artifact.signature
         tensors = {p.name: p.name for p in signature.params if p.dims is not None}
         scalars = {p.name: p.name for p in signature.params if p.dims is None}
         dims = {d: d for d in signature.dims}
         return (Step(artifact, describe(artifact), tensors, dims, scalars),)
-    try:
-        kernels = [Artifact.from_manifest(m, {}) for m in artifact.launch["kernels"]]
-        return tuple(
-            Step(k, describe(k), c["tensors"], c["dims"], c["scalars"])
-            for c in artifact.launch["calls"]
-            for k in (kernels[c["kernel"]],)
-        )
-    except (KeyError, TypeError, IndexError) as problem:
-        text = f"the calls of {artifact.name} cannot be read: {problem!r}"
-        raise error("DSL0802", text) from None
+    program = read_calls(artifact, files=False)
+    described = [describe(k) for k in program.kernels]
+    return tuple(
+        Step(program.kernels[c.kernel], described[c.kernel], c.tensors, c.dims, c.scalars)
+        for c in program.calls
+    )
 
 
 def buffers_of(artifact: Artifact) -> dict[str, str]:
     """The buffers between a program's calls, with expressions of their bytes."""
     if artifact.kind == "kernel":
         return {}
-    return {b["name"]: b["bytes"] for b in artifact.launch["buffers"]}
+    return read_calls(artifact, files=False).buffers

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
 
-from dslc.compiler.artifact import Artifact
+from dslc.compiler.artifact import Artifact, decode
 from dslc.compiler.diagnostics import error
 from dslc.runtime.aarch64.features import best_variant
 from dslc.runtime.aarch64.processor import Processor
+
+
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """The manifests of the variants."""
+
+    variants: tuple[dict[str, Any], ...]
 
 
 def chosen_variant(artifact: Artifact, processor: Processor) -> Artifact:
@@ -16,10 +25,10 @@ def chosen_variant(artifact: Artifact, processor: Processor) -> Artifact:
 
     An artifact of one variant is given as it is. DSL0860 where it runs none.
     """
-    manifests = artifact.launch.get("variants")
-    if manifests is None:
+    if "variants" not in artifact.launch:
         return artifact
-    by_name = {m["target"].partition(":")[2]: m for m in manifests}
+    found = decode(_Launch, artifact.launch, f"the launch of {artifact.name}").variants
+    by_name = {str(m.get("target")).partition(":")[2]: m for m in found}
     chosen = Artifact.from_manifest(by_name[choose_variant(by_name, processor)], {})
     return dataclasses.replace(chosen, files=artifact.files)
 

@@ -7,7 +7,7 @@ have none or their type has no name there (bfloat16) through DLPack.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.runtime.binding import dense_strides
 from dslc.runtime.cuda import driver as cu
 from dslc.runtime.cuda.description import ALIGNMENT
-from dslc.runtime.cuda.driver import load_driver
+from dslc.runtime.cuda.driver import Driver, load_driver
 from dslc.runtime.dlpack import device_name, read_tensor
 from dslc.runtime.elements import accepted_elements, element_bytes
 
@@ -104,8 +104,16 @@ def is_cupy(value: object) -> bool:
     return type(value).__module__.partition(".")[0] == "cupy"
 
 
-def device_array(value: Any, param: str, stream: int = 0) -> DeviceArray | None:
+def device_array(
+    value: Any,
+    param: str,
+    stream: int = 0,
+    place: str = "cuda",
+    load: Callable[[], Driver] = load_driver,
+) -> DeviceArray | None:
     """The array if it lies on a GPU, else None; `stream` is where it will be used.
+
+    `place` is what DLPack calls the GPUs' memory, `load` gives their driver.
 
     DSL0760 for what is no array, DSL0764 for one that its library does not give out.
     """
@@ -117,12 +125,11 @@ def device_array(value: Any, param: str, stream: int = 0) -> DeviceArray | None:
         return _from_torch(value, param)
     interface = getattr(value, "__cuda_array_interface__", None)
     if isinstance(interface, dict) and not interface["typestr"][1:].startswith("V"):
-        return _from_interface(value, interface)
+        return _from_interface(value, interface, load)
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
-        place = device_name(value)
-        return (
-            _from_dlpack(value, stream) if place is not None and place.startswith("cuda") else None
-        )
+        where = device_name(value)
+        found = where is not None and where.startswith(place)
+        return _from_dlpack(value, stream) if found else None
     return None
 
 
@@ -241,7 +248,9 @@ def _from_torch(tensor: Any, param: str) -> DeviceArray | None:
     )  # fmt: skip
 
 
-def _from_interface(value: Any, interface: dict[str, Any]) -> DeviceArray:
+def _from_interface(
+    value: Any, interface: dict[str, Any], load: Callable[[], Driver]
+) -> DeviceArray:
     """By https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html, versions 2 and 3."""
     dtype = np.dtype(interface["typestr"])
     shape = tuple(int(n) for n in interface["shape"])
@@ -252,15 +261,11 @@ def _from_interface(value: Any, interface: dict[str, Any]) -> DeviceArray:
         if any(s % dtype.itemsize for s in strides):
             raise error("DSL0753", "an array's strides are no whole numbers of elements")
         steps = tuple(s // dtype.itemsize for s in strides)
-    device = _device_of(address) if address else 0
+    device = load().integer("cuPointerGetAttribute", cu.POINTER_DEVICE, address) if address else 0
     stream = interface.get("stream")
     return DeviceArray(
         address or 0, shape, steps, dtype.name, device, bool(read_only), stream, value
     )
-
-
-def _device_of(address: int) -> int:
-    return load_driver().integer("cuPointerGetAttribute", cu.POINTER_DEVICE, address)
 
 
 def _from_dlpack(value: Any, stream: int) -> DeviceArray:

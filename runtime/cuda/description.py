@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, get_args
 
-from dslc.compiler.artifact import Artifact
+from dslc.compiler.artifact import Artifact, decode
 from dslc.compiler.diagnostics import error
 from dslc.runtime.cuda.tensor_maps import TensorMap
 
@@ -32,10 +32,6 @@ CODES = {
     "f32": "f", "f64": "d", "bool": "?",
 }  # fmt: skip
 _ADDRESS = "Q"
-_KEYS = {
-    "threads", "grid", "arguments", "cluster", "cooperative", "dependent", "alignment", "resources",
-    "alignments",
-}  # fmt: skip
 ALIGNMENT = 16  # bytes that every tensor begins at a multiple of, unless a launch says otherwise
 
 
@@ -68,29 +64,39 @@ class Description:
     alignments: Mapping[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Launch:
+    """The keys of a launch; `resources` are for the tuner."""
+
+    threads: int
+    grid: tuple[str, ...]
+    arguments: tuple[dict[str, Any], ...]
+    cluster: tuple[int, ...] = (1, 1, 1)
+    cooperative: bool = False
+    dependent: bool = False
+    alignment: int = ALIGNMENT
+    alignments: dict[str, int] = field(default_factory=dict)
+    resources: dict[str, Any] = field(default_factory=dict)
+
+
 def describe(artifact: Artifact) -> Description:
     """The artifact's description; DSL0802 where it is not as this module says."""
-    data = artifact.launch
-    if not isinstance(data, Mapping) or not {"threads", "grid", "arguments"} <= set(data) <= _KEYS:
-        _wrong(artifact, f"the keys are {', '.join(sorted(_KEYS))}")
+    data = decode(_Launch, artifact.launch, f"the launch of {artifact.name}", partial=True)
     params = {p.name: p.dims is not None for p in artifact.signature.params}
     workspaces = {w.name for w in artifact.workspaces}
-    arguments = tuple(_argument(artifact, a, params, workspaces) for a in data["arguments"])
-    cluster = data.get("cluster", [1, 1, 1])
-    numbers = [data["threads"], data.get("alignment", ALIGNMENT), *cluster]
-    if not all(type(n) is int and n > 0 for n in numbers) or len(cluster) != 3:
-        _wrong(artifact, "threads, cluster and alignment are positive integers")
-    grid = data["grid"]
-    if not 1 <= len(grid) <= 3 or not all(isinstance(g, str) for g in grid):
+    if min(data.threads, data.alignment, *data.cluster) < 1 or len(data.cluster) != 3:
+        _wrong(artifact, "threads, cluster and alignment are positive")
+    if not 1 <= len(data.grid) <= 3:
         _wrong(artifact, "grid has one to three expressions")
+    x, y, z = data.cluster
     return Description(
-        data["threads"],
-        tuple(grid),
-        arguments,
-        (cluster[0], cluster[1], cluster[2]),
-        bool(data.get("cooperative", False)),
-        bool(data.get("dependent", False)),
-        data.get("alignment", ALIGNMENT),
+        data.threads,
+        data.grid,
+        tuple(_argument(artifact, a, params, workspaces) for a in data.arguments),
+        (x, y, z),
+        data.cooperative,
+        data.dependent,
+        data.alignment,
         read_alignments(artifact),
     )
 
@@ -107,23 +113,23 @@ def read_alignments(artifact: Artifact) -> dict[str, int]:
 
 
 def _argument(
-    artifact: Artifact, data: Any, params: Mapping[str, bool], workspaces: set[str]
+    artifact: Artifact, data: Mapping[str, Any], params: Mapping[str, bool], workspaces: set[str]
 ) -> KernelArgument:
-    kind: Any = data.get("kind") if isinstance(data, Mapping) else None
+    kind: Any = data.get("kind")
     if kind not in get_args(ArgumentKind):
         _wrong(artifact, f"an argument's kind is one of {', '.join(get_args(ArgumentKind))}")
-    text: str = data.get("value" if kind == "value" else "name")
-    code = CODES.get(data.get("type")) if kind in ("scalar", "value") else _ADDRESS
+    text = str(data.get("value" if kind == "value" else "name"))
+    code = CODES.get(str(data.get("type"))) if kind in ("scalar", "value") else _ADDRESS
     known = {
         "tensor": params.get(text) is True,
         "scalar": params.get(text) is False,
         "workspace": text in workspaces,
-        "value": isinstance(text, str),
+        "value": "value" in data,
         "tensor_map": params.get(text) is True,
     }
     box = TensorMap.read(data) if kind == "tensor_map" else None
     if not known[kind] or code is None or (kind == "tensor_map" and box is None):
-        _wrong(artifact, f"{dict(data)} is no argument of it")
+        _wrong(artifact, f"{str(data)[:200]} is no argument of it")
     return KernelArgument(kind, text, code, box)
 
 

@@ -27,17 +27,24 @@ class PtxWarning(UserWarning):
 class CudaDevice:
     """The GPU of an ordinal; `CudaDevice.get` gives the one object of each."""
 
+    kind = "CUDA"
+    place = "cuda"  # what DLPack calls where its memory is
+    has_graphs = True  # whether programs are launched as graphs
+
     def __init__(self, driver: Driver, ordinal: int) -> None:
         self.driver = driver
         self.ordinal = ordinal
         count = driver.integer("cuDeviceGetCount")
         if not 0 <= ordinal < count:
             have = "there is none" if count == 0 else f"the last is {count - 1}"
-            raise error("DSL0840", f"there is no CUDA device {ordinal}: {have}")
+            raise error("DSL0840", f"there is no {self.kind} device {ordinal}: {have}")
         self.alone = count == 1
         self.device = driver.integer("cuDeviceGet", ordinal)
+        self._open()
+
+    def _open(self) -> None:
         self.capability = (self.attribute(cu.MAJOR), self.attribute(cu.MINOR))
-        self.context = driver.handle("cuDevicePrimaryCtxRetain", self.device)
+        self.context = self.driver.handle("cuDevicePrimaryCtxRetain", self.device)
 
     @staticmethod
     @functools.cache
@@ -58,7 +65,7 @@ class CudaDevice:
         return f"sm_{self.capability[0]}{self.capability[1]}"
 
     def __repr__(self) -> str:
-        return f"<CUDA device {self.ordinal}: {self.name}, {self.architecture}>"
+        return f"<{self.kind} device {self.ordinal}: {self.name}, {self.architecture}>"
 
     def attribute(self, number: int) -> int:
         """A CUdevice_attribute."""
@@ -96,6 +103,10 @@ class CudaDevice:
                 yield
         finally:
             self.driver.call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+
+    def shared_bytes(self, artifact: Artifact) -> int:
+        """The shared memory that a launch asks for, beyond what the binary has for itself."""
+        return artifact.shared_bytes
 
     def binary_for(self, artifact: Artifact) -> bytes:
         """The machine code of the artifact that this GPU runs best; DSL0841 where it runs none."""

@@ -1,7 +1,8 @@
 """The CUDA driver's library through ctypes: the calls that a runtime needs, by their names in cuda.h.
 
 Names without a version are those of the headers; the table below maps them to the symbols whose
-signature they have had since CUDA 12.
+signature they have had since CUDA 12. A library of another maker whose calls are the same has a table
+of its own (`dslc.runtime.hip.driver`).
 """
 
 from __future__ import annotations
@@ -117,21 +118,34 @@ class KernelNodeParams(ctypes.Structure):
 class Driver:
     """The loaded library after cuInit."""
 
+    maker = "NVIDIA"
+
     def __init__(self, path: str) -> None:
         try:
             self.library = ctypes.CDLL(path)
         except OSError as problem:
-            raise _no_gpu(f"the NVIDIA driver's library cannot be loaded: {problem}") from None
+            text = f"the {self.maker} driver's library cannot be loaded: {problem}"
+            raise _no_gpu(text) from None
         for name, arguments in _ARGUMENTS.items():
-            function = getattr(self.library, _SYMBOLS.get(name, name))
-            function.argtypes, function.restype = arguments, _I
-            setattr(self.library, name, function)
-        # Without argument types ctypes passes its own objects on with the least work.
-        self.launch = self.library.cuLaunchKernelEx
-        self.launch.restype = _I
-        self.launch_graph = self.library.cuGraphLaunch
+            function = getattr(self.library, self.symbol(name), None)
+            if function is not None:
+                function.argtypes, function.restype = arguments, _I
+                setattr(self.library, name, function)
+        self.launch: Any = self.launcher()
         if status := self.library.cuInit(0):
-            raise _no_gpu(f"the NVIDIA driver does not start: {self.reason(status)}")
+            raise _no_gpu(f"the {self.maker} driver does not start: {self.reason(status)}")
+
+    def symbol(self, name: str) -> str:
+        """The name that the library has for a function."""
+        return _SYMBOLS.get(name, name)
+
+    def launcher(self) -> Any:
+        """What launches a kernel: a reference to its LaunchConfig, its handle, its parameters, None."""
+        self.launch_graph = self.library.cuGraphLaunch
+        # Without argument types ctypes passes its own objects on with the least work.
+        function = self.library.cuLaunchKernelEx
+        function.restype = _I
+        return function
 
     def call(self, name: str, *args: Any) -> None:
         """Call a function; DSL0842 with the driver's reason where it fails."""
@@ -152,7 +166,8 @@ class Driver:
 
     def failed(self, name: str, status: int, hint: str | None = None) -> DiagnosticError:
         """DSL0842 for a function that gave this status."""
-        return error("DSL0842", f"{name} failed: {self.reason(status)}", hint=hint)
+        said = self.symbol(name).partition("_v")[0] if name in _ARGUMENTS else name
+        return error("DSL0842", f"{said} failed: {self.reason(status)}", hint=hint)
 
     def reason(self, status: int) -> str:
         """A status as the driver names and describes it."""

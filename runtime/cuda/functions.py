@@ -28,8 +28,8 @@ def load_function(device: CudaDevice, artifact: Artifact, description: Descripti
         module = driver.handle("cuModuleLoadData", ctypes.c_char_p(image))
         handle = driver.handle("cuModuleGetFunction", module, artifact.entry.encode())
         _check(device, handle, artifact, description)
-        if artifact.shared_bytes:
-            driver.call("cuFuncSetAttribute", handle, cu.DYNAMIC_SHARED, artifact.shared_bytes)
+        if shared := device.shared_bytes(artifact):
+            driver.call("cuFuncSetAttribute", handle, cu.DYNAMIC_SHARED, shared)
         x, y, z = description.cluster
         if x * y * z > _PORTABLE_CLUSTER:
             driver.call("cuFuncSetAttribute", handle, cu.LARGE_CLUSTERS, 1)
@@ -38,7 +38,7 @@ def load_function(device: CudaDevice, artifact: Artifact, description: Descripti
 
 def _check(device: CudaDevice, handle: int, artifact: Artifact, description: Description) -> None:
     static = device.driver.integer("cuFuncGetAttribute", cu.STATIC_SHARED, handle)
-    shared, most = static + artifact.shared_bytes, device.attribute(cu.SHARED_PER_BLOCK)
+    shared, most = static + device.shared_bytes(artifact), device.attribute(cu.SHARED_PER_BLOCK)
     if shared > max(most, _WITHOUT_ASKING):
         text = f"{artifact.name} needs {shared} bytes of shared memory; {device.name} has {most}"
         raise error("DSL0843", text, hint="take smaller tiles or fewer stages")

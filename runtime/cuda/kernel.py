@@ -41,6 +41,8 @@ _LARGEST_DIM = (1 << 31) - (1 << 20)
 class CudaKernel:
     """A compiled kernel or program. It touches no driver before its first launch."""
 
+    devices: type[CudaDevice] = CudaDevice
+
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
         is_kernel = artifact.kind == "kernel"
@@ -69,7 +71,7 @@ class CudaKernel:
         for p in self._params:
             if p.dims is None:
                 continue
-            found = device_array(args[p.name], p.name, given or 0)
+            found = self.find_array(args[p.name], p.name, given or 0)
             if found is None:
                 host[p.name] = self._host_array(p, args[p.name])
             else:
@@ -77,7 +79,7 @@ class CudaKernel:
                 check_strides(found, p)
                 arrays[p.name] = found
         refuse_host_tensors(args, arrays)
-        device = CudaDevice.get(self._ordinal(arrays))
+        device = self.devices.get(self._ordinal(arrays))
         if given is None:
             given = current_stream(device.ordinal, arrays.values())
         if not host:
@@ -88,6 +90,10 @@ class CudaKernel:
             for name, array in host.items():
                 arrays[name] = staged.take(array, written=name in written)
             self._enqueue(device, given, arrays, args, dims or {})
+
+    def find_array(self, value: Any, param: str, stream: int = 0) -> DeviceArray | None:
+        """The array if it lies on one of the devices."""
+        return device_array(value, param, stream)
 
     def release(self) -> None:
         """Give workspaces back: no launch may be under way, and graphs of it are not replayed again."""
@@ -109,7 +115,7 @@ class CudaKernel:
                 if array is None:
                     return None
                 arrays[p.name] = array
-        device = CudaDevice.get(self._ordinal(arrays))
+        device = self.devices.get(self._ordinal(arrays))
         scalars = self._scalars(args)
         fire = self._plan(device, arrays, scalars, dims or {})
         direct = self._launcher.direct(device, self._bind(arrays, {**(dims or {}), **scalars}))

@@ -258,7 +258,8 @@ def _config(function: Function, grid: Sequence[int]) -> tuple[cu.LaunchConfig, o
     for attribute, (number, value) in zip(attributes, chosen, strict=False):
         attribute.id = number
         attribute.value[: len(value)] = value
-    config = cu.LaunchConfig(shared=function.artifact.shared_bytes, count=len(chosen))
+    shared = function.device.shared_bytes(function.artifact)
+    config = cu.LaunchConfig(shared=shared, count=len(chosen))
     config.grid[:] = [*grid, 1, 1][:3]
     config.block[:] = [d.threads, 1, 1]
     config.attributes = attributes

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dslc.compiler.artifact import Artifact, Param
-from dslc.compiler.diagnostics import error
 from dslc.runtime.binding import check_requirements
+from dslc.runtime.calls import read_calls
 from dslc.runtime.cuda.dataflow import Uses, ancestors, direct, place
 from dslc.runtime.cuda.description import ALIGNMENT, read_alignments
 from dslc.runtime.cuda.device import CudaDevice
@@ -74,23 +74,13 @@ class Step:
 
 
 class ProgramLauncher:
-    """The calls of a program; its buffers are kept for each stream, as workspaces are.
-
-    The artifact's `launch`: `buffers` with `name` and `bytes`; `kernels`, the manifest of each, whose
-    files have its number before their names; `calls` with a kernel's number and what it is given.
-    """
+    """The calls of a program; its buffers are kept for each stream, as workspaces are."""
 
     def __init__(self, artifact: Artifact) -> None:
-        try:
-            kernels = [_kernel(artifact, i, m) for i, m in enumerate(artifact.launch["kernels"])]
-            self._buffers = {b["name"]: b["bytes"] for b in artifact.launch["buffers"]}
-            self._steps = [
-                Step(kernels[c["kernel"]], c["tensors"], c["dims"], c["scalars"])
-                for c in artifact.launch["calls"]
-            ]
-        except (KeyError, TypeError, IndexError) as problem:
-            text = f"the calls of {artifact.name} cannot be read: {problem!r}"
-            raise error("DSL0802", text) from None
+        program = read_calls(artifact)
+        kernels = [KernelLauncher(k) for k in program.kernels]
+        self._buffers = program.buffers
+        self._steps = [Step(kernels[c.kernel], c.tensors, c.dims, c.scalars) for c in program.calls]
         self.alignments = alignments_of(artifact, ALIGNMENT, read_alignments(artifact))
         self.order = tuple(p.name for p in artifact.signature.params)
         self.scalars = frozenset(name for step in self._steps for name in step.relevant)
@@ -183,7 +173,7 @@ class ReadyProgram:
         # Two calls of one kernel may run at once: each has workspaces of its own.
         self._sizes = [total, *(size for c in calls for size in c.prepared.sizes)]
         self._fires = [fire_of(c.prepared) for c in calls]
-        self._one_by_one = len(calls) < 2 or is_synchronous()
+        self._one_by_one = len(calls) < 2 or is_synchronous() or not device.has_graphs
         self._was_called = False
         self._graphs: dict[tuple[int, bytes], LaunchGraph] = {}  # the least recently made first
         self._with_graphs = with_graphs
@@ -246,9 +236,3 @@ def _code(param: Param) -> str:
     if param.dims is not None or param.dtype.startswith("u"):
         return "Q"
     return "q" if param.dtype.startswith("i") else "d"
-
-
-def _kernel(artifact: Artifact, index: int, manifest: Any) -> KernelLauncher:
-    prefix = f"{index}."
-    files = {n.removeprefix(prefix): c for n, c in artifact.files.items() if n.startswith(prefix)}
-    return KernelLauncher(Artifact.from_manifest(manifest, files))

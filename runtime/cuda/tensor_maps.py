@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dslc.compiler.artifact import decode
 from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.expression import Number, evaluate
 
@@ -39,20 +40,14 @@ class TensorMap:
 
     @staticmethod
     def read(data: Mapping[str, Any]) -> TensorMap | None:
-        """Of a launch's data; None where it is not as above."""
-        try:
-            texts = [tuple(data[key]) for key in ("extents", "strides")]
-            found = TensorMap(
-                data["name"], data["bytes"], data["swizzle"], texts[0], texts[1], tuple(data["box"])
-            )
-        except (KeyError, TypeError):
-            return None
+        """Of a launch's data; None or DSL0802 where it is not as above."""
+        own = {key: value for key, value in data.items() if key != "kind"}
+        found = decode(TensorMap, own, "a tensor map")
         rank = len(found.box)
-        numbers = all(type(n) is int and 0 < n <= 256 for n in found.box)
-        strings = all(isinstance(t, str) for t in (*found.extents, *found.strides))
+        numbers = all(0 < n <= 256 for n in found.box)
         known = found.bytes in _TYPES and found.swizzle in _SWIZZLES
         right = 2 <= rank <= 5 and (len(found.extents), len(found.strides)) == (rank, rank - 1)
-        return found if numbers and strings and known and right else None
+        return found if numbers and known and right else None
 
 
 class Encoder:

@@ -29,6 +29,7 @@ void begin(Wave *w, Flight *f) {
   if (w->newest) w->newest->next = f;
   else w->oldest = f;
   w->newest = f;
+  f->flat = f->vm && f->lgkm;
   w->vm += f->vm, w->lgkm += f->lgkm;
   if (w->vm > MOST_VM) wait_for(w, MOST_VM, MOST_LGKM);
   if (w->lgkm > MOST_LGKM && f->ins->access->space == LDS) wait_for(w, MOST_VM, MOST_LGKM);
@@ -41,9 +42,13 @@ static void finish(Wave *w, Flight *f) {
 }
 
 // Vector memory ends in order, LDS in order; scalar loads in any order, and flat accesses on either way,
-// so that nothing but a count of 0 tells of them.
-static bool surely_landed(const Flight *f, u32 vm, u32 lgkm, u32 younger_vm, u32 younger_lds) {
-  if (f->vm && f->lgkm) return vm == 0 && lgkm == 0;
+// so that nothing but a count of 0 tells of them: of both counters, maybe one after the other.
+static bool surely_landed(Wave *w, Flight *f, u32 vm, u32 lgkm, u32 younger_vm, u32 younger_lds) {
+  if (f->flat) {
+    if (!vm) w->vm -= f->vm, f->vm = 0;
+    if (!lgkm) w->lgkm -= f->lgkm, f->lgkm = 0;
+    return !f->vm && !f->lgkm;
+  }
   if (f->vm) return younger_vm >= vm;
   if (f->ins->access->space == SCALAR) return lgkm == 0;
   return younger_lds >= lgkm;
@@ -52,15 +57,15 @@ static bool surely_landed(const Flight *f, u32 vm, u32 lgkm, u32 younger_vm, u32
 void wait_for(Wave *w, u32 vm, u32 lgkm) {
   u32 later_vm = 0, later_lds = 0;
   for (Flight *f = w->oldest; f; f = f->next) {
-    later_vm += f->vm && !f->lgkm;
+    later_vm += f->vm && !f->flat;
     later_lds += f->lgkm && f->ins->access->space == LDS;
   }
   Flight **link = &w->oldest, *last = NULL;
   for (Flight *f = w->oldest, *next; f; f = next) {
     next = f->next;
-    later_vm -= f->vm && !f->lgkm;
+    later_vm -= f->vm && !f->flat;
     later_lds -= f->lgkm && f->ins->access->space == LDS;
-    if (!surely_landed(f, vm, lgkm, later_vm, later_lds)) {
+    if (!surely_landed(w, f, vm, lgkm, later_vm, later_lds)) {
       last = f;
       link = &f->next;
       continue;

@@ -41,7 +41,7 @@ struct Flight {
   Flight *next;
   const Ins *ins;
   u64 exec;
-  u8 vm, lgkm, sampled, vector;
+  u8 vm, lgkm, flat, sampled, vector;
   u8 dwords;
   u64 address[2][LANES];
   u32 data[16][LANES];

@@ -36,6 +36,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: a pipe must not make us wait.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _AGAIN = "copy or build the package again"
+KEPT = "_"
+"""Stands behind the names of Python sources in a wheel: pip would compile them, and add files."""
 
 
 class PackageFolder:
@@ -66,11 +68,14 @@ class PackageFolder:
         with self._open() as folder:
             found: set[str] = set()
             for path, what in _walk(folder):  # OSError: the folder changes under our hands
-                found.add(path)
+                listed = path.removesuffix(KEPT) if path not in files else path
                 if what is not None:
                     yield f"{path} is {what}"
-                elif path not in files and path != INDEX:
+                elif listed in found:
+                    yield f"{listed} is there twice"
+                elif path != INDEX and listed not in files:
                     yield f"{path} is not listed in {INDEX}"
+                found.add(listed if listed in files else path)
                 if len(found) > MOST_FILES:
                     yield f"it has more than {MOST_FILES} files"
                     return
@@ -104,6 +109,8 @@ class PackageFolder:
         if record is None:
             raise error("DSL0803", f"{path} is not in the package", hint=_AGAIN)
         content = _read(folder, path, record.size)
+        if content is None and path.endswith(".py"):
+            content = _read(folder, path + KEPT, record.size)
         if content is None:
             raise error("DSL0803", f"{path} is missing, or no plain file", hint=_AGAIN)
         if len(content) != record.size or hashlib.sha256(content).hexdigest() != record.sha256:

@@ -17,7 +17,7 @@ from dslc.runtime.package.folder import PackageFolder
 from dslc.runtime.package.index import IndexedKernel, IndexedParameter, IndexedSpecialization
 from dslc.runtime.package.lock import check_lock
 from dslc.runtime.package.matching import Call, choices, match, shape_dims
-from dslc.runtime.package.places import Loaded, Place, cpu_place, present_places
+from dslc.runtime.package.places import Loaded, Place, cpu_place, present_places, simulator
 from dslc.runtime.package.signatures import check_signature
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -174,12 +174,16 @@ class PackagedKernel:
             if ranked:
                 listed = [m for rank in sorted(ranked) for m in ranked[rank]]
                 raise nothing_fits(self.description, listed, place.name)
-        targets = ", ".join(dict.fromkeys(m.target for m in self.description.specializations))
-        there = ", ".join(p.name for p in self._places) or "neither a GPU nor an Arm CPU is there"
+        targets = [*dict.fromkeys(m.target for m in self.description.specializations)]
+        there = ", ".join(p.name for p in self._places) or "none of these machines"
+        simulated = next((t for t in targets if not t.startswith("cuda:")), None)
         raise error(
             "DSL0834",
-            f"{self.name} was compiled for {targets or 'nothing'}; {there}",
-            hint="add this machine's target to the package's specification",
+            f"{self.name} was compiled for {', '.join(targets) or 'nothing'}; here is {there}",
+            hint="add this machine's target to the package's specification"
+            + (
+                f", or try it: dslc.runtime.load(path, simulate={simulated!r})" if simulated else ""
+            ),
         )
 
     def _load(self, place: Place, made: IndexedSpecialization) -> Loaded:
@@ -198,14 +202,16 @@ def load(
     signature: str | os.PathLike[str] | None = None,
     digest: str | None = None,
     require_native: bool = False,
+    simulate: str | None = None,
     processor: Any = None,
 ) -> Package:
     """The kernels of a package, once every byte of it has been checked.
 
     `lock` is a lock file that must name this package's digest, or `digest` says it itself. `key` is a
     public key that must have signed it, `signature` the file of that (by default `path` with .sig
-    behind it). `require_native` refuses to run PTX. `processor` runs kernels for Arm CPUs in place of
-    this machine's.
+    behind it). `require_native` refuses to run PTX. `simulate` names a target (`nki:trn2`) whose
+    kernels run on its simulator, and no others: slow, and right to the bit where the machine is. It
+    needs all of dslc. `processor` runs kernels for Arm CPUs in place of this machine's.
 
     DSL0830 for what is no package, DSL0801 to DSL0803 for one that is not as it was written, DSL0832
     and DSL0833 where lock or key do not vouch for it.
@@ -221,6 +227,8 @@ def load(
     folder.check()
     if processor is not None:
         return Package(folder, [cpu_place(processor)])
+    if simulate is not None:
+        return Package(folder, [simulator(simulate)])
     places = present_places(folder.index.targets, native=require_native)
     return Package(folder, places)
 

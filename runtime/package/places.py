@@ -5,12 +5,13 @@ What a machine of one family needs is imported when a package has code for it.
 
 from __future__ import annotations
 
+import importlib
 import platform
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from dslc.compiler.artifact import Artifact, Signature
-from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.diagnostics import DiagnosticError, error
 
 
 class Loaded(Protocol):
@@ -53,6 +54,17 @@ def cpu_place(processor: Any) -> Place:
     from dslc.runtime.package.cpu import Cpu
 
     return Cpu(HostProcessor.get() if processor is None else processor)
+
+
+def simulator(target: str) -> Place:
+    """The simulator of a target; DSL0834 where there is none, DSL0951 where dslc is not whole."""
+    try:
+        place: Place = importlib.import_module("dslc.stand_in").StandIn(target)
+    except ImportError as missing:
+        raise error(
+            "DSL0951", f"simulating {target} needs all of dslc: {missing}", hint="pip install dslc"
+        ) from None
+    return place
 
 
 def _gpu(native: bool) -> Place | None:

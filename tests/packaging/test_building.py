@@ -114,7 +114,7 @@ def test_nothing_is_done_where_nothing_has_changed(tmp_path: Path) -> None:
 def test_what_has_changed_is_built(
     tmp_path: Path, change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = write_spec(tmp_path / "src", ["interp"], SETS + "dims = { N = 16 }\n")
+    spec = write_spec(tmp_path / "src", ["interp"], SETS + "dims = { N = 16 }\n", include='["lib"]')
     build_package(spec, tmp_path / "out", jobs=0)
     if change == "source":
         source = tmp_path / "src" / "rows.tile"
@@ -129,7 +129,9 @@ def test_what_has_changed_is_built(
         spec.write_text(spec.read_text().replace('"interp"', '"interp", "cuda:sm_80"'))
         needs_nvrtc()
     else:
-        (tmp_path / "src" / "other.tile").write_text("const A = 1\n")
+        # Where an import of rows would look before another place.
+        (tmp_path / "src" / "lib").mkdir()
+        shutil.copy(tmp_path / "src" / "rows.tile", tmp_path / "src" / "lib")
     assert build_package(spec, tmp_path / "out", jobs=0).built
 
 
@@ -155,7 +157,7 @@ def test_all_that_is_wrong_is_said_once(tmp_path: Path) -> None:
     source.write_text(source.read_text().replace("* by", "* bye"))
     found = failure(lambda: build_package(spec, tmp_path / "out", jobs=0))
     assert found.loc is not None
-    assert (found.loc.file, found.loc.line) == ("rows.tile", 7)
+    assert (Path(found.loc.file).resolve(), found.loc.line) == (source.resolve(), 7)
     assert not (tmp_path / "out").exists()
 
 

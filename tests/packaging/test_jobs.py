@@ -36,6 +36,6 @@ def test_a_job_runs_commands_that_work(
 def test_the_extras_are_those_of_the_targets(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    spec = write_spec(tmp_path, ["cuda:sm_80", "aarch64:all"])
+    spec = write_spec(tmp_path, ["cuda:sm_80", "aarch64:all", "hip:gfx950", "nki:trn2"])
     assert run(["ci", "gitlab", str(spec)]) == 0
-    assert "pip install 'dslc[aarch64,cuda]==" in capsys.readouterr().out
+    assert "pip install 'dslc[aarch64,cuda,hip]==" in capsys.readouterr().out

@@ -7,6 +7,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import dslc.runtime
+import numpy as np
 import pytest
 from dslc.packaging import build_package
 from dslc.packaging.wheel import write_wheel
@@ -49,8 +51,25 @@ def test_every_file_is_recorded(package: PackageFolder, tmp_path: Path) -> None:
         assert archive.testzip() is None
 
 
-def test_python_sources_are_refused(tmp_path: Path) -> None:
+def test_python_sources_are_installed_and_nothing_is_added_to_them(tmp_path: Path) -> None:
+    """pip compiles every .py that it installs: those of the package have other names meanwhile."""
     text = '[[kernel]]\nsource = "rows.tile"\nkernel = "scale"\ndims = { M = 8, N = 16 }\n'
     spec = write_spec(tmp_path / "src", ["nki:trn2"], text)
     package = build_package(spec, tmp_path / "out", jobs=0, cache=False).package
-    assert failure(lambda: write_wheel(package, tmp_path)).code == "DSL0835"
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "-q", "--target"]
+    wheel = write_wheel(package, tmp_path)
+    subprocess.run([*pip, str(site), str(wheel)], check=True, capture_output=True)
+    installed = PackageFolder(site / "rows" / "package")
+    installed.check()
+    assert installed.digest == package.digest
+    x, y = np.ones((8, 16), np.float32), np.zeros((8, 16), np.float32)
+    dslc.runtime.load(installed.path, simulate="nki:trn2").scale(x, 3.0, y)
+    np.testing.assert_array_equal(y, 3 * x)
+    (kept,) = installed.path.rglob("*.py_")
+    kept.with_name(kept.name[:-1]).write_bytes(kept.read_bytes())
+    assert "twice" in failure(installed.check).message
+    kept.unlink()
+    installed.check()
+    (installed.path / "more.py_").write_bytes(b"")
+    assert "not listed" in failure(installed.check).message

@@ -45,8 +45,12 @@ def execute(
     args: Mapping[str, Any],
     seed: int = 0,
     edit: Edit | None = None,
+    isa_of: Callable[[Kernel, str], str] = isa,
 ) -> int:
-    """Run a lowered program (its ISA text changed by `edit`); gives the instructions of its waves."""
+    """Run a lowered program (its ISA text changed by `edit`); gives the instructions of its waves.
+
+    `isa_of` gives the text of a kernel for a chip.
+    """
     executed = 0
 
     def launch(
@@ -55,7 +59,7 @@ def execute(
         nonlocal executed
         dims = {**dims_of(kernel, given), **known}
         words, spaces = arguments(kernel, given, dims)
-        text = isa(kernel, chip)
+        text = isa_of(kernel, chip)
         blocks = turns(kernel, dims)
         if not blocks:
             return

@@ -52,7 +52,7 @@ class StandIn:
     def works(self) -> bool:
         return not self.broken
 
-    def load(self, artifact: Artifact) -> _Loaded:
+    def load(self, artifact: Artifact, predicted: float = 0.0) -> _Loaded:
         self.loaded += 1
         self.most_loaded = max(self.most_loaded, self.loaded)
         return _Loaded(self, dict(artifact.signature.config))

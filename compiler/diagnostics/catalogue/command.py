@@ -67,8 +67,9 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0920": (
         "This cannot be tuned",
-        "The tuner compiles a kernel in many ways and measures each on a GPU. It needs the kernel's "
-        "source, which a package has not, and a target of NVIDIA GPUs.\n\n"
+        "The tuner compiles a kernel in many ways and measures each on a GPU; for AMD GPUs the cost "
+        "model says how fast each is. It needs the kernel's "
+        "source, which a package has not, and a target of GPUs.\n\n"
         "Wrong:  dslc tune gemm.tile --target interp\n"
         "Right:  dslc tune gemm.tile --target cuda --dim M=16 --dim K=4096 --dim N=4096",
     ),
@@ -118,5 +119,19 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "instruction, or the marks of a text do not fit together.\n\n"
         "Right:  pip install --upgrade nvidia-cuda-nvdisasm\n"
         "Right:  apt install llvm-22",
+    ),
+    "DSL0955": (
+        "The executor cannot be used",
+        "`--executor` names who compiles: processes of this machine (the usual), threads, the "
+        "scheduler of a Dask cluster, or a Ray cluster. No cluster answers at the address, or its "
+        "workers died again and again of one task.\n\n"
+        "Right:  dslc package kernels.toml --executor dask:tcp://10.0.0.7:8786\n"
+        "Right:  dslc package kernels.toml --executor ray:auto",
+    ),
+    "DSL0956": (
+        "A worker has other tools",
+        "What a cluster's workers compile must be what this process would: they need the same dslc, "
+        "and the same compilers for the targets. `dslc doctor` on both says what they have.\n\n"
+        "Right:  pip install 'dslc[cuda]==0.1.0'     # on every machine, in one version",
     ),
 }

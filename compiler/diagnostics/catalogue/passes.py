@@ -37,6 +37,14 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Dividing a loop's turns needs its step, and the steps of the parallel axes, at compile time.\n"
         "Wrong: `range(0, K, s, split=4)` with a parameter s. Right: a constant step.",
     ),
+    "DSL0514": (
+        "a result to which parts cannot be added",
+        "With `split=4, atomic=True` every part is added to the stored result by itself, the first "
+        "beside what else is added. So what follows the loop is a sum: casts to floats, scales, "
+        "shapes, summands, and stores of a dtype that can be added to.\n"
+        "Wrong: `c[m : m + BM] = maximum(acc, 0.0)` after such a loop. Right: the same with `split=4` "
+        "alone, whose last part to arrive sees the whole sum.",
+    ),
     "DSL0520": (
         "layouts over different numbers of threads",
         "All tiles of a kernel are spread over the same threads, those of a turn. Two explicit layouts "

@@ -74,11 +74,10 @@ class _Demands:
             if isinstance(h.result, Value):
                 wants |= {u: self.home(h.result) for u in uses if isinstance(u, Value)}
         match stmt:
-            case ins.Store(x=x):
+            case ins.Store(x=x) | ins.AtomicAdd(x=x) if stmt in self.solution.accesses:
                 wants[x] = self.solution.accesses[stmt]
-            case ins.Dot(a=a, b=b) if stmt in self.solution.plans:
-                plan = self.solution.plans[stmt]
-                wants |= {x: y for x, y in ((a, plan.a), (b, plan.b)) if y is not None}
+            case ins.Dot() if stmt in self.solution.plans:
+                wants |= dict(self.solution.plans[stmt].operands(stmt))
         out = shaping(stmt)
         if out is None or out in kept:
             return wants

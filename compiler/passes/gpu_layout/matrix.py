@@ -9,7 +9,7 @@ they may stay there: such an operand has no layout.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 from types import MappingProxyType
@@ -45,6 +45,14 @@ class Plan:
     copies: int  # how many warps hold the same part of it
     cycles: float  # of the matrix units of one multiprocessor
     dealt: tuple[bool, bool] = (False, False)  # k, and the columns of the result (`dealing`)
+    scales: tuple[Layout | None, Layout | None] = (None, None)  # of a and of b
+
+    def operands(self, dot: ins.Dot) -> Iterator[tuple[Value, Layout]]:
+        """The tiles that the unit takes from registers, and how they must lie."""
+        wanted = zip((dot.scale_a, dot.scale_b), self.scales, strict=True)
+        for x, layout in ((dot.a, self.a), (dot.b, self.b), *wanted):
+            if x is not None and layout is not None:
+                yield x, layout
 
     @property
     def is_swapped(self) -> bool:
@@ -53,8 +61,8 @@ class Plan:
 
     def over(self, f: Callable[[Layout], Layout]) -> Plan:
         """The plan with `f` of its layouts."""
-        a, b = (None if x is None else f(x) for x in (self.a, self.b))
-        return replace(self, a=a, b=b, c=f(self.c))
+        a, b, *scales = (None if x is None else f(x) for x in (self.a, self.b, *self.scales))
+        return replace(self, a=a, b=b, c=f(self.c), scales=(scales[0], scales[1]))
 
 
 def atoms_for(dot: ins.Dot, target: Target) -> list[Atom]:
@@ -67,6 +75,7 @@ def atoms_for(dot: ins.Dot, target: Target) -> list[Atom]:
             continue
         for way in (atom, atom.swapped):
             fits = m % way.m == 0 and n % way.n == 0 and k % way.k == 0
+            fits = fits and (way.scaled > 0 or not dot.is_scaled)
             if fits and way.takes(a.dtype.name, b.dtype.name):
                 found.append(way)
     deepest = max((atom.k for atom in found), default=0)
@@ -107,7 +116,7 @@ def _group_plans(
     Each group takes the widest instruction that divides its columns. Only 16-bit elements may lie in
     memory with another axis than k along the rows.
     """
-    if dot.out.type.rank != 2:
+    if dot.out.type.rank != 2 or dot.is_scaled:
         return []
     m, n = dot.out.type.shape
     best: dict[tuple[bool, int], Plan] = {}
@@ -195,7 +204,17 @@ def _plan(dot: ins.Dot, atom: Atom, outer: Layout) -> Plan:
     work = outer.threads * outer.locals * k_tiles * atom.m * atom.n * atom.k
     cycles = work * dot.a.type.dtype.bits / 16 / _MAC_RATE
     copies = outer.replication
-    return Plan(atom.name, a, b, outer * atom.c, share, copies, cycles)
+    scales = _scales(dot, atom, outer)
+    return Plan(atom.name, a, b, outer * atom.c, share, copies, cycles, scales=scales)
+
+
+def _scales(dot: ins.Dot, atom: Atom, outer: Layout) -> tuple[Layout | None, Layout | None]:
+    """The layouts of the scales that a product has: each lane those of its own blocks."""
+    if not dot.is_scaled:
+        return None, None
+    a, b = atom.scales()
+    left, right = _operands(dot, replace(atom, a=a, b=b), outer)
+    return left if dot.scale_a is not None else None, right if dot.scale_b is not None else None
 
 
 def _operands(dot: ins.Dot, atom: Atom, outer: Layout) -> tuple[Layout | None, Layout | None]:

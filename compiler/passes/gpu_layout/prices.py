@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
+from typing import TypeAlias
 
 from dslc.compiler.ir import Role, Value
 from dslc.compiler.ir import instructions as ins
@@ -30,6 +31,16 @@ from dslc.compiler.passes.gpu_layout.relations import (
 from dslc.compiler.targets import Target
 
 Assignment = dict[Region, Layout]
+Access: TypeAlias = ins.Load | ins.Store | ins.AtomicAdd
+ACCESSES = (ins.Load, ins.Store, ins.AtomicAdd)
+
+
+def accessed(stmt: Access) -> Value | None:
+    """The tile whose layout the access may choose; none of an addition that gives what was there."""
+    match stmt:
+        case ins.Load(out=tile) | ins.Store(x=tile) | ins.AtomicAdd(x=tile, out=None):
+            return tile
+    return None
 
 
 class Prices:
@@ -104,8 +115,9 @@ class Prices:
             case ins.Dot(out=out):
                 there = self.layout(out, layouts)
                 return 0.0 if there is None else self._dot(site, stmt, there, layouts)
-            case ins.Load(out=tile) | ins.Store(x=tile):
-                here = self.layout(tile, layouts)
+            case ins.Load() | ins.Store() | ins.AtomicAdd():
+                tile = accessed(stmt)
+                here = None if tile is None else self.layout(tile, layouts)
                 return 0.0 if here is None else self.access(site, here)[1]
             case ins.Reduce(out=out, x=x, axis=axis):
                 there = self.layout(x, layouts)
@@ -161,8 +173,8 @@ class Prices:
 
     def _planned(self, site: Site, dot: ins.Dot, plan: Plan, layouts: Assignment) -> float:
         cycles = plan.cycles * site.weight
-        for x, wanted in ((dot.a, plan.a), (dot.b, plan.b)):
-            if wanted is not None and (here := self.layout(x, layouts)) is not None:
+        for x, wanted in plan.operands(dot):
+            if (here := self.layout(x, layouts)) is not None:
                 cycles += self._moved(here, wanted, x, self.regions.weight(x, site))
         return cycles
 
@@ -176,17 +188,18 @@ class Prices:
     # Memory
 
     def access(self, site: Site, here: Layout) -> tuple[Layout, float]:
-        """The layout of a load or store of a tile that lies as `here`, and the cycles of both."""
+        """The layout of an access to a tile that lies as `here`, and the cycles of both."""
         stmt = site.stmt
-        assert isinstance(stmt, ins.Load | ins.Store)
-        tile = stmt.out if isinstance(stmt, ins.Load) else stmt.x
+        assert isinstance(stmt, ACCESSES)
+        tile = accessed(stmt)
+        assert tile is not None
         best = here, self._access_cost(site, here)
         bits = tile.type.dtype.bits
         if stmt in self.bulk and is_short(here, bits):
             return here, min(best[1], cost.stored_in_bulk(here, bits) * site.weight)
         if tile.type.layout is not None:
             return best
-        for layout in (*self._turned(stmt, here), *self.variants(tile.type.shape, stmt.region)):
+        for layout in (*self._turned(stmt, here), *self.natural(stmt)):
             cycles = self._access_cost(site, layout)
             if cycles < best[1]:
                 pair = (layout, here) if isinstance(stmt, ins.Load) else (here, layout)
@@ -205,12 +218,12 @@ class Prices:
 
     def _access_cost(self, site: Site, layout: Layout) -> float:
         stmt = site.stmt
-        assert isinstance(stmt, ins.Load | ins.Store)
+        assert isinstance(stmt, ACCESSES)
         memory, bits = stmt.region.memory, stmt.region.memory.dtype.bits
         axis = contiguous_axis(stmt.region)
         if memory.role is Role.BUFFER:
             cycles = cost.loaded(layout, bits, axis, self.warp, staged=False)
-        elif isinstance(stmt, ins.Store):
+        elif not isinstance(stmt, ins.Load):
             cycles = cost.stored(layout, bits, axis, self.warp)
         elif memory in self.regions.packed:
             cycles = cost.packed_load(layout, bits, self.warp)
@@ -222,10 +235,19 @@ class Prices:
                 cycles = cost.loaded(layout, bits, axis, self.warp, staged=staged)
         return cycles * site.weight
 
-    def variants(self, shape: tuple[int, ...], region: iv.Region | None) -> list[Layout]:
+    def natural(self, stmt: Access) -> list[Layout]:
+        """Those of `variants` for an access; what is added to memory goes a word at a time."""
+        shape = stmt.region.shape
+        if isinstance(stmt, ins.AtomicAdd):
+            return self.variants(shape, stmt.region, max(1, 32 // stmt.x.type.dtype.bits))
+        return self.variants(shape, stmt.region)
+
+    def variants(
+        self, shape: tuple[int, ...], region: iv.Region | None, widest: int | None = None
+    ) -> list[Layout]:
         """Blocked layouts for a tile: threads along the contiguous axis first, or one warp there.
 
-        With runs of 16 bytes, and shorter ones while threads are left over.
+        With runs of `widest` elements, or of 16 bytes, and shorter ones while threads are left over.
         """
         bits = region.memory.dtype.bits if region is not None else 32
         axis = contiguous_axis(region) if region is not None else None
@@ -233,6 +255,7 @@ class Prices:
             axis = None  # the ids of a gather, which have axes of their own
         extent = shape[len(shape) - 1 if axis is None else axis] if shape else 1
         vector = vector_of(extent, bits) if region is None or axis is not None else 1
+        vector = min(vector, widest or vector)
         found: list[Layout] = []
         while vector:
             for most in (None, self.warp):
@@ -249,7 +272,7 @@ def _ways(dot: ins.Dot, target: Target, threads: int, in_place: Mapping[Value, b
     bits = dot.a.type.dtype.bits
     for plan in tuple(found):
         atom = target.atom(plan.atom)
-        if atom is not None and dot.out.type.layout is None:
+        if atom is not None and dot.out.type.layout is None and not dot.is_scaled:
             found += dealt(plan, atom, bits, shared=not target.matrix_loads)
     return found
 

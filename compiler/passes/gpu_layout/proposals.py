@@ -63,8 +63,8 @@ class Proposals:
             asked = not mine and there is not None and of.get(x) is region
             if isinstance(stmt, ins.Dot):
                 fitting = [p for p in self.prices.plans[site] if asked and p.c is there]
-                operand = (p.a if x is stmt.a else p.b for p in fitting)
-                yield from (layout for layout in operand if layout is not None)
+                for p in fitting:
+                    yield from (layout for y, layout in p.operands(stmt) if y is x)
             elif (
                 mine
                 and given is not None

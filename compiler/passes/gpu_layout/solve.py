@@ -17,7 +17,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.layout import Layout
 from dslc.compiler.passes.gpu_layout.matrix import Plan
-from dslc.compiler.passes.gpu_layout.prices import Assignment, Prices
+from dslc.compiler.passes.gpu_layout.prices import ACCESSES, Assignment, Prices, accessed
 from dslc.compiler.passes.gpu_layout.proposals import Proposals
 from dslc.compiler.passes.gpu_layout.regions import Region, Regions
 from dslc.compiler.passes.gpu_layout.relations import of_scalar
@@ -116,11 +116,10 @@ class _Solver:
             if isinstance(stmt, ins.Dot):
                 if (plan := self.prices.plan(site, best)) is not None:
                     plans[stmt] = plan
-            elif isinstance(stmt, ins.Load | ins.Store):
-                tile = stmt.out if isinstance(stmt, ins.Load) else stmt.x
+            elif isinstance(stmt, ACCESSES) and (tile := accessed(stmt)) is not None:
                 here = self.prices.layout(tile, best)
                 if here is None:  # it is made as asked
-                    accesses[stmt] = self.prices.variants(tile.type.shape, stmt.region)[0]
+                    accesses[stmt] = self.prices.natural(stmt)[0]
                 else:
                     accesses[stmt] = self.prices.access(site, here)[0]
         cycles = self.prices.total(best)

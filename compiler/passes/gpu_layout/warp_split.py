@@ -172,18 +172,33 @@ class _Splitter(Rewriter):
         ]
 
     def _dot(self, dot: ins.Dot) -> list[Stmt]:
-        (m, k), n = dot.a.type.shape, dot.b.type.shape[-1]
-        count, depth = self.count, k // self.count
         assert dot.acc is not None
+        steps: list[Stmt] = []
+        parts = [
+            None if x is None else self._part(x, axis, steps)
+            for x, axis in ((dot.a, 1), (dot.b, 0), (dot.scale_a, 1), (dot.scale_b, 0))
+        ]
+        left, right, scale_a, scale_b = parts
+        assert left is not None
+        assert right is not None
+        product = replace(
+            dot, out=self.lifted[dot.out], a=left, b=right, acc=self.value(dot.acc),
+            scale_a=scale_a, scale_b=scale_b,
+        )  # fmt: skip
+        return [*steps, product]
 
-        def tile(x: Value, *shape: int) -> Value:
+    def _part(self, x: Value, axis: int, steps: list[Stmt]) -> Value:
+        """An operand with the parts of k in front; `steps` learn how that is made."""
+
+        def tile(*shape: int) -> Value:
             return Value(TileType(x.type.dtype, shape), x.name)
 
-        a, b = tile(dot.a, m, count, depth), tile(dot.b, count, depth, n)
-        turned = tile(dot.a, count, m, depth)
-        return [
-            ins.Reshape(a, dot.a, loc=dot.loc),
-            ins.Transpose(turned, a, (1, 0, 2), loc=dot.loc),
-            ins.Reshape(b, dot.b, loc=dot.loc),
-            replace(dot, out=self.lifted[dot.out], a=turned, b=b, acc=self.value(dot.acc)),
-        ]
+        (rows, columns), count = x.type.shape, self.count
+        loc = self.made[x].loc if x in self.made else None
+        if axis == 0:
+            steps.append(ins.Reshape(found := tile(count, rows // count, columns), x, loc=loc))
+            return found
+        apart, found = tile(rows, count, columns // count), tile(count, rows, columns // count)
+        steps.append(ins.Reshape(apart, x, loc=loc))
+        steps.append(ins.Transpose(found, apart, (1, 0, 2), loc=loc))
+        return found

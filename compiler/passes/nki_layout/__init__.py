@@ -38,8 +38,9 @@ class PlaceTiles:
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with a layout on every tile."""
-        return map_kernels(program, self._kernel)
+        return map_kernels(program, self.kernel)
 
-    def _kernel(self, kernel: Kernel) -> Kernel:
+    def kernel(self, kernel: Kernel) -> Kernel:
+        """One kernel of it."""
         remade = remake(kernel)
         return apply(remade, solve(remade, engines_of(self.target)))

@@ -80,16 +80,29 @@ def sbuf_peak(kernel: Kernel, panel: int = PANEL) -> Peak:
     return _Liveness(kernel, panel).body(kernel.body, ())
 
 
-def load_bytes(kernel: Kernel) -> dict[ins.Load, int]:
+def peak_within(kernel: Kernel, loop: ins.For, panel: int = PANEL) -> int:
+    """The most bytes that live while a loop runs."""
+    liveness = _Liveness(kernel, panel)
+    whole = liveness.body(kernel.body, ())
+    return liveness.peaks.get(loop, whole.bytes)
+
+
+def load_bytes(kernel: Kernel, panel: int = PANEL) -> dict[ins.Load, int]:
     """The bytes of each partition that every load of a kernel fills at a time."""
-    sizes = _Liveness(kernel, PANEL)
+    sizes = _Liveness(kernel, panel)
     return {s: sizes.size(s.out) for s in walk(kernel.body) if isinstance(s, ins.Load)}
 
 
 def widest_panel(kernel: Kernel, room: int) -> int:
-    """The columns of a panel: longer rows cost less, where the peak is elsewhere or fits twice."""
+    """The columns of a panel: longer rows cost less, where the peak is elsewhere or fits twice.
+
+    Where two panels have no room beside the rest they are half as wide: the next one is loaded while
+    one is multiplied.
+    """
     most = max(sbuf_peak(kernel).bytes, room // 2)
-    return next((n for n in (4 * PANEL, 2 * PANEL) if sbuf_peak(kernel, n).bytes <= most), PANEL)
+    wide = next((n for n in (4 * PANEL, 2 * PANEL) if sbuf_peak(kernel, n).bytes <= most), PANEL)
+    crowded = wide == PANEL and sbuf_peak(kernel, 2 * PANEL).bytes > room
+    return PANEL // 2 if crowded else wide
 
 
 def tile_bytes(value: Value) -> int:
@@ -131,6 +144,7 @@ class _Liveness:
         self.streams = streams(kernel)
         self.panel = panel
         self.source: dict[Value, Value] = {}  # of a view, whose tensors it shows
+        self.peaks: dict[Stmt, int] = {}  # of loops, with what lives around them
 
     def size(self, value: Value) -> int:
         """Bytes of each partition: of a long operand those of a panel."""
@@ -148,8 +162,13 @@ class _Liveness:
             value = self.source[value]
         return value
 
-    def body(self, body: Body, after: tuple[Value, ...], before: tuple[Value, ...] = ()) -> Peak:
-        """The peak of a body; tiles of `before` live when it begins, those of `after` at its end."""
+    def body(
+        self, body: Body, after: tuple[Value, ...], before: tuple[Value, ...] = (), around: int = 0
+    ) -> Peak:
+        """The peak of a body; tiles of `before` live when it begins, those of `after` at its end.
+
+        `around` are the bytes of tiles that only statements around it read.
+        """
         last: dict[Value, int] = {}
         for number, stmt in enumerate(body):
             if isinstance(stmt, VIEWS):
@@ -162,7 +181,7 @@ class _Liveness:
         peak = Peak(sum(live.values()), tuple(live))
         for number, stmt in enumerate(body):
             dying = {v: n for v, n in live.items() if last[v] <= number}
-            now = self._at(stmt, live, dying)
+            now = self._at(stmt, live, dying, around)
             peak = max(peak, now, key=lambda p: p.bytes)
             live = {v: n for v, n in live.items() if v not in dying}
             for value in _made(stmt):
@@ -170,19 +189,21 @@ class _Liveness:
                     live[value] = self.size(value)
         return peak
 
-    def _at(self, stmt: Stmt, live: dict[Value, int], dying: dict[Value, int]) -> Peak:
+    def _at(self, stmt: Stmt, live: dict[Value, int], dying: dict[Value, int], around: int) -> Peak:
         """What lives while a statement runs."""
         total, tiles = sum(live.values()), tuple(live)
         if bodies(stmt):
             carried = _carried_tiles(stmt)
             inits = {self.owner(first) for first, _ in carried}
             kept = [v for v in live if v not in inits or v not in dying]
+            outside = sum(live[v] for v in kept)
             inside = Peak(0, ())
             for k, nested in enumerate(bodies(stmt)):
                 inner = tuple(name for _, name in carried)
-                found = self.body(nested, _handed(stmt, k), inner)
+                found = self.body(nested, _handed(stmt, k), inner, around + outside)
                 inside = max(inside, found, key=lambda p: p.bytes)
-            return Peak(sum(live[v] for v in kept) + inside.bytes, (*kept, *inside.tiles))
+            self.peaks[stmt] = around + outside + inside.bytes
+            return Peak(outside + inside.bytes, (*kept, *inside.tiles))
         for made in _made(stmt):
             size = self.size(made)
             if isinstance(stmt, _BY_CHUNKS):  # an operand goes chunk by chunk as the result comes

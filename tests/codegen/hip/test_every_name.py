@@ -8,19 +8,29 @@ from dslc.codegen.hip import mfma
 from dslc.codegen.hip.generate import emit
 from dslc.codegen.hip.prelude import functions, used, vectors
 from dslc.codegen.hip.toolchain import compile_hip
-from dslc.compiler.dtypes import DType
+from dslc.compiler.dtypes import DType, parse_dtype
 from dslc.compiler.targets import find_target
 
 from support.every_operation import TRIED, joined
+from support.hip import understood
 
 pytestmark = pytest.mark.usefixtures("clang")
 CHIPS = ("gfx942", "gfx950")
 
 
 @pytest.mark.parametrize("dtype", TRIED, ids=str)
-def test_every_operation_of_a_dtype_compiles(dtype: DType) -> None:
-    kernel = joined(dtype)
-    compile_hip(emit(kernel, find_target("hip:gfx942"))[0], "gfx942")
+def test_every_operation_of_a_dtype_is_understood(dtype: DType) -> None:
+    understood(emit(joined(dtype), find_target("hip:gfx942"))[0], "gfx942")
+
+
+@pytest.mark.parametrize("name", ["f32", "i64"])
+def test_every_operation_of_a_dtype_compiles(name: str) -> None:
+    compile_hip(emit(joined(parse_dtype(name)), find_target("hip:gfx942"))[0], "gfx942")
+
+
+def test_what_clang_does_not_know_is_told() -> None:
+    with pytest.raises(ValueError, match="frobnicate"):
+        understood('extern "C" __attribute__((global)) void k() { frobnicate(); }\n', "gfx942")
 
 
 @pytest.mark.parametrize("chip", CHIPS)

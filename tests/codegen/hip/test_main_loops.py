@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import dslc
 import pytest
 from dslc.codegen.hip.generate import emit
 from dslc.codegen.hip.isa import Code, read_isa
@@ -12,7 +14,7 @@ from dslc.codegen.hip.resources import Resources
 from dslc.codegen.hip.toolchain import compile_hip
 from dslc.compiler.targets import find_target
 
-from support.hip_products import product
+from support.hip_products import OPERANDS, SOURCE, product
 
 FIXED = (("K", 8192), ("M", 8192), ("N", 8192))
 LARGE = (256, 256, 64)
@@ -39,6 +41,21 @@ def test_half_of_the_large_products_loop_is_matrix_instructions() -> None:
     assert loop.count("ds_read_b128") == loop.mix()["lds"] == 32
     assert loop.count("buffer_load_dwordx4") == loop.mix()["memory"] == 16
     assert not used.spills
+
+
+@pytest.mark.usefixtures("clang")
+def test_sizes_known_at_the_call_cost_neither_the_loop_nor_registers(tmp_path: Path) -> None:
+    """Steps of rows in registers, masks, results rounded where they are stored."""
+    file = tmp_path / "gemm.tile"
+    file.write_text(SOURCE.format(t="bf16", **OPERANDS["nt"]))
+    sizes, tile = dict(FIXED), dict(zip(("BM", "BN", "BK"), LARGE, strict=True))
+    made = dslc.compile(file, "hip:gfx950").gemm.specialize_for(sizes, tile).artifact
+    loop = read_isa(made.files["gfx950.s"].decode())["gemm"].main_loop()
+    assert loop is not None
+    assert loop.count("v_mfma_f32_16x16x32_bf16") == 128
+    assert loop.share("matrix") >= 0.5
+    used = made.launch["resources"]
+    assert used["stack"] == used["spilled"] == 0
 
 
 @pytest.mark.usefixtures("clang")

@@ -80,6 +80,16 @@ def test_what_does_not_fit_is_named() -> None:
     assert "nki:trn2 has 207.7 KiB" in found.message
 
 
+def test_sums_that_do_not_fit_are_made_in_parts_of_a_strip() -> None:
+    sizes = {"M": 2048, "K": 1024, "R": 4096, "N": 1024, "BM": 2048, "BN": 512, "BK": 512}
+    shapes = ((2048, 1024), (1024, 4096), (4096, 1024))
+    found = text("xuv_to_t", "nki:trn1", **sizes)
+    run = modelled(found, "xuv_to_t", *shapes, target="nki:trn1")
+    x, u, v, y = 2048 * 1024, 1024 * 4096, 4096 * 1024, 1024 * 2048
+    assert run.hbm_bytes == 2 * (x + 3 * u + v + y)  # 1024, 512 and 512 rows
+    assert run.timeline.active("PE") > 0.96
+
+
 def test_integers_are_summed_exactly() -> None:
     library = dslc.compile(EXAMPLES / "gemm.tile", "nki:trn2", cache=False)
     a = np.full((8, 4096), -128, np.int8)

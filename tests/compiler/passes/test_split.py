@@ -44,11 +44,14 @@ kernel rows[M, K](@x: in f32[M, K], @y: out f32[M]) {
   %one = full i32(1) : i32[]
   %arrived = atomic_add @arrivals[m // 16!], %one : i32[]
   if read(%arrived) == i32(3) {
-    %sum = for p in range(0, 4, 1) carry (%total : f32[16] = %zero) {
-      %part_1 = load @partial[m // 16!, p!, 0 : +16!] : f32[16]
-      %total_1 = add %total, %part_1 : f32[16]
-      yield %total_1
-    }
+    %part_1 = load @partial[m // 16!, 0!, 0 : +16!] : f32[16]
+    %part_2 = load @partial[m // 16!, 1!, 0 : +16!] : f32[16]
+    %part_3 = load @partial[m // 16!, 2!, 0 : +16!] : f32[16]
+    %part_4 = load @partial[m // 16!, 3!, 0 : +16!] : f32[16]
+    %total = add %zero, %part_1 : f32[16]
+    %total_1 = add %total, %part_2 : f32[16]
+    %total_2 = add %total_1, %part_3 : f32[16]
+    %sum = add %total_2, %part_4 : f32[16]
     store @y[m : +16], %sum
     %none = full i32(0) : i32[]
     store @arrivals[m // 16!], %none
@@ -135,6 +138,30 @@ def test_a_split_accumulation_is_the_same(turn, start, step, parts, extent, seed
         run(k, {"x": x, "y": y, "n": n}, Options(shuffle=seed))
         found.append((y.tolist(), n.tolist()))
     assert found[0] == found[1] == found[2]
+
+
+def test_parts_that_registers_do_not_hold_at_once_are_added_by_turns(monkeypatch):
+    monkeypatch.setattr("dslc.compiler.passes.split._ADDED", 10)  # 4 elements and a number a part
+    text = LOOP.replace("TURN", TURNS[0]).replace("START", "0").replace("STEP", "1")
+    kernel, changed = split(text.replace("PARTS", "6"))
+    assert "for p in range(0, 6, 2) carry" in print_program(changed)
+    x = np.random.default_rng(0).integers(-99, 99, (11, 30), np.int32)
+    found = []
+    for k in (kernel, changed):
+        y, n = np.zeros(11, np.int32), np.zeros(11, np.int32)
+        run(k, {"x": x, "y": y, "n": n}, Options(shuffle=1))
+        found.append((y.tolist(), n.tolist()))
+    assert found[0] == found[1]
+
+
+def test_what_follows_is_loaded_with_the_parts_unless_the_sum_says_where():
+    text = LOOP.replace("TURN", TURNS[0]).replace("START", "0").replace("STEP", "1")
+    text = text.replace("PARTS", "2").replace("  if c == 1 {", "  LOAD\n  if c == 1 {")
+    plain = "%b = load @x[m : +4, 0] : i32[4]"
+    shown = print_program(split(text.replace("LOAD", plain))[1])
+    assert shown.index("%b = load") < shown.index("load @partial")
+    shown = print_program(split(text.replace("LOAD", plain.replace(", 0]", ", n]")))[1])
+    assert shown.index("%b = load") > shown.index("load @partial")
 
 
 def test_dot_accumulates_through_its_operand():

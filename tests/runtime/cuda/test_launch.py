@@ -248,7 +248,13 @@ def test_threads_share_a_kernel(driver: FakeDriver) -> None:
         {"unknown": 1},
         {"arguments": [{"kind": "tensor", "name": "s"}]},
         {"arguments": [{"kind": "scalar", "name": "s", "type": "f16"}]},
+        {"arguments": [{"kind": "scalar", "name": "s", "type": {}}]},
+        {"arguments": [{"kind": "tensor", "name": []}]},
         {"arguments": [{"kind": "descriptor"}]},
+        {"arguments": [["kind"]]},
+        {"arguments": 3},
+        {"grid": 1},
+        {"cluster": [1, 1, "2"]},
     ],
 )
 def test_a_description_is_read_strictly(launch: dict[str, Any]) -> None:

@@ -256,10 +256,18 @@ def test_a_scalar_within_an_expression_is_part_of_the_plan(driver: FakeDriver) -
 
 
 def test_what_is_no_description_is_refused() -> None:
-    for launch in ({"calls": [{"kernel": 4}]}, {"buffers": [{}]}, {"kernels": [{"format": 1}]}):
+    right = twice().launch
+    call = right["calls"][0]
+    for launch in (
+        {"calls": [{"kernel": 4}]}, {"buffers": [{}]}, {"kernels": [{"format": 1}]}, {"kernels": 1},
+        {"calls": [{**call, "kernel": 1}]}, {"calls": [{**call, "kernel": -1}]},
+        {"calls": [{**call, "tensors": {**call["tensors"], "x": "nowhere"}}]},
+        {"calls": [{**call, "scalars": {}}]}, {"calls": [{**call, "dims": {"N": 4}}]},
+        {"buffers": [*right["buffers"], *right["buffers"]]},
+    ):  # fmt: skip
         with pytest.raises(DiagnosticError) as caught:
-            CudaKernel(replace(twice(), launch={**twice().launch, **launch}))
-        assert caught.value.diagnostics[0].code == "DSL0802" or "kernels" in launch
+            CudaKernel(replace(twice(), launch={**right, **launch}))
+        assert caught.value.diagnostics[0].code == "DSL0802"
 
 
 def test_every_device_has_graphs_and_buffers_of_its_own(driver: FakeDriver) -> None:

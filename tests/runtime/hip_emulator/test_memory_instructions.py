@@ -291,3 +291,18 @@ def test_places_are_reported() -> None:
     frozen = WORDS[:64].copy()
     frozen.flags.writeable = False
     assert "is an input" in refused(["global_store_dword v1, v0, s[2:3]"], [frozen])
+
+
+@pytest.mark.parametrize("first", ["vmcnt(0)", "lgkmcnt(0)"])
+def test_a_flat_load_lands_when_both_counters_were_waited_for(first: str) -> None:
+    """One after the other, in either order; one alone is not enough."""
+    load = [
+        "v_mov_b32 v2, s2",
+        "v_mov_b32 v3, s3",
+        "flat_load_dword v20, v[2:3]",
+        f"s_waitcnt {first}",
+    ]
+    other = "lgkmcnt(0)" if first == "vmcnt(0)" else "vmcnt(0)"
+    found = run([*load, "s_nop 0", f"s_waitcnt {other}", "v_not_b32 v20, v20"], [WORDS[:64]])
+    assert (found[:64, 0] == ~WORDS[0]).all()
+    assert "before the s_waitcnt" in refused([*load, "v_not_b32 v20, v20"], [WORDS[:64]])

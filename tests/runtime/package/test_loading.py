@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -94,6 +95,35 @@ def test_what_does_not_run_here_says_what_there_is(package: Path) -> None:
     found = failure(lambda: dslc.runtime.load(package).scale(x, 1.0, x.copy()))
     assert found.code == "DSL0834"
     assert "aarch64:all" in found.message
+
+
+@pytest.mark.parametrize("target", ["interp", "nki:trn2", "hip:gfx950"])
+def test_a_machine_that_is_not_here_is_simulated(tmp_path: Path, target: str) -> None:
+    if target.startswith("hip"):
+        pytest.importorskip("ziglang")
+    text = "".join(
+        f'[[kernel]]\nsource = "rows.tile"\nkernel = "{k}"\ndims = {d}\nsizes = {{ M = 5 }}\n'
+        for k, d in (("scale", "{ N = 16 }"), ("weigh", "{ N = 16, K = 16 }"))
+    )
+    build_package(write_spec(tmp_path / "src", [target], text), tmp_path / "out", jobs=0)
+    rows = dslc.runtime.load(tmp_path / "out", simulate=target)
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((5, 16)).astype(np.float32)
+    y = np.zeros_like(x)
+    rows.scale(x, 1.5, y)
+    np.testing.assert_allclose(y, x * np.float32(1.5), rtol=1e-6)
+    codes = rng.integers(0, 16, (16, 16), np.uint8)
+    for weights in (codes, rows.weigh.pack("w", codes)):
+        y[:] = 0
+        rows.weigh(x, weights, y)
+        np.testing.assert_allclose(y, x @ codes.astype(np.float32), rtol=1e-3, atol=1e-2)
+    assert failure(lambda: rows.scale(x, 1.5, y, stream=3)).code == "DSL0767"
+    unlike = dslc.runtime.load(tmp_path / "out")
+    found = failure(lambda: unlike.scale(x, 1.5, y))
+    assert found.code == "DSL0834"
+    assert f"simulate='{target}'" in str(found.hint)
+    load = lambda: dslc.runtime.load(tmp_path / "out", simulate="cuda:sm_80")  # noqa: E731
+    assert failure(load).code == "DSL0834"
 
 
 def test_loading_and_running_needs_numpy_alone(package: Path, tmp_path: Path) -> None:
@@ -218,3 +248,32 @@ def test_a_package_that_was_made_anew_is_not_the_pinned_one(package: Path, tmp_p
     rewrite(other, lambda index: index.update(version="1.2.1"))
     PackageFolder(other).check()  # by itself it is right
     assert failure(lambda: check_lock(lock, PackageFolder(other))).code == "DSL0832"
+
+
+def test_loading_is_quick_and_small(tmp_path: Path, fake_library: Path) -> None:
+    """50 ms of CPU from `load` until the first launch has returned; 30 MB of memory beyond NumPy."""
+    path = packed(tmp_path / "p", scale_artifact(files={"sm_90a.cubin": b"scale for 90a\0"}))
+    code = f"""
+import os, time, resource
+import numpy as np
+x, y = np.ones(64, np.float32), np.zeros(64, np.float32)
+def memory():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+before = memory()
+import dslc.runtime.package, dslc.runtime.cuda
+began = time.process_time()
+dslc.runtime.load({str(path)!r}).scale(x, y, 3.0)
+taken = time.process_time() - began
+assert (y == 3).all()
+print(taken, memory() - before)
+"""
+    found = []
+    for _ in range(3):  # the quickest: other processes make caches cold
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={**os.environ, "DSLC_LIBCUDA": str(fake_library)},
+        )  # fmt: skip
+        found.append(tuple(map(float, done.stdout.split())))
+    assert min(seconds for seconds, _ in found) < 0.050, found
+    assert min(size for _, size in found) < 30e6, found

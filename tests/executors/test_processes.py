@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.tuner.workers import WorkerDiedError, Workers
+from dslc.executors.processes import Processes, WorkerDiedError
+
+from support.dying import die_once
 
 
 def test_results_and_failures_come_back() -> None:
-    with Workers(2) as workers:
+    with Processes(2) as workers:
         results = [workers.submit(operator.add, i, 1) for i in range(20)]
         assert [r.result() for r in results] == list(range(1, 21))
         with pytest.raises(ZeroDivisionError):
@@ -27,7 +29,7 @@ def test_results_and_failures_come_back() -> None:
 def test_diagnostics_come_back_whole() -> None:
     from dslc.compiler.targets import find_target
 
-    with Workers(1) as workers, pytest.raises(DiagnosticError) as caught:
+    with Processes(1) as workers, pytest.raises(DiagnosticError) as caught:
         workers.submit(find_target, "cuda:sm_1").result()
     assert caught.value.diagnostics[0].code == "DSL0901"
     with pytest.raises(DiagnosticError, match="wrong"):
@@ -35,7 +37,7 @@ def test_diagnostics_come_back_whole() -> None:
 
 
 def test_one_that_dies_fails_its_task_alone() -> None:
-    with Workers(1) as workers:
+    with Processes(1) as workers:
         died = workers.submit(os._exit, 7)
         after = workers.submit(operator.add, 1, 2)
         with pytest.raises(WorkerDiedError, match="code 7"):
@@ -43,14 +45,21 @@ def test_one_that_dies_fails_its_task_alone() -> None:
         assert after.result() == 3
 
 
+def test_a_task_whose_process_died_is_given_to_another(tmp_path: Path) -> None:
+    with Processes(1, retries=1) as workers:
+        assert workers.submit(die_once, str(tmp_path / "seen")).result() == "alive"
+        with pytest.raises(WorkerDiedError):
+            workers.submit(os._exit, 7).result()
+
+
 def test_what_is_printed_disturbs_nothing(capfd: pytest.CaptureFixture[str]) -> None:
-    with Workers(1) as workers:
+    with Processes(1) as workers:
         workers.submit(os.write, 1, b"to the standard output\n").result()
         assert workers.submit(operator.add, 1, 2).result() == 3
 
 
 def test_closing_ends_all_at_once() -> None:
-    workers = Workers(2)
+    workers = Processes(2)
     sleeping = [workers.submit(time.sleep, 60) for _ in range(4)]
     while len(workers._started) < 2:
         time.sleep(0.01)
@@ -61,14 +70,14 @@ def test_closing_ends_all_at_once() -> None:
 
 
 def test_ctrl_c_is_not_for_them() -> None:
-    with Workers(1) as workers:
+    with Processes(1) as workers:
         pid = workers.submit(os.getpid).result()
         assert os.getpgid(pid) != os.getpgid(0)
         assert workers.submit(signal.getsignal, signal.SIGINT).result() is not None
 
 
 def test_without_processes_they_run_here() -> None:
-    with Workers(0) as workers:
+    with Processes(0) as workers:
         assert workers.submit(os.getpid).result() == os.getpid()
         assert isinstance(workers.submit(operator.truediv, 1, 0).exception(), ZeroDivisionError)
 
@@ -76,8 +85,8 @@ def test_without_processes_they_run_here() -> None:
 def test_a_script_may_use_them_at_its_top_level(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import operator\nfrom dslc.tuner.workers import Workers\nprint('once')\n"
-        "with Workers(1) as workers:\n    print(workers.submit(operator.add, 1, 2).result())\n"
+        "import operator\nfrom dslc.executors import Processes\nprint('once')\n"
+        "with Processes(1) as workers:\n    print(workers.submit(operator.add, 1, 2).result())\n"
     )
     done = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=60

@@ -2,8 +2,8 @@
 
 Each is started by its own command line, not forked and not by `multiprocessing`: neither the caller's
 main module nor its CUDA context is in it, so that a script may tune at its top level. A worker that
-dies (a compiler that crashes) fails its one task, and another takes its place. They have a session of
-their own: Ctrl-C is for the process that waits for them.
+dies (a compiler that crashes, a machine without memory) is replaced, and its one task is tried again or
+fails. They have a session of their own: Ctrl-C is for the process that waits for them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
-from dslc.tuner.worker import receive, send
+from dslc.executors.worker import receive, send
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -26,12 +26,18 @@ class WorkerDiedError(RuntimeError):
     """The process of a task ended before its answer."""
 
 
-class Workers:
-    """`count` processes for functions of importable modules; with 0 they run here, when submitted."""
+class Processes:
+    """`count` processes for functions of importable modules; with 0 they run here, when submitted.
 
-    def __init__(self, count: int) -> None:
+    A task whose process dies is given to as many others as `retries`.
+    """
+
+    remote = False
+
+    def __init__(self, count: int, retries: int = 0) -> None:
         self.count = count
-        self._threads = ThreadPoolExecutor(count, "dslc-tuner") if count else None
+        self._retries = retries
+        self._threads = ThreadPoolExecutor(count, "dslc-worker") if count else None
         self._own = threading.local()
         self._started: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
@@ -61,13 +67,22 @@ class Workers:
         for process in started:
             process.wait()
 
-    def __enter__(self) -> Workers:
+    def __enter__(self) -> Processes:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
     def _ask(self, function: Callable[..., Any], args: tuple[object, ...]) -> Any:
+        for _ in range(self._retries):
+            try:
+                return self._ask_once(function, args)
+            except WorkerDiedError:
+                if self._closed:
+                    raise
+        return self._ask_once(function, args)
+
+    def _ask_once(self, function: Callable[..., Any], args: tuple[object, ...]) -> Any:
         process: subprocess.Popen[bytes] | None = getattr(self._own, "process", None)
         if process is None or process.poll() is not None:
             process = self._own.process = self._start()
@@ -90,7 +105,7 @@ class Workers:
             if self._closed:
                 raise WorkerDiedError("the workers are closed")
             process = subprocess.Popen(
-                [sys.executable, "-m", "dslc.tuner.worker"],
+                [sys.executable, "-c", "from dslc.executors.worker import main; main()"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,

@@ -1,6 +1,4 @@
-"""The other end of `workers`: a process that runs functions and sends their results back.
-
-    python -m dslc.tuner.worker
+"""The other end of `processes`: a process that runs functions and sends their results back.
 
 Requests come on the standard input, answers go to what the standard output was; anything that is
 printed meanwhile goes to the standard error. Both are pickles between a process and its own child.
@@ -55,7 +53,3 @@ def main() -> None:
             send(answers, answer)
         except (pickle.PicklingError, TypeError, AttributeError):
             send(answers, (False, RuntimeError(f"{answer[1]!r}")))
-
-
-if __name__ == "__main__":
-    main()

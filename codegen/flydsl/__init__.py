@@ -1,0 +1,1 @@
+"""The program of a HIP text as FlyDSL source."""

@@ -1,0 +1,71 @@
+"""The wave's matrix instructions as functions of FlyDSL, from the atoms of the targets."""
+
+from __future__ import annotations
+
+import functools
+
+from dslc.codegen.c_family.matrix import elements_in_register, name_of
+from dslc.codegen.hip.mfma import builtin
+from dslc.compiler.dtypes import parse_dtype
+from dslc.compiler.targets import TARGETS, Atom
+
+_ELEMENTS = {
+    "f16": "T.f16", "bf16": "T.bf16", "i16": "T.i16", "i32": "T.i32", "f32": "T.f32",
+}  # fmt: skip
+# Those that `flydsl.expr.rocdl` has a function for; the others are LLVM's intrinsics.
+_WRAPPED = frozenset((
+    "f32_32x32x8f16", "f32_32x32x8bf16_1k", "f32_32x32x16_f16", "f32_32x32x16_bf16", "f32_16x16x16f16",
+    "f32_16x16x16bf16_1k", "f32_16x16x32_fp8_fp8", "i32_16x16x32_i8", "f32_16x16x32_f16",
+    "f32_16x16x32_bf16",
+))  # fmt: skip
+
+
+@functools.cache
+def functions() -> dict[str, str]:
+    """Every instruction of AMD's targets as a function, by the name that HIP texts have for it."""
+    targets = [t for t in TARGETS.values() if t.family == "hip"]
+    return {
+        name_of(atom, a, b): _function(atom, a, b, c)
+        for t in targets
+        for atom in t.atoms
+        for a, b, c in atom.types
+    }
+
+
+def _function(atom: Atom, a: str, b: str, c: str) -> str:
+    assert atom.a is not None
+    assert atom.b is not None
+    name, kind, tail = builtin(atom, a, b)
+    operands = ", ".join(
+        _operand(letter, dtype, layout.locals, kind)
+        for letter, dtype, layout in (("a", a, atom.a), ("b", b, atom.b))
+    )
+    vector = f"T.vec({atom.c.locals}, {_ELEMENTS[c]})"
+    if name in _WRAPPED:
+        product = f"rocdl.mfma_{name}({vector}, [{operands}, c, {tail}])"
+    else:
+        dotted = name.replace("_", ".")
+        product = f'raw("llvm.amdgcn.mfma.{dotted}", {vector}, {operands}, c, {tail})'
+    return (
+        f"def {name_of(atom, a, b)}(d, a, b):\n    c = lanes(d, {vector})\n    d.store({product})"
+    )
+
+
+def _operand(letter: str, name: str, count: int, kind: str) -> str:
+    """One lane's elements of an operand, as the instruction takes them."""
+    dtype = parse_dtype(name)
+    assert dtype is not None
+    words = count // elements_in_register(dtype)
+    if kind == "float":
+        return f"fx.as_ir_value({letter}[0])"
+    if kind == "f32x2":
+        return f"lanes({letter}, T.vec(2, T.f32))"
+    if kind == "long":
+        return f"llvm.bitcast(T.i64, lanes({letter}, T.vec({words}, T.i32)))"
+    element, _, length = kind.partition("x")
+    if element == "i32" and int(length) == words:
+        return f"lanes({letter}, T.vec({words}, T.i32))"
+    if element == "i32":
+        return f"widened({letter}, {words}, {length})"
+    kind = f"T.vec({length}, {_ELEMENTS[element]})"
+    return f"llvm.bitcast({kind}, lanes({letter}, T.vec({words}, T.i32)))"

@@ -1,0 +1,72 @@
+"""All that a specification asks for, compiled by any executor (`dslc.executors`).
+
+A task has its sources with it, and what comes back from other machines goes into the cache here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import as_completed
+
+from dslc.caching import keep
+from dslc.compiler.artifact import Artifact
+from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, error
+from dslc.executors import ExecutorChoice, open_workers
+from dslc.packaging.entries import Entry
+from dslc.packaging.sources import Sources
+from dslc.packaging.spec import Spec, wanted
+from dslc.packaging.tasks import Task, compile_task
+from dslc.runtime.cache import Cache
+from dslc.tuner.store import TuningStore, render
+
+Report = Callable[[int, int], None]
+_RETRIES = 2  # of a task whose process died: a machine may have been short of memory
+
+
+def compile_all(
+    spec: Spec,
+    sources: Sources,
+    *,
+    executor: ExecutorChoice,
+    jobs: int | None,
+    cache: Cache | None,
+    toolchains: Mapping[str, str],
+    report: Report | None,
+) -> list[Entry]:
+    """Every specialisation in order; DiagnosticError with all that is wrong, each thing once.
+
+    `toolchains` are the tools of each target that the package names: DSL0956 where other machines have
+    others.
+    """
+    found: dict[Diagnostic, None] = {}
+    include = tuple(spec.package.include)
+    tuning = render(records) if cache and (records := TuningStore(cache.root).all()) else ""
+    listed = wanted(spec, sources.kernels)
+    with open_workers(executor, jobs, retries=_RETRIES) as workers:
+        # Other machines have caches of their own.
+        where = False if cache is None else None if workers.remote else f"{cache.root.resolve()}"
+        tasks = [Task(w, sources.of(w.source), include, where, tuning) for w in listed]
+        futures = [workers.submit(compile_task, task) for task in tasks]
+        for done, future in enumerate(as_completed(futures), 1):
+            failure = future.exception()
+            if isinstance(failure, DiagnosticError):
+                found.update(dict.fromkeys(failure.diagnostics))
+            elif failure is not None:
+                raise failure
+            elif workers.remote:
+                _take(future.result().cached, cache, toolchains)
+            if report is not None:
+                report(done, len(tasks))
+        if found:
+            raise DiagnosticError(found)
+        return [future.result().entry for future in futures]
+
+
+def _take(artifact: Artifact, cache: Cache | None, toolchains: Mapping[str, str]) -> None:
+    """Keep what another machine made; DSL0956 where it has other tools."""
+    own, found = toolchains[artifact.target], artifact.hashes.toolchain
+    if found != own:
+        text = f"a worker compiled {artifact.name} for {artifact.target} with {found}, not {own}"
+        raise error("DSL0956", text, hint="install the same versions on all machines")
+    if cache is not None:
+        keep(cache, artifact)

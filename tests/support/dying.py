@@ -1,0 +1,14 @@
+"""What workers are given to die of; a module that their processes can import."""
+
+from __future__ import annotations
+
+import os
+
+
+def die_once(mark: str) -> str:
+    """End the process that comes first; the next finds the mark of it."""
+    try:
+        os.close(os.open(mark, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return "alive"
+    os._exit(9)
