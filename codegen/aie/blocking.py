@@ -100,6 +100,9 @@ def _stream_blocks(
         return _made_of(stmt.x, found.blocks, defined) if stmt.x.type.rank == 2 else None
     wanted = set()
     for reader in readers.get(stmt.out, ()):
+        if isinstance(reader, ins.Transpose) and reader.axes == (1, 0):
+            wanted.add(_turned_blocks(reader, found, readers))
+            continue
         if not isinstance(reader, ins.Dot) or reader not in found.atoms:
             return None
         atom = found.atoms[reader]
@@ -109,6 +112,19 @@ def _stream_blocks(
             wanted.add((atom.k, atom.n))
         if stmt.out is reader.acc:
             wanted.add((atom.m, atom.n))
+    return wanted.pop() if len(wanted) == 1 else None
+
+
+def _turned_blocks(
+    stmt: ins.Transpose, found: Blocking, readers: Mapping[Name, Iterable[Stmt]]
+) -> Blocks | None:
+    """The blocks of a tile that products alone read, and read transposed."""
+    wanted: set[Blocks | None] = set()
+    for reader in readers.get(stmt.out, ()):
+        atom = found.atoms.get(reader) if isinstance(reader, ins.Dot) else None
+        if atom is None or not isinstance(reader, ins.Dot) or stmt.out is reader.acc:
+            return None
+        wanted.add((atom.k, atom.m) if stmt.out is reader.a else (atom.n, atom.k))
     return wanted.pop() if len(wanted) == 1 else None
 
 

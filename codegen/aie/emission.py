@@ -148,6 +148,12 @@ class Emission:
         if (found := index.split(divisor, self.out.extents)) is not None:
             return found
         value, by = self.out.index(index), self.out.constant(divisor, "index")
+        if divisor & (divisor - 1) == 0:
+            places = self.out.constant(divisor.bit_length() - 1, "index")
+            mask = self.out.constant(divisor - 1, "index")
+            quotient = self.out.op(f"arith.shrui {value}, {places} : index", "block")
+            remainder = self.out.op(f"arith.andi {value}, {mask} : index", "within")
+            return Index(((quotient, 1),)), Index(((remainder, 1),))
         quotient = self.out.op(f"arith.divui {value}, {by} : index", "block")
         remainder = self.out.op(f"arith.remui {value}, {by} : index", "within")
         return Index(((quotient, 1),)), Index(((remainder, 1),))

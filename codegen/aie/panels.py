@@ -17,6 +17,7 @@ from dslc.codegen.aie.plan import Fifo, Link, Plan
 from dslc.codegen.aie.streams import Stream
 
 _MOST = 8  # times that a panel is sent: each time takes a buffer descriptor
+_WORTH = 4  # panels that need not be read for one that the cores wait for at the start
 _HOST = 0
 
 
@@ -36,7 +37,8 @@ def wanted(plan: Plan, fifo: Fifo, stream: Stream, part: int) -> Events:
     count = len(found.turns) // plan.herd.turns
     first = (found.turns % fifo.repeat == 0).nonzero()[0]
     assert len(first) == count * (plan.herd.turns // fifo.repeat), "turns have as many objects each"
-    return Events(found.turns[first], found.offsets[first], tuple(k[first] for k in found.keys))
+    # A panel is wanted whole when its first object is: no loop around it tells them apart.
+    return Events(found.turns[first], found.offsets[first], ())
 
 
 def _is_plain(link: Link) -> bool:
@@ -71,7 +73,8 @@ def _hold(plan: Plan, link: Link) -> None:
         return
     times = _alike(found.offsets.reshape(turns, count))
     room = plan.array.memory.memory - memory_tile_bytes(plan, inner.producer, doubled=True)
-    if times == 1 or (count - 2) * outer.bytes > room:
+    spared = turns // times * (times - 1)
+    if times == 1 or spared < _WORTH or (count - 2) * outer.bytes > room:
         return
     outer.repeat = inner.repeat = times
     outer.elements *= count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from dslc.codegen.aie.arguments import as_arrays
 from dslc.codegen.aie.blocking import Blocking, find_blocking
@@ -20,7 +21,7 @@ from dslc.codegen.aie.panels import hold_panels
 from dslc.codegen.aie.plan import Fifo, Plan, Tile
 from dslc.codegen.aie.scopes import Scopes, find_scopes
 from dslc.codegen.aie.sequence import schedule
-from dslc.codegen.aie.sharing import fit, sharing
+from dslc.codegen.aie.sharing import ORDERS, fit, sharing
 from dslc.codegen.aie.streams import Stream, check_outputs, find_streams
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import Kernel, Memory
@@ -29,7 +30,7 @@ from dslc.compiler.targets import Target
 from dslc.compiler.targets.aie import TileArray, array_of
 
 _MERGING = 1.1  # what passing results on costs, as a factor of the work: a cascade must be worth it
-_TRIED = 12  # herds that the array has channels for, before it is said why the best cannot be
+_TRIED = 16  # herds that the array has channels for, before it is said why the best cannot be
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,29 +73,73 @@ def plan_kernel(
     check_outputs(streams)
     for stream in streams:
         stored(stream.memory.dtype, stream.memory.loc, f"tensor {stream.memory.name}: an element")
-    blocking = find_blocking(kernel, target, streams)
-    groups = list(sharing(streams, array.compute.inputs, lambda s: scope_runs(kernel, s)))
-    _check_channels(groups, array)
-    fit(groups)
-    rows = len(array.compute.rows)
     cascade = find_cascade(kernel)
-    loop = None if cascade is None else cascade.loop
-    shares = _Shares(kernel, scopes, loop)
-    every = herds(kernel, rows, array.columns, loop)
-    found = sorted(every, key=lambda h: (h.turns * shares.of(h), *_cost(h, streams)[1:]))
     problem: DiagnosticError | None = None
     tried = 0
-    for herd in found:
+    for option, herd in _candidates(kernel, target, scopes, cascade):
         try:
-            plan = _connected(kernel, array, herd, scopes, groups, cascade, least)
+            plan = _connected(kernel, array, herd, scopes, option.groups, cascade, least)
             tried += 1
-            return _planned(plan, blocking, draft=draft)
+            return _planned(plan, option.blocking, draft=draft)
         except DiagnosticError as failure:
             problem = failure if problem is None or tried == 1 else problem
             if tried == _TRIED:
                 break
     assert problem is not None, "a herd of one core is always among them"
     raise problem
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Option:
+    """One way in which tensors share a core's channels."""
+
+    groups: list[tuple[Stream, ...]]
+    blocking: Blocking
+
+    @property
+    def streams(self) -> list[Stream]:
+        """All of them."""
+        return [s for g in self.groups for s in g]
+
+    @property
+    def names(self) -> frozenset[tuple[str, ...]]:
+        """Who shares with whom."""
+        return frozenset(tuple(s.name for s in g) for g in self.groups)
+
+
+def _options(kernel: Kernel, target: Target, scopes: Scopes) -> list[_Option]:
+    """The ways to share channels that keep one rule or another; DSL0552 where there is none."""
+    array = array_of(target)
+    found: dict[frozenset[tuple[str, ...]], _Option] = {}
+    for order in ORDERS:
+        streams = find_streams(scopes)
+        blocking = find_blocking(kernel, target, streams)
+        runs = partial(scope_runs, kernel)
+        groups = list(sharing(streams, array.compute.inputs, runs, order))
+        _check_channels(groups, array)
+        fit(groups)
+        option = _Option(groups, blocking)
+        found.setdefault(option.names, option)
+    return list(found.values())
+
+
+def _candidates(
+    kernel: Kernel, target: Target, scopes: Scopes, cascade: Cascade | None
+) -> list[tuple[_Option, Herd]]:
+    """Herds and ways to share channels, the cheapest first."""
+    array = array_of(target)
+    loop = None if cascade is None else cascade.loop
+    shares = _Shares(kernel, scopes, loop)
+    every = list(herds(kernel, len(array.compute.rows), array.columns, loop))
+    pairs = [(o, h) for o in _options(kernel, target, scopes) for h in every]
+
+    def cost(pair: tuple[_Option, Herd]) -> tuple[float, int, int, int]:
+        option, herd = pair
+        turns, moved, cores = _cost(herd, option.streams)
+        # Of herds alike the widest: each column has channels to the host.
+        return turns * shares.of(herd), moved, cores, -herd.columns
+
+    return sorted(pairs, key=cost)
 
 
 def _connected(

@@ -1,12 +1,14 @@
 """Matrix products: by the core's matrix shape over blocked operands, or lane by lane for any shape.
 
 A matrix shape multiplies blocks that lie contiguous in memory. Four results are summed in registers
-along the whole of k, so that each block that is loaded is used twice.
+along the whole of k, so that each block that is loaded is used twice. Blocks of a transposed operand
+are transposed in registers.
 """
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 
 from dslc.codegen.aie.builder import Loop, vector
 from dslc.codegen.aie.casts import converted
@@ -15,6 +17,7 @@ from dslc.codegen.aie.elementwise import splat
 from dslc.codegen.aie.emission import Blocks, Emission, Stored
 from dslc.codegen.aie.filling import chunk, fill, held
 from dslc.codegen.aie.indices import Index
+from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets import Atom
 
@@ -38,10 +41,40 @@ def product(e: Emission, stmt: ins.Dot, atom: Atom | None, *, in_place: bool) ->
     if atom is None:
         _by_lanes(e, stmt, made)
     else:
-        a = held(e, stmt.a, (atom.m, atom.k))
-        b = held(e, stmt.b, (atom.k, atom.n))
+        a = _operand(e, stmt.a, (atom.m, atom.k))
+        b = _operand(e, stmt.b, (atom.k, atom.n))
         _by_blocks(e, atom, stmt, a, b, made)
     e.held[stmt.out] = made
+
+
+@dataclass(frozen=True, slots=True)
+class _Operand:
+    """A blocked matrix of so many blocks a row; `turned` where its transpose lies there."""
+
+    memory: Stored
+    blocks: Blocks
+    across: int
+    turned: bool
+
+    def block(self, e: Emission, i: Index, j: Index) -> str:
+        """Block i, j as a matrix in registers."""
+        rows, columns = self.blocks
+        if not self.turned:
+            return _block(e, self.memory, i * self.across + j, self.blocks)
+        found = _block(e, self.memory, j * self.across + i, (columns, rows))
+        kind = element(self.memory.dtype)
+        types = f"vector<{columns}x{rows}x{kind}> to vector<{rows}x{columns}x{kind}>"
+        return e.out.op(f"vector.transpose {found}, [1, 0] : {types}", "turned")
+
+
+def _operand(e: Emission, value: Value, blocks: Blocks) -> _Operand:
+    """An operand in memory, as it is or as it is before it is transposed."""
+    stmt = None if value in e.held else e.definitions.get(value)
+    turned = isinstance(stmt, ins.Transpose) and stmt.axes == (1, 0)
+    x, own = (
+        (stmt.x, blocks[::-1]) if turned and isinstance(stmt, ins.Transpose) else (value, blocks)
+    )
+    return _Operand(held(e, x, own), blocks, x.type.shape[1] // own[1], turned)
 
 
 def _accumulator(e: Emission, stmt: ins.Dot, blocks: Blocks | None, *, in_place: bool) -> Stored:
@@ -56,7 +89,7 @@ def _accumulator(e: Emission, stmt: ins.Dot, blocks: Blocks | None, *, in_place:
     return made
 
 
-def _by_blocks(e: Emission, atom: Atom, stmt: ins.Dot, a: Stored, b: Stored, c: Stored) -> None:
+def _by_blocks(e: Emission, atom: Atom, stmt: ins.Dot, a: _Operand, b: _Operand, c: Stored) -> None:
     m, k = stmt.a.type.shape
     n = stmt.b.type.shape[1]
     rows, columns, depth = m // atom.m, n // atom.n, k // atom.k
@@ -72,7 +105,7 @@ def _by_blocks(e: Emission, atom: Atom, stmt: ins.Dot, a: Stored, b: Stored, c: 
         else:
             first = [_block(e, c, (r * columns + s), (atom.m, atom.n)) for r, s in cells]
         with e.loop(depth, tuple((x, kind) for x in first), "k") as loop:
-            _multiply(e, atom, loop, (a, b), (i, j), (across[0], across[1]), (depth, columns))
+            _multiply(e, atom, loop, (a, b), (i, j), (across[0], across[1]))
         for (r, s), total in zip(cells, loop.results, strict=True):
             _store_block(e, c, r * columns + s, (atom.m, atom.n), total)
 
@@ -81,18 +114,16 @@ def _multiply(
     e: Emission,
     atom: Atom,
     loop: Loop,
-    operands: tuple[Stored, Stored],
+    operands: tuple[_Operand, _Operand],
     at: tuple[Index, Index],
     across: tuple[int, int],
-    strides: tuple[int, int],
 ) -> None:
     """One step along k: the blocks of a and of b, and each with each."""
     a, b = operands
     (i, j), k = at, e.out.at(loop)
-    depth, columns = strides
-    left = [_block(e, a, (i + r) * depth + k, (atom.m, atom.k)) for r in range(across[0])]
-    right = [_block(e, b, k * columns + j + s, (atom.k, atom.n)) for s in range(across[1])]
-    types = f"{_matrix(a, atom.m, atom.k)}, {_matrix(b, atom.k, atom.n)}"
+    left = [a.block(e, i + r, k) for r in range(across[0])]
+    right = [b.block(e, k, j + s) for s in range(across[1])]
+    types = f"{_matrix(a.memory, atom.m, atom.k)}, {_matrix(b.memory, atom.k, atom.n)}"
     for number, carry in enumerate(loop.carried):
         x, y = left[number // across[1]], right[number % across[1]]
         text = f"{_CONTRACT} {x}, {y}, {carry.inner} : {types} into {carry.type}"

@@ -11,8 +11,9 @@ rows to as many bytes, and the FIFO is one of bytes, which the core views as eac
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
+from typing import TypeAlias
 
 from dslc.codegen.aie.dtypes import WORD, bytes_of
 from dslc.codegen.aie.scopes import Scope
@@ -21,61 +22,96 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import U8, DType
 
 Group = tuple[Stream, ...]
+Rule: TypeAlias = Callable[[Group], bool]
 _WIDENED = 2  # times the largest object: rows that fit no better are not shared
+_TASKS = 4  # of a turn, by which a host goes from one tensor to another: a queue holds no more
 
 
-def sharing(streams: list[Stream], channels: int, runs: Callable[[Scope], int]) -> Iterator[Group]:
+def sharing(
+    streams: list[Stream], channels: int, runs: Callable[[Scope], int], order: Sequence[Rule]
+) -> Iterator[Group]:
     """Streams by the FIFO that they use; where a core has too few channels, some take turns.
 
-    `runs` says how often a scope begins, by which the cheapest pairs are found.
+    `runs` says how often a scope begins, by which the cheapest pairs are found; `order` are the rules
+    that a group keeps, those that are given up last of all first.
     """
     for output in (False, True):
         groups: list[Group] = [(s,) for s in streams if s.output == output]
         while len(groups) > channels:
-            joined = (
-                _join(groups, mixed=False)
-                or _join(groups, mixed=True)
-                or (None if output else _join_unlike(groups, runs))
-                or _join(groups, mixed=True, even=False)
-                or (None if output else _join_unlike(groups, runs, even=False))
-            )
+            joined = _join(groups, mixed=False)
+            for rule in order:
+                joined = joined or _join(groups, mixed=True, rule=rule)
+                joined = joined or (None if output else _join_unlike(groups, runs, rule))
             if joined is None:
                 break
             groups = joined
         yield from groups
 
 
-def _join(groups: list[Group], *, mixed: bool, even: bool = True) -> list[Group] | None:
+def _is_apart(group: Group) -> bool:
+    """Whether no two streams take turns step by step of a loop, each turn a transfer of its own."""
+    loops = [s.scope for s in group if s.scope.loop is not None]
+    return len(loops) == len(set(loops))
+
+
+def _is_even(group: Group) -> bool:
+    """Whether a core takes as many objects in each scope: the bulk does not come on one channel."""
+    scopes = [s.scope for s in group]
+    return len({scopes.count(scope) for scope in scopes}) == 1
+
+
+def _is_any(_: Group) -> bool:
+    return True
+
+
+ORDERS: tuple[tuple[Rule, ...], ...] = (
+    (lambda g: _is_even(g) and _is_apart(g), _is_even, _is_any),
+    (_is_even, _is_any),
+)
+
+
+def _join(groups: list[Group], *, mixed: bool, rule: Rule = _is_even) -> list[Group] | None:
     """Two groups of one kind as one, those of the outermost scope first.
 
-    With `mixed` they may be of different scopes, or wanted by different cores; an `even` group has as
-    many streams in each scope: the bulk of what is read does not come on one channel.
+    With `mixed` they may be of different scopes, or wanted by different cores, if a rule allows it.
     """
     by_depth = sorted(groups, key=lambda g: len(g[0].scope.chain))
     for group, other in combinations(by_depth, 2):
         a, b = group[0], other[0]
         if _is_alike(a, b) and (mixed or _in_one_scope(a, b)):
             both = _ordered(group, other)
-            if not even or _is_even(both):
+            if rule(both):
                 return _replaced(groups, group, other, both)
     return None
 
 
 def _join_unlike(
-    groups: list[Group], runs: Callable[[Scope], int], *, even: bool = True
+    groups: list[Group], runs: Callable[[Scope], int], rule: Rule
 ) -> list[Group] | None:
     """The two groups as one that move the fewest bytes more for being widened."""
     best: tuple[int, list[Group]] | None = None
     for group, other in combinations(groups, 2):
         both = _ordered(group, other)
         size = _shared_bytes(both)
-        if size is None or (even and not _is_even(both)):
+        if size is None or not rule(both):
             continue
         more = sum(runs(s.scope) * size for s in both)
         more -= sum(runs(s.scope) * (_shared_bytes(g) or 0) for g in (group, other) for s in g)
         if best is None or more < best[0]:
             best = more, _replaced(groups, group, other, both)
     return None if best is None else best[1]
+
+
+def _tasks(group: Group, runs: Callable[[Scope], int]) -> int:
+    """The tasks of a turn with a loop in which tensors alternate, those of others around it too."""
+    most = 0
+    for scope in {s.scope for s in group if s.scope.loop is not None}:
+        tensors = {s.memory for s in group if s.scope is scope}
+        turn = next(s for s in reversed(scope.chain) if s.loop is None)
+        if len(tensors) > 1:
+            others = {s.memory for s in group} - tensors
+            most = max(most, len(tensors) * runs(scope) // max(1, runs(turn)) + len(others))
+    return most
 
 
 def _ordered(group: Group, other: Group) -> Group:
@@ -95,12 +131,6 @@ def _in_one_scope(a: Stream, b: Stream) -> bool:
     """Whether two streams take turns with few transfers, and nothing is lost by it."""
     blocks = a.blocks == b.blocks and (a.blocks is None or a.matrix == b.matrix)
     return a.scope is b.scope and a.scope.loop is None and blocks and a.variables == b.variables
-
-
-def _is_even(group: Group) -> bool:
-    """Whether a core takes as many objects in each scope."""
-    scopes = [s.scope for s in group]
-    return len({scopes.count(scope) for scope in scopes}) == 1
 
 
 def _words(stream: Stream) -> int:

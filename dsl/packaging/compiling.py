@@ -11,10 +11,10 @@ from concurrent.futures import as_completed
 from dslc.caching import keep
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, error
-from dslc.executors import ExecutorChoice, open_workers
+from dslc.executors import ExecutorChoice, WorkerDiedError, open_workers
 from dslc.packaging.entries import Entry
 from dslc.packaging.sources import Sources
-from dslc.packaging.spec import Spec, wanted
+from dslc.packaging.spec import Spec, Wanted, wanted
 from dslc.packaging.tasks import Task, compile_task
 from dslc.runtime.cache import Cache
 from dslc.tuner.store import TuningStore, render
@@ -47,8 +47,11 @@ def compile_all(
         where = False if cache is None else None if workers.remote else f"{cache.root.resolve()}"
         tasks = [Task(w, sources.of(w.source), include, where, tuning) for w in listed]
         futures = [workers.submit(compile_task, task) for task in tasks]
+        named = dict(zip(futures, listed, strict=True))
         for done, future in enumerate(as_completed(futures), 1):
             failure = future.exception()
+            if isinstance(failure, WorkerDiedError):
+                failure = _died(named[future], failure)
             if isinstance(failure, DiagnosticError):
                 found.update(dict.fromkeys(failure.diagnostics))
             elif failure is not None:
@@ -60,6 +63,15 @@ def compile_all(
         if found:
             raise DiagnosticError(found)
         return [future.result().entry for future in futures]
+
+
+def _died(wanted: Wanted, failure: WorkerDiedError) -> DiagnosticError:
+    what = f"{wanted.kernel} of {wanted.source} for {wanted.target}"
+    return error(
+        "DSL0955",
+        f"{_RETRIES + 1} processes died of compiling {what}: {failure}",
+        hint="is there memory enough? fewer at once need less: --jobs 1",
+    )
 
 
 def _take(artifact: Artifact, cache: Cache | None, toolchains: Mapping[str, str]) -> None:

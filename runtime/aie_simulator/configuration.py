@@ -46,8 +46,8 @@ class Configuration:
     ) -> None:
         self.device = declare(operation)
         self._totals = totals
-        many = values and not bfp16 and _elements(operation) >= _MANY
-        library = Library() if many and compiler() else None
+        native = values and not bfp16 and compiler() and _elements(operation) >= _MANY
+        library = Library() if native else None
         self.processes = [
             core_process(engine, self.device, tile, op, values=values, bfp16=bfp16, library=library)
             for tile, op in self.device.cores

@@ -24,6 +24,7 @@ from dslc.runtime.aie_simulator.parts import Cascade, Lock, Memory, Tile
 from dslc.runtime.aie_simulator.reader import Operation
 from dslc.runtime.aie_simulator.slots import Slots
 
+_OPERAND = r"%[\w$.#]+"
 _FOR = (
     r"(?P<var>%[\w$.]+) = (?P<start>%[\w#]+) to (?P<stop>%[\w#]+) step (?P<step>%[\w#]+)"
     r"(?:\s+iter_args\((?P<args>.*?)\)\s*->\s*\((?P<types>.*)\))?"
@@ -116,6 +117,7 @@ class _Translation:
         self.device, self.values, self.library = device, values, library
         self.constants: dict[str, Operation] = {}
         self.numbers: dict[str, int] = {}
+        self.known: set[str] = set()
         self.lines: list[str] = []
         self.names: dict[str, Any] = {}
         self.depth = 1
@@ -171,8 +173,14 @@ class _Translation:
                 self.constants[op.results[0]] = op
                 if op.rest.endswith(": index"):
                     self.numbers[op.results[0]] = int(op.rest.split(":")[0])
-            if self.values or _is_index(op):
+            if self.values or (_is_index(op) and self.knows(op.rest)):
                 operations.translate(self.line, op, self.resolve)
+                self.known |= set(op.results)
+
+    def knows(self, text: str) -> bool:
+        """Whether operands are known where nothing is computed: they depend on no data."""
+        operands, _, _ = text.partition(" : ")
+        return self.values or self.known.issuperset(re.findall(_OPERAND, operands))
 
     def resolve(self, name: str) -> str:
         """The Python name of an SSA value, buffers of the device included."""
@@ -200,10 +208,13 @@ def _for(t: _Translation, op: Operation) -> None:
     for inner, given in pairs:
         t.line(f"{python(inner)} = {t.resolve(given)}")
     inners = tuple(python(inner) for inner, _ in pairs)
-    start, stop, step = (t.resolve(found[n]) for n in ("start", "stop", "step"))
+    t.known.add(found["var"])
+    bounds = " ".join(found[n] for n in ("start", "stop", "step"))
+    turns = ", ".join(t.resolve(found[n]) for n in ("start", "stop", "step"))
     t.slots.scalar += 2
     t.spend()
-    with t.block(f"for {python(found['var'])} in range({start}, {stop}, {step}):"):
+    # What depends on data is run once where there is none.
+    with t.block(f"for {python(found['var'])} in range({turns if t.knows(bounds) else '1'}):"):
         t.body(op.regions[0], inners)
     for result, inner in zip(op.results, inners, strict=True):
         t.line(f"{python(result)} = {inner}")
@@ -235,9 +246,10 @@ def _if(t: _Translation, op: Operation) -> None:
     found = op.match(r"(%[\w#]+)(?:\s*->\s*\((.*)\))?")
     results = tuple(python(r) for r in op.results)
     t.spend()
-    with t.block(f"if {t.resolve(found[1])}:"):
+    known = t.knows(found[1])
+    with t.block(f"if {t.resolve(found[1]) if known else 'True'}:"):
         t.body(op.regions[0], results)
-    if len(op.regions) > 1:
+    if len(op.regions) > 1 and known:
         with t.block("else:"):
             t.body(op.regions[1], results)
 
@@ -339,8 +351,8 @@ def core_process(
     core: Operation,
     *,
     values: bool = True,
-    library: Library | None = None,
     bfp16: bool = False,
+    library: Library | None = None,
 ) -> Process:
     """The process of a core; without values only its loops and waits, in the same time.
 

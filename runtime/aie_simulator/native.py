@@ -25,7 +25,7 @@ _BINARY = {
     "andi": "{0} & {1}", "ori": "{0} | {1}", "xori": "{0} ^ {1}",
     "minsi": "{0} < {1} ? {0} : {1}", "maxsi": "{0} > {1} ? {0} : {1}",
 }  # fmt: skip
-_INDEX = {"divui": "{0} / {1}", "remui": "{0} % {1}"}
+_INDEX = {"shrui": "{0} >> {1}", "divui": "{0} / {1}", "remui": "{0} % {1}"}
 _MATH = {"exp": "expf({0})", "exp2": "exp2f({0})", "sqrt": "sqrtf({0})", "rsqrt": "1.0f / sqrtf({0})",
          "absf": "fabsf({0})", "tanh": "tanhf({0})", "fma": "{0} * {1} + {2}"}  # fmt: skip
 _REDUCE = {"add": "t + {0}", "maximumf": "greater(t, {0})", "minimumf": "lesser(t, {0})"}

@@ -94,7 +94,7 @@ _INTEGER = {"addi": "{0} + {1}", "subi": "{0} - {1}", "muli": "{0} * {1}", "andi
             "floordivsi": "{0} // {1}", "ceildivsi": "-(-{0} // {1})",
             "divui": "U({0}) // U({1})", "remui": "U({0}) % U({1})", "shrui": "U({0}) >> U({1})",
             "minui": "np.minimum(U({0}), U({1}))", "maxui": "np.maximum(U({0}), U({1}))"}  # fmt: skip
-_INDEX = {"divui": "{0} // {1}", "remui": "{0} % {1}", "minsi": "min({0}, {1})",
+_INDEX = {"shrui": "{0} >> {1}", "divui": "{0} // {1}", "remui": "{0} % {1}", "minsi": "min({0}, {1})",
           "maxsi": "max({0}, {1})"}  # fmt: skip
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _MATH = {"exp": "np.exp", "exp2": "np.exp2", "log": "np.log", "log2": "np.log2", "sqrt": "np.sqrt",
@@ -293,6 +293,8 @@ def _vector(op: Operation, word: str, resolve: Resolve) -> str:
     if word == "broadcast":
         element, shape = scalar_type(kind.split(" to ")[1])
         return f"np.full({shape}, {operands[0]}, {_TYPES[element]})"
+    if word == "transpose":
+        return f"{operands[0]}.T"
     if word == "shape_cast":
         _, shape = scalar_type(kind.split(" to ")[1])
         return f"{operands[0]}.reshape({shape})"

@@ -50,11 +50,10 @@ def simulate(
     """Run a module over the arrays of its sequence's arguments, which are written in place.
 
     `blank` marks, by an argument's number, elements that hold nothing yet (True): what is read of those
-    before it is written is a fault. AieFault where the module breaks a rule of the machine. Without
-    arrays nothing is computed: what remains are the waits, the traffic and the times.
-
-    With `bfp16` products of bf16 round their operands to blocks that share an exponent, as AIE2P's
-    matrix unit does when it is told to be fast.
+    before it is written is a fault. With `bfp16` products of bf16 round their operands to blocks that
+    share an exponent, as AIE2P's matrix unit does when it is told to be fast. AieFault where the module
+    breaks a rule of the machine. Without arrays nothing is computed: what remains are the waits, the
+    traffic and the times.
     """
     module = load(text)
     engine, totals = Engine(), Totals()

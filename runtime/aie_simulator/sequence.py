@@ -34,7 +34,13 @@ class HostSequence:
     """The dispatch of a module."""
 
     def __init__(
-        self, module: Module, engine: Engine, totals: Totals, *, values: bool, bfp16: bool
+        self,
+        module: Module,
+        engine: Engine,
+        totals: Totals,
+        *,
+        values: bool,
+        bfp16: bool = False,
     ) -> None:
         self._module, self._engine, self._totals = module, engine, totals
         self._values, self._bfp16 = values, bfp16

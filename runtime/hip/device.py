@@ -67,16 +67,19 @@ class HipDevice(CudaDevice):
         """The code object that this GPU runs; DSL0841 where it runs none of the artifact's."""
         found = {n: c for n, c in artifact.files.items() if n.endswith(_BINARY)}
         for image in found.values():
-            module = ctypes.c_void_p()
-            status = self.driver.library.cuModuleLoadData(
-                ctypes.byref(module), ctypes.c_char_p(image)
-            )
-            if not status:
-                self.driver.call("cuModuleUnload", module)
+            if self.runs(image):
                 return image
-            if status != hip.NO_BINARY:
-                raise self.driver.failed("cuModuleLoadData", status)
         raise self._without(artifact, sorted(n.removesuffix(_BINARY) for n in found))
+
+    def runs(self, image: bytes) -> bool:
+        """Whether this GPU runs a code object; DSL0842 where the driver fails otherwise."""
+        module = ctypes.c_void_p()
+        status = self.driver.library.cuModuleLoadData(ctypes.byref(module), ctypes.c_char_p(image))
+        if not status:
+            self.driver.call("cuModuleUnload", module)
+        elif status != hip.NO_BINARY:
+            raise self.driver.failed("cuModuleLoadData", status)
+        return not status
 
     def _without(self, artifact: Artifact, made: list[str]) -> DiagnosticError:
         has = ", ".join(made) or "no chip"

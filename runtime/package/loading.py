@@ -229,8 +229,7 @@ def load(
         return Package(folder, [cpu_place(processor)])
     if simulate is not None:
         return Package(folder, [simulator(simulate)])
-    places = present_places(folder.index.targets, native=require_native)
-    return Package(folder, places)
+    return Package(folder, present_places(folder, native=require_native))
 
 
 def _shape(value: Any) -> Sequence[int] | None:

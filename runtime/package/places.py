@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import importlib
 import platform
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dslc.compiler.artifact import Artifact, Signature
 from dslc.compiler.diagnostics import DiagnosticError, error
+
+if TYPE_CHECKING:
+    from dslc.runtime.package.folder import PackageFolder
 
 
 class Loaded(Protocol):
@@ -37,11 +40,13 @@ class Place(Protocol):
         """The artifact's code, loaded when it is first launched or at once."""
 
 
-def present_places(targets: Iterable[str], *, native: bool) -> list[Place]:
-    """Where this machine runs code for some of these targets: its GPU, then its CPU."""
-    families = {target.partition(":")[0] for target in targets}
+def present_places(folder: PackageFolder, *, native: bool) -> list[Place]:
+    """Where this machine runs code of a package: its GPU, then its CPU."""
+    families = {target.partition(":")[0] for target in folder.index.targets}
     places: list[Place] = []
     if "cuda" in families and (found := _gpu(native)) is not None:
+        places.append(found)
+    if "hip" in families and (found := _amd_gpu(folder)) is not None:
         places.append(found)
     if "aarch64" in families and platform.machine().lower() in ("aarch64", "arm64"):
         places.append(cpu_place(None))
@@ -65,6 +70,16 @@ def simulator(target: str) -> Place:
             "DSL0951", f"simulating {target} needs all of dslc: {missing}", hint="pip install dslc"
         ) from None
     return place
+
+
+def _amd_gpu(folder: PackageFolder) -> Place | None:
+    from dslc.runtime.hip.device import is_present
+
+    if not is_present():
+        return None
+    from dslc.runtime.package.amd import AmdGpu
+
+    return AmdGpu(folder)
 
 
 def _gpu(native: bool) -> Place | None:

@@ -15,6 +15,7 @@ from dslc.executors import ExecutorChoice
 from dslc.packaging import build_package
 from dslc.runtime.package import PackageFolder
 
+from support.dying import die
 from support.packages import failure, write_spec
 
 FORMS = (
@@ -99,6 +100,17 @@ def test_executors_that_do_not_serve(spec: Path, monkeypatch: pytest.MonkeyPatch
     assert failure(lambda: built(spec, closed)).code == "DSL0955"
     monkeypatch.setattr("dslc.executors.elsewhere.compiler_fingerprint", iter("ab" * 99).__next__)
     assert failure(lambda: built(spec, "threads")).code == "DSL0956"
+
+
+def test_a_task_that_kills_every_process_is_named(
+    spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dslc.packaging.compiling.compile_task", die)
+    text = spec.read_text().replace("[16, 32, 48, 64, 80, 96]", "16").replace("[4, 8]", "4")
+    spec.write_text(text.replace(', "interp"', ""))
+    found = failure(lambda: built(spec, "processes", jobs=2))
+    assert found.code == "DSL0955"
+    assert "3 processes died of compiling scale of rows.tile for nki:trn2" in found.message
 
 
 @contextlib.contextmanager

@@ -12,3 +12,8 @@ def die_once(mark: str) -> str:
     except FileExistsError:
         return "alive"
     os._exit(9)
+
+
+def die(task: object) -> None:
+    """End the process, whatever the task."""
+    os._exit(9)

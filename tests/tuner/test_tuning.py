@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import dslc
 import pytest
@@ -216,6 +218,27 @@ def test_processes_of_their_own_compile(lib: Library, tuned: Tuned) -> None:
     result = tuned(lib.scale, StandIn(lambda c: 1.0 / int(c["BN"])), {"N": 4096}, jobs=2)
     assert result.config["BN"] == 1024
     assert not result.found.dropped
+
+
+def test_what_other_machines_compile_is_kept_here(
+    lib: Library, tuned: Tuned, cache: Path, tmp_path: Path
+) -> None:
+    """Workers of an executor have caches of their own; the artifacts that come back are put in ours."""
+
+    class Cluster(Executor):
+        def submit(self, function: Any, /, *args: Any, **named: Any) -> Future[Any]:
+            with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as thread:
+                patch.setenv("DSLC_CACHE_DIR", str(tmp_path / "theirs"))
+                return thread.submit(function, *args, **named)
+
+    result = tuned(
+        lib.scale, StandIn(lambda c: 1e-5 * int(c["BN"])), {"N": 4096}, executor=Cluster()
+    )
+    assert result.config["BN"] == 256
+    assert len(result.found.measured) > 1
+    entries = {p.name for p in (tmp_path / "theirs").glob("v1/entries/*/*")}
+    assert entries
+    assert entries <= {p.name for p in cache.glob("v1/entries/*/*")}
 
 
 def test_a_fault_of_the_gpu_ends_it_with_the_best_so_far(lib: Library, tuned: Tuned) -> None:

@@ -34,7 +34,13 @@ AIEX = Dialect(
         transfers.DmaMemcpyNdOp, transfers.DmaWaitOp, dispatches.ConfigureOp, dispatches.RunOp,
     ],
 )  # fmt: skip
-_BY_LANE = {o.name: o for o in (vectors.SelectOp, vectors.CmpiOp, vectors.CmpfOp)}
+_BY_LANE = {
+    o.name: o
+    for o in (
+        vectors.SelectOp, vectors.CmpiOp, vectors.CmpfOp, vectors.ExtUIOp, vectors.ExtSIOp,
+        vectors.TruncIOp, vectors.SIToFPOp, vectors.UIToFPOp, vectors.FPToSIOp, vectors.FPToUIOp,
+    )
+}  # fmt: skip
 _ARITH = Dialect(
     "arith",
     [*(o for o in arith.Arith.operations if o.name not in _BY_LANE), *_BY_LANE.values()],
@@ -42,7 +48,7 @@ _ARITH = Dialect(
 )
 _VECTOR = Dialect(
     "vector",
-    [*vector.Vector.operations, vectors.ContractOp, vectors.ShapeCastOp],
+    [*vector.Vector.operations, vectors.ContractOp, vectors.ShapeCastOp, vectors.TransposeOp],
     list(vector.Vector.attributes),
 )
 

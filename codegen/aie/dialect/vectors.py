@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, StringAttr, VectorType, i1
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    ArrayAttr,
+    IntegerType,
+    StringAttr,
+    VectorType,
+    i1,
+)
 from xdsl.ir import Attribute
 from xdsl.irdl import AnyAttr, IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def
 from xdsl.parser import Parser
@@ -28,6 +35,45 @@ class ShapeCastOp(IRDLOperation):
         assert isinstance(b, VectorType)
         if prod(a.get_shape()) != prod(b.get_shape()) or a.element_type != b.element_type:
             raise VerifyException("a shape cast keeps the elements")
+
+
+@irdl_op_definition
+class TransposeOp(IRDLOperation):
+    """A matrix turned."""
+
+    name = "vector.transpose"
+    source = operand_def(VectorType)
+    result = result_def(VectorType)
+
+    @classmethod
+    def parse(cls, parser: Parser) -> TransposeOp:
+        """`%x, [1, 0] : vector<8x4xf32> to vector<4x8xf32>`."""
+        source = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        order = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
+        if order != [1, 0]:
+            parser.raise_error("a matrix is turned by [1, 0]")
+        parser.parse_punctuation(":")
+        operand = parser.resolve_operand(source, parser.parse_type())
+        parser.parse_keyword("to")
+        return cls(operands=[operand], result_types=[parser.parse_type()])
+
+    def print(self, printer: Printer) -> None:
+        """As it is parsed."""
+        printer.print_string(" ")
+        printer.print_operand(self.source)
+        printer.print_string(", [1, 0] : ")
+        printer.print_attribute(self.source.type)
+        printer.print_string(" to ")
+        printer.print_attribute(self.result.type)
+
+    def verify_(self) -> None:
+        """Rows become columns."""
+        a, b = self.source.type, self.result.type
+        assert isinstance(a, VectorType)
+        assert isinstance(b, VectorType)
+        if tuple(a.get_shape())[::-1] != tuple(b.get_shape()) or a.element_type != b.element_type:
+            raise VerifyException("a turned matrix has rows for columns")
 
 
 @irdl_op_definition
@@ -129,6 +175,84 @@ class ContractOp(IRDLOperation):
         (m, k), (k2, n), result = shapes
         if k != k2 or result != (m, n) or self.acc.type != self.result.type:
             raise VerifyException(f"a product of {m} x {k} and {k2} x {n} into {result}")
+
+
+class _LaneCastOp(IRDLOperation):
+    """Numbers of another type, of a vector lane by lane."""
+
+    x = operand_def(AnyAttr())
+    result = result_def(AnyAttr())
+    assembly_format = "$x attr-dict `:` type($x) `to` type($result)"
+
+    def verify_(self) -> None:
+        """It keeps the lanes, and goes the way that its name says."""
+        a, b = self.x.type, self.result.type
+        lanes = [tuple(t.get_shape()) if isinstance(t, VectorType) else () for t in (a, b)]
+        before, after = (t.element_type if isinstance(t, VectorType) else t for t in (a, b))
+        if lanes[0] != lanes[1] or not self._goes(before, after):
+            raise VerifyException(f"{self.name} from {a} to {b}")
+
+    def _goes(self, before: Attribute, after: Attribute) -> bool:
+        """Whether the operation is from one type to the other."""
+        whole = isinstance(before, IntegerType), isinstance(after, IntegerType)
+        word = self.name.partition(".")[2]
+        if word in ("sitofp", "uitofp"):
+            return whole == (True, False)
+        if word in ("fptosi", "fptoui"):
+            return whole == (False, True)
+        if not (isinstance(before, IntegerType) and isinstance(after, IntegerType)):
+            return False
+        shorter = after.width.data < before.width.data
+        return before != after and shorter == (word == "trunci")
+
+
+@irdl_op_definition
+class ExtUIOp(_LaneCastOp):
+    """An integer made longer with zeros."""
+
+    name = "arith.extui"
+
+
+@irdl_op_definition
+class ExtSIOp(_LaneCastOp):
+    """An integer made longer with its sign."""
+
+    name = "arith.extsi"
+
+
+@irdl_op_definition
+class TruncIOp(_LaneCastOp):
+    """An integer without its upper bits."""
+
+    name = "arith.trunci"
+
+
+@irdl_op_definition
+class SIToFPOp(_LaneCastOp):
+    """A float of an integer."""
+
+    name = "arith.sitofp"
+
+
+@irdl_op_definition
+class UIToFPOp(_LaneCastOp):
+    """A float of an unsigned integer."""
+
+    name = "arith.uitofp"
+
+
+@irdl_op_definition
+class FPToSIOp(_LaneCastOp):
+    """An integer of a float."""
+
+    name = "arith.fptosi"
+
+
+@irdl_op_definition
+class FPToUIOp(_LaneCastOp):
+    """An unsigned integer of a float."""
+
+    name = "arith.fptoui"
 
 
 class _CompareOp(IRDLOperation):

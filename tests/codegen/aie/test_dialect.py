@@ -17,9 +17,25 @@ _GEMM = case(EXAMPLES / "gemm.tile", "gemm", T="bf16", M=64, N=64, K=64, BN=64, 
 _SOFTMAX = case(EXAMPLES / "softmax.tile", "softmax", T="bf16", M=4, N=1024).text
 
 
-@pytest.mark.parametrize(
-    "text", [_ADD, _NORM, _GEMM, _SOFTMAX], ids=["add", "norm", "gemm", "soft"]
-)
+_CASCADE = case(
+    """
+kernel total(x: f32[8, N], y: out f32[8]):
+    for m in parallel(range(0, 8, 8)):
+        acc = zeros(f32, [8])
+        for n in range(0, N, 16):
+            acc += sum(x[m : m + 8, n : n + 16], 1)
+        y[m : m + 8] = acc
+""",
+    "total",
+    N=128,
+).text
+_CODES = case(
+    EXAMPLES / "gemm_quantized.tile", "gemm_quantized_zeros", {"BM": 8, "BN": 32, "BK": 32},
+    T="bf16", M=8, N=32, K=64,
+).text  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [_ADD, _NORM, _GEMM, _SOFTMAX, _CODES, _CASCADE])
 def test_modules_print_as_they_parse(text: str) -> None:
     module = parse_module(text)
     assert parse_module(str(module)).is_structurally_equivalent(module)
@@ -50,6 +66,24 @@ def test_broken_modules_are_refused(old: str, new: str, message: str) -> None:
         broken = broken.replace(f"{new}[0, 0, 0, 1]", f"{new}[0, 0, 2048, 1]", 1)
     with pytest.raises((VerifyException, ParseError), match=message):
         parse_module(broken)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("get_cascade() : vector<16xf32>", "get_cascade() : vector<8xf32>", "512 bits|type"),
+        (
+            "cascade_flow(%core_0_3, %core_0_2)",
+            "cascade_flow(%core_0_2, %core_0_3)",
+            "south or east",
+        ),
+        ("aie.cascade_flow(%core_0_3, %core_0_2)", "", "no cascade begins"),
+    ],
+)
+def test_broken_cascades_are_refused(old: str, new: str, message: str) -> None:
+    assert old in _CASCADE
+    with pytest.raises((VerifyException, ParseError), match=message):
+        parse_module(_CASCADE.replace(old, new, 1))
 
 
 def test_a_product_of_shapes_that_do_not_fit_is_refused() -> None:

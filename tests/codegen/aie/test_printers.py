@@ -58,6 +58,16 @@ def test_panels_are_read_once() -> None:
     assert read == 2 * (elements["a"] + 2 * elements["b"]), "b is read for each of 2 rows of turns"
 
 
+def test_a_panel_is_pushed_whole_where_phases_end_within_turns() -> None:
+    config = {"BM": 64, "BN": 64, "BK": 64, "SPLIT": 1}
+    made = case(
+        EXAMPLES / "gemm_quantized.tile", "gemm_quantized", config, T="bf16", M=256, N=4096, K=512
+    )
+    assert any(f.repeat > 1 for f in made.planned.plan.fifos)
+    assert len(made.planned.plan.phases) > made.planned.plan.herd.turns
+    simulate(made.text, None)
+
+
 def test_the_explicit_module_reads_back() -> None:
     pytest.importorskip("xdsl")
     from dslc.codegen.aie.dialect import parse_module

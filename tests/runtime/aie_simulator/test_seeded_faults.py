@@ -50,7 +50,7 @@ kernel scaled(x: u4[8, N], s: f32[8], t: bf16[N], y: out f32[8, N]):
     N=64,
 )
 _PANELS = case(
-    EXAMPLES / "gemm.tile", "gemm", {"BM": 16, "BN": 64, "BK": 32}, T="bf16", M=64, N=2048, K=64
+    EXAMPLES / "gemm.tile", "gemm", {"BM": 16, "BN": 64, "BK": 32}, T="bf16", M=128, N=2048, K=64
 )
 
 Edit = Callable[[str], str]

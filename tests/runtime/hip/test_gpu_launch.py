@@ -16,8 +16,12 @@ from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.targets import find_target
 from dslc.hip_machine import HipGpuExecutable, HipMachine, runs_on_gpu
+from dslc.packaging.entries import Entry
+from dslc.packaging.writing import package_files, write_tree
 from dslc.runtime.hip import HipDevice, HipGpuKernel, is_present
 from dslc.runtime.hip.driver import load_hip
+from dslc.runtime.package import IndexedKernel
+from dslc.runtime.package.index import IndexedParameter, Origins
 
 from support.fake_cuda import (
     FakeDriver,
@@ -141,3 +145,37 @@ def test_calls_go_to_the_gpu_that_is_there(
     monkeypatch.setenv("DSLC_HIP", "emulator")
     machine = HipMachine(find_target("hip:gfx950"))
     assert not isinstance(machine.load(scale_artifact()), HipGpuExecutable)
+
+
+def test_a_package_for_several_chips_runs_what_this_one_runs(
+    tmp_path: Path, gpu: FakeDriver
+) -> None:
+    """The driver names no chip: code of each is tried once."""
+    kernel = IndexedKernel(
+        "scale", None,
+        (
+            IndexedParameter("x", "f32", ("N",), "in", None),
+            IndexedParameter("y", "f32", ("N",), "out", None),
+            IndexedParameter("s", "f32", None, "in", None),
+        ),
+        ("N",), {}, (),
+    )  # fmt: skip
+    made = [of_amd(scale_artifact(), chip) for chip in ("gfx942", "gfx950")]
+    other, right = made if gpu_runs(made[1]) else reversed(made)
+    for listed in ([other, right], [right, other]):
+        path = tmp_path / listed[0].target.partition(":")[2]
+        entries = [Entry(kernel, a) for a in listed]
+        write_tree(path, package_files("scaling", "1", entries, Origins("", {}, "", "", {})))
+        x, y = pair()
+        dslc.runtime.load(path).scale(x, y, 3.0)
+        np.testing.assert_array_equal(y.array, 3 * x.array)
+    path = tmp_path / "other"
+    write_tree(path, package_files("s", "1", [Entry(kernel, other)], Origins("", {}, "", "", {})))
+    with pytest.raises(DiagnosticError) as caught:
+        dslc.runtime.load(path).scale(x, y, 3.0)
+    assert code(caught) == "DSL0834"
+
+
+def gpu_runs(artifact: Artifact) -> bool:
+    (image,) = artifact.files.values()
+    return HipDevice.get(0).runs(image)
