@@ -54,20 +54,27 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import BOOL, I32, I64, INDEX, DType
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, free_vars, index
 from dslc.compiler.ir.instructions import Carried, Stmt
-from dslc.compiler.ir.printer import print_statement
 from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
 from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, Name, Use, memories, results, walk, writes
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
 from dslc.compiler.passes.accumulation import ADD, accumulators
-from dslc.compiler.passes.facts import kernel_facts
 from dslc.compiler.passes.split_atomic import contributions
+from dslc.compiler.passes.split_turns import (
+    add,
+    constant_step,
+    count,
+    div,
+    mul,
+    refused,
+    turn_index,
+    turns_of,
+)
 
 _ADDED = 8192  # elements of parts that the last turn loads before it adds them
 
@@ -93,9 +100,9 @@ def _split_kernel(kernel: Kernel, atomic: bool) -> Kernel:
         return kernel
     loop, *others = asked
     if others:
-        raise _refused("DSL0510", "only one loop of a kernel can be split", others[0])
+        raise refused("DSL0510", "only one loop of a kernel can be split", others[0])
     if loop not in kernel.body:
-        raise _refused("DSL0510", "a loop inside another statement cannot be split", loop)
+        raise refused("DSL0510", "a loop inside another statement cannot be split", loop)
     at = kernel.body.index(loop)
     before, after = kernel.body[:at], kernel.body[at + 1 :]
     _check_effects(before, loop)
@@ -103,10 +110,6 @@ def _split_kernel(kernel: Kernel, atomic: bool) -> Kernel:
     return (
         splitter.added(before, after) if atomic and loop.atomic else splitter.split(before, after)
     )
-
-
-def _refused(code: str, message: str, stmt: Stmt, hint: str | None = None) -> DiagnosticError:
-    return error(code, f"{message}\n  in: {print_statement(stmt)}", stmt.loc, hint=hint)
 
 
 def _check_effects(before: Body, loop: ins.For) -> None:
@@ -119,12 +122,12 @@ def _check_effects(before: Body, loop: ins.For) -> None:
         if any(m.role is not Role.BUFFER for m in touched):
             message = "a split reduction writes global memory only after its loop"
             hint = "move the store after the loop, or remove split="
-            raise _refused("DSL0511", message, stmt, hint)
+            raise refused("DSL0511", message, stmt, hint)
     for stmt in walk(loop.body):
         if any(r.memory not in own for r in writes(stmt)):
             message = "a split reduction keeps nothing in a buffer from turn to turn"
             hint = "make the buffer inside the loop, or remove split="
-            raise _refused("DSL0511", message, stmt, hint)
+            raise refused("DSL0511", message, stmt, hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +155,8 @@ class _Splitter:
         self.taken = scalar_names(kernel)
         self.parts = loop.split or 1
         self.part = self._var("part")
-        self.turns = tuple(_turns(kernel, axis) for axis in kernel.grid)
-        self.here = tuple(_turn_index(axis) for axis in kernel.grid)
+        self.turns = tuple(turns_of(kernel, axis) for axis in kernel.grid)
+        self.here = tuple(turn_index(axis) for axis in kernel.grid)
         self.partials = self._partials()
         self.arrivals = Memory("arrivals", I32, self.turns, Role.WORKSPACE, Place.GLOBAL)
 
@@ -166,7 +169,7 @@ class _Splitter:
             if op is None:
                 name = c.inner.name or "a value"
                 message = f"a split reduction only accumulates, but {name} is no sum, min or max"
-                raise _refused("DSL0512", message, self.loop)
+                raise refused("DSL0512", message, self.loop)
             inner = c.inner
             tile = inner.type if isinstance(inner, Value) else TileType(_stored(inner.dtype), ())
             shape = (*self.turns, index(self.parts), *map(index, tile.shape))
@@ -187,7 +190,7 @@ class _Splitter:
         loc = self.loop.loc
         if any(p.op != ADD or not isinstance(p.carried.inner, Value) for p in self.partials):
             message = "parts that are added one by one are sums of tiles"
-            raise _refused("DSL0514", message, self.loop, hint="remove atomic=")
+            raise refused("DSL0514", message, self.loop, hint="remove atomic=")
         *makes, loop = self._partial_loop()
         wholes = [c.result for c in self.loop.carried]
         first, _ = clone_body(
@@ -259,13 +262,13 @@ class _Splitter:
     def _chunk(self) -> tuple[Expr, Expr]:
         """Start and stop of this part: whole turns, as even as may be, in the loop's order."""
         loop, part = self.loop, self.part
-        step = _constant_step(loop.step, loop)
-        turns = _count(loop.start, loop.stop, step)
-        chunk = _div(_add(turns, index(self.parts - 1)), self.parts)
-        width = _mul(chunk, index(step))
-        start = _add(loop.start, _mul(part, width))
+        step = constant_step(loop.step, loop)
+        turns = count(loop.start, loop.stop, step)
+        chunk = div(add(turns, index(self.parts - 1)), self.parts)
+        width = mul(chunk, index(step))
+        start = add(loop.start, mul(part, width))
         nearer = "min" if step > 0 else "max"
-        stop = Binary(nearer, loop.stop, _add(start, width), INDEX)
+        stop = Binary(nearer, loop.stop, add(start, width), INDEX)
         return simplify(start), simplify(stop)
 
     def _region(self, p: _Partial, part: Expr) -> Region:
@@ -310,7 +313,7 @@ class _Splitter:
         """
         each, loc = self._at_once(), self.loop.loc
         p_var = None if each == self.parts else self._var("p")
-        parts = [index(n) if p_var is None else _add(p_var, index(n)) for n in range(each)]
+        parts = [index(n) if p_var is None else add(p_var, index(n)) for n in range(each)]
         loads: list[Stmt] = []
         sums: list[Stmt] = []
         carried: list[Carried] = []
@@ -370,53 +373,3 @@ def _neutral(op: str, dtype: DType) -> Const:
         return Const(math.inf if op == "min" else -math.inf, dtype)
     low, high = dtype.integer_range
     return Const(high if op == "min" else low, dtype)
-
-
-def _constant_step(step: Expr, loop: ins.For) -> int:
-    found = simplify(step)
-    if not isinstance(found, Const) or loop.var.dtype != INDEX:
-        message = "a split reduction has an index variable and a step known at compile time"
-        raise _refused("DSL0513", message, loop)
-    return int(found.value)
-
-
-def _count(start: Expr, stop: Expr, step: int) -> Expr:
-    """The number of turns, not above 0 where there is none."""
-    distance = _sub(stop, start) if step > 0 else _sub(start, stop)
-    return simplify(_div(_add(distance, index(abs(step) - 1)), abs(step)))
-
-
-def _turns(kernel: Kernel, axis: GridAxis) -> Expr:
-    """How many turns the axis has: an extent, so never negative."""
-    count = _count(axis.start, axis.stop, _grid_step(kernel, axis))
-    least = Binary("max", count, index(0), INDEX)
-    return kernel_facts(replace(kernel, grid=())).simplify(least)
-
-
-def _turn_index(axis: GridAxis) -> Expr:
-    step = axis.step
-    return simplify(Binary("floordiv", _sub(axis.var, axis.start), step, INDEX))
-
-
-def _grid_step(kernel: Kernel, axis: GridAxis) -> int:
-    found = simplify(axis.step)
-    if isinstance(found, Const):
-        return int(found.value)
-    message = f"to split a reduction, the step of {axis.var.name} must be known at compile time"
-    raise error("DSL0513", message, kernel.loc)
-
-
-def _add(x: Expr, y: Expr) -> Expr:
-    return Binary("add", x, y, INDEX)
-
-
-def _sub(x: Expr, y: Expr) -> Expr:
-    return Binary("sub", x, y, INDEX)
-
-
-def _mul(x: Expr, y: Expr) -> Expr:
-    return Binary("mul", x, y, INDEX)
-
-
-def _div(x: Expr, y: int) -> Expr:
-    return Binary("floordiv", x, index(y), INDEX)

@@ -58,9 +58,10 @@ def test_every_kernel_of_the_examples_is_here() -> None:
 @gpu
 @pytest.mark.parametrize(("kernel", "dtype", "dims"), CASES)
 def test_kernel(torch: Any, kernel: str, dtype: str, dims: Dims) -> None:
+    import torch_layers
     import torch_problems
 
-    posed = torch_problems.PROBLEMS[kernel](dims, dtype)
+    posed = {**torch_problems.PROBLEMS, **torch_layers.PROBLEMS}[kernel](dims, dtype)
     file = TABLE[kernel][0]
     library = dslc.compile(EXAMPLES / f"{file}.tile", target="cuda", define=define(kernel, dtype))
     args = dict(posed.args)

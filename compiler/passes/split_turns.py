@@ -1,0 +1,76 @@
+"""What splitting a loop counts: turns of loops and of grids, in index arithmetic."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.expr import Binary, Const, Expr, index
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.printer import print_statement
+from dslc.compiler.ir.program import GridAxis, Kernel
+from dslc.compiler.passes.facts import kernel_facts
+
+
+def refused(code: str, message: str, stmt: Stmt, hint: str | None = None) -> DiagnosticError:
+    """An error at a statement, which it shows."""
+    return error(code, f"{message}\n  in: {print_statement(stmt)}", stmt.loc, hint=hint)
+
+
+def constant_step(step: Expr, loop: ins.For) -> int:
+    """The step of a loop over indices; DSL0513 where it is not known."""
+    found = simplify(step)
+    if not isinstance(found, Const) or loop.var.dtype != INDEX:
+        message = "a split reduction has an index variable and a step known at compile time"
+        raise refused("DSL0513", message, loop)
+    return int(found.value)
+
+
+def count(start: Expr, stop: Expr, step: int) -> Expr:
+    """The number of turns, not above 0 where there is none."""
+    distance = sub(stop, start) if step > 0 else sub(start, stop)
+    return simplify(div(add(distance, index(abs(step) - 1)), abs(step)))
+
+
+def turns_of(kernel: Kernel, axis: GridAxis) -> Expr:
+    """How many turns the axis has: an extent, so never negative."""
+    number = count(axis.start, axis.stop, _grid_step(kernel, axis))
+    least = Binary("max", number, index(0), INDEX)
+    return kernel_facts(replace(kernel, grid=())).simplify(least)
+
+
+def turn_index(axis: GridAxis) -> Expr:
+    """The number of the turn that the axis is at."""
+    step = axis.step
+    return simplify(Binary("floordiv", sub(axis.var, axis.start), step, INDEX))
+
+
+def _grid_step(kernel: Kernel, axis: GridAxis) -> int:
+    found = simplify(axis.step)
+    if isinstance(found, Const):
+        return int(found.value)
+    message = f"to split a reduction, the step of {axis.var.name} must be known at compile time"
+    raise error("DSL0513", message, kernel.loc)
+
+
+def add(x: Expr, y: Expr) -> Expr:
+    """x + y."""
+    return Binary("add", x, y, INDEX)
+
+
+def sub(x: Expr, y: Expr) -> Expr:
+    """x - y."""
+    return Binary("sub", x, y, INDEX)
+
+
+def mul(x: Expr, y: Expr) -> Expr:
+    """x * y."""
+    return Binary("mul", x, y, INDEX)
+
+
+def div(x: Expr, y: int) -> Expr:
+    """x // y."""
+    return Binary("floordiv", x, index(y), INDEX)
