@@ -112,7 +112,7 @@ class Session:
                 text = f"the key {key!r} is that of {found.specialization.name}, not {kernel.name}"
                 raise error("DSL0791", text)
             return found
-        if kernel.target != self.target:
+        if resolve_target(kernel.target) != self.target:
             text = f"{kernel.name} is compiled for {kernel.target}, the session's is {self.target}"
             raise error("DSL0791", text)
         names = {p.name for p in kernel.parameters}

@@ -23,10 +23,14 @@ from dslc.compiler.ir.expr import Var
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A parameter as it lies in the host's memory: its extents there, in elements."""
+    """A parameter as it lies in the host's memory: its extents there, in elements.
+
+    What lies beyond `needed` along the first axis may be anything: widened windows reach there.
+    """
 
     memory: Memory
     shape: tuple[int, ...]
+    needed: int = 0
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -153,6 +157,8 @@ def tensors(
     """The tensors padded to what all turns touch, and to `least` extents; rows are whole words.
 
     Windows are widened to whole words: more is read than asked for, and written past the end of rows.
+    Those that share a FIFO may be wider: they read on into the next row, after the last one into rows
+    of nothing.
     """
     every = [
         evaluate(a.start, {}) + np.arange(f * s) * evaluate(a.step, {})
@@ -164,20 +170,34 @@ def tensors(
         p: [max(n, m) for n, m in zip(shape, least.get(p, shape), strict=True)]
         for p, shape in own.items()
     }
+    needed = {p: shape[0] if shape else 0 for p, shape in own.items()}
+    ends: list[tuple[Memory, list[int], tuple[int, ...]]] = []
     for stream in streams:
         share = Share(herd.cascade, None, herd.stages)
         starts = _starts(stream, _times(stream.scope, every, [len(v) for v in every], share))
         _widen(stream, starts[-1], own[stream.memory][-1])
-        for axis, (start, size) in enumerate(zip(starts, stream.sizes, strict=True)):
+        for axis, (start, size) in enumerate(
+            zip(starts, stream.asked or stream.sizes, strict=True)
+        ):
             if len(start) and int(start.min()) < 0:
                 first = next(iter(stream.parts))
                 raise refuse_access(first.stmt, f"begins before element 0 of axis {axis}")
             end = int(start.max(initial=0)) + size
             found[stream.memory][axis] = max(found[stream.memory][axis], end)
+            if axis == 0:
+                needed[stream.memory] = max(needed[stream.memory], end)
+        if stream.asked is not None:
+            last = [int(start.max(initial=0)) for start in starts]
+            ends.append((stream.memory, last, stream.sizes))
     for memory, shape in found.items():
         unit = WORD // math.gcd(WORD, bytes_of(memory.dtype))
         shape[-1] = -(-shape[-1] // unit) * unit
-    return {m: Tensor(m, tuple(shape)) for m, shape in found.items()}
+    for memory, last, sizes in ends:
+        shape = found[memory]
+        strides = Tensor(memory, tuple(shape)).strides
+        most = 1 + sum((a + n - 1) * s for a, n, s in zip(last, sizes, strides, strict=True))
+        shape[0] = max(shape[0], -(-most // strides[0]))
+    return {m: Tensor(m, tuple(shape), needed[m]) for m, shape in found.items()}
 
 
 def _widen(stream: Stream, start: Numbers, extent: int) -> None:

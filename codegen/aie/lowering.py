@@ -65,7 +65,8 @@ def _arguments(
     """The arguments of the dispatch in order: how each lies in the host's memory (`shape`), of which
     `extents` are its own; `role` is in, out, inout, or buffer for what only passes between launches.
 
-    `packed` tensors are rows of bytes, `scalars` the expressions and types whose words one holds.
+    What lies beyond `needed` along the first axis may be anything. `packed` tensors are rows of
+    bytes, `scalars` the expressions and types whose words one holds.
     """
     packed = {m.name for m in program.params if isinstance(m, Memory) and m.packed == "row"}
     found: list[Json] = []
@@ -74,6 +75,7 @@ def _arguments(
             "name": t.memory.name,
             "dtype": t.memory.dtype.name,
             "shape": list(t.shape),
+            "needed": t.needed,
             "extents": [int(constant(n) or 0) for n in t.memory.shape],
             "role": t.memory.role.value,
             "written": t.memory in written,

@@ -149,7 +149,12 @@ def _stitched(
     shapes: dict[Memory, list[int]],
 ) -> Stitched:
     memories = [m for m in (*program.params, *program.buffers) if isinstance(m, Memory)]
-    tensors = {m: Tensor(m, tuple(shapes[m])) for m in memories if m in shapes}
+    needed: dict[Memory, int] = {}
+    for number, param, argument in _pairs(program, kernels):
+        for tensor in planned[kernels[number]].plan.tensors:
+            if tensor.memory is param:
+                needed[argument] = max(needed.get(argument, 0), tensor.needed)
+    tensors = {m: Tensor(m, tuple(shapes[m]), needed[m]) for m in memories if m in shapes}
     launches: dict[Kernel, Launch] = {}
     taken = {program.name}
     for kernel, made in planned.items():

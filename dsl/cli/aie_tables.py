@@ -21,7 +21,8 @@ def run_lines(run: Run) -> Iterator[tuple[str, str]]:
     """Labels and texts."""
     from dslc.cli.tables import size_text
 
-    yield "modelled", f"{run.microseconds:.4g} us"
+    again = f", the array configured {run.configurations} times" if run.configurations > 1 else ""
+    yield "modelled", f"{run.microseconds:.4g} us{again}"
     cores = [busy / run.cycles for name, busy in run.busy.items() if name.startswith("core")]
     yield "cores", f"{len(cores)}, busy {min(cores):.0%} to {max(cores):.0%}"
     read, written = size_text(run.host_read), size_text(run.host_written)

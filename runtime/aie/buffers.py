@@ -79,8 +79,8 @@ class NpuBuffer(Buffer):
         starts, ends = zip(*((b._first, b._first + b.shape[0]) for b in (self, other)), strict=True)
         return bool(max(starts) < min(ends))
 
-    def lying(self, shape: Sequence[int], param: str, *, written: bool) -> Array:
-        """The elements of a padded shape, in place.
+    def lying(self, shape: Sequence[int], needed: int, param: str) -> Array:
+        """The elements of a padded shape, in place; those beyond `needed` rows may be anything.
 
         DSL0793 where the padding would reach into rows of the tensor that are not this buffer's.
         """
@@ -89,12 +89,11 @@ class NpuBuffer(Buffer):
         rows, *inner = shape
         end = self._first + rows
         whole = self._storage.shape[0]
-        if rows > self.shape[0] and self._first + self.shape[0] < whole:
-            word = "writes" if written else "reads"
+        if needed > self.shape[0] and self._first + self.shape[0] < whole:
             raise error(
                 "DSL0793",
-                f"{param}: the kernel {word} {rows} rows at a time, and this buffer is rows "
-                f"{self._first} to {self._first + self.shape[0]} of {whole}",
+                f"{param}: the kernel moves {needed} rows, and this buffer is rows {self._first} to "
+                f"{self._first + self.shape[0]} of {whole}",
                 hint="take rows that its blocks divide, or a tensor of its own",
             )
         self._storage.arrange(end, tuple(inner))

@@ -57,7 +57,7 @@ class AieKernel:
         self._refuse_overlaps(buffers)
         lying, blank = [], {}
         for place, a in enumerate(self._arguments):
-            array = buffers[a["name"]].lying(a["shape"], a["name"], written=a["written"])
+            array = buffers[a["name"]].lying(a["shape"], a["needed"], a["name"])
             lying.append(array)
             if a["role"] in ("out", "buffer"):
                 blank[place] = _own_elements(array, a["extents"])

@@ -56,5 +56,5 @@ def test_strides_that_a_descriptor_has_not_are_no_task() -> None:
 def test_long_rows_are_cut_into_loops_that_the_machine_counts() -> None:
     dims = task_dims(np.arange(4) * 8192, ((4, 65536), (4096, 1)), 2, NPU2_ARRAY)
     assert dims is None or all(n * 2 // 4 <= 1023 or s == 1 for n, s in dims[1:])
-    made = transfers(np.arange(4) * 8192, ((4, 65536), (4096, 1)), 2, NPU2_ARRAY)
+    made = list(transfers(np.arange(4) * 8192, ((4, 65536), (4096, 1)), 2, NPU2_ARRAY))
     assert sum(t.objects for t in made) == 4
