@@ -70,7 +70,7 @@ def tuned(
         fixed, settled = more.pop("fixed", ()), more.pop("settled", {})
         given = more.pop("given", {})
         settings = Settings(**{"top": 4, "jobs": 0, **more})
-        if not settings.jobs:
+        if not settings.jobs and settings.executor is None:
             monkeypatch.setattr("dslc.tuner.pruning.predict_task", once(predict_task))
             monkeypatch.setattr("dslc.tuner.search.compile_task", once(compile_task))
         return tune(kernel.origin, Request(sizes, fixed, settled, given), settings, bench)
