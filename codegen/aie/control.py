@@ -12,14 +12,14 @@ from dslc.codegen.aie.blocking import Blocking
 from dslc.codegen.aie.dtypes import WORD, bytes_of, element, stored
 from dslc.codegen.aie.emission import Emission, Flat, Stored, dense_strides, refuse
 from dslc.codegen.aie.filling import copy, copy_rows, fill, held
-from dslc.codegen.aie.indices import Index
 from dslc.codegen.aie.merging import Cascade
 from dslc.codegen.aie.plan import Fifo
 from dslc.codegen.aie.ports import Ports
-from dslc.codegen.aie.scalars import index, scalar
+from dslc.codegen.aie.scalars import scalar
 from dslc.codegen.aie.scopes import Access, Scope, Scopes
 from dslc.codegen.aie.shaping import units_only
 from dslc.codegen.aie.streams import Stream
+from dslc.codegen.aie.turns import Turns
 from dslc.compiler.ir import Region, Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -48,6 +48,11 @@ class Program:
     cascade: Cascade | None = None
     stage: int = 0
     stages: int = 1
+
+    @property
+    def turns(self) -> Turns:
+        """Which turns of loops this core runs."""
+        return Turns(self.e, self.cascade, self.stage, self.stages)
 
     @contextmanager
     def objects_of(self, scope: Scope) -> Iterator[None]:
@@ -256,14 +261,14 @@ class Program:
         for carried in tiles:
             self._begin(carried, self._init(stmt, carried))
         scope = self.scopes.loops[stmt]
-        trips = self._trips(stmt, scope)
+        trips = self.turns.count(stmt, scope)
         given = tuple((scalar(e, stmt, self._expr(c.init)), self._type(c)) for c in numbers)
         with e.loop(trips, given, stmt.var.name) as loop:
-            e.scalars[stmt.var] = self._counter(stmt, e.out.at(loop))
+            e.scalars[stmt.var] = self.turns.counter(stmt, e.out.at(loop))
             for number, carried in enumerate(numbers):
                 assert isinstance(carried.inner, ex.Var)
                 e.scalars[carried.inner] = loop.carried[number].inner
-            with self.objects_of(scope), self._guarded(stmt, scope):
+            with self.objects_of(scope), self.turns.guarded(stmt, scope):
                 self.body(stmt.body)
                 self._yield(tiles)
                 loop.yielded += [scalar(e, stmt, self._expr(c.yielded)) for c in numbers]
@@ -274,67 +279,10 @@ class Program:
     def _init(self, stmt: ins.For, carried: Carried) -> Value:
         """What a carried tile is at first: in later stages of a cascade what changes no result."""
         assert isinstance(carried.init, Value)
-        if not (self._is_shared(stmt) and self.stage):
+        if not (self.turns.are_shared(stmt) and self.stage):
             return carried.init
         assert self.cascade is not None
         return self.cascade.seeds[stmt.carried.index(carried)]
-
-    def _is_shared(self, stmt: ins.For) -> bool:
-        """Whether each stage of a cascade runs turns of its own of a loop."""
-        return self.cascade is not None and stmt is self.cascade.loop
-
-    def _counter(self, stmt: ins.For, turn: Index) -> Index:
-        """A loop's variable by the number of its turn."""
-        if self._is_shared(stmt):
-            turn = turn * self.stages + self.stage
-        step = constant(stmt.step)
-        if step is None:
-            raise refuse(stmt, "a loop with a step that is not a constant has no code on an NPU")
-        return turn * int(step) + index(self.e, stmt, stmt.start)
-
-    @contextmanager
-    def _guarded(self, stmt: ins.For, scope: Scope) -> Iterator[None]:
-        """Only turns within the loop's own bound do anything, where its scope has more of them."""
-        shared = self._is_shared(stmt) and self._all_trips(scope) % self.stages
-        if not (scope.guarded or shared):
-            yield
-            return
-        e = self.e
-        at, end = scalar(e, stmt, stmt.var), scalar(e, stmt, stmt.stop)
-        inside = e.out.op(f"arith.cmpi slt, {at}, {end} : index", "inside")
-        e.out.line(f"scf.if {inside} {{")
-        with e.out.scope(), e.forgetting():
-            yield
-        e.out.line("}")
-
-    @staticmethod
-    def _all_trips(scope: Scope) -> int:
-        """The turns of a loop whose bounds are constants, else 1."""
-        bounds = [constant(x) for x in scope.bounds]
-        if None in bounds:
-            return 1
-        start, stop, step = (int(x or 0) for x in bounds)
-        return max(0, -((start - stop) // step))
-
-    def _trips(self, stmt: ins.For, scope: Scope) -> int | str:
-        """How many turns a loop has here, those that are passed over among them."""
-        trips = self._every_trip(stmt, scope)
-        if not self._is_shared(stmt):
-            return trips
-        if isinstance(trips, int):
-            return -(-trips // self.stages)
-        by = self.e.out.constant(self.stages, "index")
-        return self.e.out.op(f"arith.ceildivsi {trips}, {by} : index", "rounds")
-
-    def _every_trip(self, stmt: ins.For, scope: Scope) -> int | str:
-        given = scope.bounds if scope.guarded else (stmt.start, stmt.stop, stmt.step)
-        if all(constant(x) is not None for x in given):
-            start, stop, step = (int(constant(x) or 0) for x in given)
-            return max(0, -((start - stop) // step))
-        e = self.e
-        first, end, by = (scalar(e, stmt, x) for x in given)
-        length = e.out.op(f"arith.subi {end}, {first} : index", "length")
-        return e.out.op(f"arith.ceildivsi {length}, {by} : index", "trips")
 
     @staticmethod
     def _expr(use: object) -> ex.Expr:

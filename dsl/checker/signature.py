@@ -216,10 +216,21 @@ def declare_requires(c: Context, head: Head) -> tuple[Requirement, ...]:
         with c.recover(()):
             truth = condition(c, evaluate(c, require.condition), require.condition.loc)
             if truth is False:
-                fail("DSL0217", f"require {require.text} does not hold", require.loc)
+                fail("DSL0217", f"require {require.text} does not hold{_values(c, require)}",
+                     require.loc)  # fmt: skip
             if truth is not True:
                 found.append(Requirement(as_expr(truth, require.loc), require.text, require.loc))
     return tuple(found)
+
+
+def _values(c: Context, require: tree.Require) -> str:
+    """What the names of a condition are, as far as they are numbers."""
+    loc = require.condition.loc
+    items = {
+        n: evaluate(c, tree.Name(n, loc=loc)) for n in sorted({*names.reads(require.condition)})
+    }
+    found = ", ".join(f"{n} = {v}" for n, v in items.items() if is_number(v))
+    return f": {found}" if found else ""
 
 
 def scalar_argument(item: Item, dtype: DType, loc: Loc) -> ex.Expr:
