@@ -34,6 +34,7 @@ def hip_lines(made: Specialization) -> Iterator[tuple[str, str]]:
     if loop is not None:
         share = f", {loop.share('matrix'):.0%} matrix" if loop.count("v_mfma") else ""
         yield "main loop", f"{len(loop)}: {_mix(loop.mix())}{share}"
+    yield "times", "modelled by published rates, compared with published times in docs/hip.md"
 
 
 def _mix(counts: dict[str, int]) -> str:

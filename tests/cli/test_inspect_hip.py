@@ -28,7 +28,15 @@ def test_inspect_says_what_a_kernel_takes(
     file.write_text(SOURCE)
     assert run(["inspect", str(file), "-t", "hip:gfx950", "--dim", "K=1024"]) == 0
     text = capsys.readouterr().out
-    for label in ("workgroup:", "lane:", "occupancy:", "instructions:", "main loop:", "predicted:"):
+    for label in (
+        "workgroup:",
+        "lane:",
+        "occupancy:",
+        "instructions:",
+        "main loop:",
+        "times:",
+        "predicted:",
+    ):
         assert label in text
     assert "nothing spilled" in text
     loop = next(line for line in text.splitlines() if "main loop:" in line)
