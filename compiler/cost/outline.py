@@ -31,11 +31,13 @@ class Outline:
     """Seconds of one launch, good for comparing choices of one kernel that are `fed` alike.
 
     A kernel is fed where a unit may copy what warpgroups multiply: its blocks then share their turns
-    evenly, and wait for no copy. Of others the waits count, which copies ahead of the loop will hide.
+    evenly, and wait for no copy. Of others the waits count; `ahead` are the seconds without them where
+    copies ahead in a loop will hide them, as far as there is room for those, which is not known here.
     """
 
     seconds: float
     fed: bool = False
+    ahead: float | None = None
 
 
 def outline(kernel: Kernel, target: Target, dims: Mapping[str, int]) -> Outline:
@@ -46,11 +48,13 @@ def outline(kernel: Kernel, target: Target, dims: Mapping[str, int]) -> Outline:
     threads = thread_counts(kernel, target, None)[0]
     atoms = _Atoms(kernel, target, fed=_is_fed(kernel, target, threads))
     found = predict(dataclasses.replace(atoms.kernel(kernel), threads=threads), target, dims)
-    if not atoms.warpgroups:
-        return Outline(found.seconds)
     idle = min(1.0, found.blocks / target.units)
     own = [t * (1.0 if n in _SPREAD else idle) for n, t in found.terms.items() if n != "latency"]
-    return Outline(total(own), fed=True)
+    if atoms.warpgroups:
+        return Outline(total(own), fed=True)
+    loops = sum(isinstance(s, ins.For | ins.While) for s in walk(kernel.body))
+    hidden = target.linear_copies and loops == 1
+    return Outline(found.seconds, ahead=total(own) if hidden else None)
 
 
 _SPREAD = ("memory", "cache", "launch")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dslc.compiler.cost import predict
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dslc.templates import Elaborated, TemplateOrigin
 
 _SCHEDULED = 4  # configurations that go through the passes, of those fed alike
+_AHEAD = 3  # more of those whose copies ahead may hide waits, by their times without these
 _BESIDE = 3  # more of them that the kernel has before the best
 _WORSE = 1.25  # times the least outline: what is beyond it is not scheduled
 # Times as slow as two are equal by prediction, and the kernel's order decides; the work of
@@ -59,6 +60,7 @@ class _Outlined:
     configuration: Configuration
     made: Elaborated
     fed: bool
+    ahead: float | None
 
 
 class Ranking:
@@ -100,6 +102,9 @@ class Ranking:
         found = self._schedule(base, 1)
         for fed in (False, True):
             found += self._schedule(_worth([r for r in ranked if r.fed is fed], base), _SCHEDULED)
+        hidden = [replace(r, seconds=r.ahead) for r in ranked if r.ahead is not None]
+        worth = _worth(sorted(hidden, key=lambda r: r.seconds), [])
+        found += self._schedule(_untried(worth, found), _AHEAD)
         if not found:
             return None
         best = min(found, key=lambda f: f[0])[1]
@@ -110,8 +115,7 @@ class Ranking:
             if (r.at < best.at or r.seconds == best.seconds)
             and r.configuration.is_beside(best.configuration)
         ]
-        tried = [one for _, one, _ in found]
-        found += self._schedule([r for r in beside if r not in tried], _BESIDE)
+        found += self._schedule(_untried(beside, found), _BESIDE)
         least = min(seconds for seconds, _, _ in found)
         near = [f for f in found if f[0] <= _EQUAL[f[1].fed] * least]
         seconds, one, program = min(near, key=lambda f: f[1].at)
@@ -143,8 +147,15 @@ class Ranking:
                 check_requirements(made.program, self._sizes)
                 if isinstance(made.program, Kernel):
                     by = outline(made.program, self._target, self._sizes)
-                    found.append(_Outlined(by.seconds, at, configuration, made, by.fed))
+                    found.append(_Outlined(by.seconds, at, configuration, made, by.fed, by.ahead))
         return sorted(found, key=lambda f: f.seconds)
+
+
+def _untried(
+    outlined: Sequence[_Outlined], found: Sequence[tuple[float, _Outlined, TileProgram]]
+) -> list[_Outlined]:
+    tried = {one.at for _, one, _ in found}
+    return [r for r in outlined if r.at not in tried]
 
 
 def _worth(ranked: Sequence[_Outlined], tried: Sequence[_Outlined]) -> list[_Outlined]:
