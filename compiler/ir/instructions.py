@@ -17,12 +17,15 @@ from dslc.compiler.ir.memory_instructions import (
     Alloc,
     Arrive,
     AtomicAdd,
+    AwaitLaunches,
     AwaitPhase,
     CommitGroup,
     CopyAsync,
     Gather,
     InitBarriers,
+    LaunchDependents,
     Load,
+    Prefetch,
     Scatter,
     SemaphoreRelease,
     SemaphoreWait,
@@ -60,6 +63,7 @@ __all__ = [
     "Arrive",
     "Assert",
     "AtomicAdd",
+    "AwaitLaunches",
     "AwaitPhase",
     "Binary",
     "Broadcast",
@@ -79,8 +83,10 @@ __all__ = [
     "InitBarriers",
     "Instruction",
     "Joined",
+    "LaunchDependents",
     "Let",
     "Load",
+    "Prefetch",
     "Print",
     "Reduce",
     "Repeat",
@@ -252,6 +258,9 @@ Instruction: TypeAlias = (
     | AwaitPhase
     | SemaphoreWait
     | SemaphoreRelease
+    | LaunchDependents
+    | AwaitLaunches
+    | Prefetch
     | Let
     | Print
     | Assert

@@ -43,6 +43,9 @@ _SYNCHRONISATION = (
     ins.AwaitPhase,
     ins.SemaphoreWait,
     ins.SemaphoreRelease,
+    ins.LaunchDependents,
+    ins.AwaitLaunches,
+    ins.Prefetch,
 )
 _EFFECTS = (*_SYNCHRONISATION, ins.Print, ins.Assert)
 

@@ -18,6 +18,7 @@ from dslc.runtime.cuda.driver import Driver, load_driver
 
 _BINARY = ".cubin"
 _PTX = ".ptx"
+_DEPENDENT_GRAPHS = 12030  # the driver from which on graphs have edges that end early
 
 
 class PtxWarning(UserWarning):
@@ -30,6 +31,8 @@ class CudaDevice:
     kind = "CUDA"
     place = "cuda"  # what DLPack calls where its memory is
     has_graphs = True  # whether programs are launched as graphs
+    # Whether a launch may begin before the one before it has ended, in captured streams too.
+    has_dependent_launches = False
 
     def __init__(self, driver: Driver, ordinal: int) -> None:
         self.driver = driver
@@ -44,6 +47,8 @@ class CudaDevice:
 
     def _open(self) -> None:
         self.capability = (self.attribute(cu.MAJOR), self.attribute(cu.MINOR))
+        version = self.driver.integer("cuDriverGetVersion")
+        self.has_dependent_launches = self.capability >= (9, 0) and version >= _DEPENDENT_GRAPHS
         self.context = self.driver.handle("cuDevicePrimaryCtxRetain", self.device)
 
     @staticmethod

@@ -254,6 +254,7 @@ void emu_phase_wait(unsigned address, unsigned parity, int line) {
 }
 
 void emu_bulk_load(const TensorBox* box, const int* at, unsigned to, unsigned barrier) {
+  refuse_early("a bulk copy");
   if (box->swizzle && to % 128) emu_fail("a bulk copy to byte %u of shared memory, which is not a multiple of 128", to);
   PhaseBarrier& b = barrier_at(barrier);
   BulkLoad load = {*box, {}, to};
@@ -263,6 +264,7 @@ void emu_bulk_load(const TensorBox* box, const int* at, unsigned to, unsigned ba
 }
 
 void emu_bulk_store(const TensorBox* box, const int* at, unsigned from) {
+  refuse_early("a bulk copy");
   const std::vector<bool>& unfenced = emu_fiber->block->unfenced;
   for (unsigned i = 0; i < box->elements * box->size && from + i < unfenced.size(); ++i)
     if (unfenced[from + i]) emu_fail("a bulk copy reads shared memory written with no fence.proxy.async since");

@@ -26,6 +26,10 @@ unsigned char* emu_shared();
 unsigned emu_shared_address(const void* p);
 unsigned char* emu_shared_pointer(unsigned address, unsigned bytes, unsigned align, const char* name);
 
+// Launches before this one (PTX ISA 8.5, 9.7.13.13): until they are awaited no tensor may be touched.
+void emu_await_launches(int line);
+void emu_prefetch(const void* from, int bytes);
+
 void emu_copy(unsigned to, const void* from, unsigned bytes, unsigned used);
 void emu_commit();
 void emu_wait(int pending);

@@ -82,6 +82,7 @@ struct Block {
   std::vector<Warpgroup> groups;
   std::map<unsigned, PhaseBarrier> phases;
   std::vector<bool> unfenced;  // bytes of shared memory that units may not read yet
+  bool awaited;                // a thread has awaited the launches before
 };
 
 struct Random {
@@ -99,7 +100,9 @@ extern const char* emu_title;
 // machine.cc
 void park(const char* what);  // until somebody lets it go on
 void unpark(Fiber* f);
-void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned resident, bool steady);
+void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned resident, bool steady,
+              bool dependent);
+void refuse_early(const char* what);  // while a launch before may still run
 
 // hopper.cc
 void end_thread(Fiber* f);
@@ -115,6 +118,8 @@ unsigned char* new_shared();               // filled with ones: NaN in every flo
 void free_shared(unsigned char* memory, const Block& block);
 unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, size_t align,
                        bool constant);
+void seal_tensors(bool sealed);  // nothing may touch them
+bool is_sealed();
 void check_guards();
 void install_handlers();
 void land(const Copy& copy);

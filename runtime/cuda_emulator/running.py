@@ -68,6 +68,7 @@ def emulate(
     seed: int = 0,
     timeout: float = 100.0,
     alignments: Mapping[int, int] = MappingProxyType({}),
+    dependent: bool = False,
 ) -> str:
     """Run a kernel over `grid` blocks of `threads`; gives what it printed.
 
@@ -75,7 +76,8 @@ def emulate(
     written in place), numbers for the rest. The seed decides the order of blocks and threads (even:
     every choice is uniform, odd: threads keep priorities, so that some lag far behind) and when
     copies land. Buffers begin at multiples of 16 bytes, or of fewer: `alignments` gives them by the
-    numbers of arguments. EmulationError tells what the kernel did that a GPU forbids: accesses outside
+    numbers of arguments. A `dependent` launch, and one whose text speaks of such, begins while a launch
+    before it may still run: until its threads wait no tensor is touched. EmulationError tells what the kernel did that a GPU forbids: accesses outside
     a buffer or misaligned, threads that wait for ever, barriers that diverge, PTX without a host
     version.
     """
@@ -102,7 +104,8 @@ def emulate(
             places.append((array, len(data)))
         data += array.tobytes()
     resident = _SIDE_BY_SIDE if meets_other_blocks(text) else 1
-    head = f"{grid} {threads} {shared_bytes} {resident} {seed % (1 << 63)} {len(args)}"
+    early = int(dependent or "griddepcontrol" in text)
+    head = f"{grid} {threads} {shared_bytes} {resident} {seed % (1 << 63)} {early} {len(args)}"
     with tempfile.TemporaryDirectory() as folder:
         request, content = Path(folder, "request"), Path(folder, "data")
         request.write_text("\n".join([head, *lines, ""]))

@@ -1,0 +1,43 @@
+"""Launches that overlap: what lets the next one begin, the wait, and prefetches before it."""
+
+from __future__ import annotations
+
+from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.cuda.bulk import first_element, row_step
+from dslc.compiler.ir import Kernel
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.passes.bulk import rows_of
+
+
+def is_dependent(kernel: Kernel) -> bool:
+    """Whether a launch may begin before the one before it has ended."""
+    return any(isinstance(s, ins.AwaitLaunches) for s in kernel.body)
+
+
+def launch_dependents(e: Emission, s: ins.LaunchDependents) -> None:
+    """Once every block has come here or ended, blocks of the next launch begin where there is room."""
+    e.out.line("launch_dependents();")
+
+
+def await_launches(e: Emission, s: ins.AwaitLaunches) -> None:
+    """Every thread waits for itself."""
+    e.out.line("await_launches();")
+
+
+def prefetch(e: Emission, s: ins.Prefetch) -> None:
+    """A thread asks for each of the runs of bytes."""
+    run, rows = rows_of(s.region)
+    size = run * s.region.memory.dtype.bits // 8
+    base = first_element(e, s.region)
+    if rows == 1:
+        e.out.line(f"if ({e.leader}) prefetch_run({base}, {size});")
+        return
+    i, step = e.out.name("i"), row_step(e, s.region)
+    with e.out.block(f"for (int {i} = tid; {i} < {rows}; {i} += {e.threads})"):
+        e.out.line(f"prefetch_run({base} + (long long){i} * {step}, {size});")
+
+
+EMITTERS: dict[type, Emitter] = {
+    ins.LaunchDependents: launch_dependents, ins.AwaitLaunches: await_launches,
+    ins.Prefetch: prefetch,
+}  # fmt: skip
