@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dslc.codegen.c_family.accesses import pointer
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.cuda.bulk import first_element, row_step
 from dslc.compiler.ir import Kernel
@@ -20,8 +21,14 @@ def launch_dependents(e: Emission, s: ins.LaunchDependents) -> None:
 
 
 def await_launches(e: Emission, s: ins.AwaitLaunches) -> None:
-    """Every thread waits for itself."""
+    """Every thread waits for itself.
+
+    The compiler is told that each tensor may have changed. Else those that the kernel only reads were
+    constant to it, and it would load them before the wait (`ld.global.nc`).
+    """
     e.out.line("await_launches();")
+    for memory in (*e.kernel.tensors, *e.kernel.workspaces):
+        e.out.line(f"may_have_changed({pointer(e, memory)});")
 
 
 def prefetch(e: Emission, s: ins.Prefetch) -> None:

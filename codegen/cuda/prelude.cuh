@@ -391,6 +391,8 @@ DEVICE void launch_dependents() { asm volatile("griddepcontrol.launch_dependents
 
 DEVICE void await_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
+DEVICE void may_have_changed(const void* p) { asm volatile("" :: "l"(p) : "memory"); }
+
 // Bytes in a row to the level-2 cache: multiples of 16 from a multiple of 16 on (9.7.9.27).
 DEVICE void prefetch_run(const void* from, int bytes) {
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" :: "l"(from), "r"(bytes) : "memory");

@@ -70,7 +70,11 @@ def _prefetches(kernel: Kernel, body: Body) -> Body:
     made = {name for s in first for name in results(s)}
     chosen = _Copies(kernel, first).chosen
     asked = [t for s in first for t in _asked(s, chosen)]
-    known = [s for s in asked if not made & {n for t in walk((s,)) for u in uses_of(t) for n in names_in(u)}]
+    known = [
+        s
+        for s in asked
+        if not made & {n for t in walk((s,)) for u in uses_of(t) for n in names_in(u)}
+    ]
     return clone_body(tuple(known), scalar_names(kernel))[0]
 
 
