@@ -12,7 +12,7 @@ from dslc.codegen.c_family.launching import (
 from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.generate import emit
-from dslc.codegen.cuda.overlapping import is_dependent
+from dslc.codegen.cuda.overlapping import launch_words
 from dslc.codegen.cuda.toolchain import (
     DEFAULT,
     Binary,
@@ -50,7 +50,7 @@ def _lower_kernel(
         "grid": [blocks_of(program)],
         "arguments": [*arguments_of(program), *(box.to_data() for box in tensor_maps(program))],
         **alignments_of(program),
-        **({"dependent": True} if is_dependent(program) else {}),
+        **launch_words(program),
         "resources": binary.resources[program.name].to_data(),
     }
     return Artifact(

@@ -5,14 +5,28 @@ from __future__ import annotations
 from dslc.codegen.c_family.accesses import pointer
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.cuda.bulk import first_element, row_step
+from dslc.compiler.artifact import Json
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.bulk import rows_of
 
 
 def is_dependent(kernel: Kernel) -> bool:
     """Whether a launch may begin before the one before it has ended."""
     return any(isinstance(s, ins.AwaitLaunches) for s in kernel.body)
+
+
+def launch_words(kernel: Kernel) -> dict[str, Json]:
+    """What a launch says of it.
+
+    Blocks that copy ahead are dealt evenly to the multiprocessors (`spread`): those that begin while
+    others still hold their places would come to lie side by side where there is room for two.
+    """
+    if not is_dependent(kernel):
+        return {}
+    copies = any(isinstance(s, ins.CopyAsync) for s in walk(kernel.body))
+    return {"dependent": True, **({"spread": True} if copies else {})}
 
 
 def launch_dependents(e: Emission, s: ins.LaunchDependents) -> None:

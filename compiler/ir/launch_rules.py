@@ -11,7 +11,7 @@ from dslc.compiler.ir.values import Role
 
 
 def touches_tensors(stmt: Stmt) -> bool:
-    """Whether the statement, or one within it, touches what other launches may: all but prefetches do."""
+    """Whether the statement, or one within it, touches what other launches may; prefetches do not."""
     return any(
         memory.role is not Role.BUFFER
         for s in walk((stmt,))
@@ -24,9 +24,9 @@ def broken_launches(kernel: Kernel) -> tuple[Stmt, Fail] | None:
     """The statement that breaks a rule of overlapping launches, and how; None where none does."""
     waits = [s for s in walk(kernel.body) if isinstance(s, ins.AwaitLaunches)]
     begins = [s for s in walk(kernel.body) if isinstance(s, ins.LaunchDependents)]
-    for stmt in waits:
-        if len(waits) > 1 or stmt not in kernel.body:
-            return stmt, ("DSL0416", "launches are awaited once, right in a kernel's body")
+    for wait in waits:
+        if len(waits) > 1 or wait not in kernel.body:
+            return wait, ("DSL0416", "launches are awaited once, right in a kernel's body")
     if begins and not waits:
         text = "what launches early must wait: a later launch would not know of earlier ones"
         return begins[0], ("DSL0416", text)

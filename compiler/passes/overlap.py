@@ -2,18 +2,17 @@
 
     alloc @x: ...                                     launch_dependents
     for turn in range(0, 2, 1) {                      alloc @x: ...
-      copy_async @x[...], @a[m : +8!, ...]            for turn_1 in range(0, 2, 1) {
-      copy_async @y[...], @w[..., n : +4!, ...]         prefetch @w[..., n : +4!, ...]
-      commit_group                                    }
-    }                                          ->     await_launches
-    ...                                               for turn in range(0, 2, 1) {
-                                                        ...
+      copy_async @x[...], @a[m : +8!, ...]            prefetch @w[0 : +8!, n : +4!, ...]
+      copy_async @y[...], @w[turn * 8 : +8!, ...]     await_launches
+      commit_group                             ->     for turn in range(0, 2, 1) {
+    }                                                   ...
+    ...
 
 From the first multiprocessor that a launch leaves until the last, and while the next one's first loads
 are on their way, memory would stand still. Now the next launch's blocks are there, and what their first
-turns copy comes to the level-2 cache. That cache is one for the whole device, so it may be asked before
-the wait, whoever writes the tensor: later reads see what was written meanwhile. What neighbours in the
-grid read in common is not asked for: the first of them brings it for all.
+turn copies comes to the level-2 cache. That cache is one for the whole device, so it may be asked
+before the wait, whoever writes the tensor: later reads see what was written meanwhile. What neighbours
+in the grid read in common is not asked for: the first of them brings it for all.
 
 All threads wait, at one place before anything that touches a tensor. So a launch ends only after those
 before it, and it is enough that each waits for its neighbour (PTX ISA 8.5, 9.7.13.13: griddepcontrol).
@@ -21,15 +20,17 @@ before it, and it is enough that each waits for its neighbour (PTX ISA 8.5, 9.7.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant, simplify
+from dslc.compiler.ir.expr import Expr, Var, substitute
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.launch_rules import touches_tensors
 from dslc.compiler.ir.program import Kernel, TileProgram
-from dslc.compiler.ir.rewrite import clone_body, map_kernels, scalar_names
-from dslc.compiler.ir.traverse import Body, handed, names_in, results, uses_of, walk
+from dslc.compiler.ir.rewrite import map_kernels
+from dslc.compiler.ir.traverse import Body, Name, definitions, handed, names_in, uses_of, walk
 from dslc.compiler.ir.values import Memory, Region, Role
 from dslc.compiler.passes.bulk import is_run
 from dslc.compiler.passes.facts import FactsRewriter
@@ -61,35 +62,48 @@ def _overlapping(kernel: Kernel) -> Kernel:
 
 
 def _prefetches(kernel: Kernel, body: Body) -> Body:
-    """Prefetches of what the first turns of rings copy, as far as that is known before the wait."""
+    """Prefetches of what the first turn of a ring copies, as far as that is known before the wait."""
     first: list[Stmt] = []
     for stmt in body:
         if any(isinstance(s, _WAITS) or handed(s) for s in walk((stmt,))):
             break
         first.append(stmt)
-    made = {name for s in first for name in results(s)}
+    made = definitions(first).keys()
     chosen = _Copies(kernel, first).chosen
-    asked = [t for s in first for t in _asked(s, chosen)]
-    known = [
-        s
-        for s in asked
-        if not made & {n for t in walk((s,)) for u in uses_of(t) for n in names_in(u)}
-    ]
-    return clone_body(tuple(known), scalar_names(kernel))[0]
+    asked: dict[Memory, Stmt] = {}
+    for stmt in first:
+        for memory, prefetch in _asked(stmt, chosen, {}):
+            if not made & _names(prefetch):
+                asked.setdefault(memory, prefetch)
+    return tuple(asked.values())
 
 
-def _asked(stmt: Stmt, chosen: set[Stmt]) -> Iterable[Stmt]:
-    """A statement as prefetches: loops and conditions around those of the chosen copies."""
+def _asked(
+    stmt: Stmt, chosen: set[Stmt], at: dict[Var, Expr]
+) -> Iterator[tuple[Memory, ins.Prefetch | ins.If]]:
+    """The prefetches of the chosen copies, of a loop's first turn, under the same conditions."""
     match stmt:
         case ins.CopyAsync(src=src) if stmt in chosen:
-            yield ins.Prefetch(src, loc=stmt.loc)
-        case ins.For() | ins.If():
-            nested = "body" if isinstance(stmt, ins.For) else "then"
-            inside = tuple(t for s in getattr(stmt, nested) for t in _asked(s, chosen))
-            if inside:
-                yield replace(stmt, **{nested: inside})
-        case _:
-            pass
+            axes = (replace(a, start=simplify(substitute(a.start, at))) for a in src.axes)
+            yield src.memory, ins.Prefetch(replace(src, axes=tuple(axes)), loc=stmt.loc)
+        case ins.For(var=var, start=start, body=body) if _runs(stmt):
+            for inner in body:
+                yield from _asked(inner, chosen, {**at, var: substitute(start, at)})
+        case ins.If(condition=condition, then=then):
+            holds = simplify(substitute(condition, at))
+            for memory, prefetch in (p for s in then for p in _asked(s, chosen, at)):
+                yield memory, ins.If(holds, (prefetch,), loc=stmt.loc)
+
+
+def _runs(loop: ins.For) -> bool:
+    """Whether the loop is known to have a turn."""
+    start, stop = constant(loop.start), constant(loop.stop)
+    return start is not None and stop is not None and start < stop
+
+
+def _names(stmt: Stmt) -> set[Name]:
+    """What a statement reads, and those within it."""
+    return {n for s in walk((stmt,)) for use in uses_of(s) for n in names_in(use)}
 
 
 class _Copies(FactsRewriter):
@@ -108,14 +122,14 @@ class _Copies(FactsRewriter):
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A copy is looked at where what holds there is known."""
-        if isinstance(stmt, ins.CopyAsync) and self._is_own(stmt.src):
-            if is_run(stmt.src, self.kernel_of.tensors, self.facts):
-                self.chosen.add(stmt)
+        if isinstance(stmt, ins.CopyAsync) and self._is_asked_for(stmt.src):
+            self.chosen.add(stmt)
         return super().statement(stmt)
 
-    def _is_own(self, region: Region) -> bool:
-        """Whether the turns beside this one read something else."""
+    def _is_asked_for(self, region: Region) -> bool:
+        """Whether it is runs of bytes, and turns beside this one read others."""
         if region.memory.role is not Role.IN or not self.kernel_of.grid:
             return False
         fastest = self.kernel_of.grid[-1].var
-        return any(fastest in origins(a.start, self.known) for a in region.axes)
+        own = any(fastest in origins(a.start, self.known) for a in region.axes)
+        return own and is_run(region, self.kernel_of.tensors, self.facts)

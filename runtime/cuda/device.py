@@ -113,6 +113,19 @@ class CudaDevice:
         """The shared memory that a launch asks for, beyond what the binary has for itself."""
         return artifact.shared_bytes
 
+    @functools.cached_property
+    def _room(self) -> tuple[int, int, int]:
+        """Multiprocessors, the shared memory of one, and what each block takes beside its own."""
+        names = cu.MULTIPROCESSORS, cu.SHARED_PER_MULTIPROCESSOR, cu.SHARED_RESERVED
+        units, shared, reserved = map(self.attribute, names)
+        return units, shared, reserved
+
+    def spread_bytes(self, blocks: int) -> int:
+        """The shared memory with which no multiprocessor has room for more than its share of blocks."""
+        units, shared, reserved = self._room
+        share = -(-blocks // units)
+        return max(0, shared // (share + 1) - reserved + 1)
+
     def binary_for(self, artifact: Artifact) -> bytes:
         """The machine code of the artifact that this GPU runs best; DSL0841 where it runs none."""
         found = {

@@ -264,6 +264,8 @@ def _config(function: Function, grid: Sequence[int]) -> tuple[cu.LaunchConfig, o
         attribute.id = number
         attribute.value[: len(value)] = value
     shared = function.device.shared_bytes(function.artifact)
+    if d.spread and _is_dependent(function):
+        shared = max(shared, function.device.spread_bytes(math.prod(grid)))
     config = cu.LaunchConfig(shared=shared, count=len(chosen))
     config.grid[:] = [*grid, 1, 1][:3]
     config.block[:] = [d.threads, 1, 1]

@@ -77,9 +77,9 @@ def emulate(
     every choice is uniform, odd: threads keep priorities, so that some lag far behind) and when
     copies land. Buffers begin at multiples of 16 bytes, or of fewer: `alignments` gives them by the
     numbers of arguments. A `dependent` launch, and one whose text speaks of such, begins while a launch
-    before it may still run: until its threads wait no tensor is touched. EmulationError tells what the kernel did that a GPU forbids: accesses outside
-    a buffer or misaligned, threads that wait for ever, barriers that diverge, PTX without a host
-    version.
+    before it may still run: until its threads wait no tensor is touched. EmulationError tells what the
+    kernel did that a GPU forbids: accesses outside a buffer or misaligned, threads that wait for ever,
+    barriers that diverge, PTX without a host version.
     """
     if grid == 0:
         return ""

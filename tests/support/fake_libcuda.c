@@ -56,7 +56,8 @@ CUresult cuDeviceGetCount(int *n) { *n = devices; return 0; }
 CUresult cuDeviceGet(int *d, int ordinal) { *d = ordinal; return 0; }
 CUresult cuDeviceGetName(char *name, int n, int d) { strncpy(name, "Fake GPU", n); return 0; }
 CUresult cuDeviceGetAttribute(int *v, int a, int d) {
-  *v = a == 75 ? major : a == 76 ? minor : a == 97 ? 232448 : a == 1 ? 1024 : a == 95 ? 1 : a == 16 ? 132 : 0;
+  *v = a == 75 ? major : a == 76 ? minor : a == 97 ? 232448 : a == 1 ? 1024 : a == 95 ? 1 : a == 16 ? 132
+     : a == 81 ? 233472 : a == 111 ? 1024 : 0;
   return 0;
 }
 CUresult cuDevicePrimaryCtxRetain(uint64_t *c, int d) { *c = 1000 + d; return 0; }
