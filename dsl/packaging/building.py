@@ -19,13 +19,15 @@ from dslc.caching import CacheChoice, open_cache
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.machines import find_machine
-from dslc.packaging.spec import Spec, read_spec
+from dslc.packaging.spec import Spec, fewest, read_spec
 from dslc.runtime.package.folder import PackageFolder
 from dslc.runtime.package.index import Origins
 
 if TYPE_CHECKING:
     from dslc.executors import ExecutorChoice
     from dslc.packaging.compiling import Report
+
+RETRIES = 2  # of a task whose process died: a machine may have been short of memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +67,25 @@ def build_package(
     if not force and (there := _unchanged(path, inputs)) is not None:
         count = sum(len(k.specializations) for k in there.index.kernels)
         return Outcome(there, False, count)
-    from dslc.packaging.compiling import compile_all
-    from dslc.packaging.consumers import consumer_files
-    from dslc.packaging.entries import check_storages
-    from dslc.packaging.sources import from_here, read_sources
-    from dslc.packaging.writing import package_files, write_tree
+    from dslc.executors import open_workers
+    from dslc.packaging.warming import import_compiler
 
-    try:
-        sources = read_sources(spec, folder)
-        entries = compile_all(
-            spec, sources, executor=executor, jobs=jobs, cache=opened,
-            toolchains=inputs.toolchains, report=report,
-        )  # fmt: skip
-    except DiagnosticError as failure:
-        raise from_here(failure, folder) from None
+    with open_workers(executor, jobs, retries=RETRIES) as workers:
+        # They import while this process does, and reads the sources.
+        workers.start(import_compiler, fewest(spec))
+        from dslc.packaging.compiling import compile_all
+        from dslc.packaging.consumers import consumer_files
+        from dslc.packaging.entries import check_storages
+        from dslc.packaging.sources import from_here, read_sources
+        from dslc.packaging.writing import package_files, write_tree
+
+        try:
+            sources = read_sources(spec, folder)
+            entries = compile_all(
+                spec, sources, workers, cache=opened, toolchains=inputs.toolchains, report=report
+            )
+        except DiagnosticError as failure:
+            raise from_here(failure, folder) from None
     check_storages(entries)
     files = package_files(
         spec.package.name,

@@ -116,6 +116,11 @@ def wanted(spec: Spec, own_kernels: Mapping[str, list[str]]) -> list[Wanted]:
     return found
 
 
+def fewest(spec: Spec) -> int:
+    """How many specialisations it asks for at least: sources that are not read yet have one kernel."""
+    return len(wanted(spec, {k.source: [""] for k in spec.kernel}))
+
+
 def _of_kernel(table: KernelTable, kernel: str, target: str, ptx: bool) -> Iterator[Wanted]:
     loose = (False, True) if table.unaligned and target.startswith("cuda:") else (False,)
     every = itertools.product(
