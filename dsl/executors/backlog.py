@@ -33,17 +33,21 @@ class Backlog(Generic[T]):
         self._waiting: dict[Kind, deque[T]] = {}
         self._seconds: dict[Kind, float] = {}
         self._running: Counter[Kind] = Counter()
-        self._lock = threading.Lock()
+        self._closed = False
+        self._changed = threading.Condition()
 
-    def put(self, kind: Kind, task: T) -> None:
-        """Add a task."""
-        with self._lock:
+    def put(self, kind: Kind, task: T) -> int:
+        """Add a task, and give how many wait or run now."""
+        with self._changed:
             self._waiting.setdefault(kind, deque()).append(task)
+            self._changed.notify()
+            return self._running.total() + sum(map(len, self._waiting.values()))
 
     def take(self, known: Container[Hashable]) -> tuple[Kind, T] | None:
-        """A task for a process that has loaded the setups `known`; None where none waits."""
-        with self._lock:
-            if not self._waiting:
+        """Wait for a task for a process that has loaded the setups `known`; None when it is closed."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._closed)
+            if self._closed:
                 return None
             kind = self._best(known)
             tasks = self._waiting[kind]
@@ -55,14 +59,16 @@ class Backlog(Generic[T]):
 
     def ended(self, kind: Kind, seconds: float | None) -> None:
         """A task that was taken took so long; None: it was given up."""
-        with self._lock:
+        with self._changed:
             self._running[kind] -= 1
             if seconds is not None:
                 self._seconds[kind] = seconds
 
-    def clear(self) -> list[T]:
-        """Take all that waits."""
-        with self._lock:
+    def close(self) -> list[T]:
+        """Whoever waits for a task gets none any more; what waited."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
             found = [task for tasks in self._waiting.values() for task in tasks]
             self._waiting.clear()
             return found

@@ -14,7 +14,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
@@ -57,7 +58,7 @@ class Processes:
     def __init__(self, count: int, retries: int = 0) -> None:
         self.count = count
         self._retries = retries
-        self._threads = ThreadPoolExecutor(count, "dslc-worker") if count else None
+        self._threads: list[threading.Thread] = []
         self._own = _Own()
         self._backlog: Backlog[_Waiting] = Backlog()
         self._started: list[subprocess.Popen[bytes]] = []
@@ -65,13 +66,11 @@ class Processes:
         self._closed = False
 
     def start(self, begin: Callable[[], None], most: int) -> None:
-        """Start processes before there are tasks, all but what is more than `most`.
+        """Start processes before there are tasks, as many as there may be, `most` at the most.
 
         Each calls `begin` at once, to import what tasks will need.
         """
-        if self._threads is not None:
-            for _ in range(min(self.count, most)):
-                self._threads.submit(self._ask, begin, ())
+        self._grow(most, begin)
 
     def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """The result to come; what the function raises, or WorkerDiedError, is the future's."""
@@ -80,13 +79,14 @@ class Processes:
 
     def submit_of(self, kind: Kind, function: Callable[..., T], *args: object) -> Future[T]:
         """The same of a task of a kind: a process takes next what the backlog thinks best for it."""
+        if self._closed:
+            raise RuntimeError("the workers are closed")
         future: Future[T] = Future()
         waiting = _Waiting(function, args, future)
-        if self._threads is None:
-            _settle(waiting, function)
+        if self.count:
+            self._grow(self._backlog.put(kind, waiting))
         else:
-            self._backlog.put(kind, waiting)
-            self._threads.submit(self._next)
+            _settle(waiting, function)
         return future
 
     def close(self) -> None:
@@ -96,10 +96,8 @@ class Processes:
             started = list(self._started)
         for process in started:
             process.kill()
-        for waiting in self._backlog.clear():
+        for waiting in self._backlog.close():
             waiting.future.cancel()
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
         for process in started:
             process.wait()
 
@@ -109,19 +107,28 @@ class Processes:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _next(self) -> None:
-        """One task, whichever suits this thread's process."""
-        taken = self._backlog.take(self._own.known)
-        if taken is None:
-            return
-        kind, waiting = taken
-        seconds = None
-        if waiting.future.set_running_or_notify_cancel():
-            begin = time.perf_counter()
-            _settle(waiting, lambda *args: self._ask(waiting.function, args))
-            seconds = time.perf_counter() - begin
-            self._own.known |= {kind.setup}
-        self._backlog.ended(kind, seconds)
+    def _grow(self, most: int, begin: Callable[[], None] | None = None) -> None:
+        """Threads for `most` tasks, each of which has a process."""
+        with self._lock:
+            while not self._closed and len(self._threads) < min(self.count, most):
+                thread = threading.Thread(target=self._work, args=(begin,), daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def _work(self, begin: Callable[[], None] | None) -> None:
+        """Task after task, whichever suits this thread's process."""
+        if begin is not None:
+            with suppress(Exception):  # whatever it is, tasks will say so
+                self._ask_once(begin, ())
+        while (taken := self._backlog.take(self._own.known)) is not None:
+            kind, waiting = taken
+            seconds = None
+            if waiting.future.set_running_or_notify_cancel():
+                before = time.perf_counter()
+                _settle(waiting, lambda *args, f=waiting.function: self._ask(f, args))
+                seconds = time.perf_counter() - before
+                self._own.known |= {kind.setup}
+            self._backlog.ended(kind, seconds)
 
     def _ask(self, function: Callable[..., Any], args: tuple[object, ...]) -> Any:
         for _ in range(self._retries):
