@@ -88,7 +88,7 @@ def test_what_waits_is_given_back_when_it_is_closed() -> None:
 
 
 def test_processes_end_together_and_load_few_setups() -> None:
-    """8 processes, 5 targets that cost 0.4 s to load, 200 tasks: within 8 % of an even share of the work,
+    """8 processes, 5 targets that cost 0.4 s to load, 200 tasks: within 8 % of an even share of work,
     with less than half of the 40 loads that processes make which take tasks in their order."""
     seconds = {f"t{i}_{g}": 0.05 * (i + 1) * (g + 1) for i in range(5) for g in range(2)}
     tasks = backlog(**dict.fromkeys(seconds, 20))
