@@ -58,6 +58,7 @@ from dslc.compiler.dtypes import BOOL, I32, I64, INDEX, DType
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, free_vars, index
+from dslc.compiler.ir.index_arithmetic import add, cdiv, mul
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
 from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
@@ -65,16 +66,7 @@ from dslc.compiler.ir.traverse import Body, Name, Use, memories, results, walk, 
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
 from dslc.compiler.passes.accumulation import ADD, accumulators
 from dslc.compiler.passes.split_atomic import contributions
-from dslc.compiler.passes.split_turns import (
-    add,
-    constant_step,
-    count,
-    div,
-    mul,
-    refused,
-    turn_index,
-    turns_of,
-)
+from dslc.compiler.passes.split_turns import constant_step, count, refused, turn_index, turns_of
 
 _ADDED = 8192  # elements of parts that the last turn loads before it adds them
 
@@ -264,8 +256,8 @@ class _Splitter:
         loop, part = self.loop, self.part
         step = constant_step(loop.step, loop)
         turns = count(loop.start, loop.stop, step)
-        chunk = div(add(turns, index(self.parts - 1)), self.parts)
-        width = mul(chunk, index(step))
+        chunk = cdiv(turns, self.parts)
+        width = mul(chunk, step)
         start = add(loop.start, mul(part, width))
         nearer = "min" if step > 0 else "max"
         stop = Binary(nearer, loop.stop, add(start, width), INDEX)
@@ -313,7 +305,7 @@ class _Splitter:
         """
         each, loc = self._at_once(), self.loop.loc
         p_var = None if each == self.parts else self._var("p")
-        parts = [index(n) if p_var is None else add(p_var, index(n)) for n in range(each)]
+        parts = [index(n) if p_var is None else add(p_var, n) for n in range(each)]
         loads: list[Stmt] = []
         sums: list[Stmt] = []
         carried: list[Carried] = []
