@@ -104,11 +104,11 @@ class PipelinedLoop:
         if paced:
             self.empty = Barriers("empty", stages, self._var("freed"))
 
-    def body(self, again: bool, more: bool) -> Body:
+    def body(self, again: bool, more: bool, freed: bool = False) -> Body:
         """What stands in place of the loop.
 
         `again` where it may run several times in a turn, `more` where other loops may take the memory
-        of its rings.
+        of its rings, `freed` where exchanges between threads may.
         """
         out: list[Stmt] = [ins.Alloc(r.memory, loc=r.ahead.load.loc) for r in self.rings]
         if self.full is not None:
@@ -123,11 +123,10 @@ class PipelinedLoop:
         out.append(self._loop(firsts))
         if self.late or self.last is not None:
             out.append(ins.WaitDots(0, loc=self.loop.loc))
-        if (
-            self.rings and more
-        ):  # no copy is under way, but only a wait shows that the rings are free
+        if self.rings and (more or freed):
+            # No copy is under way, but only a wait shows that the rings are free.
             out += [ins.WaitGroup(0)] if self.grouped else []
-            out.append(ins.Sync())
+            out += [ins.Sync()] if more else []
         return tuple(out)
 
     def _prologue(self) -> ins.For:
