@@ -74,7 +74,7 @@ def _staged(kernel: Kernel, target: Target) -> Kernel:
     """The kernel with its reduction split and its loads copied ahead, where they lie in memory."""
     shared = target.memory("shared")
     passes: tuple[Pass, ...] = (
-        SplitReduction(atomic=target.packed_atomics),
+        SplitReduction.of(target),
         Pipeline(target),
         MemoryPlan(shared.bytes if shared else None),
     )
