@@ -43,7 +43,7 @@ def gpu_passes(
     f8 = any(atom.takes("f8e4m3", "f8e4m3") for atom in target.atoms)
     return (
         Simplify(),
-        SplitReduction(atomic=target.packed_atomics),
+        SplitReduction.of(target),
         Simplify(),
         Bounds(),
         FuseSums(),
