@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 Digits = list[tuple[int, int]]  # (weight, size) of a thread's digits that lie along the axis
 _VECTORS = (4, 2, 1)  # elements that a thread moves at once, at best
+_BANKS = 32  # of shared memory, of words
+_PADS = (0, 1, 2)  # vectors between the rows of all threads' elements
 
 
 def across_warps(
@@ -66,11 +68,13 @@ def handed_out(
 
     None where a thread's addresses are not the same for all but for its digits, or room is short.
     """
-    size = e.threads * layout.locals * _width(fold)
-    if fold.indexed or size > e.room:
+    if fold.indexed:
         return None
     for vector in (v for v in _VECTORS if layout.locals % v == 0):
-        where = _places(layout, to, digits, vector)
+        row, where = _least_conflicts(e, layout, to, digits, vector)
+        size = row * layout.locals // vector * _width(fold)
+        if size > e.room:
+            return None
         thread, local = thread_part(where[:, 0], to.threads), where[0] - where[0, 0]
         if thread is None or (where != where[:, :1] + local).any():
             continue
@@ -79,8 +83,8 @@ def handed_out(
             continue
         cells = f"(({_cell(fold)}*){e.scratch(size)})"
         with e.out.loop("i", layout.locals):
-            own = f"i / {vector} * {e.threads * vector} + tid * {vector} + i % {vector}"
-            own = f"i * {e.threads} + tid" if vector == 1 else own
+            own = f"i / {vector} * {row} + tid * {vector} + i % {vector}"
+            own = f"i * {row} + tid" if vector == 1 else own
             e.out.line(f"{cells}[{own}] = {part}[i];")
         e.out.line(e.together)
         whole, start = e.out.name(part), e.out.name("from")
@@ -96,12 +100,30 @@ def handed_out(
     return None
 
 
-def _places(layout: Layout, to: Layout, digits: Digits, vector: int) -> NDArray[np.int64]:
+def _least_conflicts(
+    e: Emission, layout: Layout, to: Layout, digits: Digits, vector: int
+) -> tuple[int, NDArray[np.int64]]:
+    """The cells from one row of the threads' elements to the next, and the places that follow.
+
+    Neighbours of `to` may hold what lay in one thread, row under row, all in one bank: rows are a
+    vector longer where that spreads them.
+    """
+    rows = [e.threads * vector + pad * vector for pad in _PADS]
+    every = [(row, _places(layout, to, digits, vector, row)) for row in rows]
+    return min(every, key=lambda found: _conflicts(found[1][: e.warp, 0]))
+
+
+def _conflicts(words: NDArray[np.int64]) -> int:
+    """How many different words of one bank the lanes of a warp ask for at most."""
+    return int(np.bincount(np.unique(words) % _BANKS).max())
+
+
+def _places(layout: Layout, to: Layout, digits: Digits, vector: int, row: int) -> NDArray[np.int64]:
     """Where the first warps' part of each element of `to` lies: [threads, locals]."""
     threads = np.arange(layout.threads)
     first = np.all([threads // weight % size == 0 for weight, size in digits], axis=0)
     local = np.arange(layout.locals)
-    cell = (local // vector * layout.threads + threads[:, None]) * vector + local % vector
+    cell = local // vector * row + threads[:, None] * vector + local % vector
     lies = np.zeros(layout.elements, np.int64)
     held = flat(layout)[first]
     lies[held[::-1]] = cell[first][::-1]  # of copies the first

@@ -95,8 +95,8 @@ def choose(late: Late, to: Value, found: Plan, left: bool, *, once: bool) -> Cho
         registers = sum(sums) if once else max(sums)
         if count > 1 and registers > _MOST_REGISTERS:
             continue
-        if scaled.offset and (once or not left):
-            continue  # sums of one turn begin with what takes it away
+        if scaled.offset and (once or not left or len(words) > _MOST_REGISTERS):
+            continue  # what takes it away is added to the sums of one turn
         cost = (0 if once else sum(sums)) + scaled.shifts(words)
         if scaled.offset:
             cost += _PRODUCT * sum(map(len, _offsets(groups, classes)))
@@ -164,10 +164,10 @@ def emit_scaled(
         _through_loop(e, call, found, choice, left)
         return
     groups = groups_of(found, left)
-    begin = _emit_offsets(e, call, groups, choice) if choice.scaled.offset else {}
+    offsets = _emit_offsets(e, call, groups, choice) if choice.scaled.offset else {}
     for group in groups:
         with e.out.block(""):
-            sums = _sums(call, group, choice, left, e.out.name(f"{call.c.name}_part"), begin)
+            sums = _sums(call, group, choice, left, e.out.name(f"{call.c.name}_part"), offsets)
             e.out.line(sums.declaration)
             sums.multiply(e, call)
             sums.add(e, call)
@@ -202,7 +202,10 @@ def _offset_steps(groups: Sequence[Group], classes: tuple[int, ...]) -> dict[_Of
 def _emit_offsets(
     e: Emission, call: Call, groups: Sequence[Group], choice: Choice
 ) -> dict[_Offset, list[str]]:
-    """Products of b by what takes the offsets away, with which the sums of a turn begin."""
+    """Products of b by what takes the offsets away: to be added to the sums of a turn.
+
+    The sums do not begin with them, since a chain of products would wait for another.
+    """
     wanted = _offset_steps(groups, choice.classes)
     name, minus = e.out.name(f"{call.c.name}_offset"), e.out.name("minus")
     wide = len(groups[0].steps[0][0].c)
@@ -274,18 +277,19 @@ class _Sums:
     group: Group
     factors: tuple[tuple[float, ...], ...]  # of those patterns that there are
     steps: tuple[Step, ...]  # onto these registers
-    begun: tuple[str, ...]  # what they begin with, if not with zeros
+    offsets: tuple[tuple[int, str], ...]  # what is added to them in the end
 
     @property
     def declaration(self) -> str:
-        count = len(self.factors) * len(self.group.accumulators)
-        return f"float {self.name}[{count}] = {{{', '.join(self.begun)}}};"
+        return f"float {self.name}[{len(self.factors) * len(self.group.accumulators)}] = {{}};"
 
     def multiply(self, e: Emission, call: Call) -> None:
         into = call.c.renamed(self.name)
         emit_calls(e.out, Call(call.function, call.a, call.b, into, call.per), self.steps)
 
     def add(self, e: Emission, call: Call) -> None:
+        for i, offset in self.offsets:
+            e.out.line(f"{self.name}[{i}] += {offset};")
         found, rows = self.group.accumulators, self.group.rows
         for number, factors in enumerate(self.factors):
             first = number * len(found)
@@ -296,7 +300,12 @@ class _Sums:
 
 
 def _sums(
-    call: Call, group: Group, choice: Choice, left: bool, name: str, begin: dict[_Offset, list[str]]
+    call: Call,
+    group: Group,
+    choice: Choice,
+    left: bool,
+    name: str,
+    offsets: dict[_Offset, list[str]],
 ) -> _Sums:
     count = len(group.accumulators)
     place = {r: i for i, r in enumerate(group.accumulators)}
@@ -307,10 +316,11 @@ def _sums(
         assert pattern is not None
         first = used.index(pattern) * count
         steps.append(Step(step.a, step.b, tuple(first + place[r] for r in step.c)))
-    begun = tuple(
+    added = (
         value
-        for pattern in (used if begin else ())
+        for pattern in (used if offsets else ())
         for j in range(len(group.steps[0]))
-        for value in begin[_offset_of(group, j, pattern, choice.classes)]
+        for value in offsets[_offset_of(group, j, pattern, choice.classes)]
     )
-    return _Sums(name, group, tuple(map(choice.scaled.of_rows, used)), tuple(steps), begun)
+    factors = tuple(map(choice.scaled.of_rows, used))
+    return _Sums(name, group, factors, tuple(steps), tuple(enumerate(added)))
