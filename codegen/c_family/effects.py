@@ -19,8 +19,8 @@ def alloc(e: Emission, s: ins.Alloc) -> None:
 
 
 def sync(e: Emission, s: ins.Sync) -> None:
-    """A barrier of the block."""
-    e.barrier()
+    """A barrier of the block, or of a cluster's."""
+    e.barrier("cluster_sync();" if s.cluster else e.together)
 
 
 def semaphore_wait(e: Emission, s: ins.SemaphoreWait) -> None:

@@ -247,9 +247,9 @@ class Emission:
 
     # Shared memory
 
-    def barrier(self) -> None:
+    def barrier(self, together: str | None = None) -> None:
         """A barrier of the block, after which nobody reads scratch any longer."""
-        self.out.line(self.together)
+        self.out.line(together or self.together)
         self.scratch_read = False
 
     @contextmanager

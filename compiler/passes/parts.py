@@ -113,7 +113,7 @@ def joined(
         memory = Memory(name, type_.dtype, shape, Role.WORKSPACE, Place.GLOBAL, loc=loop.loc)
         sums.append(_Sum(c.result, type_, memory))
     arrivals = Memory(
-        "arrivals", I32, (index(work.units),), Role.WORKSPACE, Place.GLOBAL, loc=loop.loc
+        "arrivals", I32, (index(work.blocks),), Role.WORKSPACE, Place.GLOBAL, loc=loop.loc
     )
     body = _Joiner(work, part, sums, arrivals, taken).body(after)
     return body, (*(s.memory for s in sums), arrivals)
@@ -149,7 +149,8 @@ class _Joiner:
             lines = Value(s.lines, "lines")
             out.append(ins.View(lines, s.value))
             out.append(ins.Store(s.region(part.number), lines))
-        count = Region(self.arrivals, (AxisSlice(part.rest, 1, dropped=True, checked=False),))
+        counter = self.work.member(part.rest)
+        count = Region(self.arrivals, (AxisSlice(counter, 1, dropped=True, checked=False),))
         layout = self.sums[0].value.type.layout
         scalar = TileType(
             I32, (), Layout((), (Mode(layout.threads, -1, 0),), ()) if layout else None

@@ -16,6 +16,7 @@ namespace {
 
 const size_t ALIGN = 16;          // pointers of a call are that much aligned, unless it says less
 const size_t SHARED_ALIGN = 128;
+const unsigned WINDOW = 1u << 24;  // a block's own addresses are below, those of rank r from r + 1 times that on
 const unsigned char EDGE = 0xA5;  // in the bytes between a buffer and its guards
 
 struct Guarded { std::string name; unsigned char *start, *data, *end; size_t bytes; };
@@ -102,8 +103,10 @@ void free_shared(unsigned char* memory, const Block& block) {
   for (const Guarded& g : buffers)
     if (g.data == memory && !edges_hold(g))
       emu_fail("block %u wrote beyond its %u bytes of shared memory", block.index.x, shared_bytes);
-  shared_pool.push_back(memory);
+  memset(memory, 0xff, shared_bytes);  // whoever reads on from another block finds NaN
 }
+
+void give_back_shared(unsigned char* memory) { shared_pool.push_back(memory); }
 
 unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, size_t align,
                        bool constant) {
@@ -136,6 +139,23 @@ void install_handlers() {
 
 unsigned shared_size() { return shared_bytes; }
 
+Block& holder(unsigned address, const char* name) {
+  Block& own = *emu_fiber->block;
+  if (address < WINDOW) return own;
+  const unsigned rank = address / WINDOW - 1;
+  if (rank >= own.cluster->blocks.size()) emu_fail("%s reaches block %u of a cluster of %zu", name, rank, own.cluster->blocks.size());
+  Block& other = *own.cluster->blocks[rank];
+  if (!other.left) emu_fail("%s reaches the shared memory of block %u, which has ended", name, other.index.x);
+  return other;
+}
+
+unsigned char* shared_at(Block& block, unsigned offset, unsigned bytes, unsigned align, const char* name) {
+  if (offset > shared_bytes || bytes > shared_bytes - offset)
+    emu_fail("%s at byte %u of %u bytes of shared memory", name, offset, shared_bytes);
+  if (offset % align) emu_fail("%s at byte %u of shared memory, which is not a multiple of %u", name, offset, align);
+  return block.shared + offset;
+}
+
 void land(const Copy& copy) {
   Block& block = *emu_fiber->block;
   const unsigned at = (unsigned)(copy.to - block.shared);
@@ -156,10 +176,14 @@ unsigned emu_shared_address(const void* p) {
 }
 
 unsigned char* emu_shared_pointer(unsigned address, unsigned bytes, unsigned align, const char* name) {
-  if (address > shared_bytes || bytes > shared_bytes - address)
-    emu_fail("%s at byte %u of %u bytes of shared memory", name, address, shared_bytes);
-  if (address % align) emu_fail("%s at byte %u of shared memory, which is not a multiple of %u", name, address, align);
-  return emu_fiber->block->shared + address;
+  return shared_at(holder(address, name), address % WINDOW, bytes, align, name);
+}
+
+unsigned emu_mapped(unsigned address, unsigned rank) { return address % WINDOW + (rank + 1) * WINDOW; }
+
+void* emu_mapped_pointer(const void* p, unsigned rank) {
+  const unsigned address = emu_shared_address(p);
+  return holder(emu_mapped(address, rank), "mapa").shared + address;
 }
 
 // What the checks compiled into a kernel call (UndefinedBehaviorSanitizer's interface): `where` is a
