@@ -188,7 +188,7 @@ def copy(e: Emission, s: ins.CopyAsync) -> None:
 
 
 def _told(e: Emission, s: ins.CopyAsync, told: Region) -> tuple[str, str]:
-    """How the function of a load begins, and the barrier that it tells, with the blocks that have one."""
+    """How the function of a load begins, and the barrier that it tells, with the mask of a cluster."""
     at = barrier(e, told)
     if not s.multicast:
         return "bulk_load", at
