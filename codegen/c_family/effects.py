@@ -8,6 +8,7 @@ from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.layout import Layout
 from dslc.compiler.layout.mode import replicated
 
@@ -19,8 +20,11 @@ def alloc(e: Emission, s: ins.Alloc) -> None:
 
 
 def sync(e: Emission, s: ins.Sync) -> None:
-    """A barrier of the block, or of a cluster's."""
-    e.barrier("cluster_sync();" if s.cluster else e.together)
+    """A barrier of the block, or of a cluster's: its last publishes nothing but arrivals."""
+    arrives = (isinstance(x, ins.Arrive) and x.everywhere for x in walk(e.kernel.body))
+    leaves = s is e.kernel.body[-1] and not any(arrives)
+    word = "cluster_leave();" if leaves else "cluster_sync();"
+    e.barrier(word if s.cluster else e.together)
 
 
 def semaphore_wait(e: Emission, s: ins.SemaphoreWait) -> None:

@@ -259,6 +259,12 @@ DEVICE void cluster_sync() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
+// The last one, before which others' memory was only read.
+DEVICE void cluster_leave() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
 DEVICE void phase_arrive_at(unsigned long long* b, int rank) {
   unsigned at;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(shared_address(b)), "r"(rank));

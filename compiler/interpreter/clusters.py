@@ -7,13 +7,16 @@ for ever.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from dslc.compiler.diagnostics import Label, Loc, error
+from dslc.compiler.interpreter import elements
 from dslc.compiler.interpreter.options import Options
+from dslc.compiler.interpreter.scalars import compile_scalar
 from dslc.compiler.interpreter.scope import TURN, Blocked, Flow, Frame, Scope
 from dslc.compiler.interpreter.turn import Turn
 from dslc.compiler.ir import instructions as ins
@@ -54,24 +57,38 @@ def _check_reached(turn: Turn, other: Turn, what: str, loc: Loc | None) -> None:
 
 def sync_flow(scope: Scope, i: ins.Sync) -> Flow:
     """Until all turns of the cluster have come here, or are over."""
-    loc = i.loc
+    return lambda f: _meet(f[TURN], i.loc)
+
+
+def _meet(turn: Turn, loc: Loc | None) -> Generator[Blocked, None, None]:
+    assert turn.cluster is not None
+    turn.meetings += 1
+    turn.barriers += 1
+    turn.cluster.events += 1
+    mine, others = turn.meetings, [frame[TURN] for frame in turn.cluster.frames]
+
+    def is_ready() -> bool:
+        return all(t.over or t.meetings >= mine for t in others)
+
+    blocked = Blocked(None, None, is_ready, loc)
+    while not is_ready():
+        turn.go_on_aside(late=True)
+        if not is_ready():
+            yield blocked
+
+
+def reduce_flow(scope: Scope, i: ins.ClusterReduce) -> Flow:
+    """What all turns have, in the order of their ranks, in the first of them."""
+    out, x, rank = scope.slot(i.out), scope.slot(i.x), compile_scalar(scope, i.rank)
+    combine, loc = elements.binary(i.op, i.x.type.dtype), i.loc
 
     def run(f: Frame) -> Generator[Blocked, None, None]:
         turn: Turn = f[TURN]
         assert turn.cluster is not None
-        turn.meetings += 1
-        turn.barriers += 1
-        turn.cluster.events += 1
-        mine, others = turn.meetings, [frame[TURN] for frame in turn.cluster.frames]
-
-        def is_ready() -> bool:
-            return all(t.over or t.meetings >= mine for t in others)
-
-        blocked = Blocked(None, None, is_ready, loc)
-        while not is_ready():
-            turn.go_on_aside(late=True)
-            if not is_ready():
-                yield blocked
+        yield from _meet(turn, loc)
+        parts = [frame[x] for frame in turn.cluster.frames]
+        f[out] = functools.reduce(combine, parts) if rank(f) == 0 else f[x]
+        yield from _meet(turn, loc)
 
     return run
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.interpreter.arrivals import phase_flow
-from dslc.compiler.interpreter.clusters import sync_flow
+from dslc.compiler.interpreter.clusters import reduce_flow, sync_flow
 from dslc.compiler.interpreter.instructions import build
 from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
 from dslc.compiler.interpreter.scope import TURN, Blocked, Flow, Frame, Scope, Step
@@ -42,7 +42,7 @@ def waits(scope: Scope, s: ins.Stmt) -> bool:
 
 def _waits(scope: Scope, s: ins.Stmt) -> bool:
     match s:
-        case ins.SemaphoreWait():
+        case ins.SemaphoreWait() | ins.ClusterReduce():
             return True
         case ins.AwaitPhase():
             return scope.is_aside or scope.clusters
@@ -113,6 +113,8 @@ def _flow(scope: Scope, s: ins.Stmt) -> Flow:
             return phase_flow(scope, s)
         case ins.Sync():
             return sync_flow(scope, s)
+        case ins.ClusterReduce():
+            return reduce_flow(scope, s)
         case _:
             raise AssertionError(s)
 

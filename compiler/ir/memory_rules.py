@@ -54,12 +54,20 @@ def reaches_others(stmt: ins.Instruction) -> bool:
     match stmt:
         case ins.Load(rank=rank):
             return rank is not None
+        case ins.ClusterReduce():
+            return True
         case (
             ins.CopyAsync(multicast=found) | ins.Arrive(everywhere=found) | ins.Sync(cluster=found)
         ):
             return found
         case _:
             return False
+
+
+def _cluster_reduce(stmt: ins.ClusterReduce) -> Fail | None:
+    if stmt.op not in ("add", "min", "max") or stmt.rank.dtype != INDEX:
+        return "DSL0416", "turns of a cluster add, or take the least or greatest, by an index"
+    return operation_dtype(stmt.op, stmt.x.type.dtype) or same(stmt.out, stmt.x)
 
 
 def _load(stmt: ins.Load) -> Fail | None:
@@ -165,6 +173,7 @@ def _semaphore(stmt: ins.SemaphoreWait | ins.SemaphoreRelease) -> Fail | None:
 
 
 MEMORY_RULES: dict[type, Callable[..., Fail | None]] = {
+    ins.ClusterReduce: _cluster_reduce,
     ins.Load: _load,
     ins.Store: _store,
     ins.AtomicAdd: _atomic_add,

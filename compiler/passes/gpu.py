@@ -8,6 +8,7 @@ from __future__ import annotations
 from dslc.compiler.passes.block_scales import BlockScales
 from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.bulk import BulkStores
+from dslc.compiler.passes.cluster_sums import ClusterSums
 from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.divisions import NameDivisions
 from dslc.compiler.passes.fuse_sums import FuseSums
@@ -46,7 +47,7 @@ def gpu_passes(
     f8 = any(atom.takes("f8e4m3", "f8e4m3") for atom in target.atoms)
     return (
         Simplify(),
-        SplitReduction(atomic=target.packed_atomics),
+        SplitReduction(target.packed_atomics, cluster if target.bulk_copies else None),
         Simplify(),
         Bounds(),
         FuseSums(),
@@ -56,6 +57,7 @@ def gpu_passes(
         Bounds(),
         Producers(target, stages, cluster),
         Pipeline(target, stages),
+        ClusterSums(),
         Hoist(),
         SliceProducts(target),
         UniformMasks(),

@@ -110,8 +110,11 @@ class Producers:
         loads = self._loads(kernel, loop)
         if not loads:
             return kernel
-        if deferred(loop):
-            return self._persistent(kernel, loop, loads) if is_even(kernel, loop) else kernel
+        if deferred(loop) and is_even(kernel, loop):
+            return self._persistent(kernel, loop, loads)
+        # Parts of turns that a program splits for clusters are a wave of blocks, one turn each.
+        if deferred(loop) and kernel.cluster is None:
+            return kernel
         return self._beside(kernel, loop, loads)
 
     def _persistent(self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed]) -> Kernel:

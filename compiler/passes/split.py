@@ -45,6 +45,17 @@ Where the loop says `atomic=1` and the machine adds to memory, parts do not wait
     if read(%arrived) == i32(3) { both are zero again }
 
 A part waits for one that has a lower number alone, so that it ends wherever turns begin in order.
+
+Parts that are the blocks of a cluster need no memory between them (`cluster_sums`):
+
+    cluster(4)
+    ...
+    %part = for k in ...
+    %sum = cluster_reduce add %part, part           in the order of the parts
+    if part == 0 {
+      %total = add %zero, %sum
+      store @y[m : +16], %total
+    }
 """
 
 from __future__ import annotations
@@ -84,6 +95,7 @@ class SplitReduction:
     """Divides the loops that say `split=` (more than 1) among parallel turns."""
 
     atomic: bool = False  # whether loops that say `atomic=1` may be added up so
+    cluster: int | None = None  # the blocks of a cluster, which may be so many parts
     name: str = "split"
 
     def __call__(self, program: TileProgram) -> TileProgram:
@@ -91,10 +103,10 @@ class SplitReduction:
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        return _split_kernel(kernel, self.atomic)
+        return _split_kernel(kernel, self.atomic, self.cluster)
 
 
-def _split_kernel(kernel: Kernel, atomic: bool) -> Kernel:
+def _split_kernel(kernel: Kernel, atomic: bool, cluster: int | None) -> Kernel:
     asked = [s for s in walk(kernel.body) if isinstance(s, ins.For) and (s.split or 1) > 1]
     if not asked:
         return kernel
@@ -107,9 +119,11 @@ def _split_kernel(kernel: Kernel, atomic: bool) -> Kernel:
     before, after = kernel.body[:at], kernel.body[at + 1 :]
     _check_effects(before, loop)
     splitter = _Splitter(kernel, loop)
-    return (
-        splitter.added(before, after) if atomic and loop.atomic else splitter.split(before, after)
-    )
+    if atomic and loop.atomic:
+        return splitter.added(before, after)
+    if cluster == loop.split and splitter.sums_tiles:
+        return splitter.gathered(before, after)
+    return splitter.split(before, after)
 
 
 def _check_effects(before: Body, loop: ins.For) -> None:
@@ -184,6 +198,31 @@ class _Splitter:
         stores = self._stores(results(loop))
         body = (*self._once(before), *makes, loop, *stores, *self._arrival(self._finish(after)))
         return self._made(body, *(p.memory for p in self.partials))
+
+    @property
+    def sums_tiles(self) -> bool:
+        """Whether all that parts accumulate is tiles."""
+        return all(isinstance(p.carried.inner, Value) for p in self.partials)
+
+    def gathered(self, before: Body, after: Body) -> Kernel:
+        """The kernel whose parts are the blocks of a cluster, the first of which has the sums."""
+        loc = self.loop.loc
+        *makes, loop = self._partial_loop()
+        sums: list[Stmt] = []
+        totals: list[Stmt] = []
+        for p, part in zip(self.partials, results(loop), strict=True):
+            init, total = p.carried.init, p.carried.result
+            assert isinstance(init, Value)
+            assert isinstance(part, Value)
+            assert isinstance(total, Value)
+            gathered = Value(part.type, "sum")
+            sums.append(ins.ClusterReduce(gathered, p.op, part, self.part, loc=loc))
+            totals.append(ins.Binary(total, p.op, init, gathered, loc=loc))
+        first = Binary("eq", self.part, index(0), BOOL)
+        body = (*self._once(before), *makes, loop, *sums, ins.If(first, (*totals, *after), loc=loc))
+        one_more = GridAxis(self.part, index(0), index(self.parts), index(1))
+        grid = (*self.kernel.grid, one_more)
+        return replace(self.kernel, grid=grid, body=body, cluster=self.parts)
 
     def added(self, before: Body, after: Body) -> Kernel:
         """The kernel whose parts add themselves to its result."""

@@ -254,9 +254,12 @@ template <class... I> HOST void bulk_multicast(unsigned to, const void* map, I..
 }
 // Clusters (9.7.13.3, 9.7.9.23).
 HOST void barrier_cluster_arrive_release_aligned(int line = __builtin_LINE()) { emu_cluster_arrive(line); }
+HOST void barrier_cluster_arrive_relaxed_aligned(int line = __builtin_LINE()) { emu_cluster_arrive(line); }
+HOST void barrier_cluster_wait_aligned(int line = __builtin_LINE()) { emu_cluster_wait(line); }
 HOST void barrier_cluster_wait_acquire_aligned(int line = __builtin_LINE()) { emu_cluster_wait(line); }
 HOST void mapa_shared_cluster_u32(unsigned& d, unsigned a, int rank) { d = emu_mapped(a, (unsigned)rank); }
-template <class T> HOST void mapa_u64(T*& d, T* p, int rank) { d = (T*)emu_mapped_pointer(p, (unsigned)rank); }
+template <class T>
+HOST void mapa_u64(T*& d, T* p, int rank) { d = (T*)emu_mapped_pointer(p, (unsigned)rank); }
 // What the cache keeps longest (9.7.9.18) changes no number.
 HOST void createpolicy_fractional_L2_evict_first_b64(unsigned long long& policy, float) { policy = 0; }
 // Bytes in a row are a box with one axis of 16-byte elements.

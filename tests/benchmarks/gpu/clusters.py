@@ -1,7 +1,7 @@
 """The same products with and without clusters, by turns in one process.
 
     python tests/benchmarks/gpu/clusters.py
-    python tests/benchmarks/gpu/clusters.py --only f16,u4 --rounds 5
+    python tests/benchmarks/gpu/clusters.py --sums --only u4 --rounds 5
 
 Prints the median microseconds of each variant, its quickest and slowest replay, and the error
 against float32. Variants of a case are measured one after another, several times over, so that the
@@ -29,6 +29,7 @@ from dslc.specialization import Specialization  # noqa: E402
 EXAMPLES = HERE.parents[2] / "examples"
 GROUP = 128
 COUNT = 7  # replays of a variant in a round
+_FEW_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,9 @@ class Case:
         elif self.kind.startswith("f8"):
             file, kernel, define = HERE / "ours" / "gemm_turned.tile", "gemm_turned", {}
         else:
-            file, define = EXAMPLES / "gemm_quantized.tile", {"W": self.kind}
-            kernel = "gemm_quantized_sums" if "SPLIT" not in choice else "gemm_quantized"
+            sums = choice["BM"] <= _FEW_ROWS
+            file = HERE / "ours" / "sums_split.tile" if sums else EXAMPLES / "gemm_quantized.tile"
+            kernel, define = "sums_split" if sums else "gemm_quantized", {"W": self.kind}
         library = dslc.compile(file, target="cuda:sm_90a", define=define)
         return library[kernel].specialize_for({"M": self.m, "N": self.n, "K": self.k}, choice)
 
@@ -79,12 +81,32 @@ CASES = [
 ]
 
 
-def _built(job: tuple[int, int]) -> str:
+def split(choice: dict[str, int], *parts: int) -> tuple[dict[str, int], ...]:
+    """A choice with its sums in parts, which meet in global memory and in a cluster."""
+    every = ({**choice, "SPLIT": n, **more} for n in parts for more in ({}, {"cluster": n}))
+    return ({**choice, "SPLIT": 1}, *every)
+
+
+SUMS = [
+    Case("u4", 1, 8192, 8192, split(tile(8, 64, 512, warps=8, stages=4), 2, 4)),
+    Case("u4", 1, 8192, 8192, split(tile(8, 128, 256, warps=8, stages=4), 2, 4)),
+    Case("u4", 1, 8192, 8192, split(tile(8, 256, 128, warps=8, stages=5), 4, 8)),
+    Case("u4", 16, 8192, 8192, split(tile(16, 64, 512, warps=8, stages=4), 2)),
+    Case("u4", 16, 8192, 8192, split(tile(16, 128, 256, warps=8, stages=4), 2, 4)),
+    Case("u4", 16, 10240, 8192, split(tile(16, 128, 256, warps=8, stages=4), 2, 4)),
+    Case("u4", 64, 8192, 8192, split(tile(64, 128, 128, warps=8), 2)),
+    Case("u8", 64, 8192, 8192, split(tile(64, 128, 128, warps=8), 2)),
+    Case("u4", 64, 10240, 8192, split(tile(64, 256, 64, warps=16), 2, 4)),
+    Case("u4", 64, 8192, 28672, split(tile(64, 128, 128, warps=8), 2)),
+]
+
+
+def _built(job: tuple[Case, dict[str, int]]) -> str:
     case, choice = job
     try:
-        CASES[case].build(CASES[case].choices[choice])
+        case.build(choice)
     except Exception as e:
-        return f"{CASES[case].kind} {CASES[case].choices[choice]}: {e}"
+        return f"{case.kind} {choice}: {e}"
     return ""
 
 
@@ -134,7 +156,7 @@ def measured(case: Case, rounds: int) -> None:
     times: list[list[float]] = [[] for _ in found]
     for _ in range(rounds):
         for launch, seen in zip(found, times, strict=True):
-            seen += replays(launch, copies, warm=1, count=COUNT)
+            seen.extend(replays(launch, copies, warm=1, count=COUNT))
     work = 2e-6 * case.m * case.n * case.k
     base = median(times[0])
     for choice, seen, off in zip(case.choices, times, errors, strict=True):
@@ -150,21 +172,22 @@ def measured(case: Case, rounds: int) -> None:
 def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", help="types: f16,u4")
+    parser.add_argument("--sums", action="store_true", help="parts of K instead of shared tiles")
     parser.add_argument("--rounds", type=int, default=3)
     options: Any = parser.parse_args(given)
-    kinds = options.only.split(",") if options.only else [c.kind for c in CASES]
-    chosen = [n for n, c in enumerate(CASES) if c.kind in kinds]
-    jobs = [(n, i) for n in chosen for i in range(len(CASES[n].choices))]
+    kinds = options.only.split(",") if options.only else []
+    chosen = [c for c in (SUMS if options.sums else CASES) if not kinds or c.kind in kinds]
+    jobs = [(case, choice) for case in chosen for choice in case.choices]
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
         for failed in filter(None, pool.map(_built, jobs)):
             print(failed, flush=True)
     print("| type | M x N x K | choice | us | replays | TFLOP/s | speed | error |")
     print("|---|---|---|---|---|---|---|---|")
-    for number in chosen:
+    for case in chosen:
         try:
-            measured(CASES[number], options.rounds)
+            measured(case, options.rounds)
         except Exception as e:
-            print(f"{CASES[number].kind} {CASES[number].m}: {type(e).__name__}: {e}", flush=True)
+            print(f"{case.kind} {case.m}: {type(e).__name__}: {e}", flush=True)
 
 
 if __name__ == "__main__":
