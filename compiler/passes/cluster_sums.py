@@ -55,7 +55,9 @@ def _kernel(kernel: Kernel) -> Kernel:
     assert all(s in kernel.body for s in sums)
     first, last = kernel.body.index(sums[0]), kernel.body.index(sums[-1])
     exchanges = [_Exchange(kernel, s, n) for n, s in enumerate(sums)]
-    body: list[Stmt] = [*kernel.body[:first], ins.Sync(loc=sums[0].loc)]
+    body: list[Stmt] = [*kernel.body[:first]]
+    if not body or not isinstance(body[-1], ins.Sync):  # what lay there has been read
+        body.append(ins.Sync(loc=sums[0].loc))
     for e in exchanges:
         body += e.given()
     body.append(ins.Sync(cluster=True, loc=sums[0].loc))

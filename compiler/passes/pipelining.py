@@ -118,6 +118,8 @@ class _Loops(FactsRewriter):
         self.room = Room.of(kernel, target)
         loops = (s for s in walk(kernel.body) if isinstance(s, ins.For))
         self.more = sum(not any(isinstance(t, ins.For) for t in walk(s.body)) for s in loops) > 1
+        # What blocks of a cluster exchange takes the memory of rings, too.
+        self.more |= any(isinstance(s, ins.ClusterReduce) for s in walk(kernel.body))
         self.used = [0]  # bytes of rings that live at once in each body around, so far
         self.inner = 0  # in the loop that was left last
         self.depth = 0
