@@ -259,8 +259,8 @@ DEVICE void cluster_sync() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// The last one, before which others' memory was only read.
-DEVICE void cluster_leave() {
+// The same where nothing that was written is for others to see, but for barriers that were fenced.
+DEVICE void cluster_meet() {
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
   asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
 }
@@ -268,7 +268,7 @@ DEVICE void cluster_leave() {
 DEVICE void phase_arrive_at(unsigned long long* b, int rank) {
   unsigned at;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(shared_address(b)), "r"(rank));
-  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(at) : "memory");
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" :: "r"(at) : "memory");
 }
 
 template <class T> DEVICE T* in_block(T* p, int rank) {
@@ -317,9 +317,10 @@ template <int N> DEVICE void keep_registers(const unsigned* a) {
 #endif
 }
 
-// An operand in shared memory: strides in bytes, the code of the swizzle.
+// An operand in the block's own shared memory: strides in bytes, the code of the swizzle. In a cluster
+// addresses have the block's rank above.
 DEVICE unsigned long long matrix_descriptor(const void* p, int leading, int stride, int swizzle) {
-  return (unsigned long long)(shared_address(p) >> 4) | (unsigned long long)(leading >> 4) << 16 |
+  return (unsigned long long)((shared_address(p) & 0x3ffffu) >> 4) | (unsigned long long)(leading >> 4) << 16 |
          (unsigned long long)(stride >> 4) << 32 | (unsigned long long)swizzle << 62;
 }
 

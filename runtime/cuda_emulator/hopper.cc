@@ -39,7 +39,8 @@ struct Operand {
 
 unsigned long long element(const Operand& operand, int i, int k) {
   const unsigned at = operand.address(i, k);
-  const unsigned char* p = emu_shared_pointer(at, (unsigned)operand.size, (unsigned)operand.size, "wgmma");
+  const unsigned size = (unsigned)operand.size;  // a descriptor has only the bits of a block's own memory
+  const unsigned char* p = shared_at(*emu_fiber->block, at, size, size, "wgmma");
   const std::vector<bool>& unfenced = emu_fiber->block->unfenced;
   if (at < unfenced.size() && unfenced[at])
     emu_fail("wgmma reads byte %u of shared memory, which a thread wrote with no fence.proxy.async since", at);
@@ -142,7 +143,7 @@ PhaseBarrier& barrier_of(Block& block, unsigned offset) {
 
 PhaseBarrier& barrier_at(unsigned address) {
   Block& block = holder(address, "an mbarrier's arrival");
-  return barrier_of(block, (unsigned)(emu_shared_pointer(address, 8, 8, "an mbarrier") - block.shared));
+  return barrier_of(block, offset_of(address));
 }
 
 void land_boxes(PhaseBarrier& b) {
@@ -239,7 +240,7 @@ void emu_proxy_fence() {
 
 void emu_phase_init(unsigned address, unsigned count) {
   emu_shared_pointer(address, 8, 8, "an mbarrier");
-  emu_fiber->block->phases[address] = {count, count, 0, 0, {}, {}};
+  emu_fiber->block->phases[offset_of(address)] = {count, count, 0, 0, {}, {}};
 }
 
 void emu_phase_arrive(unsigned address, long bytes) {
@@ -272,17 +273,19 @@ static void load_box(const TensorBox* box, const int* at, Block& block, unsigned
 }
 
 void emu_bulk_load(const TensorBox* box, const int* at, unsigned to, unsigned barrier) {
-  load_box(box, at, *emu_fiber->block, to, barrier);
+  load_box(box, at, holder(to, "a bulk copy"), offset_of(to), offset_of(barrier));
 }
 
 // To the same place in every block of the mask, each of whose own barriers is told.
 void emu_bulk_multicast(const TensorBox* box, const int* at, unsigned to, unsigned barrier, unsigned mask) {
   for (unsigned rank = 0; mask >> rank; ++rank)
-    if (mask >> rank & 1) load_box(box, at, holder(emu_mapped(to, rank), "a multicast"), to, barrier);
+    if (mask >> rank & 1)
+      load_box(box, at, holder(emu_mapped(to, rank), "a multicast"), offset_of(to), offset_of(barrier));
 }
 
 void emu_bulk_store(const TensorBox* box, const int* at, unsigned from) {
   const std::vector<bool>& unfenced = emu_fiber->block->unfenced;
+  from = offset_of(from);
   for (unsigned i = 0; i < box->elements * box->size && from + i < unfenced.size(); ++i)
     if (unfenced[from + i]) emu_fail("a bulk copy reads shared memory written with no fence.proxy.async since");
   BulkLoad store = {*box, {}, from, emu_fiber->block};

@@ -212,7 +212,7 @@ void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned thr
       for (unsigned rank = 0; rank < size; ++rank) {
         Block* block = new Block();
         block->index = {order[next] * size + rank, 0, 0};
-        block->cluster = cluster;
+        block->cluster = cluster, block->rank = rank;
         cluster->blocks.push_back(block);
         start(block, threads);
       }

@@ -16,7 +16,7 @@ namespace {
 
 const size_t ALIGN = 16;          // pointers of a call are that much aligned, unless it says less
 const size_t SHARED_ALIGN = 128;
-const unsigned WINDOW = 1u << 24;  // a block's own addresses are below, those of rank r from r + 1 times that on
+const unsigned WINDOW = 1u << 24;  // addresses of the block of rank r begin at r times that, its own as well
 const unsigned char EDGE = 0xA5;  // in the bytes between a buffer and its guards
 
 struct Guarded { std::string name; unsigned char *start, *data, *end; size_t bytes; };
@@ -138,15 +138,14 @@ void install_handlers() {
 }
 
 unsigned shared_size() { return shared_bytes; }
+unsigned offset_of(unsigned address) { return address % WINDOW; }
 
 Block& holder(unsigned address, const char* name) {
-  Block& own = *emu_fiber->block;
-  if (address < WINDOW) return own;
-  const unsigned rank = address / WINDOW - 1;
-  if (rank >= own.cluster->blocks.size()) emu_fail("%s reaches block %u of a cluster of %zu", name, rank, own.cluster->blocks.size());
-  Block& other = *own.cluster->blocks[rank];
-  if (!other.left) emu_fail("%s reaches the shared memory of block %u, which has ended", name, other.index.x);
-  return other;
+  const std::vector<Block*>& blocks = emu_fiber->block->cluster->blocks;
+  const unsigned rank = address / WINDOW;
+  if (rank >= blocks.size()) emu_fail("%s reaches block %u of a cluster of %zu", name, rank, blocks.size());
+  if (!blocks[rank]->left) emu_fail("%s reaches the shared memory of block %u, which has ended", name, blocks[rank]->index.x);
+  return *blocks[rank];
 }
 
 unsigned char* shared_at(Block& block, unsigned offset, unsigned bytes, unsigned align, const char* name) {
@@ -172,18 +171,18 @@ unsigned char* emu_shared() { return emu_fiber->block->shared; }
 unsigned emu_shared_address(const void* p) {
   const size_t offset = (size_t)((const unsigned char*)p - emu_fiber->block->shared);
   if (offset > shared_bytes) emu_fail("an address that is not in shared memory");
-  return (unsigned)offset;
+  return (unsigned)offset + emu_fiber->block->rank * WINDOW;
 }
 
 unsigned char* emu_shared_pointer(unsigned address, unsigned bytes, unsigned align, const char* name) {
   return shared_at(holder(address, name), address % WINDOW, bytes, align, name);
 }
 
-unsigned emu_mapped(unsigned address, unsigned rank) { return address % WINDOW + (rank + 1) * WINDOW; }
+unsigned emu_mapped(unsigned address, unsigned rank) { return address % WINDOW + rank * WINDOW; }
 
 void* emu_mapped_pointer(const void* p, unsigned rank) {
-  const unsigned address = emu_shared_address(p);
-  return holder(emu_mapped(address, rank), "mapa").shared + address;
+  const unsigned address = emu_mapped(emu_shared_address(p), rank);
+  return holder(address, "mapa").shared + address % WINDOW;
 }
 
 // What the checks compiled into a kernel call (UndefinedBehaviorSanitizer's interface): `where` is a

@@ -236,7 +236,7 @@ HOST void fence_proxy_async_shared_cta() { emu_proxy_fence(); }
 HOST void mbarrier_init_shared_cta_b64(unsigned at, int count) { emu_phase_init(at, (unsigned)count); }
 HOST void fence_mbarrier_init_release_cluster() {}
 HOST void mbarrier_arrive_shared_cta_b64(int, unsigned at) { emu_phase_arrive(at, 0); }
-HOST void mbarrier_arrive_release_cluster_shared_cluster_b64(int, unsigned at) { emu_phase_arrive(at, 0); }
+HOST void mbarrier_arrive_shared_cluster_b64(int, unsigned at) { emu_phase_arrive(at, 0); }
 HOST void mbarrier_arrive_expect_tx_shared_cta_b64(int, unsigned at, int bytes) { emu_phase_arrive(at, bytes); }
 HOST void mbarrier_try_wait_parity_shared_cta_b64(int& ended, unsigned at, unsigned parity, int line = __builtin_LINE()) {
   emu_phase_wait(at, parity, line);

@@ -84,6 +84,7 @@ struct Cluster {
 struct Block {
   Index index;
   Cluster* cluster;
+  unsigned rank;             // in its cluster
   unsigned char* shared;
   std::vector<Fiber*> fibers;
   std::vector<Meeting> warps;
@@ -121,6 +122,7 @@ double value_of(unsigned long long code, const char* type);
 
 // memory.cc
 unsigned shared_size();
+unsigned offset_of(unsigned address);      // in the memory of the block that holds it
 Block& holder(unsigned address, const char* name);  // the block whose shared memory an address is in
 unsigned char* shared_at(Block& block, unsigned offset, unsigned bytes, unsigned align, const char* name);
 void set_shared(unsigned bytes);

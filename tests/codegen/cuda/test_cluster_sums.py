@@ -90,7 +90,7 @@ def test_several_results_begin_with_what_stood_before_the_loop() -> None:
 @emulated
 @pytest.mark.parametrize(
     ("was", "instead"),
-    [("cluster_sync();", ""), ("cluster_leave();", ""), (", (int)(2))", ", (int)(1))")],
+    [("cluster_sync();", ""), ("cluster_meet();", ""), (", (int)(2))", ", (int)(1))")],
 )
 def test_faults_are_found(was: str, instead: str) -> None:
     kernel, args, (least, total) = rows()

@@ -107,8 +107,8 @@ def test_quantised_products_share_what_saves_most(
 
 
 FAULTS = {
-    "no barrier before others' memory is reached": (r"cluster_sync\(\);", "__syncthreads();", 0),
-    "a block ends while others reach it": (r"cluster_sync\(\);", ";", 1),
+    "no barrier before others' memory is reached": (r"cluster_meet\(\);", "__syncthreads();", 0),
+    "a block ends while others reach it": (r"cluster_sync\(\);", ";", 0),
     "slots are freed for the block itself alone": (
         r"phase_arrive_at\((.*), tid % 32\)", r"phase_arrive_at(\1, (int)blockIdx.x % 2)", None,
     ),
@@ -118,6 +118,7 @@ FAULTS = {
     "a copy reaches one block": (r"full \+ fill, 0x3", "full + fill, 0x1", None),
     "both copy the same part": (r"\(long long\)rank \* 64", "0 * rank", None),
     "fewer bytes are announced than come": (r"(phase_expect\(full \+ fill, )(\d+)\)", r"\1 \2 / 2)", 0),
+    "a descriptor has bits of the rank": (r"& 0x3ffffu", "& ~0u", 0),
     "a wait is missing": (r"phase_await\(empty.*\);", ";", 0),
 }  # fmt: skip
 
@@ -128,7 +129,7 @@ def test_faults_are_found(fault: str) -> None:
     kernel = dense((64, 128, 64), cluster=2, units=2)
     args, wanted = numbers(128, 256, 640)
     pattern, instead, which = FAULTS[fault]
-    head, mark, body = emitted(kernel)[0].partition("__global__")
+    head, mark, body = "", *emitted(kernel)[0].partition("#define DEVICE")[1:]
     places = list(re.finditer(pattern, body))
     for place in reversed(places if which is None else [places[which]]):
         body = body[: place.start()] + place.expand(instead) + body[place.end() :]
