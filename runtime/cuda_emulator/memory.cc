@@ -16,6 +16,7 @@ namespace {
 
 const size_t ALIGN = 16;          // pointers of a call are that much aligned, unless it says less
 const size_t SHARED_ALIGN = 128;
+const size_t GUARD = 256 << 10;   // on each side, that nothing may touch: whole pages
 const unsigned WINDOW = 1u << 24;  // addresses of the block of rank r begin at r times that, its own as well
 const unsigned char EDGE = 0xA5;  // in the bytes between a buffer and its guards
 
@@ -32,9 +33,9 @@ Guarded map(const std::string& name, size_t bytes, size_t align) {
   size_t padded = (bytes + align - 1) / align * align;
   if (align < ALIGN && padded % (2 * align) == 0) padded += align;
   const size_t pages = (padded + page() - 1) / page() * page();
-  void* all = mmap(nullptr, pages + 2 * page(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* all = mmap(nullptr, pages + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (all == MAP_FAILED) emu_fail("no memory for %s", name.c_str());
-  unsigned char* start = (unsigned char*)all + page();
+  unsigned char* start = (unsigned char*)all + GUARD;
   if (pages) mprotect(start, pages, PROT_READ | PROT_WRITE);
   Guarded g = {name, start, start + pages - padded, start + pages, bytes};
   memset(g.start, EDGE, pages);

@@ -111,9 +111,10 @@ template <int N> DEVICE void changed_floats(float* d) {
   for (int i = 0; i < N; ++i) asm volatile("" : "+f"(d[i]) :: "memory");
 }
 
-// An operand in shared memory: strides in bytes, the code of the swizzle.
+// An operand in the block's own shared memory: strides in bytes, the code of the swizzle. In a cluster
+// addresses have the block's rank above.
 DEVICE unsigned long long matrix_descriptor(const void* p, int leading, int stride, int swizzle) {
-  return (unsigned long long)(shared_address(p) >> 4) | (unsigned long long)(leading >> 4) << 16 |
+  return (unsigned long long)((shared_address(p) & 0x3ffffu) >> 4) | (unsigned long long)(leading >> 4) << 16 |
          (unsigned long long)(stride >> 4) << 32 | (unsigned long long)swizzle << 62;
 }
 
