@@ -69,8 +69,8 @@ LARGE = tile(256, 128, 64, warps=8, SPLIT=1)
 CASES = [
     Case("f16", 8192, 8192, 8192, both(tile(128, 256, 64), 2, 4)),
     Case("f16", 4096, 4096, 4096, both(tile(128, 256, 64), 2)),
-    Case("f16", 4096, 4096, 4096, both(tile(128, 128, 64), 2, 4)),
-    Case("f8e4m3", 8192, 8192, 8192, both(tile(128, 256, 128), 2, 4)),
+    Case("f16", 4096, 4096, 4096, both(tile(128, 128, 64), 2)),
+    Case("f8e4m3", 8192, 8192, 8192, both(tile(128, 256, 128), 2)),
     Case("f8e4m3", 4096, 4096, 4096, both(tile(128, 256, 128), 2)),
     Case("u4", 4096, 8192, 8192, both(LARGE, 2)),
     Case("u4", 4096, 10240, 8192, both(LARGE, 2)),
@@ -88,16 +88,19 @@ def split(choice: dict[str, int], *parts: int) -> tuple[dict[str, int], ...]:
 
 
 SUMS = [
-    Case("u4", 1, 8192, 8192, split(tile(8, 64, 512, warps=8, stages=4), 2, 4)),
+    Case("u4", 1, 8192, 8192, split(tile(8, 64, 512, warps=8, stages=4), 2)),
     Case("u4", 1, 8192, 8192, split(tile(8, 128, 256, warps=8, stages=4), 2, 4)),
-    Case("u4", 1, 8192, 8192, split(tile(8, 256, 128, warps=8, stages=5), 4, 8)),
-    Case("u4", 16, 8192, 8192, split(tile(16, 64, 512, warps=8, stages=4), 2)),
-    Case("u4", 16, 8192, 8192, split(tile(16, 128, 256, warps=8, stages=4), 2, 4)),
-    Case("u4", 16, 10240, 8192, split(tile(16, 128, 256, warps=8, stages=4), 2, 4)),
-    Case("u4", 64, 8192, 8192, split(tile(64, 128, 128, warps=8), 2)),
-    Case("u8", 64, 8192, 8192, split(tile(64, 128, 128, warps=8), 2)),
-    Case("u4", 64, 10240, 8192, split(tile(64, 256, 64, warps=16), 2, 4)),
-    Case("u4", 64, 8192, 28672, split(tile(64, 128, 128, warps=8), 2)),
+    Case("u4", 16, 8192, 8192, split(tile(16, 128, 256, warps=8, stages=4), 2)),
+    Case("u4", 16, 10240, 8192, split(tile(16, 128, 256, warps=8, stages=4), 2)),
+    Case("u4", 32, 8192, 8192, split(tile(64, 128, 128, warps=8), 2)),
+    *(
+        Case(kind, 64, 8192, k, split(tile(64, 128, 128, warps=8), 2))
+        for kind in ("u4", "u8", "u2", "f6e3m2")
+        for k in (8192, 28672)
+    ),
+    Case("u4", 64, 10240, 8192, split(tile(64, 256, 64, warps=16), 2)),
+    Case("u4", 128, 8192, 8192, split(tile(128, 128, 128, warps=8), 2)),
+    Case("u8", 128, 8192, 8192, split(tile(128, 128, 128, warps=8), 2)),
 ]
 
 

@@ -128,6 +128,8 @@ DEVICE void stmatrix_x4(void* p, const unsigned* w) {
 // Warps aside: the barrier of the others, and registers that go from the ones to the others.
 DEVICE void barrier_of_some(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
 
+DEVICE void hold_address(const void* shared) { asm volatile("" :: "r"(shared_address(shared)) : "memory"); }
+
 template <int N> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
 
 template <int N> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
@@ -240,6 +242,7 @@ gemm(
   }
   else {
     take_registers<232>();
+    hold_address(shared);
     int first_slot = 0;
     int first_phase = 0;
     #pragma unroll 1
