@@ -24,17 +24,38 @@ first has read its part.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dslc.compiler.dtypes import BOOL
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.expr import Binary, index
+from dslc.compiler.ir.expr import Binary, Var, index
 from dslc.compiler.ir.instructions import Joined, Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels
-from dslc.compiler.ir.traverse import Body, walk
+from dslc.compiler.ir.traverse import Body, Name, walk
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
 from dslc.compiler.passes.parts import lines_of
+
+
+def in_cluster(
+    loop: ins.For, ops: Sequence[str], parts: Sequence[Name], rank: Var, after: Body
+) -> Body:
+    """What follows a loop whose turns the blocks of a cluster share: sums of `parts`, in the first one.
+
+    `parts` are the block's own, of tiles that `loop` accumulates by `ops`.
+    """
+    sums: list[Stmt] = []
+    totals: list[Stmt] = []
+    for c, op, part in zip(loop.carried, ops, parts, strict=True):
+        assert isinstance(part, Value)
+        assert isinstance(c.init, Value)
+        assert isinstance(c.result, Value)
+        found = Value(part.type, "sum")
+        sums.append(ins.ClusterReduce(found, op, part, rank, loc=loop.loc))
+        totals.append(ins.Binary(c.result, op, c.init, found, loc=loop.loc))
+    first = Binary("eq", rank, index(0), BOOL)
+    return (*sums, ins.If(first, (*totals, *after), loc=loop.loc))
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,7 +74,8 @@ from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
 from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, Name, Use, memories, results, walk, writes
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
-from dslc.compiler.passes.accumulation import ADD, accumulators
+from dslc.compiler.passes.accumulation import ADD, accumulators, neutral_of
+from dslc.compiler.passes.cluster_sums import in_cluster
 from dslc.compiler.passes.split_atomic import contributions
 from dslc.compiler.passes.split_turns import (
     add,
@@ -206,23 +207,11 @@ class _Splitter:
 
     def gathered(self, before: Body, after: Body) -> Kernel:
         """The kernel whose parts are the blocks of a cluster, the first of which has the sums."""
-        loc = self.loop.loc
         *makes, loop = self._partial_loop()
-        sums: list[Stmt] = []
-        totals: list[Stmt] = []
-        for p, part in zip(self.partials, results(loop), strict=True):
-            init, total = p.carried.init, p.carried.result
-            assert isinstance(init, Value)
-            assert isinstance(part, Value)
-            assert isinstance(total, Value)
-            gathered = Value(part.type, "sum")
-            sums.append(ins.ClusterReduce(gathered, p.op, part, self.part, loc=loc))
-            totals.append(ins.Binary(total, p.op, init, gathered, loc=loc))
-        first = Binary("eq", self.part, index(0), BOOL)
-        body = (*self._once(before), *makes, loop, *sums, ins.If(first, (*totals, *after), loc=loc))
-        one_more = GridAxis(self.part, index(0), index(self.parts), index(1))
-        grid = (*self.kernel.grid, one_more)
-        return replace(self.kernel, grid=grid, body=body, cluster=self.parts)
+        ops = [p.op for p in self.partials]
+        sums = in_cluster(self.loop, ops, results(loop), self.part, after)
+        body = (*self._once(before), *makes, loop, *sums)
+        return replace(self._with_parts(body), cluster=self.parts)
 
     def added(self, before: Body, after: Body) -> Kernel:
         """The kernel whose parts add themselves to its result."""
@@ -254,13 +243,12 @@ class _Splitter:
         return self._made(body, signal)
 
     def _made(self, body: Body, *spaces: Memory) -> Kernel:
+        every = (*self.kernel.workspaces, *spaces, self.arrivals)
+        return replace(self._with_parts(body), workspaces=every)
+
+    def _with_parts(self, body: Body) -> Kernel:
         one_more = GridAxis(self.part, index(0), index(self.parts), index(1))
-        return replace(
-            self.kernel,
-            grid=(*self.kernel.grid, one_more),
-            body=body,
-            workspaces=(*self.kernel.workspaces, *spaces, self.arrivals),
-        )
+        return replace(self.kernel, grid=(*self.kernel.grid, one_more), body=body)
 
     def _once(self, before: Body) -> Body:
         """What stands before the loop; it prints in the first part alone."""
@@ -277,7 +265,7 @@ class _Splitter:
         carried: list[Carried] = []
         for p in self.partials:
             inner = p.carried.inner
-            neutral = _neutral(p.op, inner.dtype if isinstance(inner, Var) else inner.type.dtype)
+            neutral = neutral_of(p.op, inner.dtype if isinstance(inner, Var) else inner.type.dtype)
             if isinstance(inner, Value):
                 init, result = Value(inner.type, "neutral"), Value(inner.type, "part")
                 makes.append(ins.Full(init, neutral, loc=loop.loc))
@@ -403,12 +391,3 @@ def _stored(dtype: DType) -> DType:
 
 def _convert(expr: Expr, dtype: DType) -> Expr:
     return expr if expr.dtype == dtype else Convert(expr, dtype)
-
-
-def _neutral(op: str, dtype: DType) -> Const:
-    if op == "add":
-        return Const(0.0 if dtype.is_float else 0, dtype)
-    if dtype.is_float:
-        return Const(math.inf if op == "min" else -math.inf, dtype)
-    low, high = dtype.integer_range
-    return Const(high if op == "min" else low, dtype)
