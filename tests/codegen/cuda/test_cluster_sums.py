@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from dslc.codegen.cuda.sass import disassemble
+from dslc.codegen.cuda.toolchain import compile_cubin
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
@@ -106,6 +108,17 @@ def test_faults_are_found(was: str, instead: str) -> None:
         if (got["least"] != least).any() or (got["total"] != total).any():
             return
     pytest.fail(f"nobody misses {was}")
+
+
+def test_no_turn_asks_for_the_rank(nvdisasm: None) -> None:
+    """Shared addresses have it; the assembler would read it again in every turn."""
+    kernel = quantized(8192, 8192, (64, 128, 128), warps=8, split=2, cluster=2)
+    binary = compile_cubin(emitted(kernel)[0], "sm_90a")
+    assert not binary.resources[kernel.name].serialized
+    (code,) = disassemble(binary.cubin)
+    loop = code.main_loop()
+    assert loop is not None
+    assert not loop.count("S2UR")
 
 
 def test_other_numbers_of_parts_meet_in_global_memory() -> None:
