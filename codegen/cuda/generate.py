@@ -52,10 +52,9 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
     e.head.line("const int tid = threadIdx.x;")
     turn_variables(e)
     aside.body(e)
-    scratch_at = -(-shared // 16) * 16
-    if e.scratch_bytes:
-        e.head.line(f"unsigned char* const scratch = shared + {scratch_at};")
-    total = scratch_at + e.scratch_bytes if e.scratch_bytes else shared
+    for line in e.exchanges.lines():
+        e.head.line(line)
+    total = e.exchanges.bytes
     _check_shared(kernel, target, total, shared)
     body = e.head.text() + e.out.text()
     return _file(kernel, params, body, total, blocks), total

@@ -26,6 +26,7 @@ from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import Binary, Expr, Var, index
+from dslc.compiler.ir.index_arithmetic import add, mod
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.rewrite import clone_body, fresh_name
 from dslc.compiler.ir.traverse import Body, operands, walk
@@ -156,10 +157,10 @@ class FilledRings:
 
     def before(self, slot: Expr) -> Expr:
         """The slot of the turn before."""
-        return _mod(Binary("add", slot, index(self.stages - 1), INDEX), self.stages)
+        return simplify(mod(add(slot, self.stages - 1), self.stages))
 
     def _counters(self, slot: Var, barriers: Barriers, first: int) -> list[Carried]:
-        after = _mod(Binary("add", slot, index(1), INDEX), self.stages)
+        after = simplify(mod(add(slot, 1), self.stages))
         return [
             Carried(self._var(slot.name), slot, index(0), after),
             barriers.counter(self._var(barriers.phase.name), slot, first),
@@ -244,7 +245,3 @@ def _with_waits(loop: ins.For, late: tuple[ins.Dot, ...]) -> Body:
 
 def _is_wait(stmt: Stmt) -> bool:
     return isinstance(stmt, ins.WaitDots)
-
-
-def _mod(x: Expr, n: int) -> Expr:
-    return simplify(Binary("mod", x, index(n), INDEX))

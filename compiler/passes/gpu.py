@@ -47,7 +47,7 @@ def gpu_passes(
     f8 = any(atom.takes("f8e4m3", "f8e4m3") for atom in target.atoms)
     return (
         Simplify(),
-        SplitReduction(target.packed_atomics, cluster if target.bulk_copies else None),
+        SplitReduction.of(target, cluster),
         Simplify(),
         Bounds(),
         FuseSums(),

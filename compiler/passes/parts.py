@@ -25,6 +25,7 @@ from dslc.compiler.dtypes import BOOL, I32, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, index
+from dslc.compiler.ir.index_arithmetic import sub
 from dslc.compiler.ir.instructions import Carried, Joined, Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.rewrite import Substitution, fresh_name
@@ -32,7 +33,7 @@ from dslc.compiler.ir.traverse import Body
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
 from dslc.compiler.layout import Layout, Mode, local
 from dslc.compiler.passes.accumulation import ADD, accumulators
-from dslc.compiler.passes.even_work import EvenWork, Part, Sharing, sub
+from dslc.compiler.passes.even_work import EvenWork, Part, Sharing
 from dslc.compiler.targets import Target
 
 _WORDS = 4  # of a thread's access
@@ -157,7 +158,7 @@ class _Joiner:
         )
         one, arrived, none = (Value(scalar, n) for n in ("one", "arrived", "none"))
         out += [ins.Full(one, Const(1, I32)), ins.AtomicAdd(count, one, arrived)]
-        others = Convert(sub(self.work.shares, index(1)), I32)
+        others = Convert(sub(self.work.shares, 1), I32)
         is_last = Binary("eq", Read(arrived), others, BOOL)
         makes, total = self._total()
         reset = (ins.Full(none, Const(0, I32)), ins.Store(count, none))

@@ -14,12 +14,13 @@ from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import TRUE, Binary, Expr, Var, index
+from dslc.compiler.ir.index_arithmetic import add, least, mul
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.rewrite import fresh_name
 from dslc.compiler.ir.traverse import Body
 from dslc.compiler.ir.values import Memory
-from dslc.compiler.passes.even_work import EvenWork, Part, add, least, mul
+from dslc.compiler.passes.even_work import EvenWork, Part
 from dslc.compiler.passes.filled_rings import FilledRings
 from dslc.compiler.passes.late_products import is_made_anew
 from dslc.compiler.passes.outgoing import Outgoing
