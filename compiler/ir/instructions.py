@@ -39,6 +39,7 @@ from dslc.compiler.ir.tile_instructions import (
     Binary,
     Broadcast,
     Cast,
+    ClusterReduce,
     Concat,
     ConvertLayout,
     Dot,
@@ -69,6 +70,7 @@ __all__ = [
     "Broadcast",
     "Carried",
     "Cast",
+    "ClusterReduce",
     "CommitGroup",
     "Concat",
     "ConvertLayout",
@@ -234,6 +236,7 @@ Instruction: TypeAlias = (
     | View
     | ConvertLayout
     | Reduce
+    | ClusterReduce
     | Scan
     | Transpose
     | Reshape
