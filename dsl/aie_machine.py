@@ -75,7 +75,7 @@ class AieExecutable(OneWay):
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
         """Run it once; outputs are written in place. Arrays of the host are copied there and back."""
-        self._kernel.launch(args)
+        self._kernel.launch(args, dims)
 
 
 def _buffer_of(parameter: Parameter, value: object) -> NpuBuffer | None:

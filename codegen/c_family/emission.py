@@ -19,7 +19,7 @@ from dslc.codegen.c_family.indexing import ThreadBases
 from dslc.codegen.c_family.registers import Tile, tile_of
 from dslc.codegen.c_family.scalars import Scalars, not_negative
 from dslc.codegen.c_family.writer import Writer
-from dslc.compiler.diagnostics import error
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import Kernel, Memory, Place, Region, Value
 from dslc.compiler.ir import expr as ex
@@ -228,7 +228,10 @@ class Emission:
                     statement.loc,
                 )
             self.at = statement
-            emitter(self, statement)
+            try:
+                emitter(self, statement)
+            except DiagnosticError as e:
+                raise e.at(statement.loc) from None
             if uses_buffers(statement):
                 self.shared_use |= SharedUse.BUFFERS
             for line in self.after.pop(statement, ()):
