@@ -254,9 +254,9 @@ class Emission:
 
     # Shared memory
 
-    def barrier(self) -> None:
+    def barrier(self, together: str | None = None) -> None:
         """A barrier of the block, after which all threads are done with shared memory."""
-        self.out.line(self.together)
+        self.out.line(together or self.together)
         self.shared_use = SharedUse.NONE
 
     @contextmanager

@@ -91,14 +91,16 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int
     threads = aside.launched_threads(kernel)
     # Registers are handed on where the assembler knows how many a thread begins with.
     blocks = 1 if aside.aside_of(kernel) is not None else blocks
-    bounds = f"{threads}" if blocks is None else f"{threads}, {blocks}"
+    bounds = f"__launch_bounds__({threads if blocks is None else f'{threads}, {blocks}'})"
+    if kernel.cluster is not None:
+        bounds = f"__cluster_dims__({kernel.cluster}, 1, 1) {bounds}"
     vectors = "#define DEVICE static __device__ __forceinline__\n\n"
     if "TensorMap" in signature:
         vectors += bulk.TENSOR_MAP
     return (
         f"// {kernel.name}: one turn of its grid is one block of {threads} threads.\n{doc}\n"
         f"{vectors}{needed}\n\n"
-        f'extern "C" __global__ void __launch_bounds__({bounds})\n'
+        f'extern "C" __global__ void {bounds}\n'
         f"{kernel.name}(\n    {signature}) {{\n{uses}{body}}}\n"
     )
 

@@ -37,6 +37,7 @@ _MATRICES = 16  # bits of elements that ldmatrix reads
 _ADDRESS = 2.0  # instructions for the address of an access
 _COPY_ADDRESS, _SHARED_ADDRESS = 6.0, 0.75  # of an asynchronous copy: two, and a predicate
 _BARRIER = 40.0  # cycles until all warps are there
+_CLUSTER = 300.0  # until those of all blocks of a cluster are
 _SHARED_LATENCY = 30.0
 _CHAIN = 18.0  # cycles of a matrix instruction until its result can be used
 _ARITHMETIC_LATENCY = 6.0
@@ -140,7 +141,7 @@ class Statements:
             case ins.Fma(out=out) | ins.Where(out=out) | ins.Full(out=out) | ins.Arange(out=out):
                 self._elementwise(work, out, "")
             case ins.Sync():
-                work.path += _BARRIER
+                work.path += _CLUSTER if stmt.cluster else _BARRIER
             case ins.WaitGroup() | ins.CommitGroup() | ins.Let() | ins.WaitDots():
                 self._issue(work, self.warps)
             case ins.AwaitPhase() | ins.Arrive() | ins.InitBarriers():

@@ -199,7 +199,10 @@ def _within(path: Path, a: Live, b: Live) -> bool:
 
 
 def sink_allocs(kernel: Kernel) -> Kernel:
-    """The kernel with each alloc right before the first statement of its body that touches it."""
+    """The kernel with each alloc right before the first statement of its body that touches it.
+
+    None moves past a barrier of a cluster, after which other blocks may write it.
+    """
     body = _sunk(kernel.body)
     return kernel if body is kernel.body else replace(kernel, body=body)
 
@@ -212,8 +215,9 @@ def _sunk(body: Body) -> Body:
             waiting.append(stmt)
             continue
         touched = {m for s in walk((stmt,)) for m in memories(s)}
-        out += [a for a in waiting if a.memory in touched]
-        waiting = [a for a in waiting if a.memory not in touched]
+        meets = isinstance(stmt, ins.Sync) and stmt.cluster
+        out += [a for a in waiting if meets or a.memory in touched]
+        waiting = [a for a in waiting if not meets and a.memory not in touched]
         out.append(_sunk_inside(stmt))
     out += waiting
     same = all(a is b for a, b in zip(out, body, strict=True))

@@ -53,10 +53,10 @@ class Barriers:
         self.slots, self.phase = slots, phase
         self.memory = Memory(name, U64, (index(slots),), Role.BUFFER, Place.SHARED)
 
-    def begin(self) -> Body:
+    def begin(self, arrivals: int = 1) -> Body:
         """They are made; a barrier of the block must follow."""
         every = Region(self.memory, (AxisSlice(index(0), self.slots, checked=False),))
-        return (ins.Alloc(self.memory), ins.InitBarriers(every, 1))
+        return (ins.Alloc(self.memory), ins.InitBarriers(every, arrivals))
 
     def at(self, slot: Expr) -> Region:
         """The barrier of a slot."""

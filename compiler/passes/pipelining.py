@@ -120,6 +120,8 @@ class _Loops(FactsRewriter):
         self.more = sum(not any(isinstance(t, ins.For) for t in walk(s.body)) for s in loops) > 1
         _, after = around_last_loop(kernel.body)
         self.freed = exchanges_much(after, target.warp_size)
+        # What blocks of a cluster exchange takes the memory of rings, too.
+        self.more |= any(isinstance(s, ins.ClusterReduce) for s in after)
         self.used = [0]  # bytes of rings that live at once in each body around, so far
         self.inner = 0  # in the loop that was left last
         self.depth = 0

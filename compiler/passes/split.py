@@ -45,6 +45,17 @@ Where the loop says `atomic=1` and the machine adds to memory, parts do not wait
     if read(%arrived) == i32(3) { both are zero again }
 
 A part waits for one that has a lower number alone, so that it ends wherever turns begin in order.
+
+Parts that are the blocks of a cluster need no memory between them (`cluster_sums`):
+
+    cluster(4)
+    ...
+    %part = for k in ...
+    %sum = cluster_reduce add %part, part           in the order of the parts
+    if part == 0 {
+      %total = add %zero, %sum
+      store @y[m : +16], %total
+    }
 """
 
 from __future__ import annotations
@@ -64,7 +75,8 @@ from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
 from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, Name, Use, memories, results, walk, writes
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
-from dslc.compiler.passes.accumulation import ADD, accumulators
+from dslc.compiler.passes.accumulation import ADD, accumulators, neutral_of
+from dslc.compiler.passes.cluster_sums import in_cluster
 from dslc.compiler.passes.split_atomic import contributions
 from dslc.compiler.passes.split_turns import constant_step, count, refused, turn_index, turns_of
 from dslc.compiler.targets import Target
@@ -77,29 +89,31 @@ class SplitReduction:
     """Divides the loops that say `split=` (more than 1) among parallel turns.
 
     Loops that say `atomic=1` are added up so only if this is `atomic`. The last turn loads parts of
-    at most `added` elements before it adds them.
+    at most `added` elements before it adds them. As many parts as `cluster` are the blocks of one.
     """
 
     atomic: bool = False
     added: int = _ADDED
+    cluster: int | None = None
     name: str = "split"
 
     @classmethod
-    def of(cls, target: Target) -> SplitReduction:
+    def of(cls, target: Target, cluster: int | None = None) -> SplitReduction:
         """As a GPU would have it: parts may take a warp's registers, of a turn that has several."""
         register = target.memory("register")
         words = register.bytes // 4 * target.warp_size if register else _ADDED
-        return cls(target.packed_atomics, 1 << (words - 1).bit_length())
+        most = 1 << (words - 1).bit_length()
+        return cls(target.packed_atomics, most, cluster if target.bulk_copies else None)
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its reductions split. DSL0510 to DSL0514 where one cannot be."""
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        return _split_kernel(kernel, self.atomic, self.added)
+        return _split_kernel(kernel, self)
 
 
-def _split_kernel(kernel: Kernel, atomic: bool, added: int) -> Kernel:
+def _split_kernel(kernel: Kernel, how: SplitReduction) -> Kernel:
     asked = [s for s in walk(kernel.body) if isinstance(s, ins.For) and (s.split or 1) > 1]
     if not asked:
         return kernel
@@ -111,10 +125,12 @@ def _split_kernel(kernel: Kernel, atomic: bool, added: int) -> Kernel:
     at = kernel.body.index(loop)
     before, after = kernel.body[:at], kernel.body[at + 1 :]
     _check_effects(before, loop)
-    splitter = _Splitter(kernel, loop, added)
-    return (
-        splitter.added(before, after) if atomic and loop.atomic else splitter.split(before, after)
-    )
+    splitter = _Splitter(kernel, loop, how.added)
+    if how.atomic and loop.atomic:
+        return splitter.added(before, after)
+    if how.cluster == loop.split and splitter.sums_tiles:
+        return splitter.gathered(before, after)
+    return splitter.split(before, after)
 
 
 def _check_effects(before: Body, loop: ins.For) -> None:
@@ -190,6 +206,19 @@ class _Splitter:
         body = (*self._once(before), *makes, loop, *stores, *self._arrival(self._finish(after)))
         return self._made(body, *(p.memory for p in self.partials))
 
+    @property
+    def sums_tiles(self) -> bool:
+        """Whether all that parts accumulate is tiles."""
+        return all(isinstance(p.carried.inner, Value) for p in self.partials)
+
+    def gathered(self, before: Body, after: Body) -> Kernel:
+        """The kernel whose parts are the blocks of a cluster, the first of which has the sums."""
+        *makes, loop = self._partial_loop()
+        ops = [p.op for p in self.partials]
+        sums = in_cluster(self.loop, ops, results(loop), self.part, after)
+        body = (*self._once(before), *makes, loop, *sums)
+        return replace(self._with_parts(body), cluster=self.parts)
+
     def added(self, before: Body, after: Body) -> Kernel:
         """The kernel whose parts add themselves to its result."""
         loc = self.loop.loc
@@ -220,13 +249,12 @@ class _Splitter:
         return self._made(body, signal)
 
     def _made(self, body: Body, *spaces: Memory) -> Kernel:
+        every = (*self.kernel.workspaces, *spaces, self.arrivals)
+        return replace(self._with_parts(body), workspaces=every)
+
+    def _with_parts(self, body: Body) -> Kernel:
         one_more = GridAxis(self.part, index(0), index(self.parts), index(1))
-        return replace(
-            self.kernel,
-            grid=(*self.kernel.grid, one_more),
-            body=body,
-            workspaces=(*self.kernel.workspaces, *spaces, self.arrivals),
-        )
+        return replace(self.kernel, grid=(*self.kernel.grid, one_more), body=body)
 
     def _once(self, before: Body) -> Body:
         """What stands before the loop; it prints in the first part alone."""
@@ -243,7 +271,7 @@ class _Splitter:
         carried: list[Carried] = []
         for p in self.partials:
             inner = p.carried.inner
-            neutral = _neutral(p.op, inner.dtype if isinstance(inner, Var) else inner.type.dtype)
+            neutral = neutral_of(p.op, inner.dtype if isinstance(inner, Var) else inner.type.dtype)
             if isinstance(inner, Value):
                 init, result = Value(inner.type, "neutral"), Value(inner.type, "part")
                 makes.append(ins.Full(init, neutral, loc=loop.loc))
@@ -369,12 +397,3 @@ def _stored(dtype: DType) -> DType:
 
 def _convert(expr: Expr, dtype: DType) -> Expr:
     return expr if expr.dtype == dtype else Convert(expr, dtype)
-
-
-def _neutral(op: str, dtype: DType) -> Const:
-    if op == "add":
-        return Const(0.0 if dtype.is_float else 0, dtype)
-    if dtype.is_float:
-        return Const(math.inf if op == "min" else -math.inf, dtype)
-    low, high = dtype.integer_range
-    return Const(high if op == "min" else low, dtype)

@@ -46,7 +46,8 @@ class Strips:
 
     def _kernel(self, kernel: Kernel) -> Kernel:
         late = any(isinstance(s, ins.Dot) and s.is_late for s in walk(kernel.body))
-        if not late or len(kernel.grid) < 2 or kernel.strips is not None:
+        numbered = kernel.strips is not None or kernel.cluster is not None
+        if not late or len(kernel.grid) < 2 or numbered:
             return kernel
         high, wide = (constant(axis.step) for axis in kernel.grid[-2:])
         if not high or not wide or high < 0 or wide < 0:
