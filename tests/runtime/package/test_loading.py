@@ -68,7 +68,7 @@ def test_one_library_serves_cpus_of_several_kinds(package: Path, cpu: str) -> No
     packed = rows.weigh.pack("w", codes)
     np.testing.assert_array_equal(rows.weigh.unpack("w", packed, K=48, N=32), codes)
     elsewhere = packed.view(Packed)
-    elsewhere.storage = {**packed.storage, "lanes": 7}  # of the same shape
+    elsewhere.storage = {**packed.storage, "order": [1, 0]}  # of the same shape
     assert failure(lambda: rows.weigh(a, elsewhere, c)).code == "DSL0768"
     for weights in (packed, codes):  # packed once, or at the call
         c[:] = 0
