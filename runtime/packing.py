@@ -90,9 +90,11 @@ def check_storage(param: str, array: object, storage: Mapping[str, Any] | None) 
     """DSL0768 where bytes that know their storage have another one than this; None is codes."""
     own = array.storage if isinstance(array, Packed) else None
     if own is not None and own != storage:
+        here, there = _said(storage), _said(own)
         raise error(
             "DSL0768",
-            f"{param} was packed as {_said(own)}, and this kernel reads {_said(storage)}",
+            f"{param} was packed as {there}, and this kernel reads "
+            + (here if here != there else "such in another order"),
             hint=f'pack the codes with this kernel: kernel.pack("{param}", codes)',
         )
 
