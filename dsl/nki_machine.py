@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from dslc.arguments import Argument, prepare
+from dslc.arguments import Argument
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
-from dslc.facts import Alignments
-from dslc.machines import ShortCall
-from dslc.signature import Parameter
+from dslc.machines import OneWay, SourceOnly
+from dslc.runtime.binding import bind_copied
+from dslc.runtime.expression import Number
 
 SOURCE = "kernel.py"
 
 
-class NkiMachine:
+class NkiMachine(SourceOnly):
     """NeuronCores of one generation; neither they nor the Neuron compiler need to be there."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
-
-    def toolchain(self) -> str:
-        """Nothing but dslc: the artifact is source."""
-        return ""
 
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
@@ -45,32 +41,16 @@ class NkiMachine:
         """The nki source, as `nki` and as `final`."""
 
         def nki() -> str:
-            return _source(artifact)
+            return artifact.file(SOURCE).decode()
 
         return {"nki": nki, "final": nki}
-
-    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
-        """None: the Neuron compiler makes them where it is installed."""
-        return {}
-
-    def prepare(
-        self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
-    ) -> dict[str, Argument]:
-        """Arrays of the host, without a copy."""
-        return prepare(parameters, arguments)
-
-    def alignments(
-        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
-    ) -> Alignments:
-        """None: the runtime of the machine places the tensors."""
-        return ()
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> NkiExecutable:
         """The kernel on the simulator."""
         return NkiExecutable(artifact)
 
 
-class NkiExecutable:
+class NkiExecutable(OneWay):
     """A kernel's source, executed by the simulator of its machine."""
 
     def __init__(self, artifact: Artifact) -> None:
@@ -79,17 +59,21 @@ class NkiExecutable:
 
     @cached_property
     def _text(self) -> str:
-        return _source(self._artifact)
+        return self._artifact.file(SOURCE).decode()
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
-        """Run it once; outputs are written in place. DSL0608 where an assertion did not hold."""
+        """Run it once; outputs are written in place.
+
+        DSL075x where shapes do not fit, DSL0608 where an assertion did not hold.
+        """
         from dslc.runtime.nki_simulator import simulate
 
         launch = self._artifact.launch
+        values = bind_copied(self._artifact.signature, args, dims)
         written: list[Any] = [args[name] for name in launch["results"]]
         if not any(array.size for array in written):
             return  # nothing would be written
-        given = [self._argument(a["kind"], a["name"], args, dims) for a in launch["arguments"]]
+        given = [_argument(a["kind"], a["name"], args, values) for a in launch["arguments"]]
         run = simulate(self._text, self._artifact.entry, given, self._artifact.target)
         results = run.outputs[: len(launch["results"])]
         for texts, marks in zip(launch["checks"], run.outputs[len(results) :], strict=True):
@@ -105,36 +89,11 @@ class NkiExecutable:
         told = f": {text}" if text else ""
         return error("DSL0608", f"{self._artifact.name}: the assertion does not hold{told}")
 
-    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
-        """None: the way is long whatever the arguments."""
-        return None
 
-    def _argument(
-        self, kind: str, name: str, args: Mapping[str, Argument], dims: Mapping[str, int]
-    ) -> Any:
-        if kind == "tensor":
-            array = np.ascontiguousarray(args[name])
-            return array.view(np.uint8) if array.dtype == np.bool_ else array
-        if kind == "scalar":
-            return args[name]
-        sizes = {**_sizes(self._artifact, args), **dims}
-        return sizes[name]
-
-
-def _sizes(artifact: Artifact, args: Mapping[str, Argument]) -> dict[str, int]:
-    """The dims that the shapes of the arguments tell."""
-    found: dict[str, int] = {}
-    for param in artifact.signature.params:
-        array = args.get(param.name)
-        if param.dims is not None and isinstance(array, np.ndarray):
-            for text, size in zip(param.dims, array.shape, strict=False):
-                if text.isidentifier():
-                    found.setdefault(text, size)
-    return found
-
-
-def _source(artifact: Artifact) -> str:
-    """The text; DSL0803 where the artifact has none."""
-    if SOURCE not in artifact.files:
-        raise error("DSL0803", f"the artifact {artifact.name} has no file {SOURCE}")
-    return artifact.files[SOURCE].decode()
+def _argument(
+    kind: str, name: str, args: Mapping[str, Argument], values: Mapping[str, Number]
+) -> Any:
+    if kind != "tensor":
+        return values[name]
+    array = np.ascontiguousarray(args[name])
+    return array.view(np.uint8) if array.dtype == np.bool_ else array

@@ -33,6 +33,7 @@ from dslc.compiler.targets.rates import Rates
 _PARTS, _AT_ONCE = 4, 8  # of a multiprocessor; registers of a lane
 _MULTIPLYING = 240  # registers of a thread beside warps aside
 _TURNS = 6  # of the grid whose work is looked at
+_SHORT = 16  # turns of an axis
 _START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
 _SPILLED = 4.0  # times longer, for as many spilled registers as a thread has
 _PER_SM = 64.0  # bytes a cycle that one multiprocessor takes from the cache at most
@@ -46,17 +47,19 @@ def predict(
     *,
     registers: Mapping[str, int] | None = None,
     shared: Mapping[str, int] | None = None,
+    turns: int = _TURNS,
 ) -> Prediction:
     """The time of one launch of a program after the passes of its target, for dims by name.
 
     `registers` of a thread and `shared` bytes of a block, by kernel name, take the place of estimates.
+    The work of the grid's turns is taken from so many of them.
     DSL0530 for a target whose rates are not known.
     """
     if target.rates is None:
         text = f"there are no rates for {target.name}, so no time can be predicted"
         raise error("DSL0530", text)
     if isinstance(program, Kernel):
-        return _kernel(program, target, target.rates, dims, registers or {}, shared or {})
+        return _kernel(program, target, target.rates, dims, registers or {}, shared or {}, turns)
     parts = [
         _kernel(c.kernel, target, target.rates, call_dims(program, c, dims), registers or {}, {})
         for c in program.calls
@@ -93,6 +96,7 @@ def _kernel(
     dims: Mapping[str, int],
     registers: Mapping[str, int],
     shared: Mapping[str, int],
+    turns: int = _TURNS,
 ) -> Prediction:
     known: Known = {
         var: Const(dims[var.name], var.dtype)
@@ -103,7 +107,7 @@ def _kernel(
     counts = tuple(len(a) for a in axes)
     blocks = prod(counts)
     resident = _resident(kernel, target, rates, registers.get(kernel.name), shared.get(kernel.name))
-    work = _mean_block(kernel, target, rates, axes, known)
+    work = _mean_block(kernel, target, rates, axes, known, turns)
     at_once = float(min(max(1, blocks), resident.blocks * target.units))
     tiles = tiles_at_once(kernel, known, int(at_once))
     read = device_bytes(kernel, work.loaded, dims, counts, at_once, rates.cache_bytes, tiles)
@@ -135,11 +139,10 @@ def _kernel(
 
 
 def _mean_block(
-    kernel: Kernel, target: Target, rates: Rates, axes: list[range], known: Known
+    kernel: Kernel, target: Target, rates: Rates, axes: list[range], known: Known, turns: int
 ) -> Work:
     costs = Statements(target, rates, kernel.threads or target.warp_size, known)
-    points = list(sampled(axes))
-    points = points[:: max(1, len(points) // _TURNS)]
+    points = _points(axes, turns)
     mean, first = Work(), None
     for point in points:
         turn = {a.var: Const(at, INDEX) for a, at in zip(kernel.grid, point, strict=True)}
@@ -150,6 +153,27 @@ def _mean_block(
         # All blocks run at once, and the launch ends with those that have most turns: the first.
         return replace(first, loaded=mean.loaded, stored=mean.stored, operations=mean.operations)
     return mean
+
+
+def _points(axes: list[range], turns: int) -> list[tuple[int, ...]]:
+    """At least so many turns of the grid, if it has them, evenly spaced.
+
+    Of a short last axis each place is met as often: the parts of a reduction, of which the last ones
+    may have less to do.
+    """
+    *outer, last = axes or [range(1)]
+    if not 1 < len(last) <= _SHORT or not turns < prod(map(len, axes)):
+        points = list(sampled(axes))
+        return points[:: max(1, len(points) // turns)]
+    count = -(-turns // len(last)) * len(last)
+    total, found = prod(map(len, outer)), []
+    for i in range(count):
+        rest, point = (2 * i + 1) * total // (2 * count), [last[i % len(last)]]
+        for axis in reversed(outer):
+            rest, at = divmod(rest, len(axis))
+            point.append(axis[at])
+        found.append(tuple(reversed(point)))
+    return found
 
 
 def _is_persistent(kernel: Kernel) -> bool:

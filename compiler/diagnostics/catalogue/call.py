@@ -217,6 +217,17 @@ Wrong: `dslc.options(stream="default")`.
 Right: `dslc.options(stream=torch.cuda.current_stream())`.
 """,
     ),
+    "DSL0768": (
+        "weights that were packed for another kernel",
+        """
+How weights are packed follows from the kernel, the machine and the tune choices. The array that
+`pack` gives knows its storage, and a kernel with another one refuses it, be their shapes equal.
+Copies, torch tensors and files made of it do not know it: pack them for the kernel that reads them.
+
+Wrong: `arm.gemm(a, gpu.gemm.pack("w", codes), c)`.
+Right: `arm.gemm(a, arm.gemm.pack("w", codes), c)`.
+""",
+    ),
     "DSL0770": (
         "a tensor file that cannot be read",
         """
@@ -360,5 +371,14 @@ Right: the same numbers stored as U8 codes, one a byte.
         "inputs, in one array for all of them, or by the weights' names without `.weight`.\n\n"
         "Wrong:  --calibration x.npy      with 1024 columns, where every weight takes 2048 inputs\n"
         "Right:  --calibration x.npy      with 2048 columns",
+    ),
+    "DSL0799": (
+        "Adapters that cannot be merged",
+        "Adapters of LoRA are pairs NAME.lora_A.weight [l, in] and NAME.lora_B.weight [out, l], as "
+        "PEFT saves them, of layers that the model has: NAME.u and NAME.v of a compressed weight, or "
+        "NAME of NAME.weight. Their scale stands in adapter_config.json. Biases, embeddings, whole "
+        "modules and DoRA's magnitudes are no such sums.\n\n"
+        "Wrong:  dslc compress small.safetensors --lora adapter    # trained on up_proj itself\n"
+        "Right:  dslc compress small.safetensors --lora adapter    # on up_proj.u and up_proj.v",
     ),
 }
