@@ -17,10 +17,12 @@ from dslc.compiler.ir.memory_instructions import (
     Alloc,
     Arrive,
     AtomicAdd,
+    AwaitPartner,
     AwaitPhase,
     CommitGroup,
     CopyAsync,
     Gather,
+    HandOver,
     InitBarriers,
     Load,
     Scatter,
@@ -60,6 +62,7 @@ __all__ = [
     "Arrive",
     "Assert",
     "AtomicAdd",
+    "AwaitPartner",
     "AwaitPhase",
     "Binary",
     "Broadcast",
@@ -75,6 +78,7 @@ __all__ = [
     "For",
     "Full",
     "Gather",
+    "HandOver",
     "If",
     "InitBarriers",
     "Instruction",
@@ -246,6 +250,8 @@ Instruction: TypeAlias = (
     | CommitGroup
     | WaitGroup
     | WaitDots
+    | AwaitPartner
+    | HandOver
     | Sync
     | InitBarriers
     | Arrive

@@ -125,6 +125,28 @@ class WaitDots:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class AwaitPartner:
+    """Wait until the other half of the turn's threads has handed over once more than it did before.
+
+    The halves are two warpgroups that alternate at the matrix unit: one multiplies while the other
+    computes. Only time depends on it, no value.
+    """
+
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HandOver:
+    """The other half may go on; `first` is that of the second half alone, with which the first begins.
+
+    Both halves take the same way: each waits as often as the other hands over, give or take `first`.
+    """
+
+    first: bool = False
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sync:
     """A barrier of all threads of the turn."""
 

@@ -59,6 +59,7 @@ from dslc.compiler.ir.expr import walk as expressions
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, walk, writes
+from dslc.compiler.passes.accumulation import ADD, accumulators
 from dslc.compiler.passes.beside import beside, scalars_for
 from dslc.compiler.passes.bulk import is_box, is_loaded_in_bulk
 from dslc.compiler.passes.even_work import is_even
@@ -107,6 +108,8 @@ class Producers:
             return kernel
         if deferred(loop):
             return self._persistent(kernel, loop, loads) if is_even(kernel, loop) else kernel
+        if set(accumulators(loop)) == {ADD} and is_even(kernel, loop):
+            return self._persistent(kernel, loop, loads)
         return self._beside(kernel, loop, loads)
 
     def _persistent(self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed]) -> Kernel:
