@@ -8,13 +8,14 @@ from dslc.compiler.ir import instructions as ins
 
 def await_partner(e: Emission, s: ins.AwaitPartner) -> None:
     """Until the other warpgroup has handed over."""
-    e.out.line(f"await_partner({_group(e)});")
+    only = f"if ({_group(e)} == 1) " if s.alone else ""
+    e.out.line(f"{only}await_partner({_group(e)});")
 
 
 def hand_over(e: Emission, s: ins.HandOver) -> None:
     """The other warpgroup may go on."""
-    first = f"if ({_group(e)} == 1) " if s.first else ""
-    e.out.line(f"{first}hand_over({_group(e)});")
+    only = f"if ({_group(e)} == 0) " if s.alone else ""
+    e.out.line(f"{only}hand_over({_group(e)});")
 
 
 def _group(e: Emission) -> str:

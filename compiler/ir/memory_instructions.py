@@ -126,23 +126,21 @@ class WaitDots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AwaitPartner:
-    """Wait until the other half of the turn's threads has handed over once more than it did before.
+    """Wait until the other half of the turn's threads has handed over once more than was waited for.
 
     The halves are two warpgroups that alternate at the matrix unit: one multiplies while the other
-    computes. Only time depends on it, no value.
+    computes. Only time depends on it, no value. `alone`: the second half alone waits.
     """
 
+    alone: bool = False
     loc: Loc | None = _loc()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HandOver:
-    """The other half may go on; `first` is that of the second half alone, with which the first begins.
+    """The other half, which waits as often, may go on; `alone`: the first half alone hands over."""
 
-    Both halves take the same way: each waits as often as the other hands over, give or take `first`.
-    """
-
-    first: bool = False
+    alone: bool = False
     loc: Loc | None = _loc()
 
 

@@ -62,8 +62,7 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   commit_group
   wait_group pending=1
   wait_dots pending=1
-  hand_over first
-  await_partner
+  await_partner alone
   hand_over
   sync
   alloc @full: buffer shared u64[2]
