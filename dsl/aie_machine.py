@@ -90,7 +90,7 @@ class AieExecutable:
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
         """Run it once; outputs are written in place. Arrays of the host are copied there and back."""
-        self._kernel.launch(args)
+        self._kernel.launch(args, dims)
 
     def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
         """None: the way is long whatever the arguments."""

@@ -16,6 +16,8 @@ from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
 from dslc.facts import Alignments
 from dslc.machines import ShortCall
+from dslc.runtime.binding import bind_copied
+from dslc.runtime.expression import Number
 from dslc.signature import Parameter
 
 SOURCE = "kernel.py"
@@ -82,14 +84,18 @@ class NkiExecutable:
         return _source(self._artifact)
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
-        """Run it once; outputs are written in place. DSL0608 where an assertion did not hold."""
+        """Run it once; outputs are written in place.
+
+        DSL075x where shapes do not fit, DSL0608 where an assertion did not hold.
+        """
         from dslc.runtime.nki_simulator import simulate
 
         launch = self._artifact.launch
+        values = bind_copied(self._artifact.signature, args, dims)
         written: list[Any] = [args[name] for name in launch["results"]]
         if not any(array.size for array in written):
             return  # nothing would be written
-        given = [self._argument(a["kind"], a["name"], args, dims) for a in launch["arguments"]]
+        given = [_argument(a["kind"], a["name"], args, values) for a in launch["arguments"]]
         run = simulate(self._text, self._artifact.entry, given, self._artifact.target)
         results = run.outputs[: len(launch["results"])]
         for texts, marks in zip(launch["checks"], run.outputs[len(results) :], strict=True):
@@ -109,28 +115,14 @@ class NkiExecutable:
         """None: the way is long whatever the arguments."""
         return None
 
-    def _argument(
-        self, kind: str, name: str, args: Mapping[str, Argument], dims: Mapping[str, int]
-    ) -> Any:
-        if kind == "tensor":
-            array = np.ascontiguousarray(args[name])
-            return array.view(np.uint8) if array.dtype == np.bool_ else array
-        if kind == "scalar":
-            return args[name]
-        sizes = {**_sizes(self._artifact, args), **dims}
-        return sizes[name]
 
-
-def _sizes(artifact: Artifact, args: Mapping[str, Argument]) -> dict[str, int]:
-    """The dims that the shapes of the arguments tell."""
-    found: dict[str, int] = {}
-    for param in artifact.signature.params:
-        array = args.get(param.name)
-        if param.dims is not None and isinstance(array, np.ndarray):
-            for text, size in zip(param.dims, array.shape, strict=False):
-                if text.isidentifier():
-                    found.setdefault(text, size)
-    return found
+def _argument(
+    kind: str, name: str, args: Mapping[str, Argument], values: Mapping[str, Number]
+) -> Any:
+    if kind != "tensor":
+        return values[name]
+    array = np.ascontiguousarray(args[name])
+    return array.view(np.uint8) if array.dtype == np.bool_ else array
 
 
 def _source(artifact: Artifact) -> str:

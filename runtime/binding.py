@@ -7,7 +7,9 @@ other axis is checked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+import numpy as np
 from dslc.compiler.artifact import Param, Signature
 from dslc.compiler.diagnostics import error
 from dslc.runtime.expression import Number, evaluate, holds
@@ -44,6 +46,25 @@ def bind_dims(
         _check(p, shapes[p.name] or (), strides[p.name] or (), values)
     check_requirements(signature, values)
     return values
+
+
+def bind_copied(
+    signature: Signature, args: Mapping[str, Any], dims: Mapping[str, int]
+) -> dict[str, Number]:
+    """`bind_dims` of arguments that are copied to a machine, where they lie row by row.
+
+    How they lie before matters where the kernel names strides. `dims` are those that packed bytes do
+    not tell.
+    """
+    tensors = {p.name: args[p.name] for p in signature.params if p.dims is not None}
+    plain = {p.name for p in signature.params if p.dims is not None and p.packed is None}
+    shapes = {name: tuple(a.shape) if name in plain else None for name, a in tensors.items()}
+    lying = {name: dense_strides(shapes[name] or ()) for name in plain}
+    for p in signature.params:
+        if p.strides is not None and isinstance(array := tensors[p.name], np.ndarray):
+            lying[p.name] = tuple(s // array.itemsize for s in array.strides)
+    scalars = {p.name: args[p.name] for p in signature.params if p.dims is None}
+    return bind_dims(signature, shapes, lying, {**dims, **scalars})
 
 
 def check_requirements(signature: Signature, values: Mapping[str, Number]) -> None:

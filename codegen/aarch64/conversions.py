@@ -153,14 +153,16 @@ def number(e: Emission, x: Lanes, dtype: DType) -> Lanes:
 
 
 def rounded(e: Emission, x: Lanes, dtype: DType) -> Lanes:
-    """f32 numbers rounded to the grid of a float dtype."""
+    """f32 numbers rounded to the grid of a float dtype: those of at most 8 bits become codes."""
     from dslc.codegen.aarch64 import small_floats
 
     if dtype.name in ("f32", "f64"):
         return x
     if dtype.name in ("f16", "bf16"):
         return as_format(e, x, stored(dtype))
-    return small_floats.rounded(e, x, dtype)
+    if dtype.name == "tf32":
+        return small_floats.rounded_tf32(e, x)
+    return small_floats.encode(e, x, dtype)
 
 
 def wrapped(e: Emission, x: Lanes, dtype: DType) -> Lanes:
@@ -183,7 +185,7 @@ def cast(e: Emission, x: Lanes, source: DType, to: DType, saturate: bool) -> Lan
     if source.kind is Kind.BOOL:
         return _from_mask(e, x, to)
     if to.is_float:
-        return _to_float(e, x, source, to)
+        return _to_float(e, x, source, to, saturate)
     x = number(e, x, source)
     if source.is_float:
         return _truncated(e, x, to)
@@ -205,13 +207,13 @@ def _from_mask(e: Emission, x: Lanes, to: DType) -> Lanes:
         code = struct.pack("<f" if form.bits == 32 else "<d", 1.0)
         one = e.s.literal(code * (16 // len(code)))
     else:
-        one = e.s.splat(1, form.bits)
+        one = e.s.splat(-1 if to.is_signed and to.bits == 1 else 1, form.bits)
     regs = tuple(e.s.v("and {0}.16b, {1}.16b, {2}.16b", r, one) for r in mask.regs)
     return Lanes(regs, form, x.count)
 
 
-def _to_float(e: Emission, x: Lanes, source: DType, to: DType) -> Lanes:
-    if source.is_float and x.format in (F16, BF16) and x.format == stored(to):
+def _to_float(e: Emission, x: Lanes, source: DType, to: DType, saturate: bool) -> Lanes:
+    if not saturate and source.is_float and x.format in (F16, BF16) and x.format == stored(to):
         return x
     x = number(e, x, source)
     if not source.is_float:
@@ -220,6 +222,10 @@ def _to_float(e: Emission, x: Lanes, source: DType, to: DType) -> Lanes:
         op = "ucvtf" if x.format.kind == "u" else "scvtf"
         x = mapped(e, f"{op} {{0}}.@, {{1}}.@", F64 if wide == 64 else F32, x)
     x = as_format(e, x, F64 if to.bits == 64 else F32)
+    if saturate and to.bits < 64:
+        from dslc.codegen.aarch64.small_floats import clamped
+
+        x = clamped(e, x, to)
     exact = source.is_float and source.exponent <= to.exponent and source.mantissa <= to.mantissa
     return x if exact and to.bits > 8 else rounded(e, x, to)
 
@@ -288,8 +294,4 @@ def for_memory(e: Emission, x: Lanes, dtype: DType) -> Lanes:
         one = e.s.splat(1, 8)
         regs = tuple(e.s.v("and {0}.16b, {1}.16b, {2}.16b", r, one) for r in mask.regs)
         return Lanes(regs, form, x.count)
-    if dtype.is_float and dtype.bits <= 8 and x.format.kind == "f":
-        from dslc.codegen.aarch64.small_floats import encode
-
-        return encode(e, x, dtype)
     return as_format(e, x, form)

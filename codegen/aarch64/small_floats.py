@@ -2,6 +2,7 @@
 
 A code's exponent and mantissa, put at f32's place, are the number times 2^(its bias - 127), subnormals
 included: one product with a power of two makes it right. Codes of infinity and NaN are put in after.
+Back, a number is rounded in place of f32's mantissa.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ from typing import TYPE_CHECKING
 from dslc.codegen.aarch64.conversions import as_format, mapped
 from dslc.codegen.aarch64.formats import F32, UNSIGNED, Lanes
 from dslc.codegen.aarch64.machine import Reg
-from dslc.compiler.diagnostics import error
-from dslc.compiler.dtypes import DType, Kind
+from dslc.compiler.dtypes import DType, Kind, limits
 from dslc.compiler.dtypes.formats import has_infinity, has_nan
 
 if TYPE_CHECKING:
@@ -72,10 +72,8 @@ def _powers(e: Emission, words: Lanes) -> Lanes:
     return Lanes(tuple(out), F32, words.count)
 
 
-def rounded(e: Emission, x: Lanes, dtype: DType) -> Lanes:
-    """f32 numbers on the grid of tf32, to nearest even; DSL0590 for floats of at most 8 bits."""
-    if dtype.name != "tf32":
-        raise error("DSL0590", f"AArch64 code has no arithmetic in {dtype}", e.kernel.loc)
+def rounded_tf32(e: Emission, x: Lanes) -> Lanes:
+    """f32 numbers on the grid of tf32, to nearest even."""
     s = e.s
     odd, bias, kept = s.splat(1, 32), s.splat(0xFFF, 32), s.splat(0xFFFFE000, 32)
     out = []
@@ -91,5 +89,68 @@ def rounded(e: Emission, x: Lanes, dtype: DType) -> Lanes:
 
 
 def encode(e: Emission, x: Lanes, dtype: DType) -> Lanes:
-    """DSL0590: such floats are read only."""
-    raise error("DSL0590", f"AArch64 code has no stores of {dtype}", e.kernel.loc)
+    """f32 numbers as codes in bytes, to nearest even; what is too large as the language says."""
+    one = _scale_code if dtype.kind is Kind.SCALE else _code
+    words = Lanes(tuple(one(e, reg, dtype) for reg in x.regs), UNSIGNED[32], x.count)
+    return as_format(e, words, UNSIGNED[8])
+
+
+def _code(e: Emission, reg: Reg, dtype: DType) -> Reg:
+    """Sign, exponent and mantissa; of numbers that are subnormal there, how many of the least."""
+    s, fields = e.s, dtype.exponent + dtype.mantissa
+    bias, spare = (1 << (dtype.exponent - 1)) - 1, 23 - dtype.mantissa
+    size = s.v("fabs {0}.4s, {1}.4s", reg)
+    # Half of what is cut off, less where the rest is even; then the exponent's own bias.
+    odd = s.v(f"ushr {{0}}.4s, {{1}}.4s, #{spare}", size)
+    odd = s.v("and {0}.16b, {1}.16b, {2}.16b", odd, s.splat(1, 32))
+    total = s.v("add {0}.4s, {1}.4s, {2}.4s", size, odd)
+    total = s.v("add {0}.4s, {1}.4s, {2}.4s", total, s.splat((1 << (spare - 1)) - 1, 32))
+    code = s.v(f"ushr {{0}}.4s, {{1}}.4s, #{spare}", total)
+    code = s.v("sub {0}.4s, {1}.4s, {2}.4s", code, s.splat((127 - bias) << dtype.mantissa, 32))
+    counted = s.v(
+        "fmul {0}.4s, {1}.4s, {2}.4s", size, s.splat_float(2.0 ** (bias - 1 + dtype.mantissa))
+    )
+    counted = s.v("fcvtns {0}.4s, {1}.4s", counted)
+    least = s.splat((128 - bias) << 23, 32)
+    small = s.v("cmhi {0}.4s, {1}.4s, {2}.4s", least, size)
+    code = s.onto("bsl {0}.16b, {1}.16b, {2}.16b", small, counted, code)
+    most = (1 << fields) - 1
+    infinity = ((1 << dtype.exponent) - 1) << dtype.mantissa
+    past = infinity if has_infinity(dtype) else most
+    code = s.v("umin {0}.4s, {1}.4s, {2}.4s", code, s.splat(past, 32))
+    sign = s.v("ushr {0}.4s, {1}.4s, #31", reg)
+    sign = s.v(f"shl {{0}}.4s, {{1}}.4s, #{fields}", sign)
+    signed = s.v("orr {0}.16b, {1}.16b, {2}.16b", sign, code)
+    number = s.v("fcmeq {0}.4s, {1}.4s, {1}.4s", reg)
+    if not has_nan(dtype):
+        return s.onto("bsl {0}.16b, {1}.16b, {2}.16b", number, signed, s.splat(most, 32))
+    if not has_infinity(dtype):  # NaN is the greatest code, with its sign
+        return signed
+    quiet = s.splat(infinity | 1 << (dtype.mantissa - 1), 32)
+    none = s.v("orr {0}.16b, {1}.16b, {2}.16b", sign, quiet)
+    return s.onto("bsl {0}.16b, {1}.16b, {2}.16b", number, signed, none)
+
+
+def _scale_code(e: Emission, reg: Reg, dtype: DType) -> Reg:
+    """e8m0: the nearest power of two, ties up; what is not above 0 is NaN."""
+    s = e.s
+    least = s.v("cmhi {0}.4s, {1}.4s, {2}.4s", s.splat(1 << 23, 32), reg)  # subnormal: -1
+    code = s.v("add {0}.4s, {1}.4s, {2}.4s", reg, s.splat(1 << 22, 32))
+    code = s.v("add {0}.4s, {1}.4s, {2}.4s", code, least)
+    code = s.v("ushr {0}.4s, {1}.4s, #23", code)
+    above = s.v("fcmgt {0}.4s, {1}.4s, #0.0", reg)
+    return s.onto("bsl {0}.16b, {1}.16b, {2}.16b", above, code, s.splat(255, 32))
+
+
+def clamped(e: Emission, x: Lanes, dtype: DType) -> Lanes:
+    """f32 numbers within the range of a float dtype; NaN stays, and of scales 0 becomes the least."""
+    s, most = e.s, float(limits(dtype).greatest)
+    out = []
+    for reg in x.regs:
+        low = s.v("fmin {0}.4s, {1}.4s, {2}.4s", reg, s.splat_float(most))
+        kept = s.v("fmax {0}.4s, {1}.4s, {2}.4s", low, s.splat_float(-most))
+        if dtype.kind is Kind.SCALE:
+            zero = s.v("fcmeq {0}.4s, {1}.4s, #0.0", reg)
+            kept = s.onto("bsl {0}.16b, {1}.16b, {2}.16b", zero, s.splat(1 << 22, 32), kept)
+        out.append(kept)
+    return Lanes(tuple(out), F32, x.count)

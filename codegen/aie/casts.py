@@ -5,8 +5,8 @@ from __future__ import annotations
 from dslc.codegen.aie.builder import vector
 from dslc.codegen.aie.dtypes import element, is_code
 from dslc.codegen.aie.emission import Emission, refuse
-from dslc.compiler.dtypes import BF16, BOOL, F32, I32, INDEX, U8, DType, Kind, parse_dtype
-from dslc.compiler.dtypes.formats import has_infinity, has_nan
+from dslc.codegen.aie.small_floats import small_code, small_number
+from dslc.compiler.dtypes import BF16, BOOL, F32, I32, INDEX, U8, DType, parse_dtype
 from dslc.compiler.ir.instructions import Stmt
 
 
@@ -37,6 +37,9 @@ def converted(
     kind, wide = vector(lanes, a), vector(lanes, b)
     if INDEX in (source, target):
         other = target if source == INDEX else source
+        if source == INDEX and target.is_float and lanes == 1:
+            x = converted(e, stmt, x, INDEX, I32, lanes)
+            return _from_integer(e, x, I32, target, lanes)
         if not (other.is_integer and lanes == 1):
             raise refuse(stmt, f"a cast from {source} to {target} has no code on an NPU")
         return e.out.op(f"arith.index_cast {x} : {kind} to {wide}", "cast")
@@ -70,18 +73,23 @@ def _to_integer(e: Emission, stmt: Stmt, x: str, source: DType, target: DType, l
     single = vector(lanes, "f32")
     if source == BF16:
         x = converted(e, stmt, x, BF16, F32, lanes)
-    low, high = target.integer_range
-    if target.bits == 32:  # the greatest f32 below the limit
-        high -= 127 if target.is_signed else 255
+    low, top = target.integer_range
+    high = top - top % (1 << max(target.bits - 24 - target.is_signed, 0))  # that f32 has
     least, most = e.out.constant(float(low), single), e.out.constant(float(high), single)
     zero = e.out.constant(0.0, single)
     number = e.out.op(f"arith.cmpf ord, {x}, {x} : {single}", "number")
     flags = f"{vector(lanes, 'i1')}, {single}" if lanes > 1 else single
     x = e.out.op(f"arith.select {number}, {x}, {zero} : {flags}", "number")
-    x = e.out.op(f"arith.maximumf {x}, {least} : {single}", "clamped")
-    x = e.out.op(f"arith.minimumf {x}, {most} : {single}", "clamped")
-    word = "fptosi" if target.is_signed else "fptoui"
-    return e.out.op(f"arith.{word} {x} : {single} to {vector(lanes, element(target))}", "cast")
+    kept = e.out.op(f"arith.maximumf {x}, {least} : {single}", "clamped")
+    kept = e.out.op(f"arith.minimumf {kept}, {most} : {single}", "clamped")
+    word, whole = "fptosi" if target.is_signed else "fptoui", vector(lanes, element(target))
+    made = e.out.op(f"arith.{word} {kept} : {single} to {whole}", "cast")
+    if high == top:
+        return made
+    past = e.out.op(f"arith.cmpf ogt, {x}, {most} : {single}", "past")
+    ones = top if target.is_signed else top - (1 << target.bits)  # as signless constants are read
+    flags = f"{vector(lanes, 'i1')}, {whole}" if lanes > 1 else whole
+    return e.out.op(f"arith.select {past}, {e.out.constant(ones, whole)}, {made} : {flags}", "cast")
 
 
 def _integers(
@@ -108,75 +116,18 @@ def _from_code(e: Emission, stmt: Stmt, x: str, source: DType, target: DType, la
     """A code in a byte as what it stands for."""
     if source.is_integer:
         return converted(e, stmt, x, _byte(signed=source.is_signed), target, lanes)
-    found = (
-        _scale(e, stmt, x, lanes)
-        if source.kind is Kind.SCALE
-        else _small(e, stmt, x, source, lanes)
-    )
-    return converted(e, stmt, found, F32, target, lanes)
-
-
-def _small(e: Emission, stmt: Stmt, x: str, source: DType, lanes: int) -> str:
-    """A small float as an f32, by its bits: exponent and mantissa stand in the f32's places.
-
-    Subnormal codes are whole numbers of the smallest one, so that no f32 on the way is subnormal.
-    """
-    kind, single = vector(lanes, "i32"), vector(lanes, "f32")
-    flags = f"{vector(lanes, 'i1')}, " if lanes > 1 else ""
-    mantissa, bias = source.mantissa, (1 << (source.exponent - 1)) - 1
-
-    def number(value: int) -> str:
-        return e.out.constant(value, kind)
-
-    def integer(op: str, a: str, b: str) -> str:
-        return e.out.op(f"arith.{op} {a}, {b} : {kind}", "bits")
-
     code = converted(e, stmt, x, U8, I32, lanes)
-    size = integer("andi", code, number((1 << (source.bits - 1)) - 1))
-    normal = integer("shli", size, number(23 - mantissa))
-    normal = integer("addi", normal, number((127 - bias) << 23))
-    if has_infinity(source) or has_nan(source):
-        # The greatest exponent is the f32's own, or of f8e4m3 its last code.
-        last = ((1 << source.exponent) - 1) << mantissa
-        limit = last if has_infinity(source) else last + (1 << mantissa) - 1
-        special = e.out.op(f"arith.cmpi uge, {size}, {number(limit)} : {kind}", "special")
-        high = integer("ori", normal, number(0x7F800000))
-        normal = e.out.op(f"arith.select {special}, {high}, {normal} : {flags}{kind}", "bits")
-    value = e.out.op(f"arith.bitcast {normal} : {kind} to {single}", "value")
-    if mantissa:
-        low = e.out.op(f"arith.sitofp {size} : {kind} to {single}", "low")
-        smallest = e.out.constant(2.0 ** (1 - bias - mantissa), single)
-        low = e.out.op(f"arith.mulf {low}, {smallest} : {single}", "low")
-    else:
-        low = e.out.constant(0.0, single)
-    below = e.out.op(f"arith.cmpi ult, {size}, {number(1 << mantissa)} : {kind}", "below")
-    value = e.out.op(f"arith.select {below}, {low}, {value} : {flags}{single}", "value")
-    sign = integer("shli", integer("shrui", code, number(source.bits - 1)), number(31))
-    bits = e.out.op(f"arith.bitcast {value} : {single} to {kind}", "bits")
-    bits = integer("ori", bits, sign)
-    return e.out.op(f"arith.bitcast {bits} : {kind} to {single}", "value")
-
-
-def _scale(e: Emission, stmt: Stmt, x: str, lanes: int) -> str:
-    """e8m0: the code is an f32's exponent; 0 is 2^-127, 255 NaN."""
-    kind, single = vector(lanes, "i32"), vector(lanes, "f32")
-    code = converted(e, stmt, x, U8, I32, lanes)
-    bits = e.out.op(f"arith.shli {code}, {e.out.constant(23, kind)} : {kind}", "bits")
-    flags = f"{vector(lanes, 'i1')}, {kind}" if lanes > 1 else kind
-    for at, special in ((0, 0x00400000), (255, 0x7FC00000)):
-        same = e.out.op(f"arith.cmpi eq, {code}, {e.out.constant(at, kind)} : {kind}", "same")
-        bits = e.out.op(
-            f"arith.select {same}, {e.out.constant(special, kind)}, {bits} : {flags}", "bits"
-        )
-    return e.out.op(f"arith.bitcast {bits} : {kind} to {single}", "scale")
+    return converted(e, stmt, small_number(e, code, source, lanes), F32, target, lanes)
 
 
 def _to_code(
     e: Emission, stmt: Stmt, x: str, source: DType, target: DType, lanes: int, *, saturate: bool
 ) -> str:
-    """An integer of few bits, as its value in a byte: it wraps unless told."""
+    """A small float's code, or an integer of few bits as its value in a byte: it wraps unless told."""
     if not target.is_integer:
-        raise refuse(stmt, f"a cast from {source} to {target} has no code on an NPU")
+        x = converted(e, stmt, x, source, F32, lanes)
+        code = small_code(e, x, target, lanes, saturate=saturate)
+        return converted(e, stmt, code, I32, U8, lanes)
     byte = _byte(signed=target.is_signed)
     low, high = target.integer_range
     if saturate or source.is_float:

@@ -8,6 +8,7 @@ from dslc.codegen.aie.arguments import program_as_arrays, scalar_words, scalars_
 from dslc.codegen.aie.descriptors import descriptor_lines, print_descriptors
 from dslc.codegen.aie.dispatch import print_dispatch
 from dslc.codegen.aie.events import Tensor
+from dslc.codegen.aie.herd import turn_counts
 from dslc.codegen.aie.objectfifos import fifo_lines, print_objectfifos
 from dslc.codegen.aie.planning import plan_kernel
 from dslc.codegen.aie.stitched_legality import prove_stitched
@@ -20,6 +21,7 @@ from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
 
 SOURCE, EXPLICIT = "kernel.mlir", "explicit.mlir"
+_EMPTY = "module {\n}\n"
 _UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
 
 
@@ -31,6 +33,8 @@ def lower(program: TileProgram, target: Target) -> Artifact:
 
 
 def _lower_kernel(kernel: Kernel, target: Target) -> Artifact:
+    if not kernel.dims and 0 in turn_counts(kernel):  # a launch does nothing
+        return _artifact(kernel, target, {SOURCE: _EMPTY, EXPLICIT: _EMPTY}, [])
     planned = plan_kernel(kernel, target)
     device = target.name.partition(":")[2]
     files = {

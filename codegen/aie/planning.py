@@ -85,7 +85,8 @@ def plan_kernel(
             problem = failure if problem is None or tried == 1 else problem
             if tried == _TRIED:
                 break
-    assert problem is not None, "a herd of one core is always among them"
+    if problem is None:  # a herd of one core is among them wherever there are turns
+        raise error("DSL0550", f"{kernel.name} has no turns with these sizes", kernel.loc)
     raise problem
 
 

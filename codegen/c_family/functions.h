@@ -1,14 +1,19 @@
 // Functions that emitted kernels use on every machine of the C family. Each stands alone between blank
 // lines; a kernel gets those that its text names, and what these name in turn.
 
-// Integers that round towards minus infinity, as in the language; a zero divisor gives 0.
+// Integers that round towards minus infinity, as in the language; a zero divisor gives 0, and -1 wraps.
 template <class T> DEVICE T floordiv(T a, T b) {
   if (b == 0) return 0;
+  if (T(-1) < T(0) && b == T(-1)) return T(0ull - (unsigned long long)a);
   T q = a / b;
   return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
 }
 
-template <class T> DEVICE T floormod(T a, T b) { return b == 0 ? T(0) : T(a - floordiv(a, b) * b); }
+template <class T> DEVICE T floormod(T a, T b) {
+  if (b == 0 || (T(-1) < T(0) && b == T(-1))) return 0;
+  T r = a % b;
+  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
 
 DEVICE float floormodf(float a, float b) {
   const float r = fmodf(a, b);
@@ -20,6 +25,11 @@ DEVICE double floormodd(double a, double b) {
   return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
 }
 
+// The quotient of what a remainder leaves, which is whole but for its rounding.
+DEVICE float floordivf(float a, float b) { return b == 0.0f ? a / b : rintf((a - floormodf(a, b)) / b); }
+
+DEVICE double floordivd(double a, double b) { return b == 0.0 ? a / b : rint((a - floormodd(a, b)) / b); }
+
 template <class T> DEVICE T shift_left(T a, T b) {
   return (unsigned)b < sizeof(T) * 8 ? T((unsigned long long)a << b) : T(0);
 }
@@ -28,10 +38,12 @@ template <class T> DEVICE T shift_right(T a, T b) {
   return (unsigned)b < sizeof(T) * 8 ? T(a >> b) : (a < 0 ? T(-1) : T(0));
 }
 
+// A negative exponent leaves the whole part of the fraction.
 template <class T> DEVICE T ipow(T a, T n) {
-  T r = 1;
-  for (; n > 0; n >>= 1, a *= a) if (n & 1) r *= a;
-  return r;
+  if (n < 0) return a == 1 || a == T(-1) ? (n & 1 ? a : T(1)) : T(0);
+  unsigned long long r = 1, b = a;
+  for (; n > 0; n >>= 1, b *= b) if (n & 1) r *= b;
+  return T(r);
 }
 
 DEVICE double dmin_nan(double a, double b) { return a != a ? a : b != b ? b : a < b ? a : b; }

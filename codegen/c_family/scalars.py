@@ -20,6 +20,8 @@ _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "and": "&", "or": "|", "xor": "^",
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
 }  # fmt: skip
+# Where C's own overflow is undefined; narrower integers are computed in int.
+_WRAPPING = {"i32": "unsigned", "i64": "unsigned long long"}
 FLOAT_FUNCTIONS = {
     "exp": "expf", "exp2": "exp2f", "log": "logf", "log2": "log2f", "sqrt": "sqrtf",
     "rsqrt": "rsqrtf", "sin": "sinf", "cos": "cosf", "tanh": "tanhf", "sigmoid": "sigmoidf",
@@ -188,8 +190,10 @@ def binary(op: str, x: str, y: str, dtype: DType, plain_division: bool = False) 
     if op in ("and", "or") and dtype.kind is Kind.BOOL:
         return f"({x} {'&&' if op == 'and' else '||'} {y})"
     if op in _INFIX:
-        if op in ("add", "sub", "mul") and dtype.name == "i32":
-            return f"(int)((unsigned){x} {_INFIX[op]} (unsigned){y})"
+        if op in ("add", "sub", "mul") and dtype.name in _WRAPPING:
+            ctype = element_type(dtype)
+            unsigned = _WRAPPING[dtype.name]
+            return f"({ctype})(({unsigned}){x} {_INFIX[op]} ({unsigned}){y})"
         return f"({x} {_INFIX[op]} {y})"
     if plain_division:
         return f"({x} {'/' if op == 'floordiv' else '%'} {y})"
@@ -208,7 +212,7 @@ def float_binary(op: str, x: str, y: str, dtype: DType) -> str:
         case "div":
             return f"({x} / {y})"
         case "floordiv":
-            return f"floor{'' if double else 'f'}({x} / {y})"
+            return f"floordiv{'d' if double else 'f'}({x}, {y})"
         case "mod":
             return f"floormod{'d' if double else 'f'}({x}, {y})"
         case "pow":
@@ -224,6 +228,8 @@ def float_binary(op: str, x: str, y: str, dtype: DType) -> str:
 def unary(op: str, x: str, dtype: DType) -> str:
     """`op(x)` of a C expression of a dtype's element type."""
     match op:
+        case "neg" if dtype.name in _WRAPPING:
+            return f"({element_type(dtype)})(0 - ({_WRAPPING[dtype.name]}){x})"
         case "neg":
             return f"(-{x})"
         case "not":
@@ -233,7 +239,7 @@ def unary(op: str, x: str, dtype: DType) -> str:
         case "floor" | "ceil" | "round" if not dtype.is_float:
             return x
         case "abs" if not dtype.is_float:
-            return f"({x} < 0 ? -{x} : {x})"
+            return f"({x} < 0 ? {unary('neg', x, dtype)} : {x})"
         case "exp2" if dtype.bits <= 32:
             return f"exp2_ftz({x})"
     function = FLOAT_FUNCTIONS[op]
@@ -251,10 +257,11 @@ def convert(x: str, source: DType, to: DType, saturate: bool = False) -> str:
     if to.is_float:
         return _to_float(x, source, to)
     if source.is_float:
-        wide = to.bits == 64
-        function = {(False, True): "to_int", (False, False): "to_unsigned", (True, True): "to_long",
-                    (True, False): "to_ulong"}[(wide, to.is_signed)]  # fmt: skip
-        return clamp(f"{function}({x})", to) if to.bits < 32 else f"{function}({x})"
+        if to.bits < 32:  # each range is within that of int
+            return clamp(f"to_int({x})", to)
+        function = {(32, True): "to_int", (32, False): "to_unsigned", (64, True): "to_long",
+                    (64, False): "to_ulong"}[(to.bits, to.is_signed)]  # fmt: skip
+        return f"{function}({x})"
     if saturate:
         return clamp(x, to, source)
     return narrow(x, to)

@@ -86,7 +86,11 @@ DEVICE float rint_f32(float x) { return __builtin_rintf(x); }
 
 DEVICE float sqrt_f32(float x) { return __builtin_sqrtf(x); }
 
-DEVICE float rsqrt_f32(float x) { return __builtin_amdgcn_rsqf(x); }
+// The instruction takes numbers below 2^-126 for 0.
+DEVICE float rsqrt_f32(float x) {
+  const bool small = x < 0x1p-126f;
+  return __builtin_amdgcn_rsqf(small ? x * 0x1p24f : x) * (small ? 0x1p12f : 1.0f);
+}
 
 DEVICE float exp_f32(float x) { return __builtin_expf(x); }
 
@@ -360,7 +364,7 @@ DEVICE double erf_f64(double x) {
 }
 
 DEVICE double pow_f64(double x, double y) {
-  if (y == 0.0 || x == 1.0) return 1.0;
+  if (y == 0.0 || x == 1.0 || (x == -1.0 && __builtin_fabs(y) == __builtin_inf())) return 1.0;
   if (x != x || y != y) return __builtin_nan("");
   const bool whole = __builtin_trunc(y) == y, odd = whole && __builtin_trunc(y * 0.5) != y * 0.5;
   if (x < 0.0 && !whole && x != -__builtin_inf()) return __builtin_nan("");

@@ -7,7 +7,7 @@ from dataclasses import replace
 from dslc.codegen.nki.bits import viewed
 from dslc.codegen.nki.dtypes import is_code
 from dslc.codegen.nki.eight_bits import round_to
-from dslc.codegen.nki.elementwise import combine, copy, widened, wrap
+from dslc.codegen.nki.elementwise import combine, compared, copy, put, widened, wrap
 from dslc.codegen.nki.emission import Emission, Emit
 from dslc.codegen.nki.encoding import encode
 from dslc.codegen.nki.held import Held
@@ -16,13 +16,19 @@ from dslc.codegen.nki.small_floats import decode
 from dslc.compiler.dtypes import BOOL, F32, I32, DType
 from dslc.compiler.ir import instructions as ins
 
-_GREATEST = {"f16": 65504.0, "bf16": float.fromhex("0x1.fep127")}
+_GREATEST = {
+    "f16": 65504.0,
+    "bf16": float.fromhex("0x1.fep127"),
+    "f32": float.fromhex("0x1.fffffep127"),
+}
 
 
 def cast(e: Emission, stmt: ins.Cast) -> None:
     """Another type."""
     x, here, there = e.held(stmt.x), stmt.x.type.dtype, stmt.out.type.dtype
-    if x.constant is None and x.dtype == there:  # a product that has left PSUM so
+    if (
+        x.constant is None and x.dtype == there and not stmt.saturate
+    ):  # a product that has left PSUM so
         e.rename(stmt.out, x)
         return
     if is_code(there):
@@ -32,6 +38,8 @@ def cast(e: Emission, stmt: ins.Cast) -> None:
         rounding(e, e.result(stmt.out), x, there, saturate=stmt.saturate)
     elif is_code(here):
         e.rename(stmt.out, decode(e, x, here, there))
+    elif here == BOOL and there.is_signed and there.bits == 1:  # which holds 0 and -1
+        combine(e, e.result(stmt.out), "nl.multiply", x, _number(e, x, "-1.0"))
     elif here.is_float and there.is_integer:
         _to_integer(e, stmt, x, there)
     elif here.is_integer and there.is_integer:
@@ -61,9 +69,8 @@ def _number(e: Emission, like: Held, text: str) -> Held:
 
 def _to_integer(e: Emission, stmt: ins.Cast, x: Held, there: DType) -> None:
     """Truncated, and kept within the type's range; NaN gives 0."""
-    least, greatest = there.integer_range
-    if there.bits >= 32:
-        greatest -= greatest % 128  # the greatest that f32 has
+    least, most = there.integer_range
+    greatest = most - most % (1 << max(there.bits - 24 - there.is_signed, 0))  # that f32 has
     whole = x if stmt.x in e.whole else rounded(e, x, "trunc")
     kept = e.like(x, "kept", F32)
     with e.filled(kept) as at:
@@ -71,7 +78,10 @@ def _to_integer(e: Emission, stmt: ins.Cast, x: Held, there: DType) -> None:
             "tensor_scalar", dst=e.text(kept, at), data=e.text(whole, at), op0="nl.maximum",
             operand0=float(least), op1="nl.minimum", operand1=float(greatest),
         )  # fmt: skip
-    copy(e, e.result(stmt.out), kept)
+    made = e.result(stmt.out)
+    copy(e, made, kept)
+    if greatest < most:
+        put(e, made, str(most), compared(e, whole, "nl.greater", float(greatest)))
 
 
 def _between_integers(e: Emission, stmt: ins.Cast, x: Held, here: DType, there: DType) -> None:

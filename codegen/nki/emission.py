@@ -22,7 +22,7 @@ from dslc.codegen.nki.limits import Banks, check_banks, check_tile
 from dslc.codegen.nki.order import Between, few_first, is_streamed
 from dslc.codegen.nki.sharing import Shares
 from dslc.codegen.nki.writer import Writer
-from dslc.compiler.diagnostics import error
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import INDEX, DType
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
@@ -174,7 +174,10 @@ class Emission:
         if emit is None:
             raise refuse(stmt, f"{type(stmt).__name__} has no code on a NeuronCore")
         outer, self.now = self.now, stmt
-        emit(self, stmt)
+        try:
+            emit(self, stmt)
+        except DiagnosticError as e:
+            raise e.at(stmt.loc) from None
         self.now = outer
 
     # Scalars

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from math import log, pi
+from math import inf, log, nan, pi
 
+from dslc.codegen.nki.composed import Steps
 from dslc.codegen.nki.elementwise import combine, copy, widened, wrap
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.rounding import rounded
 from dslc.compiler.dtypes import F32, I32
+from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 
 _TABLES = {
-    "exp": "nl.exp", "log": "nl.log", "tanh": "nl.tanh", "sigmoid": "nl.sigmoid", "erf": "nl.erf",
+    "exp": "nl.exp",
+    "tanh": "nl.tanh",
+    "sigmoid": "nl.sigmoid",
+    "erf": "nl.erf",
     "abs": "nl.abs",
-}  # fmt: skip
+}
 # The power of the vector engine has no limits of range, as the scalar engine's roots have.
 _POWERS = {"sqrt": 0.5, "rsqrt": -0.5}
+_PI = 3.1415925025939941  # the greatest f32 below pi
+# A turn in parts of 8, 11 and 24 bits.
+_TURN = (6.28125, 0.0019350051879882812, 2 * pi - 6.28125 - 0.0019350051879882812)
 
 
 def unary(e: Emission, stmt: ins.Unary) -> None:
@@ -30,10 +38,8 @@ def unary(e: Emission, stmt: ins.Unary) -> None:
         _activation(e, e.result(stmt.out), _TABLES[op], x)
     elif op == "exp2":
         _activation(e, e.result(stmt.out), "nl.exp", x, scale=log(2))
-    elif op == "log2":
-        natural = e.tile("natural", F32, stmt.out.type.shape, e.place(stmt.out))
-        _activation(e, natural, "nl.log", x)
-        _scaled(e, e.result(stmt.out), natural, "nl.multiply", 1 / log(2))
+    elif op in ("log", "log2"):
+        _logarithm(e, stmt)
     elif op in _POWERS:
         _scaled(e, e.result(stmt.out), x, "nl.power", _POWERS[op])
     elif op == "neg":
@@ -93,21 +99,66 @@ def _integer(e: Emission, stmt: ins.Unary, x: Held) -> None:
     e.rename(stmt.out, found if wide == dtype else wrap(e, found, dtype))
 
 
+def _logarithm(e: Emission, stmt: ins.Unary) -> None:
+    """log of any number: others than 2^-64 to 2^64, which the table has, are brought there."""
+    s = Steps(e, stmt.out)
+    x = s.cast(stmt.x, F32)
+    small, large = (s.binary(op, x, s.number(n, F32)) for op, n in (("lt", 2**-40), ("gt", 2**40)))
+
+    def chosen(of_small: float, of_large: float, of_others: float) -> Value:
+        numbers = [s.number(n, F32) for n in (of_small, of_large, of_others)]
+        return s.where(small, numbers[0], s.where(large, *numbers[1:]))
+
+    near = s.binary("mul", x, chosen(2.0**96, 2.0**-96, 1.0))
+    near = s.binary("max", near, s.number(2.0**-64, F32))
+    near = s.binary("min", near, s.number(2.0**64, F32))
+    found = s.tile(F32)
+    _activation(e, e.result(found), "nl.log", e.held(near))
+    found = s.binary("add", found, chosen(-96 * log(2), 96 * log(2), 0.0))
+    if stmt.op == "log2":
+        found = s.binary("mul", found, s.number(1 / log(2), F32))
+    zero = s.number(0.0, F32)
+    of_others = s.where(s.binary("eq", x, zero), s.number(-inf, F32), s.number(nan, F32))
+    found = s.where(s.binary("gt", x, zero), found, of_others)
+    found = s.where(s.binary("lt", x, s.number(inf, F32)), found, x)
+    e.rename(stmt.out, e.held(s.cast(found, stmt.out.type.dtype)))
+
+
 def _periodic(e: Emission, stmt: ins.Unary, x: Held) -> None:
-    """sin and cos: brought to [-pi, pi], where the scalar engine's table is."""
+    """sin and cos: brought to [-pi, pi], where the scalar engine's table is.
+
+    Whole turns are taken off in three parts (Cody and Waite 1980), of which the first two times a
+    number of turns up to 2^13 are exact.
+    """
     x = e.tensors(x)
     turns = e.like(x, "turns", F32)
+    quarter = 0.25 if stmt.op == "cos" else 0.0
     with e.filled(turns) as at:
-        quarter = 0.25 if stmt.op == "cos" else 0.0
         e.call(
             "tensor_scalar", dst=e.text(turns, at), data=e.text(x, at), op0="nl.multiply",
             operand0=repr(1 / (2 * pi)), op1="nl.add", operand1=quarter,
         )  # fmt: skip
     whole = rounded(e, turns, "round")
-    rest = e.like(x, "rest", F32)
-    combine(e, rest, "nl.subtract", turns, whole)
-    # The greatest f32 below pi, doubled: half a turn stays in the table's range.
-    _activation(e, e.result(stmt.out), "nl.sin", rest, scale=6.2831850051879883)
+    rest = x
+    for part in _TURN:
+        less = e.like(x, "rest", F32)
+        with e.filled(less) as at:
+            e.call(
+                "scalar_tensor_tensor", dst=e.text(less, at), data=e.text(whole, at),
+                op0="nl.multiply", operand0=-part, op1="nl.add", operand1=e.text(rest, at),
+            )  # fmt: skip
+        rest = less
+    if quarter:
+        moved = e.like(x, "rest", F32)
+        _scaled(e, moved, rest, "nl.add", pi / 2)
+        rest = moved
+    within = e.like(x, "within", F32)
+    with e.filled(within) as at:
+        e.call(
+            "tensor_scalar", dst=e.text(within, at), data=e.text(rest, at), op0="nl.maximum",
+            operand0=-_PI, op1="nl.minimum", operand1=_PI,
+        )  # fmt: skip
+    _activation(e, e.result(stmt.out), "nl.sin", within)
 
 
 EMITTERS: dict[type, Emit] = {ins.Unary: unary}

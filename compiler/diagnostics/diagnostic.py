@@ -60,6 +60,12 @@ class DiagnosticError(Exception):
     def __reduce__(self) -> tuple[type[DiagnosticError], tuple[tuple[Diagnostic, ...]]]:
         return type(self), (self.diagnostics,)  # another process gets all of it
 
+    def at(self, loc: Loc | None) -> DiagnosticError:
+        """The same diagnostics, those that have no place yet at this one."""
+        return DiagnosticError(
+            d if d.loc is not None else dataclasses.replace(d, loc=loc) for d in self.diagnostics
+        )
+
     def within(self, frame: Label) -> DiagnosticError:
         """The same diagnostics with one more label: the call that they happened in."""
         return DiagnosticError(

@@ -38,6 +38,7 @@ from dslc.compiler.ir.tile_instructions import (
     Binary,
     Broadcast,
     Cast,
+    ClusterReduce,
     Concat,
     ConvertLayout,
     Dot,
@@ -68,6 +69,7 @@ __all__ = [
     "Broadcast",
     "Carried",
     "Cast",
+    "ClusterReduce",
     "CommitGroup",
     "Concat",
     "ConvertLayout",
@@ -232,6 +234,7 @@ Instruction: TypeAlias = (
     | View
     | ConvertLayout
     | Reduce
+    | ClusterReduce
     | Scan
     | Transpose
     | Reshape

@@ -20,11 +20,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from dslc.compiler.dtypes import BOOL, I32, INDEX
+from dslc.compiler.dtypes import BOOL, I32
 from dslc.compiler.ir import Kernel, Role, TileProgram, TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.index_arithmetic import cdiv, sub
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, map_kernels
 
@@ -63,10 +64,9 @@ def _masked(stmt: ins.Store) -> Iterator[Stmt]:
         axis = stmt.region.axes[k]
         if not axis.checked:
             continue
-        left = ex.Binary("sub", stmt.region.memory.shape[k], axis.start, INDEX)
+        left = sub(stmt.region.memory.shape[k], axis.start)
         if axis.step > 1:
-            left = ex.Binary("add", left, ex.index(axis.step - 1), INDEX)
-            left = ex.Binary("floordiv", left, ex.index(axis.step), INDEX)
+            left = cdiv(left, axis.step)
         size = (axis.size,)
         places, ends = (Value(TileType(I32, size), n) for n in ("place", "left"))
         inside = Value(TileType(BOOL, size), "inside")

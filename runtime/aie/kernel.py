@@ -10,6 +10,7 @@ from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.runtime.aie.buffers import NpuBuffer, NpuMemory
 from dslc.runtime.aie_simulator import Run, simulate
+from dslc.runtime.binding import bind_copied
 from dslc.runtime.elements import Array
 from dslc.runtime.expression import number
 
@@ -44,12 +45,14 @@ class AieKernel:
             raise error("DSL0803", f"the artifact {self._artifact.name} has no file {SOURCE}")
         return self._artifact.files[SOURCE].decode()
 
-    def launch(self, args: Mapping[str, object]) -> None:
+    def launch(self, args: Mapping[str, object], dims: Mapping[str, int]) -> None:
         """Run it once over arrays, which are copied there and back, or buffers, which stay.
 
-        DSL0742 where a buffer that is written shares memory with another argument, DSL0793 for rows
-        that its blocks do not divide.
+        `dims` are those that packed bytes do not tell. DSL075x where shapes do not fit, DSL0742 where
+        a buffer that is written shares memory with another argument, DSL0793 for rows that its blocks
+        do not divide.
         """
+        bind_copied(self._artifact.signature, args, dims)
         written: list[Any] = [args[a["name"]] for a in self._arguments if _is_result(a)]
         if all(0 in x.shape for x in written):
             return  # nothing would be written

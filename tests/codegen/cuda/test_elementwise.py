@@ -21,7 +21,14 @@ LAYOUT = f"spatial(32).local({COUNT // 32})"
 FUNCTIONS: dict[str, Any] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
 }  # fmt: skip
-BYTES = [("f32", "i8"), ("i32", "u8"), ("f16", "i8"), ("f32", "f8e4m3"), ("f32", "f8e5m2")]
+BYTES = [
+    ("f32", "i8"),
+    ("f32", "u8"),
+    ("i32", "u8"),
+    ("f16", "i8"),
+    ("f32", "f8e4m3"),
+    ("f32", "f8e5m2"),
+]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -118,6 +118,7 @@ def test_casts(here: str, there: str) -> None:
     x = values(here, 6)
     if here in RTOL:
         x[0, :4] = np.asarray([0.5, -1.75, 300.0, -40000.0], x.dtype)
+        x[1, :3] = np.asarray([np.inf, -np.inf, np.nan], x.dtype)
     for saturate in ("", ", saturate"):
         text = kernel(here, there, f"%z = cast %x{saturate} : {there}{SHAPE}")
         if is_sound(text):

@@ -1,0 +1,58 @@
+"""A kernel called on any machine, as a user calls it: what is not here is emulated.
+
+for target in MACHINES:
+    call(target, SOURCE, {"x": x, "y": y})   # `out` and `inout` arrays are written in place
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import dslc
+import pytest
+from dslc.arguments import dim_size
+from dslc.codegen.hip.compilers import compilers
+from dslc.runtime import cuda_emulator, hip_emulator
+from dslc.templates import TemplateOrigin
+
+from support import emulation
+from support.aarch64 import needs_emulator
+
+MACHINES = ("cuda:sm_90a", "hip:gfx950", "nki:trn2", "aie:npu2", "aarch64:bf16")
+
+
+def call(
+    target: str,
+    source: str,
+    args: Mapping[str, Any],
+    config: Mapping[str, int] | None = None,
+    kernel: str | None = None,
+    define: Mapping[str, object] | None = None,
+) -> None:
+    """Compile the last kernel of a source (or the one of that name) and run it once.
+
+    Skips the test where the machine's toolchain or emulator is not here.
+    """
+    require(target)
+    library = dslc.compile(source, target=target, define=define, cache=False)
+    found = library[kernel or list(library)[-1]]
+    if not target.startswith("cuda"):
+        found(**args, **(config or {}))
+        return
+    origin = found.origin
+    assert isinstance(origin, TemplateOrigin)
+    parameters = origin.signature.parameters
+    made = origin.elaborated({}, dict(config or {}), lambda d: dim_size(parameters, args, d))
+    emulation.execute(emulation.lower(made.program), args, seed=1)
+
+
+def require(target: str) -> None:
+    """Skip the test where a target cannot run on this machine."""
+    family = target.partition(":")[0]
+    if family == "cuda" and cuda_emulator.compiler() is None:
+        pytest.skip("needs g++ or clang++")
+    if family == "hip" and (next(compilers(), None) is None or hip_emulator.compiler() is None):
+        pytest.skip("needs a clang for AMD GPUs and a C compiler")
+    if family == "aarch64":
+        needs_emulator()
