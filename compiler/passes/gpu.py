@@ -17,6 +17,7 @@ from dslc.compiler.passes.hoist import Hoist
 from dslc.compiler.passes.longest_first import LongestFirst
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.memory_plan import MemoryPlan
+from dslc.compiler.passes.ping_pong import PingPong
 from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.pipelining import Pipeline
 from dslc.compiler.passes.producers import Producers
@@ -25,6 +26,7 @@ from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.slices import SliceProducts
 from dslc.compiler.passes.split import SplitReduction
 from dslc.compiler.passes.strips import Strips
+from dslc.compiler.passes.sum_pieces import SumPieces
 from dslc.compiler.passes.uniform_masks import UniformMasks
 from dslc.compiler.targets import Target
 
@@ -55,12 +57,14 @@ def gpu_passes(
         AssignLayouts(target, warps),
         LowBit(target.warp_size, lanes=True, f8=f8),
         Bounds(),
+        SumPieces(target),
         Producers(target, stages, cluster),
         Pipeline(target, stages),
         ClusterSums(),
         Hoist(),
         SliceProducts(target),
         UniformMasks(),
+        PingPong(target),
         BulkStores(target.bulk_copies),
         Strips(target),
         LongestFirst(),
