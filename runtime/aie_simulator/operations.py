@@ -84,7 +84,7 @@ NAMES: dict[str, Any] = {
 }  # fmt: skip
 _TYPES = {"i8": "np.int8", "i16": "np.int16", "i32": "np.int32", "i64": "np.int64", "f32": "np.float32",
           "bf16": "np.float32", "i1": "np.bool_", "index": "int"}  # fmt: skip
-_FEW = {f"i{bits}": (1 << bits) - 1 for bits in range(2, 8)}
+_FEW = {f"i{bits}": (1 << bits) - 1 for bits in range(1, 8)}
 _FLOAT = {"addf": "{0} + {1}", "subf": "{0} - {1}", "mulf": "{0} * {1}", "divf": "{0} / {1}",
           "minimumf": "np.minimum({0}, {1})", "maximumf": "np.maximum({0}, {1})",
           "negf": "-{0}"}  # fmt: skip
