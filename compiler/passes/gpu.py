@@ -20,6 +20,7 @@ from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.pipelining import Pipeline
 from dslc.compiler.passes.producers import Producers
 from dslc.compiler.passes.reach import CopyReach
+from dslc.compiler.passes.register_limit import RegisterLimit
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.slices import SliceProducts
 from dslc.compiler.passes.split import SplitReduction
@@ -38,7 +39,7 @@ def gpu_passes(
     with zeros alone, and after it, since copies run ahead. `warps` and `stages` are for all kernels and
     loops that do not say themselves.
     """
-    shared = target.memory("shared")
+    shared, registers = target.memory("shared"), target.memory("register")
     f8 = any(atom.takes("f8e4m3", "f8e4m3") for atom in target.atoms)
     return (
         Simplify(),
@@ -48,6 +49,7 @@ def gpu_passes(
         FuseSums(),
         BlockScales(target),
         AssignLayouts(target, warps),
+        *((RegisterLimit(registers.bytes),) if registers else ()),
         LowBit(target.warp_size, lanes=True, f8=f8),
         Bounds(),
         Producers(target, stages),

@@ -51,7 +51,7 @@ class _FromZero(Rewriter):
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """The statement; of a loop that begins late, one over the number of its turns."""
         step = constant(stmt.step) if isinstance(stmt, ins.For) else None
-        if isinstance(stmt, ins.For) and step is not None and is_late(stmt.start, self._late):
+        if isinstance(stmt, ins.For) and isinstance(step, int) and is_late(stmt.start, self._late):
             first, last = (stmt.start, stmt.stop) if step > 0 else (stmt.stop, stmt.start)
             size = ex.index(abs(step))
             length = _of("add", _of("sub", last, first), ex.index(abs(step) - 1))
