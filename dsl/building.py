@@ -17,6 +17,7 @@ from dslc.compiler.targets import Target
 from dslc.environment import calls_compile, default_target
 from dslc.machines import PLAIN_CODE, CodeOptions, Machine
 from dslc.runtime.cache import Cache
+from dslc.schedule import OPTIONS
 from dslc.signature import Signature, as_choice
 from dslc.specialization import Specialization
 
@@ -67,7 +68,7 @@ def passes_of(target: Target, options: Mapping[str, int] | None = None) -> tuple
         return shared_passes(target)
     from dslc.compiler.passes.gpu import gpu_passes
 
-    return gpu_passes(target, warps=chosen.get("warps"), stages=chosen.get("stages"))
+    return gpu_passes(target, **{n: chosen.get(n) for n in OPTIONS})
 
 
 def build(

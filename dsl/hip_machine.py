@@ -88,7 +88,7 @@ class HipMachine:
         """Arrays of the host without a copy; on a GPU, its arrays as they are."""
         if not runs_on_gpu():
             return prepare(parameters, arguments)
-        from dslc.runtime.hip.device import hip_array
+        from dslc.runtime.hip.kernel import hip_array
 
         stream = stream_of_call() or 0
         return prepare_for_gpu(parameters, arguments, lambda v, name: hip_array(v, name, stream))

@@ -13,8 +13,9 @@ from dslc.compiler.diagnostics import error
 OPTIONS = {
     "warps": "how many warps of 32 threads run a turn together",
     "stages": "how many turns of a loop have their loads under way, this one included",
+    "cluster": "how many blocks share what they read in common, or add up the parts of a split sum",
 }
-_MOST = {"warps": 32, "stages": 16}
+_MOST = {"warps": 32, "stages": 16, "cluster": 8}
 
 
 def as_option(name: str, value: object) -> int:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
@@ -105,6 +104,8 @@ def pack(codes: Array, storage: Mapping[str, Any]) -> Array:
         for strip in strips:
             pack_strip(strip)
         return out
+    from concurrent.futures import ThreadPoolExecutor  # heavy beside a load that packs nothing
+
     # NumPy copies and shifts without Python's lock: strips go side by side.
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(pack_strip, strips))

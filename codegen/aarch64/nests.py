@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.affine import Linear, constant, linear, simplify
+from dslc.compiler.ir.index_arithmetic import add, div, mul, sub
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
@@ -85,8 +85,7 @@ def each(
     A turn of the loop runs `together` steps, which divide their number, where that is known. With
     `movable` loads may move ahead of the loop.
     """
-    span = ex.Binary("sub", high, low, INDEX)
-    count = simplify(ex.Binary("floordiv", span, ex.index(step), INDEX))
+    count = simplify(div(sub(high, low), step))
     trips = constant(count)
     if trips == 0:
         return
@@ -141,11 +140,8 @@ def _row(
         low, high = span
         each(e, low, high, lanes, chunk(lanes))
         if lanes > 1:
-            whole = ex.Binary(
-                "floordiv", ex.Binary("sub", high, low, INDEX), ex.index(lanes), INDEX
-            )
-            past = ex.Binary("mul", whole, ex.index(lanes), INDEX)
-            each(e, simplify(ex.Binary("add", low, past, INDEX)), high, 1, chunk(1))
+            past = mul(div(sub(high, low), lanes), lanes)
+            each(e, simplify(add(low, past)), high, 1, chunk(1))
         return
     full = extent // lanes
     if unroll or full <= (_UNROLLED if lanes > 1 else 1):

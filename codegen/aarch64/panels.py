@@ -17,11 +17,11 @@ from dslc.codegen.aarch64.nests import each, each_place
 from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.transfer import load_lanes, store_lanes
 from dslc.codegen.aarch64.units import PAIRS_OF_EIGHT, QUADS, Pairs
-from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, simplify
+from dslc.compiler.ir.index_arithmetic import cdiv, mul
 from dslc.compiler.ir.traverse import names_in, operands, uses_of
 from dslc.compiler.passes.weight_order import ELEMENTWISE, is_in_fours
 
@@ -240,9 +240,7 @@ class Walk:
             last: ex.Expr = ex.index(extent - cut)
         else:
             step = n * blocks
-            up = ex.Binary("add", end, ex.index(step - 1), INDEX)
-            count = ex.Binary("floordiv", up, ex.index(step), INDEX)
-            last, cut = simplify(ex.Binary("mul", count, ex.index(step), INDEX)), 0
+            last, cut = simplify(mul(cdiv(end, step), step)), 0
         known = constant(last)
         if axis != self.inner:
             each(e, ex.index(0), last, n * blocks, body)

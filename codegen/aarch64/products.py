@@ -21,11 +21,11 @@ from dslc.codegen.aarch64.ranges import BIASED
 from dslc.codegen.aarch64.statements import keep, scratch_for, write
 from dslc.codegen.aarch64.tiles import Tile, fill, moved, store, summed
 from dslc.codegen.aarch64.units import EDGE, Problem, Unit, tail_of, unit_for
-from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, simplify
+from dslc.compiler.ir.index_arithmetic import add, cdiv, div, mul, sub
 from dslc.compiler.ir.traverse import operands
 
 if TYPE_CHECKING:
@@ -204,14 +204,11 @@ def strips(
 ) -> None:
     """Strips of `size` as long as whole ones fit before `end`, then smaller ones up to it."""
     tail = tail_of(size, least)
-    whole = ex.Binary("floordiv", end, ex.index(size), INDEX)
-    stop = simplify(ex.Binary("mul", whole, ex.index(size), INDEX))
+    stop = simplify(mul(div(end, size), size))
     each(e, ex.index(0), stop, size, lambda at: body(size, at))
     if constant(end) is not None and constant(end) == constant(stop):
         return
-    past = ex.Binary("add", end, ex.index(tail - 1), INDEX)
-    count = ex.Binary("floordiv", ex.Binary("sub", past, stop, INDEX), ex.index(tail), INDEX)
-    last = simplify(ex.Binary("add", stop, ex.Binary("mul", count, ex.index(tail), INDEX), INDEX))
+    last = simplify(add(stop, mul(cdiv(sub(end, stop), tail), tail)))
     if constant(stop) == 0 or size > 1:
         each(e, stop, last, tail, lambda at: body(tail, at))
 

@@ -42,6 +42,7 @@ from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, simplify, to_expr
+from dslc.compiler.ir.index_arithmetic import cdiv, least, mul, sub
 from dslc.compiler.ir.rewrite import Substitution
 from dslc.compiler.ir.traverse import operands, results
 
@@ -74,16 +75,12 @@ class Sweep:
     def trips(self) -> ex.Expr:
         """How many turns the loop has."""
         loop = self.loop
-        span = ex.Binary("sub", loop.stop, loop.start, INDEX)
-        last = ex.Binary("sub", loop.step, ex.index(1), INDEX)
-        up = ex.Binary("add", span, last, INDEX)
-        return simplify(ex.Binary("floordiv", up, loop.step, INDEX))
+        return simplify(cdiv(sub(loop.stop, loop.start), loop.step))
 
     def begin_turn(self, e: Emission, turn: Linear) -> None:
         """Define what the loop's body is made of, for the turn of that number."""
         loop = self.loop
-        at = ex.Binary("mul", to_expr(turn), loop.step, INDEX)
-        here = simplify(ex.Binary("add", loop.start, at, INDEX))
+        here = simplify(ex.Binary("add", loop.start, mul(to_expr(turn), loop.step), INDEX))
         turned = Substitution(scalars={loop.var: here})
         e.s.forget("tile")
         for stmt in turned.body(loop.body):
@@ -161,14 +158,12 @@ def run(e: Emission, sweep: Sweep, home: Array) -> None:
     """The loop, block by block; its carried tile lies in `home` before and after."""
     e.marks.product()
     turns, trips = sweep.turns, sweep.trips
-    up = ex.Binary("add", trips, ex.index(turns - 1), INDEX)
-    blocks = simplify(ex.Binary("floordiv", up, ex.index(turns), INDEX))
+    blocks = simplify(cdiv(trips, turns))
     known = constant(trips)
 
     def block(number: Linear) -> None:
         first = number.scale(turns)
-        left = ex.Binary("sub", trips, to_expr(first), INDEX)
-        count: ex.Expr = ex.Binary("min", ex.index(turns), left, INDEX)
+        count = least(turns, sub(trips, to_expr(first)))
         whole = known is not None and known % turns == 0
         _block(e, sweep, home, first, ex.index(turns) if whole else simplify(count))
 

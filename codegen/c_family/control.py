@@ -186,7 +186,7 @@ def branch(e: Emission, s: ins.If) -> None:
     """Two branches and what they join."""
     _open(e, [(j.result, None) for j in s.joined])
     outside = e.facts
-    before, after = e.scratch_read, e.scratch_read
+    before, after = e.shared_use, e.shared_use
     for k, (body, word) in enumerate(
         ((s.then, f"if ({e.scalar(s.condition)})"), (s.otherwise, "else"))
     ):
@@ -195,12 +195,12 @@ def branch(e: Emission, s: ins.If) -> None:
             continue
         e.facts = outside.copy()
         e.facts.assume(s.condition, k == 0)
-        e.scratch_read = before
+        e.shared_use = before
         with e.out.block(word):
             e.body(body)
             _assign(e, handed)
-        after = after or e.scratch_read
-    e.facts, e.scratch_read = outside, after
+        after |= e.shared_use
+    e.facts, e.shared_use = outside, after
 
 
 EMITTERS: dict[type, Emitter] = {

@@ -8,6 +8,7 @@ from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.layout import Layout
 from dslc.compiler.layout.mode import replicated
 
@@ -19,8 +20,18 @@ def alloc(e: Emission, s: ins.Alloc) -> None:
 
 
 def sync(e: Emission, s: ins.Sync) -> None:
-    """A barrier of the block."""
-    e.barrier()
+    """A barrier of the block, or of a cluster's."""
+    e.barrier(_meeting(e, s) if s.cluster else e.together)
+
+
+def _meeting(e: Emission, s: ins.Sync) -> str:
+    """A barrier of a cluster, with a fence where others read what was written before, or were told."""
+    every = list(walk(e.kernel.body))
+    if s is e.kernel.body[-1]:
+        fenced = any(isinstance(x, ins.Arrive) and x.everywhere for x in every)
+    else:
+        fenced = any(isinstance(x, ins.Load) and x.rank is not None for x in every)
+    return "cluster_sync();" if fenced else "cluster_meet();"
 
 
 def semaphore_wait(e: Emission, s: ins.SemaphoreWait) -> None:

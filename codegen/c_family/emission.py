@@ -14,6 +14,7 @@ from typing import Any
 from dslc.codegen.c_family.bits import Bits, bits_of, collect
 from dslc.codegen.c_family.coalescing import READ_BITS, SharedArrays, shared_arrays
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed, scalar_type
+from dslc.codegen.c_family.exchange import Exchanges, SharedUse, uses_buffers
 from dslc.codegen.c_family.indexing import ThreadBases
 from dslc.codegen.c_family.registers import Tile, tile_of
 from dslc.codegen.c_family.scalars import Scalars, not_negative
@@ -92,10 +93,10 @@ class Emission:
     # Lines that follow their wait, and the body in which they may stand.
     read_late: list[tuple[str, int]] = field(default_factory=list)
     after: dict[ins.Stmt, list[str]] = field(default_factory=dict)  # lines that follow a statement
-    scratch_bytes: int = 0
-    scratch_read: bool = False  # whether threads may still read it
-    scratch_uses: int = 0
-    shared_bytes: int = 0
+    at: ins.Stmt | None = None  # the statement that is emitted
+    exchanges: Exchanges = field(init=False)
+    exchanged: int = 0  # how many times
+    shared_use: SharedUse = SharedUse.NONE  # by threads that no barrier has held up since
     bases: ThreadBases = field(init=False)
 
     def __post_init__(self) -> None:
@@ -226,10 +227,13 @@ class Emission:
                     f"{type(statement).__name__} cannot be emitted for this machine",
                     statement.loc,
                 )
+            self.at = statement
             try:
                 emitter(self, statement)
             except DiagnosticError as e:
                 raise e.at(statement.loc) from None
+            if uses_buffers(statement):
+                self.shared_use |= SharedUse.BUFFERS
             for line in self.after.pop(statement, ()):
                 self.out.line(line)
 
@@ -250,10 +254,10 @@ class Emission:
 
     # Shared memory
 
-    def barrier(self) -> None:
-        """A barrier of the block, after which nobody reads scratch any longer."""
-        self.out.line(self.together)
-        self.scratch_read = False
+    def barrier(self, together: str | None = None) -> None:
+        """A barrier of the block, after which all threads are done with shared memory."""
+        self.out.line(together or self.together)
+        self.shared_use = SharedUse.NONE
 
     @contextmanager
     def exchanging(self, memory: Memory) -> Iterator[None]:
@@ -270,9 +274,9 @@ class Emission:
 
     @property
     def room(self) -> int:
-        """The bytes of shared memory that buffers leave to a turn."""
+        """The bytes of shared memory that one exchange may have here."""
         shared = self.target.memory("shared")
-        return (shared.bytes if shared else 0) - self.shared_bytes
+        return self.exchanges.room(self.at, shared.bytes if shared else 0)
 
     def _has_barriers(self) -> bool:
         return any(isinstance(s, ins.Sync | ins.CopyAsync) for s in walk(self.kernel.body))
@@ -280,23 +284,28 @@ class Emission:
     def scratch(self, size: int) -> str:
         """Bytes of shared memory for one instruction, which may write them at once.
 
-        A barrier comes first where threads may still read what an earlier instruction put there; one
-        between its writes and its reads is the instruction's own affair.
+        A barrier comes first where threads may still use what was there; one between its writes and
+        its reads is the instruction's own affair.
         """
-        self.scratch_bytes = max(self.scratch_bytes, -(-size // 16) * 16)
-        if self.scratch_read:
+        start, reused = self.exchanges.place(self.at, size)
+        before = SharedUse.EXCHANGE | (SharedUse.BUFFERS if reused else SharedUse.NONE)
+        if self.shared_use & before:
             self.barrier()
-        self.scratch_read = True
-        self.scratch_uses += 1
-        return "scratch"
+        self.shared_use |= SharedUse.EXCHANGE
+        self.exchanged += 1
+        names = self.exchanges.names
+        if start not in names:
+            names[start] = self.out.name("scratch") if names else "scratch"
+        return names[start]
 
     @contextmanager
     def repeated(self) -> Iterator[None]:
-        """The body of a loop: the turn before may still read scratch."""
-        before, uses = self.scratch_read, self.scratch_uses
-        self.scratch_read = True
+        """The body of a loop: the turn before may still read what it exchanged."""
+        before, uses = self.shared_use, self.exchanged
+        self.shared_use |= SharedUse.EXCHANGE
         yield
-        self.scratch_read = before or (uses < self.scratch_uses and self.scratch_read)
+        own = self.shared_use if uses < self.exchanged else self.shared_use & ~SharedUse.EXCHANGE
+        self.shared_use = before | own
 
 
 def _layout(value: Value) -> Any:

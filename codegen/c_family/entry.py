@@ -6,6 +6,7 @@ from math import prod
 
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission
+from dslc.codegen.c_family.exchange import Exchanges
 from dslc.compiler.ir import GridAxis, Memory, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -31,7 +32,7 @@ def _pointer(e: Emission, memory: Memory) -> str:
 
 def shared_memory(e: Emission) -> int:
     """Where every buffer lies in shared memory; gives the bytes in all."""
-    total = 0
+    total, places = 0, dict[Memory, tuple[int, int]]()
     for statement in walk(e.kernel.body):
         if not isinstance(statement, ins.Alloc) or statement.memory in e.memories:
             continue
@@ -43,8 +44,9 @@ def shared_memory(e: Emission) -> int:
         ctype = memory_type(memory.dtype)
         e.head.line(f"{ctype}* const {name} = ({ctype}*)(shared + {offset});")
         e.memories[memory] = name
+        places[memory] = offset, size
         total = max(total, offset + size)
-    e.shared_bytes = -(-total // 16) * 16
+    e.exchanges = Exchanges.beside(e.kernel, places)
     return total
 
 

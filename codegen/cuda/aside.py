@@ -47,6 +47,8 @@ def body(e: Emission) -> None:
     with e.out.block("else"):
         if others:
             e.out.line(f"take_registers<{others}>();")
+        # Else the assembler may ask for the block's rank, which shared addresses have, in every turn.
+        e.out.line("hold_address(shared);")
         e.together = f"barrier_of_some({e.threads});"
         e.body(e.kernel.body[at + 1 :])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from dslc.codegen.c_family.accesses import access, pointer, strides
+from dslc.codegen.c_family.accesses import access, multiple, pointer, strides
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.fragments import Mismatch
 from dslc.codegen.c_family.indexing import add
@@ -20,11 +20,13 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, Memory, Place, Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.layout import local
 from dslc.compiler.manifest import expression_text
 from dslc.compiler.passes.bulk import rows_of
 
+_ROWS = 8  # after which a swizzle begins anew
 TENSOR_MAP = "struct alignas(64) TensorMap { unsigned long long words[16]; };\n\n"
 
 
@@ -82,16 +84,32 @@ def _sides(s: ins.CopyAsync) -> tuple[Region, Region]:
 def tensor_map(s: ins.CopyAsync) -> TensorMap:
     """The map of a bulk copy: a panel of the tile. DSL0591 where the unit does not copy so."""
     tile, box = _sides(s)
-    rows, wide = _panel(tile)
+    panel = _panel(tile)
+    rows, wide = panel.rows, panel.wide
     kept = [d for d, a in enumerate(box.axes) if not a.dropped]
     extents = tuple({kept[0]: rows, kept[1]: wide}.get(d, 1) for d in range(box.memory.rank))
     return TensorMap(box.memory, extents, wide * tile.memory.dtype.bits // 8)
 
 
-def _panel(region: Region) -> tuple[int, int]:
-    """Rows and columns of a panel of the tile in shared memory."""
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    """Rows and columns of a panel of a tile in shared memory, or of a part of one.
+
+    `slots` are the bytes that indices of a ring count, `whole` those of a panel, `swizzle` of its row.
+    """
+
+    rows: int
+    wide: int
+    swizzle: int
+    whole: int
+    slots: tuple[tuple[ex.Expr, int], ...]
+
+
+def _panel(region: Region) -> _Panel:
+    """The panels of a region: whole ones of a tile, or the same rows of each."""
+    kept = [d for d, a in enumerate(region.axes) if not a.dropped]
     try:
-        layout, _ = placed(region)
+        layout, slots = placed(_whole(region))
         rows, columns = layout.shape
         bits = region.memory.dtype.bits
         found = operand(layout, bits, False, (columns, rows), np.zeros((1, 2), np.int64)).format
@@ -99,10 +117,42 @@ def _panel(region: Region) -> tuple[int, int]:
         dense = found.stride == 8 * found.swizzle
         if not dense or (columns > wide and found.leading != rows * found.swizzle):
             raise Mismatch("its panels do not follow each other")
+        high, across = (region.axes[d] for d in kept)
+        if across.size % min(wide, columns) or high.size % min(_ROWS, rows):
+            raise Mismatch("a part of it is neither whole panels nor whole rows of the swizzle")
     except Mismatch as problem:
         text = f"@{region.memory.name} cannot be copied in bulk: {problem}"
         raise error("DSL0591", text) from None
-    return rows, wide
+    return _Panel(high.size, wide, found.swizzle, rows * found.swizzle, tuple(slots))
+
+
+def _whole(region: Region) -> Region:
+    """All of the tile that a region is a part of."""
+    sizes = [constant(n) for n in region.memory.shape]
+    axes = (
+        a if a.dropped else replace(a, start=ex.index(0), size=int(n or a.size))
+        for a, n in zip(region.axes, sizes, strict=True)
+    )
+    return Region(region.memory, tuple(axes))
+
+
+def _inside(e: Emission, region: Region, panel: _Panel) -> list[str]:
+    """The bytes before a part of a tile: rows of its panels, and whole panels. DSL0591 otherwise."""
+    high, across = (a for a in region.axes if not a.dropped)
+    found = []
+    for axis, unit, size in (
+        (high, _ROWS, _ROWS * panel.swizzle),
+        (across, panel.wide, panel.whole),
+    ):
+        if constant(axis.start) == 0:
+            continue
+        if multiple(e, axis.start) % unit:
+            text = (
+                f"@{region.memory.name} cannot be copied in bulk from the middle of its swizzle on"
+            )
+            raise error("DSL0591", text)
+        found.append(f"({e.scalar(axis.start)}) / {unit} * {size}")
+    return found
 
 
 def copy(e: Emission, s: ins.CopyAsync) -> None:
@@ -112,27 +162,38 @@ def copy(e: Emission, s: ins.CopyAsync) -> None:
         return
     found = tensor_map(s)
     tile, box = _sides(s)
-    rows, wide = _panel(tile)
-    count = tile.shape[-1] // wide
-    slots = [f"({e.scalar(start)}) * {size}" for start, size in placed(tile)[1]]
+    panels = _panel(tile)
+    count = tile.shape[-1] // panels.wide
+    slots = [f"({e.scalar(start)}) * {size}" for start, size in panels.slots]
+    slots += _inside(e, tile, panels)
     i = e.out.name("i")
     base = f"(unsigned char*){pointer(e, tile.memory)}"
-    panel = f"{i} * {rows * found.swizzle}" if count > 1 else "0"
+    panel = f"{i} * {panels.whole}" if count > 1 else "0"
     starts = [e.scalar(a.start) for a in box.axes]
     if count > 1:
-        starts[-1] = add(starts[-1], f"{i} * {wide}")
+        starts[-1] = add(starts[-1], f"{i} * {panels.wide}")
     at = ", ".join(f"(int)({x})" for x in reversed(starts))
     to = add(base, *slots, panel)
     if s.barrier is None:
         line = f"bulk_store_{len(starts)}d(&{e.maps[found]}, {to}, {at});"
     else:
-        line = f"bulk_load_{len(starts)}d({to}, &{e.maps[found]}, {barrier(e, s.barrier)}, {at});"
+        word, told = _told(e, s, s.barrier)
+        line = f"{word}_{len(starts)}d({to}, &{e.maps[found]}, {told}, {at});"
     with e.out.block(led(e)):
         if count == 1:
             e.out.line(line)
             return
         with e.out.loop(i, count):
             e.out.line(line)
+
+
+def _told(e: Emission, s: ins.CopyAsync, told: Region) -> tuple[str, str]:
+    """How the function of a load begins, and the barrier that it tells, with the mask of a cluster."""
+    at = barrier(e, told)
+    if not s.multicast:
+        return "bulk_load", at
+    assert e.kernel.cluster is not None
+    return "bulk_multicast", f"{at}, {hex((1 << e.kernel.cluster) - 1)}"
 
 
 def led(e: Emission) -> str:
@@ -153,7 +214,8 @@ def _copy_run(e: Emission, s: ins.CopyAsync) -> None:
             if a.size > 1
         )
         to, source = add(to, f"{i} * {run}"), add(source, f"(long long){i} * {step}")
-    call = f"bulk_load_run({to}, {source}, {barrier(e, s.barrier)}, {size});"
+    word, told = _told(e, s, s.barrier)
+    call = f"{word}_run({to}, {source}, {told}, {size});"
     if rows == 1:
         e.out.line(f"{led(e)} {call}".lstrip())
         return
@@ -190,9 +252,15 @@ def init(e: Emission, s: ins.InitBarriers) -> None:
 def arrive(e: Emission, s: ins.Arrive) -> None:
     """One thread arrives, with the bytes that are to come; or one of each warp."""
     at = barrier(e, s.region)
+    if s.together and s.everywhere:
+        lane = f"tid % {e.warp}"
+        e.out.line(f"if ({lane} < {e.kernel.cluster}) phase_arrive_at({at}, {lane});")
+        return
     if s.together:
         e.out.line(f"if (tid % {e.warp} == 0) phase_arrive({at});")
         return
+    if s.everywhere:
+        raise error("DSL0590", "one thread does not arrive at barriers of a whole cluster", s.loc)
     call = f"phase_expect({at}, {s.bytes});" if s.bytes else f"phase_arrive({at});"
     e.out.line(f"{led(e)} {call}".lstrip())
 

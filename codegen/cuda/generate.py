@@ -52,10 +52,9 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
     e.head.line("const int tid = threadIdx.x;")
     turn_variables(e)
     aside.body(e)
-    scratch_at = -(-shared // 16) * 16
-    if e.scratch_bytes:
-        e.head.line(f"unsigned char* const scratch = shared + {scratch_at};")
-    total = scratch_at + e.scratch_bytes if e.scratch_bytes else shared
+    for line in e.exchanges.lines():
+        e.head.line(line)
+    total = e.exchanges.bytes
     _check_shared(kernel, target, total, shared)
     body = e.head.text() + e.out.text()
     return _file(kernel, params, body, total, blocks), total
@@ -92,14 +91,16 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int
     threads = aside.launched_threads(kernel)
     # Registers are handed on where the assembler knows how many a thread begins with.
     blocks = 1 if aside.aside_of(kernel) is not None else blocks
-    bounds = f"{threads}" if blocks is None else f"{threads}, {blocks}"
+    bounds = f"__launch_bounds__({threads if blocks is None else f'{threads}, {blocks}'})"
+    if kernel.cluster is not None:
+        bounds = f"__cluster_dims__({kernel.cluster}, 1, 1) {bounds}"
     vectors = "#define DEVICE static __device__ __forceinline__\n\n"
     if "TensorMap" in signature:
         vectors += bulk.TENSOR_MAP
     return (
         f"// {kernel.name}: one turn of its grid is one block of {threads} threads.\n{doc}\n"
         f"{vectors}{needed}\n\n"
-        f'extern "C" __global__ void __launch_bounds__({bounds})\n'
+        f'extern "C" __global__ void {bounds}\n'
         f"{kernel.name}(\n    {signature}) {{\n{uses}{body}}}\n"
     )
 

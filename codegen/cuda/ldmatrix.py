@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from dslc.codegen.c_family import accesses
 from dslc.codegen.c_family.accesses import multiple, pointer, strides, swizzled_address
+from dslc.codegen.c_family.ctypes_of import memory_type
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, fastest_run
 from dslc.codegen.c_family.remap import thread_part
 from dslc.compiler.ir import Memory, Place, Region
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.expr import Expr
 from dslc.compiler.layout import Layout, column_spatial, divide, divisible, spatial
 from numpy.typing import NDArray
 
@@ -63,11 +65,27 @@ def matrices(layout: Layout) -> Matrices | None:
     return None
 
 
+def _load_of_other(e: Emission, s: ins.Load, rank: Expr) -> None:
+    """A load from the shared memory of another block of the cluster: its place there has an address."""
+    memory = s.region.memory
+    own = pointer(e, memory)
+    there = e.out.name(f"{memory.name}_there")
+    e.out.line(
+        f"{memory_type(memory.dtype)}* const {there} = in_block({own}, (int)({e.scalar(rank)}));"
+    )
+    e.memories[memory] = there
+    accesses.load(e, s)
+    e.memories[memory] = own
+
+
 def load(e: Emission, s: ins.Load) -> None:
     """A load, by ldmatrix where memory and layout allow it."""
     layout = s.out.type.layout
     if layout is None:  # a product reads it there
         e.in_memory[s.out] = s.region, False
+        return
+    if s.rank is not None:
+        _load_of_other(e, s, s.rank)
         return
     found = matrices(layout) if rows_fit(e, s.region) else None
     rows = row_addresses(e, s.region, found) if found is not None else None

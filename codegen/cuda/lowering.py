@@ -49,6 +49,7 @@ def _lower_kernel(
         "grid": [blocks_of(program)],
         "arguments": [*arguments_of(program), *(box.to_data() for box in tensor_maps(program))],
         **alignments_of(program),
+        **({"cluster": [program.cluster, 1, 1]} if program.cluster is not None else {}),
         "resources": binary.resources[program.name].to_data(),
     }
     return Artifact(

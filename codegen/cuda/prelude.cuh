@@ -225,6 +225,56 @@ DEVICE void bulk_store_5d(const TensorMap* map, const void* from, int x, int y, 
     :: "l"(map), "r"(shared_address(from)), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v) : "memory");
 }
 
+// The same to one place in the blocks of a cluster that a mask has bits for; each one's barrier is told.
+DEVICE void bulk_multicast_run(void* to, const void* from, unsigned long long* b, int mask, int bytes) {
+  unsigned long long policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint [%0], [%1], %2, [%3], %4, %5;"
+    :: "r"(shared_address(to)), "l"(from), "r"(bytes), "r"(shared_address(b)), "h"((unsigned short)mask), "l"(policy) : "memory");
+}
+
+DEVICE void bulk_multicast_2d(void* to, const TensorMap* map, unsigned long long* b, int mask, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, %4}], [%2], %5;"
+    :: "r"(shared_address(to)), "l"(map), "r"(shared_address(b)), "r"(x), "r"(y), "h"((unsigned short)mask) : "memory");
+}
+
+DEVICE void bulk_multicast_3d(void* to, const TensorMap* map, unsigned long long* b, int mask, int x, int y, int z) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, %4, %5}], [%2], %6;"
+    :: "r"(shared_address(to)), "l"(map), "r"(shared_address(b)), "r"(x), "r"(y), "r"(z), "h"((unsigned short)mask) : "memory");
+}
+
+DEVICE void bulk_multicast_4d(void* to, const TensorMap* map, unsigned long long* b, int mask, int x, int y, int z, int u) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, %4, %5, %6}], [%2], %7;"
+    :: "r"(shared_address(to)), "l"(map), "r"(shared_address(b)), "r"(x), "r"(y), "r"(z), "r"(u), "h"((unsigned short)mask) : "memory");
+}
+
+DEVICE void bulk_multicast_5d(void* to, const TensorMap* map, unsigned long long* b, int mask, int x, int y, int z, int u, int v) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%3, %4, %5, %6, %7}], [%2], %8;"
+    :: "r"(shared_address(to)), "l"(map), "r"(shared_address(b)), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v), "h"((unsigned short)mask) : "memory");
+}
+
+// Clusters: a barrier of their threads, an arrival in the block of a rank, its memory.
+DEVICE void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// The same where nothing that was written is for others to see, but for barriers that were fenced.
+DEVICE void cluster_meet() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+  asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
+}
+
+DEVICE void phase_arrive_at(unsigned long long* b, int rank) {
+  unsigned at;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(shared_address(b)), "r"(rank));
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" :: "r"(at) : "memory");
+}
+
+template <class T> DEVICE T* in_block(T* p, int rank) {
+  T* there; asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(p), "r"(rank)); return there;
+}
+
 DEVICE void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
 template <int N> DEVICE void bulk_wait() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(N) : "memory"); }
@@ -267,9 +317,10 @@ template <int N> DEVICE void keep_registers(const unsigned* a) {
 #endif
 }
 
-// An operand in shared memory: strides in bytes, the code of the swizzle.
+// An operand in the block's own shared memory: strides in bytes, the code of the swizzle. In a cluster
+// addresses have the block's rank above.
 DEVICE unsigned long long matrix_descriptor(const void* p, int leading, int stride, int swizzle) {
-  return (unsigned long long)(shared_address(p) >> 4) | (unsigned long long)(leading >> 4) << 16 |
+  return (unsigned long long)((shared_address(p) & 0x3ffffu) >> 4) | (unsigned long long)(leading >> 4) << 16 |
          (unsigned long long)(stride >> 4) << 32 | (unsigned long long)swizzle << 62;
 }
 
@@ -381,6 +432,8 @@ DEVICE void stmatrix_x4_trans(void* p, const unsigned* w) {
 
 // Warps aside: the barrier of the others, and registers that go from the ones to the others.
 DEVICE void barrier_of_some(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
+
+DEVICE void hold_address(const void* shared) { asm volatile("" :: "r"(shared_address(shared)) : "memory"); }
 
 template <int N> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
 

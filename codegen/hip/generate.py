@@ -60,14 +60,13 @@ def emit(kernel: Kernel, target: Target, waves: int | None = None) -> tuple[str,
     e.out.reserve([*functions(), *SPELLINGS, "DEVICE"])
     lds = target.memory("shared")
     params = parameters(e)
-    shared = shared_memory(e)
+    shared_memory(e)
     e.head.line("const int tid = threadIdx.x;")
     turn_variables(e)
     e.body(kernel.body)
-    total = -(-shared // 16) * 16
-    if e.scratch_bytes:
-        e.head.line(f"unsigned char* const scratch = shared + {total};")
-        total += e.scratch_bytes
+    for line in e.exchanges.lines():
+        e.head.line(line)
+    total = -(-e.exchanges.bytes // 16) * 16
     if lds is not None and total > lds.bytes:
         text = f"kernel {kernel.name} needs {total} bytes of LDS at one time"
         hint = f"{target.name} has {lds.bytes}: smaller tiles or fewer stages need less"

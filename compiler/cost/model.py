@@ -46,17 +46,19 @@ def predict(
     *,
     registers: Mapping[str, int] | None = None,
     shared: Mapping[str, int] | None = None,
+    turns: int = _TURNS,
 ) -> Prediction:
     """The time of one launch of a program after the passes of its target, for dims by name.
 
     `registers` of a thread and `shared` bytes of a block, by kernel name, take the place of estimates.
+    The work of the grid's turns is taken from so many of them.
     DSL0530 for a target whose rates are not known.
     """
     if target.rates is None:
         text = f"there are no rates for {target.name}, so no time can be predicted"
         raise error("DSL0530", text)
     if isinstance(program, Kernel):
-        return _kernel(program, target, target.rates, dims, registers or {}, shared or {})
+        return _kernel(program, target, target.rates, dims, registers or {}, shared or {}, turns)
     parts = [
         _kernel(c.kernel, target, target.rates, call_dims(program, c, dims), registers or {}, {})
         for c in program.calls
@@ -93,6 +95,7 @@ def _kernel(
     dims: Mapping[str, int],
     registers: Mapping[str, int],
     shared: Mapping[str, int],
+    turns: int = _TURNS,
 ) -> Prediction:
     known: Known = {
         var: Const(dims[var.name], var.dtype)
@@ -103,7 +106,7 @@ def _kernel(
     counts = tuple(len(a) for a in axes)
     blocks = prod(counts)
     resident = _resident(kernel, target, rates, registers.get(kernel.name), shared.get(kernel.name))
-    work = _mean_block(kernel, target, rates, axes, known)
+    work = _mean_block(kernel, target, rates, axes, known, turns)
     at_once = float(min(max(1, blocks), resident.blocks * target.units))
     tiles = tiles_at_once(kernel, known, int(at_once))
     read = device_bytes(kernel, work.loaded, dims, counts, at_once, rates.cache_bytes, tiles)
@@ -135,11 +138,11 @@ def _kernel(
 
 
 def _mean_block(
-    kernel: Kernel, target: Target, rates: Rates, axes: list[range], known: Known
+    kernel: Kernel, target: Target, rates: Rates, axes: list[range], known: Known, turns: int
 ) -> Work:
     costs = Statements(target, rates, kernel.threads or target.warp_size, known)
     points = list(sampled(axes))
-    points = points[:: max(1, len(points) // _TURNS)]
+    points = points[:: max(1, len(points) // turns)]
     mean, first = Work(), None
     for point in points:
         turn = {a.var: Const(at, INDEX) for a, at in zip(kernel.grid, point, strict=True)}

@@ -18,6 +18,7 @@ from dslc.compiler.ir.affine import evaluate
 from dslc.compiler.ir.expr import Expr, Var
 from dslc.compiler.ir.values import Region, Role, Value
 from dslc.compiler.layout import Conversion, Layout, conversion
+from dslc.compiler.layout.conversions import shared_axis
 from dslc.compiler.layout.mode import with_weights
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.rates import Rates
@@ -36,6 +37,7 @@ _MATRICES = 16  # bits of elements that ldmatrix reads
 _ADDRESS = 2.0  # instructions for the address of an access
 _COPY_ADDRESS, _SHARED_ADDRESS = 6.0, 0.75  # of an asynchronous copy: two, and a predicate
 _BARRIER = 40.0  # cycles until all warps are there
+_CLUSTER = 300.0  # until those of all blocks of a cluster are
 _SHARED_LATENCY = 30.0
 _CHAIN = 18.0  # cycles of a matrix instruction until its result can be used
 _ARITHMETIC_LATENCY = 6.0
@@ -139,7 +141,7 @@ class Statements:
             case ins.Fma(out=out) | ins.Where(out=out) | ins.Full(out=out) | ins.Arange(out=out):
                 self._elementwise(work, out, "")
             case ins.Sync():
-                work.path += _BARRIER
+                work.path += _CLUSTER if stmt.cluster else _BARRIER
             case ins.WaitGroup() | ins.CommitGroup() | ins.Let() | ins.WaitDots():
                 self._issue(work, self.warps)
             case ins.AwaitPhase() | ins.Arrive() | ins.InitBarriers():
@@ -243,12 +245,7 @@ class Statements:
         layout = x.type.layout
         if layout is None:
             return
-        lanes = warps = 1
-        for mode, weight in with_weights(layout.spatial_modes):
-            if mode.axis == axis:
-                within = min(mode.size, max(1, self.warp // weight)) if weight < self.warp else 1
-                lanes *= within
-                warps *= mode.size // within
+        lanes, warps = shared_axis(layout, axis, self.warp)
         if lanes > 1:
             steps = log2(lanes)
             slots = 2 * steps * self._elements(out) / self.warp
@@ -256,7 +253,7 @@ class Statements:
             self._issue(work, slots, steps * _SHARED_LATENCY)
         if warps > 1:
             held = prod(out.type.shape) * 4
-            self._exchange(work, held * warps, held * warps)
+            self._exchange(work, held * warps, 4 * self._elements(out) * warps)
 
     def _dot(self, work: Work, dot: ins.Dot) -> None:
         *batch, m, n = dot.out.type.shape

@@ -13,6 +13,7 @@ from dslc.compiler.interpreter.held import Held
 from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step
 from dslc.compiler.interpreter.tensors import Tensor, add_codes
+from dslc.compiler.interpreter.turn import Turn
 from dslc.compiler.interpreter.watch import watch_buffer
 from dslc.compiler.interpreter.windows import Windows, compile_indexed, compile_window
 from dslc.compiler.ir import Place, Value
@@ -45,17 +46,23 @@ def gather(scope: Scope, i: ins.Gather) -> Step:
 def _reader(scope: Scope, i: ins.Load | ins.Gather, windows: Windows, site: Site) -> Step:
     out, memory = scope.slot(i.out), scope.slot(i.region.memory)
     dtype, shape = i.out.type.dtype, i.out.type.shape
-    other = i.other if isinstance(i, ins.Load) else None
+    other, rank = (i.other, i.rank) if isinstance(i, ins.Load) else (None, None)
     default = elements.zero(dtype)
     fill = compile_scalar(scope, other) if other is not None else lambda f: default
+    holder = None if rank is None else compile_scalar(scope, rank)
 
     def step(f: Frame) -> None:
-        tensor: Tensor = f[memory]
+        turn: Turn = f[TURN]
+        held = f
+        if holder is not None:
+            assert turn.cluster is not None
+            held = turn.cluster.at(holder(f), turn, site.verb, site.loc)
+        tensor: Tensor = held[memory]
         window = windows(f, tensor.shape)
         if window.empty:
             f[out] = np.full(shape, fill(f))
             return
-        values = decode(tensor.read(f[TURN], window, site), dtype)
+        values = decode(tensor.read(held[TURN], window, site), dtype)
         f[out] = values if window.inner is None else window.fill(values, fill(f))
 
     return step

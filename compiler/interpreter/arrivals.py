@@ -34,17 +34,19 @@ def init_barriers(scope: Scope, i: ins.InitBarriers) -> Step:
 def arrive(scope: Scope, i: ins.Arrive) -> Step:
     """DSL0612 where more arrive than a phase counts."""
     key, loc, count, name = _key(scope, i.region), i.loc, i.bytes, i.region.memory.name
-    inside = scope.is_aside
+    inside, everywhere = scope.is_aside, i.everywhere
 
     def step(f: Frame) -> None:
-        phase = f[TURN].phases.at(key(f), loc)
-        if not phase.missing:
-            text = f"more than {phase.arrivals} arrive at {name}{list(key(f)[1])} in one phase"
-            raise error("DSL0612", f"{text}, in {f[TURN].title}", loc)
-        phase.missing -= 1
-        phase.announced += count
+        turn, at = f[TURN], key(f)
+        for frame in turn.cluster.others(turn, "an arrival", loc) if everywhere else (f,):
+            phase = frame[TURN].phases.at(at, loc)
+            if not phase.missing:
+                text = f"more than {phase.arrivals} arrive at {name}{list(at[1])} in one phase"
+                raise error("DSL0612", f"{text}, in {turn.title}", loc)
+            phase.missing -= 1
+            phase.announced += count
         if not inside:
-            f[TURN].go_on_aside()
+            turn.go_on_aside()
 
     return step
 
@@ -75,26 +77,33 @@ def await_phase(scope: Scope, i: ins.AwaitPhase) -> Step:
 
 
 def phase_flow(scope: Scope, i: ins.AwaitPhase) -> Flow:
-    """The same for warps aside, which let the turn's warps go on meanwhile."""
+    """The same for warps aside, which let the turn's warps go on meanwhile, and for clusters."""
     key, loc, parity = _key(scope, i.region), i.loc, compile_scalar(scope, i.parity)
+    inside = scope.is_aside
 
     def run(f: Frame) -> Generator[Blocked, None, None]:
         memory, element = key(f)
         phase, wanted = f[TURN].phases.at((memory, element), loc), parity(f)
+        blocked = Blocked(memory, element, lambda: phase.may_end, loc)
         while phase.number % 2 == wanted and not phase.may_end:
-            yield Blocked(memory, element, lambda: phase.may_end)
+            if not inside:
+                f[TURN].go_on_aside(late=True)
+            if not phase.may_end:
+                yield blocked
         if phase.number % 2 == wanted:
             phase.end(f[TURN])
 
     return run
 
 
-def at_barrier(scope: Scope, region: Region, i: ins.CopyAsync) -> Callable[[Frame, Copy], None]:
-    """What gives a bulk copy to its barrier."""
+def at_barrier(
+    scope: Scope, region: Region, i: ins.CopyAsync
+) -> Callable[[Frame, Copy, Frame], None]:
+    """What gives a bulk copy to its barrier, in the turn to whose memory it goes."""
     key, loc = _key(scope, region), i.loc
 
-    def start(f: Frame, copy: Copy) -> None:
-        f[TURN].phases.at(key(f), loc).copies.append(copy)
+    def start(f: Frame, copy: Copy, to: Frame) -> None:
+        to[TURN].phases.at(key(f), loc).copies.append(copy)
 
     return start
 

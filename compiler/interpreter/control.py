@@ -8,6 +8,7 @@ from typing import Any
 
 from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.interpreter.arrivals import phase_flow
+from dslc.compiler.interpreter.clusters import reduce_flow, sync_flow
 from dslc.compiler.interpreter.instructions import build
 from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
 from dslc.compiler.interpreter.scope import TURN, Blocked, Flow, Frame, Scope, Step
@@ -33,9 +34,22 @@ def statements(body: Sequence[ins.Stmt]) -> Iterator[ins.Stmt]:
 
 
 def waits(scope: Scope, s: ins.Stmt) -> bool:
-    """Whether a turn may have to wait for another one in this statement; warps aside, for its own."""
-    kind = ins.AwaitPhase if scope.is_aside else ins.SemaphoreWait
-    return any(isinstance(inner, kind) for inner in statements([s]))
+    """Whether a turn, or its warps aside, may have to wait for others in this statement."""
+    if isinstance(s, ins.Aside):
+        return False
+    return any(_waits(scope, inner) for inner in statements([s]))
+
+
+def _waits(scope: Scope, s: ins.Stmt) -> bool:
+    match s:
+        case ins.SemaphoreWait() | ins.ClusterReduce():
+            return True
+        case ins.AwaitPhase():
+            return scope.is_aside or scope.clusters
+        case ins.Sync():
+            return s.cluster
+        case _:
+            return False
 
 
 def compile_block(scope: Scope, body: Sequence[ins.Stmt]) -> Step:
@@ -97,6 +111,10 @@ def _flow(scope: Scope, s: ins.Stmt) -> Flow:
             return wait_flow(scope, s)
         case ins.AwaitPhase():
             return phase_flow(scope, s)
+        case ins.Sync():
+            return sync_flow(scope, s)
+        case ins.ClusterReduce():
+            return reduce_flow(scope, s)
         case _:
             raise AssertionError(s)
 

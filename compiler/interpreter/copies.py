@@ -90,24 +90,30 @@ def copy_async(scope: Scope, i: ins.CopyAsync) -> Step:
     targets = compile_window(scope, i.dst, site)
     src, dst = scope.slot(i.src.memory), scope.slot(i.dst.memory)
     start = _in_group if i.barrier is None else at_barrier(scope, i.barrier, i)
+    multicast = i.multicast
 
     def step(f: Frame) -> None:
-        turn, source, target = f[TURN], f[src], f[dst]
+        turn, source = f[TURN], f[src]
         window = sources(f, source.shape)
         if window.empty:
             codes = np.zeros(window.shape, source.codes.dtype)
         else:
             codes = window.fill(source.read(turn, window, site), source.codes.dtype.type(0))
-        into = targets(f, target.shape)
-        if not into.empty:
-            copy = Copy(target, into, into.part(codes), source, window, site)
-            copy.start(turn)
-            start(f, copy)
+        for to in turn.cluster.others(turn, site.verb, site.loc) if multicast else (f,):
+            target = to[dst]
+            if target is None:
+                text = f"{site.verb} reaches {i.dst.memory.name} before it begins, in {turn.title}"
+                raise error("DSL0612", text, site.loc, hint="begin with `sync cluster`")
+            into = targets(f, target.shape)
+            if not into.empty:
+                copy = Copy(target, into, into.part(codes), source, window, site)
+                copy.start(to[TURN])
+                start(f, copy, to)
 
     return step
 
 
-def _in_group(f: Frame, copy: Copy) -> None:
+def _in_group(f: Frame, copy: Copy, _: Frame) -> None:
     f[TURN].copies.loose.append(copy)
 
 

@@ -16,6 +16,7 @@ from dslc.compiler.dtypes import storage_dtype
 from dslc.compiler.interpreter import poison
 from dslc.compiler.interpreter.arena import Arenas, Plan
 from dslc.compiler.interpreter.clocks import Clock
+from dslc.compiler.interpreter.clusters import run_clusters
 from dslc.compiler.interpreter.control import compile_block, compile_flow, make_range, statements
 from dslc.compiler.interpreter.observers import element_text
 from dslc.compiler.interpreter.options import Options
@@ -53,7 +54,8 @@ class Executable:
 def prepare(kernel: Kernel, check: bool = True) -> Executable:
     """Turn a kernel's IR into closures, with or without checks; those of recent kernels are kept."""
     body = tuple(statements(kernel.body))
-    scope = Scope(check, uses_of(body), poison.reached(kernel.body) if check else frozenset())
+    poisoned = poison.reached(kernel.body) if check else frozenset()
+    scope = Scope(check, uses_of(body), poisoned, clusters=kernel.cluster is not None)
     names: tuple[Name, ...] = (*kernel.params, *kernel.dims, *kernel.workspaces)
     for name in names:
         scope.slot(name)
@@ -62,7 +64,7 @@ def prepare(kernel: Kernel, check: bool = True) -> Executable:
     bounds = tuple(compile_scalars(scope, (a.start, a.stop, a.step)) for a in kernel.grid)
     for axis in kernel.grid:
         scope.slot(axis.var)
-    if scope.uses.semaphores:
+    if scope.uses.semaphores or scope.clusters:
         return Executable(kernel, scope, None, compile_flow(scope, kernel.body), shapes, bounds)
     return Executable(kernel, scope, compile_block(scope, kernel.body), None, shapes, bounds)
 
@@ -93,6 +95,8 @@ def launch(
             frames = grid.frames(base, options)
             if exe.step is not None:
                 run_steps(exe.step, frames, grid.total, options)
+            elif exe.flow is not None and kernel.cluster is not None:
+                run_clusters(exe.flow, frames, grid.total, kernel.cluster, options)
             elif exe.flow is not None:
                 run_flows(exe.flow, frames, grid.total, changed, options)
     finally:
@@ -133,12 +137,18 @@ class Grid:
         slots = [exe.scope.slots[a.var] for a in exe.kernel.grid]
         buffers = (m for m in exe.shapes if m not in exe.kernel.workspaces)
         plan = Plan.of(((m, exe.shapes[m](base)) for m in buffers), exe.scope.check)
-        order: Sequence[int] = range(self.total)
+        size = exe.kernel.cluster or 1
+        if self.total % size:
+            text = (
+                f"{exe.kernel.name} has {self.total} turns, which clusters of {size} do not divide"
+            )
+            raise error("DSL0612", text, exe.kernel.loc)
+        firsts: Sequence[int] = range(0, self.total, size)
         if options.shuffle is not None:
-            order = list(order)
-            random.Random(options.shuffle).shuffle(order)
+            firsts = list(firsts)
+            random.Random(options.shuffle).shuffle(firsts)
         stdout = options.stdout or sys.stdout
-        for number in order:
+        for number in (first + rank for first in firsts for rank in range(size)):
             frame, indices = base.copy(), self.indices(number)
             for slot, value in zip(slots, indices, strict=True):
                 frame[slot] = value

@@ -76,6 +76,7 @@ def run_flows(
             started += 1
         blocked = next(running, None)
         if blocked is not None:
+            assert blocked.memory is not None
             key = (blocked.memory, blocked.element)
             waiting.setdefault(key, []).append(_Waiting(frame, running, blocked))
         else:

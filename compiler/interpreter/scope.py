@@ -27,11 +27,15 @@ TURN = 0
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Why a turn cannot go on: the element that it waits for, and whether it may go on by now."""
+    """Why a turn cannot go on: the element that it waits for, and whether it may go on by now.
 
-    memory: Memory
+    No memory is a barrier of a cluster.
+    """
+
+    memory: Memory | None
     element: tuple[int, ...] | None
     is_ready: Callable[[], bool]
+    loc: Loc | None = None
 
 
 Flow: TypeAlias = Callable[[Frame], Generator[Blocked, None, None]]  # a step that may have to wait
@@ -57,7 +61,8 @@ class Scope:
     """The slots of one kernel's frame.
 
     `poisoned` are the tiles that may hold undefined elements, `loc` is that of the statement which is
-    being compiled, and `is_aside` says whether warps aside run it.
+    being compiled, `is_aside` says whether warps aside run it, and `clusters` whether turns of a
+    cluster run side by side.
     """
 
     check: bool
@@ -69,6 +74,7 @@ class Scope:
     sites: list[Site] = field(default_factory=list)
     loc: Loc | None = None
     is_aside: bool = False
+    clusters: bool = False
     in_memory: dict[Value, int] = field(
         default_factory=dict
     )  # slots of what a late Dot still reads

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from dslc.compiler.interpreter.arena import Arenas
     from dslc.compiler.interpreter.barriers import Barriers
+    from dslc.compiler.interpreter.clusters import Cluster
     from dslc.compiler.interpreter.scope import Blocked
     from dslc.compiler.ir import Memory
 
@@ -26,7 +27,8 @@ class Turn:
     """A turn's own state: its number and indices, copies under way, barriers passed, what it knows.
 
     `hazards` are the checks of its shared buffers. `aside` is what its warps aside still have to do:
-    in every second turn of a grid they go on as early as they can, else as late as they must.
+    in every second turn of a grid they go on as early as they can, else as late as they must. A turn
+    of a `cluster` has come to `meetings` of its barriers, and reaches others until these are `over`.
     """
 
     number: int
@@ -42,6 +44,9 @@ class Turn:
     hazards: dict[Memory, Barriers] = field(default_factory=dict)
     waiting: Site | None = None
     aside: Generator[Blocked, None, None] | None = None
+    cluster: Cluster | None = None
+    meetings: int = 0
+    over: bool = False
 
     def go_on_aside(self, *, late: bool = False) -> None:
         """Warps aside go on until they wait; where they may be `late`, only if they must go on now."""
@@ -55,6 +60,7 @@ class Turn:
         self.go_on_aside(late=True)
         if self.aside is not None:
             raise error("DSL0612", f"the warps aside wait for ever, in {self.title}")
+        self.over = True
         if self.arenas.plan.check:
             self.copies.check_over(self.title)
             self.products.check_over(self.title)

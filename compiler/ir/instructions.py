@@ -36,6 +36,7 @@ from dslc.compiler.ir.tile_instructions import (
     Binary,
     Broadcast,
     Cast,
+    ClusterReduce,
     Concat,
     ConvertLayout,
     Dot,
@@ -65,6 +66,7 @@ __all__ = [
     "Broadcast",
     "Carried",
     "Cast",
+    "ClusterReduce",
     "CommitGroup",
     "Concat",
     "ConvertLayout",
@@ -228,6 +230,7 @@ Instruction: TypeAlias = (
     | View
     | ConvertLayout
     | Reduce
+    | ClusterReduce
     | Scan
     | Transpose
     | Reshape

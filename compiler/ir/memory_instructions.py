@@ -26,11 +26,15 @@ class Alloc:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """A tile from memory; out of bounds (on checked axes) gives `other`, or 0."""
+    """A tile from memory; out of bounds (on checked axes) gives `other`, or 0.
+
+    With a `rank` it is read from the shared memory of the block of that number in the cluster.
+    """
 
     out: Value
     region: Region
     other: Expr | None = None
+    rank: Expr | None = None
     loc: Loc | None = _loc()
 
 
@@ -91,13 +95,15 @@ class CopyAsync:
 
     `layout`, of the regions' shape, says which thread copies which element, once decided: the first of
     those that hold it. With a `barrier`, one element, the copy is in bulk: a unit of the machine makes
-    it, and it has landed when the barrier's phase ends; it belongs to no group.
+    it, and it has landed when the barrier's phase ends; it belongs to no group. A `multicast` goes to
+    the same place in every block of the cluster, and each block's own barrier is told of its bytes.
     """
 
     dst: Region
     src: Region
     layout: Layout | None = None
     barrier: Region | None = None
+    multicast: bool = False
     loc: Loc | None = _loc()
 
 
@@ -126,8 +132,12 @@ class WaitDots:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sync:
-    """A barrier of all threads of the turn."""
+    """A barrier of all threads of the turn; of a `cluster`, of all of its turns.
 
+    Warps aside take part in none of them.
+    """
+
+    cluster: bool = False
     loc: Loc | None = _loc()
 
 
@@ -148,12 +158,14 @@ class InitBarriers:
 class Arrive:
     """One arrival at a barrier; its phase ends only after `bytes` more bytes of bulk copies.
 
-    One thread arrives for all; with `together`, it is an arrival once every warp has come to it.
+    One thread arrives for all; with `together`, it is an arrival once every warp has come to it. With
+    `everywhere` it is one at the barrier of that place in every block of the cluster.
     """
 
     region: Region
     bytes: int = 0
     together: bool = False
+    everywhere: bool = False
     loc: Loc | None = _loc()
 
 

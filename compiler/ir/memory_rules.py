@@ -49,7 +49,33 @@ def _read(region: Region) -> Fail | None:
     return _region(region)
 
 
+def reaches_others(stmt: ins.Instruction) -> bool:
+    """Whether it is about other turns of a cluster."""
+    match stmt:
+        case ins.Load(rank=rank):
+            return rank is not None
+        case ins.ClusterReduce():
+            return True
+        case (
+            ins.CopyAsync(multicast=found) | ins.Arrive(everywhere=found) | ins.Sync(cluster=found)
+        ):
+            return found
+        case _:
+            return False
+
+
+def _cluster_reduce(stmt: ins.ClusterReduce) -> Fail | None:
+    if stmt.op not in ("add", "min", "max") or stmt.rank.dtype != INDEX:
+        return "DSL0416", "turns of a cluster add, or take the least or greatest, by an index"
+    return operation_dtype(stmt.op, stmt.x.type.dtype) or same(stmt.out, stmt.x)
+
+
 def _load(stmt: ins.Load) -> Fail | None:
+    if stmt.rank is not None:
+        if stmt.region.memory.place is not Place.SHARED or stmt.out.type.layout is None:
+            return "DSL0415", "only shared memory of another block is read, and to registers"
+        if stmt.rank.dtype != INDEX:
+            return "DSL0413", f"the rank is {stmt.rank.dtype}, not index"
     if stmt.other is not None and stmt.other.dtype != stmt.out.type.dtype:
         return "DSL0413", f"`other` is {stmt.other.dtype}, the tile {stmt.out.type.dtype}"
     return _read(stmt.region) or _held(stmt.region, stmt.region.shape, stmt.out)
@@ -102,6 +128,8 @@ def _copy_async(stmt: ins.CopyAsync) -> Fail | None:
         return "DSL0413", f"{stmt.src.memory.dtype} is copied to {stmt.dst.memory.dtype}"
     if stmt.barrier is not None and (failed := _barrier(stmt.barrier)):
         return failed
+    if stmt.multicast and (stmt.barrier is None or stmt.dst.memory.place is not Place.SHARED):
+        return "DSL0415", "what goes to every block of a cluster is copied in bulk to shared memory"
     if stmt.layout is not None and stmt.layout.shape != (stmt.dst.shape or (1,)):
         return "DSL0414", f"the layout {stmt.layout} does not have the shape {list(stmt.dst.shape)}"
     return None
@@ -145,6 +173,7 @@ def _semaphore(stmt: ins.SemaphoreWait | ins.SemaphoreRelease) -> Fail | None:
 
 
 MEMORY_RULES: dict[type, Callable[..., Fail | None]] = {
+    ins.ClusterReduce: _cluster_reduce,
     ins.Load: _load,
     ins.Store: _store,
     ins.AtomicAdd: _atomic_add,

@@ -54,7 +54,7 @@ class _KernelReader(StatementReader):
         doc, fixed = self._facts()
         packed = self._packed_params()
         config = self._numbers("config")
-        threads, strips = self._threads(), self._strips()
+        threads, cluster, strips = self._count("threads"), self._count("cluster"), self._strips()
         requires = self._requirements()
         workspaces = self._declarations()
         grid = self._grid() if self._header("grid") else ()
@@ -63,7 +63,7 @@ class _KernelReader(StatementReader):
         cursor.end_line()
         return Kernel(
             name, params, dims, grid, body, requires, workspaces, fixed, config,
-            doc=doc, loc=loc, packed=packed, threads=threads, strips=strips,
+            doc=doc, loc=loc, packed=packed, threads=threads, strips=strips, cluster=cluster,
         )  # fmt: skip
 
     def program(self, known: dict[str, Kernel]) -> Program:
@@ -156,8 +156,8 @@ class _KernelReader(StatementReader):
         self.cursor.end_line()
         return height
 
-    def _threads(self) -> int | None:
-        if not self._header("threads"):
+    def _count(self, word: str) -> int | None:
+        if not self._header(word):
             return None
         self.cursor.expect("(")
         count = self.cursor.integer()

@@ -23,7 +23,7 @@ statement:
     memory    = "@" NAME ":" ROLE PLACE? DTYPE "[" expr,* "]" ("strides" "(" expr,* ")")? layout?
                 ("packed" NAME)? ("offset" INT)? ("align" INT)? at?
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
-              | "threads" "(" INT ")" | "strips" "(" expr ")"
+              | "threads" "(" INT ")" | "cluster" "(" INT ")" | "strips" "(" expr ")"
               | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
               | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range "reversed"?),*
     call      = "call" NAME "(" (memory name | expr),* ")" at?
@@ -109,8 +109,9 @@ class _KernelPrinter:
         lines = [self._head("kernel", name, kernel), *self._facts(kernel)]
         if kernel.config:
             lines.append("  config " + ", ".join(f"{n} = {v}" for n, v in kernel.config))
-        if kernel.threads is not None:
-            lines.append(f"  threads({kernel.threads})")
+        for word in ("threads", "cluster"):
+            if (count := getattr(kernel, word)) is not None:
+                lines.append(f"  {word}({count})")
         if kernel.strips is not None:
             lines.append(f"  strips({self.expr(kernel.strips)})")
         lines += self._requirements(kernel)

@@ -60,7 +60,9 @@ class Kernel:
     are the low-bit parameters whose memory in `params` is bytes by now. `threads` is how many threads
     run a turn together, once tiles have layouts over them. With `strips` the turns of the last two axes
     are numbered in strips of so many of the first of them (an index over dims), down each strip before
-    along it: turns that run at once share more of what they read. No order is promised.
+    along it: turns that run at once share more of what they read. No order is promised. With a
+    `cluster` so many turns that follow each other run at once, and reach each other's shared memory: a
+    turn's number modulo that is its rank, and the number of all turns is a multiple.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Kernel:
     packed: tuple[PackedParam, ...] = ()
     threads: int | None = None
     strips: Expr | None = None
+    cluster: int | None = None
 
     @property
     def tensors(self) -> tuple[Memory, ...]:

@@ -133,6 +133,20 @@ class Reduce:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class ClusterReduce:
+    """In the turn of rank 0 the x of all turns of the cluster, by `op` in the order of their ranks.
+
+    op is add, min or max. `rank` is the turn's own; each comes here, and the others keep their x.
+    """
+
+    out: Value
+    op: str
+    x: Value
+    rank: Expr
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Scan:
     """Inclusive prefix along one axis; op is sum."""
 

@@ -14,7 +14,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import COMPARE_OPS, Const, Expr, Read, Select, Var
 from dslc.compiler.ir.instructions import Carried, Stmt
-from dslc.compiler.ir.memory_rules import MEMORY_RULES
+from dslc.compiler.ir.memory_rules import MEMORY_RULES, reaches_others
 from dslc.compiler.ir.printer import print_expr, print_statement
 from dslc.compiler.ir.program import Kernel, Param, Program, TileProgram
 from dslc.compiler.ir.rewrite import kernels
@@ -32,6 +32,7 @@ from dslc.compiler.ir.traverse import (
 from dslc.compiler.ir.values import Memory, Role, TileType, Value, alignment
 
 _RULES = TILE_RULES | MEMORY_RULES
+_MOST_BLOCKS = 16  # of a cluster
 
 
 def verify(program: TileProgram) -> None:
@@ -70,6 +71,7 @@ class _KernelVerifier:
                 self._check_expr(bound, axis.var.dtype)
         for axis in kernel.grid:
             self._define(axis.var)
+        self._check_cluster()
         self._body(kernel.body)
 
     def fail(self, code: str, message: str) -> DiagnosticError:
@@ -81,6 +83,18 @@ class _KernelVerifier:
     def _require(self, failed: Fail | None) -> None:
         if failed:
             raise self.fail(*failed)
+
+    def _check_cluster(self) -> None:
+        """Blocks of a cluster run side by side to their ends, and only these reach each other."""
+        size = self.kernel.cluster
+        if size is None:
+            return
+        if not 2 <= size <= _MOST_BLOCKS or self.kernel.strips is not None:
+            raise self.fail("DSL0416", f"a cluster has 2 to {_MOST_BLOCKS} turns, and no strips")
+        for stmt in walk(self.kernel.body):
+            if isinstance(stmt, ins.SemaphoreWait):
+                self.stmt = stmt
+                raise self.fail("DSL0416", "the turns of a cluster wait for no semaphore")
 
     # Names
 
@@ -173,6 +187,8 @@ class _KernelVerifier:
             for axis in region.axes:
                 if not axis.start.dtype.is_integer:
                     raise self.fail("DSL0413", f"a subscript is {axis.start.dtype}")
+        if self.kernel.cluster is None and reaches_others(stmt):
+            raise self.fail("DSL0416", "the kernel has no clusters")
         rule = _RULES.get(type(stmt))
         self._require(rule(stmt) if rule else None)
 

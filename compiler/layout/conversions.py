@@ -46,6 +46,17 @@ def conversion(source: Layout, target: Layout, warp_size: int = 32) -> Conversio
     return Conversion.SHARED
 
 
+def shared_axis(layout: Layout, axis: int, warp_size: int) -> tuple[int, int]:
+    """Over how many lanes of a warp, and over how many warps, an axis of a tile is spread."""
+    lanes = warps = 1
+    for mode, weight in with_weights(layout.spatial_modes):
+        if mode.axis == axis:
+            within = min(mode.size, max(1, warp_size // weight)) if weight < warp_size else 1
+            lanes *= within
+            warps *= mode.size // within
+    return lanes, warps
+
+
 def _by_digits(source: Layout, target: Layout, warp_size: int) -> Conversion | None:
     """The conversion by the digits that give an element its thread; None where they do not nest.
 

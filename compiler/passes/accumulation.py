@@ -6,11 +6,13 @@ nothing else of the loop reads it on the way: then any grouping of the turns giv
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 
+from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.expr import Binary, Read, Select, Var
+from dslc.compiler.ir.expr import Binary, Const, Read, Select, Var
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.traverse import (
     Name,
@@ -110,3 +112,13 @@ class _Chain:
         """Whether the use leads to the start, looked up without leaving a trace."""
         probe = _Chain(self.known)
         return any(True for _ in names_in(use)) and probe.leads(use, start)
+
+
+def neutral_of(op: str, dtype: DType) -> Const:
+    """What changes nothing that it is accumulated with."""
+    if op == "add":
+        return Const(0.0 if dtype.is_float else 0, dtype)
+    if dtype.is_float:
+        return Const(math.inf if op == "min" else -math.inf, dtype)
+    low, high = dtype.integer_range
+    return Const(high if op == "min" else low, dtype)

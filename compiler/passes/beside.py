@@ -32,6 +32,7 @@ from dslc.compiler.ir.rewrite import fresh_name
 from dslc.compiler.ir.traverse import Body, Name, names_in, results, uses_of
 from dslc.compiler.ir.values import Memory, Value
 from dslc.compiler.passes.filled_rings import FilledRings, Placed
+from dslc.compiler.passes.late_products import is_made_anew
 
 
 def scalars_for(
@@ -75,8 +76,10 @@ def beside(kernel: Kernel, rings: FilledRings, scalars: Body, warps: int, regist
         loop, var=k, body=rings.fill(fill, (), {loop.var: k}),
         carried=tuple(rings.filling(fill)), stages=1, unroll=None, split=None,
     )  # fmt: skip
+    # What is made ready for a product lies in the registers of two turns.
+    unroll = 2 if is_made_anew(loop, rings.late) else loop.unroll
     turns = replace(
-        loop, body=rings.turn(slot, loop.start), stages=1,
+        loop, body=rings.turn(slot, loop.start), stages=1, unroll=unroll,
         carried=(*loop.carried, *rings.reading(slot)),
     )  # fmt: skip
     aside = ins.Aside((copies,), warps, registers, loc=loop.loc)

@@ -13,7 +13,8 @@ turn begins, and the slot of the first one is free as soon as its products have 
     await_phase @full[slot]         where a group is read first
     arrive @empty[slot], together   where all products that read it have ended
 
-for each group; all have the same number of slots, and one number counts the slots of all.
+for each group; all have the same number of slots, and one number counts the slots of all. What the
+blocks of a cluster share (`clusters`) each copies a part of, and frees `everywhere`.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import Binary, Expr, Var, index
+from dslc.compiler.ir.index_arithmetic import add, mod
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.rewrite import clone_body, fresh_name
 from dslc.compiler.ir.traverse import Body, operands, walk
 from dslc.compiler.ir.values import Memory, Place, Region, Role, Value
+from dslc.compiler.passes.clusters import Cluster
 from dslc.compiler.passes.late_products import deferred, last_wait
 from dslc.compiler.passes.pipelined_loop import Barriers, Ring
 from dslc.compiler.passes.rings import Placement
@@ -41,7 +44,8 @@ Placed = tuple[Ahead, Placement]
 class Group:
     """Loads that are awaited and freed together: read from statement `first` of a turn on.
 
-    Free after the wait with number `freed` of the turn, or `later`, after the first of the next turn.
+    Free after the wait with number `freed` of the turn, or `later`, after the first of the next turn,
+    of all blocks of a cluster where some are `shared`.
     """
 
     rings: tuple[Ring, ...]
@@ -50,6 +54,11 @@ class Group:
     first: int
     freed: int
     later: bool
+    shared: bool
+
+    def free(self, slot: Expr) -> ins.Arrive:
+        """The slot has been read."""
+        return ins.Arrive(self.empty.at(slot), together=True, everywhere=self.shared)
 
     @property
     def bytes(self) -> int:
@@ -61,9 +70,14 @@ class FilledRings:
     """The rings of one loop: what fills them, and a turn that reads them."""
 
     def __init__(
-        self, loop: ins.For, loads: Sequence[Placed], stages: int, taken: set[str]
+        self,
+        loop: ins.For,
+        loads: Sequence[Placed],
+        stages: int,
+        taken: set[str],
+        cluster: Cluster | None = None,
     ) -> None:
-        self.loop, self.stages, self.taken = loop, stages, taken
+        self.loop, self.stages, self.taken, self.cluster = loop, stages, taken, cluster
         self.late = deferred(loop)
         self.body = _with_waits(loop, self.late)
         self.phase, self.freed = self._var("phase"), self._var("freed")
@@ -74,7 +88,8 @@ class FilledRings:
         rings = (r for g in self.groups for r in g.rings)
         allocs: list[Stmt] = [ins.Alloc(r.memory, loc=r.ahead.load.loc) for r in rings]
         for group in self.groups:
-            allocs += [*group.full.begin(), *group.empty.begin()]
+            readers = self.cluster.size if self.cluster and group.shared else 1
+            allocs += [*group.full.begin(), *group.empty.begin(readers)]
         return tuple(allocs)
 
     # The warps aside
@@ -95,7 +110,12 @@ class FilledRings:
                 axes = zip(load.region.axes, starts, strict=True)
                 source = Region(load.region.memory, tuple(replace(a, start=s) for a, s in axes))
                 body += needs
-                body.append(ins.CopyAsync(ring.region(fill), source, barrier=full, loc=load.loc))
+                tile, shared = ring.region(fill), self._is_shared(ring)
+                if self.cluster is not None and shared:
+                    tile, source = (self.cluster.part(load, r) for r in (tile, source))
+                body.append(
+                    ins.CopyAsync(tile, source, barrier=full, multicast=shared, loc=load.loc)
+                )
         return tuple(body)
 
     # The others
@@ -114,7 +134,7 @@ class FilledRings:
                 body.append(stmt)
             if isinstance(stmt, ins.WaitDots):
                 here = [g for g in self.groups if not g.later and g.freed == waits]
-                body += [ins.Arrive(g.empty.at(slot), together=True) for g in here]
+                body += [g.free(slot) for g in here]
                 if not waits:
                     before = self.before(slot)
                     body += [ins.If(begun, free) for free in [self.free(before)] if free]
@@ -123,7 +143,7 @@ class FilledRings:
 
     def free(self, slot: Expr) -> Body:
         """What products read that the turn of this slot has left running."""
-        return tuple(ins.Arrive(g.empty.at(slot), together=True) for g in self.groups if g.later)
+        return tuple(g.free(slot) for g in self.groups if g.later)
 
     # Counters
 
@@ -137,10 +157,10 @@ class FilledRings:
 
     def before(self, slot: Expr) -> Expr:
         """The slot of the turn before."""
-        return _mod(Binary("add", slot, index(self.stages - 1), INDEX), self.stages)
+        return simplify(mod(add(slot, self.stages - 1), self.stages))
 
     def _counters(self, slot: Var, barriers: Barriers, first: int) -> list[Carried]:
-        after = _mod(Binary("add", slot, index(1), INDEX), self.stages)
+        after = simplify(mod(add(slot, 1), self.stages))
         return [
             Carried(self._var(slot.name), slot, index(0), after),
             barriers.counter(self._var(barriers.phase.name), slot, first),
@@ -162,14 +182,15 @@ class FilledRings:
         groups: list[Group] = []
         for members in found.values():
             ends = [freed for _, _, freed in members]
+            rings = tuple(ring for ring, _, _ in members)
             number = "" if not groups else f"_{len(groups)}"
             full = Barriers(f"full{number}", self.stages, self.phase)
             empty = Barriers(f"empty{number}", self.stages, self.freed)
             groups.append(
                 Group(
-                    tuple(ring for ring, _, _ in members), full, empty,
-                    min(first for _, first, _ in members),
+                    rings, full, empty, min(first for _, first, _ in members),
                     max((e for e in ends if e is not None), default=0), None in ends,
+                    any(map(self._is_shared, rings)),
                 )
             )  # fmt: skip
         return tuple(groups)
@@ -197,6 +218,9 @@ class FilledRings:
         )  # fmt: skip
         return Ring(ahead, ring, placed, self.stages, bulk=True)
 
+    def _is_shared(self, ring: Ring) -> bool:
+        return self.cluster is not None and ring.ahead.load in self.cluster.parts
+
     def _var(self, hint: str) -> Var:
         return Var(fresh_name(hint, self.taken), INDEX)
 
@@ -221,7 +245,3 @@ def _with_waits(loop: ins.For, late: tuple[ins.Dot, ...]) -> Body:
 
 def _is_wait(stmt: Stmt) -> bool:
     return isinstance(stmt, ins.WaitDots)
-
-
-def _mod(x: Expr, n: int) -> Expr:
-    return simplify(Binary("mod", x, index(n), INDEX))

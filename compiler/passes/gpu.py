@@ -8,6 +8,7 @@ from __future__ import annotations
 from dslc.compiler.passes.block_scales import BlockScales
 from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.bulk import BulkStores
+from dslc.compiler.passes.cluster_sums import ClusterSums
 from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.divisions import NameDivisions
 from dslc.compiler.passes.fuse_sums import FuseSums
@@ -30,20 +31,24 @@ from dslc.compiler.targets import Target
 
 
 def gpu_passes(
-    target: Target, *, warps: int | None = None, stages: int | None = None
+    target: Target,
+    *,
+    warps: int | None = None,
+    stages: int | None = None,
+    cluster: int | None = None,
 ) -> tuple[Pass, ...]:
     """From the checker's program to one that a generator writes out as it stands.
 
     Layouts come before low-bit storage, which packs in the order of the registers, and both before
     pipelining, which copies what the loads by then are. Bounds are proved before it, since copies fill
     with zeros alone, and after it, since copies run ahead. `warps` and `stages` are for all kernels and
-    loops that do not say themselves.
+    loops that do not say themselves; `cluster` is how many blocks share what they read in common.
     """
     shared, registers = target.memory("shared"), target.memory("register")
     f8 = any(atom.takes("f8e4m3", "f8e4m3") for atom in target.atoms)
     return (
         Simplify(),
-        SplitReduction(atomic=target.packed_atomics),
+        SplitReduction.of(target, cluster),
         Simplify(),
         Bounds(),
         FuseSums(),
@@ -52,8 +57,9 @@ def gpu_passes(
         *((RegisterLimit(registers.bytes),) if registers else ()),
         LowBit(target.warp_size, lanes=True, f8=f8),
         Bounds(),
-        Producers(target, stages),
+        Producers(target, stages, cluster),
         Pipeline(target, stages),
+        ClusterSums(),
         Hoist(),
         SliceProducts(target),
         UniformMasks(),

@@ -25,6 +25,7 @@ from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.index_arithmetic import add, cdiv, mul, sub
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, fresh_name, map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Name
@@ -53,17 +54,11 @@ class _FromZero(Rewriter):
         step = constant(stmt.step) if isinstance(stmt, ins.For) else None
         if isinstance(stmt, ins.For) and isinstance(step, int) and is_late(stmt.start, self._late):
             first, last = (stmt.start, stmt.stop) if step > 0 else (stmt.stop, stmt.start)
-            size = ex.index(abs(step))
-            length = _of("add", _of("sub", last, first), ex.index(abs(step) - 1))
             counter = ex.Var(fresh_name(stmt.var.name, self._taken), INDEX)
-            here = _of("add", stmt.start, _of("mul", counter, stmt.step))
+            here = add(stmt.start, mul(counter, step))
             body = (ins.Let(stmt.var, here), *stmt.body)
-            turns = _of("floordiv", length, size)
+            turns = cdiv(sub(last, first), abs(step))
             stmt = replace(
                 stmt, var=counter, start=ex.index(0), stop=turns, step=ex.index(1), body=body
             )
         return (self.rebuild(stmt),)
-
-
-def _of(op: str, x: ex.Expr, y: ex.Expr) -> ex.Expr:
-    return ex.Binary(op, x, y, INDEX)

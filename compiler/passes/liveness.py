@@ -51,6 +51,7 @@ class Liveness:
         self.stmts: list[_Numbered] = []
         self._number(body, ())
         self.by_number = {s.number: s for s in self.stmts}
+        self.by_stmt = {s.stmt: s for s in self.stmts}
         self.last = len(self.stmts)
         # Where barriers are written by hand, reuse relies on one between the two buffers' lives;
         # elsewhere the generator puts them where the plan asks for it.
@@ -67,6 +68,18 @@ class Liveness:
             return True
         a, b = sorted((a, b), key=lambda live: live.start)
         return self._apart(a, b, a.end, b.start) and self._next_turn_apart(a, b)
+
+    def is_over(self, live: Live, stmt: Stmt) -> bool:
+        """Whether a buffer's life has ended for good when this statement of the body runs."""
+        at = self.by_stmt.get(stmt)
+        if at is None or live.end >= at.number:
+            return False
+        for x, y in zip(live.path, at.path, strict=False):
+            if x != y:
+                break
+            if isinstance(self.by_number[x[0]].stmt, ins.For | ins.While):
+                return False  # it begins again in the next turn
+        return True
 
     def _number(self, body: Body, path: Path) -> None:
         for stmt in body:
@@ -186,7 +199,10 @@ def _within(path: Path, a: Live, b: Live) -> bool:
 
 
 def sink_allocs(kernel: Kernel) -> Kernel:
-    """The kernel with each alloc right before the first statement of its body that touches it."""
+    """The kernel with each alloc right before the first statement of its body that touches it.
+
+    None moves past a barrier of a cluster, after which other blocks may write it.
+    """
     body = _sunk(kernel.body)
     return kernel if body is kernel.body else replace(kernel, body=body)
 
@@ -199,8 +215,9 @@ def _sunk(body: Body) -> Body:
             waiting.append(stmt)
             continue
         touched = {m for s in walk((stmt,)) for m in memories(s)}
-        out += [a for a in waiting if a.memory in touched]
-        waiting = [a for a in waiting if a.memory not in touched]
+        meets = isinstance(stmt, ins.Sync) and stmt.cluster
+        out += [a for a in waiting if meets or a.memory in touched]
+        waiting = [a for a in waiting if not meets and a.memory not in touched]
         out.append(_sunk_inside(stmt))
     out += waiting
     same = all(a is b for a, b in zip(out, body, strict=True))

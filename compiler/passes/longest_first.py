@@ -35,6 +35,8 @@ class LongestFirst:
 def _ordered(kernel: Kernel) -> Kernel:
     if any(isinstance(s, ins.SemaphoreWait) for s in walk(kernel.body)):
         return kernel  # turns that wait for others are begun after these
+    if kernel.cluster is not None:
+        return kernel  # their numbers are ranks
     known = {s.var: s.value for s in walk(kernel.body) if isinstance(s, ins.Let)}
     loops = [s for s in walk(kernel.body) if isinstance(s, ins.For)]
     lengths = [Binary("sub", s.stop, s.start, s.stop.dtype) for s in loops]

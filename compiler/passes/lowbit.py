@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, TypeAlias, TypeVar
 
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.compiler.dtypes import INDEX, U8, DType, Kind
+from dslc.compiler.dtypes import U8, DType, Kind
 from dslc.compiler.ir import (
     AxisSlice,
     Kernel,
@@ -42,6 +42,7 @@ from dslc.compiler.ir import (
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant, simplify
+from dslc.compiler.ir.index_arithmetic import cdiv, div
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, kernels, map_kernels
 from dslc.compiler.ir.traverse import memories, walk
@@ -263,10 +264,7 @@ def _as_stored(param: T, choices: Mapping[Memory, Storage]) -> T | Memory:
         return param
     match choices.get(param):
         case PackedStorage() as storage:
-            counts = (
-                simplify(_floordiv(_plus(n, t - 1), t))
-                for n, t in zip(param.shape, storage.tile, strict=True)
-            )
+            counts = (simplify(cdiv(n, t)) for n, t in zip(param.shape, storage.tile, strict=True))
             return replace(param, dtype=U8, shape=(*counts, ex.index(storage.tile_bytes)))
         case "row":
             return replace(param, packed="row")
@@ -322,7 +320,7 @@ class _Loads(Rewriter):
         )
 
     def _tile_number(self, axis: AxisSlice, extent: int) -> AxisSlice:
-        number = simplify(_floordiv(self.expr(axis.start), extent))
+        number = simplify(div(self.expr(axis.start), extent))
         return AxisSlice(number, 1, dropped=True, checked=axis.checked)
 
     def _viewed(self, out: Value, layout: Layout) -> Value:
@@ -338,11 +336,3 @@ def _is_whole(load: ins.Load, storage: PackedStorage) -> bool:
     layout = load.out.type.layout
     alike = layout is None or layout.threads == storage.layout.threads
     return alike and tuple(a.size for a in load.region.axes) == storage.tile
-
-
-def _plus(x: ex.Expr, n: int) -> ex.Expr:
-    return ex.Binary("add", x, ex.index(n), INDEX)
-
-
-def _floordiv(x: ex.Expr, n: int) -> ex.Expr:
-    return ex.Binary("floordiv", x, ex.index(n), INDEX)

@@ -25,6 +25,7 @@ from dslc.compiler.dtypes import BOOL, I32, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, index
+from dslc.compiler.ir.index_arithmetic import sub
 from dslc.compiler.ir.instructions import Carried, Joined, Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.rewrite import Substitution, fresh_name
@@ -32,7 +33,7 @@ from dslc.compiler.ir.traverse import Body
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
 from dslc.compiler.layout import Layout, Mode, local
 from dslc.compiler.passes.accumulation import ADD, accumulators
-from dslc.compiler.passes.even_work import EvenWork, Part, Sharing, sub
+from dslc.compiler.passes.even_work import EvenWork, Part, Sharing
 from dslc.compiler.targets import Target
 
 _WORDS = 4  # of a thread's access
@@ -51,7 +52,7 @@ def sharing(kernel: Kernel, loop: ins.For, target: Target) -> Sharing:
     sums = [c.inner for c in carried if isinstance(c.inner, Value)]
     if len(sums) != len(carried) or not all(_is_zero(c.init, kernel) for c in carried):
         return one
-    if any(_lines(v, kernel.threads) is None for v in sums):
+    if any(lines_of(v, kernel.threads) is None for v in sums):
         return one
     size = sum(prod(v.type.shape) * v.type.dtype.bits // 8 for v in sums)
     cycles = 0.0
@@ -71,7 +72,7 @@ def _is_zero(init: object, kernel: Kernel) -> bool:
     return made is not None and constant(made.value) == 0
 
 
-def _lines(value: Value, threads: int) -> Layout | None:
+def lines_of(value: Value, threads: int) -> Layout | None:
     """The layout of a tile's registers as lines of memory; None where threads hold copies."""
     layout = value.type.layout
     if layout is None or not layout.is_injective or layout.locals % _WORDS:
@@ -105,7 +106,7 @@ def joined(
     sums: list[_Sum] = []
     for c in loop.carried:
         assert isinstance(c.result, Value)
-        layout = _lines(c.result, kernel.threads)
+        layout = lines_of(c.result, kernel.threads)
         assert layout is not None
         type_ = TileType(c.result.type.dtype, layout.shape, layout)
         name = "partial" if len(loop.carried) == 1 else f"partial_{len(sums)}"
@@ -113,7 +114,7 @@ def joined(
         memory = Memory(name, type_.dtype, shape, Role.WORKSPACE, Place.GLOBAL, loc=loop.loc)
         sums.append(_Sum(c.result, type_, memory))
     arrivals = Memory(
-        "arrivals", I32, (index(work.units),), Role.WORKSPACE, Place.GLOBAL, loc=loop.loc
+        "arrivals", I32, (index(work.blocks),), Role.WORKSPACE, Place.GLOBAL, loc=loop.loc
     )
     body = _Joiner(work, part, sums, arrivals, taken).body(after)
     return body, (*(s.memory for s in sums), arrivals)
@@ -149,14 +150,15 @@ class _Joiner:
             lines = Value(s.lines, "lines")
             out.append(ins.View(lines, s.value))
             out.append(ins.Store(s.region(part.number), lines))
-        count = Region(self.arrivals, (AxisSlice(part.rest, 1, dropped=True, checked=False),))
+        counter = self.work.member(part.rest)
+        count = Region(self.arrivals, (AxisSlice(counter, 1, dropped=True, checked=False),))
         layout = self.sums[0].value.type.layout
         scalar = TileType(
             I32, (), Layout((), (Mode(layout.threads, -1, 0),), ()) if layout else None
         )
         one, arrived, none = (Value(scalar, n) for n in ("one", "arrived", "none"))
         out += [ins.Full(one, Const(1, I32)), ins.AtomicAdd(count, one, arrived)]
-        others = Convert(sub(self.work.shares, index(1)), I32)
+        others = Convert(sub(self.work.shares, 1), I32)
         is_last = Binary("eq", Read(arrived), others, BOOL)
         makes, total = self._total()
         reset = (ins.Full(none, Const(0, I32)), ins.Store(count, none))

@@ -13,13 +13,14 @@ from dataclasses import replace
 from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, Expr, Var, index
+from dslc.compiler.ir.expr import TRUE, Binary, Expr, Var, index
+from dslc.compiler.ir.index_arithmetic import add, least, mul
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.rewrite import fresh_name
 from dslc.compiler.ir.traverse import Body
 from dslc.compiler.ir.values import Memory
-from dslc.compiler.passes.even_work import EvenWork, Part, add, least, mul
+from dslc.compiler.passes.even_work import EvenWork, Part
 from dslc.compiler.passes.filled_rings import FilledRings
 from dslc.compiler.passes.late_products import is_made_anew
 from dslc.compiler.passes.outgoing import Outgoing
@@ -38,21 +39,27 @@ class Persistent:
         at = kernel.body.index(self.loop)
         self.before, self.after = kernel.body[:at], kernel.body[at + 1 :]
         shared = sharing(kernel, self.loop, target)
-        self.work = EvenWork(kernel, self.loop, target.units, shared, self.taken)
+        self.cluster = rings.cluster
+        self.work = EvenWork(kernel, self.loop, target.units, shared, self.taken, self.cluster)
 
     def kernel(self, warps: int, registers: int) -> Kernel:
         """The kernel in turns of blocks, with so many warps aside."""
         allocs = [ins.Alloc(o.memory, loc=o.store.loc) for o in self.sent]
-        begin = (*self.work.lets, *self.rings.begin(), *allocs, ins.Sync())
+        clusters = self.cluster is not None
+        begin = (*self.work.lets, *self.rings.begin(), *allocs, ins.Sync(cluster=clusters))
         aside = ins.Aside((self._producer(),), warps, registers, loc=self.loop.loc)
         consumer, spaces = self._consumer()
         # What left last may still be read from shared memory, which ends with the block.
         end = (ins.WaitGroup(0),) if self.sent else ()
+        if self.cluster is not None:
+            # Others may still arrive at its barriers, which end with the block, too.
+            end = (*end, ins.Sync(cluster=True))
         return replace(
             self.source,
             grid=self.work.grid,
             body=(*begin, aside, consumer, *end),
             workspaces=(*self.source.workspaces, *spaces),
+            cluster=self.cluster.size if self.cluster is not None else None,
         )
 
     def _producer(self) -> ins.For:
@@ -79,6 +86,8 @@ class Persistent:
         free = self.rings.free(self.rings.before(last))
         freed = ins.If(Binary("lt", steps.start, steps.stop, BOOL), free)
         after = tuple(t for s in self.after for t in self._leaving(s))
+        if part.own != TRUE:
+            after = (ins.If(part.own, after),)
         ending, spaces = joined(self.work, part, self.loop, self.source, after, self.taken)
         body = (*part.lets, *lets, *self.before, steps, ins.WaitDots(0), freed, *ending)
         return self._rounds(round_, body, begin), spaces

@@ -11,6 +11,7 @@ from dslc.compiler.dtypes.dtype import U64
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import Binary, Const, Expr, Var, index
+from dslc.compiler.ir.index_arithmetic import add, div, mod, mul
 from dslc.compiler.ir.instructions import Carried, Joined, Stmt
 from dslc.compiler.ir.rewrite import Substitution, clone_body, fresh_name
 from dslc.compiler.ir.traverse import Body
@@ -52,10 +53,10 @@ class Barriers:
         self.slots, self.phase = slots, phase
         self.memory = Memory(name, U64, (index(slots),), Role.BUFFER, Place.SHARED)
 
-    def begin(self) -> Body:
+    def begin(self, arrivals: int = 1) -> Body:
         """They are made; a barrier of the block must follow."""
         every = Region(self.memory, (AxisSlice(index(0), self.slots, checked=False),))
-        return (ins.Alloc(self.memory), ins.InitBarriers(every, 1))
+        return (ins.Alloc(self.memory), ins.InitBarriers(every, arrivals))
 
     def at(self, slot: Expr) -> Region:
         """The barrier of a slot."""
@@ -67,8 +68,8 @@ class Barriers:
 
     def counter(self, result: Var, slot: Expr, first: int) -> Carried:
         """The parity of the phase, which changes when the slots begin anew."""
-        wraps = Binary("floordiv", _add(slot, index(1)), index(self.slots), INDEX)
-        after = simplify(_mod(_add(self.phase, wraps), 2))
+        wraps = div(add(slot, 1), self.slots)
+        after = simplify(mod(add(self.phase, wraps), 2))
         return Carried(result, self.phase, index(first), after)
 
 
@@ -103,11 +104,11 @@ class PipelinedLoop:
         if paced:
             self.empty = Barriers("empty", stages, self._var("freed"))
 
-    def body(self, again: bool, more: bool) -> Body:
+    def body(self, again: bool, more: bool, freed: bool = False) -> Body:
         """What stands in place of the loop.
 
         `again` where it may run several times in a turn, `more` where other loops may take the memory
-        of its rings.
+        of its rings, `freed` where exchanges between threads may.
         """
         out: list[Stmt] = [ins.Alloc(r.memory, loc=r.ahead.load.loc) for r in self.rings]
         if self.full is not None:
@@ -122,17 +123,16 @@ class PipelinedLoop:
         out.append(self._loop(firsts))
         if self.late or self.last is not None:
             out.append(ins.WaitDots(0, loc=self.loop.loc))
-        if (
-            self.rings and more
-        ):  # no copy is under way, but only a wait shows that the rings are free
+        if self.rings and (more or freed):
+            # No copy is under way, but only a wait shows that the rings are free.
             out += [ins.WaitGroup(0)] if self.grouped else []
-            out.append(ins.Sync())
+            out += [ins.Sync()] if more else []
         return tuple(out)
 
     def _prologue(self) -> ins.For:
         """The copies of the first turns, a group each."""
         turn = self._var("turn")
-        at = simplify(_add(self.loop.start, Binary("mul", turn, index(self.step), INDEX)))
+        at = simplify(add(self.loop.start, mul(turn, self.step)))
         body = (*self._copies(at, turn), *self._commit())
         last = index(self.ahead)
         return ins.For(turn, index(0), last, index(1), body, stages=1, loc=self.loop.loc)
@@ -186,8 +186,8 @@ class PipelinedLoop:
 
     def _counters(self) -> list[Carried]:
         slot, fill, n = self.slot, self.fill, self.stages
-        after = simplify(_mod(_add(slot, index(1)), n))
-        filled = slot if self.ahead == n - 1 else simplify(_mod(_add(fill, index(1)), n))
+        after = simplify(mod(add(slot, 1), n))
+        filled = slot if self.ahead == n - 1 else simplify(mod(add(fill, 1), n))
         counters = [
             Carried(self._var("slot"), slot, index(0), after),
             Carried(self._var("fill"), fill, index(self.ahead), filled),
@@ -204,7 +204,7 @@ class PipelinedLoop:
             return ()
         if not turns:
             return (ins.Arrive(self.empty.at(self.slot), together=True),)
-        before = simplify(_mod(_add(self.slot, index(self.stages - turns)), self.stages))
+        before = simplify(mod(add(self.slot, self.stages - turns), self.stages))
         arrive = ins.Arrive(self.empty.at(before), together=True)
         op = "gt" if self.step > 0 else "lt"
         return (ins.If(Binary(op, self.loop.var, self.loop.start, BOOL), (arrive,)),)
@@ -227,7 +227,7 @@ class PipelinedLoop:
             if ring.ahead.run == 1:
                 inside += self._copy(ring, at, slot)
                 continue
-            begins = Binary("eq", simplify(_mod(at, ring.ahead.period)), index(0), BOOL)
+            begins = Binary("eq", simplify(mod(at, ring.ahead.period)), index(0), BOOL)
             inside.append(ins.If(begins, self._copy(ring, at, self._run_slot(ring, at))))
         return (ins.If(self._goes_on(at), tuple(inside)),)
 
@@ -244,7 +244,7 @@ class PipelinedLoop:
         return (*needs, copy)
 
     def _run_slot(self, ring: Ring, at: Expr) -> Expr:
-        return simplify(_mod(Binary("floordiv", at, index(ring.ahead.period), INDEX), ring.slots))
+        return simplify(mod(div(at, ring.ahead.period), ring.slots))
 
     def _read(self, stmt: Stmt) -> Stmt | None:
         """A statement of the body; None for a load that came with the turn before."""
@@ -286,7 +286,7 @@ class PipelinedLoop:
         loaded, kept = replace(waited), replace(waited)
         load = self._guarded(ahead, self._at(self.loop.var, ahead.run), waited, loaded)
         joined = (Joined(this, waited, now), Joined(kept, loaded, waited))
-        begins = Binary("eq", simplify(_mod(self.loop.var, ahead.period)), index(0), BOOL)
+        begins = Binary("eq", simplify(mod(self.loop.var, ahead.period)), index(0), BOOL)
         carried = [
             Carried(replace(out), now, first, this),
             Carried(replace(waited), waited, first, kept),
@@ -318,7 +318,7 @@ class PipelinedLoop:
         return needs, [simplify(u) for u in uses if not isinstance(u, Value)]
 
     def _at(self, start: Expr, turns: int) -> Expr:
-        return simplify(_add(start, index(turns * self.step)))
+        return simplify(add(start, turns * self.step))
 
     def _goes_on(self, at: Expr) -> Expr:
         """Whether the loop has a turn at `at`, which is no earlier than its first."""
@@ -347,11 +347,3 @@ def merged(stmts: Sequence[Stmt]) -> Body:
         else:
             out.append(stmt)
     return tuple(out)
-
-
-def _add(x: Expr, y: Expr) -> Expr:
-    return Binary("add", x, y, INDEX)
-
-
-def _mod(x: Expr, n: int) -> Expr:
-    return Binary("mod", x, index(n), INDEX)

@@ -70,7 +70,7 @@ from dslc.compiler.passes.late_products import (
 )
 from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
 from dslc.compiler.passes.rings import Placement, in_panels, place
-from dslc.compiler.passes.stages import Room, choose_stages
+from dslc.compiler.passes.stages import Room, around_last_loop, choose_stages, exchanges_much
 from dslc.compiler.passes.staging import (
     Ahead,
     constant_memories,
@@ -118,6 +118,10 @@ class _Loops(FactsRewriter):
         self.room = Room.of(kernel, target)
         loops = (s for s in walk(kernel.body) if isinstance(s, ins.For))
         self.more = sum(not any(isinstance(t, ins.For) for t in walk(s.body)) for s in loops) > 1
+        _, after = around_last_loop(kernel.body)
+        self.freed = exchanges_much(after, target.warp_size)
+        # What blocks of a cluster exchange takes the memory of rings, too.
+        self.more |= any(isinstance(s, ins.ClusterReduce) for s in after)
         self.used = [0]  # bytes of rings that live at once in each body around, so far
         self.inner = 0  # in the loop that was left last
         self.depth = 0
@@ -196,7 +200,7 @@ class _Loops(FactsRewriter):
             late, paced, last = (), False, None
         rings = [self._ring(a, stages, a in bulk) for a in staged]
         pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced, last)
-        return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more)
+        return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more, self.freed)
 
     def _ring(self, ahead: Ahead, stages: int, bulk: bool) -> Ring:
         load, placed = ahead.load, self._placed(ahead)

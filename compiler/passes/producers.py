@@ -61,6 +61,7 @@ from dslc.compiler.ir.rewrite import map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, walk, writes
 from dslc.compiler.passes.beside import beside, scalars_for
 from dslc.compiler.passes.bulk import is_box, is_loaded_in_bulk
+from dslc.compiler.passes.clusters import cluster_for
 from dslc.compiler.passes.even_work import is_even
 from dslc.compiler.passes.facts import kernel_facts
 from dslc.compiler.passes.filled_rings import FilledRings, Placed
@@ -81,10 +82,14 @@ _UNMOVED = (ins.Sync, ins.CopyAsync, ins.Alloc, ins.Print, ins.SemaphoreWait, in
 
 @dataclass(frozen=True, slots=True)
 class Producers:
-    """Gives the bulk copies of products to warps of their own; `stages` as `Pipeline` takes them."""
+    """Gives the bulk copies of products to warps of their own; `stages` as `Pipeline` takes them.
+
+    With a `cluster` so many blocks share what they read in common, where they do.
+    """
 
     target: Target
     stages: int | None = None
+    cluster: int | None = None
     name: str = "producers"
 
     def __call__(self, program: TileProgram) -> TileProgram:
@@ -105,8 +110,11 @@ class Producers:
         loads = self._loads(kernel, loop)
         if not loads:
             return kernel
-        if deferred(loop):
-            return self._persistent(kernel, loop, loads) if is_even(kernel, loop) else kernel
+        if deferred(loop) and is_even(kernel, loop):
+            return self._persistent(kernel, loop, loads)
+        # Parts of turns that a program splits for clusters are a wave of blocks, one turn each.
+        if deferred(loop) and kernel.cluster is None:
+            return kernel
         return self._beside(kernel, loop, loads)
 
     def _persistent(self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed]) -> Kernel:
@@ -123,7 +131,10 @@ class Producers:
         stages = self._stages(loop, loads, room - sum(o.bytes for o in sent))
         if stages < _FEWEST:
             return kernel
-        rings = FilledRings(loop, loads, stages, scalar_names(kernel))
+        taken = scalar_names(kernel)
+        size = self.cluster or 1
+        cluster = cluster_for(kernel, loads, size, taken) if size > 1 else None
+        rings = FilledRings(loop, loads, stages, taken, cluster)
         return Persistent(kernel, rings, sent, self.target).kernel(_WARPS, _REGISTERS)
 
     def _beside(self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed]) -> Kernel:

@@ -45,6 +45,17 @@ Where the loop says `atomic=1` and the machine adds to memory, parts do not wait
     if read(%arrived) == i32(3) { both are zero again }
 
 A part waits for one that has a lower number alone, so that it ends wherever turns begin in order.
+
+Parts that are the blocks of a cluster need no memory between them (`cluster_sums`):
+
+    cluster(4)
+    ...
+    %part = for k in ...
+    %sum = cluster_reduce add %part, part           in the order of the parts
+    if part == 0 {
+      %total = add %zero, %sum
+      store @y[m : +16], %total
+    }
 """
 
 from __future__ import annotations
@@ -58,43 +69,51 @@ from dslc.compiler.dtypes import BOOL, I32, I64, INDEX, DType
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, free_vars, index
+from dslc.compiler.ir.index_arithmetic import add, cdiv, mul
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
 from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, Name, Use, memories, results, walk, writes
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
-from dslc.compiler.passes.accumulation import ADD, accumulators
+from dslc.compiler.passes.accumulation import ADD, accumulators, neutral_of
+from dslc.compiler.passes.cluster_sums import in_cluster
 from dslc.compiler.passes.split_atomic import contributions
-from dslc.compiler.passes.split_turns import (
-    add,
-    constant_step,
-    count,
-    div,
-    mul,
-    refused,
-    turn_index,
-    turns_of,
-)
+from dslc.compiler.passes.split_turns import constant_step, count, refused, turn_index, turns_of
+from dslc.compiler.targets import Target
 
-_ADDED = 8192  # elements of parts that the last turn loads before it adds them
+_ADDED = 8192  # elements of parts that the last turn loads before it adds them, if nothing is known
 
 
 @dataclass(frozen=True, slots=True)
 class SplitReduction:
-    """Divides the loops that say `split=` (more than 1) among parallel turns."""
+    """Divides the loops that say `split=` (more than 1) among parallel turns.
 
-    atomic: bool = False  # whether loops that say `atomic=1` may be added up so
+    Loops that say `atomic=1` are added up so only if this is `atomic`. The last turn loads parts of
+    at most `added` elements before it adds them. As many parts as `cluster` are the blocks of one.
+    """
+
+    atomic: bool = False
+    added: int = _ADDED
+    cluster: int | None = None
     name: str = "split"
+
+    @classmethod
+    def of(cls, target: Target, cluster: int | None = None) -> SplitReduction:
+        """As a GPU would have it: parts may take a warp's registers, of a turn that has several."""
+        register = target.memory("register")
+        words = register.bytes // 4 * target.warp_size if register else _ADDED
+        most = 1 << (words - 1).bit_length()
+        return cls(target.packed_atomics, most, cluster if target.bulk_copies else None)
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its reductions split. DSL0510 to DSL0514 where one cannot be."""
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        return _split_kernel(kernel, self.atomic)
+        return _split_kernel(kernel, self)
 
 
-def _split_kernel(kernel: Kernel, atomic: bool) -> Kernel:
+def _split_kernel(kernel: Kernel, how: SplitReduction) -> Kernel:
     asked = [s for s in walk(kernel.body) if isinstance(s, ins.For) and (s.split or 1) > 1]
     if not asked:
         return kernel
@@ -106,10 +125,12 @@ def _split_kernel(kernel: Kernel, atomic: bool) -> Kernel:
     at = kernel.body.index(loop)
     before, after = kernel.body[:at], kernel.body[at + 1 :]
     _check_effects(before, loop)
-    splitter = _Splitter(kernel, loop)
-    return (
-        splitter.added(before, after) if atomic and loop.atomic else splitter.split(before, after)
-    )
+    splitter = _Splitter(kernel, loop, how.added)
+    if how.atomic and loop.atomic:
+        return splitter.added(before, after)
+    if how.cluster == loop.split and splitter.sums_tiles:
+        return splitter.gathered(before, after)
+    return splitter.split(before, after)
 
 
 def _check_effects(before: Body, loop: ins.For) -> None:
@@ -150,8 +171,8 @@ class _Partial:
 class _Splitter:
     """Rebuilds one kernel around its split loop."""
 
-    def __init__(self, kernel: Kernel, loop: ins.For) -> None:
-        self.kernel, self.loop = kernel, loop
+    def __init__(self, kernel: Kernel, loop: ins.For, added: int) -> None:
+        self.kernel, self.loop, self.most = kernel, loop, added
         self.taken = scalar_names(kernel)
         self.parts = loop.split or 1
         self.part = self._var("part")
@@ -185,6 +206,19 @@ class _Splitter:
         body = (*self._once(before), *makes, loop, *stores, *self._arrival(self._finish(after)))
         return self._made(body, *(p.memory for p in self.partials))
 
+    @property
+    def sums_tiles(self) -> bool:
+        """Whether all that parts accumulate is tiles."""
+        return all(isinstance(p.carried.inner, Value) for p in self.partials)
+
+    def gathered(self, before: Body, after: Body) -> Kernel:
+        """The kernel whose parts are the blocks of a cluster, the first of which has the sums."""
+        *makes, loop = self._partial_loop()
+        ops = [p.op for p in self.partials]
+        sums = in_cluster(self.loop, ops, results(loop), self.part, after)
+        body = (*self._once(before), *makes, loop, *sums)
+        return replace(self._with_parts(body), cluster=self.parts)
+
     def added(self, before: Body, after: Body) -> Kernel:
         """The kernel whose parts add themselves to its result."""
         loc = self.loop.loc
@@ -215,13 +249,12 @@ class _Splitter:
         return self._made(body, signal)
 
     def _made(self, body: Body, *spaces: Memory) -> Kernel:
+        every = (*self.kernel.workspaces, *spaces, self.arrivals)
+        return replace(self._with_parts(body), workspaces=every)
+
+    def _with_parts(self, body: Body) -> Kernel:
         one_more = GridAxis(self.part, index(0), index(self.parts), index(1))
-        return replace(
-            self.kernel,
-            grid=(*self.kernel.grid, one_more),
-            body=body,
-            workspaces=(*self.kernel.workspaces, *spaces, self.arrivals),
-        )
+        return replace(self.kernel, grid=(*self.kernel.grid, one_more), body=body)
 
     def _once(self, before: Body) -> Body:
         """What stands before the loop; it prints in the first part alone."""
@@ -238,7 +271,7 @@ class _Splitter:
         carried: list[Carried] = []
         for p in self.partials:
             inner = p.carried.inner
-            neutral = _neutral(p.op, inner.dtype if isinstance(inner, Var) else inner.type.dtype)
+            neutral = neutral_of(p.op, inner.dtype if isinstance(inner, Var) else inner.type.dtype)
             if isinstance(inner, Value):
                 init, result = Value(inner.type, "neutral"), Value(inner.type, "part")
                 makes.append(ins.Full(init, neutral, loc=loop.loc))
@@ -264,8 +297,8 @@ class _Splitter:
         loop, part = self.loop, self.part
         step = constant_step(loop.step, loop)
         turns = count(loop.start, loop.stop, step)
-        chunk = div(add(turns, index(self.parts - 1)), self.parts)
-        width = mul(chunk, index(step))
+        chunk = cdiv(turns, self.parts)
+        width = mul(chunk, step)
         start = add(loop.start, mul(part, width))
         nearer = "min" if step > 0 else "max"
         stop = Binary(nearer, loop.stop, add(start, width), INDEX)
@@ -313,7 +346,7 @@ class _Splitter:
         """
         each, loc = self._at_once(), self.loop.loc
         p_var = None if each == self.parts else self._var("p")
-        parts = [index(n) if p_var is None else add(p_var, index(n)) for n in range(each)]
+        parts = [index(n) if p_var is None else add(p_var, n) for n in range(each)]
         loads: list[Stmt] = []
         sums: list[Stmt] = []
         carried: list[Carried] = []
@@ -348,7 +381,7 @@ class _Splitter:
     def _at_once(self) -> int:
         """How many parts a turn of that loop adds: a divisor of them, for which registers suffice."""
         elements = sum(math.prod(p.type.shape) for p in self.partials)
-        most = max(1, _ADDED // max(1, elements))
+        most = max(1, self.most // max(1, elements))
         return max(n for n in range(1, self.parts + 1) if self.parts % n == 0 and n <= most)
 
 
@@ -364,12 +397,3 @@ def _stored(dtype: DType) -> DType:
 
 def _convert(expr: Expr, dtype: DType) -> Expr:
     return expr if expr.dtype == dtype else Convert(expr, dtype)
-
-
-def _neutral(op: str, dtype: DType) -> Const:
-    if op == "add":
-        return Const(0.0 if dtype.is_float else 0, dtype)
-    if dtype.is_float:
-        return Const(math.inf if op == "min" else -math.inf, dtype)
-    low, high = dtype.integer_range
-    return Const(high if op == "min" else low, dtype)

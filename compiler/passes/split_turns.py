@@ -8,7 +8,8 @@ from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, Const, Expr, index
+from dslc.compiler.ir.expr import Const, Expr
+from dslc.compiler.ir.index_arithmetic import cdiv, div, largest, sub
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.printer import print_statement
 from dslc.compiler.ir.program import GridAxis, Kernel
@@ -32,20 +33,18 @@ def constant_step(step: Expr, loop: ins.For) -> int:
 def count(start: Expr, stop: Expr, step: int) -> Expr:
     """The number of turns, not above 0 where there is none."""
     distance = sub(stop, start) if step > 0 else sub(start, stop)
-    return simplify(div(add(distance, index(abs(step) - 1)), abs(step)))
+    return simplify(cdiv(distance, abs(step)))
 
 
 def turns_of(kernel: Kernel, axis: GridAxis) -> Expr:
     """How many turns the axis has: an extent, so never negative."""
     number = count(axis.start, axis.stop, _grid_step(kernel, axis))
-    least = Binary("max", number, index(0), INDEX)
-    return kernel_facts(replace(kernel, grid=())).simplify(least)
+    return kernel_facts(replace(kernel, grid=())).simplify(largest(number, 0))
 
 
 def turn_index(axis: GridAxis) -> Expr:
     """The number of the turn that the axis is at."""
-    step = axis.step
-    return simplify(Binary("floordiv", sub(axis.var, axis.start), step, INDEX))
+    return simplify(div(sub(axis.var, axis.start), axis.step))
 
 
 def _grid_step(kernel: Kernel, axis: GridAxis) -> int:
@@ -54,23 +53,3 @@ def _grid_step(kernel: Kernel, axis: GridAxis) -> int:
         return int(found.value)
     message = f"to split a reduction, the step of {axis.var.name} must be known at compile time"
     raise error("DSL0513", message, kernel.loc)
-
-
-def add(x: Expr, y: Expr) -> Expr:
-    """x + y."""
-    return Binary("add", x, y, INDEX)
-
-
-def sub(x: Expr, y: Expr) -> Expr:
-    """x - y."""
-    return Binary("sub", x, y, INDEX)
-
-
-def mul(x: Expr, y: Expr) -> Expr:
-    """x * y."""
-    return Binary("mul", x, y, INDEX)
-
-
-def div(x: Expr, y: int) -> Expr:
-    """x // y."""
-    return Binary("floordiv", x, index(y), INDEX)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.program import Kernel
-from dslc.compiler.ir.traverse import walk
+from dslc.compiler.ir.traverse import Body, walk
 from dslc.compiler.layout import Conversion, conversion
+from dslc.compiler.layout.conversions import shared_axis
 from dslc.compiler.passes.late_products import operand_bytes
 from dslc.compiler.passes.staging import Ahead, tile_bytes
 from dslc.compiler.targets import Target
@@ -25,6 +26,7 @@ _BYTES_IN_FLIGHT = 32 * 1024  # of a machine whose rates are not known
 _BYTES_OF_UNITS = 96 * 1024  # where a unit of several warps eats them: its tiles come by tens of KB
 MOST_STAGES = 8
 _FEWEST = 3  # with 2, a turn waits for what was issued one turn ago
+_MUCH = 2048  # bytes of an exchange for which it is worth to show that rings are free
 _BLOCKS = 2  # that share a multiprocessor, as far as is counted on
 _RESERVED = 1024  # bytes of shared memory that a block takes, of a machine that does not say
 _THREADS = 128  # of a kernel that does not say
@@ -54,13 +56,16 @@ class Room:
 
     @classmethod
     def of(cls, kernel: Kernel, target: Target) -> Room:
-        """All but the scratch that conversions of layouts may need, and operands that stay."""
+        """All but the scratch that conversions of layouts may need, and operands that stay.
+
+        After the last loop conversions have the memory of its rings.
+        """
         shared = target.memory("shared")
-        stmts = list(walk(kernel.body))
+        before, _ = around_last_loop(kernel.body)
         converted = [
-            tile_bytes(s.out)
-            for s in stmts
-            if isinstance(s, ins.ConvertLayout) and _meets_memory(s, target.warp_size)
+            _exchanged_bytes(s, target.warp_size)
+            for s in walk(before)
+            if isinstance(s, ins.ConvertLayout)
         ]
         kept = max(converted, default=0) + operand_bytes(kernel)
         room = cls((shared.bytes if shared else 0) - kept, kernel.threads, kept)
@@ -69,6 +74,30 @@ class Room:
             room.in_flight = rates.in_flight(target.units)
             room.most_threads = rates.registers // _MANY
         return room
+
+
+def around_last_loop(body: Body) -> tuple[Body, Body]:
+    """The statements up to the last one that is a loop or holds one, and those after it."""
+    loops = [any(isinstance(t, ins.For | ins.While) for t in walk((s,))) for s in body]
+    count = len(body) - loops[::-1].index(True) if any(loops) else len(body)
+    return body[:count], body[count:]
+
+
+def exchanges_much(body: Body, warp: int) -> bool:
+    """Whether threads exchange more through shared memory than lies beside buffers at no cost."""
+    return any(_exchanged_bytes(s, warp) > _MUCH for s in walk(body))
+
+
+def _exchanged_bytes(s: ins.Stmt, warp: int) -> int:
+    match s:
+        case ins.ConvertLayout():
+            return tile_bytes(s.out) if _meets_memory(s, warp) else 0
+        case ins.Reduce(out=out, x=x, axis=axis) if x.type.layout is not None:
+            _, warps = shared_axis(x.type.layout, axis, warp)
+            return warps * tile_bytes(out) if warps > 1 else 0
+        case ins.Scan(out=out):
+            return tile_bytes(out)
+    return 0
 
 
 def _meets_memory(s: ins.ConvertLayout, warp: int) -> bool:

@@ -18,11 +18,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import log2, sqrt
 
-from dslc.compiler.dtypes import BOOL, INDEX
+from dslc.compiler.dtypes import BOOL
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant, simplify
-from dslc.compiler.ir.expr import Binary, Expr, Select, Var, free_vars, index
-from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
+from dslc.compiler.ir.expr import Binary, Expr, Var, free_vars, index
+from dslc.compiler.ir.index_arithmetic import add, cdiv, mul, select, sub
+from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels
 from dslc.compiler.ir.traverse import reads, walk
 from dslc.compiler.ir.values import Region
@@ -45,7 +46,8 @@ class Strips:
 
     def _kernel(self, kernel: Kernel) -> Kernel:
         late = any(isinstance(s, ins.Dot) and s.is_late for s in walk(kernel.body))
-        if not late or len(kernel.grid) < 2 or kernel.strips is not None:
+        numbered = kernel.strips is not None or kernel.cluster is not None
+        if not late or len(kernel.grid) < 2 or numbered:
             return kernel
         high, wide = (constant(axis.step) for axis in kernel.grid[-2:])
         if not high or not wide or high < 0 or wide < 0:
@@ -94,20 +96,14 @@ def _cached_rows(kernel: Kernel, regions: list[Region], cache: int) -> Expr:
         size: Expr = index(-(-region.memory.dtype.bits // 8))
         for axis, extent in zip(region.axes, region.memory.shape, strict=True):
             if not (axis.dropped and free_vars(axis.start) & outer):
-                size = Binary("mul", size, extent, INDEX)
-        total = Binary("add", total, size, INDEX)
-    rows = Binary("mul", _count(kernel.grid[-2]), index(cache), INDEX)
+                size = mul(size, extent)
+        total = add(total, size)
+    across = kernel.grid[-2]  # of a positive step
+    rows = mul(cdiv(sub(across.stop, across.start), across.step), cache)
     strips: Expr = index(1)
     height = 2
     while height <= _HIGHEST:
-        fits = Binary("le", Binary("mul", total, index(height), INDEX), rows, BOOL)
-        strips = Select(fits, index(height), strips, INDEX)
+        fits = Binary("le", mul(total, height), rows, BOOL)
+        strips = select(fits, height, strips)
         height *= 2
     return simplify(strips)
-
-
-def _count(axis: GridAxis) -> Expr:
-    """The turns along an axis, whose step is positive."""
-    length = Binary("sub", axis.stop, axis.start, INDEX)
-    last = Binary("sub", axis.step, index(1), INDEX)
-    return Binary("floordiv", Binary("add", length, last, INDEX), axis.step, INDEX)

@@ -22,11 +22,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from dslc.compiler.diagnostics import Loc
-from dslc.compiler.dtypes import BOOL, I32, INDEX
+from dslc.compiler.dtypes import BOOL, I32
 from dslc.compiler.ir import Kernel, Region, Role, TileProgram, TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.index_arithmetic import cdiv, sub
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, map_kernels
 
@@ -100,10 +101,9 @@ def _inside(
         axis = region.axes[k]
         if not axis.checked:
             continue
-        left = ex.Binary("sub", region.memory.shape[k], axis.start, INDEX)
+        left = sub(region.memory.shape[k], axis.start)
         if axis.step > 1:
-            left = ex.Binary("add", left, ex.index(axis.step - 1), INDEX)
-            left = ex.Binary("floordiv", left, ex.index(axis.step), INDEX)
+            left = cdiv(left, axis.step)
         size = (axis.size,)
         places, ends = (Value(TileType(I32, size), n) for n in ("place", "left"))
         along = tuple(axis.size if n == number else 1 for n in range(len(shape)))

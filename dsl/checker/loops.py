@@ -18,6 +18,7 @@ from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.index_arithmetic import add, cdiv, mul, sub
 from dslc.frontend import tree
 
 _OPTIONS = ("stages", "unroll", "split", "atomic")
@@ -103,8 +104,7 @@ def for_loop(c: Context, node: tree.For) -> None:
     var = c.emit.fresh_var(name, INDEX)
     counter: ex.Expr = var
     if down:
-        offset = ex.Binary("mul", var, origin.step, INDEX)
-        counter = simplify(ex.Binary("add", origin.start, offset, INDEX))
+        counter = simplify(add(origin.start, mul(var, origin.step)))
     body, carried = carry(c, node, {name: counter})
     o = turns.options
     loop = ins.For(
@@ -125,9 +125,7 @@ def is_parallel(node: tree.Expr) -> bool:
 
 def _upwards(turns: Range, step: int) -> Range:
     """A loop that counts down, as one that counts its turns."""
-    span = ex.Binary("sub", turns.start, turns.stop, INDEX)
-    above = ex.Binary("add", span, ex.index(-step - 1), INDEX)
-    count = ex.Binary("floordiv", above, ex.index(-step), INDEX)
+    count = cdiv(sub(turns.start, turns.stop), -step)
     return Range(ex.index(0), simplify(count), ex.index(1), turns.options)
 
 

@@ -31,6 +31,8 @@ dslc build gemm.tile -t hip:gfx950 --emit isa       AMD's (also hip, flydsl; hsa
 dslc build gemm.tile --print-after all --time-passes
 """
 
+_STANDARD = Path("-")
+
 
 @click.command("build", cls=Documented, examples=_EXAMPLES)
 @file_argument
@@ -44,7 +46,8 @@ dslc build gemm.tile --print-after all --time-passes
     "--output",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="The folder of the package (default: the file's name with .dslc), or the file of --emit.",
+    help="The folder of the package (default: the file's name with .dslc), or the file of --emit "
+    "(- is the standard output).",
 )
 @click.option(
     "--unaligned",
@@ -67,6 +70,8 @@ def command(
     A dim that is the extent of a tile must be known: the error names the -D to write. Without
     --kernel all kernels and programs of the file are built.
     """
+    if output == _STANDARD and not emit:
+        raise click.UsageError("a package is a folder: name it, or say --emit STAGE to print one")
     if emit == "tile":
         _write(_canonical(file), output)
         return ExitCode.OK
@@ -119,15 +124,17 @@ def _canonical(file: Path) -> str:
 def _write_binary(binaries: list[bytes], form: str, output: Path | None) -> None:
     if len(binaries) != 1 or output is None:
         raise click.UsageError(f"--emit {form} writes one kernel's: say --kernel and -o FILE")
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_bytes(binaries[0])
-    current().say(f"wrote {output}")
+    _to(output, binaries[0])
 
 
 def _write(text: str, output: Path | None) -> None:
-    if output is None:
-        click.echo(text, nl=not text.endswith("\n"))
+    _to(output or _STANDARD, (text if text.endswith("\n") else f"{text}\n").encode())
+
+
+def _to(output: Path, content: bytes) -> None:
+    if output == _STANDARD:
+        click.echo(content, nl=False)
         return
     output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(text, encoding="utf-8")
+    output.write_bytes(content)
     current().say(f"wrote {output}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -66,9 +67,12 @@ def command(
     where only NumPy is installed. The same sources and tools give the same bytes; where nothing has
     changed nothing is done.
     """
-    from dslc.packaging import build_package, read_spec
+    # NumPy multiplies nothing here, and its library's threads spin for a while when they are made.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from dslc.packaging import build_package
+    from dslc.packaging.spec import decode_spec
 
-    folder = output or Path(f"{read_spec(spec).package.name}.dslc")
+    folder = output or Path(f"{decode_spec(spec).package.name}.dslc")
     begin = time.monotonic()
     with shown_progress(f"compiling {spec}") as advance:
         outcome = build_package(

@@ -78,34 +78,3 @@ def compress_weight(
         )
     rank = aligned_rank(w.shape[0], w.shape[1], ratio, block, alpha)
     return factorize(w, rank, None if inputs is None else whitening(inputs))
-
-
-def merge(
-    factors: Factors,
-    u: tuple[Array, Array] | None = None,
-    v: tuple[Array, Array] | None = None,
-) -> tuple[Array, Array]:
-    """The factors with what LoRA trained: u + B_u A_u and v + B_v A_v (Eq. 9).
-
-    `u` is (B_u [k, l], A_u [l, r]), `v` is (B_v [r, l], A_v [l, n]); sums in float64, given in the
-    factors' dtype. DSL0797 for shapes that do not fit.
-    """
-    return _added(factors.u, u, "u"), _added(factors.v, v, "v")
-
-
-def _added(factor: Array, pair: tuple[Array, Array] | None, name: str) -> Array:
-    if pair is None:
-        return factor
-    b, a = pair
-    if (
-        b.ndim != 2
-        or a.ndim != 2
-        or (b.shape[0], a.shape[1]) != factor.shape
-        or b.shape[1] != len(a)
-    ):
-        raise error(
-            "DSL0797", f"B {b.shape} times A {a.shape} is not of the shape {factor.shape} of {name}"
-        )
-    return (factor.astype(np.float64) + b.astype(np.float64) @ a.astype(np.float64)).astype(
-        factor.dtype
-    )

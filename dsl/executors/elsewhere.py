@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.fingerprint import compiler_fingerprint
+from dslc.executors.backlog import Kind
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,6 +53,13 @@ class Elsewhere:
         given.add_done_callback(arrived)
         future.add_done_callback(given_up)
         return future
+
+    def start(self, begin: Callable[[], None], most: int) -> None:
+        """Nothing: the executor's workers run as it likes."""
+
+    def submit_of(self, kind: Kind, function: Callable[..., T], *args: object) -> Future[T]:
+        """As `submit`: who takes which task is the executor's to choose."""
+        return self.submit(function, *args)
 
     def cancel(self) -> None:
         """Give up what has not begun."""

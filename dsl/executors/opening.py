@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from dslc.compiler.diagnostics import error
+from dslc.executors.backlog import Kind
 from dslc.executors.elsewhere import Elsewhere
 from dslc.executors.processes import Processes, default_count
 
@@ -27,8 +28,14 @@ class Workers(Protocol):
     count: int
     remote: bool
 
+    def start(self, begin: Callable[[], None], most: int) -> None:
+        """Have up to `most` processes of this machine call `begin` before there are tasks."""
+
     def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """The result to come; a failure of the function is the future's."""
+
+    def submit_of(self, kind: Kind, function: Callable[..., T], *args: object) -> Future[T]:
+        """The same of a task of a kind, for which a process that knows it is the best."""
 
 
 @contextmanager

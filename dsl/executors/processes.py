@@ -12,14 +12,35 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+import time
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
+from dslc.executors.backlog import Backlog, Kind
 from dslc.executors.worker import receive, send
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_ANY = Kind()
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A task that no process has yet."""
+
+    function: Callable[..., Any]
+    arguments: tuple[object, ...]
+    future: Future[Any]
+
+
+class _Own(threading.local):
+    """A thread's process, and the setups of tasks that it has done."""
+
+    process: subprocess.Popen[bytes] | None = None
+    known: frozenset[Hashable] = frozenset()
 
 
 class WorkerDiedError(RuntimeError):
@@ -37,22 +58,35 @@ class Processes:
     def __init__(self, count: int, retries: int = 0) -> None:
         self.count = count
         self._retries = retries
-        self._threads = ThreadPoolExecutor(count, "dslc-worker") if count else None
-        self._own = threading.local()
+        self._threads: list[threading.Thread] = []
+        self._own = _Own()
+        self._backlog: Backlog[_Waiting] = Backlog()
         self._started: list[subprocess.Popen[bytes]] = []
         self._lock = threading.Lock()
         self._closed = False
 
+    def start(self, begin: Callable[[], None], most: int) -> None:
+        """Start processes before there are tasks, as many as there may be, `most` at the most.
+
+        Each calls `begin` at once, to import what tasks will need.
+        """
+        self._grow(most, begin)
+
     def submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """The result to come; what the function raises, or WorkerDiedError, is the future's."""
         assert not kwargs, "tasks take positional arguments"
-        if self._threads is not None:
-            return self._threads.submit(self._ask, function, args)
+        return self.submit_of(_ANY, function, *args)
+
+    def submit_of(self, kind: Kind, function: Callable[..., T], *args: object) -> Future[T]:
+        """The same of a task of a kind: a process takes next what the backlog thinks best for it."""
+        if self._closed:
+            raise RuntimeError("the workers are closed")
         future: Future[T] = Future()
-        try:
-            future.set_result(function(*args, **kwargs))
-        except Exception as failure:
-            future.set_exception(failure)
+        waiting = _Waiting(function, args, future)
+        if self.count:
+            self._grow(self._backlog.put(kind, waiting))
+        else:
+            _settle(waiting, function)
         return future
 
     def close(self) -> None:
@@ -62,8 +96,8 @@ class Processes:
             started = list(self._started)
         for process in started:
             process.kill()
-        if self._threads is not None:
-            self._threads.shutdown(wait=False, cancel_futures=True)
+        for waiting in self._backlog.close():
+            waiting.future.cancel()
         for process in started:
             process.wait()
 
@@ -72,6 +106,29 @@ class Processes:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _grow(self, most: int, begin: Callable[[], None] | None = None) -> None:
+        """Threads for `most` tasks, each of which has a process."""
+        with self._lock:
+            while not self._closed and len(self._threads) < min(self.count, most):
+                thread = threading.Thread(target=self._work, args=(begin,), daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def _work(self, begin: Callable[[], None] | None) -> None:
+        """Task after task, whichever suits this thread's process."""
+        if begin is not None:
+            with suppress(Exception):  # whatever it is, tasks will say so
+                self._ask_once(begin, ())
+        while (taken := self._backlog.take(self._own.known)) is not None:
+            kind, waiting = taken
+            seconds = None
+            if waiting.future.set_running_or_notify_cancel():
+                before = time.perf_counter()
+                _settle(waiting, lambda *args, f=waiting.function: self._ask(f, args))
+                seconds = time.perf_counter() - before
+                self._own.known |= {kind.setup}
+            self._backlog.ended(kind, seconds)
 
     def _ask(self, function: Callable[..., Any], args: tuple[object, ...]) -> Any:
         for _ in range(self._retries):
@@ -83,9 +140,10 @@ class Processes:
         return self._ask_once(function, args)
 
     def _ask_once(self, function: Callable[..., Any], args: tuple[object, ...]) -> Any:
-        process: subprocess.Popen[bytes] | None = getattr(self._own, "process", None)
+        process = self._own.process
         if process is None or process.poll() is not None:
             process = self._own.process = self._start()
+            self._own.known = frozenset()
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -113,6 +171,13 @@ class Processes:
             )
             self._started.append(process)
             return process
+
+
+def _settle(waiting: _Waiting, call: Callable[..., Any]) -> None:
+    try:
+        waiting.future.set_result(call(*waiting.arguments))
+    except Exception as failure:
+        waiting.future.set_exception(failure)
 
 
 def default_count() -> int:

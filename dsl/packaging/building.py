@@ -1,31 +1,29 @@
 """From a specification to a package: what is asked for is compiled, checked and written.
 
-A package whose inputs have not changed is left as it is. What it is made of is the specification, the
-text of every source, dslc's own sources, the tools and the tuning results; their hash is in the
-manifest, so that nothing is compiled to find out, nor is what compiles imported.
+Processes that compile begin to import the compiler before this one has imported what it needs itself,
+which takes about as long; most of what is imported here is imported late for that.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-from dslc.caching import CacheChoice, open_cache
-from dslc.compiler.diagnostics import DiagnosticError
-from dslc.compiler.fingerprint import compiler_fingerprint, digest
-from dslc.machines import find_machine
-from dslc.packaging.spec import Spec, read_spec
-from dslc.runtime.package.folder import PackageFolder
-from dslc.runtime.package.index import Origins
+from dslc.packaging.spec import Spec, check_spec, decode_spec, fewest
 
 if TYPE_CHECKING:
-    from dslc.executors import ExecutorChoice
+    from dslc.caching import CacheChoice
+    from dslc.executors import ExecutorChoice, Workers
     from dslc.packaging.compiling import Report
+    from dslc.packaging.inputs import Inputs
+    from dslc.runtime.cache import Cache
+    from dslc.runtime.package.folder import PackageFolder
+
+RETRIES = 2  # of a task whose process died: a machine may have been short of memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,27 +56,62 @@ def build_package(
     what is wrong in the sources, all of it.
     """
     file, path = Path(file).resolve(), Path(path)
-    spec, folder = read_spec(file), file.parent
+    spec = decode_spec(file)
+    if not force and path.exists():
+        check_spec(file, spec)
+        from dslc.packaging.inputs import unchanged
+
+        inputs, opened = _inputs(spec, file, cache)
+        if (there := unchanged(path, inputs)) is not None:
+            count = sum(len(k.specializations) for k in there.index.kernels)
+            return Outcome(there, False, count)
+        with _workers(spec, executor, jobs) as workers:
+            return _build(spec, file, path, inputs, opened, workers, report)
+    with _workers(spec, executor, jobs) as workers:
+        check_spec(file, spec)
+        inputs, opened = _inputs(spec, file, cache)
+        return _build(spec, file, path, inputs, opened, workers, report)
+
+
+@contextmanager
+def _workers(spec: Spec, executor: ExecutorChoice, jobs: int | None) -> Iterator[Workers]:
+    """Who compiles; processes of this machine have begun to import the compiler."""
+    from dslc.executors import open_workers
+    from dslc.packaging.warming import import_compiler
+
+    with open_workers(executor, jobs, retries=RETRIES) as workers:
+        workers.start(import_compiler, fewest(spec))
+        yield workers
+
+
+def _inputs(spec: Spec, file: Path, cache: CacheChoice) -> tuple[Inputs, Cache | None]:
+    from dslc.caching import open_cache
+    from dslc.packaging.inputs import Inputs
+
     opened = open_cache(cache)
     root = None if opened is None else str(opened.root.resolve())
-    inputs = _Inputs(spec, folder, root)
-    if not force and (there := _unchanged(path, inputs)) is not None:
-        count = sum(len(k.specializations) for k in there.index.kernels)
-        return Outcome(there, False, count)
+    return Inputs(spec, file.parent, root), opened
+
+
+def _build(
+    spec: Spec, file: Path, path: Path, inputs: Inputs, cache: Cache | None, workers: Workers,
+    report: Report | None,
+) -> Outcome:  # fmt: skip
+    from dslc.compiler.diagnostics import DiagnosticError
     from dslc.packaging.compiling import compile_all
     from dslc.packaging.consumers import consumer_files
     from dslc.packaging.entries import check_storages
     from dslc.packaging.sources import from_here, read_sources
     from dslc.packaging.writing import package_files, write_tree
+    from dslc.runtime.package.folder import PackageFolder
 
     try:
-        sources = read_sources(spec, folder)
+        sources = read_sources(spec, file.parent)
         entries = compile_all(
-            spec, sources, executor=executor, jobs=jobs, cache=opened,
-            toolchains=inputs.toolchains, report=report,
-        )  # fmt: skip
+            spec, sources, workers, cache=cache, toolchains=inputs.toolchains, report=report
+        )
     except DiagnosticError as failure:
-        raise from_here(failure, folder) from None
+        raise from_here(failure, file.parent) from None
     check_storages(entries)
     files = package_files(
         spec.package.name,
@@ -89,68 +122,3 @@ def build_package(
     )
     write_tree(path, files)
     return Outcome(PackageFolder(path), True, len(entries))
-
-
-class _Inputs:
-    """What a package of a specification depends on."""
-
-    def __init__(self, spec: Spec, folder: Path, cache: str | None) -> None:
-        targets = dict.fromkeys(t for k in spec.kernel for t in k.targets or spec.package.targets)
-        self.toolchains = {t: find_machine(t).toolchain() for t in targets}
-        if spec.package.consumers:
-            from dslc.packaging.consumers import toolchain
-
-            self.toolchains |= toolchain(spec.package)
-        self._folder, self._include = folder, spec.package.include
-        self._fixed: dict[str, str | bytes] = {
-            "specification": msgspec.json.encode(spec, order="sorted"),
-            "compiler": compiler_fingerprint(),
-            "toolchains": repr(sorted(self.toolchains.items())),
-            "tuning": _tuning(cache) if any(t.startswith("cuda:") for t in targets) else "",
-        }
-
-    def origins(self, sources: Mapping[str, str]) -> Origins:
-        """What the manifest says of it, for these texts by path."""
-        import dslc
-
-        hashes = {p: hashlib.sha256(t.encode()).hexdigest() for p, t in sorted(sources.items())}
-        return Origins(
-            self.digest(hashes), hashes, dslc.__version__, compiler_fingerprint(), self.toolchains
-        )
-
-    def digest(self, hashes: Mapping[str, str]) -> str:
-        """The hash of everything, for sources with these hashes."""
-        named = {f"source {p}": h for p, h in hashes.items()}
-        return digest({**self._fixed, **named, "names": "\n".join(self._candidates(hashes))})
-
-    def _candidates(self, paths: Iterable[str]) -> list[str]:
-        """The files that imports among these may find: one that is new may come before another."""
-        parts = [PurePosixPath(p).parts for p in paths]
-        tails = {"/".join(p[i:]) for p in parts for i in range(len(p)) if p[i] != ".."}
-        folders = {"", *self._include, *("/".join(p[:-1]) for p in parts)}
-        found = {os.path.normpath(f"{f or '.'}/{t}") for f in folders for t in tails}
-        return sorted(p for p in found if (self._folder / p).is_file())
-
-    def present(self, paths: Iterable[str]) -> dict[str, str]:
-        """The hashes of these sources as they are now; OSError where one is gone."""
-        return {p: hashlib.sha256((self._folder / p).read_bytes()).hexdigest() for p in paths}
-
-
-def _unchanged(path: Path, inputs: _Inputs) -> PackageFolder | None:
-    """The package that is there, where building would give the same and every byte is right."""
-    try:
-        there = PackageFolder(path)
-        origins = there.index.origins
-        if inputs.digest(inputs.present(origins.sources)) != origins.inputs:
-            return None
-        there.check()
-    except (DiagnosticError, OSError):
-        return None
-    return there
-
-
-def _tuning(cache: str | None) -> str:
-    """A hash of the tuning results, which decide what is chosen where nothing is set."""
-    folder = Path(cache or "", "tuning")
-    found = sorted(folder.glob("*.json")) if cache else []
-    return digest({f.name: f.read_bytes() for f in found})

@@ -11,7 +11,8 @@ from concurrent.futures import as_completed
 from dslc.caching import keep
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, error
-from dslc.executors import ExecutorChoice, WorkerDiedError, open_workers
+from dslc.executors import Kind, WorkerDiedError, Workers
+from dslc.packaging.building import RETRIES
 from dslc.packaging.entries import Entry
 from dslc.packaging.sources import Sources
 from dslc.packaging.spec import Spec, Wanted, wanted
@@ -20,15 +21,13 @@ from dslc.runtime.cache import Cache
 from dslc.tuner.store import TuningStore, render
 
 Report = Callable[[int, int], None]
-_RETRIES = 2  # of a task whose process died: a machine may have been short of memory
 
 
 def compile_all(
     spec: Spec,
     sources: Sources,
+    workers: Workers,
     *,
-    executor: ExecutorChoice,
-    jobs: int | None,
     cache: Cache | None,
     toolchains: Mapping[str, str],
     report: Report | None,
@@ -41,35 +40,40 @@ def compile_all(
     found: dict[Diagnostic, None] = {}
     include = tuple(spec.package.include)
     tuning = render(records) if cache and (records := TuningStore(cache.root).all()) else ""
+    # Other machines have caches of their own.
+    where = False if cache is None else None if workers.remote else f"{cache.root.resolve()}"
     listed = wanted(spec, sources.kernels)
-    with open_workers(executor, jobs, retries=_RETRIES) as workers:
-        # Other machines have caches of their own.
-        where = False if cache is None else None if workers.remote else f"{cache.root.resolve()}"
-        tasks = [Task(w, sources.of(w.source), include, where, tuning) for w in listed]
-        futures = [workers.submit(compile_task, task) for task in tasks]
-        named = dict(zip(futures, listed, strict=True))
-        for done, future in enumerate(as_completed(futures), 1):
-            failure = future.exception()
-            if isinstance(failure, WorkerDiedError):
-                failure = _died(named[future], failure)
-            if isinstance(failure, DiagnosticError):
-                found.update(dict.fromkeys(failure.diagnostics))
-            elif failure is not None:
-                raise failure
-            elif workers.remote:
-                _take(future.result().cached, cache, toolchains)
-            if report is not None:
-                report(done, len(tasks))
-        if found:
-            raise DiagnosticError(found)
-        return [future.result().entry for future in futures]
+    futures = [
+        workers.submit_of(
+            Kind(w.target, (w.target, w.source, w.kernel)),
+            compile_task,
+            Task(w, sources.of(w.source), include, where, tuning),
+        )
+        for w in listed
+    ]
+    named = dict(zip(futures, listed, strict=True))
+    for done, future in enumerate(as_completed(futures), 1):
+        failure = future.exception()
+        if isinstance(failure, WorkerDiedError):
+            failure = _died(named[future], failure)
+        if isinstance(failure, DiagnosticError):
+            found.update(dict.fromkeys(failure.diagnostics))
+        elif failure is not None:
+            raise failure
+        elif workers.remote:
+            _take(future.result().cached, cache, toolchains)
+        if report is not None:
+            report(done, len(futures))
+    if found:
+        raise DiagnosticError(found)
+    return [future.result().entry for future in futures]
 
 
 def _died(wanted: Wanted, failure: WorkerDiedError) -> DiagnosticError:
     what = f"{wanted.kernel} of {wanted.source} for {wanted.target}"
     return error(
         "DSL0955",
-        f"{_RETRIES + 1} processes died of compiling {what}: {failure}",
+        f"{RETRIES + 1} processes died of compiling {what}: {failure}",
         hint="is there memory enough? fewer at once need less: --jobs 1",
     )
 

@@ -27,7 +27,6 @@ from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.compiler.targets import find_target
 
 Scalar: TypeAlias = int | float | bool | str
 T = TypeVar("T")
@@ -92,6 +91,13 @@ class Wanted(msgspec.Struct, frozen=True):
 
 def read_spec(path: Path) -> Spec:
     """The specification in a file; DSL0917 says what is wrong with it."""
+    spec = decode_spec(path)
+    check_spec(path, spec)
+    return spec
+
+
+def decode_spec(path: Path) -> Spec:
+    """What a file says, its tables and types right but no more: `check_spec` takes longer."""
     try:
         with path.open("rb") as file:
             spec = msgspec.toml.decode(file.read(_LARGEST), type=Spec)
@@ -99,9 +105,13 @@ def read_spec(path: Path) -> Spec:
         raise error("DSL0917", f"{path} cannot be read: {failure.strerror or failure}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as failure:
         raise _wrong(path, str(failure)) from None
+    return spec
+
+
+def check_spec(path: Path, spec: Spec) -> None:
+    """DSL0917 where names, paths, values or targets of the specification in a file are wrong."""
     for problem in _problems(spec):
         raise _wrong(path, problem)
-    return spec
 
 
 def wanted(spec: Spec, own_kernels: Mapping[str, list[str]]) -> list[Wanted]:
@@ -114,6 +124,11 @@ def wanted(spec: Spec, own_kernels: Mapping[str, list[str]]) -> list[Wanted]:
     if len(found) > _MOST:
         raise error("DSL0917", f"{len(found)} specialisations are more than {_MOST}")
     return found
+
+
+def fewest(spec: Spec) -> int:
+    """How many specialisations it asks for at least: sources that are not read yet have one kernel."""
+    return len(wanted(spec, {k.source: [""] for k in spec.kernel}))
 
 
 def _of_kernel(table: KernelTable, kernel: str, target: str, ptx: bool) -> Iterator[Wanted]:
@@ -170,6 +185,8 @@ def _problems(spec: Spec) -> Iterator[str]:
 
 
 def _target_problems(name: str) -> Iterator[str]:
+    from dslc.compiler.targets import find_target
+
     try:
         find_target(name)
     except DiagnosticError as unknown:

@@ -121,7 +121,9 @@ class PredictedChoices:
     def _products(self) -> list[Configuration]:
         """The products of choices that are looked at, that of the first ones first."""
         origin = self._origin
-        return drawn(choices_of(origin.open_tunes, {}, origin.defaults), _LARGEST, seed=0)
+        found = choices_of(origin.open_tunes, {}, origin.defaults)
+        # Where they are climbed, all may be reached.
+        return found if origin.machine.target.linear_copies else drawn(found, _LARGEST, seed=0)
 
 
 def rounded_up(size: int) -> int:

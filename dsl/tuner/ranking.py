@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dslc.compiler.cost import predict
@@ -14,6 +14,7 @@ from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.program import PackedParam
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.pipeline import schedule
+from dslc.tuner.climbing import climb
 from dslc.tuner.requirements import check_requirements
 from dslc.tuner.space import Configuration
 from dslc.tuner.tasks import emitted, storage_of
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from dslc.templates import Elaborated, TemplateOrigin
 
 _SCHEDULED = 4  # configurations that go through the passes, of those fed alike
-_AHEAD = 3  # more of those whose copies ahead may hide waits, by their times without these
 _BESIDE = 3  # more of them that the kernel has before the best
 _WORSE = 1.25  # times the least outline: what is beyond it is not scheduled
 # Times as slow as two are equal by prediction, and the kernel's order decides; the work of
@@ -60,7 +60,6 @@ class _Outlined:
     configuration: Configuration
     made: Elaborated
     fed: bool
-    ahead: float | None
 
 
 class Ranking:
@@ -95,16 +94,13 @@ class Ranking:
         before = [p.name for p in passes].index(LowBit.name) + 1
         return schedule(made.program, passes[:before]).packed
 
-    def best(self, configurations: Iterable[Configuration]) -> Candidate | None:
+    def best(self, configurations: Sequence[Configuration]) -> Candidate | None:
         """The one with the least predicted time that the machine can run; None where none can."""
         ranked = self._in_order(configurations)
         base = [r for r in ranked if self._base and r.configuration == self._base.configuration]
         found = self._schedule(base, 1)
         for fed in (False, True):
             found += self._schedule(_worth([r for r in ranked if r.fed is fed], base), _SCHEDULED)
-        hidden = [replace(r, seconds=r.ahead) for r in ranked if r.ahead is not None]
-        worth = _worth(sorted(hidden, key=lambda r: r.seconds), [])
-        found += self._schedule(_untried(worth, found), _AHEAD)
         if not found:
             return None
         best = min(found, key=lambda f: f[0])[1]
@@ -138,16 +134,27 @@ class Ranking:
                     found.append((seconds, one, program))
         return found
 
-    def _in_order(self, configurations: Iterable[Configuration]) -> list[_Outlined]:
+    def _in_order(self, configurations: Sequence[Configuration]) -> list[_Outlined]:
         """Those that the kernel takes, by their outlines."""
         found = []
-        for at, configuration in enumerate(configurations):
+        places = {c.values: at for at, c in enumerate(configurations)}
+
+        def look(configuration: Configuration) -> float | None:
             with contextlib.suppress(DiagnosticError):
                 made = self.elaborated(configuration)
                 check_requirements(made.program, self._sizes)
                 if isinstance(made.program, Kernel):
                     by = outline(made.program, self._target, self._sizes)
-                    found.append(_Outlined(by.seconds, at, configuration, made, by.fed, by.ahead))
+                    at = places[configuration.values]
+                    found.append(_Outlined(by.seconds, at, configuration, made, by.fed))
+                    return by.seconds
+            return None
+
+        if self._target.linear_copies:  # an outline takes longer, and says more
+            climb(configurations, look)
+        else:
+            for configuration in configurations:
+                look(configuration)
         return sorted(found, key=lambda f: f.seconds)
 
 

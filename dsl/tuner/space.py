@@ -66,7 +66,7 @@ def with_options(
     Those as they are come first.
     """
     options = [n for n in OPTIONS if n not in set(taken)]
-    tried = [(None, *TRIED[n]) for n in options]
+    tried = [(None, *TRIED.get(n, ())) for n in options]
     for configuration in configurations:
         for product in itertools.product(*tried):
             chosen = [(n, v) for n, v in zip(options, product, strict=True) if v is not None]

@@ -11,8 +11,22 @@ among the arguments, else CuPy's if one of its arrays is, else the one that an a
 
 from __future__ import annotations
 
-from dslc.runtime.cuda.device import CudaDevice
-from dslc.runtime.cuda.kernel import CudaKernel
-from dslc.runtime.cuda.streams import stream_handle
+from typing import TYPE_CHECKING
+
+from dslc.runtime.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from dslc.runtime.cuda.device import CudaDevice
+    from dslc.runtime.cuda.kernel import CudaKernel
+    from dslc.runtime.cuda.streams import stream_handle
 
 __all__ = ["CudaDevice", "CudaKernel", "stream_handle"]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "CudaDevice": "dslc.runtime.cuda.device",
+        "CudaKernel": "dslc.runtime.cuda.kernel",
+        "stream_handle": "dslc.runtime.cuda.streams",
+    },
+)

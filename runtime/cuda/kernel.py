@@ -25,7 +25,6 @@ from dslc.runtime.cuda.arrays import (
 from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.cuda.launchers import KernelLauncher, Launcher
 from dslc.runtime.cuda.plan import Fire
-from dslc.runtime.cuda.programs import ProgramLauncher
 from dslc.runtime.cuda.short_path import Call, Shape, short_call
 from dslc.runtime.cuda.staging import staging
 from dslc.runtime.cuda.streams import current_stream, stream_handle
@@ -38,6 +37,14 @@ _MOST_PLANS = 4096
 _LARGEST_DIM = (1 << 31) - (1 << 20)
 
 
+def _launcher(artifact: Artifact) -> Launcher:
+    if artifact.kind == "kernel":
+        return KernelLauncher(artifact)
+    from dslc.runtime.cuda.programs import ProgramLauncher
+
+    return ProgramLauncher(artifact)
+
+
 class CudaKernel:
     """A compiled kernel or program. It touches no driver before its first launch."""
 
@@ -45,10 +52,7 @@ class CudaKernel:
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
-        is_kernel = artifact.kind == "kernel"
-        self._launcher: Launcher = (
-            KernelLauncher(artifact) if is_kernel else ProgramLauncher(artifact)
-        )
+        self._launcher = _launcher(artifact)
         self._params = artifact.signature.params
         self._plans: dict[tuple[object, ...], Fire] = {}
         # The scalar parameters that shapes, requirements, sizes or the grid depend on.

@@ -9,6 +9,7 @@
 #define __constant__ static const
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __cluster_dims__(...)
 #define __restrict__
 #define __grid_constant__
 #define __align__(n) alignas(n)

@@ -39,7 +39,8 @@ struct Operand {
 
 unsigned long long element(const Operand& operand, int i, int k) {
   const unsigned at = operand.address(i, k);
-  const unsigned char* p = emu_shared_pointer(at, (unsigned)operand.size, (unsigned)operand.size, "wgmma");
+  const unsigned size = (unsigned)operand.size;  // a descriptor has only the bits of a block's own memory
+  const unsigned char* p = shared_at(*emu_fiber->block, at, size, size, "wgmma");
   const std::vector<bool>& unfenced = emu_fiber->block->unfenced;
   if (at < unfenced.size() && unfenced[at])
     emu_fail("wgmma reads byte %u of shared memory, which a thread wrote with no fence.proxy.async since", at);
@@ -109,8 +110,11 @@ void write(unsigned char* to, const unsigned char* from, size_t bytes) {
   else memset(to, 0, bytes);
 }
 
-// One box between global and shared memory, element by element; out of bounds reads 0, writes nothing.
-void move_box(const TensorBox& t, const int* at, unsigned shared, bool to_shared) {
+// One box between global and a block's shared memory, element by element; out of bounds reads 0,
+// writes nothing.
+void move_box(const BulkLoad& load, bool to_shared) {
+  const TensorBox& t = load.box;
+  const int* at = load.at;
   const unsigned width = t.swizzle ? t.swizzle : 16;
   unsigned place[5] = {};
   for (unsigned n = 0; n < t.elements; ++n) {
@@ -121,25 +125,31 @@ void move_box(const TensorBox& t, const int* at, unsigned shared, bool to_shared
       inside &= x >= 0 && x < t.extents[d];
       p += x * t.strides[d];
     }
-    unsigned q = shared + n * t.size;
+    unsigned q = load.to + n * t.size;
     q ^= ((q / 128) % (width / 16)) * 16;
-    unsigned char* s = emu_shared_pointer(q, t.size, t.size, "a bulk copy");
+    unsigned char* s = shared_at(*load.block, q, t.size, t.size, "a bulk copy");
     if (to_shared) write(s, inside ? p : nullptr, t.size);
     else if (inside) memcpy((unsigned char*)p, s, t.size);
     for (int d = 0; d < t.rank && ++place[d] == t.box[d]; ++d) place[d] = 0;
   }
 }
 
-PhaseBarrier& barrier_at(unsigned address) {
-  auto& all = emu_fiber->block->phases;
-  auto found = all.find(address);
-  if (found == all.end()) emu_fail("no mbarrier was initialised at byte %u of shared memory", address);
+PhaseBarrier& barrier_of(Block& block, unsigned offset) {
+  auto found = block.phases.find(offset);
+  if (found == block.phases.end())
+    emu_fail("no mbarrier was initialised at byte %u of the shared memory of block %u", offset, block.index.x);
   return found->second;
+}
+
+PhaseBarrier& barrier_at(unsigned address) {
+  Block& block = holder(address, "an mbarrier's arrival");
+  return barrier_of(block, offset_of(address));
 }
 
 void land_boxes(PhaseBarrier& b) {
   for (const BulkLoad& load : b.loads) {
-    move_box(load.box, load.at, load.to, true);
+    if (!load.block->left) emu_fail("a bulk copy lands in block %u, which has ended", load.block->index.x);
+    move_box(load, true);
     b.bytes -= (long)(load.box.elements * load.box.size);
   }
   b.loads.clear();
@@ -230,7 +240,7 @@ void emu_proxy_fence() {
 
 void emu_phase_init(unsigned address, unsigned count) {
   emu_shared_pointer(address, 8, 8, "an mbarrier");
-  emu_fiber->block->phases[address] = {count, count, 0, 0, {}, {}};
+  emu_fiber->block->phases[offset_of(address)] = {count, count, 0, 0, {}, {}};
 }
 
 void emu_phase_arrive(unsigned address, long bytes) {
@@ -253,20 +263,32 @@ void emu_phase_wait(unsigned address, unsigned parity, int line) {
   }
 }
 
-void emu_bulk_load(const TensorBox* box, const int* at, unsigned to, unsigned barrier) {
+static void load_box(const TensorBox* box, const int* at, Block& block, unsigned to, unsigned barrier) {
   if (box->swizzle && to % 128) emu_fail("a bulk copy to byte %u of shared memory, which is not a multiple of 128", to);
-  PhaseBarrier& b = barrier_at(barrier);
-  BulkLoad load = {*box, {}, to};
+  PhaseBarrier& b = barrier_of(block, barrier);
+  BulkLoad load = {*box, {}, to, &block};
   memcpy(load.at, at, sizeof(int) * 5);
   b.loads.push_back(load);
   settle(b);
 }
 
+void emu_bulk_load(const TensorBox* box, const int* at, unsigned to, unsigned barrier) {
+  load_box(box, at, holder(to, "a bulk copy"), offset_of(to), offset_of(barrier));
+}
+
+// To the same place in every block of the mask, each of whose own barriers is told.
+void emu_bulk_multicast(const TensorBox* box, const int* at, unsigned to, unsigned barrier, unsigned mask) {
+  for (unsigned rank = 0; mask >> rank; ++rank)
+    if (mask >> rank & 1)
+      load_box(box, at, holder(emu_mapped(to, rank), "a multicast"), offset_of(to), offset_of(barrier));
+}
+
 void emu_bulk_store(const TensorBox* box, const int* at, unsigned from) {
   const std::vector<bool>& unfenced = emu_fiber->block->unfenced;
+  from = offset_of(from);
   for (unsigned i = 0; i < box->elements * box->size && from + i < unfenced.size(); ++i)
     if (unfenced[from + i]) emu_fail("a bulk copy reads shared memory written with no fence.proxy.async since");
-  BulkLoad store = {*box, {}, from};
+  BulkLoad store = {*box, {}, from, emu_fiber->block};
   memcpy(store.at, at, sizeof(int) * 5);
   emu_fiber->stores.push_back(store);
 }
@@ -279,7 +301,7 @@ void emu_bulk_wait(int pending) {
   auto& groups = emu_fiber->committed;
   if (groups.size() <= (size_t)pending) return;
   const size_t done = groups[groups.size() - (size_t)pending - 1];
-  for (size_t i = 0; i < done; ++i) move_box(stores[i].box, stores[i].at, stores[i].to, false);
+  for (size_t i = 0; i < done; ++i) move_box(stores[i], false);
   stores.erase(stores.begin(), stores.begin() + (long)done);
   groups.erase(groups.begin(), groups.end() - pending);
   for (size_t& group : groups) group -= done;

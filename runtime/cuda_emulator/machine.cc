@@ -96,10 +96,24 @@ void release_barrier(Block& block, int id) {
   }
 }
 
+// The cluster's barrier is over once every thread that still runs has come to it.
+void settle_cluster(Cluster& cluster) {
+  if (cluster.arrived < cluster.left) return;
+  idle = 0;
+  cluster.arrived = 0;
+  ++cluster.meeting;
+  draw_priorities(cluster.waiting);
+  for (Fiber* f : cluster.waiting) wake(f);
+  cluster.waiting.clear();
+}
+
 void main_of_fiber() {
   kernel(arguments);
   end_thread(emu_fiber);
+  if (emu_fiber->met) emu_fail("a thread ends that came to a barrier of its cluster and did not wait there");
   emu_fiber->done = true;
+  Cluster& cluster = *emu_fiber->block->cluster;
+  if (--cluster.left) settle_cluster(cluster);
   _longjmp(scheduler, 1);
 }
 
@@ -126,6 +140,7 @@ void start(Block* block, unsigned threads) {
   residents.push_back(block);
 }
 
+// A block has ended: nobody may read or write its memory, which is another's once its cluster has.
 void finish(Block* block) {
   free_shared(block->shared, *block);
   for (Fiber* f : block->fibers) {
@@ -134,7 +149,13 @@ void finish(Block* block) {
   }
   for (size_t i = 0; i < residents.size(); ++i)
     if (residents[i] == block) residents.erase(residents.begin() + (long)i);
-  delete block;
+  Cluster* cluster = block->cluster;
+  if (--cluster->running) return;
+  for (Block* b : cluster->blocks) {
+    give_back_shared(b->shared);
+    delete b;
+  }
+  delete cluster;
 }
 
 // Let one thread run until it waits, yields or ends.
@@ -174,19 +195,28 @@ void resume(Fiber* f) {
 
 }  // namespace
 
-void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned resident, bool keeps) {
+void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned size,
+              unsigned resident, bool keeps) {
   kernel = launch, arguments = args, steady = keeps;
   emu_block_dim = {threads, 1, 1}, emu_grid_dim = {blocks, 1, 1};
-  std::vector<unsigned> order(blocks);
-  for (unsigned i = 0; i < blocks; ++i) order[i] = i;
-  for (unsigned i = blocks; i > 1; --i) std::swap(order[i - 1], order[emu_random.below(i)]);
+  const unsigned clusters = blocks / size;
+  std::vector<unsigned> order(clusters);
+  for (unsigned i = 0; i < clusters; ++i) order[i] = i;
+  for (unsigned i = clusters; i > 1; --i) std::swap(order[i - 1], order[emu_random.below(i)]);
   size_t next = 0;
-  while (next < blocks || !residents.empty()) {
-    const bool stalled = idle > 4 * (long)ready.size() + 64 && next < blocks;
-    while (next < blocks && (residents.size() < resident || stalled)) {
-      Block* block = new Block();
-      block->index = {order[next++], 0, 0};
-      start(block, threads);
+  while (next < clusters || !residents.empty()) {
+    const bool stalled = idle > 4 * (long)ready.size() + 64 && next < clusters;
+    while (next < clusters && (residents.size() < resident || stalled)) {
+      Cluster* cluster = new Cluster();
+      cluster->running = size, cluster->left = size * threads;
+      for (unsigned rank = 0; rank < size; ++rank) {
+        Block* block = new Block();
+        block->index = {order[next] * size + rank, 0, 0};
+        block->cluster = cluster, block->rank = rank;
+        cluster->blocks.push_back(block);
+        start(block, threads);
+      }
+      ++next;
       if (stalled) break;
     }
     if (stalled) idle = 0;
@@ -225,6 +255,27 @@ void emu_barrier(int line, int id, int count) {
   barrier.line = line, barrier.count = wanted;
   f->line = line, f->waits_at = "a barrier", f->barrier = id;
   if (++barrier.waiting == wanted) release_barrier(block, id);
+  suspend();
+}
+
+void emu_cluster_arrive(int line) {
+  Fiber* f = emu_fiber;
+  Cluster& cluster = *f->block->cluster;
+  f->line = line;
+  if (f->met) emu_fail("a thread comes twice to a barrier of its cluster");
+  f->met = true, f->meeting = cluster.meeting;
+  ++cluster.arrived;
+  settle_cluster(cluster);
+}
+
+void emu_cluster_wait(int line) {
+  Fiber* f = emu_fiber;
+  Cluster& cluster = *f->block->cluster;
+  if (!f->met) emu_fail("a thread waits at a barrier of its cluster that it has not come to");
+  f->met = false;
+  if (f->meeting != cluster.meeting) return emu_yield();
+  f->line = line, f->waits_at = "a barrier of its cluster";
+  cluster.waiting.push_back(f);
   suspend();
 }
 

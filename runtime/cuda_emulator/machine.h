@@ -25,6 +25,11 @@ void emu_meet(unsigned mask, EmuOp op, const void* detail, void* lane, int line,
 unsigned char* emu_shared();
 unsigned emu_shared_address(const void* p);
 unsigned char* emu_shared_pointer(unsigned address, unsigned bytes, unsigned align, const char* name);
+// Another block's of the cluster: its address, and a pointer to what `p` points to in one's own.
+unsigned emu_mapped(unsigned address, unsigned rank);
+void* emu_mapped_pointer(const void* p, unsigned rank);
+void emu_cluster_arrive(int line);
+void emu_cluster_wait(int line);
 
 void emu_copy(unsigned to, const void* from, unsigned bytes, unsigned used);
 void emu_commit();
@@ -48,6 +53,7 @@ void emu_phase_init(unsigned address, unsigned count);
 void emu_phase_arrive(unsigned address, long bytes);
 void emu_phase_wait(unsigned address, unsigned parity, int line);
 void emu_bulk_load(const TensorBox* box, const int* at, unsigned to, unsigned barrier);
+void emu_bulk_multicast(const TensorBox* box, const int* at, unsigned to, unsigned barrier, unsigned mask);
 void emu_bulk_store(const TensorBox* box, const int* at, unsigned from);
 void emu_bulk_commit();
 void emu_bulk_wait(int pending);

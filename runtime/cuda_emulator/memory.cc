@@ -16,6 +16,8 @@ namespace {
 
 const size_t ALIGN = 16;          // pointers of a call are that much aligned, unless it says less
 const size_t SHARED_ALIGN = 128;
+const size_t GUARD = 256 << 10;   // on each side, that nothing may touch: whole pages
+const unsigned WINDOW = 1u << 24;  // addresses of the block of rank r begin at r times that, its own as well
 const unsigned char EDGE = 0xA5;  // in the bytes between a buffer and its guards
 
 struct Guarded { std::string name; unsigned char *start, *data, *end; size_t bytes; };
@@ -31,9 +33,9 @@ Guarded map(const std::string& name, size_t bytes, size_t align) {
   size_t padded = (bytes + align - 1) / align * align;
   if (align < ALIGN && padded % (2 * align) == 0) padded += align;
   const size_t pages = (padded + page() - 1) / page() * page();
-  void* all = mmap(nullptr, pages + 2 * page(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* all = mmap(nullptr, pages + 2 * GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (all == MAP_FAILED) emu_fail("no memory for %s", name.c_str());
-  unsigned char* start = (unsigned char*)all + page();
+  unsigned char* start = (unsigned char*)all + GUARD;
   if (pages) mprotect(start, pages, PROT_READ | PROT_WRITE);
   Guarded g = {name, start, start + pages - padded, start + pages, bytes};
   memset(g.start, EDGE, pages);
@@ -102,8 +104,10 @@ void free_shared(unsigned char* memory, const Block& block) {
   for (const Guarded& g : buffers)
     if (g.data == memory && !edges_hold(g))
       emu_fail("block %u wrote beyond its %u bytes of shared memory", block.index.x, shared_bytes);
-  shared_pool.push_back(memory);
+  memset(memory, 0xff, shared_bytes);  // whoever reads on from another block finds NaN
 }
+
+void give_back_shared(unsigned char* memory) { shared_pool.push_back(memory); }
 
 unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, size_t align,
                        bool constant) {
@@ -135,6 +139,22 @@ void install_handlers() {
 }
 
 unsigned shared_size() { return shared_bytes; }
+unsigned offset_of(unsigned address) { return address % WINDOW; }
+
+Block& holder(unsigned address, const char* name) {
+  const std::vector<Block*>& blocks = emu_fiber->block->cluster->blocks;
+  const unsigned rank = address / WINDOW;
+  if (rank >= blocks.size()) emu_fail("%s reaches block %u of a cluster of %zu", name, rank, blocks.size());
+  if (!blocks[rank]->left) emu_fail("%s reaches the shared memory of block %u, which has ended", name, blocks[rank]->index.x);
+  return *blocks[rank];
+}
+
+unsigned char* shared_at(Block& block, unsigned offset, unsigned bytes, unsigned align, const char* name) {
+  if (offset > shared_bytes || bytes > shared_bytes - offset)
+    emu_fail("%s at byte %u of %u bytes of shared memory", name, offset, shared_bytes);
+  if (offset % align) emu_fail("%s at byte %u of shared memory, which is not a multiple of %u", name, offset, align);
+  return block.shared + offset;
+}
 
 void land(const Copy& copy) {
   Block& block = *emu_fiber->block;
@@ -152,14 +172,18 @@ unsigned char* emu_shared() { return emu_fiber->block->shared; }
 unsigned emu_shared_address(const void* p) {
   const size_t offset = (size_t)((const unsigned char*)p - emu_fiber->block->shared);
   if (offset > shared_bytes) emu_fail("an address that is not in shared memory");
-  return (unsigned)offset;
+  return (unsigned)offset + emu_fiber->block->rank * WINDOW;
 }
 
 unsigned char* emu_shared_pointer(unsigned address, unsigned bytes, unsigned align, const char* name) {
-  if (address > shared_bytes || bytes > shared_bytes - address)
-    emu_fail("%s at byte %u of %u bytes of shared memory", name, address, shared_bytes);
-  if (address % align) emu_fail("%s at byte %u of shared memory, which is not a multiple of %u", name, address, align);
-  return emu_fiber->block->shared + address;
+  return shared_at(holder(address, name), address % WINDOW, bytes, align, name);
+}
+
+unsigned emu_mapped(unsigned address, unsigned rank) { return address % WINDOW + rank * WINDOW; }
+
+void* emu_mapped_pointer(const void* p, unsigned rank) {
+  const unsigned address = emu_mapped(emu_shared_address(p), rank);
+  return holder(address, "mapa").shared + address % WINDOW;
 }
 
 // What the checks compiled into a kernel call (UndefinedBehaviorSanitizer's interface): `where` is a

@@ -236,6 +236,7 @@ HOST void fence_proxy_async_shared_cta() { emu_proxy_fence(); }
 HOST void mbarrier_init_shared_cta_b64(unsigned at, int count) { emu_phase_init(at, (unsigned)count); }
 HOST void fence_mbarrier_init_release_cluster() {}
 HOST void mbarrier_arrive_shared_cta_b64(int, unsigned at) { emu_phase_arrive(at, 0); }
+HOST void mbarrier_arrive_shared_cluster_b64(int, unsigned at) { emu_phase_arrive(at, 0); }
 HOST void mbarrier_arrive_expect_tx_shared_cta_b64(int, unsigned at, int bytes) { emu_phase_arrive(at, bytes); }
 HOST void mbarrier_try_wait_parity_shared_cta_b64(int& ended, unsigned at, unsigned parity, int line = __builtin_LINE()) {
   emu_phase_wait(at, parity, line);
@@ -246,21 +247,47 @@ template <class... I> HOST void bulk_load(unsigned to, const void* map, I... res
   const int at[] = {(int)rest..., 0, 0, 0, 0, 0};
   emu_bulk_load((const TensorBox*)map, at, to, (unsigned)at[sizeof...(I) - 1]);
 }
-// Bytes in a row are a box with one axis of 16-byte elements.
+template <class... I> HOST void bulk_multicast(unsigned to, const void* map, I... rest) {
+  const int at[] = {(int)rest..., 0, 0, 0, 0, 0};
+  const unsigned barrier = (unsigned)at[sizeof...(I) - 2], mask = (unsigned)at[sizeof...(I) - 1];
+  emu_bulk_multicast((const TensorBox*)map, at, to, barrier, mask);
+}
+// Clusters (9.7.13.3, 9.7.9.23).
+HOST void barrier_cluster_arrive_release_aligned(int line = __builtin_LINE()) { emu_cluster_arrive(line); }
+HOST void barrier_cluster_arrive_relaxed_aligned(int line = __builtin_LINE()) { emu_cluster_arrive(line); }
+HOST void barrier_cluster_wait_aligned(int line = __builtin_LINE()) { emu_cluster_wait(line); }
+HOST void barrier_cluster_wait_acquire_aligned(int line = __builtin_LINE()) { emu_cluster_wait(line); }
+HOST void mapa_shared_cluster_u32(unsigned& d, unsigned a, int rank) { d = emu_mapped(a, (unsigned)rank); }
+template <class T>
+HOST void mapa_u64(T*& d, T* p, int rank) { d = (T*)emu_mapped_pointer(p, (unsigned)rank); }
 // What the cache keeps longest (9.7.9.18) changes no number.
 HOST void createpolicy_fractional_L2_evict_first_b64(unsigned long long& policy, float) { policy = 0; }
-HOST void cp_async_bulk_shared_cluster_global_mbarrier_complete_tx_bytes_L2_cache_hint(unsigned to, const void* from, int bytes, unsigned barrier, unsigned long long) {
+// Bytes in a row are a box with one axis of 16-byte elements.
+HOST TensorBox row_of(unsigned to, const void* from, int bytes) {
   if (bytes % 16 || to % 16 || (unsigned long long)from % 16) emu_fail("a bulk copy of bytes that are no multiples of 16");
   const unsigned n = (unsigned)bytes / 16;
-  const TensorBox row = {(unsigned char*)from, {n}, {16}, {n}, n, 16, 0, 1};
+  return {(unsigned char*)from, {n}, {16}, {n}, n, 16, 0, 1};
+}
+HOST void cp_async_bulk_shared_cluster_global_mbarrier_complete_tx_bytes_L2_cache_hint(unsigned to, const void* from, int bytes, unsigned barrier, unsigned long long) {
+  const TensorBox row = row_of(to, from, bytes);
   const int at[5] = {};
   emu_bulk_load(&row, at, to, barrier);
+}
+HOST void cp_async_bulk_shared_cluster_global_mbarrier_complete_tx_bytes_multicast_cluster_L2_cache_hint(unsigned to, const void* from, int bytes, unsigned barrier, unsigned short mask, unsigned long long) {
+  const TensorBox row = row_of(to, from, bytes);
+  const int at[5] = {};
+  emu_bulk_multicast(&row, at, to, barrier, mask);
 }
 #define PTX_BULK(D) \
   template <class... I> HOST void cp_async_bulk_tensor_##D##d_shared_cluster_global_tile_mbarrier_complete_tx_bytes( \
       unsigned to, const void* map, I... rest) { \
     static_assert(sizeof...(I) == D + 1, "a box has as many coordinates as axes"); \
     bulk_load(to, map, rest...); \
+  } \
+  template <class... I> HOST void cp_async_bulk_tensor_##D##d_shared_cluster_global_tile_mbarrier_complete_tx_bytes_multicast_cluster( \
+      unsigned to, const void* map, I... rest) { \
+    static_assert(sizeof...(I) == D + 2, "a box has as many coordinates as axes"); \
+    bulk_multicast(to, map, rest...); \
   } \
   template <class... I> HOST void cp_async_bulk_tensor_##D##d_global_shared_cta_tile_bulk_group( \
       const void* map, I... rest) { \

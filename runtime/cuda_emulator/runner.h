@@ -18,8 +18,8 @@ struct Block;
 // A copy on its way to shared memory.
 struct Copy { unsigned char* to; const unsigned char* from; unsigned bytes, used; };
 
-// A bulk copy on its way: of a box at `at`, to (or from) a byte of shared memory.
-struct BulkLoad { TensorBox box; int at[5]; unsigned to; };
+// A bulk copy on its way: of a box at `at`, to (or from) a byte of a block's shared memory.
+struct BulkLoad { TensorBox box; int at[5]; unsigned to; Block* block; };
 
 struct Fiber {
   Place place;
@@ -40,6 +40,8 @@ struct Fiber {
   std::vector<BulkLoad> stores;  // bulk copies to global memory
   std::vector<size_t> committed;  // how many of them each group and those before it have
   std::vector<std::pair<unsigned, unsigned>> written;  // bytes that its copies wrote, without a fence since
+  bool met;                  // it has come to its cluster's barrier, and not yet waited there
+  unsigned meeting;          // the number of that barrier
 };
 
 // Lanes that have come to one collective.
@@ -72,8 +74,17 @@ struct PhaseBarrier {
   std::vector<Fiber*> waiting;
 };
 
+// Blocks that reach each other's shared memory, until each has ended; their barrier.
+struct Cluster {
+  std::vector<Block*> blocks;
+  unsigned running, left, arrived, meeting;  // blocks and threads that still run, threads at the barrier
+  std::vector<Fiber*> waiting;
+};
+
 struct Block {
   Index index;
+  Cluster* cluster;
+  unsigned rank;             // in its cluster
   unsigned char* shared;
   std::vector<Fiber*> fibers;
   std::vector<Meeting> warps;
@@ -99,7 +110,8 @@ extern const char* emu_title;
 // machine.cc
 void park(const char* what);  // until somebody lets it go on
 void unpark(Fiber* f);
-void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned resident, bool steady);
+void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned cluster,
+              unsigned resident, bool steady);
 
 // hopper.cc
 void end_thread(Fiber* f);
@@ -110,9 +122,13 @@ double value_of(unsigned long long code, const char* type);
 
 // memory.cc
 unsigned shared_size();
+unsigned offset_of(unsigned address);      // in the memory of the block that holds it
+Block& holder(unsigned address, const char* name);  // the block whose shared memory an address is in
+unsigned char* shared_at(Block& block, unsigned offset, unsigned bytes, unsigned align, const char* name);
 void set_shared(unsigned bytes);
 unsigned char* new_shared();               // filled with ones: NaN in every float, -1 in every integer
 void free_shared(unsigned char* memory, const Block& block);
+void give_back_shared(unsigned char* memory);
 unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, size_t align,
                        bool constant);
 void check_guards();

@@ -16,7 +16,12 @@ from typing import Any
 import numpy as np
 from dslc.runtime.cuda_emulator.building import library, runner
 from dslc.runtime.cuda_emulator.errors import EmulationError
-from dslc.runtime.cuda_emulator.translating import Parameter, entries, meets_other_blocks
+from dslc.runtime.cuda_emulator.translating import (
+    Parameter,
+    cluster_of,
+    entries,
+    meets_other_blocks,
+)
 from numpy.typing import NDArray
 
 
@@ -77,7 +82,7 @@ def emulate(
     copies land. Buffers begin at multiples of 16 bytes, or of fewer: `alignments` gives them by the
     numbers of arguments. EmulationError tells what the kernel did that a GPU forbids: accesses outside
     a buffer or misaligned, threads that wait for ever, barriers that diverge, PTX without a host
-    version.
+    version, shared memory of blocks that have ended. Blocks are clusters as the text declares them.
     """
     if grid == 0:
         return ""
@@ -102,7 +107,11 @@ def emulate(
             places.append((array, len(data)))
         data += array.tobytes()
     resident = _SIDE_BY_SIDE if meets_other_blocks(text) else 1
-    head = f"{grid} {threads} {shared_bytes} {resident} {seed % (1 << 63)} {len(args)}"
+    cluster = cluster_of(text, entry)
+    if grid % cluster:
+        raise EmulationError(f"clusters of {cluster} do not divide {grid} blocks")
+    words = (grid, threads, cluster, shared_bytes, resident, seed % (1 << 63), len(args))
+    head = " ".join(map(str, words))
     with tempfile.TemporaryDirectory() as folder:
         request, content = Path(folder, "request"), Path(folder, "data")
         request.write_text("\n".join([head, *lines, ""]))

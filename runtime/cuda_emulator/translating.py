@@ -19,10 +19,12 @@ _STRING = re.compile(r'\s*"((?:[^"\\]|\\.)*)"')
 _ENTRY = re.compile(
     r'extern\s+"C"\s+__global__\s+void\s+(?:__\w+__\s*\([^()]*\)\s*)*(\w+)\s*\(([^()]*)\)\s*\{'
 )
+_CLUSTER = re.compile(r"__cluster_dims__\s*\(\s*(\d+)")
 _INSTRUCTION = re.compile(r"([a-z][\w.:]*)\s*(.*)", re.DOTALL)
 _PREDICATE = re.compile(r"\.reg\s+\.pred\s+(\w+)")
 _BULK = (
     "shared_cluster_global_tile_mbarrier_complete_tx_bytes",
+    "shared_cluster_global_tile_mbarrier_complete_tx_bytes_multicast_cluster",
     "global_shared_cta_tile_bulk_group",
 )
 _WARPGROUP = "wgmma_mma_async_sync_aligned_m64n"
@@ -72,6 +74,14 @@ def _parameter(text: str) -> Parameter:
     constant = "const" in words[: words.index("*")] if "*" in words else True
     ctype = " ".join(w for w in words if w not in ("const", "*"))
     return Parameter(name, ctype, "*" in words, constant)
+
+
+def cluster_of(text: str, entry: str) -> int:
+    """How many blocks of a kernel are a cluster, along the one axis of its grid."""
+    for match in _ENTRY.finditer(without_comments(text)):
+        if match[1] == entry and (found := _CLUSTER.search(match[0])):
+            return int(found[1])
+    return 1
 
 
 def meets_other_blocks(text: str) -> bool:

@@ -6,12 +6,10 @@ import ctypes
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.runtime.cuda import driver as cu
-from dslc.runtime.cuda.arrays import DeviceArray, device_array
 from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.hip import driver as hip
 from dslc.runtime.hip.driver import load_hip
@@ -88,11 +86,6 @@ class HipDevice(CudaDevice):
         )
         hint = "compile it for this GPU's chip; DSLC_HIP=emulator runs it without one"
         return error("DSL0841", f"{text} does not run", hint=hint)
-
-
-def hip_array(value: Any, param: str, stream: int = 0) -> DeviceArray | None:
-    """The array if it lies on an AMD GPU, of torch, CuPy or through DLPack; else None."""
-    return device_array(value, param, stream, HipDevice.place, load_hip)
 
 
 @functools.cache

@@ -84,10 +84,11 @@ def _amd_gpu(folder: PackageFolder) -> Place | None:
 
 def _gpu(native: bool) -> Place | None:
     from dslc.runtime.cuda import CudaDevice
-    from dslc.runtime.package.gpu import Gpu
 
     try:
         CudaDevice.get(0)
     except DiagnosticError:
         return None
+    from dslc.runtime.package.gpu import Gpu
+
     return Gpu(0, native)

@@ -63,6 +63,19 @@ def test_stages_print(stage: str, here: Path, capsys: pytest.CaptureFixture[str]
     assert "kernel gemm" in (here / "out" / "text").read_text()
 
 
+@pytest.mark.skipif(find_library("nvrtc") is None, reason="needs dslc[cuda]")
+def test_a_dash_is_the_standard_output(
+    here: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    asked = ["build", "k.tile", "-k", "gemm", "-t", "cuda:sm_80", "-D", "H=24", "-o", "-"]
+    assert run([*asked, "--emit", "cu"]) == 0
+    assert b"__global__" in capsysbinary.readouterr().out
+    assert run([*asked, "--emit", "cubin"]) == 0
+    assert capsysbinary.readouterr().out.startswith(b"\x7fELF")
+    assert not (here / "-").exists()
+    assert run(asked) == 2
+
+
 def test_the_canonical_source_is_a_fixed_point(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

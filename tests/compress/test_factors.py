@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.compress import compress_weight, factorize, merge, whitening
+from dslc.compress import compress_weight, factorize, whitening
 
 RNG = np.random.default_rng(11)
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -89,18 +89,6 @@ def test_factors_keep_the_weights_dtype() -> None:
     found = compress_weight(weight(256, 256).astype(ml_dtypes.bfloat16), 0.4, 32)
     assert found.u.dtype == found.v.dtype == ml_dtypes.bfloat16
     assert found.rank == 64
-
-
-def test_lora_is_merged() -> None:
-    found = factorize(weight(), 32)
-    b_u, a_u = RNG.standard_normal((96, 4)), RNG.standard_normal((4, 32))
-    b_v, a_v = RNG.standard_normal((32, 4)), RNG.standard_normal((4, 160))
-    u, v = merge(found, u=(b_u, a_u), v=(b_v, a_v))
-    np.testing.assert_allclose(u, found.u + b_u @ a_u, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(v, found.v + b_v @ a_v, rtol=1e-5, atol=1e-5)
-    assert merge(found) == (found.u, found.v)
-    with pytest.raises(DiagnosticError, match="DSL0797"):
-        merge(found, u=(a_u, b_u))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import os
 import signal
@@ -12,9 +13,10 @@ from pathlib import Path
 
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.executors import Kind
 from dslc.executors.processes import Processes, WorkerDiedError
 
-from support.dying import die_once
+from support.dying import die_once, pid_after
 
 
 def test_results_and_failures_come_back() -> None:
@@ -92,3 +94,25 @@ def test_a_script_may_use_them_at_its_top_level(tmp_path: Path) -> None:
         [sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout == "once\n3\n"
+
+
+def test_processes_begin_before_there_are_tasks_and_are_no_more_than_tasks(tmp_path: Path) -> None:
+    with Processes(4) as workers:
+        workers.start(functools.partial(die_once, str(tmp_path / "seen")), 2)  # of which one dies
+        assert len(workers._threads) == 2
+        assert workers.submit(operator.add, 1, 2).result() == 3
+        assert len(workers._threads) == 2
+        sleeping = [workers.submit(time.sleep, 0.1) for _ in range(3)]
+        assert [s.result() for s in sleeping] == [None] * 3
+        assert len(workers._threads) == 3
+    with pytest.raises(RuntimeError, match="closed"):
+        workers.submit(operator.add, 1, 2)
+
+
+def test_tasks_of_a_kind_go_to_who_knows_it() -> None:
+    with Processes(2) as workers:
+        kinds = [Kind(n % 2, n % 2) for n in range(20)]
+        asked = [workers.submit_of(kind, pid_after, 0.02) for kind in kinds]
+        found = [{a.result() for a in asked[start::2]} for start in (0, 1)]
+    assert len(found[0] | found[1]) == 2
+    assert min(map(len, found)) == 1  # one at least was never left to the other

@@ -125,7 +125,7 @@ def test_what_has_changed_is_built(
         (tmp_path / "out" / "package.json").unlink()
         shutil.rmtree(tmp_path / "out")
     elif change == "tuning":
-        monkeypatch.setattr("dslc.packaging.building._tuning", lambda cache: "other results")
+        monkeypatch.setattr("dslc.packaging.inputs._tuning", lambda cache: "other results")
         spec.write_text(spec.read_text().replace('"interp"', '"interp", "cuda:sm_80"'))
         needs_nvrtc()
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 
 def die_once(mark: str) -> str:
@@ -17,3 +18,9 @@ def die_once(mark: str) -> str:
 def die(task: object) -> None:
     """End the process, whatever the task."""
     os._exit(9)
+
+
+def pid_after(seconds: float) -> int:
+    """The process's number, some time later."""
+    time.sleep(seconds)
+    return os.getpid()

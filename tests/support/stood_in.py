@@ -19,6 +19,7 @@ def execute(program: TileProgram, target: str, args: Mapping[str, Any]) -> None:
     lowered = run_passes(program, passes_of(machine.target))
     artifact = machine.compile(lowered, {}, Hashes("", "", "", ""))
     given = dict(args)
-    for param in lowered.packed:
-        given[param.name] = packing.pack(given[param.name], param.storage.to_data())
+    for param in artifact.signature.params:
+        if param.packed is not None:
+            given[param.name] = packing.pack(given[param.name], param.packed)
     machine.load(artifact, lowered).launch(given, {})

@@ -87,24 +87,6 @@ def test_of_equal_predictions_the_kernels_order_decides(
     assert dense.specialize_for({**sizes, "M": 512}).config == {"BM": 64, "BN": 32}
 
 
-def test_what_is_best_with_copies_ahead_is_looked_at_too(
-    dense: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Though its time with all waits is far from the least."""
-    count = len(list(itertools.product(*dense.tunes.values())))
-    outlines = iter(
-        [Outline(1e-6, ahead=1e-6)]
-        + [Outline(9e-6, ahead=9e-6)] * (count - 2)
-        + [Outline(9e-6, ahead=1e-7)]
-    )
-    times = iter([1.0e-5, 0.5e-5, *[1.0e-5] * 9])
-    monkeypatch.setattr("dslc.tuner.ranking.outline", lambda *_: next(outlines))
-    monkeypatch.setattr("dslc.tuner.ranking.predict", lambda *_, **__: Prediction(next(times)))
-    chosen = dense.specialize_for({"M": 4096, "N": 4096, "K": 4096}).config
-    last = list(itertools.product(*dense.tunes.values()))[-1]
-    assert tuple(chosen.values()) == last
-
-
 def test_definitions_win(cache: Path) -> None:
     library = dslc.compile(DENSE, "cuda:sm_90a", define={"BM": 128}, cache=cache)
     for rows in (16, 4096):

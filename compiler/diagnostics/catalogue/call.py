@@ -361,4 +361,13 @@ Right: the same numbers stored as U8 codes, one a byte.
         "Wrong:  --calibration x.npy      with 1024 columns, where every weight takes 2048 inputs\n"
         "Right:  --calibration x.npy      with 2048 columns",
     ),
+    "DSL0799": (
+        "Adapters that cannot be merged",
+        "Adapters of LoRA are pairs NAME.lora_A.weight [l, in] and NAME.lora_B.weight [out, l], as "
+        "PEFT saves them, of layers that the model has: NAME.u and NAME.v of a compressed weight, or "
+        "NAME of NAME.weight. Their scale stands in adapter_config.json. Biases, embeddings, whole "
+        "modules and DoRA's magnitudes are no such sums.\n\n"
+        "Wrong:  dslc compress small.safetensors --lora adapter    # trained on up_proj itself\n"
+        "Right:  dslc compress small.safetensors --lora adapter    # on up_proj.u and up_proj.v",
+    ),
 }

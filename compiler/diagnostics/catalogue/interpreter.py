@@ -87,7 +87,8 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "A barrier's phase cannot end",
         "A barrier ends its phase when as many have arrived as it counts, and as many bytes have been "
         "copied as they announced. Here one waits for a phase that misses arrivals or bytes, more "
-        "arrive than are counted, or the element was never made a barrier.\n\n"
+        "arrive than are counted, or the element was never made a barrier. In a cluster of turns also: "
+        "one reaches the shared memory of another that has not begun, or is over.\n\n"
         "Wrong:  arrive @full[0], bytes=64       and a bulk copy of 128 bytes\n"
         "Right:  arrive @full[0], bytes=128      and a bulk copy of 128 bytes",
     ),

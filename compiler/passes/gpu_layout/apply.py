@@ -24,6 +24,7 @@ from dslc.compiler.ir.traverse import (
     results,
 )
 from dslc.compiler.layout import Layout
+from dslc.compiler.layout.conversions import shared_axis
 from dslc.compiler.passes.gpu_layout.blocked import blocked, vector_of
 from dslc.compiler.passes.gpu_layout.relations import (
     alike,
@@ -186,6 +187,8 @@ class _Applier(Rewriter):
             case ins.Reduce(out=out, x=x):
                 given = result_layout(stmt, self.wants[x])
                 assert given is not None
+                if shared_axis(self.wants[x], stmt.axis, self.solution.warp)[1] > 1:
+                    return [self.rebuild(stmt)]  # warps hand it out as it is wanted
                 return self._made_as(stmt, out, given)
         return [self.rebuild(stmt)]
 

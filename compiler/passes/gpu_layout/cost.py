@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import gcd, log2
 
 from dslc.compiler.layout import Conversion, Layout, conversion
+from dslc.compiler.layout.conversions import shared_axis
 from dslc.compiler.layout.mode import with_weights
 from dslc.compiler.layout.neighbours import neighbours_last
 
@@ -132,19 +133,17 @@ def packed_load(layout: Layout, bits: int, warp: int) -> float:
     return once + accesses * max(1.0, warp * width / SHARED_BYTES)
 
 
-def reduction(x: Layout, out: Layout, axis: int, warp: int) -> float:
-    """Within threads, then lanes by shuffles, then warps through shared memory."""
-    lanes = warps = 1
-    for mode, weight in with_weights(x.spatial_modes):
-        if mode.axis == axis:
-            within = min(mode.size, max(1, warp // weight)) if weight < warp else 1
-            lanes *= within
-            warps *= mode.size // within
+def reduction(x: Layout, natural: Layout, out: Layout, axis: int, warp: int) -> float:
+    """Within threads, then lanes by shuffles, then warps through shared memory.
+
+    `natural` is what follows from the operand's layout; warps hand the result out as `out`.
+    """
+    lanes, warps = shared_axis(x, axis, warp)
     cycles = x.threads * x.locals / LANES
-    cycles += log2(lanes) * out.locals * x.threads / warp * 2 if lanes > 1 else 0
-    if warps > 1:  # every thread writes what it has and reads what all of them have of it
-        parts = out.threads * out.locals * 4
-        cycles += 2 * BARRIER + parts * (1 + warps) / SHARED_BYTES
+    cycles += log2(lanes) * natural.locals * x.threads / warp * 2 if lanes > 1 else 0
+    if warps > 1:  # every thread writes what it has, and reads of all warps what it wants
+        moved = natural.threads * natural.locals + warps * out.threads * out.locals
+        cycles += 2 * BARRIER + 4 * moved / SHARED_BYTES
     return cycles
 
 

@@ -12,6 +12,7 @@ from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import operands, results
 from dslc.compiler.layout import Layout
+from dslc.compiler.layout.conversions import shared_axis
 from dslc.compiler.layout.neighbours import neighbours_last
 from dslc.compiler.passes.bulk import is_short
 from dslc.compiler.passes.fragments import FRAGMENT_COLUMNS
@@ -125,8 +126,11 @@ class Prices:
                 natural = None if there is None else self.result(stmt, there)
                 if there is None or natural is None:
                     return 0.0
-                cycles = cost.reduction(there, natural, axis, self.warp) * site.weight
-                return cycles + self._moved(natural, self.layout(out, layouts), out, site.weight)
+                wanted = self.layout(out, layouts) or natural
+                if shared_axis(there, axis, self.warp)[1] > 1:
+                    return cost.reduction(there, natural, wanted, axis, self.warp) * site.weight
+                cycles = cost.reduction(there, natural, natural, axis, self.warp) * site.weight
+                return cycles + self._moved(natural, wanted, out, site.weight)
         result = shaping(stmt)
         there = None if result is None else self.layout(result, layouts)
         return 0.0 if there is None else self._movement(site, there, layouts)

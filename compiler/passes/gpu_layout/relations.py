@@ -23,7 +23,12 @@ ELEMENTWISE = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast)
 def alike(stmt: Stmt) -> tuple[Value, ...]:
     """The tiles of a statement that have one layout, its result first."""
     match stmt:
-        case ins.Unary(out=out, x=x) | ins.Cast(out=out, x=x) | ins.Scan(out=out, x=x):
+        case (
+            ins.Unary(out=out, x=x)
+            | ins.Cast(out=out, x=x)
+            | ins.Scan(out=out, x=x)
+            | ins.ClusterReduce(out=out, x=x)
+        ):
             return out, x
         case ins.Binary(out=out, x=x, y=y):
             return out, x, y

@@ -39,6 +39,7 @@ class Solution:
     accesses: dict[Stmt, Layout]
     threads: int
     cycles: float
+    warp: int  # threads
     in_memory: frozenset[Value] = frozenset()  # tiles that their product reads from shared memory
 
     def layout(self, value: Value) -> Layout | None:
@@ -124,7 +125,9 @@ class _Solver:
                     accesses[stmt] = self.prices.access(site, here)[0]
         cycles = self.prices.total(best)
         kept = frozenset(self._in_memory(plans))
-        return Solution(self.regions, best, plans, accesses, self.threads, cycles, kept)
+        return Solution(
+            self.regions, best, plans, accesses, self.threads, cycles, self.prices.warp, kept
+        )
 
     def _in_memory(self, plans: Mapping[Stmt, Plan]) -> Iterator[Value]:
         """The operands without a layout, and what they are transposes of."""

@@ -111,9 +111,10 @@ template <int N> DEVICE void changed_floats(float* d) {
   for (int i = 0; i < N; ++i) asm volatile("" : "+f"(d[i]) :: "memory");
 }
 
-// An operand in shared memory: strides in bytes, the code of the swizzle.
+// An operand in the block's own shared memory: strides in bytes, the code of the swizzle. In a cluster
+// addresses have the block's rank above.
 DEVICE unsigned long long matrix_descriptor(const void* p, int leading, int stride, int swizzle) {
-  return (unsigned long long)(shared_address(p) >> 4) | (unsigned long long)(leading >> 4) << 16 |
+  return (unsigned long long)((shared_address(p) & 0x3ffffu) >> 4) | (unsigned long long)(leading >> 4) << 16 |
          (unsigned long long)(stride >> 4) << 32 | (unsigned long long)swizzle << 62;
 }
 
@@ -126,6 +127,8 @@ DEVICE void stmatrix_x4(void* p, const unsigned* w) {
 
 // Warps aside: the barrier of the others, and registers that go from the ones to the others.
 DEVICE void barrier_of_some(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
+
+DEVICE void hold_address(const void* shared) { asm volatile("" :: "r"(shared_address(shared)) : "memory"); }
 
 template <int N> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
 
@@ -239,6 +242,7 @@ gemm(
   }
   else {
     take_registers<232>();
+    hold_address(shared);
     int first_slot = 0;
     int first_phase = 0;
     #pragma unroll 1

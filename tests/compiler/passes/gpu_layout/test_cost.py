@@ -60,6 +60,6 @@ def test_a_reduction_within_threads_is_cheapest_then_within_warps() -> None:
     out = [parse_layout("spatial(128).local(1)"), parse_layout("spatial(8).local(16).replicate(32)"),
            parse_layout("local(128).replicate(256)")]  # fmt: skip
     prices = [
-        cost.reduction(x, y, 1, 32) for x, y in zip((threads, lanes, warps), out, strict=True)
+        cost.reduction(x, y, y, 1, 32) for x, y in zip((threads, lanes, warps), out, strict=True)
     ]
     assert prices == sorted(prices)

@@ -1,0 +1,130 @@
+"""What the blocks of a cluster read in common: each copies a part of it to all of them.
+
+    grid m in range(0, M, 128), n in range(0, N, 256)
+    for k in range(0, K, 64) {
+      %x = load @a[m : +128, k : +64] : f16[128, 64]
+      %y = load @b[k : +64, n : +256] : f16[64, 256]
+
+Two turns side by side along m read the same tile of b, two along n the same of a. Blocks of a cluster
+lie along the axis by which most bytes are saved; here, along m, a block of two copies
+
+      copy_async @b_ring[fill, 0 : +64, rank * 128 : +128], @b[k : +64, n + rank * 128 : +128],
+        barrier=@full[fill], multicast
+
+which goes to both (PTX ISA 8.5, 9.7.9.27.2: multicast::cluster). A slot of such a ring is free when
+all of them have read it: each arrives at the barriers of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from dslc.compiler.dtypes import I32, INDEX
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant, simplify
+from dslc.compiler.ir.expr import Binary, Convert, Expr, Var, free_vars, index
+from dslc.compiler.ir.program import Kernel
+from dslc.compiler.ir.rewrite import fresh_name
+from dslc.compiler.ir.traverse import walk
+from dslc.compiler.ir.values import Region
+from dslc.compiler.passes.bulk import rows_of
+from dslc.compiler.passes.rings import Placement
+from dslc.compiler.passes.staging import Ahead, tile_bytes
+
+_ROWS = 8  # after which a swizzle begins anew
+_PANEL, _UNIT = 128, 16  # bytes: of a panel's rows, of which runs are multiples
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Blocks side by side along an axis of the grid; `parts` are the axes along which tiles that they
+    share are divided.
+    """
+
+    size: int
+    axis: int
+    parts: Mapping[ins.Load, int]
+    number: Var
+
+    @property
+    def rank(self) -> Expr:
+        """The block's number in its cluster."""
+        return Convert(self.number, INDEX)
+
+    def part(self, load: ins.Load, region: Region) -> Region:
+        """The part of a tile that a block copies, of a region of the tile's shape."""
+        kept = [d for d, a in enumerate(region.axes) if not a.dropped]
+        at = kept[self.parts[load]]
+        whole = region.axes[at]
+        size = whole.size // self.size
+        ahead = Binary("mul", self.rank, index(size * whole.step), INDEX)
+        start = simplify(Binary("add", whole.start, ahead, INDEX))
+        part = replace(whole, start=start, size=size)
+        return replace(region, axes=(*region.axes[:at], part, *region.axes[at + 1 :]))
+
+
+def cluster_for(
+    kernel: Kernel, loads: Sequence[tuple[Ahead, Placement]], size: int, taken: set[str]
+) -> Cluster | None:
+    """Clusters of so many blocks along the axis that saves most bytes; None where none does."""
+    known = {s.var: s.value for s in walk(kernel.body) if isinstance(s, ins.Let)}
+    best: dict[ins.Load, int] = {}
+    along = None
+    for number, axis in enumerate(kernel.grid):
+        if _turns(axis.start, axis.stop, axis.step, size) < size:
+            continue
+        found: dict[ins.Load, int] = {}
+        for ahead, _ in loads:
+            part = _divided(ahead.load, size)
+            if part is not None and not _depends(ahead, axis.var, known):
+                found[ahead.load] = part
+        if _bytes(found) > _bytes(best):
+            best, along = found, number
+    if along is None:
+        return None
+    return Cluster(size, along, best, Var(fresh_name("rank", taken), I32))
+
+
+def _bytes(loads: Mapping[ins.Load, int]) -> int:
+    return sum(tile_bytes(load.out) for load in loads)
+
+
+def _turns(start: Expr, stop: Expr, step: Expr, unknown: int) -> int:
+    """How many turns an axis has, `unknown` where that is not known."""
+    bounds = [constant(e) for e in (start, stop, step)]
+    if any(b is None for b in bounds):
+        return unknown
+    return len(range(*(int(b) for b in bounds if b is not None)))
+
+
+def _depends(ahead: Ahead, var: Var, known: Mapping[Var, Expr]) -> bool:
+    """Whether a load's subscripts are of a variable, by way of other names too."""
+    if any(not isinstance(s, ins.Let) for s in ahead.needs):
+        return True
+    open_ = [v for a in ahead.load.region.axes for v in free_vars(a.start)]
+    seen: set[Var] = set()
+    while open_:
+        at = open_.pop()
+        if at == var:
+            return True
+        if at not in seen and at in known:
+            open_ += free_vars(known[at])
+        seen.add(at)
+    return False
+
+
+def _divided(load: ins.Load, size: int) -> int | None:
+    """The axis along which so many blocks each copy a part of a tile; None where there is none."""
+    shape, bits = load.out.type.shape, load.region.memory.dtype.bits
+    if load.out.type.layout is None:
+        rows, columns = shape
+        if columns * bits % (8 * _PANEL * size) == 0:
+            return 1
+        return 0 if rows % (_ROWS * size) == 0 else None
+    run, rows = rows_of(load.region)
+    outer = next((d for d, n in enumerate(shape) if n > 1), None)
+    if outer is None or shape[outer] % size:
+        return None
+    whole = rows > 1 and rows % size == 0
+    return outer if whole or (rows == 1 and run * bits % (8 * _UNIT * size) == 0) else None

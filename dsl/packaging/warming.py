@@ -1,0 +1,13 @@
+"""What a process that will compile has to import, whatever it compiles."""
+
+from __future__ import annotations
+
+
+def import_compiler() -> None:
+    """Import front-end, checker and what is around them; a generator comes with its first task."""
+    import dslc.building
+    import dslc.checker.source
+    import dslc.frontend
+    import dslc.packaging.tasks
+    import dslc.templates
+    import dslc.tuner.store  # noqa: F401
