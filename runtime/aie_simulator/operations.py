@@ -159,12 +159,20 @@ def _arith(op: Operation, word: str, resolve: Resolve) -> str:
     return f"W({_INTEGER[word].format(*operands)}, {_TYPES[element]})"
 
 
+# True of NaN as well: the opposite does not hold.
+_UNORDERED = {"ugt": "<=", "uge": "<", "ult": ">=", "ule": ">"}
+
+
 def _compare(op: Operation, word: str, operands: list[str], kind: str) -> str:
     predicate = op.rest.strip().split(",")[0].strip()
     x, y = operands
     if word == "cmpf":
         if predicate == "ord":
             return f"({x} == {x}) & ({y} == {y})"
+        if predicate in _UNORDERED:
+            return f"np.logical_not({x} {_UNORDERED[predicate]} {y})"
+        if predicate[0] != "o" and predicate != "une":
+            raise AieFault("operation", f"arith.cmpf {predicate}", line=op.line)
         return f"({x} {_COMPARE[predicate[1:]]} {y})"
     if predicate in ("eq", "ne"):
         return f"({x} {_COMPARE[predicate]} {y})"
