@@ -24,6 +24,7 @@ from dslc.codegen.cuda import (
     ldmatrix,
     matrix,
     overlapping,
+    partners,
     stmatrix,
     wgmma,
 )
@@ -36,7 +37,7 @@ EMITTERS = table(
     elementwise.EMITTERS, control.EMITTERS, stmatrix.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
-    ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS, overlapping.EMITTERS,
+    ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS, partners.EMITTERS, overlapping.EMITTERS,
 )  # fmt: skip
 
 # Words that CUDA gives a meaning, beside those of C.

@@ -50,11 +50,16 @@ def prefetch(e: Emission, s: ins.Prefetch) -> None:
     run, rows = rows_of(s.region)
     size = run * s.region.memory.dtype.bits // 8
     base = first_element(e, s.region)
+    # Blocks that come after those which began early find memory busy.
+    early = f"blockIdx.x < {e.target.units}"
     if rows == 1:
-        e.out.line(f"if ({e.leader}) prefetch_run({base}, {size});")
+        e.out.line(f"if ({early} && {e.leader}) prefetch_run({base}, {size});")
         return
     i, step = e.out.name("i"), row_step(e, s.region)
-    with e.out.block(f"for (int {i} = tid; {i} < {rows}; {i} += {e.threads})"):
+    with (
+        e.out.block(f"if ({early})"),
+        e.out.block(f"for (int {i} = tid; {i} < {rows}; {i} += {e.threads})"),
+    ):
         e.out.line(f"prefetch_run({base} + (long long){i} * {step}, {size});")
 
 

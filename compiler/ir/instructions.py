@@ -18,10 +18,12 @@ from dslc.compiler.ir.memory_instructions import (
     Arrive,
     AtomicAdd,
     AwaitLaunches,
+    AwaitPartner,
     AwaitPhase,
     CommitGroup,
     CopyAsync,
     Gather,
+    HandOver,
     InitBarriers,
     LaunchDependents,
     Load,
@@ -65,6 +67,7 @@ __all__ = [
     "Assert",
     "AtomicAdd",
     "AwaitLaunches",
+    "AwaitPartner",
     "AwaitPhase",
     "Binary",
     "Broadcast",
@@ -81,6 +84,7 @@ __all__ = [
     "For",
     "Full",
     "Gather",
+    "HandOver",
     "If",
     "InitBarriers",
     "Instruction",
@@ -255,6 +259,8 @@ Instruction: TypeAlias = (
     | CommitGroup
     | WaitGroup
     | WaitDots
+    | AwaitPartner
+    | HandOver
     | Sync
     | InitBarriers
     | Arrive
