@@ -205,7 +205,7 @@ def test_an_assertion_names_its_text_and_turn():
 
 
 def test_every_instruction_can_be_run():
-    flows = {ins.SemaphoreWait}
+    flows = {ins.SemaphoreWait, ins.ClusterReduce}
     assert set(ins.Instruction.__args__) == set(BUILDERS) | flows
 
 

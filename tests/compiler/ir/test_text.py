@@ -43,6 +43,7 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   %laid = convert_layout %u : f16[16, 64] `spatial(32, 1).local(1, 32)`
   %total = reduce sum %wide, axis=1 : f32[16]
   %best = reduce argmax %wide, axis=0, keepdims : i32[1, 64]
+  %met = cluster_reduce add %wide, m % 2 : f32[16, 64]
   %run = scan sum %i, axis=0 : i32[64]
   %turned = transpose %h, axes=(1, 0) : f16[64, 16]
   %flat = reshape %h : f16[1024]
