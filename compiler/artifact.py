@@ -116,6 +116,17 @@ class Artifact:
         for name in self.files:
             check_file_name(name)
 
+    def file(self, name: str) -> bytes:
+        """One of its files; DSL0803 where it has none of that name."""
+        if name not in self.files:
+            raise error("DSL0803", f"the artifact {self.name} has no file {name}")
+        return self.files[name]
+
+    def each(self, name: str) -> list[bytes]:
+        """The file of a kernel, or those of a program's kernels in order; DSL0803 where none is."""
+        found = [c for n, c in self.files.items() if n == name or n.endswith(f".{name}")]
+        return found or [self.file(name)]
+
     def to_manifest(self) -> dict[str, Json]:
         """The artifact as JSON data; of the files their sizes and SHA-256."""
         data = {name: encode(getattr(self, name)) for name in _manifest_types()}

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 from dslc.aarch64_processors import find_processor
-from dslc.arguments import Argument, prepare
+from dslc.arguments import Argument
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import TARGETS, Target
 from dslc.compiler.targets.aarch64 import ALL
-from dslc.facts import Alignments
-from dslc.machines import ShortCall
+from dslc.machines import HostArguments, OneWay
 from dslc.runtime.aarch64 import Aarch64Kernel, Processor
 from dslc.runtime.aarch64.kernel import LIBRARY, LIBRARY_MACOS
 from dslc.runtime.aarch64.variants import chosen_variant
-from dslc.signature import Parameter
 
 _FORMS = {"so": LIBRARY, "dylib": LIBRARY_MACOS}
 _MACOS = sys.platform == "darwin"
 
 
-class ArmMachine:
+class ArmMachine(HostArguments):
     """What the machines of this family have in common: their tools, texts and arguments."""
 
     def __init__(self, target: Target) -> None:
@@ -55,18 +53,6 @@ class ArmMachine:
     def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
         """The library for Linux (`so`), and for macOS (`dylib`); the other is linked when asked for."""
         return _Libraries(artifact)
-
-    def prepare(
-        self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
-    ) -> dict[str, Argument]:
-        """Arrays of the host, without a copy."""
-        return prepare(parameters, arguments)
-
-    def alignments(
-        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
-    ) -> Alignments:
-        """None: kernels take any address."""
-        return ()
 
 
 class _Libraries(Mapping[str, bytes]):
@@ -146,7 +132,7 @@ class AllVariants(ArmMachine):
         return Aarch64Executable(lambda: self.choose(artifact), self._variant)
 
 
-class Aarch64Executable:
+class Aarch64Executable(OneWay):
     """A kernel on this CPU, or elsewhere on an emulated one with the target's features."""
 
     def __init__(self, artifact: Callable[[], Artifact], variant: str) -> None:
@@ -167,10 +153,6 @@ class Aarch64Executable:
             self._kernel = Aarch64Kernel(self._artifact(), processor, file)
             self._processor = processor
         return self._kernel
-
-    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
-        """None: there is one way."""
-        return None
 
 
 def machine_of(target: Target) -> VariantMachine | AllVariants:

@@ -12,8 +12,7 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
-from dslc.facts import Alignments
-from dslc.machines import ShortCall
+from dslc.machines import OneWay, SourceOnly
 from dslc.signature import Parameter
 
 if TYPE_CHECKING:
@@ -23,15 +22,11 @@ if TYPE_CHECKING:
 SOURCE, EXPLICIT = "kernel.mlir", "explicit.mlir"
 
 
-class AieMachine:
+class AieMachine(SourceOnly):
     """The array of one kind of NPU; neither it nor aiecc needs to be there."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
-
-    def toolchain(self) -> str:
-        """Nothing but dslc: the artifact is MLIR."""
-        return ""
 
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
@@ -47,16 +42,12 @@ class AieMachine:
         """The module with object FIFOs (`aie-mlir`, `final`) or with locks (`aie-explicit`)."""
 
         def module() -> str:
-            return _text(artifact, SOURCE)
+            return artifact.file(SOURCE).decode()
 
         def explicit() -> str:
-            return _text(artifact, EXPLICIT)
+            return artifact.file(EXPLICIT).decode()
 
         return {"aie-mlir": module, "aie-explicit": explicit, "final": module}
-
-    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
-        """None: aiecc makes them where it is installed."""
-        return {}
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
@@ -64,18 +55,12 @@ class AieMachine:
         """Buffers of the NPU as they are, arrays of the host, which the launch copies."""
         return prepare(parameters, arguments, _buffer_of)
 
-    def alignments(
-        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
-    ) -> Alignments:
-        """None: the buffers of the device are its runtime's."""
-        return ()
-
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> AieExecutable:
         """The kernel on the simulator."""
         return AieExecutable(artifact)
 
 
-class AieExecutable:
+class AieExecutable(OneWay):
     """A module on the simulator. `last` is the run of the last launch."""
 
     def __init__(self, artifact: Artifact) -> None:
@@ -92,10 +77,6 @@ class AieExecutable:
         """Run it once; outputs are written in place. Arrays of the host are copied there and back."""
         self._kernel.launch(args, dims)
 
-    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
-        """None: the way is long whatever the arguments."""
-        return None
-
 
 def _buffer_of(parameter: Parameter, value: object) -> NpuBuffer | None:
     """A buffer as it is, None for an array; DSL0761 where it is of another dtype."""
@@ -107,10 +88,3 @@ def _buffer_of(parameter: Parameter, value: object) -> NpuBuffer | None:
         text = f"argument {parameter.name} is a buffer of {value.dtype}, expected {parameter.dtype}"
         raise error("DSL0761", text)
     return value
-
-
-def _text(artifact: Artifact, name: str) -> str:
-    """The text; DSL0803 where the artifact has none."""
-    if name not in artifact.files:
-        raise error("DSL0803", f"the artifact {artifact.name} has no file {name}")
-    return artifact.files[name].decode()

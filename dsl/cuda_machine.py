@@ -69,19 +69,19 @@ class CudaMachine:
         from dslc.codegen.c_family.one_file import one_file
 
         def cu() -> str:
-            return one_file([text.decode() for text in _files(artifact, SOURCE)])
+            return one_file([text.decode() for text in artifact.each(SOURCE)])
 
         def ptx() -> str:
             from dslc.codegen.cuda.toolchain import compile_ptx
 
-            sources = [text.decode() for text in _files(artifact, SOURCE)]
+            sources = [text.decode() for text in artifact.each(SOURCE)]
             options = self._options()
             return "\n".join(compile_ptx(s, self._architecture, options) for s in sources)
 
         def sass() -> str:
             from dslc.codegen.cuda.sass import disassemble
 
-            codes = _files(artifact, f"{self._architecture}.cubin")
+            codes = artifact.each(f"{self._architecture}.cubin")
             functions = [f for code in codes for f in disassemble(code)]
             return "".join(f"{f.name}:\n{f.text()}" for f in functions)
 
@@ -91,7 +91,7 @@ class CudaMachine:
         """The machine code of a kernel (`cubin`); DSL0803 where there is none for this architecture."""
         if artifact.kind == "program":
             return {}
-        return {"cubin": _files(artifact, f"{self._architecture}.cubin")[0]}
+        return {"cubin": artifact.each(f"{self._architecture}.cubin")[0]}
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
@@ -170,14 +170,6 @@ def present_target() -> str:
 def _described(parameter: Parameter) -> Param:
     mode: Any = parameter.mode
     return Param(parameter.name, parameter.dtype.name, mode, parameter.dims)
-
-
-def _files(artifact: Artifact, name: str) -> list[bytes]:
-    """The file of a kernel, or those of a program's kernels in order; DSL0803 where there is none."""
-    found = [c for n, c in artifact.files.items() if n == name or n.endswith(f".{name}")]
-    if not found:
-        raise error("DSL0803", f"the artifact {artifact.name} has no file {name}")
-    return found
 
 
 def stream_of_call() -> int | None:

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 from dslc.arguments import Argument, prepare
 from dslc.compiler.artifact import Artifact, Hashes
-from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
 from dslc.cuda_machine import alignments_on_gpu, prepare_for_gpu, stream_of_call
 from dslc.facts import Alignments
-from dslc.machines import PLAIN_CODE, CodeOptions, Executable, ShortCall
+from dslc.machines import PLAIN_CODE, CodeOptions, Executable, OneWay
 from dslc.signature import Parameter
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class HipMachine:
         """The code object of a kernel (`hsaco`); DSL0803 where there is none for this chip."""
         if artifact.kind == "program":
             return {}
-        return {"hsaco": _files(artifact, f"{self._chip}.hsaco")[0]}
+        return {"hsaco": artifact.each(f"{self._chip}.hsaco")[0]}
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
@@ -112,7 +111,7 @@ def runs_on_gpu() -> bool:
     return wanted == "gpu" or (wanted != "emulator" and is_present())
 
 
-class HipGpuExecutable:
+class HipGpuExecutable(OneWay):
     """A kernel on the stream of `dslc.options`, or the current one."""
 
     def __init__(self, artifact: Artifact) -> None:
@@ -124,12 +123,8 @@ class HipGpuExecutable:
         """Enqueue it; with arrays of the host, wait for it. DSL0840 without a GPU."""
         self.kernel.launch(args, stream_of_call(), dims)
 
-    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
-        """None: the short way is made for CUDA's launches."""
-        return None
 
-
-class HipExecutable:
+class HipExecutable(OneWay):
     """A kernel by the compiler's ISA text, executed by the emulator of its chip."""
 
     def __init__(self, artifact: Artifact) -> None:
@@ -146,18 +141,6 @@ class HipExecutable:
         """Run it once; DSL0861 for what the machine forbids."""
         self.kernel.launch(args, dims)
 
-    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
-        """None: the way is long whatever the arguments."""
-        return None
-
 
 def _texts(artifact: Artifact, name: str) -> list[str]:
-    return [content.decode() for content in _files(artifact, name)]
-
-
-def _files(artifact: Artifact, name: str) -> list[bytes]:
-    """The file of a kernel, or those of a program's kernels in order; DSL0803 where there is none."""
-    found = [c for n, c in artifact.files.items() if n == name or n.endswith(f".{name}")]
-    if not found:
-        raise error("DSL0803", f"the artifact {artifact.name} has no file {name}")
-    return found
+    return [content.decode() for content in artifact.each(name)]

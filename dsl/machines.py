@@ -97,15 +97,47 @@ def chosen_artifact(machine: Machine, artifact: Artifact) -> Artifact:
     return machine.choose(artifact) if isinstance(machine, Chooser) else artifact
 
 
-class Interpreter:
-    """The machine that every computer has: its artifact is Tile IR as text."""
+class HostArguments:
+    """What machines have in common whose kernels take arrays of the host, wherever these begin."""
 
-    FILE = "program.ir"
-    target = INTERP
+    def prepare(
+        self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
+    ) -> dict[str, Argument]:
+        """Arrays of the host, without a copy."""
+        return prepare(parameters, arguments)
+
+    def alignments(
+        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
+    ) -> Alignments:
+        """None: there is one kernel for all."""
+        return ()
+
+
+class SourceOnly(HostArguments):
+    """What machines have in common whose artifact is text that dslc itself runs."""
 
     def toolchain(self) -> str:
         """Nothing but dslc."""
         return ""
+
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """None: the machine's own tools make them, where they are installed."""
+        return {}
+
+
+class OneWay:
+    """An executable that has no short way for calls like an earlier one."""
+
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
+        """None: the way is long whatever the arguments."""
+        return None
+
+
+class Interpreter(SourceOnly):
+    """The machine that every computer has: its artifact is Tile IR as text."""
+
+    FILE = "program.ir"
+    target = INTERP
 
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
@@ -132,22 +164,6 @@ class Interpreter:
 
         return {"final": lambda: print_program(self._program(artifact))}
 
-    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
-        """None: it runs the text."""
-        return {}
-
-    def prepare(
-        self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
-    ) -> dict[str, Argument]:
-        """Arrays of the host, without a copy."""
-        return prepare(parameters, arguments)
-
-    def alignments(
-        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
-    ) -> Alignments:
-        """None: an element is read at a time."""
-        return ()
-
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """DSL0803 where the artifact has no program text, DSL04xx where that is not Tile IR."""
         import dslc.compiler.interpreter  # noqa: F401 - here: the first launch does not wait for it
@@ -157,13 +173,11 @@ class Interpreter:
     def _program(self, artifact: Artifact) -> TileProgram:
         from dslc.compiler.ir.parser import parse_program
 
-        if self.FILE not in artifact.files:
-            raise error("DSL0803", f"the artifact {artifact.name} has no file {self.FILE}")
-        text = artifact.files[self.FILE].decode()
+        text = artifact.file(self.FILE).decode()
         return parse_program(text, f"{artifact.name}/{self.FILE}")
 
 
-class InterpretedProgram:
+class InterpretedProgram(OneWay):
     """Tile IR on the interpreter, by the options of `dslc.options`."""
 
     def __init__(self, program: TileProgram) -> None:
@@ -176,10 +190,6 @@ class InterpretedProgram:
         s = current_settings()
         host: Mapping[str, Any] = args  # `prepare` gave arrays of the host alone
         run(self._program, host, Options(s.shuffle, s.check, s.stdout, s.progress))
-
-    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
-        """None: the way is long whatever the arguments."""
-        return None
 
 
 def resolve_target(name: str) -> str:

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from dslc.arguments import Argument, prepare
+from dslc.arguments import Argument
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
-from dslc.facts import Alignments
-from dslc.machines import ShortCall
+from dslc.machines import OneWay, SourceOnly
 from dslc.runtime.binding import bind_copied
 from dslc.runtime.expression import Number
-from dslc.signature import Parameter
 
 SOURCE = "kernel.py"
 
 
-class NkiMachine:
+class NkiMachine(SourceOnly):
     """NeuronCores of one generation; neither they nor the Neuron compiler need to be there."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
-
-    def toolchain(self) -> str:
-        """Nothing but dslc: the artifact is source."""
-        return ""
 
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
@@ -47,32 +41,16 @@ class NkiMachine:
         """The nki source, as `nki` and as `final`."""
 
         def nki() -> str:
-            return _source(artifact)
+            return artifact.file(SOURCE).decode()
 
         return {"nki": nki, "final": nki}
-
-    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
-        """None: the Neuron compiler makes them where it is installed."""
-        return {}
-
-    def prepare(
-        self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
-    ) -> dict[str, Argument]:
-        """Arrays of the host, without a copy."""
-        return prepare(parameters, arguments)
-
-    def alignments(
-        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
-    ) -> Alignments:
-        """None: the runtime of the machine places the tensors."""
-        return ()
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> NkiExecutable:
         """The kernel on the simulator."""
         return NkiExecutable(artifact)
 
 
-class NkiExecutable:
+class NkiExecutable(OneWay):
     """A kernel's source, executed by the simulator of its machine."""
 
     def __init__(self, artifact: Artifact) -> None:
@@ -81,7 +59,7 @@ class NkiExecutable:
 
     @cached_property
     def _text(self) -> str:
-        return _source(self._artifact)
+        return self._artifact.file(SOURCE).decode()
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
         """Run it once; outputs are written in place.
@@ -111,10 +89,6 @@ class NkiExecutable:
         told = f": {text}" if text else ""
         return error("DSL0608", f"{self._artifact.name}: the assertion does not hold{told}")
 
-    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
-        """None: the way is long whatever the arguments."""
-        return None
-
 
 def _argument(
     kind: str, name: str, args: Mapping[str, Argument], values: Mapping[str, Number]
@@ -123,10 +97,3 @@ def _argument(
         return values[name]
     array = np.ascontiguousarray(args[name])
     return array.view(np.uint8) if array.dtype == np.bool_ else array
-
-
-def _source(artifact: Artifact) -> str:
-    """The text; DSL0803 where the artifact has none."""
-    if SOURCE not in artifact.files:
-        raise error("DSL0803", f"the artifact {artifact.name} has no file {SOURCE}")
-    return artifact.files[SOURCE].decode()

@@ -8,25 +8,21 @@ makes libraries for macOS elsewhere. docs/decisions/0017-assembling-aarch64.md h
 
 from __future__ import annotations
 
-import functools
 import importlib.util
-import os
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from dslc.codegen.tools import Command, installed, version
+
 Kind: TypeAlias = Literal["library", "program", "dylib"]
 """A shared library or a static program for Linux, a dynamic library for macOS."""
 
-Command: TypeAlias = tuple[str, ...]
-
 VARIABLE = "DSLC_AARCH64_ASSEMBLER"
 _PAGE = 0x10000  # the largest page of an Arm Linux
-_LONGEST = 120.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,36 +37,12 @@ class Assembler:
     @property
     def identity(self) -> str:
         """Its name and version: what the bytes of its output depend on beyond the sources."""
-        return f"{self.name} {_version(self.version)}"
+        return f"{self.name} {version(self.version)}"
 
 
 def assemblers() -> Iterator[Assembler]:
     """Those that are installed, the preferred first; `DSLC_AARCH64_ASSEMBLER` limits them to one."""
-    wanted = os.environ.get(VARIABLE)
-    for name, find in (("gnu", _gnu), ("zig", _zig), ("clang", _clang)):
-        if wanted in (None, "", name) and (found := find()) is not None:
-            yield found
-
-
-def run(command: Command, folder: str) -> subprocess.CompletedProcess[str]:
-    """Run one command in a folder, which also takes what the tool would keep elsewhere."""
-    caches = {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, **caches, "LC_ALL": "C"},
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=_LONGEST,
-    )
-
-
-@functools.cache
-def _version(command: Command) -> str:
-    said = run(command, os.curdir).stdout.strip().splitlines()
-    return said[0] if said else "of unknown version"
+    return installed(VARIABLE, {"gnu": _gnu, "zig": _zig, "clang": _clang})
 
 
 def _gnu() -> Assembler | None:

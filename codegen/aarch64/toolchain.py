@@ -7,8 +7,9 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from dslc.codegen.aarch64.assemblers import VARIABLE, Assembler, Kind, assemblers, run
+from dslc.codegen.aarch64.assemblers import VARIABLE, Assembler, Kind, assemblers
 from dslc.codegen.aarch64.macho import for_macos
+from dslc.codegen.tools import run
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
 
 _FINDING = re.compile(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 import numpy as np
 from dslc.codegen.c_family.emission import Emission
@@ -15,11 +16,13 @@ from dslc.codegen.c_family.folding import Fold
 from dslc.codegen.c_family.remap import flat, thread_part
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.compiler.dtypes import Kind
-from dslc.compiler.layout import Layout
+from dslc.compiler.layout import BankModel, Layout
+from dslc.compiler.layout.banks import address_conflicts
 from numpy.typing import NDArray
 
 Digits = list[tuple[int, int]]  # (weight, size) of a thread's digits that lie along the axis
 _VECTORS = (4, 2, 1)  # elements that a thread moves at once, at best
+_SKIPPED = (0, 1, 2, 4, 8, 16)  # cells between rounds
 
 
 def across_warps(
@@ -59,6 +62,61 @@ def _exchange(
             fold.combine(e.out, f"{part}[i]", f"{place}[i]", "other", f"{places}[{where}]")
 
 
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """How partial results lie: `vector` of a thread side by side, then those of the next thread.
+
+    `skipped` cells follow each round of all threads. `places` are those of the first warps' parts of
+    what a thread reads: [threads, locals].
+    """
+
+    vector: int
+    skipped: int
+    places: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, layout: Layout, to: Layout, digits: Digits, vector: int, skipped: int) -> _Cells:
+        """Of parts that lie as `layout`, read as `to`."""
+        threads, local = np.arange(layout.threads), np.arange(layout.locals)
+        first = np.all([threads // weight % size == 0 for weight, size in digits], axis=0)
+        round_ = layout.threads * vector + skipped
+        cell = local // vector * round_ + threads[:, None] * vector + local % vector
+        lies = np.zeros(layout.elements, np.int64)
+        lies[flat(layout)[first][::-1]] = cell[first][::-1]  # of copies the first
+        return cls(vector, skipped, lies[flat(to)])
+
+    @property
+    def runs(self) -> bool:
+        """Whether threads read as many cells at once as they write."""
+        if self.places.shape[1] % self.vector:
+            return False
+        groups = self.places.reshape(len(self.places), -1, self.vector)
+        return bool((groups == groups[:, :, :1] + np.arange(self.vector)).all())
+
+    def turns(self, banks: BankModel, width: int) -> int:
+        """What reading takes of the banks, for cells of so many bytes."""
+        vector = min(self.vector, banks.max_bits // 8 // width)
+        first = self.places[:, ::vector] * width
+        return address_conflicts(first, 8 * width * vector, banks).turns
+
+
+def _best_cells(e: Emission, layout: Layout, to: Layout, digits: Digits, width: int) -> _Cells:
+    """Those that are read with the fewest conflicts; wide accesses before narrow ones."""
+    vectors = [v for v in _VECTORS if layout.locals % v == 0]
+    found = [_Cells.of(layout, to, digits, v, 0) for v in vectors]
+    found = [c for c in found if c.runs]  # that of single cells is
+    banks = e.target.banks
+    if banks is None:
+        return found[0]
+    ways = [
+        _Cells.of(layout, to, digits, c.vector, s)
+        for c in found
+        for s in _SKIPPED
+        if s % c.vector == 0
+    ]
+    return min(ways, key=lambda c: c.turns(banks, width))
+
+
 def handed_out(
     e: Emission, fold: Fold, part: str, layout: Layout, to: Layout, digits: Digits
 ) -> str | None:
@@ -66,46 +124,31 @@ def handed_out(
 
     None where a thread's addresses are not the same for all but for its digits, or room is short.
     """
-    size = e.threads * layout.locals * _width(fold)
-    if fold.indexed or size > e.room:
+    if fold.indexed:
         return None
-    for vector in (v for v in _VECTORS if layout.locals % v == 0):
-        where = _places(layout, to, digits, vector)
-        thread, local = thread_part(where[:, 0], to.threads), where[0] - where[0, 0]
-        if thread is None or (where != where[:, :1] + local).any():
-            continue
-        runs = where.reshape(to.threads, -1, vector) if to.locals % vector == 0 else None
-        if runs is None or (runs != runs[:, :, :1] + np.arange(vector)).any():
-            continue
-        cells = f"(({_cell(fold)}*){e.scratch(size)})"
-        with e.out.loop("i", layout.locals):
-            own = f"i / {vector} * {e.threads * vector} + tid * {vector} + i % {vector}"
-            own = f"i * {e.threads} + tid" if vector == 1 else own
-            e.out.line(f"{cells}[{own}] = {part}[i];")
-        e.out.line(e.together)
-        whole, start = e.out.name(part), e.out.name("from")
-        e.out.line(f"const int {start} = {thread};")
-        e.out.line(f"{fold.ctype} {whole}[{to.locals}];")
-        table = np.stack([np.arange(to.locals), local], axis=1)
-        for i, offset in linear_loops(e.out, table):
-            e.out.line(f"{whole}[{i}] = {fold.start()};")
-            with _all_warps(e, digits, vector) as other:
-                e.out.line(f"const {fold.ctype} other = {cells}[{start} + {offset} + {other}];")
-                fold.combine(e.out, f"{whole}[{i}]", "", "other", "")
-        return whole
-    return None
-
-
-def _places(layout: Layout, to: Layout, digits: Digits, vector: int) -> NDArray[np.int64]:
-    """Where the first warps' part of each element of `to` lies: [threads, locals]."""
-    threads = np.arange(layout.threads)
-    first = np.all([threads // weight % size == 0 for weight, size in digits], axis=0)
-    local = np.arange(layout.locals)
-    cell = (local // vector * layout.threads + threads[:, None]) * vector + local % vector
-    lies = np.zeros(layout.elements, np.int64)
-    held = flat(layout)[first]
-    lies[held[::-1]] = cell[first][::-1]  # of copies the first
-    return np.asarray(lies[flat(to)])
+    width = _width(fold)
+    cells = _best_cells(e, layout, to, digits, width)
+    vector, round_ = cells.vector, e.threads * cells.vector + cells.skipped
+    size = layout.locals // vector * round_ * width
+    thread, local = thread_part(cells.places[:, 0], to.threads), cells.places[0]
+    local = local - local[0]
+    if thread is None or (cells.places != cells.places[:, :1] + local).any() or size > e.room:
+        return None
+    area = f"(({_cell(fold)}*){e.scratch(size)})"
+    with e.out.loop("i", layout.locals):
+        own = f"i / {vector} * {round_} + tid * {vector} + i % {vector}"
+        own = own if vector > 1 else f"i * {round_} + tid"
+        e.out.line(f"{area}[{own}] = {part}[i];")
+    e.out.line(e.together)
+    whole, start = e.out.name(part), e.out.name("from")
+    e.out.line(f"const int {start} = {thread};")
+    e.out.line(f"{fold.ctype} {whole}[{to.locals}];")
+    for i, offset in linear_loops(e.out, np.stack([np.arange(to.locals), local], axis=1)):
+        e.out.line(f"{whole}[{i}] = {fold.start()};")
+        with _all_warps(e, digits, vector) as other:
+            e.out.line(f"const {fold.ctype} other = {area}[{start} + {offset} + {other}];")
+            fold.combine(e.out, f"{whole}[{i}]", "", "other", "")
+    return whole
 
 
 @contextmanager

@@ -6,9 +6,9 @@ import functools
 
 from dslc.codegen.c_family.ctypes_of import is_packed
 from dslc.codegen.c_family.matrix import name_of
-from dslc.codegen.hip.mfma import SCALED, UNSCALED, builtin
+from dslc.codegen.hip.mfma import SCALED, UNSCALED, builtin, written
 from dslc.compiler.dtypes import parse_dtype
-from dslc.compiler.targets import TARGETS, Atom
+from dslc.compiler.targets import Atom
 
 _ELEMENTS = {
     "f16": "T.f16", "bf16": "T.bf16", "i16": "T.i16", "i32": "T.i32", "f32": "T.f32",
@@ -24,18 +24,10 @@ _WRAPPED = frozenset((
 @functools.cache
 def functions() -> dict[str, str]:
     """Every instruction of AMD's targets as a function, by the name that HIP texts have for it."""
-    targets = [t for t in TARGETS.values() if t.family == "hip"]
-    ways = [(atom, *types) for t in targets for atom in t.atoms for types in atom.types]
-    plain = {name_of(atom, a, b): _function(atom, a, b, c) for atom, a, b, c in ways}
-    scaled = {
-        name_of(atom, a, b) + SCALED: _function(atom, a, b, c, scaled=True)
-        for atom, a, b, c in ways
-        if atom.scaled
-    }
-    return plain | scaled
+    return written(_function)
 
 
-def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool = False) -> str:
+def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool) -> str:
     assert atom.a is not None
     assert atom.b is not None
     name, kind, tail = builtin(atom, a, b)

@@ -6,25 +6,21 @@ libraries for the texts that are emitted here, and none needs a GPU.
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import os
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
-Command: TypeAlias = tuple[str, ...]
+from dslc.codegen.tools import Command, installed, version
 
 VARIABLE = "DSLC_HIP_COMPILER"
 _ROCM = ("ROCM_PATH", "HIP_PATH")
 _SYSTEM = Path("/opt/rocm")
 _LEAST_CLANG = 20  # that knows gfx950
-_LONGEST = 300.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,36 +34,12 @@ class Compiler:
     @property
     def identity(self) -> str:
         """Its name and version: what the bytes of its output depend on beyond the sources."""
-        return f"{self.name} {_version(self.clang)}"
+        return f"{self.name} {version((*self.clang, '--version'))}"
 
 
 def compilers() -> Iterator[Compiler]:
     """Those that are installed, the preferred first; `DSLC_HIP_COMPILER` limits them to one."""
-    wanted = os.environ.get(VARIABLE)
-    for name, find in (("zig", _zig), ("rocm", _rocm), ("clang", _clang)):
-        if wanted in (None, "", name) and (found := find()) is not None:
-            yield found
-
-
-def run(command: Command, folder: str) -> subprocess.CompletedProcess[str]:
-    """Run one command in a folder, which also takes what the tool would keep elsewhere."""
-    caches = {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
-    return subprocess.run(
-        command,
-        cwd=folder,
-        env={**os.environ, **caches, "LC_ALL": "C"},
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-        timeout=_LONGEST,
-    )
-
-
-@functools.cache
-def _version(clang: Command) -> str:
-    said = run((*clang, "--version"), os.curdir).stdout.strip().splitlines()
-    return said[0] if said else "of unknown version"
+    return installed(VARIABLE, {"zig": _zig, "rocm": _rocm, "clang": _clang})
 
 
 def _zig() -> Compiler | None:

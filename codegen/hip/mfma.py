@@ -9,6 +9,7 @@ has a builtin for each, and puts the wait states between them.
 from __future__ import annotations
 
 import functools
+from typing import Protocol
 
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
 from dslc.codegen.c_family.matrix import name_of
@@ -24,21 +25,31 @@ SCALED = "_scaled"  # the suffix of functions that take scales
 _BF16_OF_GFX942 = {"16x16x16": "16x16x16bf16_1k", "32x32x8": "32x32x8bf16_1k"}
 
 
+class Writer(Protocol):
+    """Writes an instruction on operands of these types as a function, `scaled` with their scales."""
+
+    def __call__(self, atom: Atom, a: str, b: str, c: str, *, scaled: bool) -> str:
+        """Its text."""
+
+
 @functools.cache
 def functions() -> dict[str, str]:
-    """Every instruction of AMD's targets as a function, by name."""
-    targets = [t for t in TARGETS.values() if t.family == "hip"]
-    ways = [(atom, *types) for t in targets for atom in t.atoms for types in atom.types]
-    plain = {name_of(atom, a, b): _function(atom, a, b, c) for atom, a, b, c in ways}
-    scaled = {
-        name_of(atom, a, b) + SCALED: _function(atom, a, b, c, scaled=True)
-        for atom, a, b, c in ways
-        if atom.scaled
+    """Every instruction of AMD's targets as a device function, by name."""
+    return written(_function)
+
+
+def written(write: Writer) -> dict[str, str]:
+    """Every instruction of AMD's targets as a function, by the name that HIP texts have for it."""
+    atoms = (atom for t in TARGETS.values() if t.family == "hip" for atom in t.atoms)
+    return {
+        name_of(atom, a, b) + (SCALED if scaled else ""): write(atom, a, b, c, scaled=scaled)
+        for atom in atoms
+        for a, b, c in atom.types
+        for scaled in ((False, True) if atom.scaled else (False,))
     }
-    return plain | scaled
 
 
-def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool = False) -> str:
+def _function(atom: Atom, a: str, b: str, c: str, *, scaled: bool) -> str:
     assert atom.a is not None
     assert atom.b is not None
     left, right, result = (_known(n) for n in (a, b, c))

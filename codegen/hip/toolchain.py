@@ -11,8 +11,9 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from dslc.codegen.hip.compilers import VARIABLE, Command, Compiler, compilers, run
+from dslc.codegen.hip.compilers import VARIABLE, Compiler, compilers
 from dslc.codegen.hip.resources import Resources, parse_resources
+from dslc.codegen.tools import Command, run
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
 
 _FINDING = re.compile(

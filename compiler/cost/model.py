@@ -33,6 +33,7 @@ from dslc.compiler.targets.rates import Rates
 _PARTS, _AT_ONCE = 4, 8  # of a multiprocessor; registers of a lane
 _MULTIPLYING = 240  # registers of a thread beside warps aside
 _TURNS = 6  # of the grid whose work is looked at
+_SHORT = 16  # turns of an axis
 _START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
 _SPILLED = 4.0  # times longer, for as many spilled registers as a thread has
 _PER_SM = 64.0  # bytes a cycle that one multiprocessor takes from the cache at most
@@ -141,8 +142,7 @@ def _mean_block(
     kernel: Kernel, target: Target, rates: Rates, axes: list[range], known: Known, turns: int
 ) -> Work:
     costs = Statements(target, rates, kernel.threads or target.warp_size, known)
-    points = list(sampled(axes))
-    points = points[:: max(1, len(points) // turns)]
+    points = _points(axes, turns)
     mean, first = Work(), None
     for point in points:
         turn = {a.var: Const(at, INDEX) for a, at in zip(kernel.grid, point, strict=True)}
@@ -153,6 +153,27 @@ def _mean_block(
         # All blocks run at once, and the launch ends with those that have most turns: the first.
         return replace(first, loaded=mean.loaded, stored=mean.stored, operations=mean.operations)
     return mean
+
+
+def _points(axes: list[range], turns: int) -> list[tuple[int, ...]]:
+    """At least so many turns of the grid, if it has them, evenly spaced.
+
+    Of a short last axis each place is met as often: the parts of a reduction, of which the last ones
+    may have less to do.
+    """
+    *outer, last = axes or [range(1)]
+    if not 1 < len(last) <= _SHORT or not turns < prod(map(len, axes)):
+        points = list(sampled(axes))
+        return points[:: max(1, len(points) // turns)]
+    count = -(-turns // len(last)) * len(last)
+    total, found = prod(map(len, outer)), []
+    for i in range(count):
+        rest, point = (2 * i + 1) * total // (2 * count), [last[i % len(last)]]
+        for axis in reversed(outer):
+            rest, at = divmod(rest, len(axis))
+            point.append(axis[at])
+        found.append(tuple(reversed(point)))
+    return found
 
 
 def _is_persistent(kernel: Kernel) -> bool:

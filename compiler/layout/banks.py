@@ -95,18 +95,25 @@ def bank_conflicts(
         raise error("DSL0314", f"{register} does not move {width} elements at once")
     if moved % 8:
         raise error("DSL0314", f"an access of {moved} bits is not whole bytes")
-    row = banks.access(moved, store)
     first = addresses(register, memory, offset)[:, ::width] * bits // 8
-    words = _words(first, moved // 8, banks.word_bytes)
+    return address_conflicts(first, moved, banks, store=store)
+
+
+def address_conflicts(
+    first: NDArray[np.int64], bits: int, banks: BankModel, *, store: bool = False
+) -> Conflicts:
+    """The cost of accesses of `bits` a lane to the bytes that begin at `first`: [threads, accesses]."""
+    row = banks.access(bits, store)
+    words = _words(first, bits // 8, banks.word_bytes)
     turns = np.concatenate(
         [
             _turns(words[start : start + banks.warp_size], phase, row.banks)
-            for start in range(0, register.threads, banks.warp_size)
+            for start in range(0, len(first), banks.warp_size)
             for phase in row.phases
         ]
     )
     turns = turns[turns > 0]
-    return Conflicts(int(turns.max()), int(turns.sum()), int(turns.size), moved)
+    return Conflicts(int(turns.max()), int(turns.sum()), int(turns.size), bits)
 
 
 def _words(first: NDArray[np.int64], size: int, word: int) -> NDArray[np.int64]:

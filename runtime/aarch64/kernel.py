@@ -34,12 +34,11 @@ class Aarch64Kernel:
     def __init__(self, artifact: Artifact, processor: Processor, file: str = LIBRARY) -> None:
         self.artifact = artifact
         self.processor = processor
-        if file not in artifact.files:
-            raise error("DSL0803", f"the artifact {artifact.name} has no file {file}")
+        library = artifact.file(file)
         self._steps = steps_of(artifact)
         for step in self._steps:
             check_features(artifact.name, step.description, processor)
-        self._code = processor.load(artifact.files[file])
+        self._code = processor.load(library)
         self._buffers = buffers_of(artifact)
 
     def launch(self, args: Mapping[str, Any], dims: Mapping[str, int] | None = None) -> None:

@@ -41,9 +41,7 @@ class AieKernel:
     @property
     def text(self) -> str:
         """The module; DSL0803 where the artifact has none."""
-        if SOURCE not in self._artifact.files:
-            raise error("DSL0803", f"the artifact {self._artifact.name} has no file {SOURCE}")
-        return self._artifact.files[SOURCE].decode()
+        return self._artifact.file(SOURCE).decode()
 
     def launch(self, args: Mapping[str, object], dims: Mapping[str, int]) -> None:
         """Run it once over arrays, which are copied there and back, or buffers, which stay.

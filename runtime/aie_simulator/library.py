@@ -5,11 +5,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
-import hashlib
 import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +14,7 @@ from typing import Any
 import numpy as np
 from dslc.runtime.aie_simulator.native import PRELUDE, Loop
 from dslc.runtime.aie_simulator.parts import Memory, View
+from dslc.runtime.host_libraries import kept_folder, key_of, make, processor_features
 
 _FLAGS = ("-O3", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing",
           "-shared", "-fPIC", "-w")  # fmt: skip
@@ -53,8 +51,9 @@ class Library:
         functions = (
             body.replace("int NAME(", f"int {name}(", 1) for body, name in self._texts.items()
         )
-        with contextlib.suppress(OSError, subprocess.CalledProcessError):
-            self._built = ctypes.CDLL(str(_built(PRELUDE + "".join(functions))))
+        with contextlib.suppress(OSError):
+            if (path := _built(PRELUDE + "".join(functions))) is not None:
+                self._built = ctypes.CDLL(str(path))
 
     @property
     def is_built(self) -> bool:
@@ -105,35 +104,11 @@ class Function:
         return True
 
 
-def _built(text: str) -> Path:
-    """The library of a text, in the folder of what is kept."""
-    root = os.environ.get("DSLC_CACHE_DIR")
-    if not root:
-        root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        root = str(Path(root) / "dslc")
-    folder = Path(root) / "aie-simulator"
-    folder.mkdir(parents=True, exist_ok=True)
+def _built(text: str) -> Path | None:
+    """The library of a text, in the folder of what is kept; None where it cannot be made."""
     tool = compiler()
     assert tool is not None, "whoever builds has asked for it"
-    key = hashlib.sha256("\0".join((tool, *_FLAGS, _processor(), text)).encode()).hexdigest()[:32]
-    path = folder / f"{key}.so"
-    if path.exists():
-        return path
-    with tempfile.TemporaryDirectory(dir=folder) as place:
-        source, made = Path(place, "loops.c"), Path(place, "loops.so")
-        source.write_text(text)
-        subprocess.run(
-            [tool, *_FLAGS, str(source), "-lm", "-o", str(made)], check=True, capture_output=True
-        )
-        os.replace(made, path)
-    return path
-
-
-@functools.cache
-def _processor() -> str:
-    """What -march=native stands for here, as far as it can be told."""
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return ""
-    return next((line for line in text.splitlines() if line.startswith("flags")), "")
+    key = key_of(tool, *_FLAGS, processor_features(), text)
+    path = kept_folder("aie-simulator") / f"{key}.so"
+    command = [tool, *_FLAGS, "loops.c", "-lm"]
+    return None if make(path, command, {"loops.c": text}) else path

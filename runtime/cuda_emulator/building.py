@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 
 from dslc.runtime.cuda_emulator.errors import EmulationError
 from dslc.runtime.cuda_emulator.translating import translate
+from dslc.runtime.host_libraries import kept_folder, key_of, make
 
 _UNITS = ("machine.cc", "memory.cc", "matrix.cc", "hopper.cc", "main.cc")
 _HEADERS = ("machine.h", "runner.h", "emulator.h", "ptx.h")
@@ -41,16 +40,6 @@ def _needed() -> str:
     return found
 
 
-def _folder() -> Path:
-    root = os.environ.get("DSLC_CACHE_DIR")
-    if not root:
-        root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        root = str(Path(root) / "dslc")
-    folder = Path(root) / "emulator"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 @functools.cache
 def _sources() -> dict[str, str]:
     package = files("dslc.runtime.cuda_emulator")
@@ -58,8 +47,7 @@ def _sources() -> dict[str, str]:
 
 
 def _key(*parts: str) -> str:
-    everything = "\0".join([_identity(), *parts, *_sources().values()])
-    return hashlib.sha256(everything.encode()).hexdigest()[:32]
+    return key_of(_identity(), *parts, *_sources().values())
 
 
 @functools.cache
@@ -84,21 +72,7 @@ def library(text: str, entry: str) -> Path:
 
 
 def _build(name: str, key: str, flags: list[str], texts: dict[str, str]) -> Path:
-    path = _folder() / f"{name}-{key}.so"
-    if path.exists():
-        return path
-    with (
-        as_file(files("dslc.runtime.cuda_emulator")) as package,
-        tempfile.TemporaryDirectory(dir=_folder()) as place,
-    ):
-        for file, text in texts.items():
-            Path(place, file).write_text(text, encoding="utf-8")
-        words = [str(package / f) if f in _UNITS else f for f in flags]
-        done = subprocess.run(
-            [_needed(), f"-I{package}", *words, "-o", "out"],
-            cwd=place, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            raise EmulationError(f"the translated text does not compile:\n{done.stderr[:4000]}")
-        os.replace(Path(place, "out"), path)
+    path = kept_folder("emulator") / f"{name}-{key}.so"
+    if problem := make(path, [_needed(), *flags], texts, "dslc.runtime.cuda_emulator", _UNITS):
+        raise EmulationError(f"the translated text does not compile:\n{problem[:4000]}")
     return path

@@ -12,6 +12,7 @@ from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.runtime.aarch64.arguments import bind_arguments
 from dslc.runtime.binding import check_requirements
+from dslc.runtime.calls import read_calls
 from dslc.runtime.cuda.description import CODES, Description, KernelArgument, describe
 from dslc.runtime.expression import Number, evaluate, number
 from dslc.runtime.hip_emulator import Buffer, EmulationError, Module
@@ -42,11 +43,9 @@ class HipKernel:
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
         self.instructions = 0  # that the waves of the last launch executed
-        self._calls = _calls(artifact)
+        self._calls, self._buffers = _calls(artifact)
         # As on a machine, counters are made zero once: every launch leaves them so for the next.
         self._spaces: dict[tuple[str, str, int], Array] = {}
-        program = artifact.kind == "program"
-        self._buffers = artifact.launch["buffers"] if program else []
 
     def launch(self, args: Mapping[str, Any], dims: Mapping[str, int], seed: int = 0) -> None:
         """Run it once over arguments by parameter name; outputs are written in place.
@@ -56,8 +55,8 @@ class HipKernel:
         """
         arrays, values = bind_arguments(self.artifact.signature, args, dims)
         check_requirements(self.artifact.signature, values)
-        for buffer in self._buffers:
-            arrays[buffer["name"]] = np.empty(int(evaluate(buffer["bytes"], values)), np.uint8)
+        for name, size in self._buffers.items():
+            arrays[name] = np.empty(int(evaluate(size, values)), np.uint8)
         self.instructions = 0
         for call in self._calls:
             self._run(call, arrays, values, seed)
@@ -110,41 +109,26 @@ class HipKernel:
         return found
 
 
-def _calls(artifact: Artifact) -> tuple[Call, ...]:
+def _calls(artifact: Artifact) -> tuple[tuple[Call, ...], dict[str, str]]:
+    """The calls of an artifact in order, and the bytes of the buffers between them by name."""
     if artifact.kind == "kernel":
         params = artifact.signature.params
         tensors = {p.name: p.name for p in params if p.dims is not None}
         scalars = {p.name: p.name for p in params if p.dims is None}
         dims = {d: d for d in artifact.signature.dims}
-        module = Module(_isa(artifact))
-        return (Call(artifact, describe(artifact), module, tensors, dims, scalars),)
-    try:
-        kernels = [
-            Artifact.from_manifest(m, _files(artifact, f"{i}."))
-            for i, m in enumerate(artifact.launch["kernels"])
-        ]
-        modules = [Module(_isa(k)) for k in kernels]
-        return tuple(
-            Call(k, describe(k), modules[c["kernel"]], c["tensors"], c["dims"], c["scalars"])
-            for c in artifact.launch["calls"]
-            for k in (kernels[c["kernel"]],)
-        )
-    except (KeyError, TypeError, IndexError) as problem:
-        text = f"the calls of {artifact.name} cannot be read: {problem!r}"
-        raise error("DSL0802", text) from None
+        return (Call(artifact, describe(artifact), _module(artifact), tensors, dims, scalars),), {}
+    found = read_calls(artifact)
+    modules = [_module(k) for k in found.kernels]
+    calls = (
+        Call(k, describe(k), modules[c.kernel], c.tensors, c.dims, c.scalars)
+        for c in found.calls
+        for k in (found.kernels[c.kernel],)
+    )
+    return tuple(calls), found.buffers
 
 
-def _files(program: Artifact, prefix: str) -> dict[str, bytes]:
-    """Those of one of a program's kernels."""
-    found = program.files.items()
-    return {n.removeprefix(prefix): c for n, c in found if n.startswith(prefix)}
-
-
-def _isa(kernel: Artifact) -> str:
-    name = f"{kernel.target.partition(':')[2]}.s"
-    if name not in kernel.files:
-        raise error("DSL0803", f"the artifact {kernel.name} has no file {name}")
-    return kernel.files[name].decode()
+def _module(kernel: Artifact) -> Module:
+    return Module(kernel.file(f"{kernel.target.partition(':')[2]}.s").decode())
 
 
 def _local(call: Call, values: Mapping[str, Number]) -> dict[str, Number]:

@@ -10,13 +10,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
-from importlib.resources import as_file, files
+from importlib.resources import files
 from pathlib import Path
 
 from dslc.runtime.hip_emulator.errors import EmulationError
 from dslc.runtime.hip_emulator.request import Access, Allocation, Ins, Request
+from dslc.runtime.host_libraries import kept_folder, key_of, make, processor_features
 
 _UNITS = ("schedule.c", "operands.c", "flights.c", "addresses.c", "memory.c", "lds.c")
 _HEADERS = (
@@ -49,16 +49,6 @@ def _needed() -> tuple[str, ...]:
     return found
 
 
-def _folder() -> Path:
-    root = os.environ.get("DSLC_CACHE_DIR")
-    if not root:
-        root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        root = str(Path(root) / "dslc")
-    folder = Path(root) / "hip-emulator"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 @functools.cache
 def _sources() -> tuple[str, ...]:
     package = files("dslc.runtime.hip_emulator")
@@ -71,11 +61,7 @@ def _identity() -> str:
     """The compiler, and the host that -march=native is for."""
     command = [*_needed(), "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    cpu = Path("/proc/cpuinfo")
-    flags = (
-        [x for x in cpu.read_text().splitlines() if x.startswith("flags")] if cpu.exists() else []
-    )
-    return done.stdout + "".join(flags[:1])
+    return done.stdout + processor_features()
 
 
 @functools.cache
@@ -113,22 +99,8 @@ def addresses(chip: str, functions: Sequence[str]) -> dict[str, int]:
 
 def _build(name: str, words: list[str], texts: dict[str, str]) -> Path:
     command = [*_needed(), *_FLAGS, *words, "-lm"]
-    everything = "\0".join([_identity(), *command, *texts.values(), *_sources()])
-    path = _folder() / f"{name}-{hashlib.sha256(everything.encode()).hexdigest()[:32]}.so"
-    if path.exists():
-        return path
-    with (
-        as_file(files("dslc.runtime.hip_emulator")) as package,
-        tempfile.TemporaryDirectory(dir=_folder()) as place,
-    ):
-        for file, text in texts.items():
-            Path(place, file).write_text(text, encoding="utf-8")
-        command = [str(package / w) if w in _UNITS else w for w in command]
-        done = subprocess.run(
-            [*command, f"-I{package}", "-o", "out.so"],
-            cwd=place, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        if done.returncode:
-            raise EmulationError(f"the translated text does not compile:\n{done.stderr[:4000]}")
-        os.replace(Path(place, "out.so"), path)
+    key = key_of(_identity(), *command, *texts.values(), *_sources())
+    path = kept_folder("hip-emulator") / f"{name}-{key}.so"
+    if problem := make(path, command, texts, "dslc.runtime.hip_emulator", _UNITS):
+        raise EmulationError(f"the translated text does not compile:\n{problem[:4000]}")
     return path

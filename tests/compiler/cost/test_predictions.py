@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from dslc.checker import check_module
 from dslc.compiler.cost import Prediction, predict
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.passes.gpu import gpu_passes
+from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.targets import find_target
+from dslc.frontend import parse_tile
 
 H200 = find_target("cuda:sm_90a")
 Schedule = Callable[..., TileProgram]
@@ -162,3 +166,24 @@ def test_a_machine_without_rates_is_refused(schedule: Schedule) -> None:
     with pytest.raises(DiagnosticError) as caught:
         predict(made, find_target("aie:npu2"), {"N": 1024})
     assert caught.value.diagnostics[0].code == "DSL0530"
+
+
+UNEVEN = """kernel total(x: f32[M, 7168], y: out f32[M]):
+    tune SPLIT = 7 | 8
+    for m in parallel(range(0, M, 16)):
+        acc = zeros(f32, [16])
+        for k in range(0, 7168, 256, split=SPLIT):
+            acc += sum(x[m : m + 16, k : k + 256], 1)
+        y[m : m + 16] = acc
+"""
+
+
+def test_parts_that_get_nothing_count_as_often_as_they_are() -> None:
+    """28 turns are 7 parts of 4 each, asked for 8 the last has none: what is read stays the same."""
+    target = find_target("hip:gfx950")
+    template = check_module(parse_tile(UNEVEN, "total.tile")).templates["total"]
+    read = []
+    for split in (7, 8):
+        program = run_passes(template.elaborate({}, {"SPLIT": split}), gpu_passes(target))
+        read.append(predict(program, target, {"M": 4096}).terms["memory"])
+    assert read[1] == pytest.approx(read[0], rel=0.02)
