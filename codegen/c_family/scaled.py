@@ -23,7 +23,7 @@ from dslc.codegen.c_family.emission import Emission, Late
 from dslc.codegen.c_family.fragments import Plan, Step
 from dslc.codegen.c_family.instructions import Call, emit_calls
 from dslc.codegen.c_family.registers import Tile
-from dslc.codegen.c_family.scaled_rules import Scaled, exact_shifts, most_classes, scaled_rule_for
+from dslc.codegen.c_family.scaled_rules import Scaled, class_counts, exact_shifts, scaled_rule_for
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.codegen.c_family.word_loops import emit_words, indexed
 from dslc.compiler.ir import Value
@@ -82,9 +82,9 @@ def choose(late: Late, to: Value, found: Plan, left: bool, *, once: bool) -> Cho
     words = late.bits.at.reshape(-1, 2, late.dtype.bits)
     groups = groups_of(found, left)
     best, least = None, len(words) + exact_shifts(late.dtype, to.type.dtype, words)
-    for count in (1, 2, 4, 8):
+    for count in class_counts(late.dtype):
         scaled = scaled_rule_for(late.dtype, to.type.dtype, count)
-        if scaled is None or count > most_classes(late.dtype):
+        if scaled is None:
             continue
         classes = tuple(scaled.of(at) for at in words)
         if any(_pattern(step, left, classes) is None for step in found.steps):

@@ -17,7 +17,6 @@ from dslc.codegen.c_family.cast_rules import Rule, first_special, rule_for
 from dslc.codegen.c_family.extraction import Words, pieces
 from dslc.codegen.c_family.writer import Writer
 from dslc.compiler.dtypes import DType, Kind
-from dslc.compiler.lowbit import CLASSES
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +54,11 @@ def _shifts(rule: Rule, words: Positions) -> int:
     return len(source.shifted)
 
 
-def most_classes(dtype: DType) -> int:
-    """How many places in a half's low 11 bits storage in lanes has codes of a width at."""
-    return CLASSES.get(dtype.bits, 1)
+def class_counts(dtype: DType) -> tuple[int, ...]:
+    """How many places in a half's low 11 bits codes of a width may be masked at: ways to choose."""
+    if dtype.kind is Kind.FLOAT:
+        return (1,)
+    return {1: (1, 2, 4, 8), 2: (1, 2, 4), 3: (1, 3), 4: (1, 2)}.get(dtype.bits, (1,))
 
 
 def scaled_rule_for(dtype: DType, to: DType, classes: int) -> Scaled | None:
@@ -74,12 +75,14 @@ def scaled_rule_for(dtype: DType, to: DType, classes: int) -> Scaled | None:
 def _scaled_integer(dtype: DType, classes: int) -> Scaled:
     # A half with the integer n < 2^11 for its code is n 2^-24.
     bits = dtype.bits
-    period = bits * classes
 
     def of(at: Positions) -> int:
-        found = pieces(at, 16)
-        whole = len(found) == 1 and len(found[0].lanes) == 2
-        return found[0].at % 16 % period // bits if whole and found[0].at % bits == 0 else 0
+        lanes = [at[0], at[-1] - 16]
+        first = int(at[0][0]) // 32 * 16 + int(at[0][0]) % 32  # bit of the lane's own stream
+        if first % bits or (lanes[0] != lanes[1]).any():
+            return 0
+        # Codes of 3 bits, eight of which are 24 bits, share shifts where their classes repeat so.
+        return first // bits % (16 // bits if 16 % bits == 0 else 8) % classes
 
     def rule(words: Words, at: Positions) -> str:
         return words.field(pieces(at, 16), of(at) * bits, 16)

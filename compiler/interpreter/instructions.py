@@ -47,6 +47,8 @@ BUILDERS: dict[type, Callable[[Scope, Any], Step]] = {
     ins.CommitGroup: copies.commit_group,
     ins.WaitGroup: copies.wait_group,
     ins.WaitDots: products.wait_dots,
+    ins.AwaitPartner: copies.nothing,
+    ins.HandOver: copies.nothing,
     ins.Sync: copies.sync,
     ins.InitBarriers: arrivals.init_barriers,
     ins.Arrive: arrivals.arrive,

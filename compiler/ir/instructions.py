@@ -17,10 +17,12 @@ from dslc.compiler.ir.memory_instructions import (
     Alloc,
     Arrive,
     AtomicAdd,
+    AwaitPartner,
     AwaitPhase,
     CommitGroup,
     CopyAsync,
     Gather,
+    HandOver,
     InitBarriers,
     Load,
     Scatter,
@@ -61,6 +63,7 @@ __all__ = [
     "Arrive",
     "Assert",
     "AtomicAdd",
+    "AwaitPartner",
     "AwaitPhase",
     "Binary",
     "Broadcast",
@@ -77,6 +80,7 @@ __all__ = [
     "For",
     "Full",
     "Gather",
+    "HandOver",
     "If",
     "InitBarriers",
     "Instruction",
@@ -249,6 +253,8 @@ Instruction: TypeAlias = (
     | CommitGroup
     | WaitGroup
     | WaitDots
+    | AwaitPartner
+    | HandOver
     | Sync
     | InitBarriers
     | Arrive

@@ -131,6 +131,26 @@ class WaitDots:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class AwaitPartner:
+    """Wait until the other half of the turn's threads has handed over once more than was waited for.
+
+    The halves are two warpgroups that alternate at the matrix unit: one multiplies while the other
+    computes. Only time depends on it, no value. `alone`: the second half alone waits.
+    """
+
+    alone: bool = False
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HandOver:
+    """The other half, which waits as often, may go on; `alone`: the first half alone hands over."""
+
+    alone: bool = False
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sync:
     """A barrier of all threads of the turn; of a `cluster`, of all of its turns.
 

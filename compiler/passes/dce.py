@@ -35,6 +35,8 @@ from dslc.compiler.ir.values import Memory, Role
 
 _SYNCHRONISATION = (
     ins.CommitGroup,
+    ins.AwaitPartner,
+    ins.HandOver,
     ins.WaitGroup,
     ins.WaitDots,
     ins.Sync,

@@ -85,7 +85,7 @@ void wake(Fiber* fiber) {
 
 void release_barrier(Block& block, int id) {
   idle = 0;
-  block.barriers[id].waiting = 0;
+  block.barriers[id].waiting = block.barriers[id].line = 0;
   std::vector<Fiber*> released;
   for (Fiber* f : block.fibers)
     if (f->barrier == id) released.push_back(f);
@@ -249,13 +249,23 @@ void emu_barrier(int line, int id, int count) {
   Block& block = *f->block;
   Barrier& barrier = block.barriers[id];
   const int wanted = count ? count : (int)block.fibers.size();
-  if (barrier.waiting && (barrier.line != line || barrier.count != wanted))
+  if (barrier.waiting && ((barrier.line && barrier.line != line) || barrier.count != wanted))
     emu_fail("a divergent barrier: block %u has threads at line %d, and thread %u at line %d",
              block.index.x, barrier.line, f->number, line);
   barrier.line = line, barrier.count = wanted;
   f->line = line, f->waits_at = "a barrier", f->barrier = id;
   if (++barrier.waiting == wanted) release_barrier(block, id);
   suspend();
+}
+
+// Counts at a barrier like one that waits there, and goes on.
+void emu_barrier_arrive(int id, int count) {
+  Block& block = *emu_fiber->block;
+  Barrier& barrier = block.barriers[id];
+  if (barrier.waiting && barrier.count != count)
+    emu_fail("barrier %d is for %d threads, and for %d at another arrival", id, barrier.count, count);
+  barrier.count = count;
+  if (++barrier.waiting == count) release_barrier(block, id);
 }
 
 void emu_cluster_arrive(int line) {

@@ -15,6 +15,7 @@ extern Index emu_block_dim, emu_grid_dim;
 
 [[noreturn]] void emu_fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void emu_barrier(int line, int id, int count);
+void emu_barrier_arrive(int id, int count);
 void emu_yield();          // other threads may go first: before an atomic operation, at a fence
 void emu_watch(int line);  // before a read of what another block may change: spinning is noticed
 

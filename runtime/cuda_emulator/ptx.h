@@ -132,6 +132,7 @@ HOST void cp_async_commit_group() { emu_commit(); }
 HOST void cp_async_wait_group(int pending) { emu_wait(pending); }
 HOST void cp_async_wait_all() { emu_wait(-1); }
 
+HOST void bar_arrive(int id, int count) { emu_barrier_arrive(id, count); }
 HOST void bar_sync(int id, int count = 0, int line = __builtin_LINE()) { emu_barrier(line, id, count); }
 HOST void bar_warp_sync(unsigned mask, int line = __builtin_LINE()) { __syncwarp(mask, line); }
 

@@ -62,6 +62,8 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   commit_group
   wait_group pending=1
   wait_dots pending=1
+  await_partner alone
+  hand_over
   sync
   alloc @full: buffer shared u64[2]
   init_barriers @full[0 : +2!], arrivals=1

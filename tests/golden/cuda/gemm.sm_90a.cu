@@ -33,8 +33,11 @@ DEVICE unsigned pack_f16(float low, float high) {
   unsigned w; asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(w) : "f"(high), "f"(low)); return w;
 }
 
-// Bytes of a and b by the four digits of `pick`: 0 to 3 are those of a, 4 to 7 those of b.
-DEVICE unsigned bytes(unsigned a, unsigned b, unsigned pick) { return __byte_perm(a, b, pick); }
+// Bytes of a and b by the four digits of `pick`: 0 to 3 are those of a, 4 to 7 those of b. (__byte_perm
+// would mask the digits once more.)
+DEVICE unsigned bytes(unsigned a, unsigned b, unsigned pick) {
+  unsigned d; asm("prmt.b32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(pick)); return d;
+}
 
 DEVICE void load_global_16(unsigned* w, const void* p) {
   const uint4 v = *(const uint4*)p; w[0] = v.x; w[1] = v.y; w[2] = v.z; w[3] = v.w;

@@ -78,6 +78,8 @@ LISTED: dict[str, dict[str, list[Choice]]] = {
     "attention": {
         "": [
             {"BS": 128, "BL": 128},
+            {"BS": 128, "BL": 160},
+            {"BS": 128, "BL": 80},
             {"BS": 128, "BL": 64},
         ]
     },
