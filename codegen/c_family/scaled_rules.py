@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dslc.codegen.c_family.bits import Positions
 from dslc.codegen.c_family.byte_rules import byte_cast, first_lane
 from dslc.codegen.c_family.cast_rules import Rule, first_special, rule_for
-from dslc.codegen.c_family.extraction import Words, pieces
+from dslc.codegen.c_family.extraction import Words, hexadecimal, pieces
 from dslc.codegen.c_family.writer import Writer
 from dslc.compiler.dtypes import DType, Kind
 
@@ -24,16 +24,23 @@ class Scaled:
     """A rule whose results lack a power of two.
 
     `classes` is how many there are; `of` gives the class of a word of results, from the bits of its
-    elements, and `factors` what each class is to be multiplied by.
+    elements, and `factors` what each class is to be multiplied by. Before that, results are too great
+    by `offset`, an integer in the places of their class.
     """
 
     rule: Rule
     of: Callable[[Positions], int]
     factors: tuple[float, ...]
+    offset: int = 0
+    bits: int = 0  # from the place of one class to that of the next
 
     def of_rows(self, classes: tuple[int, ...]) -> tuple[float, ...]:
         """The factors of each kind of rows, by their classes."""
         return tuple(self.factors[k] for k in classes)
+
+    def minus_offset(self, k: int) -> int:
+        """A word of two halves, each what takes a class's offset away."""
+        return (0x8000 | self.offset << self.bits * k) * 0x10001
 
     def shifts(self, words: Positions) -> int:
         """How many shifts of source words the rule needs, each counted once."""
@@ -65,7 +72,7 @@ def scaled_rule_for(dtype: DType, to: DType, classes: int) -> Scaled | None:
     """How an operand of f16 products is made in so many classes; None where numbers are as cheap."""
     if to.name != "f16" or dtype.bits > 8:
         return None
-    if dtype.kind is Kind.UINT or dtype.name == "i1":  # whose 1 is -1
+    if dtype.is_integer:
         return _scaled_integer(dtype, classes)
     if dtype.kind is Kind.FLOAT and dtype.exponent < to.exponent and first_special(dtype) is None:
         return _scaled_float(dtype, to)
@@ -75,6 +82,9 @@ def scaled_rule_for(dtype: DType, to: DType, classes: int) -> Scaled | None:
 def _scaled_integer(dtype: DType, classes: int) -> Scaled:
     # A half with the integer n < 2^11 for its code is n 2^-24.
     bits = dtype.bits
+    minus = dtype.name == "i1"  # whose 1 is -1
+    # The sign bit of two's complement, inverted, makes a number of u4 that is too great by 8.
+    offset = 1 << (bits - 1) if dtype.kind is Kind.INT and not minus else 0
 
     def of(at: Positions) -> int:
         lanes = [at[0], at[-1] - 16]
@@ -85,10 +95,13 @@ def _scaled_integer(dtype: DType, classes: int) -> Scaled:
         return first // bits % (16 // bits if 16 % bits == 0 else 8) % classes
 
     def rule(words: Words, at: Positions) -> str:
-        return words.field(pieces(at, 16), of(at) * bits, 16)
+        place = of(at) * bits
+        inverted = hexadecimal((offset << place) * 0x10001) if offset else ""
+        return words.field(pieces(at, 16), place, 16, inverted)
 
-    sign = 1 if dtype.kind is Kind.UINT else -1
-    return Scaled(rule, of, tuple(sign * 2.0 ** (24 - bits * k) for k in range(classes)))
+    sign = -1 if minus else 1
+    factors = tuple(sign * 2.0 ** (24 - bits * k) for k in range(classes))
+    return Scaled(rule, of, factors, offset, bits)
 
 
 def _scaled_float(dtype: DType, to: DType) -> Scaled:

@@ -446,3 +446,16 @@ DEVICE void hold_address(const void* shared) { asm volatile("" :: "r"(shared_add
 template <int N> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
 
 template <int N> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
+
+// Launches that overlap (PTX ISA 8.5, 9.7.13.13): the next may begin; those before have ended.
+DEVICE void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+DEVICE void await_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+DEVICE void may_have_changed(const void* p) { asm volatile("" :: "l"(p) : "memory"); }
+
+// Bytes in a row to the level-2 cache: multiples of 16 from a multiple of 16 on (9.7.9.27).
+DEVICE void prefetch_run(const void* from, int bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" :: "l"(from), "r"(bytes) : "memory");
+}
+

@@ -17,6 +17,7 @@ from dslc.compiler.ir.memory_instructions import (
     Alloc,
     Arrive,
     AtomicAdd,
+    AwaitLaunches,
     AwaitPartner,
     AwaitPhase,
     CommitGroup,
@@ -24,7 +25,9 @@ from dslc.compiler.ir.memory_instructions import (
     Gather,
     HandOver,
     InitBarriers,
+    LaunchDependents,
     Load,
+    Prefetch,
     Scatter,
     SemaphoreRelease,
     SemaphoreWait,
@@ -63,6 +66,7 @@ __all__ = [
     "Arrive",
     "Assert",
     "AtomicAdd",
+    "AwaitLaunches",
     "AwaitPartner",
     "AwaitPhase",
     "Binary",
@@ -85,8 +89,10 @@ __all__ = [
     "InitBarriers",
     "Instruction",
     "Joined",
+    "LaunchDependents",
     "Let",
     "Load",
+    "Prefetch",
     "Print",
     "Reduce",
     "Repeat",
@@ -261,6 +267,9 @@ Instruction: TypeAlias = (
     | AwaitPhase
     | SemaphoreWait
     | SemaphoreRelease
+    | LaunchDependents
+    | AwaitLaunches
+    | Prefetch
     | Let
     | Print
     | Assert

@@ -214,3 +214,34 @@ class SemaphoreRelease:
     region: Region
     value: Expr
     loc: Loc | None = _loc()
+
+
+# Launches
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaunchDependents:
+    """The next launch may begin; it waits at its AwaitLaunches until this one has ended."""
+
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AwaitLaunches:
+    """Wait until all launches before have ended, and see what they wrote.
+
+    It stands once, right in a kernel's body: before it no statement touches a tensor but to prefetch.
+    """
+
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefetch:
+    """Bring a region of a tensor to the last cache before memory; nothing else can tell.
+
+    That cache is one for all units: what others write later is seen by whoever reads later.
+    """
+
+    region: Region
+    loc: Loc | None = _loc()

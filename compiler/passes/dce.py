@@ -45,6 +45,9 @@ _SYNCHRONISATION = (
     ins.AwaitPhase,
     ins.SemaphoreWait,
     ins.SemaphoreRelease,
+    ins.LaunchDependents,
+    ins.AwaitLaunches,
+    ins.Prefetch,
 )
 _EFFECTS = (*_SYNCHRONISATION, ins.Print, ins.Assert)
 

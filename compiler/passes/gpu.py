@@ -17,6 +17,7 @@ from dslc.compiler.passes.hoist import Hoist
 from dslc.compiler.passes.longest_first import LongestFirst
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.memory_plan import MemoryPlan
+from dslc.compiler.passes.overlap import OverlapLaunches
 from dslc.compiler.passes.ping_pong import PingPong
 from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.pipelining import Pipeline
@@ -75,5 +76,6 @@ def gpu_passes(
         Bounds(),
         NameDivisions(),
         DeadCode(),
+        OverlapLaunches(target.dependent_launches),
         MemoryPlan(shared.bytes if shared else None),
     )

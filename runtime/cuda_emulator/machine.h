@@ -32,6 +32,10 @@ void* emu_mapped_pointer(const void* p, unsigned rank);
 void emu_cluster_arrive(int line);
 void emu_cluster_wait(int line);
 
+// Launches before this one (PTX ISA 8.5, 9.7.13.13): until they are awaited no tensor may be touched.
+void emu_await_launches(int line);
+void emu_prefetch(const void* from, int bytes);
+
 void emu_copy(unsigned to, const void* from, unsigned bytes, unsigned used);
 void emu_commit();
 void emu_wait(int pending);

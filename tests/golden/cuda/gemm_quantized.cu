@@ -51,6 +51,13 @@ DEVICE void ldmatrix_x4(unsigned* w, const void* p) {
     : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(shared_address(p)) : "memory");
 }
 
+// Launches that overlap (PTX ISA 8.5, 9.7.13.13): the next may begin; those before have ended.
+DEVICE void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+DEVICE void await_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+DEVICE void may_have_changed(const void* p) { asm volatile("" :: "l"(p) : "memory"); }
+
 DEVICE void mma_m16n8k16_f16_f16(float* d, const unsigned* a, const unsigned* b) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
@@ -86,7 +93,13 @@ gemm_quantized(
   const int column = ((tid / 16) % 2) * 8 + (tid / 64) * 64;
   const int at_7 = tid / 8;
   unsigned char* const scratch = shared + 0;
+  launch_dependents();
   float acc[16] = {};
+  await_launches();
+  may_have_changed(a);
+  may_have_changed(w);
+  may_have_changed(s);
+  may_have_changed(c);
   #pragma unroll 1
   for (int turn_1 = 0; turn_1 < 2; ++turn_1) {
     if ((((long long)turn_1 * 128) < K)) {
