@@ -44,7 +44,9 @@ def as_stored(
     The interpreter takes both forms of a `packed row` parameter, and of one axis only it can tell them
     apart; other machines take bytes, and `rows` packs codes for them.
     The shape of codes in tiles is checked here against the dims that `sizes` gives: the tiles hide it.
+    DSL0768 for bytes that know that they are stored in another way.
     """
+    packing.check_storage(parameter.name, array, stored.packed)
     scheme = None if stored.packed is None else stored.packed["scheme"]
     may_be_bytes = scheme is not None and array.dtype == np.uint8
     if may_be_bytes and (array.ndim != parameter.rank or (scheme == "row" and array.ndim == 1)):

@@ -11,6 +11,7 @@ import numpy as np
 from dslc.compiler.diagnostics import error
 from dslc.runtime.dlpack import device_name, from_dlpack
 from dslc.runtime.elements import Array, as_storage, storage_dtype
+from dslc.runtime.packing import Packed
 
 _IMMUTABLE = frozenset({"jax", "jaxlib"})  # arrays of these are values, whatever their flags say
 
@@ -73,7 +74,7 @@ def element_strides(array: Array) -> tuple[int, ...] | None:
 
 
 def _plain(array: Array, param: str) -> Array:
-    if type(array) is np.ndarray:
+    if type(array) in (np.ndarray, Packed):
         return array
     if isinstance(array, np.ma.MaskedArray):
         raise error(

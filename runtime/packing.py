@@ -74,11 +74,55 @@ def packed_shape(storage: Mapping[str, Any], extents: Sequence[int]) -> tuple[in
     return (*tiles.counts(extents), tiles.tile_bytes)
 
 
-def pack(codes: Array, storage: Mapping[str, Any]) -> Array:
+class Packed(np.ndarray[Any, np.dtype[Any]]):
+    """Stored bytes that know their storage: an array of uint8 like any other.
+
+    What is made of it (a view, a copy, a torch tensor, a file) does not know it any more.
+    """
+
+    storage: Mapping[str, Any] | None = None
+
+    def __array_finalize__(self, made_of: object) -> None:
+        self.storage = None
+
+
+def check_storage(param: str, array: object, storage: Mapping[str, Any] | None) -> None:
+    """DSL0768 where bytes that know their storage have another one than this; None is codes."""
+    own = array.storage if isinstance(array, Packed) else None
+    if own is not None and own != storage:
+        here, there = _said(storage), _said(own)
+        raise error(
+            "DSL0768",
+            f"{param} was packed as {there}, and this kernel reads "
+            + (here if here != there else "such in another order"),
+            hint=f'pack the codes with this kernel: kernel.pack("{param}", codes)',
+        )
+
+
+def _said(storage: Mapping[str, Any] | None) -> str:
+    if storage is None:
+        return "codes, one a byte"
+    if _scheme(storage) == "row":
+        return f"rows of {storage['bits']} bits"
+    tiles = _tiles(storage)
+    shape = " x ".join(map(str, tiles.tile))
+    return f"tiles of {shape} of {tiles.bits} bits in {tiles.word_bytes}-byte words" + (
+        f", {tiles.lanes} lanes" if tiles.lanes > 1 else ""
+    )
+
+
+def pack(codes: Array, storage: Mapping[str, Any]) -> Packed:
     """The codes (int8 or uint8, one element each) as stored bytes, uint8 of `packed_shape`.
 
-    DSL0795 for an array of another type or rank, DSL0796 for a code that has not the tensor's bits.
+    They know their storage, so that a kernel with another one refuses them. DSL0795 for an array of
+    another type or rank, DSL0796 for a code that has not the tensor's bits.
     """
+    found = _pack(codes, storage).view(Packed)
+    found.storage = dict(storage)
+    return found
+
+
+def _pack(codes: Array, storage: Mapping[str, Any]) -> Array:
     bits = int(storage["bits"])
     if codes.dtype.itemsize != 1 or codes.dtype.kind not in "iu":
         raise error("DSL0795", f"codes are int8 or uint8, one element a byte, not {codes.dtype}")
@@ -115,8 +159,11 @@ def pack(codes: Array, storage: Mapping[str, Any]) -> Array:
 def unpack(data: Array, storage: Mapping[str, Any], extents: Sequence[int]) -> Array:
     """The codes of stored bytes: uint8, or int8 with the sign where the dtype has one.
 
-    DSL0795 where the bytes are not those of a tensor of these extents.
+    DSL0795 where the bytes are not those of a tensor of these extents, DSL0768 where they know that
+    they are stored in another way.
     """
+    check_storage("what is unpacked", data, storage)
+    data = np.asarray(data)
     wanted = packed_shape(storage, extents)
     if data.dtype != np.uint8 or data.shape != wanted:
         raise error(

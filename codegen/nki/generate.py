@@ -48,6 +48,12 @@ _HEAD = {
     "INFINITY": 'INFINITY = float("inf")\n',
     "NAN": 'NAN = float("nan")\n',
 }
+_WHILE_LOOP = """
+try:
+    from nki.language import while_loop
+except ImportError:  # nki 0.6
+    from nki.experimental import while_loop
+"""
 _CLIPPED = '''
 
 def clipped(start, size, step, extent):
@@ -90,6 +96,7 @@ def emit(program: TileProgram, target: Target) -> tuple[str, Entry]:
     head = [f'"""{doc}"""\n\n']
     head += [_HEAD["math"] + "\n"] if "math" in needs else []
     head.append("import nki\nimport nki.isa as nisa\nimport nki.language as nl\n")
+    head += [_WHILE_LOOP] if "while_loop" in needs else []
     named = [_HEAD[w] for w in ("INFINITY", "NAN") if w in needs]
     if named:
         head.append("\n" + "".join(named))
@@ -110,7 +117,7 @@ def _function(
     kernel: Kernel, name: str, target: Target, needs: set[str]
 ) -> tuple[str, tuple[str, ...]]:
     """The text of a kernel's turns, and its assertions that the machine checks."""
-    out = Writer(taken=(name, "nl", "nisa", "nki", "math", "clipped"))
+    out = Writer(taken=(name, "nl", "nisa", "nki", "math", "clipped", "while_loop"))
     engines = engines_of(target)
     shares = Shares.of(kernel, engines)
     e = Emission(kernel, engines, EMITTERS, out, _uses(kernel), shares, needs=needs)

@@ -29,7 +29,8 @@ def machine_while(e: Emission, stmt: ins.While) -> None:
             e.values[c.inner] = held
         e.body(stmt.before)
         e.out.line(f"return {register(e, _times(stmt.condition), 'go')}")
-    e.out.line(f"nl.while_loop({go}, {name})")
+    e.needs.add("while_loop")
+    e.out.line(f"while_loop({go}, {name})")
     for c, held in zip(stmt.carried, states, strict=True):
         assert isinstance(c.result, Value)
         e.values[c.result] = held

@@ -24,7 +24,13 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.traverse import tile_of
 from dslc.compiler.passes.gpu_layout.regions import Site, find_sites
-from dslc.compiler.passes.nki_layout.capacity import load_bytes, sbuf_peak, usable, widest_panel
+from dslc.compiler.passes.nki_layout.capacity import (
+    load_bytes,
+    peak_within,
+    sbuf_peak,
+    usable,
+    widest_panel,
+)
 from dslc.compiler.passes.nki_layout.placement import chunks, counts, placement_of
 from dslc.compiler.passes.nki_layout.prices import TRANSPOSING, transposed
 from dslc.compiler.passes.nki_layout.residents import residents
@@ -33,7 +39,6 @@ from dslc.compiler.targets.nki import MOVING, PARTITIONS, PSUM_BANKS, STACK, Eng
 
 _TRANSFERS = 2  # among the figures of a statement
 _LATENCY = 1300.0  # of a transfer, ns
-_CROWDED = 0.2  # of a load without room: it begins as the tiles before it are used up
 _EXPOSED = 0.05  # of the work of engines that are not the busiest
 _VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract, ins.Full, ins.Let, ins.Alloc)
 
@@ -134,17 +139,47 @@ def _crowding(
     kernel: Kernel, engines: Engines, sites: Sequence[Site], shared: Mapping[ins.Stmt, float],
     turns: int,
 ) -> float:  # fmt: skip
-    """What waits for loads that have no room beside the tiles in use, and cannot begin before."""
-    kept = sum(r.bytes for r in residents(kernel, engines, frozenset()))
-    panel = widest_panel(kernel, usable(engines) - kept)
-    free = usable(engines) - kept - sbuf_peak(kernel, panel).bytes
+    """What products wait for loads that have no room beside the tiles in use, and begin late.
+
+    Room comes as the tile before is used up, in the last pass of the last product that reads it: what
+    takes longer than that is waited for.
+    """
+    room = usable(engines) - sum(r.bytes for r in residents(kernel, engines, frozenset()))
+    panel = widest_panel(kernel, room)
     sizes, total = load_bytes(kernel, panel), 0.0
+    by_loop: defaultdict[ins.Stmt | None, list[Site]] = defaultdict(list)
     for site in sites:
-        if isinstance(site.stmt, ins.Load) and sizes[site.stmt] > free:
-            _, _, moved, _, _, _ = _transfer(engines, site.stmt.out, site.stmt.region)
-            late = 1.0 - max(0, free) / sizes[site.stmt]
-            total += site.weight * turns / shared.get(site.stmt, 1.0) * moved * late
-    return _CROWDED * total
+        by_loop[site.loop].append(site)
+    for loop, inside in by_loop.items():
+        if isinstance(loop, ins.For):
+            peak = peak_within(kernel, loop, panel)
+        else:
+            peak = sbuf_peak(kernel, panel).bytes
+        need = sum(sizes[s.stmt] for s in inside if isinstance(s.stmt, ins.Load))
+        if need <= room - peak:
+            continue
+        late = 1.0 - max(0, room - peak) / need
+        for site in inside:
+            if isinstance(site.stmt, ins.Load):
+                moved = _transfer(engines, site.stmt.out, site.stmt.region)[_TRANSFERS]
+                waited = max(0.0, moved * late - _freeing(engines, inside, site.stmt.out))
+                total += site.weight * turns / shared.get(site.stmt, 1.0) * waited
+    return total
+
+
+def _freeing(engines: Engines, sites: Sequence[Site], tile: Value) -> float:
+    """For how long room for the next tile comes while products of a loop's turn still run.
+
+    That is the last pass of the last that reads the tile, as many sums as PSUM has banks; and all of
+    them where something else reads it, which is done before them.
+    """
+    products = [(s.stmt, _of(engines, s)[0]) for s in sites if isinstance(s.stmt, ins.Dot)]
+    for stmt, time in reversed(products):
+        if tile in (stmt.a, stmt.b):
+            place = placement_of(stmt.out.type.layout) if stmt.out.type.layout else None
+            columns = 1 if place is None else counts(place, stmt.out.type.shape)[1]
+            return time / max(1.0, _pieces(stmt.out) * -(-columns // MOVING) / PSUM_BANKS)
+    return sum(time for _, time in products)
 
 
 def _filling(engines: Engines, sites: Sequence[Site]) -> float:

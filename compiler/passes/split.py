@@ -48,8 +48,6 @@ A part waits for one that has a lower number alone, so that it ends wherever tur
 
 Parts that are the blocks of a cluster need no memory between them (`cluster_sums`):
 
-    cluster(4)
-    ...
     %part = for k in ...
     %sum = cluster_reduce add %part, part           in the order of the parts
     if part == 0 {
@@ -81,6 +79,7 @@ from dslc.compiler.passes.split_atomic import contributions
 from dslc.compiler.passes.split_turns import constant_step, count, refused, turn_index, turns_of
 from dslc.compiler.targets import Target
 
+_PAIR = 2  # parts that meet in a cluster untold: pairs of multiprocessors are always there
 _ADDED = 8192  # elements of parts that the last turn loads before it adds them, if nothing is known
 
 
@@ -103,7 +102,8 @@ class SplitReduction:
         register = target.memory("register")
         words = register.bytes // 4 * target.warp_size if register else _ADDED
         most = 1 << (words - 1).bit_length()
-        return cls(target.packed_atomics, most, cluster if target.bulk_copies else None)
+        clusters = (cluster or _PAIR) if target.bulk_copies else None
+        return cls(target.packed_atomics, most, clusters)
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its reductions split. DSL0510 to DSL0514 where one cannot be."""
@@ -128,7 +128,7 @@ def _split_kernel(kernel: Kernel, how: SplitReduction) -> Kernel:
     splitter = _Splitter(kernel, loop, how.added)
     if how.atomic and loop.atomic:
         return splitter.added(before, after)
-    if how.cluster == loop.split and splitter.sums_tiles:
+    if how.cluster == loop.split and splitter.may_meet:
         return splitter.gathered(before, after)
     return splitter.split(before, after)
 
@@ -207,9 +207,10 @@ class _Splitter:
         return self._made(body, *(p.memory for p in self.partials))
 
     @property
-    def sums_tiles(self) -> bool:
-        """Whether all that parts accumulate is tiles."""
-        return all(isinstance(p.carried.inner, Value) for p in self.partials)
+    def may_meet(self) -> bool:
+        """Whether parts accumulate tiles alone, in turns that wait for no others."""
+        waits = any(isinstance(s, ins.SemaphoreWait) for s in walk(self.kernel.body))
+        return not waits and all(isinstance(p.carried.inner, Value) for p in self.partials)
 
     def gathered(self, before: Body, after: Body) -> Kernel:
         """The kernel whose parts are the blocks of a cluster, the first of which has the sums."""

@@ -120,7 +120,11 @@ def kernel_globals(core: Core, name: str) -> tuple[dict[str, Any], Language]:
         setattr(nl, each, _located(core, getattr(language, each)))
     isa = _isa(core)
     package.__dict__.update(language=nl, isa=isa, jit=_jit, __path__=[], __version__="0.6.0")
-    found = {"nki": package, "nki.language": nl, "nki.isa": isa}
+    # In nki 0.6 the loop is here, later in the language: kernels look in both.
+    experimental = types.ModuleType("nki.experimental", "What may change.")
+    experimental.__dict__["while_loop"] = language.while_loop
+    package.__dict__["experimental"] = experimental
+    found = {m.__name__: m for m in (package, nl, isa, experimental)}
 
     def importing(module: str, *args: Any) -> Any:
         """`__import__` with its globals, locals, names and level."""

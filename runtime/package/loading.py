@@ -147,6 +147,8 @@ class PackagedKernel:
         """The arguments with codes of the host packed, and the dims that their shapes told."""
         packed: dict[str, Any] = {}
         for p in loaded.signature.params:
+            if p.dims is not None:
+                packing.check_storage(p.name, call.arguments[p.name], p.packed)
             if p.packed is None or p.dims is None or p.mode != "in":
                 continue
             shape = shapes.get(p.name, ())

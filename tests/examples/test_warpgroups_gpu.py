@@ -11,6 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.gpu
 EXAMPLE = Path(__file__).parents[2] / "examples" / "gemm_quantized.tile"
+DENSE = EXAMPLE.with_name("gemm.tile")
 # Two operands stay the same in a loop with a third; the division's slow path is a call.
 DIVIDED = """
 kernel divided(x: f16[M, P], u: f16[P, P], v: f16[P, F], w: f16[P, F], d: f16[F, R], y: out f32[M, R]):
@@ -39,6 +40,8 @@ CHOICES: list[dict[str, int]] = [
     {"BM": 256, "BN": 128, "BK": 64, "warps": 8, "stages": 6},
     {"BM": 256, "BN": 64, "BK": 64, "warps": 4},
     {"BM": 128, "BN": 128, "BK": 128, "warps": 8},
+    {"BM": 128, "BN": 128, "BK": 128, "warps": 8, "cluster": 2},
+    {"BM": 64, "BN": 128, "BK": 128, "SPLIT": 4, "warps": 8, "cluster": 4},
 ]
 
 
@@ -65,6 +68,22 @@ def test_weights_are_ready_when_they_are_multiplied(
     for _ in range(5):
         c = torch.full((rows, n), torch.nan, device="cuda", dtype=torch.float16)
         kernel(a, packed, s, c)
+        assert torch.equal(c, wanted)
+
+
+@pytest.mark.parametrize("size", [(80, 144, 160), (1000, 3336, 1032), (4096, 1024, 2048)])
+@pytest.mark.parametrize("cluster", [2, 4])
+def test_blocks_of_a_cluster_share_what_they_read(
+    torch: Any, cluster: int, size: tuple[int, int, int]
+) -> None:
+    m, n, k = size
+    a = torch.randint(-2, 3, (m, k), device="cuda").half()
+    b = torch.randint(-2, 3, (k, n), device="cuda").half()
+    wanted = (a.double() @ b.double()).half()
+    gemm = dslc.compile(DENSE, target="cuda").gemm
+    for _ in range(5):
+        c = torch.full((m, n), torch.nan, device="cuda", dtype=torch.float16)
+        gemm(a, b, c, BM=128, BN=128, BK=64, cluster=cluster)
         assert torch.equal(c, wanted)
 
 

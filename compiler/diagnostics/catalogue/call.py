@@ -217,6 +217,17 @@ Wrong: `dslc.options(stream="default")`.
 Right: `dslc.options(stream=torch.cuda.current_stream())`.
 """,
     ),
+    "DSL0768": (
+        "weights that were packed for another kernel",
+        """
+How weights are packed follows from the kernel, the machine and the tune choices. The array that
+`pack` gives knows its storage, and a kernel with another one refuses it, be their shapes equal.
+Copies, torch tensors and files made of it do not know it: pack them for the kernel that reads them.
+
+Wrong: `arm.gemm(a, gpu.gemm.pack("w", codes), c)`.
+Right: `arm.gemm(a, arm.gemm.pack("w", codes), c)`.
+""",
+    ),
     "DSL0770": (
         "a tensor file that cannot be read",
         """

@@ -46,7 +46,7 @@ class Case:
         """The kernel for a choice, from the cache where it was compiled."""
         if self.kind == "f16":
             file, kernel, define = EXAMPLES / "gemm.tile", "gemm", {"T": self.kind}
-        elif self.kind.startswith("f8"):
+        elif self.kind == "f8e4m3":
             file, kernel, define = HERE / "ours" / "gemm_turned.tile", "gemm_turned", {}
         else:
             sums = choice["BM"] <= _FEW_ROWS
@@ -83,7 +83,7 @@ CASES = [
 
 def split(choice: dict[str, int], *parts: int) -> tuple[dict[str, int], ...]:
     """A choice with its sums in parts, which meet in global memory and in a cluster."""
-    every = ({**choice, "SPLIT": n, **more} for n in parts for more in ({}, {"cluster": n}))
+    every = ({**choice, "SPLIT": n, "cluster": c} for n in parts for c in (1, n))
     return ({**choice, "SPLIT": 1}, *every)
 
 
@@ -126,7 +126,7 @@ def launchers(
     made = torch.Generator("cuda").manual_seed(case.n)
     a = torch.randn(case.m, case.k, generator=made, device="cuda", dtype=torch.float16)
     c = torch.full((case.m, case.n), torch.nan, device="cuda", dtype=torch.float16)
-    if case.kind[0] == "f":
+    if case.kind in ("f16", "f8e4m3"):
         across = case.kind != "f16"
         kind = torch.float8_e4m3fn if across else torch.float16
         a = a.to(kind)

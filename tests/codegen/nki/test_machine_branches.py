@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dslc
 import ml_dtypes
 import numpy as np
 import pytest
+from dslc.runtime.nki_simulator import running
+from dslc.runtime.nki_simulator.language import Language
+from dslc.runtime.nki_simulator.modules import kernel_globals
+from dslc.runtime.nki_simulator.neuroncore import Core
 
 TARGETS = ("nki:trn1", "nki:trn2", "nki:trn3")
 HALVE = """
@@ -91,3 +97,23 @@ def test_rounding_to_a_float_of_8_bits(target: str) -> None:
     np.testing.assert_array_equal(y.view(np.uint8), x.astype(kind).view(np.uint8))
     clipped = np.clip(x, -57344.0, 57344.0).astype(kind)
     np.testing.assert_array_equal(z.view(np.uint8), clipped.view(np.uint8))
+
+
+@pytest.mark.parametrize("missing", ["nki.language", "nki.experimental"])
+def test_one_text_finds_while_loop_where_a_version_of_nki_has_it(
+    missing: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """nki 0.6 has it in nki.experimental, later ones in nki.language."""
+
+    def without(core: Core, name: str) -> tuple[dict[str, Any], Language]:
+        names, language = kernel_globals(core, name)
+        module = names["__builtins__"]["__import__"](missing, None, None, ("while_loop",))
+        del module.while_loop
+        return names, language
+
+    x = np.full((16, 32), 1.0, np.float32)
+    y, c = np.zeros_like(x), np.zeros(16, np.float32)
+    kernel = dslc.compile(source=HALVE, target="nki:trn2", cache=False).halve
+    monkeypatch.setattr(running, "kernel_globals", without)
+    kernel(x, y, c)
+    assert (c == 3.0).all()

@@ -60,10 +60,10 @@ kernel rows[M, K](@x: in f32[M, K], @y: out f32[M]) {
 """
 
 
-def split(text):
+def split(text, **how):
     kernel = parse_program(text)
     verify(kernel)
-    changed = SplitReduction()(kernel)
+    changed = SplitReduction(**how)(kernel)
     verify(changed)
     return kernel, changed
 
@@ -140,10 +140,9 @@ def test_a_split_accumulation_is_the_same(turn, start, step, parts, extent, seed
     assert found[0] == found[1] == found[2]
 
 
-def test_parts_that_registers_do_not_hold_at_once_are_added_by_turns(monkeypatch):
-    monkeypatch.setattr("dslc.compiler.passes.split._ADDED", 10)  # 4 elements and a number a part
+def test_parts_that_registers_do_not_hold_at_once_are_added_by_turns():
     text = LOOP.replace("TURN", TURNS[0]).replace("START", "0").replace("STEP", "1")
-    kernel, changed = split(text.replace("PARTS", "6"))
+    kernel, changed = split(text.replace("PARTS", "6"), added=10)  # 4 elements and a number a part
     assert "for p in range(0, 6, 2) carry" in print_program(changed)
     x = np.random.default_rng(0).integers(-99, 99, (11, 30), np.int32)
     found = []

@@ -79,7 +79,7 @@ gemm(
   const int column_1 = ((tid / 16) % 2) * 8 + (tid / 32) * 32;
   const int at_4 = tid / 4 % 8;
   const int at_5 = (tid / 32) * 32 + (tid % 4) * 2;
-  unsigned char* const scratch = shared + 73728;
+  unsigned char* const scratch = shared + 0;
   float acc[64] = {};
   #pragma unroll 1
   for (int turn_1 = 0; turn_1 < 2; ++turn_1) {
@@ -177,12 +177,14 @@ gemm(
     slot = next_slot;
     fill = next_fill;
   }
+  copy_wait<0>();
   unsigned c_1[32] = {};
   #pragma unroll
   for (int i = 0; i < 32; ++i) {
     c_1[i] = pack_f16(acc[2 * i], acc[2 * i + 1]);
   }
   unsigned c_2[32] = {};
+  __syncthreads();
   #pragma unroll
   for (int i_13 = 0; i_13 < 4; ++i_13) {
     #pragma unroll

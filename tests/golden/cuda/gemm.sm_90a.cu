@@ -5,14 +5,19 @@
 
 struct alignas(64) TensorMap { unsigned long long words[16]; };
 
-// Integers that round towards minus infinity, as in the language; a zero divisor gives 0.
+// Integers that round towards minus infinity, as in the language; a zero divisor gives 0, and -1 wraps.
 template <class T> DEVICE T floordiv(T a, T b) {
   if (b == 0) return 0;
+  if (T(-1) < T(0) && b == T(-1)) return T(0ull - (unsigned long long)a);
   T q = a / b;
   return (a % b != 0 && ((a < 0) != (b < 0))) ? q - 1 : q;
 }
 
-template <class T> DEVICE T floormod(T a, T b) { return b == 0 ? T(0) : T(a - floordiv(a, b) * b); }
+template <class T> DEVICE T floormod(T a, T b) {
+  if (b == 0 || (T(-1) < T(0) && b == T(-1))) return 0;
+  T r = a % b;
+  return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
+}
 
 template <class T> DEVICE T imin(T a, T b) { return a < b ? a : b; }
 

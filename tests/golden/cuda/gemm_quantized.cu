@@ -14,8 +14,6 @@ template <int B> DEVICE void set_bits(unsigned* w, int i, unsigned v) {
   }
 }
 
-DEVICE void store_4(void* p, const unsigned* w) { *(unsigned*)p = w[0]; }
-
 // Element i of 16 bits, twice.
 DEVICE unsigned duplicate_16(const unsigned* w, int i) { return __byte_perm(w[i / 2], 0, i % 2 ? 0x3232 : 0x1010); }
 
@@ -35,6 +33,8 @@ DEVICE unsigned mask_xor(unsigned x, unsigned mask, unsigned y) {
 DEVICE void load_global_16(unsigned* w, const void* p) {
   const uint4 v = *(const uint4*)p; w[0] = v.x; w[1] = v.y; w[2] = v.z; w[3] = v.w;
 }
+
+DEVICE void store_16(void* p, const unsigned* w) { *(uint4*)p = make_uint4(w[0], w[1], w[2], w[3]); }
 
 DEVICE unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 
@@ -84,10 +84,8 @@ gemm_quantized(
   const int at_6 = (tid / 32 % 2) * 32 + tid / 4 % 8;
   const int row = ((tid) % 16) * 1;
   const int column = ((tid / 16) % 2) * 8 + (tid / 64) * 64;
-  const int at_7 = tid / 4 % 8;
-  const int at_8 = (tid / 32 % 2) * 32 + (tid % 4) * 2;
-  const int at_9 = (tid / 64) * 16 + (tid / 32 % 2) * 32 + (tid % 4) * 2;
-  unsigned char* const scratch = shared + 24960;
+  const int at_7 = tid / 8;
+  unsigned char* const scratch = shared + 0;
   float acc[16] = {};
   #pragma unroll 1
   for (int turn_1 = 0; turn_1 < 2; ++turn_1) {
@@ -185,6 +183,7 @@ gemm_quantized(
     slot = next_slot;
     fill = next_fill;
   }
+  copy_wait<0>();
   float acc_2[16];
   #pragma unroll
   for (int i = 0; i < 16; ++i) {
@@ -201,60 +200,36 @@ gemm_quantized(
       }
     }
   }
-  const int group = tid - tid / 64 % 2 * 64;
-  #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    ((float*)scratch)[i * 128 + tid] = acc_2[i];
-  }
   __syncthreads();
   #pragma unroll
   for (int i = 0; i < 16; ++i) {
-    acc_2[i] = (-0.0f);
+    ((float*)scratch)[i / 2 * 256 + tid * 2 + i % 2] = acc_2[i];
+  }
+  __syncthreads();
+  const int from = ((tid) % 4) * 512 + ((tid / 4) % 2) * 64 + ((tid / 8) % 8) * 8 + (tid / 64) * 256;
+  float acc_2_1[8];
+  #pragma unroll
+  for (int i_16 = 0; i_16 < 8; ++i_16) {
+    acc_2_1[i_16] = (-0.0f);
     #pragma unroll
     for (int w_3 = 0; w_3 < 2; ++w_3) {
-      const float other = ((float*)scratch)[i * 128 + group + w_3 * 64];
-      acc_2[i] = __fadd_rn(acc_2[i], other);
+      const float other = ((float*)scratch)[from + i_16 + w_3 * 128];
+      acc_2_1[i_16] = __fadd_rn(acc_2_1[i_16], other);
     }
   }
-  float acc_3[16];
+  float acc_3[8];
   #pragma unroll
-  for (int i = 0; i < 16; ++i) {
-    acc_3[i] = acc_2[i];
+  for (int i = 0; i < 8; ++i) {
+    acc_3[i] = acc_2_1[i];
   }
-  float acc_4[8];
-  __syncthreads();
-  #pragma unroll
-  for (int i_16 = 0; i_16 < 4; ++i_16) {
-    #pragma unroll
-    for (int i_17 = 0; i_17 < 2; ++i_17) {
-      #pragma unroll
-      for (int i_18 = 0; i_18 < 2; ++i_18) {
-        if (tid / 64 == 0) ((float*)scratch)[(at_7 + i_17 * 8) * 64 + at_8 + i_16 * 8 + i_18] = acc_3[i_16 * 4 + i_17 * 2 + i_18];
-      }
-    }
-  }
-  __syncthreads();
-  const int from = ((tid) % 4) * 2 + ((tid / 4) % 8) * 64 + ((tid / 32) % 2) * 32 + (tid / 64) * 16;
-  acc_4[0] = ((float*)scratch)[from + 0];
-  acc_4[1] = ((float*)scratch)[from + 1];
-  acc_4[2] = ((float*)scratch)[from + 512];
-  acc_4[3] = ((float*)scratch)[from + 513];
-  acc_4[4] = ((float*)scratch)[from + 8];
-  acc_4[5] = ((float*)scratch)[from + 9];
-  acc_4[6] = ((float*)scratch)[from + 520];
-  acc_4[7] = ((float*)scratch)[from + 521];
   unsigned c_1[4] = {};
   #pragma unroll
   for (int i = 0; i < 4; ++i) {
-    c_1[i] = pack_f16(acc_4[2 * i], acc_4[2 * i + 1]);
+    c_1[i] = pack_f16(acc_3[2 * i], acc_3[2 * i + 1]);
   }
-  #pragma unroll
-  for (int i_19 = 0; i_19 < 2; ++i_19) {
-    #pragma unroll
-    for (int i_20 = 0; i_20 < 2; ++i_20) {
-      if (n + at_9 + i_19 * 8 < N) {
-        store_4(c + (long long)(m + at_7 + i_20 * 8) * N + n + at_9 + i_19 * 8, &c_1[(i_19 * 4 + i_20 * 2) * 16 / 32]);
-      }
+  {
+    if (n + at < N) {
+      store_16(c + (long long)(m + at_7) * N + n + at, &c_1[(0) * 16 / 32]);
     }
   }
 }

@@ -20,6 +20,7 @@ from dslc.runtime.aarch64.emulated import EmulatedProcessor
 from dslc.runtime.cuda.device import PtxWarning
 from dslc.runtime.package import IndexedKernel
 from dslc.runtime.package.index import IndexedParameter, Origins
+from dslc.runtime.packing import Packed
 
 from support.aarch64 import guest_program, needs_emulator
 from support.fake_cuda import FakeDriver, OnDevice, aligned, pair, scale_artifact
@@ -66,6 +67,9 @@ def test_one_library_serves_cpus_of_several_kinds(package: Path, cpu: str) -> No
     c = np.zeros((6, 32), np.float32)
     packed = rows.weigh.pack("w", codes)
     np.testing.assert_array_equal(rows.weigh.unpack("w", packed, K=48, N=32), codes)
+    elsewhere = packed.view(Packed)
+    elsewhere.storage = {**packed.storage, "order": [1, 0]}  # of the same shape
+    assert failure(lambda: rows.weigh(a, elsewhere, c)).code == "DSL0768"
     for weights in (packed, codes):  # packed once, or at the call
         c[:] = 0
         rows.weigh(a, weights, c)

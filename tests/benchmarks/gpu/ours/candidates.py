@@ -48,6 +48,7 @@ LISTED: dict[str, dict[str, list[Choice]]] = {
         "16": [{"BM": 16, **rest} for rest in DECODE],
         "64": [
             {"BM": 64, "BN": 128, "BK": 128, "warps": 8},
+            {"BM": 64, "BN": 128, "BK": 128, "warps": 8, "SPLIT": 2},
             {"BM": 64, "BN": 256, "BK": 128, "warps": 16},
             {"BM": 64, "BN": 256, "BK": 64, "warps": 16},
             {"BM": 64, "BN": 128, "BK": 64, "warps": 8},

@@ -1,0 +1,67 @@
+"""Packed weights know their storage, and a kernel with another one refuses them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import dslc
+import numpy as np
+import pytest
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.runtime.packing import Packed, pack, unpack
+
+ROWS = {"scheme": "row", "bits": 4, "signed": False}
+TILES = {
+    "scheme": "tiles", "bits": 4, "signed": False, "modes": [[2, 4], [8]], "order": [1, 2, 0],
+    "thread_bytes": 1, "word_bytes": 1, "lanes": 1,
+}  # fmt: skip
+OTHER = {**TILES, "order": [0, 1, 2]}  # the same shape
+KERNEL = """
+kernel scale(x: f32[M, K], w: u4[K, N], y: out f32[M, N]):
+    tune BN = 32 | 64
+    for m, n in parallel(range(0, M, 16), range(0, N, BN)):
+        acc = zeros(f32, [16, BN])
+        for k in range(0, K, 64):
+            acc += dot(x[m : m + 16, k : k + 64], cast(w[k : k + 64, n : n + BN], f32))
+        y[m : m + 16, n : n + BN] = acc
+"""
+
+
+def codes(*shape: int) -> Any:
+    return np.random.default_rng(0).integers(0, 16, shape).astype(np.uint8)
+
+
+def test_packed_bytes_know_their_storage_and_what_is_made_of_them_does_not() -> None:
+    made = pack(codes(16, 8), TILES)
+    assert made.storage == TILES
+    assert np.array_equal(unpack(made, TILES, (16, 8)), codes(16, 8))
+    copies = (made[:], made.view(), made.copy(), copy.deepcopy(made), made + made)
+    for array in (*copies, pickle.loads(pickle.dumps(made))):
+        assert getattr(array, "storage", None) is None
+    plain = np.ascontiguousarray(made)
+    assert type(plain) is np.ndarray
+    assert np.array_equal(unpack(plain, TILES, (16, 8)), codes(16, 8))
+
+
+@pytest.mark.parametrize("storage", [OTHER, {**TILES, "word_bytes": 2, "thread_bytes": 2}, ROWS])
+def test_another_storage_is_refused_by_name(storage: dict[str, Any]) -> None:
+    with pytest.raises(DiagnosticError, match="DSL0768") as found:
+        unpack(pack(codes(16, 8), TILES), storage, (16, 8))
+    assert "tiles of 8 x 8 of 4 bits in 1-byte words" in str(found.value)
+
+
+def test_a_kernel_of_another_machine_refuses_them() -> None:
+    x, y, w = np.ones((16, 64), np.float32), np.zeros((16, 64), np.float32), codes(64, 64)
+    arm = dslc.compile(source=KERNEL, target="aarch64:all", cache=False).scale
+    gpu = dslc.compile(source=KERNEL, target="cuda:sm_80", cache=False).scale
+    interp = dslc.compile(source=KERNEL, target="interp", cache=False).scale
+    packed = gpu.pack("w", w, M=16, K=64)
+    assert isinstance(packed, Packed)
+    assert packed.storage is not None
+    with pytest.raises(DiagnosticError, match=r"DSL0768.*w was packed as tiles"):
+        interp(x, packed, y)
+    with pytest.raises(DiagnosticError, match="DSL0768"):
+        arm.unpack("w", packed, K=64, N=64)
+    assert np.array_equal(gpu.unpack("w", packed, K=64, N=64, M=16), w)
