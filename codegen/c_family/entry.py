@@ -7,6 +7,7 @@ from math import prod
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.exchange import Exchanges
+from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import GridAxis, Memory, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -47,6 +48,25 @@ def shared_memory(e: Emission) -> int:
         places[memory] = offset, size
         total = max(total, offset + size)
     e.exchanges = Exchanges.beside(e.kernel, places)
+    return total
+
+
+def all_shared_memory(e: Emission, buffers: int) -> int:
+    """Declare where exchanges lie, once all are emitted; gives the bytes in all.
+
+    DSL0501 where these and the `buffers` together need more shared memory than there is.
+    """
+    for line in e.exchanges.lines():
+        e.head.line(line)
+    total, most = e.exchanges.bytes, e.target.memory("shared")
+    if most is not None and total > most.bytes:
+        raise error(
+            "DSL0501",
+            f"kernel {e.kernel.name} needs {total} bytes of shared memory at one time: {buffers} for "
+            f"its buffers and {total - buffers} for exchanges between threads",
+            e.kernel.loc,
+            hint=f"{e.target.name} has {most.bytes}: smaller tiles or fewer stages need less",
+        )
     return total
 
 

@@ -15,7 +15,7 @@ from dslc.codegen.c_family import (
     staging,
 )
 from dslc.codegen.c_family.emission import Emission, table
-from dslc.codegen.c_family.entry import parameters, shared_memory, turn_variables
+from dslc.codegen.c_family.entry import all_shared_memory, parameters, shared_memory, turn_variables
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
 from dslc.codegen.cuda import (
     aside,
@@ -62,25 +62,9 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
     e.head.line("const int tid = threadIdx.x;")
     turn_variables(e)
     aside.body(e)
-    for line in e.exchanges.lines():
-        e.head.line(line)
-    total = e.exchanges.bytes
-    _check_shared(kernel, target, total, shared)
+    total = all_shared_memory(e, shared)
     body = e.head.text() + e.out.text()
     return _file(kernel, params, body, total, blocks), total
-
-
-def _check_shared(kernel: Kernel, target: Target, total: int, buffers: int) -> None:
-    most = target.memory("shared")
-    if most is None or total <= most.bytes:
-        return
-    raise error(
-        "DSL0501",
-        f"kernel {kernel.name} needs {total} bytes of shared memory at one time: {buffers} for its "
-        f"buffers and {total - buffers} for exchanges between threads",
-        kernel.loc,
-        hint=f"the machine has {most.bytes}: smaller tiles or fewer stages need less",
-    )
 
 
 def _parameters(e: Emission) -> list[str]:

@@ -19,7 +19,7 @@ from dslc.codegen.c_family import (
     staging,
 )
 from dslc.codegen.c_family.emission import Emission, Emitter, table
-from dslc.codegen.c_family.entry import parameters, shared_memory, turn_variables
+from dslc.codegen.c_family.entry import all_shared_memory, parameters, shared_memory, turn_variables
 from dslc.codegen.hip import block_scaled, copies, groups, interleaving, loads, stores
 from dslc.codegen.hip.prelude import functions, used, vectors
 from dslc.codegen.hip.spelling import SPELLINGS, spelled
@@ -58,19 +58,12 @@ def emit(kernel: Kernel, target: Target, waves: int | None = None) -> tuple[str,
     assert kernel.threads is not None, "layouts are assigned before a kernel is emitted"
     e = Emission(kernel, EMITTERS, kernel.threads, target, target.warp_size, prints=False)
     e.out.reserve([*functions(), *SPELLINGS, "DEVICE"])
-    lds = target.memory("shared")
     params = parameters(e)
-    shared_memory(e)
+    shared = shared_memory(e)
     e.head.line("const int tid = threadIdx.x;")
     turn_variables(e)
     e.body(kernel.body)
-    for line in e.exchanges.lines():
-        e.head.line(line)
-    total = -(-e.exchanges.bytes // 16) * 16
-    if lds is not None and total > lds.bytes:
-        text = f"kernel {kernel.name} needs {total} bytes of LDS at one time"
-        hint = f"{target.name} has {lds.bytes}: smaller tiles or fewer stages need less"
-        raise error("DSL0501", text, kernel.loc, hint=hint)
+    total = -(-all_shared_memory(e, shared) // 16) * 16
     return _file(kernel, params, e.head.text() + e.out.text(), total, waves), total
 
 
