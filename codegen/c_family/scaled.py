@@ -99,7 +99,7 @@ def choose(late: Late, to: Value, found: Plan, left: bool, *, once: bool) -> Cho
             continue  # what takes it away is added to the sums of one turn
         cost = (0 if once else sum(sums)) + scaled.shifts(words)
         if scaled.offset:
-            cost += _PRODUCT * sum(map(len, _offsets(groups, classes)))
+            cost += _PRODUCT * sum(map(len, _offset_steps(groups, classes).values()))
         if cost < least:
             best, least = Choice(scaled, classes), cost
     return best
@@ -183,12 +183,8 @@ def _offset_of(group: Group, j: int, pattern: Pattern, classes: tuple[int, ...])
     return pattern, tuple(s.b for s in turns if _pattern(s, True, classes) == pattern)
 
 
-def _offsets(groups: Sequence[Group], classes: tuple[int, ...]) -> list[tuple[Step, ...]]:
-    """The steps that give each offset once; those of all tiles of columns are the same."""
-    return [tuple(steps) for steps in _offset_steps(groups, classes).values()]
-
-
 def _offset_steps(groups: Sequence[Group], classes: tuple[int, ...]) -> dict[_Offset, list[Step]]:
+    """The steps that give each offset once; those of all tiles of columns are the same."""
     found: dict[_Offset, list[Step]] = {}
     for group in groups:
         for pattern in sorted(_used(group, True, classes)):
