@@ -203,10 +203,10 @@ gemm_quantized(
   __syncthreads();
   #pragma unroll
   for (int i = 0; i < 16; ++i) {
-    ((float*)scratch)[i / 2 * 256 + tid * 2 + i % 2] = acc_2[i];
+    ((float*)scratch)[i / 2 * 258 + tid * 2 + i % 2] = acc_2[i];
   }
   __syncthreads();
-  const int from = ((tid) % 4) * 512 + ((tid / 4) % 2) * 64 + ((tid / 8) % 8) * 8 + (tid / 64) * 256;
+  const int from = ((tid) % 4) * 516 + ((tid / 4) % 2) * 64 + ((tid / 8) % 8) * 8 + (tid / 64) * 258;
   float acc_2_1[8];
   #pragma unroll
   for (int i_16 = 0; i_16 < 8; ++i_16) {
