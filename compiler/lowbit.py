@@ -190,8 +190,8 @@ def lanes_for(dtype: DType, to: DType, *, f8: bool) -> int:
     return 32 // to.bits if to.bits in (8, 16) else 1
 
 
-# For codes of these widths, at how many places in the low 11 bits of a half storage in lanes has them.
-CLASSES = {1: 8, 2: 4, 4: 2}
+# How many codes of these widths have places of their own in a half, as storage in lanes deals them.
+_DEALT = {1: 8, 2: 4, 3: 8, 4: 2}
 _FRAGMENT = 4  # registers of a lane in the larger operand of a matrix instruction
 
 
@@ -201,7 +201,8 @@ def interleaved(layout: Layout, bits: int, lanes: int) -> Layout | None:
     Elements that follow each other in `layout` go to different lanes. Of codes that divide a half, the
     words of results are also dealt so that those of one matrix instruction lie at distances that are
     multiples of its registers: what masks at the same place leave then belongs together. Rows of an
-    instruction that are eight apart, as those of its larger operand, have places of their own.
+    instruction that are eight apart, as those of its larger operand, have places of their own. Codes of
+    3 bits lie across words, but those eight apart, 24 bits, may have the same place.
     """
     modes = layout.local_modes
     if layout.swizzles or layout.locals * bits % 32 or layout.locals % lanes:
@@ -210,7 +211,7 @@ def interleaved(layout: Layout, bits: int, lanes: int) -> Layout | None:
     if parts is None:
         return None
     words, lane = parts
-    classes = CLASSES.get(bits, 1) if lanes == 2 else 1
+    classes = _DEALT.get(bits, 1) if lanes == 2 else 1
     if classes > 1 and (found := split_modes(words, _FRAGMENT)) is not None:
         above, register = found
         rows: Modes = ()

@@ -16,7 +16,7 @@ from dslc.lang import *
 T = f16
 
 
-@dslc.kernel(LOG2_E=1.4426950408889634, BS=[64, 16, 128], BL=[64, 32, 128])
+@dslc.kernel(LOG2_E=1.4426950408889634, BS=[64, 16, 128], BL=[64, 32, 128, 80, 160])
 def attention(
     q: T[B, S, HQ, D],
     k: T[B, L, HK, D],

@@ -37,7 +37,7 @@ def gemm_quantized(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
         c[m : m + BM, n : n + BN] = cast(acc, T)
 
 
-@dslc.kernel(G=128, BM=[16, 8, 32], BN=[64, 128, 32, 80], BK=[512, 256, 128, 1024])
+@dslc.kernel(G=128, BM=[16, 8, 32], BN=[64, 128, 32, 80], BK=[512, 256, 128, 1024], SPLIT=[1, 2])
 def gemm_quantized_sums(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
     """c = sum over groups of (a @ w) * s, the scales applied to sums in f32: exact weights, few M."""
     require(K % G == 0)
@@ -46,7 +46,7 @@ def gemm_quantized_sums(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]
     for m, n in parallel(range(0, M, BM), range(0, N, BN)):
         # A product for each group, side by side: the warps of a block share the groups.
         acc = zeros(f32, [BK // G, BM, BN])
-        for k in range(0, K, BK):
+        for k in range(0, K, BK, split=SPLIT):
             x = transpose(reshape(a[m : m + BM, k : k + BK], [BM, BK // G, G]), [1, 0, 2])
             q = reshape(cast(w[k : k + BK, n : n + BN], T), [BK // G, G, BN])
             scale = cast(s[k // G : k // G + BK // G, n : n + BN], f32)

@@ -43,7 +43,7 @@ def gemm_w4a8_channel(q: i8[M, K], t: f32[M], w: u4[K, N], s: f32[N], c: out[T[M
         c[m : m + BM, n : n + BN] = cast(r, T)
 
 
-@dslc.kernel(BM=[16, 64, 128], BN=[128, 64, 256], BK=[128, 64, 32])
+@dslc.kernel(BM=[16, 64, 128, 256], BN=[128, 64, 256], BK=[128, 64, 32])
 def gemm_w4a8_group(q: i8[M, K], t: f32[M], w: u4[K, N], s: f32[K // G, N], c: out[T[M, N]]):
     """c = t * sum over groups of (q @ (w - 8)) * s: integers inside a group, f32 across groups."""
     require(K % G == 0)
@@ -55,7 +55,7 @@ def gemm_w4a8_group(q: i8[M, K], t: f32[M], w: u4[K, N], s: f32[K // G, N], c: o
             b = cast(w[k : k + BK, n : n + BN], i8) - 8
             # The scale multiplies the partial sums: BM * BN products, not BK * BN.
             part = dot(q[m : m + BM, k : k + BK], b)
-            acc += cast(part, f32) * s[k // G, n : n + BN]
+            acc = fma(cast(part, f32), s[k // G, n : n + BN], acc)
         c[m : m + BM, n : n + BN] = cast(acc * t[m : m + BM, None], T)
 
 

@@ -241,3 +241,44 @@ def test_a_graph_on_the_second_device(torch: Any, lib: Any) -> None:
         y.zero_()
         graph.replay()
         assert (y == 4).all()
+
+
+OVERLAPPING = """
+kernel next(x: f32[N], y: out f32[N]):
+    for n in parallel(range(0, N, 1024)):
+        y[n : n + 1024] = x[n : n + 1024] + 1
+
+program several(x: f32[N], y: out f32[N]):
+    a = buffer(f32, [N])
+    b = buffer(f32, [N])
+    next(x, a)
+    next(a, b)
+    next(b, y)
+"""
+
+
+@pytest.mark.parametrize("n", [1000, 40_000, 1_000_000])
+def test_launches_that_overlap_see_what_was_written(torch: Any, n: int) -> None:
+    """Each launch reads what the one before writes, and writes what that one reads."""
+    lib = dslc.compile(OVERLAPPING, "cuda")
+    pair = [torch.zeros(n, device="cuda") for _ in range(2)]
+    stop = torch.zeros(n, device="cuda")
+
+    def chain(count: int) -> None:
+        for i in range(count):
+            lib.next(pair[i % 2], pair[(i + 1) % 2])
+
+    chain(200)
+    assert bool((pair[0] == 200).all())
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        chain(100)
+    for _ in range(5):
+        graph.replay()
+    assert bool((pair[0] == 700).all())
+    for i in range(20):
+        x, y = pair[i % 2], pair[(i + 1) % 2]
+        lib.several(x, y)
+    assert bool((pair[0] == 760).all())
+    lib.next(pair[0], stop)
+    assert bool((stop == 761).all())

@@ -173,7 +173,7 @@ def _place_step(
     """Where a lane is beyond its best so far, it and its place take over."""
     best, where = state
     x = number(e, x, dtype)
-    better = compared(e, _PLACES[op], x, best)
+    better = _beyond(e, op, x, best)
     many = len(where.regs) > 0 and best.count > 1 and n > 1
     places = _numbered(e, here, best.count, spread=many)
     wide = as_format(e, better, MASKS[32])
@@ -181,6 +181,28 @@ def _place_step(
         e.s.onto("bit {0}.16b, {1}.16b, {2}.16b", acc, new, mask)
     for acc, mask, new in zip(best.regs, better.regs, x.regs, strict=True):
         e.s.onto("bit {0}.16b, {1}.16b, {2}.16b", acc, new, mask)
+
+
+def _beyond(e: Emission, op: str, x: Lanes, best: Lanes) -> Lanes:
+    """Where x takes over: where it is greater (less), or the first NaN."""
+    if x.format.kind != "f":
+        return compared(e, _PLACES[op], x, best)
+    reached = compared(e, "ge", *((best, x) if op == "argmax" else (x, best)))
+    known = compared(e, "eq", best, best)
+    pairs = zip(known.regs, reached.regs, strict=True)
+    regs = tuple(e.s.v("bic {0}.16b, {1}.16b, {2}.16b", a, b) for a, b in pairs)
+    return Lanes(regs, known.format, known.count)
+
+
+def _alike(e: Emission, x: Lanes, y: Lanes) -> Lanes:
+    """Where two are equal, or both NaN."""
+    equal = compared(e, "eq", x, y)
+    if x.format.kind != "f":
+        return equal
+    known = [compared(e, "eq", z, z).regs[0] for z in (x, y)]
+    either = e.s.v("orr {0}.16b, {1}.16b, {2}.16b", *known)
+    reg = e.s.v("orn {0}.16b, {1}.16b, {2}.16b", equal.regs[0], either)
+    return Lanes((reg,), equal.format, equal.count)
 
 
 def _numbered(e: Emission, here: Linear, count: int, *, spread: bool) -> Lanes:
@@ -235,8 +257,8 @@ def _fold_places(e: Emission, op: str, state: list[Lanes]) -> list[Lanes]:
         if value is None or place is None:
             value, place = v, p
             continue
-        better = compared(e, _PLACES[op], v, value)
-        equal = as_format(e, compared(e, "eq", v, value), MASKS[32])
+        better = _beyond(e, op, v, value)
+        equal = as_format(e, _alike(e, v, value), MASKS[32])
         earlier = compared(e, "lt", p, place)
         tie = e.s.v("and {0}.16b, {1}.16b, {2}.16b", equal.regs[0], earlier.regs[0])
         wide = as_format(e, better, MASKS[32])

@@ -179,12 +179,18 @@ _NEGATIVE = {"f32": "0xFF800000", "bf16": "0xFF80"}
 _NANS = {"f32": "0x7FC00000", "bf16": "0x7FC0"}
 
 
+def _signless(value: int, kind: str) -> int:
+    """As MLIR reads a number of so many bits: those of the upper half are negative."""
+    bits = int(kind[1:]) if kind[1:].isdigit() else 64
+    return value - (1 << bits) if value >= 1 << (bits - 1) else value
+
+
 def literal(value: float, kind: str) -> str:
     """A number as MLIR writes it: floats in full, so that they come back as they were."""
     if kind == "i1":
         return "true" if value else "false"
     if kind not in _INFINITIES:
-        return str(int(value))
+        return str(_signless(int(value), kind))
     if math.isnan(value):
         return _NANS[kind]
     if math.isinf(value):

@@ -87,9 +87,8 @@ def _to_integer(e: Emission, stmt: Stmt, x: str, source: DType, target: DType, l
     if high == top:
         return made
     past = e.out.op(f"arith.cmpf ogt, {x}, {most} : {single}", "past")
-    ones = top if target.is_signed else top - (1 << target.bits)  # as signless constants are read
     flags = f"{vector(lanes, 'i1')}, {whole}" if lanes > 1 else whole
-    return e.out.op(f"arith.select {past}, {e.out.constant(ones, whole)}, {made} : {flags}", "cast")
+    return e.out.op(f"arith.select {past}, {e.out.constant(top, whole)}, {made} : {flags}", "cast")
 
 
 def _integers(

@@ -42,6 +42,6 @@ def evaluate(expr: Expr, values: Mapping[Var, Numbers]) -> Any:
         case ex.Convert(x) if not x.dtype.is_float and not expr.dtype.is_float:
             return evaluate(x, values)
         case ex.Read():
-            raise Unknown("an element of a tensor")
+            raise Unknown("a scalar of the call or an element of a tensor")
         case _:
             raise Unknown("a scalar")

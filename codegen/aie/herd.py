@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from dslc.codegen.aie.evaluation import Numbers, evaluate
+from dslc.codegen.aie.evaluation import Numbers, Unknown, evaluate
 from dslc.codegen.aie.streams import Stream
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
@@ -115,7 +115,10 @@ class Herd:
                 if self.axes[axis] in variables:
                     if atom is self.axes[axis] or variables != {self.axes[axis]}:
                         return None
-                    found += np.broadcast_to(evaluate(atom, values), turns.shape).tobytes()
+                    try:
+                        found += np.broadcast_to(evaluate(atom, values), turns.shape).tobytes()
+                    except Unknown:
+                        return None
         return found
 
     def members(self, stream: Stream) -> range:
@@ -152,7 +155,10 @@ class Herd:
         turns = np.arange(self.steps[axis] * self.factors[axis]).reshape(self.steps[axis], *cores)
         values = {self.axes[axis]: self._value(axis, turns)}
         place = -1 if along_rows or len(cores) == 1 else -2
-        found = (np.broadcast_to(evaluate(a, values), turns.shape) for a in own)
+        try:
+            found = [np.broadcast_to(evaluate(a, values), turns.shape) for a in own]
+        except Unknown:  # a scalar of the launch is in it: whoever lists the offsets says so
+            return True
         return any((np.diff(f, axis=place) != 0).any() for f in found)
 
     def _value(self, axis: int, turns: Numbers) -> Numbers:

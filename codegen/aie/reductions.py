@@ -135,7 +135,14 @@ def _reduce_place(e: Emission, stmt: ins.Reduce) -> None:
             number = e.out.op(
                 f"arith.index_cast {e.out.index(here[axis])} : index to i32", "number"
             )
-            better = compare(e, _PLACES[stmt.op], found, best, dtype, kind)
+            if dtype.is_float:  # the first NaN takes over and stays
+                bits = vector(lanes, "i1")
+                word = "ugt" if stmt.op == "argmax" else "ult"
+                better = e.out.op(f"arith.cmpf {word}, {found}, {best} : {kind}", "beyond")
+                known = e.out.op(f"arith.cmpf ord, {best}, {best} : {kind}", "known")
+                better = e.out.op(f"arith.andi {better}, {known} : {bits}", "better")
+            else:
+                better = compare(e, _PLACES[stmt.op], found, best, dtype, kind)
             number = splat(e, number, "i32", lanes)
             loop.yielded += [
                 e.out.op(f"arith.select {better}, {found}, {best} : {flags}{kind}", "best"),

@@ -11,14 +11,14 @@ from math import gcd
 
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission
-from dslc.codegen.c_family.indexing import Chunks, add, chunks, fastest_run, loops
+from dslc.codegen.c_family.indexing import Chunks, Digit, add, chunks, fastest_run, loops
 from dslc.codegen.c_family.registers import Tile, decode
 from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.dtypes import INDEX, DType, Kind
 from dslc.compiler.ir import Memory, Place, Region, alignment
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.affine import constant, simplify
 from dslc.compiler.layout import Layout
 from dslc.compiler.layout.mode import with_weights
 
@@ -100,6 +100,22 @@ class Access:
             else:
                 parts.append(f"(long long)({at}) * {self.e.scalar(stride)}")
         return add(*parts) if parts else "0"
+
+    def distance(self) -> str | None:
+        """How many elements a chunk lies behind the thread's first; None where that is no constant."""
+        if self.memory.layout is not None:
+            return None
+        kept = [axis for axis, a in enumerate(self.region.axes) if not a.dropped]
+        every = strides(self.memory)
+        steps: list[tuple[Digit, int]] = []
+        for digit in self.runs.digits:
+            axis = kept[digit.mode.axis]
+            step = constant(every[axis])
+            if step is None:
+                return None
+            steps.append((digit, digit.mode.stride * self.region.axes[axis].step * int(step)))
+        wide = "LL" if sum(abs(by) * digit.size for digit, by in steps) >= 1 << 31 else ""
+        return add(*(f"{digit.var} * {by}{wide}" for digit, by in steps)) if steps else "0"
 
 
 def tile_axis(region: Region, axis: int) -> int:

@@ -100,6 +100,11 @@ def _remainders(e: Emission, s: ins.For) -> dict[ex.Var, int]:
             number = _remainder_of(e, c, s.body)
             if number is not None:
                 found[c.inner] = number
+    for c in s.carried:  # the slot that is filled next is the one that was read
+        number = found.get(c.yielded) if isinstance(c.yielded, ex.Var) else None
+        first = c.init.value if isinstance(c.init, ex.Const) else -1
+        if number is not None and isinstance(c.inner, ex.Var) and 0 <= first < number:
+            found[c.inner] = number
     return found
 
 

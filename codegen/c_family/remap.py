@@ -37,16 +37,16 @@ def flat(layout: Layout) -> Indices:
     return np.asarray((table * strides).sum(axis=-1))
 
 
-def registers(to: Layout, source: Layout, wanted: Indices) -> list[int] | None:
+def registers(source: Layout, wanted: Indices) -> list[int] | None:
     """For each register of the result the operand's register that holds `wanted`, if all threads agree.
 
     `wanted` is [threads, locals] of row-major numbers in the operand.
     """
     held = flat(source)
-    if to.threads != source.threads:
+    if len(wanted) != source.threads:
         return None
     picks = []
-    for i in range(to.locals):
+    for i in range(wanted.shape[1]):
         same = (held == wanted[:, i : i + 1]).all(axis=0)
         where = np.flatnonzero(same)
         if not len(where):
@@ -58,7 +58,7 @@ def registers(to: Layout, source: Layout, wanted: Indices) -> list[int] | None:
 def move(e: Emission, out: Value, x: Tile, source: Source) -> None:
     """Define `out`, whose element I is element source(I) of x."""
     wanted = _wanted(out, x.layout, source)
-    picks = registers(_laid(out), x.layout, wanted)
+    picks = registers(x.layout, wanted)
     if picks is not None:
         _rename(e, out, x, picks)
     else:
@@ -71,7 +71,7 @@ def move_value(e: Emission, out: Value, x: Value, source: Source) -> None:
     """
     late, dtype = e.late.get(x), x.type.dtype
     if late is not None or (dtype.bits <= 8 and is_packed(dtype)):
-        picks = registers(_laid(out), _laid(x), _wanted(out, _laid(x), source))
+        picks = registers(_laid(x), _wanted(out, _laid(x), source))
         if picks is not None and late is not None:
             e.late[out] = replace(late, bits=late.bits.picked(picks))
             return
@@ -143,7 +143,7 @@ def _copy(
     """The elements `picks` of x, by whole words where these are whole."""
     if words is None:
         for i, source in linear_loops(out, np.stack([np.arange(len(picks)), picks], axis=1)):
-            out.line(_copy_element(to, i, x, source))
+            out.line(copy_element(to, i, x, source))
         return
     twice = words[0][1]
     table = np.array([(i, source) for i, (source, _) in enumerate(words)])
@@ -180,7 +180,8 @@ def _step(run: Indices) -> int | None:
     return int(steps[0]) if (steps == steps[0]).all() else None
 
 
-def _copy_element(to: Tile, i: str, x: Tile, pick: str) -> str:
+def copy_element(to: Tile, i: str, x: Tile, pick: str) -> str:
+    """The statement that sets element i of a tile to element `pick` of another."""
     if not is_packed(to.dtype):
         return f"{to.name}[{i}] = {x.name}[{pick}];"
     bits = to.dtype.bits

@@ -20,10 +20,11 @@ from dataclasses import dataclass
 
 from dslc.codegen.c_family.bits import Bits
 from dslc.codegen.c_family.emission import Emission, Late
+from dslc.codegen.c_family.extraction import hexadecimal
 from dslc.codegen.c_family.fragments import Plan, Step
 from dslc.codegen.c_family.instructions import Call, emit_calls
 from dslc.codegen.c_family.registers import Tile
-from dslc.codegen.c_family.scaled_rules import Scaled, exact_shifts, most_classes, scaled_rule_for
+from dslc.codegen.c_family.scaled_rules import Scaled, class_counts, exact_shifts, scaled_rule_for
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.codegen.c_family.word_loops import emit_words, indexed
 from dslc.compiler.ir import Value
@@ -31,6 +32,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Var
 
 _MOST_REGISTERS = 128  # of sums beside the accumulators
+_PRODUCT = 4  # instructions that a matrix instruction takes the time of
 
 Pattern = tuple[int, ...]
 
@@ -82,9 +84,9 @@ def choose(late: Late, to: Value, found: Plan, left: bool, *, once: bool) -> Cho
     words = late.bits.at.reshape(-1, 2, late.dtype.bits)
     groups = groups_of(found, left)
     best, least = None, len(words) + exact_shifts(late.dtype, to.type.dtype, words)
-    for count in (1, 2, 4, 8):
+    for count in class_counts(late.dtype):
         scaled = scaled_rule_for(late.dtype, to.type.dtype, count)
-        if scaled is None or count > most_classes(late.dtype):
+        if scaled is None:
             continue
         classes = tuple(scaled.of(at) for at in words)
         if any(_pattern(step, left, classes) is None for step in found.steps):
@@ -93,7 +95,11 @@ def choose(late: Late, to: Value, found: Plan, left: bool, *, once: bool) -> Cho
         registers = sum(sums) if once else max(sums)
         if count > 1 and registers > _MOST_REGISTERS:
             continue
+        if scaled.offset and (once or not left or len(words) > _MOST_REGISTERS):
+            continue  # what takes it away is added to the sums of one turn
         cost = (0 if once else sum(sums)) + scaled.shifts(words)
+        if scaled.offset:
+            cost += _PRODUCT * sum(map(len, _offsets(groups, classes)))
         if cost < least:
             best, least = Choice(scaled, classes), cost
     return best
@@ -157,12 +163,71 @@ def emit_scaled(
     if once:
         _through_loop(e, call, found, choice, left)
         return
-    for group in groups_of(found, left):
+    groups = groups_of(found, left)
+    offsets = _emit_offsets(e, call, groups, choice) if choice.scaled.offset else {}
+    for group in groups:
         with e.out.block(""):
-            sums = _sums(call, group, choice, left, e.out.name(f"{call.c.name}_part"))
+            sums = _sums(call, group, choice, left, e.out.name(f"{call.c.name}_part"), offsets)
             e.out.line(sums.declaration)
             sums.multiply(e, call)
             sums.add(e, call)
+
+
+# Meetings that lack the same: the pattern of a, and the registers of b, one turn of k after another.
+_Offset = tuple[Pattern, tuple[tuple[int, ...], ...]]
+
+
+def _offset_of(group: Group, j: int, pattern: Pattern, classes: tuple[int, ...]) -> _Offset:
+    """The offset of a group's meeting number j, for its steps of one pattern."""
+    turns = (turn[j] for turn in group.steps)
+    return pattern, tuple(s.b for s in turns if _pattern(s, True, classes) == pattern)
+
+
+def _offsets(groups: Sequence[Group], classes: tuple[int, ...]) -> list[tuple[Step, ...]]:
+    """The steps that give each offset once; those of all tiles of columns are the same."""
+    return [tuple(steps) for steps in _offset_steps(groups, classes).values()]
+
+
+def _offset_steps(groups: Sequence[Group], classes: tuple[int, ...]) -> dict[_Offset, list[Step]]:
+    found: dict[_Offset, list[Step]] = {}
+    for group in groups:
+        for pattern in sorted(_used(group, True, classes)):
+            for j in range(len(group.steps[0])):
+                turns = [turn[j] for turn in group.steps]
+                own = [s for s in turns if _pattern(s, True, classes) == pattern]
+                found.setdefault(_offset_of(group, j, pattern, classes), own)
+    return found
+
+
+def _emit_offsets(
+    e: Emission, call: Call, groups: Sequence[Group], choice: Choice
+) -> dict[_Offset, list[str]]:
+    """Products of b by what takes the offsets away: to be added to the sums of a turn.
+
+    The sums do not begin with them, since a chain of products would wait for another.
+    """
+    wanted = _offset_steps(groups, choice.classes)
+    name, minus = e.out.name(f"{call.c.name}_offset"), e.out.name("minus")
+    wide = len(groups[0].steps[0][0].c)
+    count = len(groups[0].steps[0][0].a)
+    patterns = sorted({pattern for pattern, _ in wanted})
+    words = [
+        hexadecimal(choice.scaled.minus_offset(p[r % len(p)]))
+        for p in patterns
+        for r in range(count)
+    ]
+    e.out.line(f"const unsigned {minus}[{len(words)}] = {{{', '.join(words)}}};")
+    e.out.line(f"float {name}[{len(wanted) * wide}] = {{}};")
+    steps, begin = [], {}
+    for i, (key, own) in enumerate(wanted.items()):
+        first = patterns.index(key[0]) * count
+        a = tuple(call.per * r for r in range(first, first + count))
+        c = tuple(range(i * wide, (i + 1) * wide))
+        steps += [Step(a, s.b, c) for s in own]
+        begin[key] = [f"{name}[{r}]" for r in c]
+    into = call.c.renamed(name)
+    emit_calls(e.out, Call(call.function, call.a.renamed(minus), call.b, into, call.per), steps)
+    return begin
 
 
 def _through_loop(e: Emission, call: Call, found: Plan, choice: Choice, left: bool) -> None:
@@ -212,6 +277,7 @@ class _Sums:
     group: Group
     factors: tuple[tuple[float, ...], ...]  # of those patterns that there are
     steps: tuple[Step, ...]  # onto these registers
+    offsets: tuple[tuple[int, str], ...]  # what is added to them in the end
 
     @property
     def declaration(self) -> str:
@@ -222,6 +288,8 @@ class _Sums:
         emit_calls(e.out, Call(call.function, call.a, call.b, into, call.per), self.steps)
 
     def add(self, e: Emission, call: Call) -> None:
+        for i, offset in self.offsets:
+            e.out.line(f"{self.name}[{i}] += {offset};")
         found, rows = self.group.accumulators, self.group.rows
         for number, factors in enumerate(self.factors):
             first = number * len(found)
@@ -231,7 +299,14 @@ class _Sums:
             _add(e, call, self.name, every, factors)
 
 
-def _sums(call: Call, group: Group, choice: Choice, left: bool, name: str) -> _Sums:
+def _sums(
+    call: Call,
+    group: Group,
+    choice: Choice,
+    left: bool,
+    name: str,
+    offsets: dict[_Offset, list[str]],
+) -> _Sums:
     count = len(group.accumulators)
     place = {r: i for i, r in enumerate(group.accumulators)}
     used = sorted(_used(group, left, choice.classes))
@@ -241,4 +316,11 @@ def _sums(call: Call, group: Group, choice: Choice, left: bool, name: str) -> _S
         assert pattern is not None
         first = used.index(pattern) * count
         steps.append(Step(step.a, step.b, tuple(first + place[r] for r in step.c)))
-    return _Sums(name, group, tuple(map(choice.scaled.of_rows, used)), tuple(steps))
+    added = (
+        value
+        for pattern in (used if offsets else ())
+        for j in range(len(group.steps[0]))
+        for value in offsets[_offset_of(group, j, pattern, choice.classes)]
+    )
+    factors = tuple(map(choice.scaled.of_rows, used))
+    return _Sums(name, group, factors, tuple(steps), tuple(enumerate(added)))

@@ -1,15 +1,18 @@
-"""Scans and concatenation: through shared memory, where every element has its row-major place."""
+"""Scans and concatenation by way of shared memory, where every element has its row-major place."""
 
 from __future__ import annotations
 
 from math import prod
 
+import numpy as np
 from dslc.codegen.c_family.accesses import first_copy
 from dslc.codegen.c_family.ctypes_of import element_type
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
-from dslc.codegen.c_family.remap import cell, row_major
+from dslc.codegen.c_family.remap import cell, copy_element, registers, row_major
+from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.compiler.ir import instructions as ins
+from numpy.typing import NDArray
 
 
 def scan(e: Emission, s: ins.Scan) -> None:
@@ -41,7 +44,45 @@ def scan(e: Emission, s: ins.Scan) -> None:
 
 
 def concat(e: Emission, s: ins.Concat) -> None:
-    """Tiles one after another: through shared memory."""
+    """Tiles one after another: in registers where each thread has its part, else by shared memory."""
+    picked = _picked(s)
+    if picked is None:
+        _concat_staged(e, s)
+        return
+    tile = e.new(s.out)
+    for value, pairs in zip(s.xs, picked, strict=True):
+        x = e.tile(value)
+        for to, i in linear_loops(e.out, pairs):
+            e.out.line(copy_element(tile, to, x, i))
+
+
+def _picked(s: ins.Concat) -> list[NDArray[np.int64]] | None:
+    """For each tile pairs of registers: the result's, and its own that goes there.
+
+    None where threads differ in that, or do not hold what they need.
+    """
+    layouts = [v.type.layout for v in (s.out, *s.xs)]
+    assert all(layouts)
+    out, *parts = (x for x in layouts if x is not None)
+    found, start = [], 0
+    for layout in parts:
+        size = layout.shape[s.axis]
+        table = out.table()  # [threads, locals, rank]
+        table[..., s.axis] -= start
+        inside = (table[..., s.axis] >= 0) & (table[..., s.axis] < size)
+        own = np.flatnonzero(inside.any(axis=0))
+        if not inside[:, own].all():
+            return None
+        strides = [prod(layout.shape[k + 1 :]) for k in range(layout.rank)]
+        picks = registers(layout, (table[:, own] * strides).sum(axis=-1))
+        if picks is None:
+            return None
+        found.append(np.stack([own, picks], axis=1))
+        start += size
+    return found
+
+
+def _concat_staged(e: Emission, s: ins.Concat) -> None:
     tile = e.new(s.out)
     ctype, put, take = cell(tile)
     shape = tile.layout.shape

@@ -5,7 +5,7 @@ of the table are asked with the same nibbles, and each code's highest bit says w
 third permutation takes it from there.
 
     sel = codes & 0x77777777                       both for eight codes
-    top = 0x32103210 | (codes >> 1 & 0x44444444)
+    top = 0x32103210 + ((codes & 0x88888888) >> 1)             a shift and a sum are one instruction
     out = bytes(bytes(t0, t1, sel), bytes(t2, t3, sel), top)
 
 Whatever the two types, it is the table that knows: rounding, bias, zeros and NaN are in it.
@@ -59,6 +59,6 @@ def _selectors(words: Words, at: Positions) -> tuple[str, str]:
         field = words.field(pieces(at, 4), 0, 4)
         source, name, by = words.once(("nibbles", at.tobytes()), "c", lambda: field), "c_", ""
     select = words.once(("select", source), f"{name}select", lambda: f"{source} & 0x77777777u")
-    high = f"{source} >> 1 & 0x44444444u | 0x32103210u"
+    high = f"(({source} & 0x88888888u) >> 1) + 0x32103210u"
     top = words.once(("top", source), f"{name}top", lambda: high)
     return f"{select}{by}", f"{top}{by}"

@@ -164,7 +164,8 @@ def _attributes(launch: Mapping[str, object]) -> list[str]:
         found.append(f"{{4, 0, {{{{{', '.join(map(str, cluster))}}}}}}}")
     if launch.get("cooperative"):
         found.append("{2, 0, {{1}}}")
-    if launch.get("dependent"):
+    # Blocks that begin early are to be dealt evenly, which C leaves to the runtime.
+    if launch.get("dependent") and not launch.get("spread"):
         found.append("{6, 0, {{1}}}")
     return found
 

@@ -205,15 +205,11 @@ def _copy_run(e: Emission, s: ins.CopyAsync) -> None:
     assert s.barrier is not None
     run, rows = rows_of(s.src)
     size = run * s.dst.memory.dtype.bits // 8
-    to, source = (add(pointer(e, r.memory), _first(e, r)) for r in (s.dst, s.src))
+    to, source = (first_element(e, r) for r in (s.dst, s.src))
     i = e.out.name("i")
-    if rows > 1:  # all of them along one axis
-        step = next(
-            e.scalar(n)
-            for n, a in zip(strides(s.src.memory), s.src.axes, strict=True)
-            if a.size > 1
-        )
-        to, source = add(to, f"{i} * {run}"), add(source, f"(long long){i} * {step}")
+    if rows > 1:
+        to = add(to, f"{i} * {run}")
+        source = add(source, f"(long long){i} * {row_step(e, s.src)}")
     word, told = _told(e, s, s.barrier)
     call = f"{word}_run({to}, {source}, {told}, {size});"
     if rows == 1:
@@ -223,11 +219,17 @@ def _copy_run(e: Emission, s: ins.CopyAsync) -> None:
         e.out.line(call)
 
 
-def _first(e: Emission, region: Region) -> str:
-    """The offset of a region's first element."""
+def first_element(e: Emission, region: Region) -> str:
+    """The address of a region's first element."""
     *outer, last = region.axes
     row = Region(region.memory, (*(replace(a, size=1, dropped=True) for a in outer), last))
-    return access(e, row, local(last.size), last.size).address()
+    return add(pointer(e, region.memory), access(e, row, local(last.size), last.size).address())
+
+
+def row_step(e: Emission, region: Region) -> str:
+    """Elements between the runs of a region, all of which lie along one axis."""
+    axes = zip(strides(region.memory), region.axes, strict=True)
+    return next(e.scalar(n) for n, a in axes if a.size > 1)
 
 
 def barrier(e: Emission, region: Region) -> str:

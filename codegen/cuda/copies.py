@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dslc.codegen.c_family.accesses import (
     Access,
@@ -44,13 +44,25 @@ def _copy(e: Emission, s: ins.CopyAsync, layout: Layout, width: int, size: int) 
     to = access(e, s.dst, layout, width)
     source = Access(e, s.src, layout, width, to.runs)
     once = first_copy(layout)
-    with loops(e.out, to.runs):
-        inside = source.inside() or "true"
-        target = f"{pointer(e, s.dst.memory)} + {to.address()}"
-        base = pointer(e, s.src.memory)
-        origin = f"{base} + {source.address()}"
-        line = f"copy_async_{size}({target}, {inside} ? {origin} : {base}, {inside});"
-        e.out.line(f"if ({once}) {line}" if once else line)
+    with e.out.block(f"if ({once})" if once else ""):
+        target, origin = _place(e, to), _place(e, source)
+        with loops(e.out, to.runs):
+            # Where it is not inside nothing is read, whatever the address.
+            e.out.line(f"copy_async_{size}({target}, {origin}, {source.inside() or 'true'});")
+
+
+def _place(e: Emission, x: Access) -> str:
+    """The address of a chunk: that of the thread's first, and a constant distance, where it is one.
+
+    Instructions then hold the distance themselves.
+    """
+    distance = x.distance()
+    if distance is None or distance == "0":
+        return f"{pointer(e, x.memory)} + {x.address()}"
+    first = e.out.name("first")
+    start = replace(x, runs=replace(x.runs, digits=())).address()
+    e.out.line(f"const auto {first} = {pointer(e, x.memory)} + {start};")
+    return f"{first} + {distance}"
 
 
 def commit(e: Emission, s: ins.CommitGroup) -> None:

@@ -17,7 +17,17 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.emission import Emission, table
 from dslc.codegen.c_family.entry import all_shared_memory, parameters, shared_memory, turn_variables
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
-from dslc.codegen.cuda import aside, bulk, copies, ldmatrix, matrix, stmatrix, wgmma
+from dslc.codegen.cuda import (
+    aside,
+    bulk,
+    copies,
+    ldmatrix,
+    matrix,
+    overlapping,
+    partners,
+    stmatrix,
+    wgmma,
+)
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel
@@ -27,7 +37,7 @@ EMITTERS = table(
     elementwise.EMITTERS, control.EMITTERS, stmatrix.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
-    ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS,
+    ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS, partners.EMITTERS, overlapping.EMITTERS,
 )  # fmt: skip
 
 # Words that CUDA gives a meaning, beside those of C.

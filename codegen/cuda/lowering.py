@@ -12,6 +12,7 @@ from dslc.codegen.c_family.launching import (
 from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.generate import emit
+from dslc.codegen.cuda.overlapping import launch_words
 from dslc.codegen.cuda.toolchain import (
     DEFAULT,
     Binary,
@@ -50,6 +51,7 @@ def _lower_kernel(
         "arguments": [*arguments_of(program), *(box.to_data() for box in tensor_maps(program))],
         **alignments_of(program),
         **({"cluster": [program.cluster, 1, 1]} if program.cluster is not None else {}),
+        **launch_words(program),
         "resources": binary.resources[program.name].to_data(),
     }
     return Artifact(

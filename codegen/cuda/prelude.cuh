@@ -67,8 +67,11 @@ DEVICE unsigned mask_xor(unsigned x, unsigned mask, unsigned y) {
   unsigned d; asm("lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(d) : "r"(x), "r"(mask), "r"(y)); return d;
 }
 
-// Bytes of a and b by the four digits of `pick`: 0 to 3 are those of a, 4 to 7 those of b.
-DEVICE unsigned bytes(unsigned a, unsigned b, unsigned pick) { return __byte_perm(a, b, pick); }
+// Bytes of a and b by the four digits of `pick`: 0 to 3 are those of a, 4 to 7 those of b. (__byte_perm
+// would mask the digits once more.)
+DEVICE unsigned bytes(unsigned a, unsigned b, unsigned pick) {
+  unsigned d; asm("prmt.b32 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(pick)); return d;
+}
 
 DEVICE unsigned fma_f16x2(unsigned a, unsigned b, unsigned c) {
   unsigned d; asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(d) : "r"(a), "r"(b), "r"(c)); return d;
@@ -433,8 +436,26 @@ DEVICE void stmatrix_x4_trans(void* p, const unsigned* w) {
 // Warps aside: the barrier of the others, and registers that go from the ones to the others.
 DEVICE void barrier_of_some(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
 
+// Two warpgroups that alternate: number g waits at barrier 2 + g, at which the other one counts.
+DEVICE void await_partner(int g) { asm volatile("bar.sync %0, 256;" :: "r"(2 + g) : "memory"); }
+
+DEVICE void hand_over(int g) { asm volatile("bar.arrive %0, 256;" :: "r"(3 - g) : "memory"); }
+
 DEVICE void hold_address(const void* shared) { asm volatile("" :: "r"(shared_address(shared)) : "memory"); }
 
 template <int N> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
 
 template <int N> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
+
+// Launches that overlap (PTX ISA 8.5, 9.7.13.13): the next may begin; those before have ended.
+DEVICE void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+DEVICE void await_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+DEVICE void may_have_changed(const void* p) { asm volatile("" :: "l"(p) : "memory"); }
+
+// Bytes in a row to the level-2 cache: multiples of 16 from a multiple of 16 on (9.7.9.27).
+DEVICE void prefetch_run(const void* from, int bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" :: "l"(from), "r"(bytes) : "memory");
+}
+

@@ -35,13 +35,17 @@ template <int D> DEVICE int exchange(int x) {
   else return __builtin_amdgcn_ds_bpermute((__builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u)) ^ D) << 2, x);
 }
 
-// The same of 32 or 64 bits of any type.
+// The same of any type: a flag as an int.
 template <int D, class T> DEVICE T shuffle_xor(T x) {
-  constexpr int words = sizeof(T) / 4;
-  struct Words { int w[words]; } v = __builtin_bit_cast(Words, x);
+  if constexpr (sizeof(T) < 4) {
+    return (T)exchange<D>((int)x);
+  } else {
+    constexpr int words = sizeof(T) / 4;
+    struct Words { int w[words]; } v = __builtin_bit_cast(Words, x);
 #pragma unroll
-  for (int i = 0; i < words; ++i) v.w[i] = exchange<D>(v.w[i]);
-  return __builtin_bit_cast(T, v);
+    for (int i = 0; i < words; ++i) v.w[i] = exchange<D>(v.w[i]);
+    return __builtin_bit_cast(T, v);
+  }
 }
 
 DEVICE float as_f32(unsigned x) { return __builtin_bit_cast(float, x); }

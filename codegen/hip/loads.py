@@ -53,7 +53,7 @@ def _read_layout(e: Emission, s: ins.Load, layout: Layout) -> Layout | None:
 
 def _turn(e: Emission, to: Tile, read: Tile) -> None:
     """Each word of the tile from the words of two of its elements."""
-    picks = registers(to.layout, read.layout, flat(to.layout))
+    picks = registers(read.layout, flat(to.layout))
     assert picks is not None, "both are the same elements of every thread"
     pairs = np.array(picks).reshape(-1, 2)
     for halves, digits in (((0, 0), "5410"), ((0, 1), "7610"), ((1, 0), "5432"), ((1, 1), "7632")):

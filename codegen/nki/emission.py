@@ -142,11 +142,14 @@ class Emission:
         """Make a tile in the first turn of its loop, and take it from its list in all."""
         name = self.lists[kept.value]
         first = " and ".join(f"{self.names[x.var]} == {self.scalar(x.start)}" for x in kept.firsts)
+        before = dict(self.values)
         with self.out.block(f"if {first}"):
             for stmt in kept.chain:
-                self.statement(stmt)
+                if tile_of(stmt) not in before:
+                    self.statement(stmt)
             held = self.tensors(self.held(kept.value))
             self.out.line(f"{name}.append({held.name})")
+        self.values = before  # the other tiles of the chain are those of the first turn
         taken = self.out.name(kept.value.name)
         self.out.line(f"{taken} = {name}[{self._version(kept)}]")
         self.values[kept.value] = replace(held, name=taken)

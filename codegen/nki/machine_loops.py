@@ -71,12 +71,16 @@ def state(e: Emission, stmt: ins.For | ins.While, c: ins.Carried) -> Held:
 
 
 def _edges(stmt: ins.For) -> list[Edge]:
-    """The slices along the loop that may reach past the end of their tensor."""
+    """The slices along the loop that may reach past the end of their tensor.
+
+    Of rows that are moved by number each is looked at by itself.
+    """
     found = []
     for inner in walk(stmt.body):
+        numbered = inner.axis if isinstance(inner, ins.Gather | ins.Scatter) else None
         for region in regions(inner):
-            for axis, extent in zip(region.axes, region.memory.shape, strict=True):
-                if axis.checked and stmt.var in ex.free_vars(axis.start):
+            for k, (axis, extent) in enumerate(zip(region.axes, region.memory.shape, strict=True)):
+                if k != numbered and axis.checked and stmt.var in ex.free_vars(axis.start):
                     found.append(_edge(stmt, inner, axis, extent))
     return list(dict.fromkeys(found))
 

@@ -156,7 +156,12 @@ def _missed(e: Emission, stmt: ins.Reduce, x: Held) -> Held:
     strides = tuple(0 if i == stmt.axis else n for i, n in enumerate(extreme.strides))
     missed = e.like(x, "missed", BOOL)
     combine(e, missed, "nl.not_equal", x, replace(extreme, shape=x.shape, strides=strides))
-    return missed
+    if not stmt.x.type.dtype.is_float:
+        return missed
+    number, found = e.like(x, "number", BOOL), e.like(x, "missed", BOOL)
+    combine(e, number, "nl.equal", x, x)  # a NaN is the extreme where there is one
+    combine(e, found, "nl.bitwise_and", missed, number)
+    return found
 
 
 def _missed_exactly(e: Emission, stmt: ins.Reduce) -> Held:

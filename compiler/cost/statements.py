@@ -144,6 +144,8 @@ class Statements:
                 work.path += _CLUSTER if stmt.cluster else _BARRIER
             case ins.WaitGroup() | ins.CommitGroup() | ins.Let() | ins.WaitDots():
                 self._issue(work, self.warps)
+            case ins.AwaitPartner() | ins.HandOver():
+                self._issue(work, self.warps)
             case ins.AwaitPhase() | ins.Arrive() | ins.InitBarriers():
                 self._issue(work, 2 * self.warps)
             case ins.SemaphoreWait() | ins.SemaphoreRelease():

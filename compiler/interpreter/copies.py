@@ -143,3 +143,12 @@ def sync(scope: Scope, i: ins.Sync) -> Step:
         f[TURN].barriers += 1
 
     return step
+
+
+def nothing(scope: Scope, i: ins.AwaitPartner | ins.HandOver) -> Step:
+    """Halves that alternate compute what they compute."""
+
+    def step(f: Frame) -> None:
+        pass
+
+    return step

@@ -1,4 +1,4 @@
-"""Let, print and assert."""
+"""Let, print and assert, and what has no meaning here."""
 
 from __future__ import annotations
 
@@ -21,6 +21,15 @@ def let(scope: Scope, i: ins.Let) -> Step:
 
     def step(f: Frame) -> None:
         f[slot] = value(f)
+
+    return step
+
+
+def nothing(scope: Scope, i: ins.Instruction) -> Step:
+    """Launches come one after the other here, and memory has no caches."""
+
+    def step(f: Frame) -> None:
+        pass
 
     return step
 

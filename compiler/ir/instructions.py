@@ -17,12 +17,17 @@ from dslc.compiler.ir.memory_instructions import (
     Alloc,
     Arrive,
     AtomicAdd,
+    AwaitLaunches,
+    AwaitPartner,
     AwaitPhase,
     CommitGroup,
     CopyAsync,
     Gather,
+    HandOver,
     InitBarriers,
+    LaunchDependents,
     Load,
+    Prefetch,
     Scatter,
     SemaphoreRelease,
     SemaphoreWait,
@@ -61,6 +66,8 @@ __all__ = [
     "Arrive",
     "Assert",
     "AtomicAdd",
+    "AwaitLaunches",
+    "AwaitPartner",
     "AwaitPhase",
     "Binary",
     "Broadcast",
@@ -77,12 +84,15 @@ __all__ = [
     "For",
     "Full",
     "Gather",
+    "HandOver",
     "If",
     "InitBarriers",
     "Instruction",
     "Joined",
+    "LaunchDependents",
     "Let",
     "Load",
+    "Prefetch",
     "Print",
     "Reduce",
     "Repeat",
@@ -249,12 +259,17 @@ Instruction: TypeAlias = (
     | CommitGroup
     | WaitGroup
     | WaitDots
+    | AwaitPartner
+    | HandOver
     | Sync
     | InitBarriers
     | Arrive
     | AwaitPhase
     | SemaphoreWait
     | SemaphoreRelease
+    | LaunchDependents
+    | AwaitLaunches
+    | Prefetch
     | Let
     | Print
     | Assert

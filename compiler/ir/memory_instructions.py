@@ -131,6 +131,26 @@ class WaitDots:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class AwaitPartner:
+    """Wait until the other half of the turn's threads has handed over once more than was waited for.
+
+    The halves are two warpgroups that alternate at the matrix unit: one multiplies while the other
+    computes. Only time depends on it, no value. `alone`: the second half alone waits.
+    """
+
+    alone: bool = False
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HandOver:
+    """The other half, which waits as often, may go on; `alone`: the first half alone hands over."""
+
+    alone: bool = False
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Sync:
     """A barrier of all threads of the turn; of a `cluster`, of all of its turns.
 
@@ -193,4 +213,35 @@ class SemaphoreRelease:
 
     region: Region
     value: Expr
+    loc: Loc | None = _loc()
+
+
+# Launches
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LaunchDependents:
+    """The next launch may begin; it waits at its AwaitLaunches until this one has ended."""
+
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AwaitLaunches:
+    """Wait until all launches before have ended, and see what they wrote.
+
+    It stands once, right in a kernel's body: before it no statement touches a tensor but to prefetch.
+    """
+
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefetch:
+    """Bring a region of a tensor to the last cache before memory; nothing else can tell.
+
+    That cache is one for all units: what others write later is seen by whoever reads later.
+    """
+
+    region: Region
     loc: Loc | None = _loc()

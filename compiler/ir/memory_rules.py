@@ -161,6 +161,12 @@ def _wait_group(stmt: ins.WaitGroup | ins.WaitDots) -> Fail | None:
     return ("DSL0416", "less than no group cannot be pending") if stmt.pending < 0 else None
 
 
+def _prefetch(stmt: ins.Prefetch) -> Fail | None:
+    if stmt.region.memory.role is Role.BUFFER:
+        return "DSL0415", f"@{stmt.region.memory.name} is on the chip already"
+    return _region(stmt.region)
+
+
 def _semaphore(stmt: ins.SemaphoreWait | ins.SemaphoreRelease) -> Fail | None:
     region = stmt.region
     if failed := _written(region) or _read(region):
@@ -187,4 +193,5 @@ MEMORY_RULES: dict[type, Callable[..., Fail | None]] = {
     ins.AwaitPhase: _one_barrier,
     ins.SemaphoreWait: _semaphore,
     ins.SemaphoreRelease: _semaphore,
+    ins.Prefetch: _prefetch,
 }

@@ -14,6 +14,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import COMPARE_OPS, Const, Expr, Read, Select, Var
 from dslc.compiler.ir.instructions import Carried, Stmt
+from dslc.compiler.ir.launch_rules import broken_launches
 from dslc.compiler.ir.memory_rules import MEMORY_RULES, reaches_others
 from dslc.compiler.ir.printer import print_expr, print_statement
 from dslc.compiler.ir.program import Kernel, Param, Program, TileProgram
@@ -73,6 +74,9 @@ class _KernelVerifier:
             self._define(axis.var)
         self._check_cluster()
         self._body(kernel.body)
+        if broken := broken_launches(kernel):
+            self.stmt, failed = broken
+            raise self.fail(*failed)
 
     def fail(self, code: str, message: str) -> DiagnosticError:
         if self.stmt is None:

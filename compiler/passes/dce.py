@@ -35,6 +35,8 @@ from dslc.compiler.ir.values import Memory, Role
 
 _SYNCHRONISATION = (
     ins.CommitGroup,
+    ins.AwaitPartner,
+    ins.HandOver,
     ins.WaitGroup,
     ins.WaitDots,
     ins.Sync,
@@ -43,6 +45,9 @@ _SYNCHRONISATION = (
     ins.AwaitPhase,
     ins.SemaphoreWait,
     ins.SemaphoreRelease,
+    ins.LaunchDependents,
+    ins.AwaitLaunches,
+    ins.Prefetch,
 )
 _EFFECTS = (*_SYNCHRONISATION, ins.Print, ins.Assert)
 

@@ -17,14 +17,18 @@ from dslc.compiler.passes.hoist import Hoist
 from dslc.compiler.passes.longest_first import LongestFirst
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.memory_plan import MemoryPlan
+from dslc.compiler.passes.overlap import OverlapLaunches
+from dslc.compiler.passes.ping_pong import PingPong
 from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.pipelining import Pipeline
 from dslc.compiler.passes.producers import Producers
 from dslc.compiler.passes.reach import CopyReach
+from dslc.compiler.passes.register_limit import RegisterLimit
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.slices import SliceProducts
 from dslc.compiler.passes.split import SplitReduction
 from dslc.compiler.passes.strips import Strips
+from dslc.compiler.passes.sum_pieces import SumPieces
 from dslc.compiler.passes.uniform_masks import UniformMasks
 from dslc.compiler.targets import Target
 
@@ -43,7 +47,7 @@ def gpu_passes(
     with zeros alone, and after it, since copies run ahead. `warps` and `stages` are for all kernels and
     loops that do not say themselves; `cluster` is how many blocks share what they read in common.
     """
-    shared = target.memory("shared")
+    shared, registers = target.memory("shared"), target.memory("register")
     f8 = any(atom.takes("f8e4m3", "f8e4m3") for atom in target.atoms)
     return (
         Simplify(),
@@ -53,14 +57,17 @@ def gpu_passes(
         FuseSums(),
         BlockScales(target),
         AssignLayouts(target, warps),
+        *((RegisterLimit(registers.bytes),) if registers else ()),
         LowBit(target.warp_size, lanes=True, f8=f8),
         Bounds(),
+        SumPieces(target),
         Producers(target, stages, cluster),
         Pipeline(target, stages),
         ClusterSums(),
         Hoist(),
         SliceProducts(target),
         UniformMasks(),
+        PingPong(target),
         BulkStores(target.bulk_copies),
         Strips(target),
         LongestFirst(),
@@ -69,5 +76,6 @@ def gpu_passes(
         Bounds(),
         NameDivisions(),
         DeadCode(),
+        OverlapLaunches(target.dependent_launches),
         MemoryPlan(shared.bytes if shared else None),
     )

@@ -20,7 +20,7 @@ the machine can count hands it on. An index becomes an i32.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -50,31 +50,32 @@ def _kernel(kernel: Kernel) -> Kernel:
     return _Tiles(late).kernel(kernel) if late.intersection(names) else kernel
 
 
+def is_late(use: Use, late: Collection[Name]) -> bool:
+    """Whether a scalar is computed from an element of a tile, or from one of those that are late."""
+    if isinstance(use, Value):
+        return False
+    return any(True for _ in values_in(use)) or any(v in late for v in ex.free_vars(use))
+
+
 def late_scalars(body: Body) -> set[Name]:
     """The scalars that only the machine knows."""
     late: set[Name] = set()
-
-    def is_late(use: Use) -> bool:
-        if isinstance(use, Value):
-            return False
-        return any(True for _ in values_in(use)) or not late.isdisjoint(ex.free_vars(use))
-
     before = -1
     while len(late) > before:
         before = len(late)
         for stmt in walk(body):
             counted = False
             match stmt:
-                case ins.Let(var=var, value=value) if is_late(value):
+                case ins.Let(var=var, value=value) if is_late(value, late):
                     late.add(var)
                 case ins.For(start=start, stop=stop, step=step):
-                    counted = any(is_late(x) for x in (start, stop, step))
+                    counted = any(is_late(x, late) for x in (start, stop, step))
                 case ins.While(condition=condition) | ins.If(condition=condition):
-                    counted = is_late(condition)
+                    counted = is_late(condition, late)
             for h in handed(stmt):
                 uses = (h.init, h.yielded) if isinstance(h, ins.Carried) else (h.then, h.otherwise)
                 scalar = isinstance(h.result, ex.Var)
-                if scalar and (counted or h.result in late or any(is_late(x) for x in uses)):
+                if scalar and (counted or h.result in late or any(is_late(x, late) for x in uses)):
                     late.add(h.result)
                     if isinstance(h, ins.Carried):
                         late.add(h.inner)

@@ -9,6 +9,7 @@ from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.late_scalars import LateScalars
 from dslc.compiler.passes.late_slices import LateSlices
+from dslc.compiler.passes.late_starts import LateStarts
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.nki_layout import PlaceTiles
 from dslc.compiler.passes.nki_layout.capacity import CheckCapacity
@@ -29,6 +30,7 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
     return (
         Unthread(),
         Simplify(),
+        LateStarts(),
         LateScalars(),
         LowBit(rows=True),
         Bounds(),

@@ -59,6 +59,7 @@ from dslc.compiler.ir.expr import walk as expressions
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, walk, writes
+from dslc.compiler.passes.accumulation import ADD, accumulators
 from dslc.compiler.passes.beside import beside, scalars_for
 from dslc.compiler.passes.bulk import is_box, is_loaded_in_bulk
 from dslc.compiler.passes.clusters import cluster_for
@@ -110,7 +111,8 @@ class Producers:
         loads = self._loads(kernel, loop)
         if not loads:
             return kernel
-        if deferred(loop) and is_even(kernel, loop):
+        adds_up = deferred(loop) or set(accumulators(loop)) == {ADD}
+        if adds_up and is_even(kernel, loop):
             return self._persistent(kernel, loop, loads)
         # Parts of turns that a program splits for clusters are a wave of blocks, one turn each.
         if deferred(loop) and kernel.cluster is None:

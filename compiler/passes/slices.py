@@ -22,11 +22,9 @@ from dataclasses import dataclass, replace
 
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, index
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
-from dslc.compiler.ir.rewrite import Rewriter, Substitution, map_kernels
+from dslc.compiler.ir.rewrite import Rewriter, map_kernels
 from dslc.compiler.ir.traverse import (
     Body,
     definitions,
@@ -35,14 +33,12 @@ from dslc.compiler.ir.traverse import (
     walk,
     writes,
 )
-from dslc.compiler.ir.values import AxisSlice, Place, Region, Value
-from dslc.compiler.layout import slice_tile
+from dslc.compiler.ir.values import Place, Value
 from dslc.compiler.passes.dce import remove_dead_code
+from dslc.compiler.passes.tile_parts import ELEMENTWISE, RaggedError, TileParts
 from dslc.compiler.targets import Target
 
 _MOST_SLICES = 16
-_WORD_BITS = 32
-_ELEMENTWISE = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +57,6 @@ class SliceProducts:
         if body is kernel.body:
             return kernel
         return remove_dead_code(replace(kernel, body=body))
-
-
-class _RaggedError(Exception):
-    """A slice in which a thread has no whole words of its own."""
 
 
 class _Slicer(Rewriter):
@@ -118,7 +110,7 @@ def _slices(dot: ins.Dot, least: int, slicer: _Slicer) -> Body | None:
             try:
                 parts = [_Part(slicer, i * width, width) for i in range(extent // width)]
                 pairs = [tuple(p.of(v, axis) for v, axis in axes.items()) for p in parts]
-            except (DiagnosticError, _RaggedError):
+            except (DiagnosticError, RaggedError):
                 width *= 2
                 continue
             return tuple(_interleaved(dot, parts, pairs))
@@ -146,70 +138,28 @@ def _reaches_shared(value: Value, slicer: _Slicer) -> bool:
     if slicer.shared_load(value) is not None:
         return True
     source = slicer.source(value)
-    if isinstance(source, (*_ELEMENTWISE, ins.Broadcast, ins.Transpose, ins.View)):
+    if isinstance(source, (*ELEMENTWISE, ins.Broadcast, ins.Transpose, ins.View)):
         return any(_reaches_shared(v, slicer) for v in operands(source))
     return False
 
 
-class _Part:
+class _Part(TileParts):
     """One slice: the loads and the computing that give the parts of tiles."""
 
     def __init__(self, slicer: _Slicer, start: int, size: int) -> None:
-        self.slicer, self.start, self.size = slicer, start, size
+        super().__init__(start, size)
+        self.slicer = slicer
         self.loads: list[Stmt] = []
-        self.steps: list[Stmt] = []
-        self.done: dict[tuple[Value, int], Value] = {}
 
-    def of(self, value: Value, axis: int) -> Value:
-        """The part of a tile along an axis. DSL0305 where a thread would have none."""
-        if (value, axis) not in self.done:
-            self.done[value, axis] = self._make(value, axis)
-        return self.done[value, axis]
+    def source(self, value: Value) -> Stmt | None:
+        """What makes a tile in this body, for one reader."""
+        return self.slicer.source(value)
 
-    def _make(self, value: Value, axis: int) -> Value:
+    def end(self, value: Value, axis: int) -> Value | None:
+        """A load of the part, of what lies in shared memory."""
         load = self.slicer.shared_load(value)
-        if load is not None:
-            out = self._tile(value, axis)
-            self.loads.append(replace(load, out=out, region=self._region(load.region, axis)))
-            return out
-        source = self.slicer.source(value)
-        if isinstance(source, _ELEMENTWISE):
-            out = self._tile(value, axis)
-            parts = Substitution(values={v: self.of(v, axis) for v in operands(source)})
-            (step,) = parts.body((source,))
-            self.steps.append(replace(step, out=out))  # type: ignore[arg-type]
-            return out
-        if isinstance(source, ins.Transpose):
-            out = self._tile(value, axis)
-            self.steps.append(replace(source, out=out, x=self.of(source.x, source.axes[axis])))
-            return out
-        if isinstance(source, ins.Broadcast):
-            x, out = source.x, self._tile(value, axis)
-            own = axis - (value.type.rank - x.type.rank)
-            if own >= 0 and x.type.shape[own] != 1:
-                x = self.of(x, own)
-            self.steps.append(replace(source, out=out, x=x))
-            return out
-        return self._extracted(value, axis)
-
-    def _extracted(self, value: Value, axis: int) -> Value:
-        out = self._tile(value, axis)
-        starts = tuple(self.start if d == axis else 0 for d in range(value.type.rank))
-        self.steps.append(ins.Extract(out, value, starts, (1,) * value.type.rank))
+        if load is None:
+            return None
+        out = self.tile(value, axis)
+        self.loads.append(replace(load, out=out, region=self.region(load.region, axis)))
         return out
-
-    def _tile(self, value: Value, axis: int) -> Value:
-        type_ = value.type
-        shape = tuple(self.size if d == axis else n for d, n in enumerate(type_.shape))
-        layout = type_.layout and slice_tile(type_.layout, axis, self.start, self.size)
-        if layout is not None and layout.locals * type_.dtype.bits % _WORD_BITS:
-            raise _RaggedError
-        return replace(value, type=replace(type_, shape=shape, layout=layout))
-
-    def _region(self, region: Region, axis: int) -> Region:
-        kept = [i for i, a in enumerate(region.axes) if not a.dropped]
-        axes: list[AxisSlice] = list(region.axes)
-        old = axes[kept[axis]]
-        start = simplify(Binary("add", old.start, index(self.start * old.step), old.start.dtype))
-        axes[kept[axis]] = replace(old, start=start, size=self.size)
-        return replace(region, axes=tuple(axes))

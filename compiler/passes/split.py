@@ -48,7 +48,6 @@ A part waits for one that has a lower number alone, so that it ends wherever tur
 
 Parts that are the blocks of a cluster need no memory between them (`cluster_sums`):
 
-    %part = for k in ...
     %sum = cluster_reduce add %part, part           in the order of the parts
     if part == 0 {
       %total = add %zero, %sum
@@ -79,7 +78,7 @@ from dslc.compiler.passes.split_atomic import contributions
 from dslc.compiler.passes.split_turns import constant_step, count, refused, turn_index, turns_of
 from dslc.compiler.targets import Target
 
-_PAIR = 2  # parts that meet in a cluster untold: pairs of multiprocessors are always there
+_PAIR, _LARGE = 2, 64  # parts that meet in a cluster untold, and rows and columns of their tiles
 _ADDED = 8192  # elements of parts that the last turn loads before it adds them, if nothing is known
 
 
@@ -88,12 +87,13 @@ class SplitReduction:
     """Divides the loops that say `split=` (more than 1) among parallel turns.
 
     Loops that say `atomic=1` are added up so only if this is `atomic`. The last turn loads parts of
-    at most `added` elements before it adds them. As many parts as `cluster` are the blocks of one.
+    at most `added` elements before it adds them. As many parts as `cluster` are the blocks of one;
+    with None two, if their tiles are so large that a multiprocessor has a block of them.
     """
 
     atomic: bool = False
     added: int = _ADDED
-    cluster: int | None = None
+    cluster: int | None = 1
     name: str = "split"
 
     @classmethod
@@ -102,8 +102,7 @@ class SplitReduction:
         register = target.memory("register")
         words = register.bytes // 4 * target.warp_size if register else _ADDED
         most = 1 << (words - 1).bit_length()
-        clusters = (cluster or _PAIR) if target.bulk_copies else None
-        return cls(target.packed_atomics, most, clusters)
+        return cls(target.packed_atomics, most, cluster if target.bulk_copies else 1)
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its reductions split. DSL0510 to DSL0514 where one cannot be."""
@@ -128,7 +127,7 @@ def _split_kernel(kernel: Kernel, how: SplitReduction) -> Kernel:
     splitter = _Splitter(kernel, loop, how.added)
     if how.atomic and loop.atomic:
         return splitter.added(before, after)
-    if how.cluster == loop.split and splitter.may_meet:
+    if splitter.may_meet(how.cluster):
         return splitter.gathered(before, after)
     return splitter.split(before, after)
 
@@ -206,11 +205,12 @@ class _Splitter:
         body = (*self._once(before), *makes, loop, *stores, *self._arrival(self._finish(after)))
         return self._made(body, *(p.memory for p in self.partials))
 
-    @property
-    def may_meet(self) -> bool:
-        """Whether parts accumulate tiles alone, in turns that wait for no others."""
+    def may_meet(self, cluster: int | None) -> bool:
+        """Whether parts are a cluster, and accumulate tiles alone in turns that wait for no others."""
+        large = all(min(p.type.shape[-2:], default=0) >= _LARGE for p in self.partials)
         waits = any(isinstance(s, ins.SemaphoreWait) for s in walk(self.kernel.body))
-        return not waits and all(isinstance(p.carried.inner, Value) for p in self.partials)
+        tiles = all(isinstance(p.carried.inner, Value) for p in self.partials)
+        return self.parts == (cluster or (_PAIR if large else 1)) and tiles and not waits
 
     def gathered(self, before: Body, after: Body) -> Kernel:
         """The kernel whose parts are the blocks of a cluster, the first of which has the sums."""

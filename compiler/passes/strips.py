@@ -72,7 +72,7 @@ def _shared_reads(kernel: Kernel) -> tuple[list[Region], list[Region]]:
     by_columns: list[Region] = []
     for region in (r for s in walk(kernel.body) for r in reads(s)):
         if region.memory in kernel.tensors:
-            names = {v for a in region.axes for v in _origins(a.start, known)}
+            names = {v for a in region.axes for v in origins(a.start, known)}
             if row in names and column not in names:
                 by_rows.append(region)
             if column in names and row not in names:
@@ -80,12 +80,12 @@ def _shared_reads(kernel: Kernel) -> tuple[list[Region], list[Region]]:
     return by_rows, by_columns
 
 
-def _origins(expr: Expr, known: Mapping[Var, Expr]) -> Iterator[Var]:
+def origins(expr: Expr, known: Mapping[Var, Expr]) -> Iterator[Var]:
     """The variables of an expression, those that are other scalars' names followed."""
     for var in free_vars(expr):
         yield var
         if var in known:
-            yield from _origins(known[var], known)
+            yield from origins(known[var], known)
 
 
 def _cached_rows(kernel: Kernel, regions: list[Region], cache: int) -> Expr:

@@ -102,5 +102,5 @@ SM_80 = Target(
 SM_90A = Target(
     "cuda:sm_90a", "cuda", "NVIDIA H100, H200 (Hopper)", 32, 1024, _memories(227),
     (*_AMPERE, MMA_M16N8K32_FP8, *_WGMMA), BANKS, 132, _DIVISORS, H200, bulk_copies=True,
-    matrix_stores=True, matrix_loads=True,
+    matrix_stores=True, matrix_loads=True, dependent_launches=True,
 )  # fmt: skip

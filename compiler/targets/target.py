@@ -92,6 +92,7 @@ class Target:
     where those of a warp land in the order of its lanes. `part_of_warp` is where a turn may have fewer
     threads than a warp, `product_warps` are those that share a large product. `packed_atomics` is where
     pairs of halves are added to memory at once, so that parts of a sum may be added there.
+    `dependent_launches` is where a launch may begin before the one before it has ended, and waits.
     """
 
     name: str
@@ -113,6 +114,7 @@ class Target:
     part_of_warp: bool = False
     product_warps: int = 8
     packed_atomics: bool = False
+    dependent_launches: bool = False
 
     def memory(self, name: str) -> MemorySpace | None:
         """The memory of that name."""

@@ -86,8 +86,17 @@ def _with_samples(
             _compile(template, fixed, config)
         except DiagnosticError:
             continue
-        return [_note(template, fixed)]
+        return [_note(template, fixed), *_doubts(template, needed, error)]
     return list(error.diagnostics)
+
+
+def _doubts(template: Template, needed: set[str], error: DiagnosticError) -> Iterator[Diagnostic]:
+    """Shapes that fit by the size of a sample alone, as a square of rows and their sums does."""
+    said = ", ".join(f"{n} = {_SAMPLES[0]}" for n in sorted(needed))
+    for d in error.diagnostics:
+        if d.code == "DSL0203":
+            message = f"with {said}, at {d.loc}: {d.message}"
+            yield Diagnostic("DSL0203", message, d.loc, d.hint, severity=Severity.NOTE)
 
 
 def _note(template: Template, fixed: Mapping[str, int]) -> Diagnostic:

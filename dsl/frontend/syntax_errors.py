@@ -76,6 +76,10 @@ def _foreign(m: Mistake) -> Diagnostic | None:
     for token in (m.first, m.token):
         if token.kind in FOREIGN and not (token.kind == "in" and m.first.kind == "for"):
             return m.error("DSL0105", *FOREIGN[token.kind], token)
+    if m.token.kind == "for" and m.previous.kind == "parallel":
+        return m.error(
+            "DSL0105", "there is no `parallel for`", "write `for n in parallel(range(N)):`"
+        )
     if m.token.kind == "for" and {")", "]"} & m.expected:
         return m.error("DSL0105", *FOREIGN["comprehension"])
     if m.token.kind == "not" and "**" in m.expected:

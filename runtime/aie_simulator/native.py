@@ -291,7 +291,8 @@ class Loop:
     def _compare(self, op: Operation, word: str, operands: list[str], kind: Kind) -> None:
         predicate = op.rest.strip().split(",")[0].strip()
         order = predicate if predicate in _ORDER else predicate[1:]
-        if order not in _ORDER or (predicate[0] == "u" and kind[0] != "index" and word == "cmpi"):
+        unsigned = predicate[0] == "u" and predicate != "une" and kind[0] != "index"
+        if order not in _ORDER or unsigned:  # of floats: true of NaN as well
             raise Unknown
         if kind[0] == "index":
             for name in operands:

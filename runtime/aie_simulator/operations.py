@@ -84,7 +84,7 @@ NAMES: dict[str, Any] = {
 }  # fmt: skip
 _TYPES = {"i8": "np.int8", "i16": "np.int16", "i32": "np.int32", "i64": "np.int64", "f32": "np.float32",
           "bf16": "np.float32", "i1": "np.bool_", "index": "int"}  # fmt: skip
-_FEW = {f"i{bits}": (1 << bits) - 1 for bits in range(2, 8)}
+_FEW = {f"i{bits}": (1 << bits) - 1 for bits in range(1, 8)}
 _FLOAT = {"addf": "{0} + {1}", "subf": "{0} - {1}", "mulf": "{0} * {1}", "divf": "{0} / {1}",
           "minimumf": "np.minimum({0}, {1})", "maximumf": "np.maximum({0}, {1})",
           "negf": "-{0}"}  # fmt: skip
@@ -159,12 +159,20 @@ def _arith(op: Operation, word: str, resolve: Resolve) -> str:
     return f"W({_INTEGER[word].format(*operands)}, {_TYPES[element]})"
 
 
+# True of NaN as well: the opposite does not hold.
+_UNORDERED = {"ugt": "<=", "uge": "<", "ult": ">=", "ule": ">"}
+
+
 def _compare(op: Operation, word: str, operands: list[str], kind: str) -> str:
     predicate = op.rest.strip().split(",")[0].strip()
     x, y = operands
     if word == "cmpf":
         if predicate == "ord":
             return f"({x} == {x}) & ({y} == {y})"
+        if predicate in _UNORDERED:
+            return f"np.logical_not({x} {_UNORDERED[predicate]} {y})"
+        if predicate[0] != "o" and predicate != "une":
+            raise AieFault("operation", f"arith.cmpf {predicate}", line=op.line)
         return f"({x} {_COMPARE[predicate[1:]]} {y})"
     if predicate in ("eq", "ne"):
         return f"({x} {_COMPARE[predicate]} {y})"

@@ -50,7 +50,8 @@ class Description:
     """A launch.
 
     `cooperative` asks that all blocks run at once, `dependent` that the kernel may begin before the
-    one before it ends (it waits by griddepcontrol). Addresses are multiples of `alignment`, but for
+    one before it ends (it waits by griddepcontrol), `spread` that its blocks are dealt evenly to the
+    multiprocessors then. Addresses are multiples of `alignment`, but for
     those that `alignments` names.
     """
 
@@ -60,6 +61,7 @@ class Description:
     cluster: tuple[int, int, int] = (1, 1, 1)
     cooperative: bool = False
     dependent: bool = False
+    spread: bool = False
     alignment: int = ALIGNMENT
     alignments: Mapping[str, int] = field(default_factory=dict)
 
@@ -74,6 +76,7 @@ class _Launch:
     cluster: tuple[int, ...] = (1, 1, 1)
     cooperative: bool = False
     dependent: bool = False
+    spread: bool = False
     alignment: int = ALIGNMENT
     alignments: dict[str, int] = field(default_factory=dict)
     resources: dict[str, Any] = field(default_factory=dict)
@@ -96,6 +99,7 @@ def describe(artifact: Artifact) -> Description:
         (x, y, z),
         data.cooperative,
         data.dependent,
+        data.spread,
         data.alignment,
         read_alignments(artifact),
     )

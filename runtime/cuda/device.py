@@ -18,6 +18,7 @@ from dslc.runtime.cuda.driver import Driver, load_driver
 
 _BINARY = ".cubin"
 _PTX = ".ptx"
+_DEPENDENT_GRAPHS = 12030  # the driver from which on graphs have edges that end early
 
 
 class PtxWarning(UserWarning):
@@ -30,6 +31,8 @@ class CudaDevice:
     kind = "CUDA"
     place = "cuda"  # what DLPack calls where its memory is
     has_graphs = True  # whether programs are launched as graphs
+    # Whether a launch may begin before the one before it has ended, in captured streams too.
+    has_dependent_launches = False
 
     def __init__(self, driver: Driver, ordinal: int) -> None:
         self.driver = driver
@@ -44,6 +47,8 @@ class CudaDevice:
 
     def _open(self) -> None:
         self.capability = (self.attribute(cu.MAJOR), self.attribute(cu.MINOR))
+        version = self.driver.integer("cuDriverGetVersion")
+        self.has_dependent_launches = self.capability >= (9, 0) and version >= _DEPENDENT_GRAPHS
         self.context = self.driver.handle("cuDevicePrimaryCtxRetain", self.device)
 
     @staticmethod
@@ -107,6 +112,19 @@ class CudaDevice:
     def shared_bytes(self, artifact: Artifact) -> int:
         """The shared memory that a launch asks for, beyond what the binary has for itself."""
         return artifact.shared_bytes
+
+    @functools.cached_property
+    def _room(self) -> tuple[int, int, int]:
+        """Multiprocessors, the shared memory of one, and what each block takes beside its own."""
+        names = cu.MULTIPROCESSORS, cu.SHARED_PER_MULTIPROCESSOR, cu.SHARED_RESERVED
+        units, shared, reserved = map(self.attribute, names)
+        return units, shared, reserved
+
+    def spread_bytes(self, blocks: int) -> int:
+        """The shared memory with which no multiprocessor has room for more than its share of blocks."""
+        units, shared, reserved = self._room
+        share = -(-blocks // units)
+        return max(0, shared // (share + 1) - reserved + 1)
 
     def binary_for(self, artifact: Artifact) -> bytes:
         """The machine code of the artifact that this GPU runs best; DSL0841 where it runs none."""

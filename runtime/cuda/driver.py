@@ -22,9 +22,11 @@ NOT_FOUND = 500
 # CUdevice_attribute, CUfunction_attribute, CUpointer_attribute, CUlaunchAttributeID
 MULTIPROCESSORS, MAJOR, MINOR, SHARED_PER_BLOCK, THREADS_PER_BLOCK = 16, 75, 76, 97, 1
 COOPERATIVE_LAUNCHES = 95
+SHARED_PER_MULTIPROCESSOR, SHARED_RESERVED = 81, 111  # bytes; the latter of each block
 STATIC_SHARED, REGISTERS, DYNAMIC_SHARED, LARGE_CLUSTERS, MOST_THREADS = 1, 4, 8, 14, 0
 POINTER_DEVICE = 9
 COOPERATIVE, CLUSTER, DEPENDENT = 2, 4, 6
+PROGRAMMATIC = 1  # CUgraphDependencyType, and the port of a kernel that ends such an edge early
 RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 CAPTURING = 1  # CU_STREAM_CAPTURE_STATUS_ACTIVE
 NON_BLOCKING = 1
@@ -38,6 +40,7 @@ _SYMBOLS = {
     "cuMemcpyHtoD": "cuMemcpyHtoD_v2",
     "cuMemcpyDtoHAsync": "cuMemcpyDtoHAsync_v2",
     "cuMemcpyHtoDAsync": "cuMemcpyHtoDAsync_v2",
+    "cuGraphAddDependencies": "cuGraphAddDependencies_v2",
     "cuGraphAddKernelNode": "cuGraphAddKernelNode_v2",
     "cuGraphExecKernelNodeSetParams": "cuGraphExecKernelNodeSetParams_v2",
     "cuGraphInstantiate": "cuGraphInstantiateWithFlags",
@@ -77,6 +80,7 @@ _ARGUMENTS: dict[str, list[Any]] = {
     "cuStreamIsCapturing": [_P, _P],
     "cuGraphCreate": [_P, _U],
     "cuGraphDestroy": [_P],
+    "cuGraphAddDependencies": [_P, _P, _P, _P, _Z],
     "cuGraphAddKernelNode": [_P, _P, _P, _Z, _P],
     "cuGraphKernelNodeSetAttribute": [_P, _I, _P],
     "cuGraphInstantiate": [_P, _P, _Q],
@@ -103,6 +107,15 @@ class LaunchConfig(ctypes.Structure):
     _fields_ = (
         ("grid", _U * 3), ("block", _U * 3), ("shared", _U), ("stream", _P),
         ("attributes", ctypes.POINTER(LaunchAttribute)), ("count", _U),
+    )  # fmt: skip
+
+
+class EdgeData(ctypes.Structure):
+    """CUgraphEdgeData."""
+
+    _fields_ = (
+        ("from_port", ctypes.c_ubyte), ("to_port", ctypes.c_ubyte), ("type", ctypes.c_ubyte),
+        ("reserved", ctypes.c_ubyte * 5),
     )  # fmt: skip
 
 

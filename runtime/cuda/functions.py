@@ -28,7 +28,10 @@ def load_function(device: CudaDevice, artifact: Artifact, description: Descripti
         module = driver.handle("cuModuleLoadData", ctypes.c_char_p(image))
         handle = driver.handle("cuModuleGetFunction", module, artifact.entry.encode())
         _check(device, handle, artifact, description)
-        if shared := device.shared_bytes(artifact):
+        shared = device.shared_bytes(artifact)
+        if description.spread and device.has_dependent_launches:
+            shared = max(shared, device.spread_bytes(1))
+        if shared:
             driver.call("cuFuncSetAttribute", handle, cu.DYNAMIC_SHARED, shared)
         x, y, z = description.cluster
         if x * y * z > _PORTABLE_CLUSTER:

@@ -65,12 +65,23 @@ class LaunchGraph:
             self._exec = self._driver.handle("cuGraphInstantiate", self._graph, 0)
 
     def _add(self, node: _Node, before: Sequence[int]) -> None:
-        handles = (ctypes.c_void_p * max(1, len(before)))(*(self._nodes[i].handle for i in before))
+        count = len(before)
+        handles = (ctypes.c_void_p * max(1, count))(*(self._nodes[i].handle for i in before))
+        # Where the nodes before may still run, edges say so, not nodes.
+        early = bool(count) and node.prepared.is_dependent
         node.handle = self._driver.handle(
-            "cuGraphAddKernelNode", self._graph, handles, len(before), ctypes.byref(node.params)
+            "cuGraphAddKernelNode",
+            self._graph,
+            handles,
+            0 if early else count,
+            ctypes.byref(node.params),
         )
+        if early:
+            nodes = (ctypes.c_void_p * count)(*[node.handle] * count)
+            edge = cu.EdgeData(from_port=cu.PROGRAMMATIC, type=cu.PROGRAMMATIC)
+            edges = (cu.EdgeData * count)(*[edge] * count)
+            self._driver.call("cuGraphAddDependencies", self._graph, handles, nodes, edges, count)
         for attribute in node.frame.config.attributes[: node.frame.config.count]:
-            # Where the node before may still run, edges say so, not nodes.
             if attribute.id != cu.DEPENDENT:
                 value = ctypes.byref(attribute, cu.LaunchAttribute.value.offset)
                 self._driver.call("cuGraphKernelNodeSetAttribute", node.handle, attribute.id, value)

@@ -112,6 +112,11 @@ class Prepared:
             ]
             self.pack = packing(self.pack, encoders)
 
+    @property
+    def is_dependent(self) -> bool:
+        """Whether the launch may begin before those before it have ended."""
+        return _is_dependent(self.function)
+
     def frame(self) -> Frame:
         """A frame in which only what varies is missing."""
         config, attributes = _config(self.function, self.grid)
@@ -252,18 +257,24 @@ def _config(function: Function, grid: Sequence[int]) -> tuple[cu.LaunchConfig, o
         chosen.append((cu.CLUSTER, d.cluster))
     if d.cooperative:
         chosen.append((cu.COOPERATIVE, (1,)))
-    if d.dependent:
+    if _is_dependent(function):
         chosen.append((cu.DEPENDENT, (1,)))
     attributes = (cu.LaunchAttribute * max(1, len(chosen)))()
     for attribute, (number, value) in zip(attributes, chosen, strict=False):
         attribute.id = number
         attribute.value[: len(value)] = value
     shared = function.device.shared_bytes(function.artifact)
+    if d.spread and _is_dependent(function):
+        shared = max(shared, function.device.spread_bytes(math.prod(grid)))
     config = cu.LaunchConfig(shared=shared, count=len(chosen))
     config.grid[:] = [*grid, 1, 1][:3]
     config.block[:] = [d.threads, 1, 1]
     config.attributes = attributes
     return config, attributes
+
+
+def _is_dependent(function: Function) -> bool:
+    return function.description.dependent and function.device.has_dependent_launches
 
 
 def _check_grid(function: Function, grid: Sequence[int]) -> None:

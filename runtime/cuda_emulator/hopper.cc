@@ -264,6 +264,7 @@ void emu_phase_wait(unsigned address, unsigned parity, int line) {
 }
 
 static void load_box(const TensorBox* box, const int* at, Block& block, unsigned to, unsigned barrier) {
+  refuse_early("a bulk copy");
   if (box->swizzle && to % 128) emu_fail("a bulk copy to byte %u of shared memory, which is not a multiple of 128", to);
   PhaseBarrier& b = barrier_of(block, barrier);
   BulkLoad load = {*box, {}, to, &block};
@@ -284,6 +285,7 @@ void emu_bulk_multicast(const TensorBox* box, const int* at, unsigned to, unsign
 }
 
 void emu_bulk_store(const TensorBox* box, const int* at, unsigned from) {
+  refuse_early("a bulk copy");
   const std::vector<bool>& unfenced = emu_fiber->block->unfenced;
   from = offset_of(from);
   for (unsigned i = 0; i < box->elements * box->size && from + i < unfenced.size(); ++i)

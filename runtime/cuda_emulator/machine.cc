@@ -32,6 +32,7 @@ int64_t laggards, spins;
 std::vector<unsigned char*> stacks;
 std::vector<Block*> residents;
 long idle;  // turns of spinning threads since something happened
+std::vector<Fiber*> awaiting;  // the launches before
 
 unsigned char* new_stack() {
   if (!stacks.empty()) {
@@ -85,7 +86,7 @@ void wake(Fiber* fiber) {
 
 void release_barrier(Block& block, int id) {
   idle = 0;
-  block.barriers[id].waiting = 0;
+  block.barriers[id].waiting = block.barriers[id].line = 0;
   std::vector<Fiber*> released;
   for (Fiber* f : block.fibers)
     if (f->barrier == id) released.push_back(f);
@@ -119,6 +120,7 @@ void main_of_fiber() {
 
 void start(Block* block, unsigned threads) {
   block->shared = new_shared();
+  block->awaited = false;
   block->left = threads;
   block->warps.resize((threads + WARP - 1) / WARP);
   block->groups.resize((threads + 127) / 128);
@@ -175,6 +177,14 @@ void resume(Fiber* f) {
   emu_fiber = nullptr;
 }
 
+// The launches before have ended: as late as that can be.
+void end_earlier() {
+  idle = 0;
+  seal_tensors(false);
+  for (Fiber* f : awaiting) wake(f);
+  awaiting.clear();
+}
+
 // Nobody can run and blocks are left: say who waits for what.
 [[noreturn]] void stuck() {
   Block* block = residents.front();
@@ -196,7 +206,7 @@ void resume(Fiber* f) {
 }  // namespace
 
 void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned size,
-              unsigned resident, bool keeps) {
+              unsigned resident, bool keeps, bool dependent) {
   kernel = launch, arguments = args, steady = keeps;
   emu_block_dim = {threads, 1, 1}, emu_grid_dim = {blocks, 1, 1};
   const unsigned clusters = blocks / size;
@@ -205,6 +215,7 @@ void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned thr
   for (unsigned i = clusters; i > 1; --i) std::swap(order[i - 1], order[emu_random.below(i)]);
   size_t next = 0;
   while (next < clusters || !residents.empty()) {
+    if (dependent && residents.empty()) seal_tensors(true);
     const bool stalled = idle > 4 * (long)ready.size() + 64 && next < clusters;
     while (next < clusters && (residents.size() < resident || stalled)) {
       Cluster* cluster = new Cluster();
@@ -220,6 +231,7 @@ void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned thr
       if (stalled) break;
     }
     if (stalled) idle = 0;
+    if (!awaiting.empty() && (ready.empty() || idle > 4 * (long)ready.size() + 64)) end_earlier();
     if (idle > 100000 + 100 * (long)ready.size())
       emu_fail("block %u thread %u spins in line %d on a value that nobody will write",
                ready[0]->block->index.x, ready[0]->number, ready[0]->line);
@@ -228,13 +240,20 @@ void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned thr
     resume(f);
     if (!f->done) continue;
     idle = 0;
-    if (--f->block->left == 0) finish(f->block);
+    if (--f->block->left) continue;
+    if (dependent && !f->block->awaited)
+      emu_fail("block %u ends without griddepcontrol.wait: later launches would not wait for earlier ones", f->block->index.x);
+    finish(f->block);
   }
 }
 
 void park(const char* what) {
   emu_fiber->waits_at = what;
   suspend();
+}
+
+void refuse_early(const char* what) {
+  if (is_sealed()) emu_fail("%s before griddepcontrol.wait", what);
 }
 
 void unpark(Fiber* f) {
@@ -249,13 +268,31 @@ void emu_barrier(int line, int id, int count) {
   Block& block = *f->block;
   Barrier& barrier = block.barriers[id];
   const int wanted = count ? count : (int)block.fibers.size();
-  if (barrier.waiting && (barrier.line != line || barrier.count != wanted))
+  if (barrier.waiting && ((barrier.line && barrier.line != line) || barrier.count != wanted))
     emu_fail("a divergent barrier: block %u has threads at line %d, and thread %u at line %d",
              block.index.x, barrier.line, f->number, line);
   barrier.line = line, barrier.count = wanted;
   f->line = line, f->waits_at = "a barrier", f->barrier = id;
   if (++barrier.waiting == wanted) release_barrier(block, id);
   suspend();
+}
+
+void emu_await_launches(int line) {
+  emu_fiber->block->awaited = true;
+  if (!is_sealed()) return;
+  emu_fiber->line = line;
+  awaiting.push_back(emu_fiber);
+  park("griddepcontrol.wait");
+}
+
+// Counts at a barrier like one that waits there, and goes on.
+void emu_barrier_arrive(int id, int count) {
+  Block& block = *emu_fiber->block;
+  Barrier& barrier = block.barriers[id];
+  if (barrier.waiting && barrier.count != count)
+    emu_fail("barrier %d is for %d threads, and for %d at another arrival", id, barrier.count, count);
+  barrier.count = count;
+  if (++barrier.waiting == count) release_barrier(block, id);
 }
 
 void emu_cluster_arrive(int line) {
@@ -325,6 +362,7 @@ void emu_commit() { emu_fiber->groups.emplace_back(); }
 
 void emu_copy(unsigned to, const void* from, unsigned bytes, unsigned used) {
   if (used > bytes) emu_fail("cp.async reads %u bytes for %u", used, bytes);
+  if (used) refuse_early("cp.async");
   if (used && (uintptr_t)from % bytes) emu_fail("cp.async of %u bytes from a misaligned address", bytes);
   const Copy copy = {emu_shared_pointer(to, bytes, bytes, "cp.async"), (const unsigned char*)from, bytes, used};
   // A copy may land at once or as late as its wait: both happen, so that neither is relied on.

@@ -15,6 +15,7 @@ extern Index emu_block_dim, emu_grid_dim;
 
 [[noreturn]] void emu_fail(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void emu_barrier(int line, int id, int count);
+void emu_barrier_arrive(int id, int count);
 void emu_yield();          // other threads may go first: before an atomic operation, at a fence
 void emu_watch(int line);  // before a read of what another block may change: spinning is noticed
 
@@ -30,6 +31,10 @@ unsigned emu_mapped(unsigned address, unsigned rank);
 void* emu_mapped_pointer(const void* p, unsigned rank);
 void emu_cluster_arrive(int line);
 void emu_cluster_wait(int line);
+
+// Launches before this one (PTX ISA 8.5, 9.7.13.13): until they are awaited no tensor may be touched.
+void emu_await_launches(int line);
+void emu_prefetch(const void* from, int bytes);
 
 void emu_copy(unsigned to, const void* from, unsigned bytes, unsigned used);
 void emu_commit();

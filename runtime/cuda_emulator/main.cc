@@ -1,5 +1,5 @@
 // The runner: library and request in, buffers changed in their file. A request is lines of text:
-//   blocks threads cluster shared resident seed arguments
+//   blocks threads cluster shared resident seed dependent arguments
 //   p <constant> <offset> <bytes> <name>     a buffer at an offset of the data file
 //   s <hex>                                      a scalar's bytes as one number
 //   m <argument> <bytes> <swizzle> <axes> {<extent> <stride> <box>}   a tensor map of a buffer
@@ -36,10 +36,10 @@ int main(int count, char** words) {
   if (!library) emu_fail("%s", dlerror());
   void (*launch)(void**) = (void (*)(void**))dlsym(library, "emu_launch");
   FILE* request = fopen(words[2], "r");
-  unsigned blocks, threads, cluster, shared, resident, arguments;
+  unsigned blocks, threads, cluster, shared, resident, dependent, arguments;
   unsigned long long seed;
   if (!launch || !request ||
-      fscanf(request, "%u %u %u %u %u %llu %u", &blocks, &threads, &cluster, &shared, &resident, &seed, &arguments) != 7)
+      fscanf(request, "%u %u %u %u %u %llu %u %u", &blocks, &threads, &cluster, &shared, &resident, &seed, &dependent, &arguments) != 8)
     return 2;
   const int file = open(words[3], O_RDWR);
   struct stat about;
@@ -76,7 +76,7 @@ int main(int count, char** words) {
     addresses.push_back(&a.value);
   }
   install_handlers();
-  run_grid(launch, addresses.data(), blocks, threads, cluster, resident, seed % 2);
+  run_grid(launch, addresses.data(), blocks, threads, cluster, resident, seed % 2, dependent);
   check_guards();
   for (const Argument& a : given)
     if (a.buffer && !a.constant) memcpy(data + a.offset, (void*)(uintptr_t)a.value, a.bytes);

@@ -20,11 +20,12 @@ const size_t GUARD = 256 << 10;   // on each side, that nothing may touch: whole
 const unsigned WINDOW = 1u << 24;  // addresses of the block of rank r begin at r times that, its own as well
 const unsigned char EDGE = 0xA5;  // in the bytes between a buffer and its guards
 
-struct Guarded { std::string name; unsigned char *start, *data, *end; size_t bytes; };
+struct Guarded { std::string name; unsigned char *start, *data, *end; size_t bytes; bool tensor, constant; };
 
 std::vector<Guarded> buffers;
 std::vector<unsigned char*> shared_pool;
 unsigned shared_bytes;
+bool sealed;
 size_t page() { return (size_t)sysconf(_SC_PAGESIZE); }
 
 // `bytes` of memory, its end within 2 * `align` of a guard page. Below ALIGN it begins at a multiple of
@@ -37,7 +38,7 @@ Guarded map(const std::string& name, size_t bytes, size_t align) {
   if (all == MAP_FAILED) emu_fail("no memory for %s", name.c_str());
   unsigned char* start = (unsigned char*)all + GUARD;
   if (pages) mprotect(start, pages, PROT_READ | PROT_WRITE);
-  Guarded g = {name, start, start + pages - padded, start + pages, bytes};
+  Guarded g = {name, start, start + pages - padded, start + pages, bytes, false, false};
   memset(g.start, EDGE, pages);
   return g;
 }
@@ -73,6 +74,8 @@ void fault(int, siginfo_t* info, void* context) {
   }
   print_origin(context);
   if (!near || labs(distance) > 1 << 30) emu_fail("an access to no buffer at all, at %p", (const void*)at);
+  if (!distance && sealed && near->tensor)
+    emu_fail("an access to %s before griddepcontrol.wait, at byte %zu", near->name.c_str(), (size_t)(at - near->data));
   if (!distance) emu_fail("a write to %s, which is constant, at byte %zu", near->name.c_str(), (size_t)(at - near->data));
   emu_fail("an access %ld bytes %s %s (%zu bytes)", labs(distance), distance > 0 ? "past the end of" : "before",
            near->name.c_str(), near->bytes);
@@ -111,12 +114,22 @@ void give_back_shared(unsigned char* memory) { shared_pool.push_back(memory); }
 
 unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, size_t align,
                        bool constant) {
-  const Guarded g = map(name, bytes, align);
+  Guarded g = map(name, bytes, align);
+  g.tensor = true, g.constant = constant;
   memcpy(g.data, data, bytes);
   if (constant && g.end > g.start) mprotect(g.start, (size_t)(g.end - g.start), PROT_READ);
   buffers.push_back(g);
   return g.data;
 }
+
+void seal_tensors(bool now) {
+  sealed = now;
+  for (const Guarded& g : buffers)
+    if (g.tensor && g.end > g.start)
+      mprotect(g.start, (size_t)(g.end - g.start), now ? PROT_NONE : g.constant ? PROT_READ : PROT_READ | PROT_WRITE);
+}
+
+bool is_sealed() { return sealed; }
 
 void check_guards() {
   for (const Guarded& g : buffers)
@@ -166,6 +179,15 @@ void land(const Copy& copy) {
 }
 
 extern "C" {
+
+// A prefetch changes nothing, but it asks for bytes that there are.
+void emu_prefetch(const void* from, int bytes) {
+  if (bytes % 16 || (uintptr_t)from % 16) emu_fail("a bulk prefetch of bytes that are no multiples of 16");
+  const unsigned char* at = (const unsigned char*)from;
+  for (const Guarded& g : buffers)
+    if (g.tensor && at >= g.data && at + bytes <= g.data + g.bytes) return;
+  emu_fail("a prefetch of bytes that are in no buffer");
+}
 
 unsigned char* emu_shared() { return emu_fiber->block->shared; }
 

@@ -132,6 +132,7 @@ HOST void cp_async_commit_group() { emu_commit(); }
 HOST void cp_async_wait_group(int pending) { emu_wait(pending); }
 HOST void cp_async_wait_all() { emu_wait(-1); }
 
+HOST void bar_arrive(int id, int count) { emu_barrier_arrive(id, count); }
 HOST void bar_sync(int id, int count = 0, int line = __builtin_LINE()) { emu_barrier(line, id, count); }
 HOST void bar_warp_sync(unsigned mask, int line = __builtin_LINE()) { __syncwarp(mask, line); }
 
@@ -231,6 +232,11 @@ HOST void setmaxnreg_inc_sync_aligned_u32(int) {}
 HOST void mov_u32(unsigned& d, unsigned a) { d = a; }
 HOST void st_shared_u32(unsigned, unsigned) { emu_fail("a use that only keeps registers is carried out"); }
 HOST void fence_proxy_async_shared_cta() { emu_proxy_fence(); }
+
+// Launches that overlap (9.7.13.13), and what may go before the wait (9.7.9.27).
+HOST void griddepcontrol_wait(int line = __builtin_LINE()) { emu_await_launches(line); }
+HOST void griddepcontrol_launch_dependents() {}
+HOST void cp_async_bulk_prefetch_L2_global(const void* from, int bytes) { emu_prefetch(from, bytes); }
 
 // Barriers with phases (9.7.13.15), and bulk copies of boxes that they count (9.7.9.27).
 HOST void mbarrier_init_shared_cta_b64(unsigned at, int count) { emu_phase_init(at, (unsigned)count); }

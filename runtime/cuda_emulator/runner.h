@@ -93,6 +93,7 @@ struct Block {
   std::vector<Warpgroup> groups;
   std::map<unsigned, PhaseBarrier> phases;
   std::vector<bool> unfenced;  // bytes of shared memory that units may not read yet
+  bool awaited;                // a thread has awaited the launches before
 };
 
 struct Random {
@@ -111,7 +112,8 @@ extern const char* emu_title;
 void park(const char* what);  // until somebody lets it go on
 void unpark(Fiber* f);
 void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned threads, unsigned cluster,
-              unsigned resident, bool steady);
+              unsigned resident, bool steady, bool dependent);
+void refuse_early(const char* what);  // while a launch before may still run
 
 // hopper.cc
 void end_thread(Fiber* f);
@@ -131,6 +133,8 @@ void free_shared(unsigned char* memory, const Block& block);
 void give_back_shared(unsigned char* memory);
 unsigned char* guarded(const char* name, const unsigned char* data, size_t bytes, size_t align,
                        bool constant);
+void seal_tensors(bool sealed);  // nothing may touch them
+bool is_sealed();
 void check_guards();
 void install_handlers();
 void land(const Copy& copy);

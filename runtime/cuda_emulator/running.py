@@ -73,6 +73,7 @@ def emulate(
     seed: int = 0,
     timeout: float = 100.0,
     alignments: Mapping[int, int] = MappingProxyType({}),
+    dependent: bool = False,
 ) -> str:
     """Run a kernel over `grid` blocks of `threads`; gives what it printed.
 
@@ -80,9 +81,11 @@ def emulate(
     written in place), numbers for the rest. The seed decides the order of blocks and threads (even:
     every choice is uniform, odd: threads keep priorities, so that some lag far behind) and when
     copies land. Buffers begin at multiples of 16 bytes, or of fewer: `alignments` gives them by the
-    numbers of arguments. EmulationError tells what the kernel did that a GPU forbids: accesses outside
-    a buffer or misaligned, threads that wait for ever, barriers that diverge, PTX without a host
-    version, shared memory of blocks that have ended. Blocks are clusters as the text declares them.
+    numbers of arguments. A `dependent` launch, and one whose text speaks of such, begins while a launch
+    before it may still run: until its threads wait no tensor is touched. EmulationError tells what the
+    kernel did that a GPU forbids: accesses outside a buffer or misaligned, threads that wait for ever,
+    barriers that diverge, PTX without a host version, shared memory of blocks that have ended. Blocks
+    are clusters as the text declares them.
     """
     if grid == 0:
         return ""
@@ -107,10 +110,12 @@ def emulate(
             places.append((array, len(data)))
         data += array.tobytes()
     resident = _SIDE_BY_SIDE if meets_other_blocks(text) else 1
+    early = int(dependent or "griddepcontrol" in text)
     cluster = cluster_of(text, entry)
     if grid % cluster:
         raise EmulationError(f"clusters of {cluster} do not divide {grid} blocks")
-    words = (grid, threads, cluster, shared_bytes, resident, seed % (1 << 63), len(args))
+    seed %= 1 << 63
+    words = (grid, threads, cluster, shared_bytes, resident, seed, early, len(args))
     head = " ".join(map(str, words))
     with tempfile.TemporaryDirectory() as folder:
         request, content = Path(folder, "request"), Path(folder, "data")

@@ -128,3 +128,19 @@ def test_a_folder_and_a_binary_are_no_sources(
     assert run(["check", ".", "binary.tile"]) == 1
     captured = capsys.readouterr()
     assert captured.err.count("error[") == 2
+
+
+def test_shapes_that_fit_by_the_sample_alone_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "add.tile"
+    source.write_text(
+        "kernel add(x: f32[M, N], y: out f32[M, N]):\n"
+        "    for m in parallel(range(0, M, 16)):\n"
+        "        y[m : m + 16, 0 : 16] = x[m : m + 16, 0 : 16] + x[m : m + 16, :]\n"
+    )
+    assert run(["check", str(source)]) == 0
+    told = capsys.readouterr().err
+    assert "checked with N = 16" in told
+    assert "with N = 256" in told
+    assert "shapes [16, 16] and [16, 256] do not fit" in told

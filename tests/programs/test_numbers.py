@@ -61,3 +61,23 @@ def test_angles_of_many_turns(target: str) -> None:
     call(target, ANGLES, {"x": x, "a": a, "b": b})
     np.testing.assert_allclose(a, np.sin(x.astype(np.float64)), atol=2e-6)
     np.testing.assert_allclose(b, np.cos(x.astype(np.float64)), atol=2e-6)
+
+
+PLACES = """
+kernel k(x: f32[M, 8], a: out i32[M], b: out i32[M]):
+    for m in parallel(range(0, M, 4)):
+        t = x[m : m + 4, :]
+        a[m : m + 4] = argmax(t, 1)
+        b[m : m + 4] = argmin(t, 1)
+"""
+
+
+@pytest.mark.parametrize("target", MACHINES)
+def test_the_first_nan_is_the_extreme(target: str) -> None:
+    x = np.random.default_rng(2).integers(-2, 3, (8, 8)).astype(np.float32)
+    x[1, 3] = x[2, 6:] = x[3, 0] = x[5, [5, 7]] = x[6] = np.nan
+    x[7] = -np.inf
+    a, b = np.zeros(8, np.int32), np.zeros(8, np.int32)
+    call(target, PLACES, {"x": x, "a": a, "b": b})
+    np.testing.assert_array_equal(a, x.argmax(1))
+    np.testing.assert_array_equal(b, x.argmin(1))

@@ -357,3 +357,33 @@ def test_a_wide_access_to_what_begins_in_between_is_refused() -> None:
     assert y[0] == int.from_bytes(bytes([4, 5, 6, 7]), "little")
     found = refused("const unsigned char* x, int* y", body, [x, y], alignments={0: 2})
     assert "not a multiple of 4" in found
+
+
+# Launches that overlap
+
+WAIT = 'asm volatile("griddepcontrol.wait;" ::: "memory");'
+ASK = 'asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" :: "l"(x + {0}), "r"({1}));'
+
+
+def test_a_launch_may_ask_for_memory_before_it_waits() -> None:
+    x, y = np.arange(64, dtype=np.int32), ints(64)
+    body = f"{ASK.format(4, 32)} {WAIT} y[threadIdx.x] = x[threadIdx.x];"
+    run("const int* x, int* y", body, [x, y], grid=3)
+    assert y.tolist() == x.tolist()
+
+
+@pytest.mark.parametrize(
+    ("body", "text"),
+    [
+        (f"y[threadIdx.x] = 1; {WAIT}", "access to y before griddepcontrol.wait"),
+        (f"const int v = x[threadIdx.x]; {WAIT} y[threadIdx.x] = v;", "access to x before"),
+        (f"if (threadIdx.x) {{ {WAIT} }} y[threadIdx.x] = 1;", "access to y before"),
+        ("y[threadIdx.x] = 1;", "access to y before"),
+        ("", "block 0 ends without griddepcontrol.wait"),
+        (f"{ASK.format(60, 32)} {WAIT}", "prefetch of bytes that are in no buffer"),
+        (f"{ASK.format(1, 32)} {WAIT}", "multiples of 16"),
+    ],
+)
+def test_early_accesses_are_refused(body: str, text: str) -> None:
+    args = [np.arange(64, dtype=np.int32), ints(64)]
+    assert text in refused("const int* x, int* y", body, args, dependent=True)

@@ -56,7 +56,8 @@ CUresult cuDeviceGetCount(int *n) { *n = devices; return 0; }
 CUresult cuDeviceGet(int *d, int ordinal) { *d = ordinal; return 0; }
 CUresult cuDeviceGetName(char *name, int n, int d) { strncpy(name, "Fake GPU", n); return 0; }
 CUresult cuDeviceGetAttribute(int *v, int a, int d) {
-  *v = a == 75 ? major : a == 76 ? minor : a == 97 ? 232448 : a == 1 ? 1024 : a == 95 ? 1 : a == 16 ? 132 : 0;
+  *v = a == 75 ? major : a == 76 ? minor : a == 97 ? 232448 : a == 1 ? 1024 : a == 95 ? 1 : a == 16 ? 132
+     : a == 81 ? 233472 : a == 111 ? 1024 : 0;
   return 0;
 }
 CUresult cuDevicePrimaryCtxRetain(uint64_t *c, int d) { *c = 1000 + d; return 0; }
@@ -172,19 +173,20 @@ typedef struct { Function *func; Extent extent; void **parameters, **extra; void
 typedef struct Node { Function *func; Extent extent; uint64_t values[8]; struct Node *after[16]; size_t count; int ran, attribute; } Node;
 typedef struct { Node *nodes[16]; int count; int64_t launches; } Graph;
 static float elapsed_ms = 0;  /* of the last graph: 2 us for each launch that it captured */
-static int64_t graphs = 0, graph_launches = 0, updates = 0, edges = 0, destroyed = 0, nodes_run = 0;
+static int64_t graphs = 0, graph_launches = 0, updates = 0, edges = 0, early_edges = 0, destroyed = 0, nodes_run = 0;
 
 static void fill(Node *n, const NodeParams *p) {
   int count = !strcmp(p->func->name, "scale") ? 4 : !strcmp(p->func->name, "count") ? 3 : 0;
   n->func = p->func, n->extent = p->extent;
   for (int i = 0; i < count; ++i) memcpy(&n->values[i], p->parameters[i], 8);
 }
-void fake_reset_graphs(void) { graphs = graph_launches = updates = edges = destroyed = nodes_run = 0; }
+void fake_reset_graphs(void) { graphs = graph_launches = updates = edges = early_edges = destroyed = nodes_run = 0; }
 int64_t fake_graph_count(const char *what) {
   if (!strcmp(what, "graphs")) return graphs;
   if (!strcmp(what, "graph_launches")) return graph_launches;
   if (!strcmp(what, "updates")) return updates;
   if (!strcmp(what, "edges")) return edges;
+  if (!strcmp(what, "early_edges")) return early_edges;
   if (!strcmp(what, "destroyed")) return destroyed;
   if (!strcmp(what, "nodes_run")) return nodes_run;
   return -1;
@@ -198,6 +200,14 @@ CUresult cuGraphAddKernelNode_v2(Node **n, Graph *g, Node **after, size_t count,
   for (size_t i = 0; i < count; ++i) made->after[i] = after[i];
   made->count = count, edges += count;
   *n = g->nodes[g->count++] = made;
+  return 0;
+}
+/* Only edges that end early, from and to nodes of kernels, are asked for so. */
+CUresult cuGraphAddDependencies_v2(Graph *g, Node **from, Node **to, const unsigned char (*data)[8], size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (data[i][0] != 1 || data[i][1] != 0 || data[i][2] != 1) return 1;
+    to[i]->after[to[i]->count++] = from[i], ++edges, ++early_edges;
+  }
   return 0;
 }
 CUresult cuGraphKernelNodeSetAttribute(Node *n, int a, const int *value) { n->attribute = a; return 0; }

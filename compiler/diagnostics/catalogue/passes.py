@@ -14,6 +14,12 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong: `b = buffer(f32, [K, 16])` with a K that is known at the call only. Right: a constant "
         "extent, or `-D K=4096`.",
     ),
+    "DSL0503": (
+        "a tile that no thread's registers hold",
+        "On a GPU a tile is spread over the registers of a turn's threads. This one takes several "
+        "times what a thread has.\n"
+        "Wrong: `acc = zeros(f32, [512, 512])`. Right: blocks of 128 x 128, or `tune BM = 64 | 128`.",
+    ),
     "DSL0510": (
         "a reduction that cannot be split here",
         "`split=` works on one loop of a kernel, which stands in its outermost body: its parts become "

@@ -25,7 +25,7 @@ from gpu.ours.storage import packed  # noqa: E402
 ROWS = 4096
 CHOICES = {
     "channel": {"BM": 256, "BN": 128, "BK": 128, "warps": 8},
-    "group": {"BM": 128, "BN": 128, "BK": 128, "warps": 8},
+    "group": {"BM": 256, "BN": 128, "BK": 128, "warps": 8},
 }
 
 

@@ -193,7 +193,12 @@ kernel k(x: u4[N], y: out u4[N]):
     for n in parallel(range(0, N, 16)):
         y[n : n + 16] = x[n : n + 16] + x[n : n + 16]
 """, {"N": 64}),
-    ("DSL0590", "depends on an element of a tensor", """
+    ("DSL0590", "depends on a scalar of the call", """
+kernel k(x: f32[N, 16], shift: i32, y: out f32[N, 16]):
+    for n in parallel(range(N)):
+        y[n, :] = x[(n + shift) % N, :]
+""", {"N": 5}),
+    ("DSL0590", "depends on a scalar of the call or an element of a tensor", """
 kernel k(x: f32[N], at: i32[1], y: out f32[N]):
     for n in parallel(range(0, N, 16)):
         i = at[0]

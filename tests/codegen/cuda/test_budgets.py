@@ -24,7 +24,7 @@ def casts(nvdisasm: None) -> ModuleType:
 
 # Lane-instructions a weight with activations of f16, bf16 for those floats that reach past f16.
 REACHED = {
-    "i1": 1.08, "u1": 1.08, "i2": 1.63, "u2": 1.11, "i3": 1.97, "u3": 1.78, "i4": 1.49, "u4": 0.99,
+    "i1": 1.08, "u1": 1.08, "i2": 1.63, "u2": 1.11, "i3": 1.97, "u3": 1.46, "i4": 1.49, "u4": 0.99,
     "i5": 2.30, "u5": 2.07, "i6": 1.86, "u6": 1.47, "i7": 2.82, "u7": 2.38, "i8": 1.84, "u8": 1.34,
     "f3e1m1": 2.19, "f3e2m0": 2.10, "f4e1m2": 1.47, "f4e2m1": 1.59, "f4e3m0": 1.59, "f5e1m3": 2.72,
     "f5e2m2": 2.47, "f5e3m1": 2.47, "f5e4m0": 2.47, "f6e1m4": 2.41, "f6e2m3": 2.16, "f6e3m2": 1.91,
@@ -33,6 +33,7 @@ REACHED = {
     "f8e5m2": 1.09, "f8e6m1": 2.85, "f8e7m0": 2.85,
 }  # fmt: skip
 SLACK = 1.1
+# Of u3 it was 1.78, and 1.89 below with sums, when each code was shifted to one place.
 DECODE = {"BM": 16, "BN": 64, "BK": 512}
 WIDE = {"BM": 16, "BN": 128, "BK": 512}
 NARROW = {"BM": 8, "BN": 64, "BK": 512}
@@ -97,6 +98,7 @@ def test_a_weight_costs_no_more_on_ampere(casts: ModuleType, weights: str) -> No
         ("gemm_quantized", "f8e4m3", DECODE, 2.94),
         ("gemm_quantized_sums", "u1", NARROW, 1.33),
         ("gemm_quantized_sums", "u2", NARROW, 1.25),
+        ("gemm_quantized_sums", "u3", NARROW, 1.69),
         ("gemm_quantized_sums", "u4", NARROW, 1.36),
         ("gemm_quantized_sums", "u6", NARROW, 1.98),
         ("gemm_quantized_sums", "i6", NARROW, 2.30),

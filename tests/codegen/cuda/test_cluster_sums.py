@@ -121,5 +121,19 @@ def test_no_turn_asks_for_the_rank(nvdisasm: None) -> None:
     assert not loop.count("S2UR")
 
 
-def test_other_numbers_of_parts_meet_in_global_memory() -> None:
-    assert lower(one(ROWS), cluster=2).workspaces  # type: ignore[union-attr]
+@pytest.mark.parametrize(
+    ("split", "cluster", "meets"), [(2, None, 2), (2, 1, None), (4, None, None), (4, 2, None)]
+)
+def test_two_parts_of_large_tiles_meet_untold(
+    split: int, cluster: int | None, meets: int | None
+) -> None:
+    named = {} if cluster is None else {"cluster": cluster}
+    kernel = quantized(2048, 64, (64, 64, 128), split=split, **named)
+    assert kernel.cluster == meets
+    assert bool(kernel.workspaces) == (meets is None)
+
+
+def test_small_tiles_meet_in_global_memory() -> None:
+    kernel = lower(one(ROWS.replace("split=4", "split=2")))
+    assert isinstance(kernel, Kernel)
+    assert kernel.workspaces

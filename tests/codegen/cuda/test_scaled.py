@@ -35,6 +35,17 @@ kernel product(a: {T}[{M}, {K}], w: {W}[{K}, {N}], c: out f32[{M}, {N}]):
     c[0:{M}, 0:{N}] = acc
 """
 
+# Sums side by side, as those of groups are.
+BESIDE = """
+kernel product(a: {T}[{M}, {K}], w: {W}[{K}, {N}], c: out f32[{M}, {N}]):
+    acc = zeros(f32, [4, {M}, {N}])
+    for k in range(0, {K}, {BK}):
+        x = transpose(reshape(a[0:{M}, k : k + {BK}], [{M}, 4, {BK} // 4]), [1, 0, 2])
+        q = reshape(cast(w[k : k + {BK}, 0:{N}], {T}), [4, {BK} // 4, {N}])
+        acc += dot(x, q) * 0.5
+    c[0:{M}, 0:{N}] = sum(acc, 0)
+"""
+
 SHIFTED = """
 kernel product(a: {T}[{M}, {K}], w: {W}[{K}, {N}], c: out f32[{M}, {N}]):
     acc = zeros(f32, [{M}, {N}])
@@ -92,6 +103,15 @@ def test_factors_are_made_up_for_where_the_sums_are_used(name: str) -> None:
     text, found, want = run(kernel, NAMES[name], NAMES["f16"], 8, 64, K)
     assert (found == want * 0.5).all()
     assert "part" in text
+
+
+@pytest.mark.parametrize(("name", "m", "k"), [("i4", 8, 512), ("i2", 8, 512), ("i4", 16, 256)])
+def test_what_signed_codes_are_too_great_by_is_taken_from_sums(name: str, m: int, k: int) -> None:
+    kernel = lowered(BESIDE, T="f16", W=name, M=m, N=64, K=k, BK=k)
+    text, found, want = run(kernel, NAMES[name], NAMES["f16"], m, 64, k)
+    assert (found == want * 0.5).all()
+    assert "_offset" in text
+    assert "sub_f16x2" not in text
 
 
 @pytest.mark.parametrize("name", ["i1", "i2", "i3", "i4", "i5", "i6", "i7", "u4", "f5e2m2"])

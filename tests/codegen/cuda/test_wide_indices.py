@@ -35,6 +35,12 @@ kernel pick(x: f32[M, N], ids: i32[K], y: out f32[K, N]):
 kernel apart(x: f32[M, N] strides (sm, sn), y: out f32[M, N]):
     for m, n in parallel(range(0, M, 4), range(0, N, 64)):
         y[m : m + 4, n : n + 64] = x[m : m + 4, n : n + 64]
+
+kernel columns(x: f32[64, 134217728], y: out f32[64, 32]):
+    acc = zeros(f32, [64, 32])
+    for k in range(0, 134217728, 32, stages=6):
+        acc += x[:, k : k + 32]
+    y[:, :] = acc
 """
 
 
@@ -52,6 +58,12 @@ def body(name: str) -> str:
 
 def test_the_counter_of_a_flattened_grid_is_wide() -> None:
     assert re.search(r"const long long i\w* = \(\(long long\)\(turn\)\);", body("flat"))
+
+
+def test_distances_between_a_threads_copies_are_wide() -> None:
+    """Of rows of 512 MiB."""
+    found = re.findall(r"copy_async_16\([^;]*first\w* \+ i\w* \* (\d+)(L*)", body("columns"))
+    assert found == [(str(32 << 27), "LL")] * 2
 
 
 def test_the_counter_of_a_flattened_loop_is_wide() -> None:

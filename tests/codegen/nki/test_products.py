@@ -98,3 +98,25 @@ def test_integers_are_summed_exactly() -> None:
     c = np.zeros((8, 16), np.int32)
     library.gemm_i8(a, b, c)
     np.testing.assert_array_equal(c, a.astype(np.int64) @ b.astype(np.int64))
+
+
+def test_a_tile_that_stays_both_ways_is_that_of_its_turn() -> None:
+    """Rows that two products take, one of them transposed, and that the turns of e share."""
+    source = """
+kernel state(k: f32[S, 16], v: f32[S, E], y: out f32[S, E]):
+    for e in parallel(range(0, E, 16)):
+        state = zeros(f32, [16, 16])
+        for s in range(0, S, 8):
+            rows = k[s : s + 8, :]
+            y[s : s + 8, e : e + 16] = dot(rows, state)
+            state += dot(rows, v[s : s + 8, e : e + 16], transposed="a")
+"""
+    rng = np.random.default_rng(0)
+    k, v = (rng.integers(-3, 4, s).astype(np.float32) for s in ((24, 16), (24, 40)))
+    y, sums = np.zeros((24, 40), np.float32), np.zeros((16, 40), np.float32)
+    wanted = np.zeros_like(y)
+    for s in (slice(0, 8), slice(8, 16), slice(16, 24)):
+        wanted[s] = k[s] @ sums
+        sums += k[s].T @ v[s]
+    dslc.compile(source, "nki:trn2", cache=False).state(k, v, y)
+    np.testing.assert_array_equal(y, wanted)

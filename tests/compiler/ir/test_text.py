@@ -21,6 +21,9 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   require M % 16 == 0, "M % BM == 0"
   memory @ws: workspace global f32[M // 16, 4]
   grid m in range(0, M, 16), b: i32 in range(i32(0), n, i32(1)) reversed
+  launch_dependents
+  prefetch @x[0 : +16!, 0 : +64!]
+  await_launches
   let i: i32 = cast(m * 2 // 3, i32) + n
   let big = -(m - 1) ** 2 - -3 + (-5) ** 2 + -(5) % -N
   let c: bool = (m < N) & ~(N <= 4) | True
@@ -62,6 +65,8 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   commit_group
   wait_group pending=1
   wait_dots pending=1
+  await_partner alone
+  hand_over
   sync
   alloc @full: buffer shared u64[2]
   init_barriers @full[0 : +2!], arrivals=1

@@ -84,31 +84,39 @@ gemm(
   #pragma unroll 1
   for (int turn_1 = 0; turn_1 < 2; ++turn_1) {
     if ((((long long)turn_1 * 64) < K)) {
-      #pragma unroll
-      for (int i_1 = 0; i_1 < 4; ++i_1) {
-        copy_async_16(a_ring + ((turn_1)) * 4096 + ((at + i_1 * 16)) * 64 + (((at_1 + ((((at_1) / 8 % 8) ^ ((at + i_1 * 16) / 1 % 8)) - ((at_1) / 8 % 8)) * 8))), m + at + i_1 * 16 < M && ((long long)turn_1 * 64) + at_1 < K ? a + (long long)(m + at + i_1 * 16) * K + ((long long)turn_1 * 64) + at_1 : a, m + at + i_1 * 16 < M && ((long long)turn_1 * 64) + at_1 < K);
+      {
+        #pragma unroll
+        for (int i_1 = 0; i_1 < 4; ++i_1) {
+          copy_async_16(a_ring + ((turn_1)) * 4096 + ((at + i_1 * 16)) * 64 + (((at_1 + ((((at_1) / 8 % 8) ^ ((at + i_1 * 16) / 1 % 8)) - ((at_1) / 8 % 8)) * 8))), a + (long long)(m + at + i_1 * 16) * K + ((long long)turn_1 * 64) + at_1, m + at + i_1 * 16 < M && ((long long)turn_1 * 64) + at_1 < K);
+        }
       }
-      #pragma unroll
-      for (int i_2 = 0; i_2 < 8; ++i_2) {
-        copy_async_16(b_ring + ((turn_1)) * 8192 + ((at_2 + i_2 * 8)) * 128 + (((at_3 + ((((at_3) / 8 % 8) ^ ((at_2 + i_2 * 8) / 1 % 8)) - ((at_3) / 8 % 8)) * 8))), ((long long)turn_1 * 64) + at_2 + i_2 * 8 < K && n + at_3 < N ? b + (long long)(((long long)turn_1 * 64) + at_2 + i_2 * 8) * N + n + at_3 : b, ((long long)turn_1 * 64) + at_2 + i_2 * 8 < K && n + at_3 < N);
+      {
+        #pragma unroll
+        for (int i_2 = 0; i_2 < 8; ++i_2) {
+          copy_async_16(b_ring + ((turn_1)) * 8192 + ((at_2 + i_2 * 8)) * 128 + (((at_3 + ((((at_3) / 8 % 8) ^ ((at_2 + i_2 * 8) / 1 % 8)) - ((at_3) / 8 % 8)) * 8))), b + (long long)(((long long)turn_1 * 64) + at_2 + i_2 * 8) * N + n + at_3, ((long long)turn_1 * 64) + at_2 + i_2 * 8 < K && n + at_3 < N);
+        }
       }
     }
     copy_commit();
   }
   int slot = 0;
-  long long fill = 2;
+  int fill = 2;
   #pragma unroll 1
   for (int k = 0; k < K; k += 64) {
     copy_wait<1>();
     __syncthreads();
     if (((k + 128) < K)) {
-      #pragma unroll
-      for (int i_3 = 0; i_3 < 4; ++i_3) {
-        copy_async_16(a_ring + ((fill)) * 4096 + ((at + i_3 * 16)) * 64 + (((at_1 + ((((at_1) / 8 % 8) ^ ((at + i_3 * 16) / 1 % 8)) - ((at_1) / 8 % 8)) * 8))), m + at + i_3 * 16 < M && (k + 128) + at_1 < K ? a + (long long)(m + at + i_3 * 16) * K + (k + 128) + at_1 : a, m + at + i_3 * 16 < M && (k + 128) + at_1 < K);
+      {
+        #pragma unroll
+        for (int i_3 = 0; i_3 < 4; ++i_3) {
+          copy_async_16(a_ring + ((fill)) * 4096 + ((at + i_3 * 16)) * 64 + (((at_1 + ((((at_1) / 8 % 8) ^ ((at + i_3 * 16) / 1 % 8)) - ((at_1) / 8 % 8)) * 8))), a + (long long)(m + at + i_3 * 16) * K + (k + 128) + at_1, m + at + i_3 * 16 < M && (k + 128) + at_1 < K);
+        }
       }
-      #pragma unroll
-      for (int i_4 = 0; i_4 < 8; ++i_4) {
-        copy_async_16(b_ring + ((fill)) * 8192 + ((at_2 + i_4 * 8)) * 128 + (((at_3 + ((((at_3) / 8 % 8) ^ ((at_2 + i_4 * 8) / 1 % 8)) - ((at_3) / 8 % 8)) * 8))), (k + 128) + at_2 + i_4 * 8 < K && n + at_3 < N ? b + (long long)((k + 128) + at_2 + i_4 * 8) * N + n + at_3 : b, (k + 128) + at_2 + i_4 * 8 < K && n + at_3 < N);
+      {
+        #pragma unroll
+        for (int i_4 = 0; i_4 < 8; ++i_4) {
+          copy_async_16(b_ring + ((fill)) * 8192 + ((at_2 + i_4 * 8)) * 128 + (((at_3 + ((((at_3) / 8 % 8) ^ ((at_2 + i_4 * 8) / 1 % 8)) - ((at_3) / 8 % 8)) * 8))), b + (long long)((k + 128) + at_2 + i_4 * 8) * N + n + at_3, (k + 128) + at_2 + i_4 * 8 < K && n + at_3 < N);
+        }
       }
     }
     copy_commit();

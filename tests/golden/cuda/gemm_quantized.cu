@@ -51,6 +51,13 @@ DEVICE void ldmatrix_x4(unsigned* w, const void* p) {
     : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(shared_address(p)) : "memory");
 }
 
+// Launches that overlap (PTX ISA 8.5, 9.7.13.13): the next may begin; those before have ended.
+DEVICE void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+DEVICE void await_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+DEVICE void may_have_changed(const void* p) { asm volatile("" :: "l"(p) : "memory"); }
+
 DEVICE void mma_m16n8k16_f16_f16(float* d, const unsigned* a, const unsigned* b) {
   asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
@@ -76,8 +83,8 @@ gemm_quantized(
   turn /= ((N + 64 - 1) / 64);
   const int m = (int)((turn) * 16);
   const int at = (tid % 8) * 8;
-  const int at_1 = (tid / 32 % 2) * 2;
-  const int at_2 = tid / 64;
+  const int at_1 = tid / 64;
+  const int at_2 = (tid / 32 % 2) * 2;
   const int at_3 = (tid % 32) * 16;
   const int at_4 = tid / 16;
   const int at_5 = (tid % 16) * 8;
@@ -86,41 +93,63 @@ gemm_quantized(
   const int column = ((tid / 16) % 2) * 8 + (tid / 64) * 64;
   const int at_7 = tid / 8;
   unsigned char* const scratch = shared + 0;
+  launch_dependents();
   float acc[16] = {};
+  await_launches();
+  may_have_changed(a);
+  may_have_changed(w);
+  may_have_changed(s);
+  may_have_changed(c);
   #pragma unroll 1
   for (int turn_1 = 0; turn_1 < 2; ++turn_1) {
     if ((((long long)turn_1 * 128) < K)) {
+      if (tid / 8 == 0) {
+        {
+          copy_async_16(s_ring + (turn_1) * 64 + at, s + (long long)(turn_1) * N + n + at, n + at < N);
+        }
+      }
       {
-        if (tid / 8 == 0) copy_async_16(s_ring + (turn_1) * 64 + at, n + at < N ? s + (long long)(turn_1) * N + n + at : s, n + at < N);
+        const auto first = w_ring + (turn_1) * 4096 + (at_1) * 2048 + (at_2) * 512 + at_3;
+        const auto first_1 = w + (long long)(((long long)turn_1 * 2) + at_1) * ((long long)((N + 15) / 16) * 512) + (long long)((n / 16) + at_2) * 512 + at_3;
+        #pragma unroll
+        for (int i_1 = 0; i_1 < 2; ++i_1) {
+          copy_async_16(first + i_1 * 512, first_1 + i_1 * 512, (n / 16) + at_2 + i_1 < ((N + 15) / 16));
+        }
       }
-      #pragma unroll
-      for (int i_1 = 0; i_1 < 2; ++i_1) {
-        copy_async_16(w_ring + (turn_1) * 4096 + (at_2) * 2048 + (at_1 + i_1) * 512 + at_3, (n / 16) + at_1 + i_1 < ((N + 15) / 16) ? w + (long long)(((long long)turn_1 * 2) + at_2) * ((long long)((N + 15) / 16) * 512) + (long long)((n / 16) + at_1 + i_1) * 512 + at_3 : w, (n / 16) + at_1 + i_1 < ((N + 15) / 16));
-      }
-      #pragma unroll
-      for (int i_2 = 0; i_2 < 2; ++i_2) {
-        copy_async_16(a_ring + ((turn_1)) * 2048 + ((at_4 + i_2 * 8)) * 128 + (((at_5 + ((((at_5) / 8 % 8) ^ ((at_4 + i_2 * 8) / 1 % 8)) - ((at_5) / 8 % 8)) * 8))), true ? a + (long long)(m + at_4 + i_2 * 8) * K + ((long long)turn_1 * 128) + at_5 : a, true);
+      {
+        #pragma unroll
+        for (int i_2 = 0; i_2 < 2; ++i_2) {
+          copy_async_16(a_ring + ((turn_1)) * 2048 + ((at_4 + i_2 * 8)) * 128 + (((at_5 + ((((at_5) / 8 % 8) ^ ((at_4 + i_2 * 8) / 1 % 8)) - ((at_5) / 8 % 8)) * 8))), a + (long long)(m + at_4 + i_2 * 8) * K + ((long long)turn_1 * 128) + at_5, true);
+        }
       }
     }
     copy_commit();
   }
   int slot = 0;
-  long long fill = 2;
+  int fill = 2;
   #pragma unroll 1
   for (int k = 0; k < K; k += 128) {
     copy_wait<1>();
     __syncthreads();
     if (((k + 256) < K)) {
+      if (tid / 8 == 0) {
+        {
+          copy_async_16(s_ring + (fill) * 64 + at, s + (long long)(((k / 128) + 2)) * N + n + at, n + at < N);
+        }
+      }
       {
-        if (tid / 8 == 0) copy_async_16(s_ring + (fill) * 64 + at, n + at < N ? s + (long long)(((k / 128) + 2)) * N + n + at : s, n + at < N);
+        const auto first_2 = w_ring + (fill) * 4096 + (at_1) * 2048 + (at_2) * 512 + at_3;
+        const auto first_3 = w + (long long)(((k / 64) + 4) + at_1) * ((long long)((N + 15) / 16) * 512) + (long long)((n / 16) + at_2) * 512 + at_3;
+        #pragma unroll
+        for (int i_3 = 0; i_3 < 2; ++i_3) {
+          copy_async_16(first_2 + i_3 * 512, first_3 + i_3 * 512, (n / 16) + at_2 + i_3 < ((N + 15) / 16));
+        }
       }
-      #pragma unroll
-      for (int i_3 = 0; i_3 < 2; ++i_3) {
-        copy_async_16(w_ring + (fill) * 4096 + (at_2) * 2048 + (at_1 + i_3) * 512 + at_3, (n / 16) + at_1 + i_3 < ((N + 15) / 16) ? w + (long long)(((k / 64) + 4) + at_2) * ((long long)((N + 15) / 16) * 512) + (long long)((n / 16) + at_1 + i_3) * 512 + at_3 : w, (n / 16) + at_1 + i_3 < ((N + 15) / 16));
-      }
-      #pragma unroll
-      for (int i_4 = 0; i_4 < 2; ++i_4) {
-        copy_async_16(a_ring + ((fill)) * 2048 + ((at_4 + i_4 * 8)) * 128 + (((at_5 + ((((at_5) / 8 % 8) ^ ((at_4 + i_4 * 8) / 1 % 8)) - ((at_5) / 8 % 8)) * 8))), true ? a + (long long)(m + at_4 + i_4 * 8) * K + (k + 256) + at_5 : a, true);
+      {
+        #pragma unroll
+        for (int i_4 = 0; i_4 < 2; ++i_4) {
+          copy_async_16(a_ring + ((fill)) * 2048 + ((at_4 + i_4 * 8)) * 128 + (((at_5 + ((((at_5) / 8 % 8) ^ ((at_4 + i_4 * 8) / 1 % 8)) - ((at_5) / 8 % 8)) * 8))), a + (long long)(m + at_4 + i_4 * 8) * K + (k + 256) + at_5, true);
+        }
       }
     }
     copy_commit();
@@ -143,7 +172,7 @@ gemm_quantized(
     unsigned b_bytes[8] = {};
     #pragma unroll
     for (int i_9 = 0; i_9 < 2; ++i_9) {
-      load_global_16(&b_bytes[(i_9 * 16) * 8 / 32], w_ring + (slot) * 4096 + (at_2) * 2048 + (at_1 + i_9) * 512 + at_3);
+      load_global_16(&b_bytes[(i_9 * 16) * 8 / 32], w_ring + (slot) * 4096 + (at_1) * 2048 + (at_2 + i_9) * 512 + at_3);
     }
     unsigned b[32];
     #pragma unroll

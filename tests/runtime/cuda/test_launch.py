@@ -189,6 +189,26 @@ def test_attributes_of_the_launch(driver: FakeDriver) -> None:
 
 
 @pytest.mark.parametrize(
+    ("blocks", "older", "shared"),
+    # of 233472 bytes: one block a multiprocessor, two, as many as there is room for anyway
+    [(128, False, 115_713), (132, False, 115_713), (160, False, 76_801), (900, False, 60_000),
+     (128, True, 60_000)],
+)  # fmt: skip
+def test_blocks_that_begin_early_are_dealt_evenly(
+    driver: FakeDriver, blocks: int, older: bool, shared: int
+) -> None:
+    driver.reset(minor=0, major=8 if older else 9)
+    artifact = scale_artifact(shared_bytes=60_000)
+    more = {"grid": [str(blocks)], "dependent": True, "spread": True}
+    kernel = CudaKernel(replace(artifact, launch={**artifact.launch, **more}))
+    x, y = pair()
+    kernel.launch({"x": x, "y": y, "s": 1.0})
+    assert driver.last.shared == shared
+    assert driver.count("dynamic_shared") == (60_000 if older else 115_713)
+    assert (6 in driver.attributes) is not older
+
+
+@pytest.mark.parametrize(
     ("changes", "launch", "text"),
     [
         ({"shared_bytes": 240_000}, {}, "shared memory"),

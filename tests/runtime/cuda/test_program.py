@@ -287,3 +287,15 @@ def test_every_device_has_graphs_and_buffers_of_its_own(driver: FakeDriver) -> N
             assert driver.context == current
     assert driver.count("graphs") == driver.count("allocations") == 2
     assert driver.count("launches") == 4
+
+
+def test_kernels_that_wait_themselves_begin_early(driver: FakeDriver) -> None:
+    plain = twice()
+    (scale,) = plain.launch["kernels"]
+    early = {**scale, "launch": {**scale["launch"], "dependent": True}}
+    for artifact, count in ((plain, 0), (twice(kernels=[early]), 1)):
+        program = CudaKernel(artifact)
+        for _ in range(2):
+            call(program, 8, 2.0)
+        assert driver.count("early_edges") == count
+    assert driver.count("edges") == 2

@@ -27,16 +27,21 @@ DECODE: list[Choice] = [
 ]
 SUMS: list[Choice] = [
     {"BN": 64, "BK": 512},
-    {"BN": 64, "BK": 512, "stages": 4},
     {"BN": 64, "BK": 512, "warps": 8},
-    {"BN": 32, "BK": 512, "warps": 8},
-    {"BN": 32, "BK": 512},
+    {"BN": 64, "BK": 512, "stages": 4, "warps": 8},
     {"BN": 64, "BK": 256},
+    {"BN": 64, "BK": 1024, "warps": 4},
+    {"BN": 32, "BK": 512},
+    {"BN": 32, "BK": 512, "warps": 8},
     {"BN": 128, "BK": 256},
     {"BN": 128, "BK": 128, "warps": 4},
-    {"BN": 80, "BK": 512, "warps": 8},
     {"BN": 80, "BK": 256},
-    {"BN": 64, "BK": 1024, "warps": 4},
+    {"BN": 80, "BK": 512},
+    {"BN": 80, "BK": 512, "warps": 8},
+    {"BN": 80, "BK": 512, "stages": 4, "warps": 8},
+    # Wider tiles read activations less often; two blocks share the K of each.
+    {"BN": 128, "BK": 512, "SPLIT": 2, "stages": 3, "warps": 8},
+    {"BN": 128, "BK": 256, "SPLIT": 2, "stages": 5, "warps": 8},
 ]
 LISTED: dict[str, dict[str, list[Choice]]] = {
     "gemm_quantized_sums": {
@@ -78,6 +83,8 @@ LISTED: dict[str, dict[str, list[Choice]]] = {
     "attention": {
         "": [
             {"BS": 128, "BL": 128},
+            {"BS": 128, "BL": 160},
+            {"BS": 128, "BL": 80},
             {"BS": 128, "BL": 64},
         ]
     },

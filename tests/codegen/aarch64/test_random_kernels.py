@@ -1,0 +1,38 @@
+"""Random kernels: their assembly, run in the emulator, gives what the interpreter gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.interpreter import Options, run
+from dslc.compiler.ir import Kernel
+from dslc.compiler.ir.printer import print_program
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from strategies import random_ir
+from support.aarch64 import needs_emulator
+from support.stood_in import execute
+
+
+@pytest.fixture(autouse=True)
+def _emulator() -> None:
+    needs_emulator()
+
+
+@given(random_ir.kernels(), st.integers(0, 99))
+@settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
+def test_the_text_means_what_the_kernel_means(kernel: Kernel, seed: int) -> None:
+    args = random_ir.inputs(kernel, seed)
+    wanted = {n: a.copy() for n, a in args.items()}
+    run(kernel, wanted, Options())
+    try:
+        execute(kernel, "aarch64:bf16", args)
+    except DiagnosticError as problem:
+        # What the machine has no words for is said so; nothing else may stop the compiler.
+        assume(problem.diagnostics[0].code != "DSL0590")
+        raise
+    for name, expected in wanted.items():
+        message = f"{name}\n{print_program(kernel)}"
+        np.testing.assert_allclose(args[name], expected, rtol=1e-4, atol=1e-4, err_msg=message)

@@ -1,0 +1,98 @@
+"""Programs with edges: fills, loops whose ends are read from tensors, reductions of flags."""
+
+from __future__ import annotations
+
+import itertools
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from support.machines import MACHINES, call
+
+TOP = """
+kernel top(x: f32[M, N], v: out f32[M], i: out i32[M]):
+    const BM = 8
+    const BN = 32
+    for m in parallel(range(0, M, BM)):
+        best = full(f32, [BM], -inf)
+        at = zeros(i32, [BM])
+        for n in range(0, N, BN):
+            t = load(x[m : m + BM, n : n + BN], other=-inf)
+            here = max(t, 1)
+            at = where(here > best, argmax(t, 1) + n, at)
+            best = maximum(here, best)
+        v[m : m + BM] = best
+        i[m : m + BM] = at
+"""
+GROUPED = """
+kernel grouped(x: f16[T, K], w: f16[E, K, N], starts: i32[E + 1], y: out f32[T, N]):
+    const BM = 16
+    for e, n in parallel(range(E), range(0, N, 32)):
+        first = starts[e]
+        last = starts[e + 1]
+        for m in range(first, last, BM):
+            acc = zeros(f32, [BM, 32])
+            for k in range(0, K, 16):
+                acc += dot(x[m : m + BM, k : k + 16], w[e, k : k + 16, n : n + 32])
+            rows = arange(BM) + m
+            scatter(y[:, n : n + 32], where(rows < last, rows, -1), acc, 0)
+"""
+FLAGS = """
+kernel flags(x: f32[M, N], a: out bool[M], b: out bool[M]):
+    const N = 20
+    for i in parallel(range(0, M, 4)):
+        t = x[i : i + 4, :]
+        a[i : i + 4] = any(t > 2.0, 1)
+        b[i : i + 4] = all(t > -2.0, 1)
+"""
+BITS = """
+kernel signs(x: bf16[M, K], w: i1[K, N], y: out f32[M, N]):
+    for m, n in parallel(range(0, M, 16), range(0, N, 32)):
+        acc = zeros(f32, [16, 32])
+        for k in range(0, K, 32):
+            acc += dot(x[m : m + 16, k : k + 32], cast(w[k : k + 32, n : n + 32], bf16) * 2 + 1)
+        y[m : m + 16, n : n + 32] = acc
+"""
+
+
+def normal(seed: int, *shape: int) -> np.ndarray:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("target", MACHINES)
+def test_a_maximum_over_a_ragged_end(target: str) -> None:
+    x = np.round(normal(0, 13, 100) * 4) - 40  # all below 0, with ties
+    v, i = np.zeros(13, np.float32), np.zeros(13, np.int32)
+    call(target, TOP, {"x": x, "v": v, "i": i})
+    np.testing.assert_array_equal(v, x.max(1))
+    np.testing.assert_array_equal(i, x.argmax(1))
+
+
+@pytest.mark.parametrize("target", [m for m in MACHINES if m != "aie:npu2"])
+def test_groups_whose_rows_a_tensor_tells(target: str) -> None:
+    starts = np.array([0, 7, 7, 40, 50], np.int32)
+    x, w = normal(1, 50, 24).astype(np.float16), normal(2, 4, 24, 40).astype(np.float16)
+    y = np.zeros((50, 40), np.float32)
+    call(target, GROUPED, {"x": x, "w": w, "starts": starts, "y": y})
+    for e, (a, b) in enumerate(itertools.pairwise(starts)):
+        wanted = x[a:b].astype(np.float32) @ w[e].astype(np.float32)
+        np.testing.assert_allclose(y[a:b], wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("target", MACHINES)
+def test_reductions_of_flags(target: str) -> None:
+    x = normal(3, 9, 20)
+    a, b = np.zeros(9, np.bool_), np.zeros(9, np.bool_)
+    call(target, FLAGS, {"x": x, "a": a, "b": b})
+    np.testing.assert_array_equal(a, (x > 2).any(1))
+    np.testing.assert_array_equal(b, (x > -2).all(1))
+
+
+@pytest.mark.parametrize("target", MACHINES)
+def test_weights_of_one_bit(target: str) -> None:
+    x = np.round(normal(4, 5, 64) * 8).astype(ml_dtypes.bfloat16)
+    w = np.random.default_rng(5).integers(-1, 1, (64, 40)).astype(np.int8)
+    y = np.zeros((5, 40), np.float32)
+    call(target, BITS, {"x": x, "w": w, "y": y})
+    np.testing.assert_array_equal(y, x.astype(np.float32) @ (w * 2.0 + 1))
