@@ -14,16 +14,18 @@ OPTIONS = {
     "warps": "how many warps of 32 threads run a turn together",
     "stages": "how many turns of a loop have their loads under way, this one included",
     "cluster": "how many blocks share what they read in common, or add up the parts of a split sum",
+    "producers": "whether warps of their own copy what a loop multiplies: 1 where they can, 0 nowhere",
 }
-_MOST = {"warps": 32, "stages": 16, "cluster": 8}
+_LEAST = {"producers": 0}  # of others 1
+_MOST = {"warps": 32, "stages": 16, "cluster": 8, "producers": 1}
 
 
 def as_option(name: str, value: object) -> int:
     """The value of a launch option; DSL0758 where it is no whole number in its range."""
-    most = _MOST[name]
-    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most:
+    least, most = _LEAST.get(name, 1), _MOST[name]
+    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
         return value
-    text = f"{name} is a whole number from 1 to {most}, not {value!r}"
+    text = f"{name} is a whole number from {least} to {most}, not {value!r}"
     raise error("DSL0758", text, hint=OPTIONS[name])
 
 

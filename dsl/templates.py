@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dslc.specialization import Specialization
 
 _MOST_SPECIALIZATIONS = 1024  # kept in memory per kernel; the oldest go first
+_MOST_PROGRAMS = 512  # elaborated and not compiled: as many as a choice of tiles looks at
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,7 @@ class TemplateOrigin:
         self.fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
         self._static: tuple[str, ...] = ()
         self._made: dict[tuple[object, ...], Specialization] = {}
+        self._programs: dict[tuple[object, ...], TileProgram] = {}
         self._lock = threading.RLock()  # an observer of a pass may call the kernel
         self.sources: Mapping[str, str] = sources or {}  # texts of the imports
         self.tuned = TunedChoices(self)
@@ -191,7 +193,11 @@ class TemplateOrigin:
             program = None
             while program is None:
                 facts = self._facts(dims, sizes, (), frozenset())
-                program = self._elaborate(dims, choices, sizes)
+                key = _key(dims, choices, {}, None)
+                program = self._programs.get(key) or self._elaborate(dims, choices, sizes)
+            if len(self._programs) >= _MOST_PROGRAMS and key not in self._programs:
+                del self._programs[next(iter(self._programs))]
+            self._programs[key] = program
             informed = with_facts(program, facts, self.machine.target)
             required = {v.name for r in program.requires for v in free_vars(r.condition)}
             return Elaborated(informed, choices, schedule, dims, frozenset(required))
@@ -285,7 +291,7 @@ def _key(
     dims: Mapping[str, int],
     choices: Mapping[str, object],
     schedule: Mapping[str, int],
-    facts: Facts,
+    facts: Facts | None,
 ) -> tuple[object, ...]:
     return (*sorted(dims.items()), *sorted(choices.items()), *sorted(schedule.items()), facts)
 

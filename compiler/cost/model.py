@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
+from dslc.compiler.cost.alike import are_turns_alike
 from dslc.compiler.cost.prediction import Prediction, together
 from dslc.compiler.cost.registers import MOST, estimate_registers
-from dslc.compiler.cost.statements import Statements, Work, total
+from dslc.compiler.cost.statements import Flight, Statements, Work, total
 from dslc.compiler.cost.together import tiles_at_once
 from dslc.compiler.cost.traffic import device_bytes
 from dslc.compiler.cost.work import block_work
@@ -35,9 +36,11 @@ _MULTIPLYING = 240  # registers of a thread beside warps aside
 _TURNS = 6  # of the grid whose work is looked at
 _SHORT = 16  # turns of an axis
 _START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
-_SPILLED = 4.0  # times longer, for as many spilled registers as a thread has
+_SPILLED = 40.0  # times longer, for as many spilled registers as a thread has
 _PER_SM = 64.0  # bytes a cycle that one multiprocessor takes from the cache at most
-_BULK = 1.7  # times what threads reach of the cache, where warps aside have a unit copy
+_FAR = 24.0  # of these from memory, where a unit copies them
+_OVERLAP, _BESIDE = 6.0, 4.0  # how wholly units overlap, and units with a block's own path
+_COOL, _HOT = 0.5e-3, 0.15  # seconds of matrix units until the clock falls, and by how much
 
 
 def predict(
@@ -47,11 +50,13 @@ def predict(
     *,
     registers: Mapping[str, int] | None = None,
     shared: Mapping[str, int] | None = None,
+    ahead: int = 0,
     turns: int = _TURNS,
 ) -> Prediction:
     """The time of one launch of a program after the passes of its target, for dims by name.
 
     `registers` of a thread and `shared` bytes of a block, by kernel name, take the place of estimates.
+    With `ahead` loads in loops are taken to be under way by so many turns, as passes have not yet said.
     The work of the grid's turns is taken from so many of them.
     DSL0530 for a target whose rates are not known.
     """
@@ -59,7 +64,9 @@ def predict(
         text = f"there are no rates for {target.name}, so no time can be predicted"
         raise error("DSL0530", text)
     if isinstance(program, Kernel):
-        return _kernel(program, target, target.rates, dims, registers or {}, shared or {}, turns)
+        return _kernel(
+            program, target, target.rates, dims, registers or {}, shared or {}, ahead, turns
+        )
     parts = [
         _kernel(c.kernel, target, target.rates, call_dims(program, c, dims), registers or {}, {})
         for c in program.calls
@@ -96,6 +103,7 @@ def _kernel(
     dims: Mapping[str, int],
     registers: Mapping[str, int],
     shared: Mapping[str, int],
+    ahead: int = 0,
     turns: int = _TURNS,
 ) -> Prediction:
     known: Known = {
@@ -107,16 +115,13 @@ def _kernel(
     counts = tuple(len(a) for a in axes)
     blocks = prod(counts)
     resident = _resident(kernel, target, rates, registers.get(kernel.name), shared.get(kernel.name))
-    work = _mean_block(kernel, target, rates, axes, known, turns)
+    work, most = _mean_block(kernel, target, rates, axes, known, ahead, turns)
     at_once = float(min(max(1, blocks), resident.blocks * target.units))
     tiles = tiles_at_once(kernel, known, int(at_once))
     read = device_bytes(kernel, work.loaded, dims, counts, at_once, rates.cache_bytes, tiles)
     written = device_bytes(kernel, work.stored, dims, counts, at_once, rates.cache_bytes)
-    memory = sum(read.values()) / rates.read + sum(written.values()) / rates.write
-    asked = (sum(work.loaded.values()) + sum(work.stored.values())) * blocks
     by_unit = any(isinstance(s, ins.Aside) for s in kernel.body)
-    cache = rates.cache * (_BULK if by_unit else 1.0)
-    launch = _Launch(target, rates, work, resident.blocks, blocks, memory, asked, cache)
+    launch = _Launch(target, rates, work, resident.blocks, blocks, read, written, by_unit, most)
     # A register that is spilled is stored and loaded again in most turns.
     seconds = launch.seconds() * (1 + _SPILLED * resident.spilled / MOST)
     terms = {**launch.terms(), "latency": launch.latency(), "launch": rates.launch}
@@ -139,20 +144,29 @@ def _kernel(
 
 
 def _mean_block(
-    kernel: Kernel, target: Target, rates: Rates, axes: list[range], known: Known, turns: int
-) -> Work:
+    kernel: Kernel,
+    target: Target,
+    rates: Rates,
+    axes: list[range],
+    known: Known,
+    ahead: int,
+    turns: int,
+) -> tuple[Work, float]:
+    """What a block does, and how many times as much the one loads that loads most."""
     costs = Statements(target, rates, kernel.threads or target.warp_size, known)
-    points = _points(axes, turns)
+    points = list(sampled(axes))[:1] if are_turns_alike(kernel) else _points(axes, turns)
     mean, first = Work(), None
     for point in points:
         turn = {a.var: Const(at, INDEX) for a, at in zip(kernel.grid, point, strict=True)}
-        work = block_work(kernel, known | turn, costs)
+        work = block_work(kernel, known | turn, costs, ahead=ahead)
         first = first or work
         mean.add(work, 1 / len(points))
     if first is not None and _is_persistent(kernel):
         # All blocks run at once, and the launch ends with those that have most turns: the first.
-        return replace(first, loaded=mean.loaded, stored=mean.stored, operations=mean.operations)
-    return mean
+        most = sum(first.loaded.values()) / max(1.0, sum(mean.loaded.values()))
+        own = replace(first, loaded=mean.loaded, stored=mean.stored, operations=mean.operations)
+        return own, max(1.0, most)
+    return mean, 1.0
 
 
 def _points(axes: list[range], turns: int) -> list[tuple[int, ...]]:
@@ -212,7 +226,7 @@ def _resident(
     }
     limit = min(limits, key=lambda n: limits[n])
     # An estimate may be a fifth too high.
-    spilled = wanted - most if registers else int(wanted + _under_way(kernel) - 1.2 * most)
+    spilled = wanted - most if registers else int(wanted + _under_way(kernel) - 1.1 * most)
     return _Resident(max(1, limits[limit]), limit, count, max(0, spilled))
 
 
@@ -249,19 +263,30 @@ def _shared_bytes(kernel: Kernel) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Launch:
-    """All blocks of a launch; `memory` and `asked` are seconds and bytes of the whole launch.
-
-    `cache` is the rate at which they get what they ask for.
-    """
+    """All blocks of a launch; `read` and `written` are bytes of device memory, by memory name."""
 
     target: Target
     rates: Rates
     work: Work
     resident: int
     blocks: int
-    memory: float
-    asked: float
-    cache: float
+    read: Mapping[str, float]
+    written: Mapping[str, float]
+    by_unit: bool
+    most: float
+
+    @property
+    def memory(self) -> float:
+        """Seconds of device memory."""
+        return (
+            sum(self.read.values()) / self.rates.read
+            + sum(self.written.values()) / self.rates.write
+        )
+
+    @property
+    def asked(self) -> float:
+        """Bytes that all blocks ask the cache for."""
+        return (sum(self.work.loaded.values()) + sum(self.work.stored.values())) * self.blocks
 
     def seconds(self) -> float:
         """The whole time."""
@@ -269,22 +294,23 @@ class _Launch:
             return self.rates.launch
         room = self.resident * self.target.units
         full, rest = divmod(self.blocks, room)
-        time = full * self._wave(self.resident, self.target.units) if full else 0.0
-        if rest:
-            units = min(rest, self.target.units)
-            time += self._wave(ceil(rest / self.target.units), units) * (1.0 if not full else 0.9)
-        return self.rates.launch + time
+        # Blocks of later waves begin when others end, with nothing under way but what these have.
+        again = self._lead() + (self.rates.latency if self.work.flights else 0.0)
+        later = (ceil(self.blocks / room) - 1) * again / self.resident
+        waves = full * self._wave(room) + (self._wave(rest) if rest else 0.0)
+        return self.rates.launch + self._lead() + waves + later
 
     def terms(self) -> dict[str, float]:
         """What each unit needs for all blocks, spread evenly, in seconds."""
         share = self.blocks / min(max(1, self.blocks), self.target.units)
         cycles = {n: c * share / self.rates.clock for n, c in self._cycles().items()}
-        return {"memory": self.memory, "cache": self.asked / self.cache, **cycles}
+        cycles["matrix"] = self._cooled(cycles["matrix"])
+        return {"memory": self.memory, "cache": self.asked / self.rates.cache, **cycles}
 
     def latency(self) -> float:
         """The time of blocks that follow each other on one multiprocessor."""
         waves = self.blocks / (self.resident * self.target.units)
-        return max(1.0, waves) * self._path() / self.rates.clock
+        return max(1.0, waves) * (self._lead() + self._path(1))
 
     def _cycles(self) -> dict[str, float]:
         """What one block takes of each unit of its multiprocessor."""
@@ -296,19 +322,49 @@ class _Launch:
             "special": w.special / r.special,
         }
 
-    def _path(self) -> float:
-        return _START + self.work.path + self.work.waits * self.rates.latency * self.rates.clock
+    def _lead(self) -> float:
+        """Seconds until a block's first data are there, and after its last instruction."""
+        return _START / self.rates.clock + (self.rates.latency if self.work.flights else 0.0)
 
-    def _wave(self, each: int, units: int) -> float:
-        """So many blocks on each of so many multiprocessors, in seconds."""
-        share = each * units / self.blocks
+    def _path(self, each: int) -> float:
+        """What a block beside others waits for one after the other, in seconds, but for the lead."""
+        w, clock = self.work, self.rates.clock
+        waits = max(0.0, w.waits - bool(w.flights)) * self.rates.latency
+        return (
+            (w.path + w.last) / clock
+            + waits
+            + sum(f.times * max(0.0, self._flight(f, each) - f.cycles / clock) for f in w.flights)
+        )
+
+    def _flight(self, flight: Flight, each: int) -> float:
+        """Seconds between two turns whose loads are so far ahead, by Little's law."""
+        cycles = flight.late + each * flight.loaded / _PER_SM
+        return (self._latency() + cycles / self.rates.clock) / flight.depth
+
+    def _latency(self) -> float:
+        """Of loads in a loop: that of memory, as far as no block beside has loaded the same before."""
+        own = {n: count * self.blocks for n, count in self.work.loaded.items()}
+        far = max((min(1.0, self.read.get(n, 0.0) / c) for n, c in own.items() if c), default=1.0)
+        return far * self.rates.latency + (1 - far) * self.rates.cache_latency
+
+    def _cooled(self, seconds: float) -> float:
+        """Matrix units that work for long get slower: the chip's power is limited."""
+        return seconds + max(0.0, seconds - _COOL) * _HOT
+
+    def _wave(self, count: int) -> float:
+        """So many blocks at once, in seconds, but for the lead."""
+        units = self.target.units
+        each, share = ceil(count / units), count / self.blocks
         asked = self.asked * share
-        cycles = [c * each for c in self._cycles().values()]
-        alone = asked / units / _PER_SM / self.rates.clock
-        needs = [c / self.rates.clock for c in cycles]
+        cycles = {n: c * each / self.rates.clock for n, c in self._cycles().items()}
+        cycles["matrix"] = self._cooled(cycles["matrix"])
+        of_one = each * self.most / self.blocks / self.rates.clock
+        alone = self.asked * of_one / _PER_SM
+        if self.by_unit:
+            alone = max(alone, sum(self.read.values()) * of_one / _FAR)
         # What comes from memory comes through the cache.
-        needs.append(max(self.memory * share, asked / self.cache, alone))
-        return total([total(needs), self._path() / self.rates.clock])
+        needs = [*cycles.values(), max(self.memory * share, asked / self.rates.cache, alone)]
+        return total([total(needs, _OVERLAP), self._path(each)], _BESIDE)
 
 
 def _once(kernel: Kernel, dims: Mapping[str, int]) -> float:

@@ -55,8 +55,12 @@ def outline(kernel: Kernel, target: Target, dims: Mapping[str, int]) -> Outline:
     if target.linear_copies:
         kernel = _staged(kernel, target)
     atoms = _Atoms(kernel, target, fed=_is_fed(kernel, target, threads))
-    kernel = dataclasses.replace(atoms.kernel(kernel), threads=threads)
-    found = predict(kernel, target, dims, turns=_TURNS)
+    taken = dataclasses.replace(atoms.kernel(kernel), threads=threads)
+    if target.linear_copies:
+        found = predict(taken, target, dims, turns=_TURNS)
+    else:
+        shared = {kernel.name: min(_ring_bytes(kernel) * (_AHEAD + 1), _most_shared(target))}
+        found = predict(taken, target, dims, shared=shared, ahead=_AHEAD, turns=_TURNS)
     idle = min(1.0, found.blocks / target.units)
     own = [t * (1.0 if n in _SPREAD else idle) for n, t in found.terms.items() if n != "latency"]
     if atoms.warpgroups:
@@ -65,6 +69,7 @@ def outline(kernel: Kernel, target: Target, dims: Mapping[str, int]) -> Outline:
 
 
 _SPREAD = ("memory", "cache", "launch")
+_AHEAD = 2  # turns by which loads in a loop usually run ahead
 _STAGES, _SUMS = 3, 160  # at least under way; registers of a thread for sums at most
 _OUTGOING = 32 << 10  # bytes of results on their way
 _TURNS = 2  # of the grid that are looked at
@@ -83,6 +88,17 @@ def _staged(kernel: Kernel, target: Target) -> Kernel:
         made = step(made)
     assert isinstance(made, Kernel)
     return made
+
+
+def _ring_bytes(kernel: Kernel) -> int:
+    """What one turn of a kernel's loops loads."""
+    loops = [s for s in walk(kernel.body) if isinstance(s, ins.For)]
+    return sum(tile_bytes(s.out) for loop in loops for s in loop.body if isinstance(s, ins.Load))
+
+
+def _most_shared(target: Target) -> int:
+    shared = target.memory("shared")
+    return shared.bytes if shared and shared.bytes else 0
 
 
 def _is_fed(kernel: Kernel, target: Target, threads: int) -> bool:

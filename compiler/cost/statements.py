@@ -8,7 +8,7 @@ types are those of the emitted casts (tests/benchmarks/casts.py).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log2, prod
 from types import MappingProxyType
 
@@ -30,8 +30,8 @@ _OPS = {
     "floordiv": (20, 1), "mod": (22, 1), "pow": (14, 2), "round": (1, 0),
 }  # fmt: skip
 # Instructions an element of a cast from codes of so many bits to 16-bit floats.
-_CASTS = {1: 0.6, 2: 0.6, 3: 1.1, 4: 0.6, 5: 1.3, 6: 1.3, 7: 1.4, 8: 0.9}
-_SMALL_FLOAT = 0.5  # more, for a float's exponent and sign
+_CASTS = {1: 0.9, 2: 0.8, 3: 1.05, 4: 0.75, 5: 1.05, 6: 1.1, 7: 1.2, 8: 0.5}
+_SMALL_FLOAT = 0.3  # more, for a float's exponent and sign
 _VECTOR = 16  # bytes of the widest access of a thread
 _MATRICES = 16  # bits of elements that ldmatrix reads
 _ADDRESS = 2.0  # instructions for the address of an access
@@ -39,12 +39,28 @@ _COPY_ADDRESS, _SHARED_ADDRESS = 6.0, 0.75  # of an asynchronous copy: two, and 
 _BARRIER = 40.0  # cycles until all warps are there
 _CLUSTER = 300.0  # until those of all blocks of a cluster are
 _SHARED_LATENCY = 30.0
+_EXCHANGED = 44.0  # bytes a cycle in which a multiprocessor stores or loads parts of sums
 _CHAIN = 18.0  # cycles of a matrix instruction until its result can be used
 _ARITHMETIC_LATENCY = 6.0
 _ROWS, _READY = 64, 8  # of a warpgroup's instruction; columns' time until it begins
+_FROM_REGISTERS = 56.0  # cycles of a warpgroup's instruction that reads an operand in registers
 _OVERHEAD = 1.2  # moves and indices beside the instructions that a statement needs
 _SERIAL = 1.2  # cycles between two instructions of one warp
 _EXCHANGE = 2  # barriers of an exchange through shared memory
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """Turns of a loop whose loads are under way `depth` turns before they are read.
+
+    A turn computes for `cycles`, of which `late` pass before it starts to load so many bytes.
+    """
+
+    times: float
+    cycles: float
+    loaded: float
+    depth: int
+    late: float = 0.0
 
 
 @dataclass(slots=True)
@@ -54,7 +70,9 @@ class Work:
     `shared` are bytes through shared memory, `slots` warp instructions, `special` results of the
     special function unit, `matrix` cycles of a multiprocessor's matrix units, `operations` the
     multiply-adds of products, `path` the cycles that the block needs though nothing else runs, without
-    waits for memory, and `waits` how often it waits for the latency of memory, in parts too.
+    waits for memory, and `waits` how often it waits for the latency of memory. What is loaded ahead in
+    loops is waited for as its `flights` say. `last` are the cycles of what only the last block does
+    of those that share a turn: the launch ends with it.
     """
 
     loaded: dict[str, float] = field(default_factory=dict)
@@ -66,6 +84,8 @@ class Work:
     operations: float = 0.0
     path: float = 0.0
     waits: float = 0.0
+    last: float = 0.0
+    flights: list[Flight] = field(default_factory=list)
 
     def add(self, other: Work, times: float = 1.0) -> None:
         """Count another's work as often as said."""
@@ -79,6 +99,8 @@ class Work:
         self.operations += other.operations * times
         self.path += other.path * times
         self.waits += other.waits * times
+        self.last = max(self.last, other.last)
+        self.flights += [replace(f, times=f.times * times) for f in other.flights]
 
 
 class Statements:
@@ -123,7 +145,8 @@ class Statements:
                 # The memory's side reads what it adds to.
                 self._access(work, region, x, work.stored)
                 work.loaded.update(work.stored)
-                work.waits += 1 if stmt.out is not None else 0
+                # What was stored before must be seen before the answer counts.
+                work.waits += 3 if stmt.out is not None else 0
             case ins.Gather(out=out, region=region):
                 self._access(work, region, out, work.loaded)
             case ins.Scatter(region=region, x=x):
@@ -170,7 +193,8 @@ class Statements:
     def _issue(self, work: Work, slots: float, latency: float = 0.0) -> None:
         slots *= _OVERHEAD
         work.slots += slots
-        work.path += slots / self.warps * _SERIAL + latency
+        # All warps of a block are about the same at one time.
+        work.path += slots * max(_SERIAL / self.warps, 1 / self.rates.issue) + latency
 
     def _elements(self, value: Value) -> float:
         """Elements over all threads, copies included."""
@@ -215,7 +239,10 @@ class Statements:
             slots = per_thread / width * self.warps
             self._issue(work, slots * (1 + _SHARED_ADDRESS), _SHARED_LATENCY)
             return
-        _count(counter, region, self._inside(region) * _sectors(layout, bits, self.warp))
+        count = self._inside(region) * _sectors(layout, bits, self.warp)
+        _count(counter, region, count)
+        if region.memory.role is Role.WORKSPACE:
+            work.path += count / _EXCHANGED  # parts are handed on while nothing else is done
         copies = layout.replication if layout is not None and counter is work.stored else 1
         slots = per_thread / width * self.warps / min(copies, self.warps)
         self._issue(work, slots * (1 + _ADDRESS))
@@ -274,14 +301,18 @@ class Statements:
             return
         each = atom.m * atom.n * atom.k
         instructions = multiplied * copies / each
-        # An instruction of a warpgroup takes a few cycles beside those of its columns.
-        columns = atom.m * atom.n / _ROWS
-        ready = 1 + _READY / columns if atom.threads > self.warp else 1.0
-        work.matrix += multiplied * copies / rate * ready
-        own = instructions * (atom.threads // self.warp) / self.warps
-        work.slots += instructions * (atom.threads // self.warp)
+        group = atom.threads // self.warp
+        cycles = each / rate
+        if group > 1:
+            # An instruction of a warpgroup takes a few cycles beside those of its columns, and so many
+            # at least where it reads registers.
+            cycles *= 1 + _READY * _ROWS / (atom.m * atom.n)
+            inside = any(x.type.layout is not None for x in (dot.a, dot.b))
+            cycles = max(cycles, _FROM_REGISTERS if inside else 0.0)
+        work.matrix += instructions * cycles
+        work.slots += instructions * group
         # One warp has a quarter of the units of its multiprocessor.
-        work.path += own * each / (atom.threads // self.warp) / (rate / 4) + _CHAIN
+        work.path += instructions * group / self.warps * cycles * (4 / group) + _CHAIN
 
 
 def cast_instructions(dtype: DType) -> float:
@@ -329,6 +360,6 @@ def _is_bytes(value: Value) -> bool:
     return value.type.dtype.name == "u8"
 
 
-def total(parts: Iterable[float]) -> float:
-    """What several units take when they overlap, though never wholly: the cubic mean's sum."""
-    return float(sum(p**3 for p in parts) ** (1 / 3))
+def total(parts: Iterable[float], norm: float = 3.0) -> float:
+    """What several units take that overlap, though never wholly: the longest, and a little more."""
+    return float(sum(p**norm for p in parts) ** (1 / norm))

@@ -74,13 +74,15 @@ def device_bytes(
         whole = tensor_bytes(memory, dims)
         asked = per_block[memory.name] * turns
         once = asked if whole is None else min(asked, whole)
-        if whole is not None and whole <= _SHARE * cache:
+        if memory.role is Role.WORKSPACE and asked <= _SHARE * cache:
+            moved = 0.0  # written and read again before anything takes its place
+        elif whole is not None and whole <= _SHARE * cache:
             moved = once
         elif stays:
             moved = once * _repeats(axes.get(memory), counts, at_once)
         else:
             moved = own[memory] * waves
-        found[memory.name] = min(asked, max(once, moved))
+        found[memory.name] = min(asked, max(once, moved)) if moved else 0.0
     return found
 
 

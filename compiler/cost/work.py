@@ -7,31 +7,38 @@ Loops and branches whose course depends on the turn are counted over a sample of
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
-from dslc.compiler.cost.statements import Statements, Work
+from dslc.compiler.cost.statements import Flight, Statements, Work, region_bytes
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant, evaluate
 from dslc.compiler.ir.expr import Const, Expr
 from dslc.compiler.ir.program import Kernel
-from dslc.compiler.ir.traverse import operands, walk
-from dslc.compiler.ir.values import Role, Value
+from dslc.compiler.ir.traverse import Body, operands, walk
+from dslc.compiler.ir.values import Memory, Region, Role, Value
 from dslc.compiler.ir.workload import Known, sampled, turns_of, value_of
 
 _LOOP = 8.0  # instructions of each warp around a turn of a loop
 _BRANCH = 3.0
-_EXPOSED = 1.1  # of the latency of loads that go to registers turns ahead
 _TURNS = 16  # of a loop whose bounds are not known
+_HELD = 0.5  # of products that read registers: as long the warps cannot go on
+_LISTED = 512  # turns of a loop whose branches are all looked at
 _SAMPLES = 4  # turns of a loop whose work differs from turn to turn
 _LAST = 3  # turns of a block that are looked at one by one
 
 
-def block_work(kernel: Kernel, known: Known, costs: Statements) -> Work:
-    """The work of the block of one turn of the grid; `known` has the dims and the grid's variables."""
-    return _Walk(costs).body(kernel.body, known)
+def block_work(kernel: Kernel, known: Known, costs: Statements, *, ahead: int = 0) -> Work:
+    """The work of the block of one turn of the grid; `known` has the dims and the grid's variables.
+
+    With `ahead` loads in loops are taken to be under way by so many turns, where nothing says how many.
+    """
+    walk_ = _Walk(costs, rings_of(kernel), ahead)
+    work = walk_.body(kernel.body, known)
+    work.waits += bool(walk_.rings)  # until the first slot of its rings is full
+    return work
 
 
 def turn_work(loop: ins.For, known: Known, costs: Statements) -> Work:
@@ -43,9 +50,31 @@ def turn_work(loop: ins.For, known: Known, costs: Statements) -> Work:
     return work
 
 
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """A buffer that warps aside fill: its slots, and the bytes of one."""
+
+    slots: int
+    bytes: float
+
+
+def rings_of(kernel: Kernel) -> dict[Memory, Ring]:
+    """The rings that warps aside fill."""
+    asides = [s for s in kernel.body if isinstance(s, ins.Aside)]
+    copies = [s for a in asides for s in walk(a.body) if isinstance(s, ins.CopyAsync)]
+    found = {}
+    for copy in copies:
+        slots = constant(copy.dst.memory.shape[0])
+        if slots is not None and copy.src.memory.role is not Role.BUFFER:
+            found[copy.dst.memory] = Ring(int(slots), region_bytes(copy.src))
+    return found
+
+
 class _Walk:
-    def __init__(self, costs: Statements) -> None:
-        self.costs = costs
+    def __init__(
+        self, costs: Statements, rings: Mapping[Memory, Ring] | None = None, ahead: int = 0
+    ) -> None:
+        self.costs, self.rings, self.ahead = costs, rings or {}, ahead
 
     def body(self, body: Iterable[ins.Stmt], known: Known) -> Work:
         total = Work()
@@ -69,7 +98,7 @@ class _Walk:
                     self._branch(stmt, known, total)
                 case ins.Aside():
                     beside = self.body(stmt.body, known)
-                    total.add(replace(beside, path=0.0, waits=0.0))
+                    total.add(replace(beside, path=0.0, waits=0.0, flights=[]))
                 case _:
                     total.add(self.costs.of(stmt))
                     if isinstance(stmt, ins.Load | ins.Gather) and _is_far(stmt):
@@ -85,25 +114,49 @@ class _Walk:
             turns = range(start or 0, stop or 0, step or 1) if known_all else range(_TURNS)
         if not turns:
             return
-        flights, ahead = in_flight(loop), turns_ahead(loop)
-        for at, times in _points(loop, turns):
-            one = self.body(loop.body, known | {loop.var: Const(at, INDEX)})
+        filled = [self.rings[m] for m in _read(loop.body) if m in self.rings]
+        depth = in_flight(loop) or turns_ahead(loop)
+        if not depth and self.ahead and any(_is_far_load(s) for s in loop.body):
+            depth = self.ahead
+        for at, times in _points(loop, turns, known):
+            here = known | {loop.var: Const(at, INDEX)}
+            one = self.body(loop.body, here)
+            if depth and self.ahead:
+                one.waits = 0.0
             self.costs.control(one, _LOOP)
-            if flights:
-                # What a turn computes hides a part of the wait.
-                one.waits += 1 / flights
-                self._hide(one)
-            elif ahead:
-                # Registers that are loaded are free only once the turn has read them.
-                one.waits += _EXPOSED / ahead
+            one.path -= self._running_on(loop)
+            one.path += self._in_step(loop) if depth == 1 else 0.0
+            if filled:
+                loaded = sum(r.bytes for r in filled)
+                ahead = min(r.slots for r in filled) - 1 - _is_kept(loop)
+                one.flights.append(Flight(1, one.path, loaded, max(1, ahead)))
+            elif depth:
+                late = self._before_copies(loop, here)
+                one.flights.append(Flight(1, one.path, sum(one.loaded.values()), depth, late))
             total.add(one, times)
-        if flights or ahead:
-            total.waits += 1
+        total.waits += bool(depth)
 
-    def _hide(self, turn: Work) -> None:
-        """Waits that the turn's own cycles do not cover."""
-        cycles = self.costs.rates.latency * self.costs.rates.clock
-        turn.waits = max(0.0, turn.waits * cycles - turn.path) / cycles
+    def _running_on(self, loop: ins.For) -> float:
+        """The cycles of a turn's products that run on while the next turn begins."""
+        waits = [s.pending for s in loop.body if isinstance(s, ins.WaitDots)]
+        if not waits or not all(waits):
+            return 0.0
+        return sum(
+            self.costs.of(s).path * (_HELD if any(x.type.layout for x in (s.a, s.b)) else 1.0)
+            for s in loop.body
+            if isinstance(s, ins.Dot)
+        )
+
+    def _in_step(self, loop: ins.For) -> float:
+        """What products wait for those of other warps, where a ring keeps all in one turn."""
+        works = [self.costs.of(s) for s in loop.body if isinstance(s, ins.Dot) and s.is_late]
+        return sum(max(0.0, w.matrix - w.path) for w in works) if len(works) == 1 else 0.0
+
+    def _before_copies(self, loop: ins.For, known: Known) -> float:
+        """The cycles of a turn before it starts copies, products that run on left out."""
+        starts = (i for i, s in enumerate(loop.body) if _copies(s))
+        before = loop.body[: next(starts, 0)]
+        return self.body([s for s in before if not isinstance(s, ins.Dot)], known).path
 
     def _branch(self, branch: ins.If, known: Known, total: Work) -> None:
         self.costs.control(total, _BRANCH)
@@ -113,18 +166,44 @@ class _Walk:
             return
         sides = [self.body(b, known) for b in (branch.then, branch.otherwise)]
         longer = max(sides, key=lambda w: w.slots)
-        times = _share(branch.condition)
+        times = _share(branch.condition, known)
+        if times < 1:
+            cycles = longer.path + longer.waits * self.costs.rates.latency * self.costs.rates.clock
+            total.last = max(total.last, cycles)
+            longer = replace(longer, path=0.0, waits=0.0, flights=[])
         total.add(longer, times)
-        # The block that takes it is the last, and the launch ends with it.
-        total.path += longer.path * (1 - times)
-        total.waits += longer.waits * (1 - times)
 
 
-def _points(loop: ins.For, turns: range) -> list[tuple[int, float]]:
+def _copies(stmt: ins.Stmt) -> bool:
+    return any(isinstance(s, ins.CopyAsync) for s in walk((stmt,)))
+
+
+def _read(body: Body) -> set[Memory]:
+    """The buffers that a body reads, but for its inner loops."""
+    return {s.region.memory for s in body if isinstance(s, ins.Load)}
+
+
+def _is_kept(loop: ins.For) -> bool:
+    """Whether a turn's slot is freed late in the next turn: once that has made its operand ready."""
+    dots = [s for s in loop.body if isinstance(s, ins.Dot) and s.is_late]
+    return any(x.type.layout is not None for s in dots for x in (s.a, s.b))
+
+
+def _points(loop: ins.For, turns: range, known: Known) -> list[tuple[int, float]]:
     """Turns of a loop that are looked at, and how many each stands for.
 
-    Of a loop around loops, a block's turns, the last ones may be shared and count by themselves.
+    Those that take the same branches are alike. Of a loop around loops, a block's turns, the last ones
+    may be shared and count by themselves.
     """
+    branches = [s.condition for s in loop.body if isinstance(s, ins.If)]
+    simple = not any(isinstance(s, ins.For | ins.While) for s in loop.body)
+    if simple and branches and len(turns) <= _LISTED:
+        ways: dict[tuple[int | None, ...], list[int]] = {}
+        for at in turns:
+            here = known | {loop.var: Const(at, INDEX)}
+            ways.setdefault(tuple(value_of(b, here) for b in branches), []).append(at)
+        if len(ways) <= _SAMPLES and not any(None in way for way in ways):
+            return [(every[len(every) // 2], float(len(every))) for every in ways.values()]
     if any(isinstance(s, ins.For | ins.While) for s in loop.body):
         last = turns[-_LAST:] if len(turns) > _LAST else turns[:0]
         first, most = turns[: len(turns) - len(last)], _SAMPLES // 2
@@ -141,26 +220,38 @@ def _settled(expr: Expr, known: Known) -> int | float | bool | None:
     return evaluate(expr, known, read=0)
 
 
-def _share(condition: Expr) -> float:
+def _share(condition: Expr, known: Known) -> float:
     """The share of blocks that take a branch: one of n where arrivals are compared with n - 1."""
     if isinstance(condition, ex.Binary) and condition.op == "eq":
         for side in (condition.x, condition.y):
-            last = constant(side)
+            last = value_of(side, known)
             if last is not None and last >= 1:
                 return 1 / (float(last) + 1)
     return 1.0
 
 
 def in_flight(loop: ins.For) -> int:
-    """How many groups of copies are under way while a turn of this loop waits; 0 without copies."""
+    """How many turns' copies are under way while a turn of this loop waits; 0 without copies.
+
+    Slots of a ring that wait for their barriers are filled so many turns before they are read.
+    """
     waits = [s for s in loop.body if isinstance(s, ins.WaitGroup)]
     groups = min((w.pending for w in waits), default=-1) + 1
-    rings = [
-        constant(s.dst.memory.shape[0])
-        for s in walk(loop.body)
-        if isinstance(s, ins.CopyAsync) and s.barrier is not None
-    ]
-    return max(groups, *(int(slots) - 1 for slots in rings if slots is not None), 0)
+    copies = [s for s in walk(loop.body) if isinstance(s, ins.CopyAsync) and s.barrier is not None]
+    if groups or not copies or not any(isinstance(s, ins.AwaitPhase) for s in loop.body):
+        return groups
+    read = {s.region.memory: s.region for s in loop.body if isinstance(s, ins.Load)}
+    pairs = [(s.dst, read[s.dst.memory]) for s in copies if s.dst.memory in read]
+    ahead = [_first(dst, loop) - _first(src, loop) for dst, src in pairs]
+    return max(1, min(ahead, default=1))
+
+
+def _first(region: Region, loop: ins.For) -> int:
+    """The slot of a ring that a region takes in a loop's first turn."""
+    start = region.axes[0].start
+    inits = (c.init for c in loop.carried if c.inner is start and not isinstance(c.init, Value))
+    first = next((constant(init) for init in inits), None)
+    return 0 if first is None else int(first)
 
 
 def turns_ahead(loop: ins.For) -> int:
@@ -190,6 +281,10 @@ def _far_tiles(body: Iterable[ins.Stmt]) -> Iterator[Value]:
             for joined in stmt.joined:
                 if isinstance(joined.result, Value) and inside & {joined.then, joined.otherwise}:
                     yield joined.result
+
+
+def _is_far_load(stmt: ins.Stmt) -> bool:
+    return isinstance(stmt, ins.Load) and _is_far(stmt)
 
 
 def _is_far(stmt: ins.Load | ins.Gather) -> bool:

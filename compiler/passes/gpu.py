@@ -38,6 +38,7 @@ def gpu_passes(
     *,
     warps: int | None = None,
     stages: int | None = None,
+    producers: int | None = None,
     cluster: int | None = None,
 ) -> tuple[Pass, ...]:
     """From the checker's program to one that a generator writes out as it stands.
@@ -45,7 +46,7 @@ def gpu_passes(
     Layouts come before low-bit storage, which packs in the order of the registers, and both before
     pipelining, which copies what the loads by then are. Bounds are proved before it, since copies fill
     with zeros alone, and after it, since copies run ahead. `warps` and `stages` are for all kernels and
-    loops that do not say themselves; `cluster` is how many blocks share what they read in common.
+    loops that do not say themselves; `producers` and `cluster` are as `Producers` takes them.
     """
     shared, registers = target.memory("shared"), target.memory("register")
     f8 = any(atom.takes("f8e4m3", "f8e4m3") for atom in target.atoms)
@@ -61,7 +62,7 @@ def gpu_passes(
         LowBit(target.warp_size, lanes=True, f8=f8),
         Bounds(),
         SumPieces(target),
-        Producers(target, stages, cluster),
+        Producers(target, stages, cluster, producers),
         Pipeline(target, stages),
         ClusterSums(),
         Hoist(),

@@ -51,7 +51,7 @@ turn begin while the turn before still computes and stores its results. Otherwis
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Read
@@ -85,17 +85,21 @@ _UNMOVED = (ins.Sync, ins.CopyAsync, ins.Alloc, ins.Print, ins.SemaphoreWait, in
 class Producers:
     """Gives the bulk copies of products to warps of their own; `stages` as `Pipeline` takes them.
 
-    With a `cluster` so many blocks share what they read in common, where they do.
+    With a `cluster` so many blocks share what they read in common, where they do. With `wanted` 0 no
+    warps are set aside, with 1 also where two blocks on a multiprocessor would fill each other's gaps;
+    None is the pass's own judgement, which knows no sizes.
     """
 
     target: Target
     stages: int | None = None
     cluster: int | None = None
+    wanted: int | None = None
     name: str = "producers"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with producers where all of a loop's copies can be theirs."""
-        return map_kernels(program, self._kernel) if self.target.bulk_copies else program
+        able = self.target.bulk_copies and self.wanted != 0
+        return map_kernels(program, self._kernel) if able else program
 
     def _kernel(self, kernel: Kernel) -> Kernel:
         loops = [s for s in walk(kernel.body) if isinstance(s, ins.For | ins.While)]
@@ -149,7 +153,7 @@ class Producers:
         unwritten = constant_memories(kernel.body, kernel.tensors)
         scalars = scalars_for(before, loop, loads, unwritten)
         stages = self._stages(loop, loads, Room.of(kernel, self.target).bytes - _BESIDE)
-        paired = is_paired(loop, kernel.threads, self.target.rates)
+        paired = not self.wanted and is_paired(loop, kernel.threads, self.target.rates)
         if scalars is None or paired or stages < _FEWEST_BESIDE:
             return kernel
         rings = FilledRings(loop, loads, stages, scalar_names(kernel))
@@ -169,10 +173,7 @@ class Producers:
         ahead = loads_ahead(loop, facts, constant_memories(kernel.body, kernel.tensors))
         found = [(a, self._placed(kernel, a)) for a in ahead if a.width]
         able = [
-            (a, placed)
-            for a, placed in found
-            if is_loaded_in_bulk(a.load, kernel.tensors, facts)
-            and (a.load.out.type.layout is None or placed.layout is None)
+            (a, placed) for a, placed in found if is_loaded_in_bulk(a.load, kernel.tensors, facts)
         ]
         every = [s for s in walk(loop.body) if isinstance(s, ins.Load)]
         return able if len(able) == len(every) else []
@@ -182,7 +183,9 @@ class Producers:
         type_, bits = ahead.load.out.type, ahead.load.region.memory.dtype.bits
         if type_.layout is None and kernel.threads is not None:
             return in_panels(type_.shape, bits, ahead.width, kernel.threads)
-        return place(type_.shape, bits, ahead.width, type_.layout, self.target.banks)
+        # Runs of bytes come as they lie in memory: the unit scatters nothing for threads to read.
+        placed = place(type_.shape, bits, ahead.width, type_.layout, self.target.banks)
+        return replace(placed, layout=None, conflicts=())
 
 
 def _operands(before: Body) -> list[ins.Load]:

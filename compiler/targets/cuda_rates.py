@@ -34,17 +34,18 @@ A100 = Rates(
     shared_bytes=164 << 10,
 )
 H200 = Rates(
-    clock=1.70e9,
+    clock=1.755e9,
     read=4.53e12,
     write=4.2e12,
-    cache=7.5e12,
+    cache=14.0e12,
     cache_bytes=60 << 20,
     latency=650e-9,
-    cache_latency=200e-9,
+    cache_latency=350e-9,
     launch=2.67e-6,
     matrix=(
         ("mma", 16, 1270), ("mma", 8, 2540), ("mma", 4, 512), ("mma", 32, 635), ("mma", 64, 128),
-        ("wgmma", 16, 1550), ("wgmma", 8, 3100), ("wgmma", 32, 775),
+        ("wgmma", 16, 1770), ("wgmma", 8, 3540), ("wgmma", 32, 885),
     ),
+    issue=3.0,
     shared_bytes=228 << 10,
 )  # fmt: skip

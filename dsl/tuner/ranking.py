@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 _SCHEDULED = 4  # configurations that go through the passes, of those fed alike
 _BESIDE = 3  # more of them that the kernel has before the best
 _WORSE = 1.25  # times the least outline: what is beyond it is not scheduled
-# Times as slow as two are equal by prediction, and the kernel's order decides; the work of
-# warpgroups that are fed is predicted closer.
-_EQUAL = {False: 1.05, True: 1.01}
+_EQUAL = 1.01  # times as slow as the best: equal by prediction, and the kernel's order decides
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +111,7 @@ class Ranking:
         ]
         found += self._schedule(_untried(beside, found), _BESIDE)
         least = min(seconds for seconds, _, _ in found)
-        near = [f for f in found if f[0] <= _EQUAL[f[1].fed] * least]
+        near = [f for f in found if f[0] <= _EQUAL * least]
         seconds, one, program = min(near, key=lambda f: f[1].at)
         return Candidate(one.configuration, seconds, storage_of(program), len(ranked))
 

@@ -9,7 +9,8 @@ from typing import Any
 from dslc.compiler.diagnostics import DiagnosticError, did_you_mean, error
 from dslc.runtime.package.index import IndexedKernel
 
-OPTIONS = ("warps", "stages")  # of a launch, which calls choose as they choose tunes
+# Of a launch, which calls choose as they choose tunes.
+OPTIONS = ("warps", "stages", "cluster", "producers")
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ def test_an_outline_knows_parts_and_rings(choices: dict[str, object], cache: Pat
     ranking = Ranking(kernel(2112, cache).origin, sizes)
     made = ranking.elaborated(Configuration(tuple(choices.items())))
     quick = outline(made.program, ranking._target, sizes).seconds
-    assert quick == pytest.approx(scheduled_seconds(ranking, choices, sizes), rel=0.2)
+    assert quick == pytest.approx(scheduled_seconds(ranking, choices, sizes), rel=0.25)
 
 
 def test_rings_beyond_the_memory_have_no_outline(cache: Path) -> None:

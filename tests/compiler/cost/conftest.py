@@ -25,10 +25,12 @@ def schedule() -> Schedule:
         kernel: str,
         dims: Mapping[str, int],
         choices: Mapping[str, int] | None = None,
+        define: Mapping[str, object] | None = None,
         **options: int | None,
     ) -> TileProgram:
         path = EXAMPLES / f"{file}.tile"
-        templates = check_module(parse_tile(path.read_text(), str(path))).templates
+        module = parse_tile(path.read_text(), str(path))
+        templates = check_module(module, define=dict(define or {})).templates
         program = templates[kernel].elaborate(dims, dict(choices or {}))
         return run_passes(program, gpu_passes(target, **options))
 
