@@ -177,7 +177,7 @@ void resume(Fiber* f) {
   emu_fiber = nullptr;
 }
 
-// The launches before have ended: as late as that can be.
+// The launches before have ended.
 void end_earlier() {
   idle = 0;
   seal_tensors(false);
@@ -214,6 +214,8 @@ void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned thr
   for (unsigned i = 0; i < clusters; ++i) order[i] = i;
   for (unsigned i = clusters; i > 1; --i) std::swap(order[i - 1], order[emu_random.below(i)]);
   size_t next = 0;
+  // The launches before end as late as they can, or soon, so that no block finds others at the wait.
+  const bool soon = dependent && emu_random.below(4) == 0;
   while (next < clusters || !residents.empty()) {
     if (dependent && residents.empty()) seal_tensors(true);
     const bool stalled = idle > 4 * (long)ready.size() + 64 && next < clusters;
@@ -231,7 +233,7 @@ void run_grid(void (*launch)(void**), void** args, unsigned blocks, unsigned thr
       if (stalled) break;
     }
     if (stalled) idle = 0;
-    if (!awaiting.empty() && (ready.empty() || idle > 4 * (long)ready.size() + 64)) end_earlier();
+    if (!awaiting.empty() && (soon || ready.empty() || idle > 4 * (long)ready.size() + 64)) end_earlier();
     if (idle > 100000 + 100 * (long)ready.size())
       emu_fail("block %u thread %u spins in line %d on a value that nobody will write",
                ready[0]->block->index.x, ready[0]->number, ready[0]->line);

@@ -111,7 +111,7 @@ def test_weights_packed_for_one_variant_serve_all(
 def test_weights_packed_in_other_tiles_are_refused(library: dslc.Library) -> None:
     a, w, c, _ = problem()
     packed = library.product.specialize(M=20, K=70, N=50, BN=32).pack("w", w)
-    with pytest.raises(DiagnosticError, match=r"DSL075\d.*w"):
+    with pytest.raises(DiagnosticError, match=r"DSL0768.*w"):
         library.product(a, packed, c, BN=16)
 
 
