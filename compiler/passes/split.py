@@ -65,12 +65,22 @@ from dataclasses import dataclass, replace
 from dslc.compiler.dtypes import BOOL, I32, I64, INDEX, DType
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, free_vars, index
+from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, index
 from dslc.compiler.ir.index_arithmetic import add, cdiv, mul
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
 from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
-from dslc.compiler.ir.traverse import Body, Name, Use, memories, results, walk, writes
+from dslc.compiler.ir.traverse import (
+    Body,
+    Name,
+    Use,
+    memories,
+    names_in,
+    results,
+    uses_of,
+    walk,
+    writes,
+)
 from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
 from dslc.compiler.passes.accumulation import ADD, accumulators, neutral_of
 from dslc.compiler.passes.cluster_sums import in_cluster
@@ -329,11 +339,11 @@ class _Splitter:
 
     def _finish(self, after: Body) -> Body:
         """The sum and what follows the loop; what that loads at once is loaded with the parts."""
-        sums = {c.result for c in self.loop.carried if isinstance(c.result, Var)}
+        sums = {c.result for c in self.loop.carried}
 
         def is_ready(s: Stmt) -> bool:
-            return isinstance(s, ins.Load) and not any(
-                sums & free_vars(a.start) for a in s.region.axes
+            return isinstance(s, ins.Load) and sums.isdisjoint(
+                name for use in uses_of(s) for name in names_in(use)
             )
 
         loads = tuple(itertools.takewhile(is_ready, after))
