@@ -61,9 +61,11 @@ from dslc.compiler.ir.tile_instructions import (
 from dslc.compiler.ir.values import Value
 
 __all__ = [
+    "ELEMENTWISE",
     "Alloc",
     "Arange",
     "Arrive",
+    "Aside",
     "Assert",
     "AtomicAdd",
     "AwaitLaunches",
@@ -275,3 +277,5 @@ Instruction: TypeAlias = (
     | Assert
 )
 Stmt: TypeAlias = Instruction | For | While | If | Aside
+ELEMENTWISE = (Unary, Binary, Fma, Where, Cast)
+"""Of whose operands only the elements at one place tell the result's element there."""

@@ -305,6 +305,11 @@ def scalar_names(kernel: Kernel) -> set[str]:
     return found
 
 
+def with_body(kernel: Kernel, body: Body) -> Kernel:
+    """The kernel over another body; the kernel itself where that is its own."""
+    return _replace(kernel, body=body)
+
+
 def map_kernels(program: TileProgram, f: Callable[[Kernel], Kernel]) -> TileProgram:
     """The program with `f` applied to its kernels, once to each; the program itself if none changed."""
     if isinstance(program, Kernel):

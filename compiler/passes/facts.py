@@ -30,7 +30,7 @@ from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.rewrite import Rewriter
 from dslc.compiler.ir.traverse import Body, Use
-from dslc.compiler.ir.values import Value
+from dslc.compiler.ir.values import Memory, Value
 from dslc.compiler.passes.proof import Prover
 
 _NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
@@ -268,11 +268,22 @@ def kernel_facts(kernel: Kernel) -> Facts:
 
 
 class FactsRewriter(Rewriter):
-    """A rewriter that knows at each statement what holds there, in `self.facts`."""
+    """A rewriter of statements that knows at each what holds there, in `self.facts`.
+
+    Memories and expressions stay as they are where a pass does not say otherwise.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
         self.facts = kernel_facts(kernel)
+
+    def memory(self, memory: Memory) -> Memory:
+        """The memory as it is declared."""
+        return memory
+
+    def expr(self, expr: Expr) -> Expr:
+        """The expression as it is."""
+        return expr
 
     def nested(self, stmt: Stmt, which: int, handed: list[Use]) -> tuple[Body, list[Use]]:
         """A body under the facts that hold inside it."""

@@ -13,9 +13,10 @@ from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import Binary, Const, Expr, Var, index
 from dslc.compiler.ir.index_arithmetic import add, div, mod, mul
 from dslc.compiler.ir.instructions import Carried, Joined, Stmt
+from dslc.compiler.ir.regions import element, whole
 from dslc.compiler.ir.rewrite import Substitution, clone_body, fresh_name
 from dslc.compiler.ir.traverse import Body
-from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, Value
+from dslc.compiler.ir.values import Memory, Place, Region, Role, Value
 from dslc.compiler.passes.late_products import is_made_anew
 from dslc.compiler.passes.rings import Placement
 from dslc.compiler.passes.staging import Ahead, zeros
@@ -38,9 +39,7 @@ class Ring:
 
     def region(self, slot: Expr) -> Region:
         """The tile in a slot."""
-        tile = self.ahead.load.out.type.shape
-        inside = tuple(AxisSlice(index(0), n, checked=False) for n in tile)
-        return Region(self.memory, (AxisSlice(slot, 1, dropped=True, checked=False), *inside))
+        return whole(self.memory, self.ahead.load.out.type.shape, slot)
 
 
 class Barriers:
@@ -55,12 +54,12 @@ class Barriers:
 
     def begin(self, arrivals: int = 1) -> Body:
         """They are made; a barrier of the block must follow."""
-        every = Region(self.memory, (AxisSlice(index(0), self.slots, checked=False),))
+        every = whole(self.memory, (self.slots,))
         return (ins.Alloc(self.memory), ins.InitBarriers(every, arrivals))
 
     def at(self, slot: Expr) -> Region:
         """The barrier of a slot."""
-        return Region(self.memory, (AxisSlice(slot, 1, dropped=True, checked=False),))
+        return element(self.memory, slot)
 
     def wait(self, slot: Expr) -> ins.AwaitPhase:
         """Until the phase of the slot has ended."""

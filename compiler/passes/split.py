@@ -69,6 +69,7 @@ from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, index
 from dslc.compiler.ir.index_arithmetic import add, cdiv, mul
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
+from dslc.compiler.ir.regions import element, whole
 from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
 from dslc.compiler.ir.traverse import (
     Body,
@@ -81,7 +82,7 @@ from dslc.compiler.ir.traverse import (
     walk,
     writes,
 )
-from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
+from dslc.compiler.ir.values import Memory, Place, Region, Role, TileType, Value
 from dslc.compiler.passes.accumulation import ADD, accumulators, neutral_of
 from dslc.compiler.passes.cluster_sums import in_cluster
 from dslc.compiler.passes.split_atomic import contributions
@@ -316,14 +317,11 @@ class _Splitter:
         return simplify(start), simplify(stop)
 
     def _region(self, p: _Partial, part: Expr) -> Region:
-        where = [AxisSlice(e, 1, dropped=True, checked=False) for e in (*self.here, part)]
-        whole = [AxisSlice(index(0), n, checked=False) for n in p.type.shape]
-        return Region(p.memory, (*where, *whole))
+        return whole(p.memory, p.type.shape, *self.here, part)
 
     def _element(self, memory: Memory) -> Region:
         """The one of a workspace that has an element for each turn of the kernel."""
-        at = tuple(AxisSlice(e, 1, dropped=True, checked=False) for e in self.here)
-        return Region(memory, at)
+        return element(memory, *self.here)
 
     def _arrival(self, then: Body, *counters: Memory) -> list[Stmt]:
         """The arrival, and what the last part does: it leaves all counters at zero."""
@@ -371,8 +369,8 @@ class _Splitter:
                 so_far = c.init if p_var is None else inner
                 assert isinstance(so_far, Value)
                 for k, value in enumerate(loaded, 1):
-                    whole = p_var is None and k == each
-                    total = c.result if whole else Value(c.result.type, "total")
+                    last = p_var is None and k == each
+                    total = c.result if last else Value(c.result.type, "total")
                     sums.append(ins.Binary(total, p.op, so_far, value, loc=loc))
                     so_far = total
                 carried.append(Carried(c.result, inner, c.init, so_far))

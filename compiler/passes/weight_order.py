@@ -33,7 +33,6 @@ from dslc.compiler.layout import Layout, Mode
 from dslc.compiler.passes.weights import packed_freely
 
 _BLOCK = 4  # of k, and columns
-ELEMENTWISE = (ins.Cast, ins.Unary, ins.Binary, ins.Fma, ins.Where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def _is_multiplied(loaded: Value, readers: Mapping[Name, list[Stmt]]) -> bool:
                 types = (stmt.a.type.dtype, value.type.dtype)
                 if all(x.is_integer and x.bits <= 8 for x in types):
                     return True
-            elif isinstance(stmt, ELEMENTWISE) and stmt.out not in seen:
+            elif isinstance(stmt, ins.ELEMENTWISE) and stmt.out not in seen:
                 seen.add(stmt.out)
                 open_.append(stmt.out)
     return False
