@@ -188,7 +188,9 @@ class _Loops(FactsRewriter):
         if not staged and not prefetched:
             return 0, None
         under_way = {x for d in late for x in in_registers(d)}
-        if any(a.load.out in under_way for a in prefetched):  # the next turn's take the same registers
+        if any(
+            a.load.out in under_way for a in prefetched
+        ):  # the next turn's take the same registers
             late, paced, last = (), False, None
         rings = [self._ring(a, stages, a in bulk) for a in staged]
         pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced, last)
