@@ -26,6 +26,7 @@ ARITHMETIC_OPS = (
     "max",
 )  # fmt: skip
 COMPARE_OPS = ("eq", "ne", "lt", "le", "gt", "ge")
+NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 BINARY_OPS = ARITHMETIC_OPS + COMPARE_OPS
 
 REMEMBERED = 1 << 14  # expressions of which a question's answer is kept

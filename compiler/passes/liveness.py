@@ -17,6 +17,7 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.rewrite import with_body
 from dslc.compiler.ir.traverse import Body, bodies, memories, walk
+from dslc.compiler.ir.unchanged import kept, replaced
 from dslc.compiler.ir.values import Memory, Place, Value
 
 # Which bodies enclose a statement, outermost first: the owner's number and which of its bodies.
@@ -219,18 +220,14 @@ def _sunk(body: Body) -> Body:
         waiting = [a for a in waiting if not meets and a.memory not in touched]
         out.append(_sunk_inside(stmt))
     out += waiting
-    same = all(a is b for a, b in zip(out, body, strict=True))
-    return body if same else tuple(out)
+    return kept(body, out)
 
 
 def _sunk_inside(stmt: Stmt) -> Stmt:
     match stmt:
         case ins.For(body=body) | ins.While(body=body):
-            inside = _sunk(body)
-            return stmt if inside is body else replace(stmt, body=inside)
+            return replaced(stmt, body=_sunk(body))
         case ins.If(then=then, otherwise=otherwise):
-            a, b = _sunk(then), _sunk(otherwise)
-            same = a is then and b is otherwise
-            return stmt if same else replace(stmt, then=a, otherwise=b)
+            return replaced(stmt, then=_sunk(then), otherwise=_sunk(otherwise))
         case _:
             return stmt

@@ -51,12 +51,11 @@ from dataclasses import dataclass, replace
 
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.expr import Const, index
+from dslc.compiler.ir.expr import Const
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels, scalar_names, with_body
 from dslc.compiler.ir.traverse import Body, Use, walk
-from dslc.compiler.ir.values import Memory, Place, Role
 from dslc.compiler.ir.workload import turns_of
 from dslc.compiler.passes.bulk import is_loaded_in_bulk
 from dslc.compiler.passes.facts import Facts, FactsRewriter
@@ -68,7 +67,8 @@ from dslc.compiler.passes.late_products import (
     last_wait,
     settle,
 )
-from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
+from dslc.compiler.passes.pipelined_loop import PipelinedLoop
+from dslc.compiler.passes.ring_slots import Ring
 from dslc.compiler.passes.rings import Placement, in_panels, place
 from dslc.compiler.passes.stages import Room, around_last_loop, choose_stages, exchanges_much
 from dslc.compiler.passes.staging import (
@@ -197,16 +197,10 @@ class _Loops(FactsRewriter):
         return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more, self.freed)
 
     def _ring(self, ahead: Ahead, stages: int, bulk: bool) -> Ring:
-        load, placed = ahead.load, self._placed(ahead)
-        memory, slots = load.region.memory, stages
+        slots = stages
         if ahead.run > 1:  # as many runs as the turns under way can touch
             slots = 1 << (-(-(stages - 1) // ahead.run)).bit_length()
-        shape, layout = placed.ring(slots)
-        ring = Memory(
-            f"{memory.name}_ring", memory.dtype, tuple(map(index, shape)), Role.BUFFER,
-            Place.SHARED, layout=layout, loc=load.loc,
-        )  # fmt: skip
-        return Ring(ahead, ring, placed, slots, bulk)
+        return Ring.of(ahead, self._placed(ahead), slots, bulk=bulk)
 
     def _placed(self, ahead: Ahead) -> Placement:
         type_, bits = ahead.load.out.type, ahead.load.region.memory.dtype.bits
