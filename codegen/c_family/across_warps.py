@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.folding import Fold
-from dslc.codegen.c_family.remap import flat, thread_part
+from dslc.codegen.c_family.remap import flat
+from dslc.codegen.c_family.through_shared import thread_part
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.compiler.dtypes import Kind
 from dslc.compiler.layout import BankModel, Layout

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dslc.codegen.nki.accesses import read
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
-from dslc.codegen.nki.products import Operand, Part, Pieces
+from dslc.codegen.nki.product_pieces import Operand, Part, Pieces
 from dslc.codegen.nki.stacks import may_stack, stack
 from dslc.compiler.ir.regions import part
 from dslc.compiler.targets.nki import PARTITIONS
