@@ -25,21 +25,12 @@ from dslc.compiler.layout import Layout
 Source = Callable[[Indices], Indices]  # rows of result indices -> rows of operand indices
 
 
-def flat(layout: Layout) -> Indices:
-    """The row-major number of each element: [threads, locals]."""
-    table = layout.table()
-    strides = np.array([prod(layout.shape[k + 1 :]) for k in range(layout.rank)], dtype=np.int64)
-    if not layout.rank:
-        return np.zeros(table.shape[:2], np.int64)
-    return np.asarray((table * strides).sum(axis=-1))
-
-
 def registers(source: Layout, wanted: Indices) -> list[int] | None:
     """For each register of the result the operand's register that holds `wanted`, if all threads agree.
 
     `wanted` is [threads, locals] of row-major numbers in the operand.
     """
-    held = flat(source)
+    held = source.numbers()
     if len(wanted) != source.threads:
         return None
     picks = []
@@ -82,9 +73,7 @@ def _wanted(out: Value, x: Layout, source: Source) -> Indices:
     """The row-major numbers in x of the result's elements: [threads, locals]."""
     to = _laid(out)
     indices = to.table().reshape(to.threads * to.locals, to.rank)
-    strides = np.array([prod(x.shape[k + 1 :]) for k in range(x.rank)], dtype=np.int64)
-    wanted: Indices = (source(indices) * strides).sum(axis=-1)
-    return wanted.reshape(to.threads, to.locals)
+    return _ravel(source(indices), x.shape).reshape(to.threads, to.locals)
 
 
 def _laid(x: Value) -> Layout:
