@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 from dslc.codegen.c_family.ctypes_of import is_packed
-from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.emission import Emission, Emitter, layout_of
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.through_shared import Indices, through_shared
 from dslc.codegen.c_family.unrolling import linear_loops
@@ -59,7 +59,7 @@ def move_value(e: Emission, out: Value, x: Value, source: Source) -> None:
     """
     late, dtype = e.late.get(x), x.type.dtype
     if late is not None or (dtype.bits <= 8 and is_packed(dtype)):
-        picks = registers(_laid(x), _wanted(out, _laid(x), source))
+        picks = registers(layout_of(x), _wanted(out, layout_of(x), source))
         if picks is not None and late is not None:
             e.late[out] = replace(late, bits=late.bits.picked(picks))
             return
@@ -71,14 +71,9 @@ def move_value(e: Emission, out: Value, x: Value, source: Source) -> None:
 
 def _wanted(out: Value, x: Layout, source: Source) -> Indices:
     """The row-major numbers in x of the result's elements: [threads, locals]."""
-    to = _laid(out)
+    to = layout_of(out)
     indices = to.table().reshape(to.threads * to.locals, to.rank)
     return _ravel(source(indices), x.shape).reshape(to.threads, to.locals)
-
-
-def _laid(x: Value) -> Layout:
-    assert x.type.layout is not None
-    return x.type.layout
 
 
 def _rename(e: Emission, out: Value, x: Tile, picks: list[int]) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from dslc.codegen.emitters import table
 from dslc.codegen.nki import (
     accesses,
     casts,
@@ -23,7 +23,7 @@ from dslc.codegen.nki import (
 from dslc.codegen.nki.budget import machine_counters
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.eight_bits import paired
-from dslc.codegen.nki.emission import Emission, Emit
+from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.outputs import written_whole
 from dslc.codegen.nki.scalars import text
 from dslc.codegen.nki.sharing import Shares
@@ -38,17 +38,7 @@ from dslc.compiler.passes.nki_layout.residents import residents
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
 
-
-def _table(*families: Mapping[type, Emit]) -> dict[type, Emit]:
-    """The families of emitters as one table; an instruction in two of them is a mistake."""
-    found: dict[type, Emit] = {}
-    for family in families:
-        assert found.keys().isdisjoint(family), "two emitters for one instruction"
-        found.update(family)
-    return found
-
-
-EMITTERS = _table(
+EMITTERS = table(
     elementwise.EMITTERS, functions.EMITTERS, casts.EMITTERS, reductions.EMITTERS,
     shaping.EMITTERS, accesses.EMITTERS, products.EMITTERS, control.EMITTERS, packed.EMITTERS,
     gathers.EMITTERS,
