@@ -23,7 +23,7 @@ from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.cuda.graphs import LaunchGraph
 from dslc.runtime.cuda.launchers import KernelLauncher, alignments_of
 from dslc.runtime.cuda.plan import Direct, Fire, Prepared, fire_of, is_synchronous, switching
-from dslc.runtime.cuda.workspace import Workspaces
+from dslc.runtime.cuda.workspace import Workspaces, queue_of
 from dslc.runtime.expression import Number, evaluate, names_of, number
 from dslc.runtime.scalars import as_dtype
 
@@ -181,7 +181,7 @@ class ReadyProgram:
 
     def fire(self, stream: int, *given: Number) -> None:
         """Launch on a stream with the program's arguments in order."""
-        key = (stream, self._pack(*given))
+        key = (queue_of(stream), self._pack(*given))
         with self._lock:  # a graph's arguments must not change before it is launched
             graph = self._graphs.get(key)
             if graph is not None and not self._device.is_capturing(stream):
