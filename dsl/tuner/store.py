@@ -108,7 +108,10 @@ def _stem(kernel: str) -> str:
 
 def parse(text: str) -> Iterator[Record]:
     """The records of a file's text; ValueError says what is wrong with it."""
-    data = json.loads(text)
+    try:
+        data = json.loads(text)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(f"it has not the format {FORMAT} of tuning results")
     records = data.get("records")
