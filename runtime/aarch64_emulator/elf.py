@@ -38,7 +38,12 @@ def read_image(library: bytes) -> Image:
         raise EmulationError("the file is no library of AArch64")
     try:
         return _image(library)
-    except (struct.error, IndexError, ValueError, OverflowError) as problem:  # a place that is not in the file
+    except (
+        struct.error,
+        IndexError,
+        ValueError,
+        OverflowError,
+    ) as problem:  # a place that is not in the file
         raise EmulationError(f"the library is damaged: {problem}") from None
 
 

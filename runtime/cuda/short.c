@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <structmember.h>
 
+#include "short_scalars.h"
 #include "short_table.h"
 #include "short_tensors.h"
 
@@ -36,22 +37,6 @@ typedef struct {
 } Short;
 
 static PyObject *data_ptr, *is_neg; /* names of methods */
-
-static PyObject *number_for(char kind, uint64_t word)
-{
-    double real;
-    switch (kind) {
-    case 'i':
-        return PyLong_FromLongLong((long long)word);
-    case 'b':
-        return PyBool_FromLong((long)word);
-    case 'f':
-        memcpy(&real, &word, sizeof real);
-        return PyFloat_FromDouble(real);
-    default:
-        return PyLong_FromUnsignedLongLong(word);
-    }
-}
 
 /* What is not known is for Python: `anew(stream, *arguments)` gives False where they do not fit, else it has
    launched, and gives True or, where they have come before, a frame to remember. */
@@ -83,29 +68,6 @@ static int number_of(PyObject *object, uint64_t *into)
     *into = PyLong_AsUnsignedLongLong(object);
     Py_DECREF(object);
     return *into == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;
-}
-
-/* A scalar as a word of the key: 0 where it is none of its kind. The way without C says what is wrong. */
-static int scalar_of(char kind, PyObject *object, uint64_t *into)
-{
-    if (kind == 'b') {
-        *into = object == Py_True;
-        return PyBool_Check(object);
-    }
-    if (kind == 'f') {
-        double real = PyFloat_CheckExact(object)  ? PyFloat_AS_DOUBLE(object)
-                      : PyLong_CheckExact(object) ? PyLong_AsDouble(object)
-                                                  : -1;
-        memcpy(into, &real, sizeof real);
-        if (PyErr_Occurred()) {
-            PyErr_Clear();
-            return 0;
-        }
-        return PyFloat_CheckExact(object) || PyLong_CheckExact(object);
-    }
-    int outside = 1;
-    *into = PyLong_CheckExact(object) ? (uint64_t)PyLong_AsLongLongAndOverflow(object, &outside) : 0;
-    return !outside;
 }
 
 /* Where the tensors begin, into the key, by the exchange interface; 0 where they are not like the first. */
