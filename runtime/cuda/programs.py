@@ -214,11 +214,12 @@ class ReadyProgram:
 
     def _graph(self, values: Sequence[Sequence[Number]]) -> LaunchGraph:
         """A graph with these arguments: a new one, or the oldest with other arguments than it had."""
-        if len(self._graphs) >= _MOST_GRAPHS:
-            graph = self._graphs.pop(next(iter(self._graphs)))
+        graphs = self._graphs  # another program of many dims may drop them meanwhile
+        if len(graphs) >= _MOST_GRAPHS:
+            graph = graphs.pop(next(iter(graphs)))
             graph.update(values)
             return graph
-        if not self._graphs:
+        if not graphs:
             self._with_graphs.append(self)
             if len(self._with_graphs) > _MOST_CHOICES:
                 self._with_graphs.popleft().drop()
