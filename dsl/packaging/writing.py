@@ -119,23 +119,21 @@ def write_tree(path: Path, files: Mapping[str, bytes]) -> None:
     DSL0831 where `path` is something else, or cannot be written.
     """
     if not path.name:
-        text = f"{path} is the folder that this runs in: a package has one of its own"
+        text = f"{path} cannot be a package: it is a folder of its own"
         raise error("DSL0831", text, hint="name a new folder")
     stage = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    turn = path.with_name(f".{path.name}.lock")  # of one writer, from its look to its last rename
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(
-            path.with_name(f".{path.name}.lock")
-        ):  # one writer's look and renames at a time
+        with locked(turn):
             if path.exists() and not (path / INDEX).is_file() and not _is_empty_folder(path):
                 text = f"{path} exists and is no package"
                 raise error("DSL0831", text, hint="name a new folder, or remove it first")
             for name, content in sorted(files.items()):
                 file = stage / name
                 file.parent.mkdir(parents=True, exist_ok=True)
-                with open(
-                    os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb"
-                ) as opened:
+                made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+                with open(made, "wb") as opened:
                     opened.write(content)
             sync_folder(stage)
             _replace(path, stage)

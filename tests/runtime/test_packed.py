@@ -35,7 +35,8 @@ def codes(*shape: int) -> Any:
 
 def test_packed_bytes_and_their_copies_know_their_storage() -> None:
     made = pack(codes(16, 8), TILES)
-    copies = (made.copy(), copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made)))
+    sent = [pickle.loads(pickle.dumps(made, protocol=p)) for p in (2, 4, 5)]
+    copies = (made.copy(), copy.copy(made), copy.deepcopy(made), *sent)
     for array in (made, *copies):
         assert isinstance(array, Packed)
         assert array.storage == TILES
