@@ -12,7 +12,7 @@ from dslc.checker.failure import Poisoned, fail, needs_dims
 from dslc.checker.items import Builtin, Item, Lost, describe
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc, did_you_mean
 from dslc.compiler.dtypes import DType, all_dtypes, parse_dtype
-from dslc.compiler.ir import Memory
+from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.affine import constant as constant_of
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
@@ -28,7 +28,7 @@ class Context:
     `names` are the local names, `outer` those of the module; `dims` the free dims by name.
     `block_index` are the variables of `grid(...)`; `calls` are the functions being inlined. Before
     the parallel nest scalars are repeated where they are read (`inline_scalars`), since its ranges
-    may use them.
+    may use them. `totals` are sums `acc += p` of a product p that has a name of its own.
     """
 
     outer: dict[str, Item]
@@ -42,6 +42,7 @@ class Context:
     block_index: tuple[ex.Var, ...] = ()
     inline_scalars: bool = False
     known_functions: frozenset[str] = frozenset()
+    totals: set[Value] = field(default_factory=set)
 
     def lookup(self, name: tree.Name) -> Item:
         """What a name stands for; an error with the nearest name if nothing."""
