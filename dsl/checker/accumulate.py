@@ -1,7 +1,7 @@
 """Products with a name of their own that are summed in place after all.
 
-    p = dot(a, b)            p is read nowhere else:
-    acc += p                 acc = dot(a, b) + acc, one instruction
+p = dot(a, b)            p is read nowhere else:
+acc += p                 acc = dot(a, b) + acc, one instruction
 """
 
 from __future__ import annotations
