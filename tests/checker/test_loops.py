@@ -168,3 +168,13 @@ if M > 2:
 y[0, 0:8] = a""")
         == ["DSL0201"] * 3
     )
+
+
+def test_the_number_of_a_turn_is_no_constant():
+    with pytest.raises(DiagnosticError) as e:
+        statements("""
+for i in range(3):
+    y[0:4, 0:4] = zeros(f16, [i + 1, 4])""")
+    (found,) = e.value.diagnostics
+    assert found.code == "DSL0206"
+    assert found.hint == "a loop counts when the kernel runs, even where its ends are constants"
