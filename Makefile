@@ -17,7 +17,7 @@ demo: $(VENV)/.ready ## quantise the layers of a small real model, run them, pri
 	@$(BIN)/python examples/demo.py
 
 test: system-packages $(VENV)/.ready ## every test that needs no accelerator
-	@$(PYTEST) -n auto -m "not gpu"
+	@$(PYTEST) -n auto --dist worksteal -m "not gpu"
 
 test-gpu: $(VENV)/.ready ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu

@@ -182,7 +182,7 @@ def test_a_wrong_description_is_refused(change):
             use({name: value for name, value in STORAGE.items() if name not in change})
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(st.from_type(Layout), st.sampled_from([1, 2, 3, 4, 5, 6, 7]))
 def test_the_bytes_of_a_thread_are_its_bits(layout, bits):
     """The view: byte j of thread t holds bits 8 j to 8 j + 7 of its elements one after another."""

@@ -25,11 +25,12 @@ from dslc.tuner.ranking import Ranking
 from dslc.tuner.space import Configuration
 from dslc.tuner.tasks import emitted
 
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+if __name__ == "__main__":  # tests import it too
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from gpu.ours.candidates import Choice  # noqa: E402
-from gpu.ours.kernels import library  # noqa: E402
-from gpu.sweep import TARGET, Case  # noqa: E402
+from gpu.ours.candidates import Choice
+from gpu.ours.kernels import library
+from gpu.sweep import TARGET, Case
 
 SHOWN = ("memory", "cache", "matrix", "issue", "shared", "special", "latency")
 

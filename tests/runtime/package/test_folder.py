@@ -159,7 +159,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_whatever_stands_in_the_index_there_is_no_traceback(
     built: Path, data: st.DataObject
@@ -192,7 +192,7 @@ def test_whatever_stands_in_the_index_there_is_no_traceback(
     assert {*codes} <= REFUSALS
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=st.binary(max_size=300))
 def test_any_bytes_are_refused_as_an_index(text: bytes) -> None:
     from dslc.runtime.package.index import parse_index
