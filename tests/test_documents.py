@@ -65,6 +65,18 @@ def test_links_lead_somewhere() -> None:
             assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
+def test_files_that_the_architecture_names_exist() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("this is no clone")
+    files = [f"/{path}" for path in listed.stdout.split()]
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for name in re.findall(r"(?<![\w/.*])(?:[\w.-]+/)*[\w-]+\.(?:py|c|h|fly)(?!\w)", text):
+        assert any(path.endswith(f"/{name}") for path in files), name
+
+
 def test_commands_in_the_documents_exist() -> None:
     from dslc.cli.main import COMMANDS
 
