@@ -19,14 +19,19 @@ from documents.data import DOCS, keep  # noqa: E402
 from documents.pictures import PICTURES  # noqa: E402
 from documents.tables import filled  # noqa: E402
 
+RUNS = ("decode", "decode_shapes", "humming_shapes", "prefill", "defaults")
 PAGES = (DOCS / "performance.md", *sorted((DOCS / "performance").glob("*.md")))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--keep", metavar="NAME", help="raw figures to take over under this name")
-    parser.add_argument("sources", type=Path, nargs="*", help="what run.py wrote")
+    parser.add_argument("--keep", choices=RUNS, help="take raw figures over under this name")
+    parser.add_argument("sources", type=Path, nargs="*", help="what gpu/run.py wrote")
     options = parser.parse_args()
+    if bool(options.keep) != bool(options.sources):
+        parser.error("--keep and files of raw figures belong together")
+    if absent := [str(path) for path in options.sources if not path.is_file()]:
+        parser.error(f"there is no {', '.join(absent)}")
     if options.keep:
         keep(options.keep, options.sources)
     for page in PAGES:
