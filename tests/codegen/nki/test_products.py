@@ -120,3 +120,21 @@ kernel state(k: f32[S, 16], v: f32[S, E], y: out f32[S, E]):
         sums += k[s].T @ v[s]
     dslc.compile(source, "nki:trn2", cache=False).state(k, v, y)
     np.testing.assert_array_equal(y, wanted)
+
+
+def test_what_a_kept_tile_is_made_of_stays_for_its_other_readers() -> None:
+    """The loop keeps `a` turned; before the loop `a` is read as it is."""
+    source = """
+kernel k(x: i32[16, 8], y: out i32[8, 8]):
+    a = x[0:8, :] & 1023
+    q = a + x[8:16, :]
+    acc = a * 2
+    for j in range(2):
+        acc += dot(a, q)
+    y[0:8, :] = acc
+"""
+    x = np.arange(128, dtype=np.int32).reshape(16, 8)
+    y = np.zeros((8, 8), np.int32)
+    dslc.compile(source, target="nki:trn2", cache=False).k(x, y)
+    a = x[:8] & 1023
+    np.testing.assert_array_equal(y, a * 2 + 2 * (a @ (a + x[8:])))
