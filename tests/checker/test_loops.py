@@ -37,7 +37,7 @@ for k in range(0, N, 16):
 y[0:16, 0:16] = cast(p + q, f16)""")
     (dot,) = every(kernel, ins.Dot)
     assert dot.acc is None
-    assert [s.y for s in every(kernel, ins.Binary)][0] is dot.out
+    assert next(s.y for s in every(kernel, ins.Binary)) is dot.out
 
 
 def test_a_product_with_a_name_that_only_the_sum_reads_is():
