@@ -22,7 +22,7 @@ test: system-packages $(VENV)/.ready ## every test that needs no accelerator
 test-gpu: $(VENV)/.ready ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu
 
-bench: $(VENV)/.ready ## print the figures of docs/performance.md
+bench: $(VENV)/.ready ## measure what docs/performance says of hosts and models
 	@for f in tests/benchmarks/*.py; do $(BIN)/python $$f || exit 1; done
 
 # The rivals come into the same environment: pip install torch triton humming-kernels==0.1.19
