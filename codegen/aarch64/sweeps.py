@@ -122,6 +122,8 @@ def _adds_up(loop: ins.For, carried: ins.Carried, dot: ins.Dot, e: Emission) -> 
     if e.plan.driven.get(dot.out) is not carried.yielded or dot.acc is not None:
         return False
     made = {s.out: s for s in loop.body if isinstance(s, (*LAZY, ins.View))}
+    if _reads(dot, carried.inner, made):
+        return False
     stack = [carried.yielded]
     while stack:
         value = stack.pop()

@@ -300,8 +300,10 @@ class Emission:
 
     def in_sbuf(self, held: Held) -> Held:
         """The tile outside PSUM."""
-        if not held.psum:
-            return held
+        return self.copied(held) if held.psum else held
+
+    def copied(self, held: Held) -> Held:
+        """The tile in other tensors, whose axes are its own."""
         made = self.like(held, held.name)
         with self.filled(made) as at:
             self.call("tensor_copy", dst=self.text(made, at), src=self.text(held, at))

@@ -110,7 +110,7 @@ def test_the_plan_knows_the_machine():
 
 
 @given(random_ir.kernels(statements=12), st.integers(0, 9))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_shared_passes_keep_the_meaning(kernel, seed):
     changed = run_passes(kernel, shared_passes())
     meaning.assert_same_meaning(kernel, changed, random_ir.inputs(kernel, seed))

@@ -124,7 +124,7 @@ kernel f[M, K](@x: in i32[M, K], @y: out i32[M], @n: out i32[M]) {
     st.integers(0, 40),
     st.integers(0, 99),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_split_accumulation_is_the_same(turn, start, step, parts, extent, seed):
     text = LOOP.replace("TURN", turn).replace("START", str(start))
     text = text.replace("STEP", str(step)).replace("PARTS", str(parts))
