@@ -19,10 +19,11 @@ A host's sequence has no values that change from call to call but those in its a
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable
 
 from dslc.compiler.artifact import Json
-from dslc.compiler.diagnostics import error
+from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.dtypes import BF16, BOOL, F32, I32, INDEX, U8, DType
 from dslc.compiler.ir import (
     AxisSlice,
@@ -168,7 +169,7 @@ class _Rows(Rewriter):
         if not (isinstance(stmt, ins.Load) and stmt.region.memory in self._rows):
             return super().statement(stmt)
         memory = stmt.region.memory
-        region = _byte_region(stmt.region, self._rows[memory], memory.dtype)
+        region = _byte_region(stmt.region, self._rows[memory], memory.dtype, stmt.loc)
         *shape, _ = stmt.out.type.shape
         taken = Value(TileType(U8, (*shape, region.axes[-1].size)), f"{stmt.out.name}_bytes")
         return (
@@ -177,10 +178,12 @@ class _Rows(Rewriter):
         )
 
 
-def _byte_region(region: Region, memory: Memory, dtype: DType) -> Region:
-    """The same part of a tensor's bytes: slices of packed rows begin and end on bytes."""
+def _byte_region(region: Region, memory: Memory, dtype: DType, loc: Loc | None) -> Region:
+    """The same part of a tensor's bytes; DSL0590 where a slice of packed rows ends within one."""
     *axes, last = region.axes
-    assert last.size * dtype.bits % 8 == 0, "the low-bit pass packs such rows alone"
+    if last.size * dtype.bits % 8:
+        text = f"{memory.name}: a slice of its rows is not whole bytes of {dtype}"
+        raise error("DSL0590", text, loc, hint=f"take a multiple of {8 // math.gcd(8, dtype.bits)}")
     bits = ex.Binary("mul", last.start, ex.index(dtype.bits), INDEX)
     start = simplify(ex.Binary("floordiv", bits, ex.index(8), INDEX))
     whole = dataclasses.replace(last, start=start, size=last.size * dtype.bits // 8)

@@ -37,7 +37,7 @@ class Stored:
     dtype: DType
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    offset: int = 0
+    offset: Index | int = 0
     blocks: Blocks | None = None
 
     @property
@@ -129,7 +129,7 @@ class Emission:
         if isinstance(at, Flat):
             return self.out.index(at.position + held.offset)
         if held.blocks is None:
-            total = Index(constant=held.offset)
+            total = Index() + held.offset
             for index, stride in zip(at, held.strides, strict=True):
                 total = total + index * stride
             return self.out.index(total)
