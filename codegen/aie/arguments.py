@@ -24,7 +24,7 @@ from collections.abc import Iterable
 
 from dslc.compiler.artifact import Json
 from dslc.compiler.diagnostics import Loc, error
-from dslc.compiler.dtypes import BF16, BOOL, F32, I32, INDEX, U8, DType
+from dslc.compiler.dtypes import BF16, BOOL, F16, F32, I32, INDEX, U8, DType
 from dslc.compiler.ir import (
     AxisSlice,
     Call,
@@ -54,7 +54,7 @@ def as_arrays(kernel: Kernel) -> Kernel:
     scalars = scalars_of(kernel)
     if not scalars:
         return kernel
-    words, body = _unpacked(scalars, {m.name for m in kernel.tensors})
+    words, body = _unpacked(scalars, {m.name for m in kernel.tensors}, kernel.loc)
     return dataclasses.replace(kernel, params=(*kernel.tensors, words), body=(*body, *kernel.body))
 
 
@@ -116,7 +116,7 @@ def scalars_of(kernel: Kernel) -> list[ex.Var]:
     return [p for p in kernel.params if isinstance(p, ex.Var)]
 
 
-def _unpacked(scalars: list[ex.Var], taken: set[str]) -> tuple[Memory, list[Stmt]]:
+def _unpacked(scalars: list[ex.Var], taken: set[str], loc: Loc | None) -> tuple[Memory, list[Stmt]]:
     """The array of scalars, and the statements that give them their names again."""
     name = "_".join([*(s.name for s in scalars), "word"])
     while name in taken:
@@ -129,22 +129,25 @@ def _unpacked(scalars: list[ex.Var], taken: set[str]) -> tuple[Memory, list[Stmt
     for number, scalar in enumerate(scalars):
         word = Value(TileType(I32, ()), scalar.name)
         body.append(ins.Extract(word, whole, (number,), (1,), (0,)))
-        body += _named(scalar, word)
+        body += _named(scalar, word, loc)
     return memory, body
 
 
-def _named(scalar: ex.Var, word: Value) -> Iterable[Stmt]:
+def _named(scalar: ex.Var, word: Value, loc: Loc | None) -> Iterable[Stmt]:
     """A scalar from its word: its bits where it is an f32, else its value."""
     dtype = scalar.dtype
-    if dtype in (F32, BF16):
+    if dtype in (F32, BF16, F16):
         bits = Value(TileType(F32, ()), scalar.name)
         read: ex.Expr = ex.Read(bits)
         value = read if dtype == F32 else ex.Convert(read, dtype)
         return ins.View(bits, word), ins.Let(scalar, value)
     if not (dtype == BOOL or (dtype.is_integer and dtype.bits <= I32.bits)):
         raise error(
-            "DSL0590", f"{scalar.name} is a scalar of {dtype}: an NPU takes scalars of 32 bits and less"
-        )  # fmt: skip
+            "DSL0590",
+            f"{scalar.name} is a scalar of {dtype}: an NPU takes numbers of up to 32 bits",
+            loc,
+            hint=f"make it {'f32' if dtype.is_float else 'i32'}",
+        )
     number: ex.Expr = ex.Read(word)
     return (ins.Let(scalar, number if dtype == I32 else ex.Convert(number, dtype)),)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from dslc.codegen.aie import branches, onchip, passing, products, reductions
 from dslc.codegen.aie.blocking import Blocking
 from dslc.codegen.aie.dtypes import WORD, bytes_of, element, stored
-from dslc.codegen.aie.emission import Emission, Flat, Stored, dense_strides, refuse
+from dslc.codegen.aie.emission import Emission, Flat, Stored, dense_strides, refuse, without_code
 from dslc.codegen.aie.filling import copy, copy_rows, fill, held
 from dslc.codegen.aie.merging import Cascade
 from dslc.codegen.aie.plan import Fifo
@@ -203,7 +203,7 @@ class Program:
                 )
             case _:
                 if tile_of(stmt) is None:
-                    raise refuse(stmt, f"{type(stmt).__name__} has no code on an NPU")
+                    raise without_code(stmt)
                 e.rule(stmt)
                 out = tile_of(stmt)
                 if out in e.kept:

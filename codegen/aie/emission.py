@@ -18,6 +18,7 @@ from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import BOOL, DType
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Name
 
@@ -202,7 +203,7 @@ class Emission:
     def rule(self, stmt: Stmt) -> Rule:
         """How an instruction is computed; DSL0590 where there are no words for it."""
         if type(stmt) not in self.rules:
-            raise refuse(stmt, f"{type(stmt).__name__} has no code on an NPU")
+            raise without_code(stmt)
         return self.rules[type(stmt)]
 
     def has_lanes(self, value: Value, lanes: int) -> bool:
@@ -271,3 +272,16 @@ class Emission:
 def refuse(stmt: Stmt, message: str, hint: str | None = None) -> DiagnosticError:
     """DSL0590 at a statement."""
     return error("DSL0590", message, stmt.loc, hint=hint)
+
+
+def without_code(stmt: Stmt) -> DiagnosticError:
+    """DSL0590 for a statement that a core cannot run."""
+    what, hint = _WITHOUT.get(type(stmt), (type(stmt).__name__, None))
+    return refuse(stmt, f"{what} has no code on an NPU", hint=hint)
+
+
+_WITHOUT = {
+    ins.Print: ("print, which needs somebody to tell,", "run the kernel with --target interp"),
+    ins.SemaphoreWait: ("semaphore_wait, on what other turns do,", "write one kernel a step"),
+    ins.SemaphoreRelease: ("semaphore_release, which other turns see,", "write one kernel a step"),
+}

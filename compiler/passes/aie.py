@@ -15,9 +15,12 @@ from dslc.compiler.passes.resident import Resident
 from dslc.compiler.passes.short_tiles import ShortTiles
 from dslc.compiler.passes.simplify import Simplify
 from dslc.compiler.passes.unthread import Unthread
+from dslc.compiler.passes.wide_halves import WideHalves
 from dslc.compiler.passes.zero_padding import ZeroPadding
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.aie import array_of
+
+_WORD = 4  # bytes, which a DMA moves whole
 
 
 def aie_passes(target: Target) -> tuple[Pass, ...]:
@@ -32,13 +35,14 @@ def aie_passes(target: Target) -> tuple[Pass, ...]:
     return (
         Unthread(),
         Simplify(),
-        Resident(memory * 3 // 4, memory // 4),
+        Resident(memory * 3 // 4, memory // 4, _WORD),
         LateSlices(every=True),
         GatherPanels(memory // 8),
         ShortTiles(),
         LowBit(rows=True),
         Bounds(),
         ZeroPadding(),
+        WideHalves(),
         DeadCode(),
         Simplify(),
     )

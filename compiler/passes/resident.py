@@ -27,7 +27,8 @@ the grid by which boxes overlap become loops.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -43,7 +44,16 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import GridAxis
 from dslc.compiler.ir.rewrite import Rewriter, fresh_name, map_kernels
 from dslc.compiler.ir.traverse import memories, values_in, walk
-from dslc.compiler.passes.windows import Range, Touch, Touches, Window, touches, values, window
+from dslc.compiler.passes.windows import (
+    Range,
+    Touch,
+    Touches,
+    Window,
+    is_multiple,
+    touches,
+    values,
+    window,
+)
 from dslc.compiler.passes.zero_padding import inside_of
 
 
@@ -51,11 +61,13 @@ from dslc.compiler.passes.zero_padding import inside_of
 class Resident:
     """Keeps boxes of tensors on the chip, of `most` bytes at the most where they are only read.
 
-    Of those that are written a box of more than `memory` bytes is DSL0553.
+    Of those that are written a box of more than `memory` bytes is DSL0553. Transfers move whole words
+    of `word` bytes.
     """
 
     memory: int
     most: int
+    word: int
     name: ClassVar[str] = "resident"
 
     def __call__(self, program: TileProgram) -> TileProgram:
@@ -66,12 +78,10 @@ class Resident:
         if kernel.dims:
             return kernel
         found = touches(kernel)
-        needs = {m: why for m in kernel.tensors if (why := _reason(m, found, kernel)) is not None}
+        needs = {m: why for m in kernel.tensors if (why := self._reason(m, found, kernel))}
         written = [m for m in needs if any(t.writes for t in found.of(m))]
-        kept = _kept(kernel, found, written)
-        own = {a.var for a in kept}
-        ranges = found.ranges | {a.var: _counted(a) for a in kernel.grid if a.var not in own}
-        boxes = {m: window(found.of(m), ranges, own) for m in needs}
+        kept = self._kept(kernel, found, written)
+        boxes = {m: self._box(m, found, kernel, kept) for m in needs}
         for memory, box in list(boxes.items()):
             size = _bytes(memory, box)
             if memory not in written and size > self.most:
@@ -81,6 +91,57 @@ class Resident:
         if not boxes:
             return kernel
         return _OnChip(kernel, boxes, written).turned(kept)
+
+    def _reason(self, memory: Memory, found: Touches, kernel: Kernel) -> _Reason | None:
+        """Why a tensor stays; None where its parts come and go."""
+        if memory.dtype.is_low_bit:
+            return None
+        unit, grid = self._unit(memory), {a.var: _counted(a) for a in kernel.grid}
+        whole = int(constant(memory.shape[-1]) or 0) if memory.shape else 0
+        for touch in found.of(memory) if unit > 1 else ():
+            if not _is_worded(touch, found.ranges | grid, unit, whole):
+                return _Reason(f"its parts are not whole words of {self.word} bytes", touch)
+        return _reason(memory, found, kernel)
+
+    def _unit(self, memory: Memory) -> int:
+        """The elements of a word."""
+        return self.word // math.gcd(self.word, max(1, memory.dtype.bits // 8))
+
+    def _box(self, memory: Memory, found: Touches, kernel: Kernel, kept: list[GridAxis]) -> Window:
+        """What a turn over some axes of the grid touches; along the last axis of whole words."""
+        own = {a.var for a in kept}
+        grid = {a.var: _counted(a) for a in kernel.grid}
+        moved = {v: r for v, r in grid.items() if v not in own}
+        box = window(found.of(memory), found.ranges | moved, own)
+        if not box:
+            return box
+        *outer, (low, size) = box
+        unit, whole = self._unit(memory), int(constant(memory.shape[-1]) or 0)
+        start = constant(low)
+        ends = isinstance(start, int) and start + size >= whole
+        if not is_multiple(low, grid, unit) or not (ends or size % unit == 0):
+            return (*outer, (ex.index(0), whole))
+        return box
+
+    def _kept(self, kernel: Kernel, found: Touches, written: list[Memory]) -> list[GridAxis]:
+        """The axes of the grid whose turns have boxes of their own."""
+        kept = list(kernel.grid)
+        while True:
+            boxes = [self._box(m, found, kernel, kept) for m in written]
+            apart = [a for a in kept if all(_has_own(box, a, kept) for box in boxes)]
+            if len(apart) == len(kept):
+                return kept
+            kept = apart
+
+
+def _is_worded(touch: Touch, ranges: Mapping[Var, Range], unit: int, whole: int) -> bool:
+    """Whether the parts begin with words, and what is written leaves none half."""
+    axis = touch.region.axes[-1]
+    start = constant(touch.starts[-1])
+    ends = isinstance(start, int) and start + axis.size >= whole
+    return is_multiple(touch.starts[-1], ranges, unit) and (
+        not touch.writes or ends or axis.size % unit == 0
+    )
 
 
 def _counted(axis: GridAxis) -> Range:
@@ -157,19 +218,6 @@ def _separates(box: Window, var: Var, step: int) -> bool:
         if abs(own * step) >= size and all(a is var or var not in free_vars(a) for a in terms):
             return True
     return False
-
-
-def _kept(kernel: Kernel, found: Touches, written: list[Memory]) -> list[GridAxis]:
-    """The axes of the grid whose turns have boxes of their own."""
-    kept = list(kernel.grid)
-    while True:
-        own = {a.var for a in kept}
-        ranges = found.ranges | {a.var: _counted(a) for a in kernel.grid if a.var not in own}
-        boxes = [window(found.of(m), ranges, own) for m in written]
-        apart = [a for a in kept if all(_has_own(box, a, kept) for box in boxes)]
-        if len(apart) == len(kept):
-            return kept
-        kept = apart
 
 
 def _has_own(box: Window, axis: GridAxis, kept: list[GridAxis]) -> bool:

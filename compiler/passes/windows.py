@@ -8,7 +8,7 @@ for i in range(0, 4):
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dslc.compiler.dtypes import INDEX
@@ -185,16 +185,21 @@ def _ends(start: Expr, ranges: Mapping[Var, Range], kept: set[Var]) -> tuple[Exp
     return None
 
 
-def turns(grid: Iterable[GridAxis]) -> Iterator[Mapping[Var, Expr]]:
-    """The values of the grid's variables, turn by turn."""
-    axes = list(grid)
-    if not axes:
-        yield {}
-        return
-    *outer, last = axes
-    for around in turns(outer):
-        for value in values(last):
-            yield {**around, last.var: ex.index(value)}
+def is_multiple(start: Expr, ranges: Mapping[Var, Range], unit: int) -> bool:
+    """Whether an index is a multiple of a number, whatever the variables of loops and grid are."""
+    if any(True for _ in values_in(start)):
+        return False
+    form = linear(start)
+    for _ in range(len(ranges) + 1):
+        odd = [a for a, factor in form.terms.items() if factor % unit]
+        if not odd:
+            return form.constant % unit == 0
+        known = ranges.get(odd[0]) if isinstance(odd[0], Var) else None
+        factor = form.terms[odd[0]]
+        if known is None or factor * known.step % unit:
+            return False
+        form = form - Linear({odd[0]: factor}) + linear(known.start).scale(factor)
+    return False
 
 
 def values(axis: GridAxis) -> range:

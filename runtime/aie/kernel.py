@@ -99,7 +99,7 @@ def _words(argument: Mapping[str, Any], args: Mapping[str, object]) -> Array:
     scalars: dict[str, Any] = {n: x for n, x in args.items() if getattr(x, "shape", ()) == ()}
     found = [number(text, scalars) for text, _ in argument["scalars"]]
     words = [
-        int(np.float32(x).view(np.int32)) if dtype in ("f32", "bf16") else int(x)
+        int(np.float32(x).view(np.int32)) if dtype in ("f32", "bf16", "f16") else int(x)
         for x, (_, dtype) in zip(found, argument["scalars"], strict=True)
     ]
     return np.array(words, np.int64).astype(np.int32)
