@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 from dslc.codegen.aie.builder import Builder, Loop, vector
 from dslc.codegen.aie.dtypes import bytes_of, element, stored
 from dslc.codegen.aie.indices import Index
+from dslc.codegen.without_code import what_it_is
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import BOOL, DType
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Name
 
@@ -276,12 +276,5 @@ def refuse(stmt: Stmt, message: str, hint: str | None = None) -> DiagnosticError
 
 def without_code(stmt: Stmt) -> DiagnosticError:
     """DSL0590 for a statement that a core cannot run."""
-    what, hint = _WITHOUT.get(type(stmt), (type(stmt).__name__, None))
+    what, hint = what_it_is(stmt)
     return refuse(stmt, f"{what} has no code on an NPU", hint=hint)
-
-
-_WITHOUT = {
-    ins.Print: ("print, which needs somebody to tell,", "run the kernel with --target interp"),
-    ins.SemaphoreWait: ("semaphore_wait, on what other turns do,", "write one kernel a step"),
-    ins.SemaphoreRelease: ("semaphore_release, which other turns see,", "write one kernel a step"),
-}

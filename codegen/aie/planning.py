@@ -224,6 +224,7 @@ def _check_channels(groups: list[tuple[Stream, ...]], array: TileArray) -> None:
                 f"tensors {names} are {word} in a turn, and a core has {limit} DMA channels for that: "
                 "those take turns on one whose objects are alike, or can be widened to one size",
                 own[limit][0].memory.loc,
+                hint="one type for them, or a kernel each" if output else None,
             )
 
 

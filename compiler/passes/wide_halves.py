@@ -52,7 +52,7 @@ class _Wide(Rewriter):
 def _between_casts(stmt: Stmt) -> Iterator[Stmt]:
     casts: dict[Value, Value] = {}
     changes: dict[str, Value] = {}
-    for field in fields(stmt):  # type: ignore[arg-type]
+    for field in fields(stmt):
         value = getattr(stmt, field.name)
         if not isinstance(value, Value) or value.type.dtype != F16:
             continue
