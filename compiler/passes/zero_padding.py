@@ -30,7 +30,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.index_arithmetic import cdiv, sub
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.rewrite import map_kernels
+from dslc.compiler.ir.rewrite import map_kernels, with_body
 from dslc.compiler.passes.facts import FactsRewriter
 
 Front: TypeAlias = Callable[[ex.Expr], bool]
@@ -48,8 +48,7 @@ class ZeroPadding:
 
 
 def _kernel(kernel: Kernel) -> Kernel:
-    body = _Edges(kernel).body(kernel.body)
-    return kernel if body is kernel.body else replace(kernel, body=body)
+    return with_body(kernel, _Edges(kernel).body(kernel.body))
 
 
 class _Edges(FactsRewriter):

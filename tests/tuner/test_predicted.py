@@ -14,7 +14,7 @@ from dslc.library import Library
 from dslc.tuner.predicted import PredictedChoices, rounded_up
 from dslc.tuner.ranking import Ranking
 from dslc.tuner.space import Configuration
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.tuning import DIMS, SOURCE
@@ -172,7 +172,6 @@ def test_a_kernel_without_choices_is_not_predicted(
     dslc.compile(source, "cuda:sm_90a", cache=cache).k.specialize()
 
 
-@settings(deadline=None)
 @given(size=st.integers(0, 1 << 40), more=st.integers(0, 1 << 20))
 def test_rounding_is_up_by_at_most_a_double_in_order_and_done_once(size: int, more: int) -> None:
     rounded = rounded_up(size)
