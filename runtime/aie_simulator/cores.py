@@ -23,8 +23,8 @@ from dslc.runtime.aie_simulator.native import translated
 from dslc.runtime.aie_simulator.parts import Cascade, Lock, Memory, Tile
 from dslc.runtime.aie_simulator.reader import Operation
 from dslc.runtime.aie_simulator.slots import Slots
+from dslc.runtime.aie_simulator.while_loops import OPERAND, python, while_loop
 
-_OPERAND = r"%[\w$.#]+"
 _FOR = (
     r"(?P<var>%[\w$.]+) = (?P<start>%[\w#]+) to (?P<stop>%[\w#]+) step (?P<step>%[\w#]+)"
     r"(?:\s+iter_args\((?P<args>.*?)\)\s*->\s*\((?P<types>.*)\))?"
@@ -180,7 +180,7 @@ class _Translation:
     def knows(self, text: str) -> bool:
         """Whether operands are known where nothing is computed: they depend on no data."""
         operands, _, _ = text.partition(" : ")
-        return self.values or self.known.issuperset(re.findall(_OPERAND, operands))
+        return self.values or self.known.issuperset(re.findall(OPERAND, operands))
 
     def resolve(self, name: str) -> str:
         """The Python name of an SSA value, buffers of the device included."""
@@ -189,11 +189,6 @@ class _Translation:
             self.names[f"m_{python(name)}"] = found
             return f"m_{python(name)}"
         return python(name)
-
-
-def python(name: str) -> str:
-    """A Python name for an SSA name."""
-    return "v_" + re.sub(r"\W", "_", name[1:].replace("#", "_r_"))
 
 
 def _for(t: _Translation, op: Operation) -> None:
@@ -254,32 +249,6 @@ def _if(t: _Translation, op: Operation) -> None:
             t.body(op.regions[1], results)
 
 
-def _while(t: _Translation, op: Operation) -> None:
-    """What is tested depends on data: run once where there is none."""
-    found = op.match(r"\((?P<args>.*?)\) : \(.*?\) -> .*")
-    before, body = op.regions
-    head = body[0].match(r"\((.*)\):") if body and body[0].name == "^bb0" else None
-    if not before or before[-1].name != "scf.condition" or head is None:
-        raise AieFault("syntax", "scf.while tests no condition, or hands nothing on", line=op.line)
-    pairs = re.findall(r"(%[\w$.]+) = (%[\w$.#]+)", found["args"])
-    for inner, given in pairs:
-        t.line(f"{python(inner)} = {t.resolve(given)}")
-    inners, handed = tuple(python(inner) for inner, _ in pairs), re.findall(_OPERAND, head[1])
-    t.spend()
-    with t.block("while True:" if t.values else "for _ in range(1):"):
-        t.body(before[:-1])
-        test = before[-1].match(rf"\(({_OPERAND})\)\s*(.*)")
-        for names in (handed, op.results):
-            for name, given in zip(names, re.findall(_OPERAND, test[2]), strict=True):
-                t.line(f"{python(name)} = {t.resolve(given)}")
-        t.slots.scalar += 2
-        t.spend()
-        if t.values:
-            t.line(f"if not {t.resolve(test[1])}:")
-            t.line("    break")
-        t.body(body[1:], inners)
-
-
 def _acquire(t: _Translation, op: Operation) -> None:
     found = op.match(_ACQUIRE)
     t.pause()
@@ -331,7 +300,7 @@ def _get(t: _Translation, op: Operation) -> None:
 _SPECIAL: dict[str, Callable[[_Translation, Operation], None]] = {
     "scf.for": _for,
     "scf.if": _if,
-    "scf.while": _while,
+    "scf.while": while_loop,
     "aie.objectfifo.acquire": _acquire,
     "aie.objectfifo.subview.access": _access,
     "aie.objectfifo.release": _release,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
+from dslc.runtime.aie_simulator import simulate
+from dslc.runtime.aie_simulator.errors import AieFault
 
 from support.features import Feature, features
 
@@ -49,3 +51,23 @@ def test_turns_that_add_to_the_same_elements_run_on_one_core() -> None:
     text = FEATURES["store atomic +="]
     kernel = text.compile("aie:npu2").specialize(M=20, N=40)
     assert kernel.source("aie-mlir").count("aie.core(") == 5  # columns of 8, of 40
+
+
+@pytest.mark.parametrize("name", ["while tile", "if scalar joined", "inout scan", "gather large"])
+def test_texts_are_as_the_dialects_have_them(name: str) -> None:
+    pytest.importorskip("xdsl")
+    from dslc.codegen.aie.dialect import parse_module
+
+    kernel = FEATURES[name].compile("aie:npu2")
+    made = kernel.specialize(**{d: FEATURES[name].sizes[d] for d in kernel.dims})
+    for stage in ("aie-mlir", "aie-explicit"):
+        parse_module(made.source(stage))
+
+
+def test_a_loop_that_tests_nothing_is_a_fault() -> None:
+    kernel = FEATURES["while"].compile("aie:npu2").specialize(M=4)
+    text = kernel.source("aie-mlir")
+    lines = [line for line in text.split("\n") if "scf.condition" not in line]
+    x, z = np.ones(4, np.float32), np.zeros(4, np.int32)
+    with pytest.raises(AieFault, match="tests no condition"):
+        simulate("\n".join(lines), [x, z])
