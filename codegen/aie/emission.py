@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from dslc.codegen.aie.builder import Builder, Loop, vector
 from dslc.codegen.aie.dtypes import bytes_of, element, stored
 from dslc.codegen.aie.indices import Index
+from dslc.codegen.without_code import what_it_is
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import BOOL, DType
 from dslc.compiler.ir import Memory, Value
@@ -37,7 +38,7 @@ class Stored:
     dtype: DType
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    offset: int = 0
+    offset: Index | int = 0
     blocks: Blocks | None = None
 
     @property
@@ -130,7 +131,7 @@ class Emission:
         if isinstance(at, Flat):
             return self.out.index(at.position + held.offset)
         if held.blocks is None:
-            total = Index(constant=held.offset)
+            total = Index() + held.offset
             for index, stride in zip(at, held.strides, strict=True):
                 total = total + index * stride
             return self.out.index(total)
@@ -203,7 +204,7 @@ class Emission:
     def rule(self, stmt: Stmt) -> Rule:
         """How an instruction is computed; DSL0590 where there are no words for it."""
         if type(stmt) not in self.rules:
-            raise refuse(stmt, f"{type(stmt).__name__} has no code on an NPU")
+            raise without_code(stmt)
         return self.rules[type(stmt)]
 
     def has_lanes(self, value: Value, lanes: int) -> bool:
@@ -284,3 +285,9 @@ class Emission:
 def refuse(stmt: Stmt, message: str, hint: str | None = None) -> DiagnosticError:
     """DSL0590 at a statement."""
     return error("DSL0590", message, stmt.loc, hint=hint)
+
+
+def without_code(stmt: Stmt) -> DiagnosticError:
+    """DSL0590 for a statement that a core cannot run."""
+    what, hint = what_it_is(stmt)
+    return refuse(stmt, f"{what} has no code on an NPU", hint=hint)

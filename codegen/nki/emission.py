@@ -23,6 +23,7 @@ from dslc.codegen.nki.limits import Banks, check_banks, check_tile
 from dslc.codegen.nki.order import Between, few_first, is_streamed
 from dslc.codegen.nki.sharing import Shares
 from dslc.codegen.nki.writer import Writer
+from dslc.codegen.without_code import what_it_is
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import INDEX, DType
 from dslc.compiler.ir import Kernel, Memory, Value
@@ -131,7 +132,8 @@ class Emission:
         """Write out one statement; DSL0590 where there are no words for it."""
         emit = self.emitters.get(type(stmt))
         if emit is None:
-            raise refuse(stmt, f"{type(stmt).__name__} has no code on a NeuronCore")
+            what, hint = what_it_is(stmt)
+            raise refuse(stmt, f"{what} has no code on a NeuronCore", hint)
         outer, self.now = self.now, stmt
         try:
             emit(self, stmt)
