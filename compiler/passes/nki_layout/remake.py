@@ -87,7 +87,7 @@ class Apart(Rewriter):
             if value in seen:
                 other = Value(value.type, value.name)
                 found.insert(-1, ins.Reshape(other, value, loc=stmt.loc))
-                last = dataclasses.replace(last, **{role: other})
+                last = dataclasses.replace(last, **{role: other})  # type: ignore[arg-type]
             elif value is not None:
                 seen.add(value)
         return [*found[:-1], last]
