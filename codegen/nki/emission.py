@@ -282,9 +282,8 @@ class Emission:
 
     def text(self, held: Held, at: At) -> str:
         """A chunk's elements."""
-        whole = at.rows == (PARTITIONS if held.shared else held.rows) or (
-            held.chunks > 1 and not held.shared
-        )
+        rows = PARTITIONS if held.shared else held.rows
+        whole = at.rows == rows or (held.chunks > 1 and not held.shared)
         return part(held, self.base(held, at), at.rows, whole=whole)
 
     def column(self, held: Held, at: At) -> str:

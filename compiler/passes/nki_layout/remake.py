@@ -26,14 +26,19 @@ from dslc.compiler.ir.traverse import Body, Use, operands
 
 MADE = (ins.Full, ins.Arange)
 CHEAP = (ins.Cast, ins.Reshape, ins.Broadcast, ins.Binary, ins.Unary)
+_MOST = 64  # statements that make a tile anew
 
 
 class Remake(Rewriter):
-    """Rewrites a kernel so that no tile made of constants alone has two readers."""
+    """Rewrites a kernel so that no tile made of constants alone has two readers.
+
+    But for those of long computations, which are made once.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._makers: dict[Value, Stmt] = {}
+        self._sizes: dict[Value, int] = {}  # how many statements make it
         self._pending: list[Stmt] = []
 
     def value(self, value: Value) -> Value:
@@ -53,8 +58,10 @@ class Remake(Rewriter):
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """The statement after the constants that it reads; makers themselves wait for readers."""
         if isinstance(stmt, (*MADE, *CHEAP)) and all(x in self._makers for x in operands(stmt)):
-            self._makers[stmt.out] = stmt
-            return ()
+            size = 1 + sum(self._sizes[x] for x in operands(stmt))
+            if size <= _MOST:
+                self._makers[stmt.out], self._sizes[stmt.out] = stmt, size
+                return ()
         outer, self._pending = self._pending, []
         made = list(super().statement(stmt))
         before, self._pending = self._pending, outer
