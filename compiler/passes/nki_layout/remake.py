@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from typing import Any
 
 from dslc.compiler.ir import Kernel, Value
 from dslc.compiler.ir import instructions as ins
@@ -94,7 +95,8 @@ class Apart(Rewriter):
             if value in seen:
                 other = Value(value.type, value.name)
                 found.insert(-1, ins.Reshape(other, value, loc=stmt.loc))
-                last = dataclasses.replace(last, **{role: other})
+                renamed: dict[str, Any] = {role: other}
+                last = dataclasses.replace(last, **renamed)
             elif value is not None:
                 seen.add(value)
         return [*found[:-1], last]
