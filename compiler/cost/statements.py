@@ -315,7 +315,7 @@ class Statements:
             # An instruction of a warpgroup takes a few cycles beside those of its columns, and so many
             # at least where it reads registers.
             cycles *= 1 + _READY * _ROWS / (atom.m * atom.n)
-            inside = any(x.type.layout is not None for x in (dot.a, dot.b))
+            inside = atom.a is not None or atom.b is not None
             cycles = max(cycles, _FROM_REGISTERS if inside else 0.0)
         work.matrix += instructions * cycles
         blocking = dot.atom is not None and self.rates.is_blocking(dot.atom)

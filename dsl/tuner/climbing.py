@@ -2,49 +2,57 @@
 
 Choices of tiles, parts and stages each have a best value that hardly depends on the others, or moves
 step by step with them: so the best of all is found among the neighbours of good ones, which differ
-from these in one choice. A tenth to a third of the configurations is looked at.
+from these in one choice. A tenth to a half of the configurations is looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
+from dslc.compiler.cost.outline import Outline
 from dslc.tuner.space import Configuration, drawn
 
-_SPREAD = 96  # looked at first
-_BEST = 4  # whose neighbours are looked at
+Values: TypeAlias = tuple[tuple[str, object], ...]  # of one configuration
+
+_SPREAD = 48  # looked at first
+_BEST = 4  # of those fed alike, whose neighbours are looked at
 
 
 def climb(
     configurations: Sequence[Configuration],
-    seconds: Callable[[Configuration], float | None],
+    look: Callable[[Configuration], Outline | None],
 ) -> None:
-    """Ask for the seconds of configurations, None for one that cannot be, until no best has neighbours
-    that were not asked for. All have the same names.
+    """Ask for the outlines of configurations, None for one that cannot be, until no best has
+    neighbours that were not asked for. All have the same names.
     """
     known = {c.values: c for c in configurations}
     values: dict[str, dict[object, None]] = {}
     for configuration in configurations:
         for name, value in configuration.values:
             values.setdefault(name, {})[value] = None
-    found = {c.values: seconds(c) for c in drawn(configurations, _SPREAD, seed=0)}
+    found = {c.values: look(c) for c in drawn(configurations, _SPREAD, seed=0)}
     while True:
-        priced = sorted((t, at) for at, (_, t) in enumerate(found.items()) if t is not None)
-        asked = list(found)
         beside = {
             near: known[near]
-            for _, at in priced[:_BEST]
-            for near in _neighbours(asked[at], values)
+            for one in _best(found)
+            for near in _neighbours(one, values)
             if near in known and near not in found
         }
         if not beside:
             return
-        found.update((near, seconds(c)) for near, c in beside.items())
+        found.update((near, look(c)) for near, c in beside.items())
 
 
-def _neighbours(
-    one: tuple[tuple[str, object], ...], values: dict[str, dict[object, None]]
-) -> Iterator[tuple[tuple[str, object], ...]]:
+def _best(found: Mapping[Values, Outline | None]) -> list[Values]:
+    """The first few of those fed and of the others: their outlines do not compare."""
+    outlined = [(o, one) for one, o in found.items() if o is not None]
+    outlined.sort(key=lambda pair: pair[0].seconds)
+    kinds = [[one for o, one in outlined if o.fed is fed] for fed in (False, True)]
+    return [one for kind in kinds for one in kind[:_BEST]]
+
+
+def _neighbours(one: Values, values: Mapping[str, Mapping[object, None]]) -> Iterator[Values]:
     for at, (name, own) in enumerate(one):
         for other in values[name]:
             if other != own:

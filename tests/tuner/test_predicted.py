@@ -10,6 +10,7 @@ import dslc
 import pytest
 from dslc.compiler.cost import Prediction, predict
 from dslc.compiler.cost.outline import Outline
+from dslc.compiler.ir import Kernel
 from dslc.library import Library
 from dslc.tuner.predicted import PredictedChoices, rounded_up
 from dslc.tuner.ranking import Ranking
@@ -77,13 +78,18 @@ def test_explicit_choices_win(dense: Any) -> None:
 def test_of_equal_predictions_the_kernels_order_decides(
     dense: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    times = itertools.cycle((1.0e-5, 1.008e-5, 1.0e-5, 1.06e-5))
+    times = {(64, 128): 1.008e-5, (16, 128): 1.0e-5}
     outlines = itertools.count(1000)  # near each other, in the order of the kernel
     monkeypatch.setattr("dslc.tuner.ranking.outline", lambda *_: Outline(next(outlines) * 1e-8))
-    monkeypatch.setattr("dslc.tuner.ranking.predict", lambda *_, **__: Prediction(next(times)))
+
+    def prediction(program: Kernel, *_: object, **__: object) -> Prediction:
+        chosen = dict(program.config)
+        return Prediction(times.get((chosen["BM"], chosen["BN"]), 1.06e-5))
+
+    monkeypatch.setattr("dslc.tuner.ranking.predict", prediction)
     sizes = {"M": 4096, "N": 4096, "K": 4096}
     assert dense.specialize_for(sizes).config == {"BM": 64, "BN": 128}
-    times = itertools.cycle((1.06e-5, 1.008e-5, 1.0e-5, 1.0e-5))
+    times = {(64, 32): 1.008e-5, (16, 128): 1.0e-5, (16, 32): 1.0e-5}
     assert dense.specialize_for({**sizes, "M": 512}).config == {"BM": 64, "BN": 32}
 
 
