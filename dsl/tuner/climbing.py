@@ -48,8 +48,10 @@ def _best(found: Mapping[Values, Outline | None]) -> list[Values]:
     """The first few of those fed and of the others: their outlines do not compare."""
     outlined = [(o, one) for one, o in found.items() if o is not None]
     outlined.sort(key=lambda pair: pair[0].seconds)
-    kinds = [[one for o, one in outlined if o.fed is fed] for fed in (False, True)]
-    return [one for kind in kinds for one in kind[:_BEST]]
+    kinds: list[dict[float, Values]] = [{}, {}]  # of equals, which some choice parts, the first
+    for o, one in outlined:
+        kinds[o.fed].setdefault(o.seconds, one)
+    return [one for kind in kinds for one in list(kind.values())[:_BEST]]
 
 
 def _neighbours(one: Values, values: Mapping[str, Mapping[object, None]]) -> Iterator[Values]:

@@ -148,13 +148,15 @@ class Ranking:
     ) -> list[_Scheduled]:
         """Through the passes until there are so many; what the machine cannot run is left out.
 
-        An outline knows of no waits: what is slower by it than another by prediction is left out, too.
+        The outline of what is fed knows of no waits: what is slower by it than another by prediction is
+        left out. Others may be divided into parts, which outlines do not know, and have some leeway.
         """
         found: list[_Scheduled] = []
         for one in outlined:
             if len(found) == most:
                 break
-            if one.seconds > _EQUAL * min(least, _least(found)):
+            leeway = _EQUAL if one.fed else _WORSE
+            if one.seconds > leeway * min(least, _least(found)):
                 continue
             if one.at not in tried:
                 tried[one.at] = self._predicted(one)

@@ -70,6 +70,32 @@ def test_the_choice_is_the_fastest_of_all_products(dense: Any, rows: int) -> Non
     assert times[every.index(dict(chosen))] < times[0], "the first choices are for other sizes"
 
 
+PARTS = '''
+kernel parts(a: f16[M, K], b: f16[K, N], c: out f16[M, N]):
+    tune BN = 128 | 32
+    tune SPLIT = 1 | 4 | 16
+    for m, n in parallel(range(0, M, 16), range(0, N, BN)):
+        acc = zeros(f32, [16, BN])
+        for k in range(0, K, 128, split=SPLIT):
+            acc += dot(a[m : m + 16, k : k + 128], b[k : k + 128, n : n + BN])
+        c[m : m + 16, n : n + BN] = cast(acc, f16)
+'''
+
+
+def test_parts_are_found_though_outlines_do_not_know_them(cache: Path) -> None:
+    kernel = dslc.compile(PARTS, "cuda:sm_80", cache=cache).parts
+    sizes = {"M": 16, "N": 1024, "K": 8192}
+    every = [
+        dict(zip(kernel.tunes, values, strict=True))
+        for values in itertools.product(*kernel.tunes.values())
+    ]
+    times = [predicted(kernel, config, sizes) for config in every]
+    found = kernel.origin.predicted.find({}, sizes.get)
+    assert found is not None
+    assert times[every.index(dict(found.config))] <= 1.06 * min(times)
+    assert found.config["SPLIT"] != 1
+
+
 def test_explicit_choices_win(dense: Any) -> None:
     sizes = {"M": 16, "N": 4096, "K": 4096}
     assert dense.specialize_for(sizes, {"BM": 128}).config == {"BM": 128, "BN": 128}
