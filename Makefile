@@ -17,12 +17,12 @@ demo: $(VENV)/.ready ## quantise the layers of a small real model, run them, pri
 	@$(BIN)/python examples/demo.py
 
 test: system-packages $(VENV)/.ready ## every test that needs no accelerator
-	@$(PYTEST) -n auto -m "not gpu"
+	@$(PYTEST) -n auto --dist worksteal -m "not gpu"
 
 test-gpu: $(VENV)/.ready ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu
 
-bench: $(VENV)/.ready ## print the figures of docs/performance.md
+bench: $(VENV)/.ready ## measure what docs/performance says of hosts and models
 	@for f in tests/benchmarks/*.py; do $(BIN)/python $$f || exit 1; done
 
 # The rivals come into the same environment: pip install torch triton humming-kernels==0.1.19

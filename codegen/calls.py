@@ -1,15 +1,57 @@
-"""What a program gives to each of its kernels, as expressions over the program's own dims."""
+"""Programs of several kernels as artifacts: what each call gives, over the program's own dims."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
-from dslc.compiler.artifact import Json
+from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import storage_dtype
 from dslc.compiler.ir import Call, Kernel, Memory, Program
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.manifest import expression_text
+from dslc.compiler.manifest import expression_text, signature_of
+from dslc.compiler.targets import Target
+
+
+def program_artifact(
+    program: Program,
+    target: Target,
+    lowered: Mapping[Kernel, Artifact],
+    source: str,
+    more: Mapping[str, Json] = MappingProxyType({}),
+) -> Artifact:
+    """A program's calls and the artifacts of its kernels; those of equal source text are one.
+
+    `more` is what its launch says besides.
+    """
+    kernels: dict[tuple[object, ...], tuple[int, Artifact]] = {}
+    calls: list[Json] = []
+    for call in program.calls:
+        made = lowered[call.kernel]
+        same = (made.files[source], repr(made.signature))
+        number, _ = kernels.setdefault(same, (len(kernels), made))
+        calls.append({"kernel": number, **call_arguments(program, call)})
+    made_of = dict(kernels.values())
+    return Artifact(
+        program.name,
+        "program",
+        target.name,
+        program.name,
+        signature_of(program, {}),
+        UNKNOWN,
+        launch={
+            "buffers": [{"name": b.name, "bytes": _bytes_of(b)} for b in program.buffers],
+            "kernels": [made.to_manifest() for made in made_of.values()],
+            "calls": calls,
+            **more,
+        },
+        files={
+            f"{number}.{name}": content
+            for number, made in made_of.items()
+            for name, content in made.files.items()
+        },
+    )
 
 
 def call_arguments(program: Program, call: Call) -> dict[str, Json]:
@@ -37,7 +79,7 @@ def call_arguments(program: Program, call: Call) -> dict[str, Json]:
     return {"tensors": tensors, "dims": dims, "scalars": scalars}
 
 
-def bytes_of(memory: Memory) -> str:
+def _bytes_of(memory: Memory) -> str:
     """The size of a buffer: codes of low bits take a byte each."""
     factors = [f"({expression_text(e)})" for e in memory.shape]
     return " * ".join([*factors, str(storage_dtype(memory.dtype).itemsize)])

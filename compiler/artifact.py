@@ -91,6 +91,10 @@ class Hashes:
     toolchain: str
 
 
+UNKNOWN = Hashes("", "", "", "")
+"""Of an artifact that a generator has made: whoever builds knows what it was made of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Artifact:
     """A compiled kernel or program for one target.

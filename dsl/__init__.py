@@ -53,7 +53,9 @@ _HOME = {
     "program": "dslc.decorator",
     "torch_op": "dslc.torch_op",
 }
-_MODULES = frozenset({"codegen", "compiler", "compress", "lang", "runtime"})
+_MODULES = frozenset(
+    {"codegen", "compiler", "compress", "lang", "packaging", "quantize", "runtime"}
+)
 
 __all__ = [
     "DiagnosticError",

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeGuard
 
 import numpy as np
-from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind
 from dslc.runtime.buffers import as_array, import_array
+from dslc.runtime.overlaps import refuse_overlaps, share_elements
 from dslc.signature import Parameter, plain_number
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Argument: TypeAlias = "Array | DeviceTensor | int | float | bool"
-_OVERLAP_WORK: Any = 10_000  # candidates that the exact test tries (its stub knows 0 and -1 alone)
 
 
 class DeviceTensor(Protocol):
@@ -64,7 +64,8 @@ def prepare(
             found = find(parameter, value)
             ready[parameter.name] = tensor(parameter, value) if found is None else found
             _check_rank(parameter, ready[parameter.name])
-    _refuse_overlaps(parameters, ready)
+    arrays = {name: a for name, a in ready.items() if isinstance(a, np.ndarray)}
+    refuse_overlaps({p.name: p.mode for p in parameters}, arrays, share_elements)
     return ready
 
 
@@ -156,34 +157,6 @@ def _scalar_hint(dtype: DType) -> str:
 def _type_name(value: object) -> str:
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-
-
-def _refuse_overlaps(parameters: Sequence[Parameter], ready: Mapping[str, Argument]) -> None:
-    arrays = [(p, a) for p in parameters if isinstance(a := ready[p.name], np.ndarray)]
-    for i, (written, out) in enumerate(arrays):
-        if not written.is_written:
-            continue
-        for j, (other, array) in enumerate(arrays):
-            if i == j or (other.is_written and j < i):
-                continue
-            if np.may_share_memory(out, array) and _share_elements(out, array):
-                raise _overlap(written, other)
-
-
-def _share_elements(a: Array, b: Array) -> bool:
-    """Whether some byte is of both; where that is too hard to tell, it counts as shared."""
-    try:
-        return np.shares_memory(a, b, max_work=_OVERLAP_WORK)
-    except np.exceptions.TooHardError:
-        return True
-
-
-def _overlap(written: Parameter, other: Parameter) -> DiagnosticError:
-    return error(
-        "DSL0742",
-        f"arguments {written.name} ({written.mode}) and {other.name} share memory",
-        hint="give the output memory of its own, or make it one `inout` parameter",
-    )
 
 
 def dim_size(

@@ -217,9 +217,11 @@ class Kernel:
         return self.specialize(**dims_and_tunes).source(stage)
 
     def pack(self, param: str, codes: object, **dims_and_tunes: object) -> Array:
-        """Codes of a parameter of at most 8 bits in the storage that the kernel loads.
+        """Codes of a parameter of at most 8 bits, one a byte, in the storage that the kernel loads.
 
-        The storage follows from the tune choices: pack with those of the call.
+        The storage follows from the tune choices: pack with those of the call. What this gives and its
+        copies know it, so that another kernel refuses them (DSL0768); a tensor that torch makes of it
+        does not. DSL0746 for a parameter without packed storage, DSL079x for codes that do not fit.
         """
         origin = self._origin
         parameter = origin.signature.parameter(param)

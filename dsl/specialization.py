@@ -157,7 +157,9 @@ class Specialization:
     def source(self, stage: str = "final") -> str:
         """The program's text at a stage: one of `stages`; DSL0745 for any other."""
         if stage not in self._stages:
-            hint = did_you_mean(stage, self._stages) or f"there are {', '.join(self._stages)}"
+            near = did_you_mean(str(stage), self._stages)
+            every = f"the stages for {self._machine.target.name} are {', '.join(self._stages)}"
+            hint = f"{near} ({every})" if near else every
             raise error("DSL0745", f"{self.name} has no stage {stage}", hint=hint)
         return self._stages[stage]()
 

@@ -24,8 +24,8 @@ def torch_op(
     """Register `torch.ops.<namespace>.<name>` and give it; `name` is the kernel's where it is None.
 
     The operator takes the kernel's parameters in order or by name, outputs included, and returns
-    nothing; `tunes` are the choices of every call. It runs on CUDA tensors where the kernel is compiled
-    for CUDA, else on tensors of the host. DSL0748 where the name is taken or is none.
+    nothing; `tunes` are the choices of every call. It runs on tensors of the GPU where the kernel does,
+    else on tensors of the host. DSL0748 where the name is taken or is none.
     """
     torch: Any = importlib.import_module("torch")
     chosen = kernel.name if name is None else name
@@ -46,11 +46,21 @@ def torch_op(
     def nothing(*arguments: Any, **named: Any) -> None:
         """What the operator gives where torch runs shapes alone: its outputs exist already."""
 
-    library.impl(chosen, run, "CUDA" if kernel.target.startswith("cuda") else "CPU")
+    library.impl(chosen, run, _devices(kernel.target))
     torch.library.register_fake(f"{namespace}::{chosen}", nothing, lib=library)
     _registered[key] = library
     found: Callable[..., None] = getattr(getattr(torch.ops, namespace), chosen)
     return found
+
+
+def _devices(target: str) -> str:
+    """What torch calls the devices that a target's kernels run on: AMD's GPUs are CUDA to it, too."""
+    family = target.partition(":")[0]
+    if family == "hip":
+        from dslc.hip_machine import runs_on_gpu
+
+        return "CUDA" if runs_on_gpu() else "CPU"
+    return "CUDA" if family == "cuda" else "CPU"
 
 
 def _schema(parameter: Parameter, number: int) -> str:

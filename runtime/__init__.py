@@ -19,3 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Package", "load"]
 
 __getattr__ = lazy_names(__name__, dict.fromkeys(__all__, "dslc.runtime.package"))
+
+
+def __dir__() -> list[str]:
+    return __all__

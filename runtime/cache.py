@@ -33,6 +33,7 @@ from dslc.runtime.entry import (
     write_entry,
 )
 from dslc.runtime.lock import locked
+from dslc.runtime.ownership import refuse_foreign
 
 _STALE_SECONDS = 3600.0  # a staging folder of that age was left by a process that died
 _ATTEMPTS = 5
@@ -103,7 +104,7 @@ class Cache:
     def _get(self, key: str, note: Callable[[str], None]) -> Entry | None:
         path = self._path(key)
         try:
-            self._check_owner()
+            refuse_foreign(self._version)
             entry = read_entry(path, key)
         except FileNotFoundError:
             return None
@@ -218,19 +219,10 @@ class Cache:
             if is_key(path.name):
                 yield path
 
-    def _check_owner(self) -> None:
-        found = self._version.stat()
-        if found.st_uid != os.geteuid() or found.st_mode & 0o022:
-            raise error(
-                "DSL0820",
-                f"the cache {self._version} can be written by others, and what it holds is run",
-                hint=f"chmod 700 {self._version}, or set DSLC_CACHE_DIR to a folder of yours",
-            )
-
     def _prepare(self) -> None:
         for folder in (self.root, self._version, self._entries, self._staging, self._locks):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._check_owner()
+        refuse_foreign(self._version)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:

@@ -110,13 +110,14 @@ def _checked(folder: int, key: str) -> dict[str, bytes]:
 
 def _read_checked(folder: int, name: str, record: Any) -> bytes:
     size = record.get("size") if isinstance(record, dict) else None
-    content = _read(folder, name, size if isinstance(size, int) else 0)
+    content = _read(folder, name, size if isinstance(size, int) and size > 0 else 0)
     if file_record(content) != record:
         raise CorruptEntryError(f"{name} has other bytes")
     return content
 
 
 def _read(folder: int, name: str, limit: int) -> bytes:
+    """At most a byte more than `limit`, which is any number: memory is asked for what is there."""
     # O_NONBLOCK: a pipe must not make us wait.
     try:
         fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
@@ -124,11 +125,12 @@ def _read(folder: int, name: str, limit: int) -> bytes:
         raise
     except OSError as problem:
         raise CorruptEntryError(f"{name} cannot be read: {problem.strerror}") from None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
+    found = os.fstat(fd)
+    if not stat.S_ISREG(found.st_mode):
         os.close(fd)
         raise CorruptEntryError(f"{name} is not a plain file")
     with open(fd, "rb") as file:
-        return file.read(limit + 1)
+        return file.read(min(limit, found.st_size) + 1)
 
 
 def _parse(name: str, content: bytes) -> dict[str, Any]:

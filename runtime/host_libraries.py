@@ -11,15 +11,21 @@ from contextlib import ExitStack
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from dslc.runtime.ownership import refuse_foreign
+
 
 def kept_folder(name: str) -> Path:
-    """A folder below `DSLC_CACHE_DIR`, else below the user's cache folder; made if it is not there."""
+    """A folder below `DSLC_CACHE_DIR`, else below the user's cache folder; made if it is not there.
+
+    What is kept there is loaded: DSL0820 where others can write it.
+    """
     root = os.environ.get("DSLC_CACHE_DIR")
     if not root:
         root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
         root = str(Path(root) / "dslc")
     folder = Path(root) / name
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    refuse_foreign(folder)
     return folder
 
 

@@ -23,6 +23,8 @@ def locked(path: Path) -> Iterator[None]:
         if held is not None:
             with contextlib.suppress(OSError):
                 path.unlink()
+            # A process that was forked meanwhile has the file open too: closing alone keeps the lock.
+            fcntl.flock(held, fcntl.LOCK_UN)
             os.close(held)
 
 

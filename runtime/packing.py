@@ -1,23 +1,15 @@
-"""Packing low-bit codes at a call, from an artifact's description, with NumPy alone.
-
-Two schemes. `row`: the codes in row-major order, bits one after another. `tiles`: the tensor is cut
-into tiles; the codes of a tile stand in the order in which the threads hold them, each thread's bits
-are whole bytes, and these are dealt out in words, the first word of every thread, then the second, ...
-so that neighbouring threads load neighbouring words. With several lanes a thread's bits are cut into as
-many parts, which its 32-bit words hold side by side. The compiler writes the description
-(`dslc.compiler.lowbit.PackedStorage.to_data`).
-"""
+"""Packing low-bit codes at a call, from an artifact's description (`storage`), with NumPy alone."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 from dslc.compiler.diagnostics import error
+from dslc.runtime.storage import Rows, Tiles, read_storage
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 
@@ -26,58 +18,16 @@ _THREADS = 16
 _CHUNK = 1 << 22  # codes at a time: the copies of a step stay small beside the tensor
 
 
-@dataclass(frozen=True, slots=True)
-class _Tiles:
-    """A checked description of the scheme `tiles`."""
-
-    bits: int
-    signed: bool
-    modes: tuple[tuple[int, ...], ...]
-    order: tuple[int, ...]
-    thread_bytes: int
-    word_bytes: int
-    lanes: int
-
-    @property
-    def tile(self) -> tuple[int, ...]:
-        return tuple(prod(sizes) for sizes in self.modes)
-
-    @property
-    def tile_bytes(self) -> int:
-        return prod(self.tile) * self.bits // 8
-
-    @property
-    def threads(self) -> int:
-        return self.tile_bytes // self.thread_bytes
-
-    def counts(self, extents: Sequence[int]) -> tuple[int, ...]:
-        """How many tiles there are along each axis."""
-        return tuple(-(-n // t) for n, t in zip(extents, self.tile, strict=True))
-
-    def split(self, counts: Sequence[int]) -> tuple[list[int], list[int]]:
-        """The sizes of all digits of the padded tensor, and their order in storage."""
-        sizes: list[int] = []
-        outer: list[int] = []
-        inner: list[int] = []
-        for count, modes in zip(counts, self.modes, strict=True):
-            outer.append(len(sizes))
-            inner += range(len(sizes) + 1, len(sizes) + 1 + len(modes))
-            sizes += [count, *modes]
-        return sizes, outer + [inner[i] for i in self.order]
-
-
 def packed_shape(storage: Mapping[str, Any], extents: Sequence[int]) -> tuple[int, ...]:
     """The shape of the uint8 array that stores a tensor of these extents."""
-    if _scheme(storage) == "row":
-        return ((prod(extents) * int(storage["bits"]) + 7) // 8,)
-    tiles = _tiles(storage)
-    return (*tiles.counts(extents), tiles.tile_bytes)
+    return read_storage(storage).shape(extents)
 
 
 class Packed(np.ndarray[Any, np.dtype[Any]]):
     """Stored bytes that know their storage: an array of uint8 like any other.
 
-    What is made of it (a view, a copy, a torch tensor, a file) does not know it any more.
+    Its copies (`copy`, pickle, so what other processes get) know it too. What else is made of it does
+    not: a view, a file of bytes, a tensor of torch.
     """
 
     storage: Mapping[str, Any] | None = None
@@ -85,30 +35,40 @@ class Packed(np.ndarray[Any, np.dtype[Any]]):
     def __array_finalize__(self, made_of: object) -> None:
         self.storage = None
 
+    def copy(self, order: Any = "C") -> Packed:
+        """The same bytes in memory of their own."""
+        made: Packed = super().copy(order)
+        made.storage = self.storage
+        return made
+
+    def __copy__(self) -> Packed:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> Packed:
+        return self.copy()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        made: Any = super().__reduce__()
+        make, arguments, state = made
+        return make, arguments, (self.storage, state)
+
+    def __setstate__(self, state: Any) -> None:
+        self.storage, own = state
+        super().__setstate__(own)
+
 
 def check_storage(param: str, array: object, storage: Mapping[str, Any] | None) -> None:
     """DSL0768 where bytes that know their storage have another one than this; None is codes."""
     own = array.storage if isinstance(array, Packed) else None
     if own is not None and own != storage:
-        here, there = _said(storage), _said(own)
+        here = "codes, one a byte" if storage is None else str(read_storage(storage))
+        there = str(read_storage(own))
         raise error(
             "DSL0768",
             f"{param} was packed as {there}, and this kernel reads "
             + (here if here != there else "such in another order"),
             hint=f'pack the codes with this kernel: kernel.pack("{param}", codes)',
         )
-
-
-def _said(storage: Mapping[str, Any] | None) -> str:
-    if storage is None:
-        return "codes, one a byte"
-    if _scheme(storage) == "row":
-        return f"rows of {storage['bits']} bits"
-    tiles = _tiles(storage)
-    shape = " x ".join(map(str, tiles.tile))
-    return f"tiles of {shape} of {tiles.bits} bits in {tiles.word_bytes}-byte words" + (
-        f", {tiles.lanes} lanes" if tiles.lanes > 1 else ""
-    )
 
 
 def pack(codes: Array, storage: Mapping[str, Any]) -> Packed:
@@ -123,19 +83,18 @@ def pack(codes: Array, storage: Mapping[str, Any]) -> Packed:
 
 
 def _pack(codes: Array, storage: Mapping[str, Any]) -> Array:
-    bits = int(storage["bits"])
+    tiles = read_storage(storage)
     if codes.dtype.itemsize != 1 or codes.dtype.kind not in "iu":
         raise error("DSL0795", f"codes are int8 or uint8, one element a byte, not {codes.dtype}")
-    _check_codes(codes, bits, bool(storage["signed"]))
+    _check_codes(codes, tiles.bits, tiles.signed)
     codes = codes.view(np.uint8)
-    if _scheme(storage) == "row":
-        return _join(np.ascontiguousarray(codes).reshape(-1), bits)
-    tiles = _tiles(storage)
+    if isinstance(tiles, Rows):
+        return _join(np.ascontiguousarray(codes).reshape(-1), tiles.bits)
     if codes.ndim != len(tiles.tile):
         raise error(
             "DSL0795", f"codes have {len(tiles.tile)} axes here, not {codes.ndim}: {codes.shape}"
         )
-    out = np.zeros(packed_shape(storage, codes.shape), np.uint8)
+    out = np.zeros(tiles.shape(codes.shape), np.uint8)
 
     def pack_strip(strip: tuple[int, int]) -> None:
         start, stop = strip
@@ -164,29 +123,29 @@ def unpack(data: Array, storage: Mapping[str, Any], extents: Sequence[int]) -> A
     """
     check_storage("what is unpacked", data, storage)
     data = np.asarray(data)
-    wanted = packed_shape(storage, extents)
+    tiles = read_storage(storage)
+    wanted = tiles.shape(extents)
     if data.dtype != np.uint8 or data.shape != wanted:
         raise error(
             "DSL0795",
             f"a tensor of shape {tuple(extents)} is stored as uint8 of shape {wanted}, not "
             f"{data.dtype} of shape {data.shape}",
         )
-    bits = int(storage["bits"])
-    if _scheme(storage) == "row":
-        out = _spread(np.ascontiguousarray(data), bits)[: prod(extents)].reshape(tuple(extents))
+    if isinstance(tiles, Rows):
+        whole = _spread(np.ascontiguousarray(data), tiles.bits)
+        out = whole[: prod(extents)].reshape(tuple(extents))
     else:
-        tiles = _tiles(storage)
         out = np.empty(tuple(extents), np.uint8)
         for start, stop in _strips(tiles, extents):
             rows = out[start * tiles.tile[0] : stop * tiles.tile[0]]
             rows[...] = _unpack_strip(data[start:stop], tiles, rows.shape)
-    if storage["signed"]:
-        shift = np.int8(8 - bits)
+    if tiles.signed:
+        shift = np.int8(8 - tiles.bits)
         return (out.view(np.int8) << shift) >> shift
     return out
 
 
-def _pack_strip(rows: Array, tiles: _Tiles) -> Array:
+def _pack_strip(rows: Array, tiles: Tiles) -> Array:
     """Some rows of tiles, uint8 [tiles along axis 0, ..., bytes]."""
     counts = tiles.counts(rows.shape)
     padding = [(0, c * t - n) for c, t, n in zip(counts, tiles.tile, rows.shape, strict=True)]
@@ -201,7 +160,7 @@ def _pack_strip(rows: Array, tiles: _Tiles) -> Array:
     return dealt.reshape(*counts, tiles.tile_bytes)
 
 
-def _unpack_strip(data: Array, tiles: _Tiles, extents: Sequence[int]) -> Array:
+def _unpack_strip(data: Array, tiles: Tiles, extents: Sequence[int]) -> Array:
     counts = tiles.counts(extents)
     words = tiles.thread_bytes // tiles.word_bytes
     dealt = data.reshape(-1, words, tiles.threads, tiles.word_bytes).transpose(0, 2, 1, 3)
@@ -223,7 +182,7 @@ def _exchange(data: Array, thread_bytes: int, outer: int, inner: int) -> Array:
     return np.ascontiguousarray(parts.transpose(0, 2, 1, 3)).reshape(-1)
 
 
-def _strips(tiles: _Tiles, extents: Sequence[int]) -> list[tuple[int, int]]:
+def _strips(tiles: Tiles, extents: Sequence[int]) -> list[tuple[int, int]]:
     """Ranges of tiles along the first axis, of about _CHUNK codes."""
     counts = tiles.counts(extents)
     row = max(1, tiles.tile[0] * prod(extents[1:]))
@@ -287,40 +246,3 @@ def _lanes(width: int, used: int) -> tuple[np.uint64, np.uint64]:
     """Masks of the low `used` bits of the even and of the odd lanes of `width` bits."""
     even = sum(((1 << used) - 1) << at for at in range(0, 64, 2 * width))
     return np.uint64(even), np.uint64(even << width)
-
-
-def _scheme(storage: Mapping[str, Any]) -> str:
-    scheme = storage.get("scheme")
-    if scheme not in ("row", "tiles"):
-        raise ValueError(f"no packing scheme {scheme!r}")
-    return str(scheme)
-
-
-def _tiles(storage: Mapping[str, Any]) -> _Tiles:
-    """The description checked: a manifest is a file, and a wrong one must not read wild memory."""
-    found = _Tiles(
-        int(storage["bits"]),
-        bool(storage["signed"]),
-        tuple(tuple(int(n) for n in sizes) for sizes in storage["modes"]),
-        tuple(int(i) for i in storage["order"]),
-        int(storage["thread_bytes"]),
-        int(storage["word_bytes"]),
-        int(storage.get("lanes", 1)),
-    )
-    factors = sum(len(sizes) for sizes in found.modes)
-    sound = (
-        1 <= found.bits <= 8
-        and len(found.modes) > 0
-        and all(n >= 1 for sizes in found.modes for n in sizes)
-        and sorted(found.order) == list(range(factors))
-        and found.thread_bytes >= 1
-        and found.word_bytes >= 1
-        and found.thread_bytes % found.word_bytes == 0
-        and prod(found.tile) * found.bits % 8 == 0
-        and found.tile_bytes % found.thread_bytes == 0
-        and found.lanes in (1, 2, 4)
-        and (found.lanes == 1 or found.thread_bytes % 4 == 0)
-    )
-    if not sound:
-        raise ValueError(f"{dict(storage)} describes no packed storage")
-    return found

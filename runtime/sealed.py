@@ -28,8 +28,7 @@ def seal(
     key: str, files: Mapping[str, bytes], manifest: Mapping[str, Any], secret: bytes = b""
 ) -> bytes:
     """The bytes of an entry."""
-    text = (json.dumps(manifest, sort_keys=True, allow_nan=False) + "\n").encode()
-    contents = {**dict(sorted(files.items())), MANIFEST: text}
+    contents = {**dict(sorted(files.items())), MANIFEST: _text(manifest)}
     records = [[name, file_record(content)] for name, content in contents.items()]
     header = json.dumps({"key": key, "files": records}, sort_keys=True).encode()
     parts = [_HEAD, len(header).to_bytes(8, "little"), header, *contents.values()]
@@ -46,12 +45,18 @@ def unseal(
         raise CorruptEntryError("its seal is broken" if secret else "it has other bytes")
     try:
         files = _files(key, body)
-        manifest = json.loads(files.pop(MANIFEST))
+        text = files.pop(MANIFEST)
+        manifest = json.loads(text)
+        if not isinstance(manifest, dict) or _text(manifest) != text:
+            raise ValueError("its manifest is another text than was written")
     except (ValueError, KeyError, TypeError, RecursionError, DiagnosticError) as problem:
         raise CorruptEntryError(f"it is no entry: {problem}") from None
-    if not isinstance(manifest, dict):
-        raise CorruptEntryError("its manifest is no object")
     return files, manifest
+
+
+def _text(manifest: Mapping[str, Any]) -> bytes:
+    """A manifest's one text; ValueError for a number that JSON has not."""
+    return (json.dumps(manifest, sort_keys=True, allow_nan=False) + "\n").encode()
 
 
 def _sealed(body: bytes, secret: bytes) -> bytes:

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from dslc.compiler import targets
+from hypothesis import HealthCheck, settings
 
 from support.cuda_driver import driver, fake_library  # noqa: F401 - fixtures of all tests
+
+# Another process on the machine fails no law: neither a deadline nor the time that drawing takes.
+_unhurried = {*settings.default.suppress_health_check, HealthCheck.too_slow}
+settings.register_profile("unhurried", deadline=None, suppress_health_check=_unhurried)
+settings.load_profile("unhurried")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write the golden texts anew")
 
 
+def pytest_configure() -> None:
+    """Tests start hundreds of Python processes: with no bytecode each compiles all of dslc anew."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What tests compile goes into a cache of their own, never into the user's."""
+    """What tests compile goes into a cache of all workers, never into the user's."""
+    root = tmp_path_factory.getbasetemp()
+    shared = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DSLC_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("DSLC_CACHE_DIR", str(shared / "cache"))
         yield
 
 

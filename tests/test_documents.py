@@ -58,11 +58,34 @@ def test_the_architecture_shows_real_ir() -> None:
     assert shown == [print_program(program).strip(), print_program(Bounds()(program)).strip()]
 
 
+def anchors(text: str) -> set[str]:
+    """The names under which a page's headings can be linked to."""
+    headings = re.findall(
+        r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE
+    )
+    return {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in headings}
+
+
 def test_links_lead_somewhere() -> None:
     for document in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]:
         text = document.read_text(encoding="utf-8")
-        for target in re.findall(r"\]\(([^)#:]+)\)", text):
-            assert (document.parent / target).exists(), f"{document.name}: {target}"
+        for target, anchor in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", text):
+            page = document.parent / target if target else document
+            assert page.exists(), f"{document.name}: {target}"
+            if anchor:
+                assert anchor in anchors(page.read_text(encoding="utf-8")), f"{page.name}: {anchor}"
+
+
+def test_files_that_the_architecture_names_exist() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("this is no clone")
+    files = [f"/{path}" for path in listed.stdout.split()]
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for name in re.findall(r"(?<![\w/.*])(?:[\w.-]+/)*[\w-]+\.(?:py|c|h|fly)(?!\w)", text):
+        assert any(path.endswith(f"/{name}") for path in files), name
 
 
 def test_commands_in_the_documents_exist() -> None:

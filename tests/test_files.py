@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -46,3 +48,17 @@ def test_no_packages_among_the_tests() -> None:
 @pytest.mark.parametrize("name", ["README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md"])
 def test_the_documents_stand_at_the_root(name: str) -> None:
     assert (ROOT / name).stat().st_size > 200
+
+
+def test_no_folder_on_the_path_hides_a_module_of_another() -> None:
+    """Which of two modules is imported would depend on the order in which tests are collected."""
+    own = [Path(p) for p in dict.fromkeys(sys.path) if Path(p).is_relative_to(ROOT / "tests")]
+    own += [p for p in (ROOT / "examples",) if str(p) in sys.path]
+    foreign = [p for p in sys.path if not Path(p or ".").resolve().is_relative_to(ROOT)]
+    seen: dict[str, Path] = {}
+    for path in (file for folder in own for file in folder.glob("*.py")):
+        if path.stem in ("conftest", "__init__") or path.stem.startswith("test_"):
+            continue
+        assert seen.setdefault(path.stem, path) == path
+        hidden = PathFinder.find_spec(path.stem, foreign)
+        assert hidden is None or hidden.origin is None, path

@@ -35,7 +35,14 @@ def test_dtypes_and_rooms_are_attributes():
     assert str(dslc.u4) == "u4"
     assert "u4" in dir(dslc)
     assert dslc.lang.f16 is dslc.f16
-    assert dslc.compiler.__name__ == "dslc.compiler"
+    for room in ("compiler", "runtime", "packaging", "quantize"):
+        assert getattr(dslc, room).__name__ == f"dslc.{room}"
+        assert room in dir(dslc)
+
+
+def test_the_runtime_names_what_it_has():
+    assert dir(dslc.runtime) == sorted(dslc.runtime.__all__)
+    assert all(hasattr(dslc.runtime, name) for name in dir(dslc.runtime))
 
 
 @pytest.mark.parametrize("name", ["kernal", "f99", "astuple", "_private"])

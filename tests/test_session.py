@@ -125,3 +125,8 @@ def test_buffers_of_an_npu() -> None:
         y.write(np.zeros((4, 24), np.float32))
     with pytest.raises(DiagnosticError, match="DSL0761"):
         y.write(np.zeros((8, 24), np.float64))
+
+
+def test_a_machine_that_there_is_not() -> None:
+    with pytest.raises(DiagnosticError, match="DSL0901"):
+        dslc.Session("aie:npu3")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from dslc.caching import open_cache
+from dslc.compiler.artifact import file_record
 from dslc.runtime.cache import Cache
 from dslc.runtime.entry import CorruptEntryError
 from dslc.runtime.sealed import seal, unseal
@@ -32,6 +35,14 @@ def never() -> tuple[dict[str, bytes], dict[str, Any]]:
     raise AssertionError("it was built again")
 
 
+def sealed_text(manifest: bytes) -> bytes:
+    """An entry of KEY, whole but for the text of its manifest."""
+    header = {"key": KEY, "files": [["manifest.json", file_record(manifest)]]}
+    text = json.dumps(header).encode()
+    body = b"dslc entry 1\n" + len(text).to_bytes(8, "little") + text + manifest
+    return body + hashlib.sha256(body).digest()
+
+
 def machine(tmp_path: Path, name: str, note: Callable[[str], None], **options: Any) -> Cache:
     """A cache of its own disk, over a folder that all share."""
     shared = SharedCache(f"file://{tmp_path}/shared", **options)
@@ -49,7 +60,7 @@ def test_what_one_machine_built_another_takes(tmp_path: Path) -> None:
     assert [p.name for p in (tmp_path / "shared").rglob("*") if p.is_file()] == [KEY]
 
 
-@pytest.mark.parametrize("change", ["flipped", "cut", "empty", "another"])
+@pytest.mark.parametrize("change", ["flipped", "cut", "empty", "another", "no number"])
 def test_what_is_not_as_written_is_noted_and_built(tmp_path: Path, change: str) -> None:
     notes: list[str] = []
     machine(tmp_path, "first", notes.append).fetch(KEY, build)
@@ -61,6 +72,7 @@ def test_what_is_not_as_written_is_noted_and_built(tmp_path: Path, change: str) 
             "cut": whole[:-1],
             "empty": b"",
             "another": seal("0" * 64, FILES, MANIFEST),
+            "no number": sealed_text(b'{"name": 1e999}\n'),
         }[change]
     )
     built: list[int] = []

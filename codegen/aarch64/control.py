@@ -186,9 +186,6 @@ def _read_by(e: Emission, use: Use) -> set[Value | ex.Var]:
     return found
 
 
-_SAME_PLACE = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast)
-
-
 def _in_place(e: Emission, c: ins.Carried) -> bool:
     """Whether each element of the next turn's tile reads the carried tile at its own place alone."""
     if not isinstance(c.yielded, Value):
@@ -200,7 +197,7 @@ def _in_place(e: Emission, c: ins.Carried) -> bool:
             continue
         stmt = e.lazy[value]
         inner = [v for u in uses_of(stmt) for v in names_in(u) if isinstance(v, Value)]
-        if isinstance(stmt, _SAME_PLACE):
+        if isinstance(stmt, ins.ELEMENTWISE):
             stack += inner
         elif any(c.inner in _read_by(e, v) for v in inner):
             return False

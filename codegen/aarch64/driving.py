@@ -19,8 +19,6 @@ from dslc.compiler.ir import Kernel, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import Name, bodies, operands, results, use_counts, walk
 
-_CHAIN = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast)
-
 
 @dataclass(slots=True)
 class Plan:
@@ -122,6 +120,6 @@ def _reached(
         return []
     if isinstance(stmt, ins.Dot):
         return [stmt]
-    if not isinstance(stmt, _CHAIN):
+    if not isinstance(stmt, ins.ELEMENTWISE):
         return []
     return [d for x in operands(stmt) for d in _reached(x, made, uses, kept)]

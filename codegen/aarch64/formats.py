@@ -71,8 +71,3 @@ class Lanes:
     regs: tuple[Reg, ...]
     format: Format
     count: int
-
-
-def registers_for(count: int, form: Format) -> int:
-    """How many registers hold so many elements."""
-    return -(-count // form.lanes)

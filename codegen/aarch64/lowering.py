@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dslc.codegen.aarch64.generate import FEATURES, emit, variant_of
 from dslc.codegen.aarch64.library import SOURCE
-from dslc.codegen.calls import bytes_of, call_arguments
-from dslc.compiler.artifact import Artifact, Hashes, Json
+from dslc.codegen.calls import program_artifact
+from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
 from dslc.compiler.ir.rewrite import kernels as kernels_of
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
-
-_UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
 
 
 def lower(program: TileProgram, target: Target) -> Artifact:
@@ -41,7 +39,7 @@ def _lower_kernel(kernel: Kernel, target: Target) -> Artifact:
         target.name,
         made.symbol,
         signature_of(kernel, {}),
-        _UNKNOWN,
+        UNKNOWN,
         grid_of(kernel),
         workspaces=workspaces_of(kernel),
         launch=launch,
@@ -51,28 +49,7 @@ def _lower_kernel(kernel: Kernel, target: Target) -> Artifact:
 
 def _lower_program(program: Program, target: Target) -> Artifact:
     lowered = {k: _lower_kernel(k, target) for k in kernels_of(program)}
-    kernels: dict[tuple[object, ...], tuple[int, Artifact]] = {}
-    calls: list[Json] = []
-    for call in program.calls:
-        made = lowered[call.kernel]
-        same = (made.files[SOURCE], repr(made.signature))
-        number, _ = kernels.setdefault(same, (len(kernels), made))
-        calls.append({"kernel": number, **call_arguments(program, call)})
-    made_of = dict(kernels.values())
-    return Artifact(
-        program.name,
-        "program",
-        target.name,
-        program.name,
-        signature_of(program, {}),
-        _UNKNOWN,
-        launch={
-            "buffers": [{"name": b.name, "bytes": bytes_of(b)} for b in program.buffers],
-            "kernels": [made.to_manifest() for made in made_of.values()],
-            "calls": calls,
-        },
-        files={f"{number}.{SOURCE}": made.files[SOURCE] for number, made in made_of.items()},
-    )
+    return program_artifact(program, target, lowered, SOURCE)
 
 
 def _arguments(kernel: Kernel) -> list[Json]:

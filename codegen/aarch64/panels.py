@@ -23,7 +23,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, simplify
 from dslc.compiler.ir.index_arithmetic import cdiv, mul
 from dslc.compiler.ir.traverse import names_in, operands, uses_of
-from dslc.compiler.passes.weight_order import ELEMENTWISE, is_in_fours
+from dslc.compiler.passes.weight_order import is_in_fours
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
@@ -148,7 +148,7 @@ def in_fours(e: Emission, value: Value) -> bool:
         if isinstance(stmt, ins.View) and x not in e.homes:
             layout = stmt.out.type.layout
             return layout is not None and is_in_fours(layout)
-        if isinstance(stmt, ELEMENTWISE) and x not in e.homes:
+        if isinstance(stmt, ins.ELEMENTWISE) and x not in e.homes:
             stack += operands(stmt)
     return False
 

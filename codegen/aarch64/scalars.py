@@ -25,7 +25,6 @@ CONDITIONS = {
 }  # fmt: skip
 INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "lo": "hs",
            "hs": "lo", "ls": "hi", "hi": "ls"}  # fmt: skip
-_EXTENSIONS = {8: "b", 16: "h", 32: "w"}
 
 
 def integer(e: Emission, expr: ex.Expr) -> Reg:

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 _NEAR = 48 << 10  # bytes that a register tile goes through: the first cache holds them
 _FAR = 384 << 10  # bytes of both operands' panels: part of the second cache
-_ELEMENTWISE = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +122,15 @@ def _adds_up(loop: ins.For, carried: ins.Carried, dot: ins.Dot, e: Emission) -> 
     if e.plan.driven.get(dot.out) is not carried.yielded or dot.acc is not None:
         return False
     made = {s.out: s for s in loop.body if isinstance(s, (*LAZY, ins.View))}
+    if _reads(dot, carried.inner, made):
+        return False
     stack = [carried.yielded]
     while stack:
         value = stack.pop()
         if not isinstance(value, Value) or value is carried.inner:
             continue
         stmt = made.get(value)
-        if isinstance(stmt, _ELEMENTWISE):
+        if isinstance(stmt, ins.ELEMENTWISE):
             stack += operands(stmt)
         elif stmt is not None and _reads(stmt, carried.inner, made):
             return False

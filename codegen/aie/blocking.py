@@ -19,8 +19,6 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Name, definitions, handed, users, walk
 from dslc.compiler.targets import Atom, Target
 
-_ELEMENTWISE = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast)
-
 
 @dataclass(slots=True)
 class Blocking:
@@ -81,7 +79,7 @@ def _made_of(
     if value in blocks:
         return blocks[value]
     stmt = defined.get(value)
-    if not isinstance(stmt, _ELEMENTWISE):
+    if not isinstance(stmt, ins.ELEMENTWISE):
         return None
     names = ("x", "y", "z", "condition")
     parts = (getattr(stmt, n, None) for n in names)

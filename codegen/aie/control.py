@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from dslc.codegen.aie import carried as carried_tiles
 from dslc.codegen.aie import passing, products, reductions
 from dslc.codegen.aie.blocking import Blocking
 from dslc.codegen.aie.dtypes import WORD, bytes_of, element, stored
@@ -25,7 +26,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Carried, Stmt
-from dslc.compiler.ir.traverse import Body, Name, operands, tile_of
+from dslc.compiler.ir.traverse import Body, Name, tile_of
 
 
 @dataclass(slots=True)
@@ -147,7 +148,7 @@ class Program:
             for value, (_, own) in zip(cascade.received, carried, strict=True):
                 e.held[value] = passing.get(e, value, e.held[own].blocks)
             self.body(cascade.merge)
-            self._yield([
+            carried_tiles.hand_on(e, [
                 Carried(result, result, result, merged)
                 for (_, result), merged in zip(carried, cascade.merged, strict=True)
             ])  # fmt: skip
@@ -259,7 +260,7 @@ class Program:
         tiles = [c for c in stmt.carried if isinstance(c.inner, Value)]
         numbers = [c for c in stmt.carried if not isinstance(c.inner, Value)]
         for carried in tiles:
-            self._begin(carried, self._init(stmt, carried))
+            carried_tiles.begin(e, carried, self._init(stmt, carried))
         scope = self.scopes.loops[stmt]
         trips = self.turns.count(stmt, scope)
         given = tuple((scalar(e, stmt, self._expr(c.init)), self._type(c)) for c in numbers)
@@ -270,7 +271,7 @@ class Program:
                 e.scalars[carried.inner] = loop.carried[number].inner
             with self.objects_of(scope), self.turns.guarded(stmt, scope):
                 self.body(stmt.body)
-                self._yield(tiles)
+                carried_tiles.hand_on(e, tiles)
                 loop.yielded += [scalar(e, stmt, self._expr(c.yielded)) for c in numbers]
         for number, carried in enumerate(numbers):
             assert isinstance(carried.result, ex.Var)
@@ -293,49 +294,6 @@ class Program:
     def _type(carried: Carried) -> str:
         assert isinstance(carried.inner, ex.Var)
         return element(carried.inner.dtype)
-
-    def _begin(self, carried: Carried, init: Value) -> None:
-        """The memory of a carried tile, with what it is at first."""
-        inner = carried.inner
-        assert isinstance(inner, Value)
-        assert isinstance(carried.result, Value)
-        blocks = self.e.blocks.get(inner)
-        made = self.e.buffer(inner.name or "acc", inner.type.dtype, inner.type.shape, blocks)
-        fill(self.e, init, made)
-        self.e.held[inner] = self.e.held[carried.result] = made
-
-    def _yield(self, tiles: Iterable[Carried]) -> None:
-        """What the next turn gets; through a second buffer where others still read the first."""
-        moves: list[tuple[Stored, Stored]] = []
-        todo = [(c, y) for c in tiles if isinstance(y := c.yielded, Value) and y is not c.inner]
-        for carried, value in todo:
-            inner = carried.inner
-            assert isinstance(inner, Value)
-            target = self.e.held[inner]
-            if self.e.held.get(value) == target:
-                continue
-            others = [v for c, v in todo if c is not carried]
-            shared = any(self._reads(v, inner) for v in others)
-            if shared or self._reads(value, inner, moved=True):
-                spare = self.e.buffer(
-                    f"{inner.name}_next", inner.type.dtype, inner.type.shape, target.blocks
-                )
-                fill(self.e, value, spare)
-                moves.append((spare, target))
-            else:
-                fill(self.e, value, target)
-        for spare, target in moves:
-            copy(self.e, spare, target)
-
-    def _reads(self, value: Value, inner: Value, *, moved: bool = False) -> bool:
-        """Whether computing a tile reads another; with `moved`, at other places than its own."""
-        if value is inner:
-            return not moved
-        if value in self.e.held:
-            return self.e.held[value].name == self.e.held[inner].name
-        stmt = self.e.definitions[value]
-        same = self.e.rule(stmt).elementwise
-        return any(self._reads(x, inner, moved=moved and same) for x in operands(stmt))
 
     def _if(self, stmt: ins.If) -> None:
         e = self.e

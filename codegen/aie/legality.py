@@ -8,27 +8,31 @@ descriptor that is cut short, a task that is dropped, a FIFO that nobody fills.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from dslc.codegen.aie.cores import CoreProgram
 from dslc.codegen.aie.dtypes import WORD, bytes_of
-from dslc.codegen.aie.events import events
 from dslc.codegen.aie.memories import core_bytes, memory_tile_bytes
-from dslc.codegen.aie.patterns import Dims
-from dslc.codegen.aie.plan import Fifo, Link, Plan, Task, Tile
-from dslc.codegen.aie.routing import ports
+from dslc.codegen.aie.plan import Fifo, Link, Plan, Tile
+from dslc.codegen.aie.task_legality import (
+    HOST,
+    broken,
+    check_balance,
+    check_loops,
+    check_ports,
+    check_queues,
+    check_task,
+)
 from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.compiler.targets.aie import TileKind
 
-_HOST = 0
 _BUNDLE = 16  # bytes of an instruction, which an operation fills in the worst case
 
 
 def prove_network(plan: Plan) -> None:
     """The part that needs no programs: channels, and single objects in flight."""
     _channels(plan)
-    _ports(plan)
+    check_ports(plan)
 
 
 def prove(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
@@ -42,19 +46,12 @@ def prove(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
     _cascade(plan, programs)
     for fifo in plan.fifos:
         _objects(plan, fifo)
-    _ports(plan)
-    _queues(plan)
+    check_ports(plan)
+    check_queues(plan)
     for phase in plan.phases:
         for task in phase:
-            _task(plan, task)
-    _balance(plan)
-
-
-def broken(fifo: Fifo, what: str, rule: str) -> DiagnosticError:
-    """DSL0554 for a FIFO's tensor."""
-    names = "/".join(dict.fromkeys(s.memory.name for s in fifo.streams))
-    loc = fifo.streams[0].memory.loc
-    return error("DSL0554", f"tensor {names}, FIFO {fifo.name}: {what}; {rule}", loc)
+            check_task(plan, task)
+    check_balance(plan)
 
 
 def _tiles(fifo: Fifo) -> tuple[Tile, ...]:
@@ -89,7 +86,7 @@ def _chains(plan: Plan) -> Iterator[tuple[Fifo, Tile, bool, int]]:
             linked[fifo, tile] = outer.depth * (parts if fifo is outer else 1) * again
     for fifo in plan.fifos:
         for tile in _tiles(fifo):
-            if tile[1] != _HOST:
+            if tile[1] != HOST:
                 yield fifo, tile, tile == fifo.producer, linked.get((fifo, tile), fifo.depth)
 
 
@@ -131,7 +128,7 @@ def _locks(plan: Plan) -> None:
                 f"a lock counts to {plan.array.lock_value}",
             )  # fmt: skip
         for tile in _tiles(fifo):
-            if (fifo, tile) not in inner and tile[1] != _HOST:
+            if (fifo, tile) not in inner and tile[1] != HOST:
                 used[tile] += 2
                 _lock_count(plan, fifo, tile, used)
 
@@ -175,7 +172,7 @@ def _memories(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
                 used = core_bytes(plan, tile, programs[tile])
             else:
                 used = memory_tile_bytes(plan, tile)
-            if used > kind.memory and tile[1] != _HOST:
+            if used > kind.memory and tile[1] != HOST:
                 raise broken(
                     fifo, f"tile {tile} holds {used} bytes", f"a {kind.name} tile has {kind.memory}"
                 )
@@ -243,7 +240,7 @@ def _objects(plan: Plan, fifo: Fifo) -> None:
                 f"a {kind.name} tile's descriptor moves at most {kind.length}",
             )  # fmt: skip
     if fifo.dims:
-        _loops(fifo, fifo.dims, plan.array.kind(fifo.producer[1]), bytes_of(fifo.dtype))
+        check_loops(fifo, fifo.dims, plan.array.kind(fifo.producer[1]), bytes_of(fifo.dtype))
         whole = _panel(plan, fifo)
         if math.prod(size for size, _ in fifo.dims) != whole:
             raise broken(fifo, "its loops pass another number of elements", f"it has {whole}")
@@ -251,122 +248,6 @@ def _objects(plan: Plan, fifo: Fifo) -> None:
 
 def _panel(plan: Plan, fifo: Fifo) -> int:
     """The elements that a FIFO's producer sends by a descriptor: an object's, or a panel's."""
-    if fifo.repeat == 1 or fifo.producer[1] == _HOST:
+    if fifo.repeat == 1 or fifo.producer[1] == HOST:
         return fifo.elements
     return next(x.inputs[0].elements for x in plan.links if fifo in x.outputs)
-
-
-def _loops(fifo: Fifo, dims: Dims, kind: TileKind, width: int) -> None:
-    own = [d for n, d in enumerate(dims) if d[0] > 1 or n == len(dims) - 1]
-    if len(own) > kind.dims:
-        raise broken(fifo, f"{len(own)} loops", f"a {kind.name} tile's descriptor has {kind.dims}")
-    if len(own) == 1 and own[0][1] == 1:
-        return
-    for number, (size, stride) in enumerate(own):
-        inner = number == len(own) - 1
-        words = size * width // WORD if inner else size
-        if inner and (stride != 1 or size * width % WORD):
-            raise broken(
-                fifo, f"runs of {size} elements of {width} bytes, {stride} apart",
-                f"innermost runs are whole words of {WORD} bytes, contiguous",
-            )  # fmt: skip
-        if not inner and stride * width % WORD:
-            raise broken(
-                fifo, f"a stride of {stride * width} bytes", f"strides are whole words of {WORD}"
-            )
-        if words > kind.wrap:
-            raise broken(
-                fifo, f"a loop of {words} steps", f"a {kind.name} tile counts to {kind.wrap}"
-            )
-        if not 1 <= stride * width / WORD <= kind.step and not inner:
-            raise broken(
-                fifo, f"a stride of {stride * width // WORD} words", f"it is 1 to {kind.step} here"
-            )
-
-
-def _ports(plan: Plan) -> None:
-    for (tile, direction), fifos in ports(plan).items():
-        kind = plan.array.kind(tile[1])
-        if len(fifos) > kind.masters(direction):
-            raise broken(
-                fifos[-1], f"{len(fifos)} streams leave tile {tile} towards {direction}",
-                f"a {kind.name} tile's switch has {kind.masters(direction)} ports there",
-            )  # fmt: skip
-
-
-def _queues(plan: Plan) -> None:
-    """A phase is pushed while the one before it runs: two of them are in a queue, and in use."""
-    for before, phase in zip([[], *plan.phases], plan.phases, strict=False):
-        waiting: Counter[Fifo] = Counter()
-        busy: dict[tuple[int, int], Task] = {}
-        for task in (*before, *phase):
-            waiting[task.fifo] += 1
-            if waiting[task.fifo] > plan.array.queue:
-                raise broken(
-                    task.fifo, f"{waiting[task.fifo]} tasks wait at once",
-                    f"a queue holds {plan.array.queue}, and drops what is pushed beyond",
-                )  # fmt: skip
-            shim = task.fifo.ends(_HOST)
-            assert shim is not None
-            if (shim[0], task.descriptor) in busy:
-                raise broken(
-                    task.fifo, f"descriptor {task.descriptor} of shim {shim} is in use",
-                    "a descriptor is written anew when its task has ended",
-                )  # fmt: skip
-            busy[shim[0], task.descriptor] = task
-            if task.descriptor >= plan.array.shim.descriptors:
-                raise broken(
-                    task.fifo, f"descriptor {task.descriptor}",
-                    f"a shim tile has {plan.array.shim.descriptors}",
-                )  # fmt: skip
-        lasts = {t.fifo for t in phase if t.last}
-        for task in phase:
-            if task.fifo not in lasts:
-                raise broken(task.fifo, "nobody waits for its tasks", "a phase ends when all have")
-
-
-def _task(plan: Plan, task: Task) -> None:
-    (count, moved), *own = task.transfer.dims
-    width, array = bytes_of(task.tensor.memory.dtype), plan.array
-    limit = array.iterations if moved else array.repeats
-    if (
-        count > limit
-        or moved < 0
-        or moved * width % WORD
-        or moved * width // WORD > array.shim.step
-    ):
-        raise broken(
-            task.fifo, f"{count} turns of a task, {moved} elements on",
-            f"it is at most {limit}, whole words on",
-        )  # fmt: skip
-    _loops(task.fifo, tuple(own), array.shim, width)
-    if task.transfer.offset * width % WORD:
-        raise broken(
-            task.fifo, f"begins at element {task.transfer.offset}", "a DMA begins at a word"
-        )
-    last = task.transfer.offset + sum((n - 1) * s for n, s in task.transfer.dims)
-    if not 0 <= last < task.tensor.elements:
-        raise broken(task.fifo, f"reaches element {last}", f"the tensor has {task.tensor.elements}")
-
-
-def _balance(plan: Plan) -> None:
-    """What the host moves through a FIFO is what its cores take or give, object by object."""
-    moved: dict[Fifo, int] = defaultdict(int)
-    for phase in plan.phases:
-        for task in phase:
-            moved[task.fifo] += math.prod(n for n, _ in task.transfer.dims)
-    by_memory = {t.memory: t for t in plan.tensors}
-    for fifo in plan.fifos:
-        if fifo.ends(_HOST) is None:
-            continue
-        wanted = 0
-        for stream in fifo.streams:
-            for r, c in fifo.parts:
-                found = events(plan.kernel, stream, plan.herd, by_memory[stream.memory], r, c)
-                wanted += len(found.turns) * stream.elements
-        wanted //= fifo.repeat
-        if moved[fifo] != wanted:
-            raise broken(
-                fifo, f"the host moves {moved[fifo]} elements, the cores {wanted}",
-                "a FIFO that gets fewer or more objects than are taken stands still",
-            )  # fmt: skip

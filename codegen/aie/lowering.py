@@ -13,7 +13,7 @@ from dslc.codegen.aie.objectfifos import fifo_lines, print_objectfifos
 from dslc.codegen.aie.planning import plan_kernel
 from dslc.codegen.aie.stitched_legality import prove_stitched
 from dslc.codegen.aie.stitching import plan_program
-from dslc.compiler.artifact import Artifact, Hashes, Json
+from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, Memory, Program, Role, TileProgram
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.program import Param
@@ -22,7 +22,6 @@ from dslc.compiler.targets import Target
 
 SOURCE, EXPLICIT = "kernel.mlir", "explicit.mlir"
 _EMPTY = "module {\n}\n"
-_UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
 
 
 def lower(program: TileProgram, target: Target) -> Artifact:
@@ -101,7 +100,7 @@ def _artifact(
         target=target.name,
         entry=program.name,
         signature=signature_of(program, {}),
-        hashes=_UNKNOWN,
+        hashes=UNKNOWN,
         grid=grid_of(kernel) if kernel else (),
         workspaces=workspaces_of(kernel) if kernel else (),
         launch={"arguments": arguments},

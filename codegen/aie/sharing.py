@@ -24,7 +24,6 @@ from dslc.compiler.dtypes import U8, DType
 Group = tuple[Stream, ...]
 Rule: TypeAlias = Callable[[Group], bool]
 _WIDENED = 2  # times the largest object: rows that fit no better are not shared
-_TASKS = 4  # of a turn, by which a host goes from one tensor to another: a queue holds no more
 
 
 def sharing(

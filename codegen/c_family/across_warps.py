@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.folding import Fold
-from dslc.codegen.c_family.remap import flat, thread_part
+from dslc.codegen.c_family.through_shared import thread_part
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.compiler.dtypes import Kind
 from dslc.compiler.layout import BankModel, Layout
@@ -82,8 +82,8 @@ class _Cells:
         round_ = layout.threads * vector + skipped
         cell = local // vector * round_ + threads[:, None] * vector + local % vector
         lies = np.zeros(layout.elements, np.int64)
-        lies[flat(layout)[first][::-1]] = cell[first][::-1]  # of copies the first
-        return cls(vector, skipped, lies[flat(to)])
+        lies[layout.numbers()[first][::-1]] = cell[first][::-1]  # of copies the first
+        return cls(vector, skipped, lies[to.numbers()])
 
     @property
     def runs(self) -> bool:

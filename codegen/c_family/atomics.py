@@ -5,7 +5,7 @@ from __future__ import annotations
 from dslc.codegen.c_family.accesses import access, first_copy, pointer, vector_width
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
-from dslc.codegen.c_family.remap import broadcast_copies
+from dslc.codegen.c_family.through_shared import broadcast_copies
 from dslc.compiler.ir import instructions as ins
 
 _PAIRS = ("f16", "bf16")

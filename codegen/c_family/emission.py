@@ -25,6 +25,7 @@ from dslc.compiler.ir import Kernel, Memory, Place, Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import operands, walk
+from dslc.compiler.layout import Layout
 from dslc.compiler.passes.facts import Facts, kernel_facts
 from dslc.compiler.targets import Target
 
@@ -203,7 +204,7 @@ class Emission:
 
     def alias(self, value: Value, tile: Tile) -> None:
         """The value is held by the registers of another."""
-        self.tiles[value] = Tile(tile.name, value.type.dtype, _layout(value))
+        self.tiles[value] = Tile(tile.name, value.type.dtype, layout_of(value))
 
     def element(self, tile: Tile, i: str) -> str:
         """One element for arithmetic."""
@@ -308,17 +309,7 @@ class Emission:
         self.shared_use = before | own
 
 
-def _layout(value: Value) -> Any:
+def layout_of(value: Value) -> Layout:
+    """The layout of a tile, which all have by now."""
     assert value.type.layout is not None
     return value.type.layout
-
-
-def table(*families: dict[type, Emitter]) -> dict[type, Emitter]:
-    """Join families of emitters; an instruction with two is an error."""
-    joined: dict[type, Emitter] = {}
-    for family in families:
-        for kind, emitter in family.items():
-            if kind in joined:
-                raise ValueError(f"two emitters for {kind.__name__}")
-            joined[kind] = emitter
-    return joined

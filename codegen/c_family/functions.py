@@ -26,11 +26,16 @@ def functions_of(text: str) -> dict[str, str]:
     return found
 
 
+def library(package: str, *names: str) -> dict[str, str]:
+    """The functions of these files of a package by name, in their order."""
+    texts = (files(package).joinpath(name).read_text(encoding="utf-8") for name in names)
+    return {name: code for text in texts for name, code in functions_of(text).items()}
+
+
 @functools.cache
 def shared_functions() -> dict[str, str]:
     """Those of functions.h."""
-    library = files("dslc.codegen.c_family").joinpath("functions.h")
-    return functions_of(library.read_text(encoding="utf-8"))
+    return library("dslc.codegen.c_family", "functions.h")
 
 
 def used(text: str, known: Mapping[str, str]) -> str:

@@ -2,50 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from dslc.codegen.calls import bytes_of, call_arguments
-from dslc.compiler.artifact import Artifact, Hashes, Json
+from dslc.compiler.artifact import Json
 from dslc.compiler.dtypes import DType, Kind
-from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
-from dslc.compiler.manifest import grid_of, signature_of
-from dslc.compiler.targets import Target
-
-UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
-
-
-def program_artifact(
-    program: Program, target: Target, lowered: Mapping[Kernel, Artifact], source: str
-) -> Artifact:
-    """A program's calls and the artifacts of its kernels; those of equal source text are one."""
-    kernels: dict[tuple[object, ...], tuple[int, Artifact]] = {}
-    calls: list[Json] = []
-    for call in program.calls:
-        made = lowered[call.kernel]
-        same = (made.files[source], repr(made.signature))
-        number, _ = kernels.setdefault(same, (len(kernels), made))
-        calls.append({"kernel": number, **call_arguments(program, call)})
-    made_of = dict(kernels.values())
-    buffers = [{"name": b.name, "bytes": bytes_of(b)} for b in program.buffers]
-    return Artifact(
-        program.name,
-        "program",
-        target.name,
-        program.name,
-        signature_of(program, {}),
-        UNKNOWN,
-        launch={
-            "buffers": buffers,
-            "kernels": [made.to_manifest() for made in made_of.values()],
-            "calls": calls,
-            **alignments_of(program),
-        },
-        files={
-            f"{number}.{name}": content
-            for number, made in made_of.items()
-            for name, content in made.files.items()
-        },
-    )
+from dslc.compiler.ir import Kernel, Memory, TileProgram
+from dslc.compiler.manifest import grid_of
 
 
 def blocks_of(kernel: Kernel) -> str:

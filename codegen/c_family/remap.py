@@ -12,29 +12,17 @@ from dataclasses import replace
 from math import prod
 
 import numpy as np
-from dslc.codegen.c_family.accesses import first_copy
-from dslc.codegen.c_family.ctypes_of import element_type, is_packed
-from dslc.codegen.c_family.emission import Emission, Emitter
-from dslc.codegen.c_family.indexing import Chunks, add, chunks, loops
+from dslc.codegen.c_family.ctypes_of import is_packed
+from dslc.codegen.c_family.emission import Emission, Emitter, layout_of
 from dslc.codegen.c_family.registers import Tile
+from dslc.codegen.c_family.through_shared import Indices, through_shared
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.codegen.c_family.writer import Writer
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout
-from numpy.typing import NDArray
 
-Indices = NDArray[np.int64]
 Source = Callable[[Indices], Indices]  # rows of result indices -> rows of operand indices
-
-
-def flat(layout: Layout) -> Indices:
-    """The row-major number of each element: [threads, locals]."""
-    table = layout.table()
-    strides = np.array([prod(layout.shape[k + 1 :]) for k in range(layout.rank)], dtype=np.int64)
-    if not layout.rank:
-        return np.zeros(table.shape[:2], np.int64)
-    return np.asarray((table * strides).sum(axis=-1))
 
 
 def registers(source: Layout, wanted: Indices) -> list[int] | None:
@@ -42,7 +30,7 @@ def registers(source: Layout, wanted: Indices) -> list[int] | None:
 
     `wanted` is [threads, locals] of row-major numbers in the operand.
     """
-    held = flat(source)
+    held = source.numbers()
     if len(wanted) != source.threads:
         return None
     picks = []
@@ -62,7 +50,7 @@ def move(e: Emission, out: Value, x: Tile, source: Source) -> None:
     if picks is not None:
         _rename(e, out, x, picks)
     else:
-        _through_shared(e, out, x, wanted)
+        through_shared(e, out, x, wanted)
 
 
 def move_value(e: Emission, out: Value, x: Value, source: Source) -> None:
@@ -71,7 +59,7 @@ def move_value(e: Emission, out: Value, x: Value, source: Source) -> None:
     """
     late, dtype = e.late.get(x), x.type.dtype
     if late is not None or (dtype.bits <= 8 and is_packed(dtype)):
-        picks = registers(_laid(x), _wanted(out, _laid(x), source))
+        picks = registers(layout_of(x), _wanted(out, layout_of(x), source))
         if picks is not None and late is not None:
             e.late[out] = replace(late, bits=late.bits.picked(picks))
             return
@@ -83,16 +71,9 @@ def move_value(e: Emission, out: Value, x: Value, source: Source) -> None:
 
 def _wanted(out: Value, x: Layout, source: Source) -> Indices:
     """The row-major numbers in x of the result's elements: [threads, locals]."""
-    to = _laid(out)
+    to = layout_of(out)
     indices = to.table().reshape(to.threads * to.locals, to.rank)
-    strides = np.array([prod(x.shape[k + 1 :]) for k in range(x.rank)], dtype=np.int64)
-    wanted: Indices = (source(indices) * strides).sum(axis=-1)
-    return wanted.reshape(to.threads, to.locals)
-
-
-def _laid(x: Value) -> Layout:
-    assert x.type.layout is not None
-    return x.type.layout
+    return _ravel(source(indices), x.shape).reshape(to.threads, to.locals)
 
 
 def _rename(e: Emission, out: Value, x: Tile, picks: list[int]) -> None:
@@ -152,146 +133,12 @@ def _copy(
         out.line(f"{to.name}[{i}] = {word};")
 
 
-def _affine(picks: list[int]) -> str | None:
-    """`a + i * b`, or `i / n * b + ...`, as one expression of i for regular picks."""
-    count = len(picks)
-    if count < 4:
-        return None
-    for inner in (d for d in range(1, count + 1) if count % d == 0):
-        p = np.array(picks).reshape(count // inner, inner)
-        low, high = p[0] - p[0, 0], p[:, 0]
-        if not (p == high[:, None] + low[None, :]).all():
-            continue
-        b, a = _step(low), _step(high)
-        if b is not None and a is not None:
-            parts = [str(picks[0])] if picks[0] else []
-            if a:
-                parts.append(f"i / {inner} * {a}")
-            if b:
-                parts.append(f"i % {inner} * {b}" if inner < count else f"i * {b}")
-            return " + ".join(parts) or "0"
-    return None
-
-
-def _step(run: Indices) -> int | None:
-    steps = np.diff(run)
-    if len(steps) == 0:
-        return 0
-    return int(steps[0]) if (steps == steps[0]).all() else None
-
-
 def copy_element(to: Tile, i: str, x: Tile, pick: str) -> str:
     """The statement that sets element i of a tile to element `pick` of another."""
     if not is_packed(to.dtype):
         return f"{to.name}[{i}] = {x.name}[{pick}];"
     bits = to.dtype.bits
     return f"set_bits<{bits}>({to.name}, {i}, get_bits<{bits}>({x.name}, {pick}));"
-
-
-def cell(x: Tile) -> tuple[str, str, str]:
-    """How an element lies in scratch: C type, how it is put, how it is taken."""
-    if not is_packed(x.dtype):
-        return element_type(x.dtype), "{0}[{1}]", "{0}[{1}] = {2};"
-    bits = x.dtype.bits
-    ctype = "unsigned short" if bits > 8 else "unsigned char"
-    put = f"({ctype})get_bits<{bits}>({{0}}, {{1}})"
-    return ctype, put, f"set_bits<{bits}>({{0}}, {{1}}, {{2}});"
-
-
-def _through_shared(e: Emission, out: Value, x: Tile, wanted: Indices) -> None:
-    """Write the operand row-major, read the result where its elements lie."""
-    tile = e.new(out)
-    ctype, put, take = cell(x)
-    size = {"float": 4, "int": 4, "unsigned": 4, "bool": 1, "unsigned short": 2, "unsigned char": 1}
-    total = prod(x.layout.shape)
-    area = e.scratch(total * size.get(ctype, 8))
-    cells = f"(({ctype}*){area})"
-    found = chunks(x.layout, 1, e.out)
-    once = first_copy(x.layout)
-    with loops(e.out, found):
-        at = row_major(e, x.layout, found)
-        line = f"{cells}[{at}] = {put.format(x.name, found.element)};"
-        e.out.line(f"if ({once}) {line}" if once else line)
-    e.out.line(e.together)
-    _read_back(e, tile, cells, take, wanted)
-
-
-def row_major(e: Emission, layout: Layout, found: Chunks) -> str:
-    """The row-major number of a chunk's first element."""
-    parts = []
-    for axis in range(layout.rank):
-        stride = prod(layout.shape[axis + 1 :])
-        at = add(e.bases.base(layout, axis), found.offset(axis))
-        if at != "0":
-            parts.append(at if stride == 1 else f"({at}) * {stride}")
-    return add(*parts) if parts else "0"
-
-
-def _read_back(e: Emission, tile: Tile, cells: str, take: str, wanted: Indices) -> None:
-    """Each thread's address is its digits' plus its registers': wanted is affine in both."""
-    thread = thread_part(wanted[:, 0], tile.layout.threads)
-    local = wanted[0] - wanted[0, 0]
-    if thread is None or not (wanted == wanted[:, :1] + local[None, :]).all():
-        raise AssertionError("a data movement whose addresses are not affine")
-    name = e.out.name("from")
-    e.out.line(f"const int {name} = {thread};")
-    step = _affine([int(v) for v in local])
-    if step is not None:
-        with e.out.loop("i", tile.count):
-            e.out.line(take.format(tile.name, "i", f"{cells}[{name} + {step}]"))
-        return
-    for i, offset in enumerate(local):
-        e.out.line(take.format(tile.name, i, f"{cells}[{name} + {offset}]"))
-
-
-def thread_part(column: Indices, threads: int) -> str | None:
-    """A column of numbers by thread as C: a constant plus a multiple of each digit of the thread."""
-    parts = [str(int(column[0]))] if column[0] else []
-    predicted = np.full(threads, column[0])
-    weight = 1
-    t = np.arange(threads)
-    while weight < threads:
-        size, step = _digit(column, weight, threads)
-        digit = t // weight % size
-        predicted = predicted + digit * step
-        if step:
-            text = "tid" if weight == 1 else f"tid / {weight}"
-            text = text if weight * size >= threads else f"({text}) % {size}"
-            parts.append(f"({text}) * {step}")
-        weight *= size
-    if not (predicted == column).all():
-        return None
-    return " + ".join(parts) or "0"
-
-
-def _digit(column: Indices, weight: int, threads: int) -> tuple[int, int]:
-    """The longest run of equal steps from a digit of this weight: its size and step."""
-    step = int(column[weight] - column[0])
-    size = 2
-    while weight * size < threads and int(column[weight * size] - column[0]) == step * size:
-        size += 1
-    while threads % (weight * size):
-        size -= 1
-    return size, step
-
-
-def broadcast_copies(e: Emission, tile: Tile) -> None:
-    """Hand what the first of several copies holds to the others."""
-    ctype, put, take = cell(tile)
-    total = prod(tile.layout.shape)
-    area = e.scratch(total * 8)
-    cells = f"(({ctype}*){area})"
-    found = chunks(tile.layout, 1, e.out)
-    with loops(e.out, found):
-        at = row_major(e, tile.layout, found)
-        e.out.line(
-            f"if ({first_copy(tile.layout)}) {cells}[{at}] = {put.format(tile.name, found.element)};"
-        )
-    e.out.line(e.together)
-    found = chunks(tile.layout, 1, e.out)
-    with loops(e.out, found):
-        at = row_major(e, tile.layout, found)
-        e.out.line(take.format(tile.name, found.element, f"{cells}[{at}]"))
 
 
 # The instructions

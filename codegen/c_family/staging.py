@@ -9,7 +9,8 @@ from dslc.codegen.c_family.accesses import first_copy
 from dslc.codegen.c_family.ctypes_of import element_type
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
-from dslc.codegen.c_family.remap import cell, copy_element, registers, row_major
+from dslc.codegen.c_family.remap import copy_element, registers
+from dslc.codegen.c_family.through_shared import cell, row_major
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.compiler.ir import instructions as ins
 from numpy.typing import NDArray

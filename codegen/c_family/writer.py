@@ -6,53 +6,13 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-_RESERVED = frozenset(
-    [
-        "auto",
-        "bool",
-        "break",
-        "case",
-        "char",
-        "const",
-        "continue",
-        "default",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "extern",
-        "float",
-        "for",
-        "goto",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "register",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "typedef",
-        "union",
-        "unsigned",
-        "void",
-        "volatile",
-        "while",
-        "asm",
-        "class",
-        "new",
-        "delete",
-        "operator",
-        "true",
-        "false",
-    ]
-)
+_RESERVED = frozenset([
+    "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
+    "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "return",
+    "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "typedef", "union",
+    "unsigned", "void", "volatile", "while", "asm", "class", "new", "delete", "operator", "true",
+    "false",
+])  # fmt: skip
 
 
 class Writer:

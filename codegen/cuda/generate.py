@@ -14,7 +14,7 @@ from dslc.codegen.c_family import (
     remap,
     staging,
 )
-from dslc.codegen.c_family.emission import Emission, table
+from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.entry import all_shared_memory, parameters, shared_memory, turn_variables
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
 from dslc.codegen.cuda import (
@@ -29,6 +29,7 @@ from dslc.codegen.cuda import (
     wgmma,
 )
 from dslc.codegen.cuda.prelude import functions, used
+from dslc.codegen.emitters import table
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel
 from dslc.compiler.targets import Target

@@ -15,7 +15,7 @@ from dslc.codegen.c_family.accesses import multiple, pointer, strides, swizzled_
 from dslc.codegen.c_family.ctypes_of import memory_type
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, fastest_run
-from dslc.codegen.c_family.remap import thread_part
+from dslc.codegen.c_family.through_shared import thread_part
 from dslc.compiler.ir import Memory, Place, Region
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant

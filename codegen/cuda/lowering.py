@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dslc.codegen.c_family.launching import (
-    UNKNOWN,
     alignments_of,
     arguments_of,
     blocks_of,
-    program_artifact,
 )
+from dslc.codegen.calls import program_artifact
 from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.generate import emit
@@ -20,7 +19,7 @@ from dslc.codegen.cuda.toolchain import (
     architecture_of,
     compile_cubin,
 )
-from dslc.compiler.artifact import Artifact, Json
+from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, Program, TileProgram
 from dslc.compiler.ir.rewrite import kernels as kernels_of
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
@@ -123,4 +122,4 @@ def _most_registers(kernel: Kernel, target: Target) -> int:
 def _lower_program(program: Program, target: Target, options: Options) -> Artifact:
     compiled: dict[str, Binary] = {}
     lowered = {k: _lower_kernel(k, target, options, compiled) for k in kernels_of(program)}
-    return program_artifact(program, target, lowered, SOURCE)
+    return program_artifact(program, target, lowered, SOURCE, alignments_of(program))

@@ -48,14 +48,6 @@ class Nvrtc:
         size = file.stat().st_size if file.is_file() else 0
         return f"nvrtc {self.version[0]}.{self.version[1]} ({size})"
 
-    def architectures(self) -> list[int]:
-        """The compute capabilities that it generates code for, such as 90."""
-        count = ctypes.c_int()
-        self._check("nvrtcGetNumSupportedArchs", ctypes.byref(count))
-        found = (ctypes.c_int * count.value)()
-        self._check("nvrtcGetSupportedArchs", found)
-        return list(found)
-
     def compile(self, source: str, name: str, options: Sequence[str]) -> Compilation:
         """Compile one text; `name` is what the log calls it.
 

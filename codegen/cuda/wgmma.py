@@ -16,7 +16,7 @@ from dslc.codegen.c_family.ctypes_of import element_type
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.fragments import Mismatch
 from dslc.codegen.c_family.registers import Tile
-from dslc.codegen.c_family.remap import thread_part
+from dslc.codegen.c_family.through_shared import thread_part
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.codegen.cuda import kept
 from dslc.codegen.cuda.descriptors import (

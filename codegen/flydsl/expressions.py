@@ -9,11 +9,20 @@ negative.
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from dslc.codegen.flydsl import syntax as sx
+from dslc.codegen.flydsl.texts import (
+    POSTFIX,
+    Text,
+    UnprintableError,
+    is_small,
+    literal_of,
+    scalar_of,
+    with_sign,
+    with_type,
+)
 from dslc.codegen.flydsl.types import (
     BOOL,
     DOUBLE,
@@ -29,15 +38,14 @@ from dslc.codegen.flydsl.types import (
     Type,
     common,
     promoted,
-)
+)  # fmt: skip
 
 _LEVELS = {
     "||": 1, "&&": 2, "==": 4, "!=": 4, "<": 4, ">": 4, "<=": 4, ">=": 4, "|": 5, "^": 6, "&": 7,
     "<<": 8, ">>": 8, "+": 9, "-": 9, "*": 10, "/": 10, "%": 10,
 }  # fmt: skip
-_COMPARISONS, _UNARY, _POSTFIX = ("==", "!=", "<", ">", "<=", ">="), 11, 13
+_COMPARISONS, _UNARY = ("==", "!=", "<", ">", "<=", ">="), 11
 _FOLDED = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.floordiv}
-_NUMBER = re.compile(r"(0[xX][\da-fA-F.]+(?:[pP][+-]?\d+)?|[\d.]+(?:[eE][+-]?\d+)?)([uUlLfF]*)$")
 _SUFFIX = {FLOAT: "f32", DOUBLE: "f64"}
 _INTRINSICS = {
     "fabs": "fabs", "floor": "floor", "ceil": "ceil", "rint": "rint", "trunc": "trunc", "sqrt": "sqrt",
@@ -45,28 +53,6 @@ _INTRINSICS = {
     "fmin": "minnum", "fmax": "maxnum", "amdgcn_rsq": "amdgcn.rsq", "amdgcn_rcp": "amdgcn.rcp",
     "amdgcn_exp2": "amdgcn.exp2",
 }  # fmt: skip
-
-
-class UnprintableError(Exception):
-    """What FlyDSL has no words for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A printed expression: how strongly it holds together, and its type in C.
-
-    `literal` has no type in Python; `raw` has the bits of its type, but perhaps not the sign.
-    """
-
-    text: str
-    level: int
-    type: Type
-    literal: bool = False
-    raw: bool = False
-
-    def within(self, level: int) -> str:
-        """The text as part of what holds together so strongly."""
-        return self.text if self.level >= level else f"({self.text})"
 
 
 @dataclass(slots=True)
@@ -88,13 +74,13 @@ class Expressions:
 
     def read(self, e: sx.Expr) -> Text:
         """An expression with the sign of its type."""
-        return _signed(self.of(e))
+        return with_sign(self.of(e))
 
     def of(self, e: sx.Expr) -> Text:
         """An expression."""
         match e:
             case sx.Number(text):
-                return _number(text)
+                return literal_of(text)
             case sx.Name(name):
                 return self._name(name)
             case sx.Index(base, at):
@@ -102,7 +88,7 @@ class Expressions:
             case sx.Unary("&", sx.Index(base, at)):
                 return self._moved(self.of(base), self.read(at), "+")
             case sx.Unary("*", x):
-                return self._element(self.of(x), Text("0", _POSTFIX, INT, literal=True))
+                return self._element(self.of(x), Text("0", POSTFIX, INT, literal=True))
             case sx.Unary(op, x):
                 return self._unary(op, x)
             case sx.Binary(op, a, b):
@@ -116,17 +102,17 @@ class Expressions:
 
     def _name(self, name: str) -> Text:
         if name in ("true", "false"):
-            return Text(name.capitalize(), _POSTFIX, BOOL, literal=True)
+            return Text(name.capitalize(), POSTFIX, BOOL, literal=True)
         if name not in self.names:
             raise UnprintableError(f"{name} is not known")
-        return Text(self.spelled.get(name, name), _POSTFIX, self.names[name])
+        return Text(self.spelled.get(name, name), POSTFIX, self.names[name])
 
     def _element(self, base: Text, at: Text) -> Text:
         if not isinstance(base.type, Pointer) or base.type.to is None:
             raise UnprintableError(f"{base.text} is no pointer to numbers")
         kind = base.type.to
         signed = kind.floating or (kind.signed and kind != BOOL)
-        return Text(f"{base.within(_POSTFIX)}[{at.text}]", _POSTFIX, kind, raw=not signed)
+        return Text(f"{base.within(POSTFIX)}[{at.text}]", POSTFIX, kind, raw=not signed)
 
     def _moved(self, base: Text, at: Text, op: str) -> Text:
         if at.text == "0":
@@ -139,16 +125,16 @@ class Expressions:
             inner = self.condition(x)
             if self.traced:
                 return Text(f"not {inner.within(4)}", 3, BOOL)
-            return Text(f"inverse({inner.text})", _POSTFIX, BOOL)
+            return Text(f"inverse({inner.text})", POSTFIX, BOOL)
         if op not in ("-", "~"):
             raise UnprintableError(f"{op} of an expression")
         inner = self._promoted(self.of(x))
         if op == "~" and inner.literal and inner.type in (UNSIGNED, ULONG):
-            inner = _typed(inner)
+            inner = with_type(inner)
         return Text(f"{op}{inner.within(_UNARY)}", _UNARY, inner.type, literal=inner.literal)
 
     def _promoted(self, x: Text) -> Text:
-        return self.converted(x, promoted(_scalar(x)))
+        return self.converted(x, promoted(scalar_of(x)))
 
     def _binary(self, op: str, left: sx.Expr, right: sx.Expr) -> Text:
         level = _LEVELS[op]
@@ -160,20 +146,20 @@ class Expressions:
             return Text(f"{a.within(level)} {word} {b.within(level + 1)}", level, BOOL)
         a, b = self.of(left), self.of(right)
         if isinstance(a.type, Pointer):
-            return self._moved(a, _signed(b), op)
+            return self._moved(a, with_sign(b), op)
         a, b = self._promoted(a), self._promoted(b)
         if op in ("<<", ">>"):
-            a = _typed(a) if a.literal and not (b.literal and a.type == INT) else a
+            a = with_type(a) if a.literal and not (b.literal and a.type == INT) else a
             literal = a.literal and b.literal
             return Text(f"{a.within(level)} {op} {b.within(level + 1)}", level, a.type, literal)
-        kind = common(_scalar(a), _scalar(b))
+        kind = common(scalar_of(a), scalar_of(b))
         a, b = self._beside(a, b, kind), self._beside(b, a, kind)
         word = "//" if op == "/" and not kind.floating else op
         low = level + 1 if op in _COMPARISONS else level
         result = BOOL if op in _COMPARISONS else kind
         if a.literal and b.literal and kind == INT and op in _FOLDED:
             value = _FOLDED[op](int(a.text, 0), int(b.text, 0))
-            return Text(str(value), _POSTFIX if value >= 0 else _UNARY, INT, literal=True)
+            return Text(str(value), POSTFIX if value >= 0 else _UNARY, INT, literal=True)
         literal = a.literal and b.literal and op not in _COMPARISONS
         return Text(f"{a.within(low)} {word} {b.within(level + 1)}", level, result, literal)
 
@@ -183,8 +169,8 @@ class Expressions:
             return self.converted(x, kind)
         if kind.floating:
             return self.converted(x, kind)
-        plain = _is_small(x) or (other.literal and kind == LONG)
-        return x if plain else _typed(replace(x, type=kind))
+        plain = is_small(x) or (other.literal and kind == LONG)
+        return x if plain else with_type(replace(x, type=kind))
 
     def _choice(self, condition: sx.Expr, left: sx.Expr, right: sx.Expr) -> Text:
         c, a, b = self.condition(condition), self.of(left), self.of(right)
@@ -193,14 +179,14 @@ class Expressions:
             kind = common(kind, b.type)
         a, b = self.converted(a, kind), self.converted(b, kind)
         if a.literal and b.literal and isinstance(kind, Scalar):
-            a = _typed(a)
-        return Text(f"where({c.text}, {a.text}, {b.text})", _POSTFIX, kind)
+            a = with_type(a)
+        return Text(f"where({c.text}, {a.text}, {b.text})", POSTFIX, kind)
 
     def _cast(self, x: Text, to: Type) -> Text:
         if isinstance(to, Pointer):
             if to.to is None or to == x.type:
                 return replace(x, type=to) if to.to is not None else x
-            return Text(f"pointer(fx.{to.to.fly}, {x.text})", _POSTFIX, to)
+            return Text(f"pointer(fx.{to.to.fly}, {x.text})", POSTFIX, to)
         if isinstance(to, Other):
             raise UnprintableError(f"a conversion to {to.name}")
         return self.converted(x, to)
@@ -212,18 +198,18 @@ class Expressions:
         if not isinstance(to, Scalar) or not isinstance(x.type, Scalar):
             return x
         if x.type == to:
-            return _signed(x)
+            return with_sign(x)
         if to == BOOL:
-            return Text(f"{_signed(x).within(5)} != 0", 4, BOOL)
+            return Text(f"{with_sign(x).within(5)} != 0", 4, BOOL)
         if x.literal and not x.type.floating and not to.floating and x.type != BOOL:
             made = replace(x, type=to)
-            return made if _is_small(x) else _typed(made)
+            return made if is_small(x) else with_type(made)
         if x.literal and to.floating and x.type.floating and to == FLOAT:
             return replace(x, type=to)
         if x.type == BOOL:
             one, zero = ("1.0", "0.0") if to.floating else ("1", "0")
-            return Text(f"where({x.text}, fx.{to.fly}({one}), fx.{to.fly}({zero}))", _POSTFIX, to)
-        return Text(f"fx.{to.fly}({_signed(x).text})", _POSTFIX, to)
+            return Text(f"where({x.text}, fx.{to.fly}({one}), fx.{to.fly}({zero}))", POSTFIX, to)
+        return Text(f"fx.{to.fly}({with_sign(x).text})", POSTFIX, to)
 
     # Calls
 
@@ -242,9 +228,9 @@ class Expressions:
             kind = bound if kind == Other("T") and bound is not None else kind  # noqa: PLW2901
             made = self.converted(x, kind)
             typed = made.literal and (function.types or kind != INT)
-            texts.append((_typed(made) if typed else made).text)
+            texts.append((with_type(made) if typed else made).text)
         result = bound if function.result == Other("T") and bound is not None else function.result
-        return Text(f"{e.name}({', '.join([*given, *texts])})", _POSTFIX, result)
+        return Text(f"{e.name}({', '.join([*given, *texts])})", POSTFIX, result)
 
     def _bound(self, function: sx.Function, args: list[Text], given: list[Scalar]) -> Scalar | None:
         """What a template's type is: said, or that of an argument."""
@@ -263,70 +249,23 @@ class Expressions:
             (kind,) = e.given
             if not isinstance(kind, Scalar):
                 raise UnprintableError("a vector of bits")
-            x = _typed(self.read(e.args[0]))
-            return Text(f"bits(fx.{kind.fly}, {x.text})", _POSTFIX, kind)
+            x = with_type(self.read(e.args[0]))
+            return Text(f"bits(fx.{kind.fly}, {x.text})", POSTFIX, kind)
         if name in ("inf", "inff", "nan", "nanf"):
             kind = FLOAT if name.endswith("f") and name != "inf" else DOUBLE
-            return Text(f'fx.{kind.fly}(float("{name[:3]}"))', _POSTFIX, kind)
+            return Text(f'fx.{kind.fly}(float("{name[:3]}"))', POSTFIX, kind)
         if name == "trap":
-            return Text('intrinsic("llvm.trap", None)', _POSTFIX, VOID)
+            return Text('intrinsic("llvm.trap", None)', POSTFIX, VOID)
         if name == "amdgcn_sched_group_barrier":
             args = ", ".join(self.text(x) for x in e.args)
-            return Text(f"rocdl.sched_group_barrier({args})", _POSTFIX, VOID)
+            return Text(f"rocdl.sched_group_barrier({args})", POSTFIX, VOID)
         if name == "amdgcn_perm":
             args = ", ".join(self.text(x, UNSIGNED) for x in e.args)
-            return Text(f'intrinsic("llvm.amdgcn.perm", fx.Uint32, {args})', _POSTFIX, UNSIGNED)
+            return Text(f'intrinsic("llvm.amdgcn.perm", fx.Uint32, {args})', POSTFIX, UNSIGNED)
         plain = name if name in _INTRINSICS else name.removesuffix("f")
         if plain not in _INTRINSICS:
             raise UnprintableError(f"{e.name} has no words in FlyDSL")
         kind = DOUBLE if plain == name else FLOAT
-        args = ", ".join(_typed(self.converted(self.of(x), kind)).text for x in e.args)
+        args = ", ".join(with_type(self.converted(self.of(x), kind)).text for x in e.args)
         text = f'intrinsic("llvm.{_INTRINSICS[plain]}.{_SUFFIX[kind]}", fx.{kind.fly}, {args})'
-        return Text(text, _POSTFIX, kind)
-
-
-def _scalar(x: Text) -> Scalar:
-    if not isinstance(x.type, Scalar):
-        raise UnprintableError(f"arithmetic on {x.text}")
-    return x.type
-
-
-def _number(text: str) -> Text:
-    match = _NUMBER.match(text)
-    assert match is not None, text
-    digits, suffix = match[1], match[2].lower()
-    hexadecimal = digits.lower().startswith("0x")
-    if "p" in digits.lower() or (not hexadecimal and ("." in digits or "e" in digits.lower())):
-        if hexadecimal:
-            digits = repr(float.fromhex(digits))
-        kind = FLOAT if suffix == "f" else DOUBLE
-        shown = f"fx.Float64({digits})" if kind == DOUBLE else digits
-        return Text(shown, _POSTFIX, kind, literal=kind == FLOAT)
-    value = int(digits, 0)
-    kind = {"": INT, "u": UNSIGNED, "l": LONG, "ll": LONG}.get(suffix, ULONG)
-    if kind == INT and value >= 1 << 31:
-        kind = UNSIGNED if hexadecimal and value < 1 << 32 else LONG
-    made = Text(digits, _POSTFIX, kind, literal=True)
-    return made if value < 1 << 31 else _typed(made)
-
-
-def _is_small(x: Text) -> bool:
-    """Whether a literal is one number that every integer of 32 bits can be."""
-    try:
-        return -(1 << 31) <= int(x.text, 0) < 1 << 31
-    except ValueError:
-        return False
-
-
-def _typed(x: Text) -> Text:
-    """A literal with its type."""
-    if not x.literal or not isinstance(x.type, Scalar):
-        return x
-    return Text(f"fx.{x.type.fly}({x.text})", _POSTFIX, x.type)
-
-
-def _signed(x: Text) -> Text:
-    """What was read, with the sign of its type."""
-    if not x.raw or not isinstance(x.type, Scalar):
-        return x
-    return Text(f"fx.{x.type.fly}({x.text})", _POSTFIX, x.type)
+        return Text(text, POSTFIX, kind)

@@ -1,7 +1,7 @@
 """The device functions of HIP texts in FlyDSL.
 
 Most are read from the libraries of HIP and printed as Python: what they compute is said once. Those
-that speak to the machine, by builtins or assembly, have words of their own in functions.fly; a matrix
+that speak to the machine, by builtins or assembly, have words of their own in the *.fly; a matrix
 instruction is written from its atom.
 """
 
@@ -16,8 +16,10 @@ from importlib.resources import files
 from dslc.codegen.c_family.functions import used as used_of
 from dslc.codegen.flydsl import matrix
 from dslc.codegen.flydsl import syntax as sx
-from dslc.codegen.flydsl.expressions import Expressions, UnprintableError
-from dslc.codegen.flydsl.reader import UnreadableError, read_function
+from dslc.codegen.flydsl.expressions import Expressions
+from dslc.codegen.flydsl.reader import read_function
+from dslc.codegen.flydsl.texts import UnprintableError
+from dslc.codegen.flydsl.type_reader import UnreadableError
 from dslc.codegen.flydsl.types import INT, VOID, Pointer
 from dslc.codegen.hip import prelude
 
@@ -52,9 +54,10 @@ class _Library(dict[str, str]):
 
 @functools.cache
 def _written() -> dict[str, str]:
-    """Those of functions.fly, and the matrix instructions."""
-    text = files("dslc.codegen.flydsl").joinpath("functions.fly").read_text(encoding="utf-8")
-    parts = (part.strip() for part in text.split("\n\n\n"))
+    """Those of functions.fly and numbers.fly, and the matrix instructions."""
+    folder = files("dslc.codegen.flydsl")
+    texts = (folder.joinpath(f"{name}.fly").read_text("utf-8") for name in ("functions", "numbers"))
+    parts = (part.strip() for text in texts for part in text.split("\n\n\n"))
     return {m[1]: part for part in parts if (m := _NAME.search(part))} | matrix.functions()
 
 

@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from dslc.codegen.flydsl import syntax as sx
-from dslc.codegen.flydsl.expressions import Expressions, UnprintableError
+from dslc.codegen.flydsl.expressions import Expressions
 from dslc.codegen.flydsl.functions import faces, used
-from dslc.codegen.flydsl.reader import UnreadableError, read_function
+from dslc.codegen.flydsl.reader import read_function
 from dslc.codegen.flydsl.statements import Statements, assigned_in
+from dslc.codegen.flydsl.texts import UnprintableError
+from dslc.codegen.flydsl.type_reader import UnreadableError
 from dslc.codegen.flydsl.types import Pointer, Scalar, Type
 from dslc.compiler.artifact import Artifact, Workspace
 from dslc.compiler.diagnostics import DiagnosticError, Loc, error

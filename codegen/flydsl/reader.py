@@ -7,18 +7,13 @@ error that names the line.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from dslc.codegen.flydsl import syntax as sx
-from dslc.codegen.flydsl.tokens import Token, tokens
-from dslc.codegen.flydsl.types import NAMES, Other, Pointer, Scalar, Type
+from dslc.codegen.flydsl.tokens import tokens
+from dslc.codegen.flydsl.type_reader import TypeReader, UnreadableError
+from dslc.codegen.flydsl.types import NAMES, Other, Type
 
-_TYPE_WORDS = frozenset((
-    "void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned",
-))  # fmt: skip
-_QUALIFIERS = frozenset(("const", "volatile", "__restrict__", "static", "constexpr"))
-_VECTOR = re.compile(r"(?:f16|bf16|f32|i16|i32|u32)x\d+$")
 _LEVELS = (
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"),
     ("+", "-"), ("*", "/", "%"),
@@ -26,47 +21,13 @@ _LEVELS = (
 _UPDATES = ("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=")
 
 
-class UnreadableError(Exception):
-    """Text that is not of the kind that the generator writes: the line, and what was met there."""
-
-    def __init__(self, line: int, text: str) -> None:
-        super().__init__(f"line {line}: {text}")
-        self.line, self.text = line, text
-
-
 def read_function(text: str, first_line: int = 1, *, body: bool = True) -> sx.Function:
     """One function; without its body where only its face matters."""
     return _Reader(tokens(text, first_line), set()).function(with_body=body)
 
 
-class _Reader:
-    """The tokens of a text, and how far they are read."""
-
-    def __init__(self, found: list[Token], types: set[str]) -> None:
-        self._tokens, self._at, self._types = found, 0, types
-
-    @property
-    def _next(self) -> Token:
-        return self._tokens[self._at]
-
-    def _is(self, *texts: str) -> bool:
-        return self._next.text in texts and self._next.kind != "string"
-
-    def _take(self) -> Token:
-        token = self._next
-        self._at += 1
-        return token
-
-    def _accept(self, text: str) -> bool:
-        if self._is(text):
-            self._at += 1
-            return True
-        return False
-
-    def _expect(self, text: str) -> Token:
-        if not self._is(text):
-            raise UnreadableError(self._next.line, f"{text!r} expected, not {self._next.text!r}")
-        return self._take()
+class _Reader(TypeReader):
+    """Functions, statements and expressions."""
 
     # Functions
 
@@ -97,56 +58,6 @@ class _Reader:
         return sx.Function(
             name, tuple(given), tuple(types), result, tuple(params), attributes, body
         )
-
-    def _attributes(self) -> str:
-        """What stands before a result's type, as text."""
-        found: list[str] = []
-        while (
-            self._is("DEVICE", "extern", "static", "__attribute__") or self._next.kind == "string"
-        ):
-            token = self._take()
-            found.append(token.text)
-            if token.text == "__attribute__":
-                found.append(self._parenthesised())
-        return " ".join(found)
-
-    def _parenthesised(self) -> str:
-        found, depth = [], 0
-        while True:
-            token = self._take()
-            found.append(token.text)
-            depth += (token.text == "(") - (token.text == ")")
-            if depth == 0:
-                return "".join(found)
-
-    # Types
-
-    def _begins_type(self, ahead: int = 0) -> bool:
-        text = self._tokens[self._at + ahead].text
-        if text in _QUALIFIERS:
-            return self._begins_type(ahead + 1)
-        known = text in _TYPE_WORDS or text in NAMES or text in self._types or text == "auto"
-        return known or _VECTOR.match(text) is not None
-
-    def _type(self) -> Type:
-        words: list[str] = []
-        while True:
-            if self._next.text in _QUALIFIERS:
-                self._take()
-            elif self._next.text in _TYPE_WORDS or (not words and self._begins_type()):
-                words.append(self._take().text)
-            else:
-                break
-        name = " ".join(words)
-        if not name:
-            raise UnreadableError(self._next.line, f"a type expected, not {self._next.text!r}")
-        found: Type = NAMES.get(name) or Other(name)
-        while self._is("*"):
-            self._take()
-            found = Pointer(found if isinstance(found, Scalar) else None)
-            while self._next.text in _QUALIFIERS:
-                self._take()
-        return found
 
     # Statements
 

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dslc.codegen.flydsl import syntax as sx
-from dslc.codegen.flydsl.expressions import Expressions, UnprintableError
-from dslc.codegen.flydsl.reader import UnreadableError
+from dslc.codegen.flydsl.expressions import Expressions
+from dslc.codegen.flydsl.texts import UnprintableError
+from dslc.codegen.flydsl.type_reader import UnreadableError
 from dslc.codegen.flydsl.types import BOOL, INT, LONG, Pointer, Scalar
 
 _COPY = ("copy_4", "copy_8", "copy_16")

@@ -18,8 +18,9 @@ from dslc.codegen.c_family import (
     remap,
     staging,
 )
-from dslc.codegen.c_family.emission import Emission, Emitter, table
+from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.entry import all_shared_memory, parameters, shared_memory, turn_variables
+from dslc.codegen.emitters import table
 from dslc.codegen.hip import block_scaled, copies, groups, interleaving, loads, stores
 from dslc.codegen.hip.prelude import functions, used, vectors
 from dslc.codegen.hip.spelling import SPELLINGS, spelled

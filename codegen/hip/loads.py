@@ -16,7 +16,7 @@ from dslc.codegen.c_family import accesses
 from dslc.codegen.c_family.accesses import tile_axis, vector_width
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.registers import Tile
-from dslc.codegen.c_family.remap import flat, registers
+from dslc.codegen.c_family.remap import registers
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.compiler.ir import Place, Value
 from dslc.compiler.ir import instructions as ins
@@ -53,7 +53,7 @@ def _read_layout(e: Emission, s: ins.Load, layout: Layout) -> Layout | None:
 
 def _turn(e: Emission, to: Tile, read: Tile) -> None:
     """Each word of the tile from the words of two of its elements."""
-    picks = registers(read.layout, flat(to.layout))
+    picks = registers(read.layout, to.layout.numbers())
     assert picks is not None, "both are the same elements of every thread"
     pairs = np.array(picks).reshape(-1, 2)
     for halves, digits in (((0, 0), "5410"), ((0, 1), "7610"), ((1, 0), "5432"), ((1, 1), "7632")):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dslc.codegen.c_family.launching import (
-    UNKNOWN,
     alignments_of,
     arguments_of,
     blocks_of,
-    program_artifact,
 )
+from dslc.codegen.calls import program_artifact
 from dslc.codegen.hip.generate import emit
 from dslc.codegen.hip.toolchain import DEFAULT, Binary, Options, chip_of, compile_hip
-from dslc.compiler.artifact import Artifact, Json
+from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import kernels as kernels_of
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
@@ -30,7 +29,7 @@ def lower(program: TileProgram, target: Target, options: Options = DEFAULT) -> A
         return _lower_kernel(program, target, options, {})
     compiled: dict[str, Binary] = {}
     lowered = {k: _lower_kernel(k, target, options, compiled) for k in kernels_of(program)}
-    return program_artifact(program, target, lowered, SOURCE)
+    return program_artifact(program, target, lowered, SOURCE, alignments_of(program))
 
 
 def _lower_kernel(

@@ -1,16 +1,16 @@
-"""The device functions of HIP kernels: those of the family in HIP's words, functions.hip, mfma.py."""
+"""The device functions of HIP kernels: those of the family in HIP's words, the *.hip, mfma.py."""
 
 from __future__ import annotations
 
 import functools
 import re
-from importlib.resources import files
 
-from dslc.codegen.c_family.functions import functions_of, shared_functions
+from dslc.codegen.c_family.functions import library, shared_functions
 from dslc.codegen.c_family.functions import used as used_of
 from dslc.codegen.hip import mfma
 from dslc.codegen.hip.spelling import spelled
 
+_LIBRARIES = ("functions.hip", "doubles.hip", "packed.hip", "memory.hip")
 _VECTOR = re.compile(r"\b(f16|bf16|f32|i16|i32|u32)x(\d+)\b")
 _ELEMENTS = {
     "f16": "_Float16", "bf16": "__bf16", "f32": "float", "i16": "short", "i32": "int",
@@ -21,9 +21,9 @@ _ELEMENTS = {
 @functools.cache
 def functions() -> dict[str, str]:
     """Every function by name."""
-    text = files("dslc.codegen.hip").joinpath("functions.hip").read_text(encoding="utf-8")
+    own = library("dslc.codegen.hip", *_LIBRARIES)
     shared = {name: spelled(code) for name, code in shared_functions().items()}
-    return functions_of(text) | shared | mfma.functions()
+    return own | shared | mfma.functions()
 
 
 def used(text: str) -> str:

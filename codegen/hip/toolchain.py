@@ -84,20 +84,38 @@ def compile_hip(
     DSL0951 without a compiler, DSL0952 where the text does not compile, DSL0953 where the compiler
     does not know the chip.
     """
+    isa, hsaco = _compiled(source, chip, options, name, ("out.s", "out.hsaco"))
+    text = isa.decode()
+    return Binary(chip, text, hsaco, parse_resources(text))
+
+
+def compile_isa(
+    source: str, chip: str, options: Options = DEFAULT, name: str = "kernel.hip"
+) -> str:
+    """The ISA text alone, as `compile_hip` gives it, which then is not assembled."""
+    return _compiled(source, chip, options, name, ("out.s",))[0].decode()
+
+
+def _compiled(
+    source: str, chip: str, options: Options, name: str, wanted: tuple[str, ...]
+) -> list[bytes]:
+    """The files of these names; no command runs after the one that makes the last."""
     tool = find_compiler()
+    target = ("--target=amdgcn-amd-amdhsa", f"-mcpu={chip}")
+    commands = (
+        (*tool.clang, *options.flags(chip), "-S", name, "-o", "out.s"),
+        (*tool.clang, "-x", "assembler", *target, "-c", "out.s", "-o", "out.o"),
+        (*tool.linker, "-shared", "out.o", "-o", "out.hsaco"),
+    )
     with tempfile.TemporaryDirectory(prefix="dslc-hip-") as folder:
         Path(folder, name).write_text(source, encoding="utf-8")
-        target = ("--target=amdgcn-amd-amdhsa", f"-mcpu={chip}")
-        for command in (
-            (*tool.clang, *options.flags(chip), "-S", name, "-o", "out.s"),
-            (*tool.clang, "-x", "assembler", *target, "-c", "out.s", "-o", "out.o"),
-            (*tool.linker, "-shared", "out.o", "-o", "out.hsaco"),
-        ):
+        for command in commands:
             done = run(command, folder)
             if done.returncode:
                 _refuse(done.stderr + done.stdout, source, name, chip)
-        isa = Path(folder, "out.s").read_text(encoding="utf-8")
-        return Binary(chip, isa, Path(folder, "out.hsaco").read_bytes(), parse_resources(isa))
+            if command[-1] == wanted[-1]:
+                break
+        return [Path(folder, file).read_bytes() for file in wanted]
 
 
 def _refuse(log: str, source: str, name: str, chip: str) -> None:

@@ -12,7 +12,7 @@ from dslc.codegen.nki import buffers
 from dslc.codegen.nki.bounds import is_not_negative
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import At, Emission, Emit
-from dslc.codegen.nki.held import PARTITIONS, Held
+from dslc.codegen.nki.held import PARTITIONS, Held, free_shape
 from dslc.codegen.nki.spreads import spread
 from dslc.codegen.nki.stacks import may_stack, stack
 from dslc.codegen.nki.strides import row_major, total
@@ -75,6 +75,9 @@ def read(e: Emission, region: Region, made: Held, at: At, other: ex.Expr | None 
 def store(e: Emission, stmt: ins.Store) -> None:
     """A tile to memory, by DMA."""
     held = e.in_sbuf(e.tensors(e.held(stmt.x)))
+    sliced = held.place.axis is None or any(a.checked and not a.dropped for a in stmt.region.axes)
+    if sliced and held.extents != free_shape(held.place, held.shape):
+        held = e.copied(held)  # reshaped: its tensors lack the axes that are sliced
     with e.over(held) as at:
         write(e, stmt.region, held, at)
 
@@ -160,7 +163,6 @@ def _registered(e: Emission, a: AxisSlice, start: ex.Expr) -> ex.Expr:
             "DSL0590",
             "a slice that begins at a number read from a tile may reach out of its tensor, and a "
             "NeuronCore has no clip for it",
-            e.kernel.loc,
             hint="gather reads rows by numbers that may be out of range",
         )
     name = register(e, start, "start")

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
 
+from dslc.codegen.nki.copying import copy, shared_copy
 from dslc.codegen.nki.eight_bits import multipliable
-from dslc.codegen.nki.elementwise import combine, copy, shared_copy
+from dslc.codegen.nki.elementwise import combine
 from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.held import Held
-from dslc.codegen.nki.products import accumulate, exact_rows
+from dslc.codegen.nki.product_pieces import accumulate
+from dslc.codegen.nki.products import exact_rows
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import MOVING, PARTITIONS

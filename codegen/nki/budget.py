@@ -14,9 +14,10 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Kernel, Memory, Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant, simplify
+from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, expressions, regions, walk
+from dslc.compiler.ir.workload import turns_of
 from dslc.compiler.passes.nki_layout.placement import chunks, counts, placement_of
 from dslc.compiler.targets.nki import MOVING, PARTITIONS
 
@@ -68,10 +69,8 @@ def _instructions(stmt: Stmt) -> int:
 
 
 def _turns(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
-    bounds = [constant(e) for e in (start, stop, step)]
-    if bounds[0] is None or bounds[1] is None or not bounds[2]:
-        return 1  # not known: unrolled when the kernel is traced
-    return max(1, -int((bounds[0] - bounds[1]) // bounds[2]))
+    turns = turns_of(start, stop, step)
+    return 1 if turns is None else max(1, len(turns))  # not known: unrolled in tracing
 
 
 def _may_be_counted(kernel: Kernel, var: ex.Var) -> bool:

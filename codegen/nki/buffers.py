@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from dslc.codegen.nki.copying import shared_copy
 from dslc.codegen.nki.dtypes import element, item_bytes
-from dslc.codegen.nki.elementwise import shared_copy
 from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.held import PARTITIONS, Held
 from dslc.compiler.ir import Memory, Region, Value

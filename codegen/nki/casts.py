@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dslc.codegen.nki.bits import viewed
+from dslc.codegen.nki.copying import copy
 from dslc.codegen.nki.dtypes import is_code
 from dslc.codegen.nki.eight_bits import round_to
-from dslc.codegen.nki.elementwise import combine, compared, copy, put, widened, wrap
+from dslc.codegen.nki.elementwise import combine, compared, put, widened, wrap
 from dslc.codegen.nki.emission import Emission, Emit
 from dslc.codegen.nki.encoding import encode
 from dslc.codegen.nki.held import Held

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from dslc.codegen.nki.ahead import begin, turn, turned_ahead
 from dslc.codegen.nki.bounds import is_not_negative
-from dslc.codegen.nki.elementwise import copy
+from dslc.codegen.nki.copying import copy
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.late import late_scalar
+from dslc.codegen.nki.lifetimes import begin_lists
 from dslc.codegen.nki.machine_branches import machine_branch, machine_while
 from dslc.codegen.nki.machine_loops import machine_loop
 from dslc.compiler.dtypes import F32, I32
@@ -30,7 +31,7 @@ def turns(e: Emission, grid: tuple[GridAxis, ...], body: Body) -> None:
     if axis.var in e.machine:
         machine_loop(e, ins.For(axis.var, axis.start, axis.stop, axis.step, _nest(rest, body)))
         return
-    e.begin_lists(axis.var)
+    begin_lists(e, axis.var)
     with e.out.block(_head(e, axis.var, axis.start, axis.stop, axis.step)):
         turns(e, tuple(rest), body)
 
@@ -67,7 +68,7 @@ def loop(e: Emission, stmt: ins.For) -> None:
     others = [c for c in stmt.carried if c not in sums]
     fresh = [c for c in others if _begins_with_a_product(e, stmt, c)]
     names = [_begin_fresh(e, c) if c in fresh else _begin(e, c) for c in others]
-    e.begin_lists(stmt.var)
+    begin_lists(e, stmt.var)
     turned = turned_ahead(e, stmt)
     ahead = begin(e, turned) if turned else None
     with e.out.block(_head(e, stmt.var, stmt.start, stmt.stop, stmt.step)):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from dslc.codegen.nki.elementwise import copy
+from dslc.codegen.nki.copying import copy
 from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.held import PARTITIONS, Held
 from dslc.codegen.nki.small_floats import decode

@@ -18,6 +18,7 @@ from dslc.codegen.nki.held import (
     free_shape,
     part,
 )
+from dslc.codegen.nki.lifetimes import keep, release
 from dslc.codegen.nki.limits import Banks, check_banks, check_tile
 from dslc.codegen.nki.order import Between, few_first, is_streamed
 from dslc.codegen.nki.sharing import Shares
@@ -27,10 +28,9 @@ from dslc.compiler.dtypes import INDEX, DType
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import Body, operands, tile_of, walk
-from dslc.compiler.passes.nki_layout.capacity import PANEL, VIEWS
+from dslc.compiler.ir.traverse import Body, tile_of
+from dslc.compiler.passes.nki_layout.capacity import PANEL
 from dslc.compiler.passes.nki_layout.placement import Placement, placement_of
 from dslc.compiler.passes.nki_layout.residents import Resident
 from dslc.compiler.targets.nki import Engines
@@ -111,10 +111,10 @@ class Emission:
         body = few_first(self, body)
         outer, self.in_psum = self.in_psum, {}
         for number, stmt in enumerate(body):
-            self._release(body[number:])
+            release(self, body[number:])
             out = tile_of(stmt)
             if out is not None and out in self.resident:
-                self._keep(self.resident[out])
+                keep(self, self.resident[out])
                 continue
             if stmt in self.deferred:
                 continue
@@ -122,54 +122,8 @@ class Emission:
                 self.streamed[stmt.out] = stmt
                 continue
             self.statement(stmt)
-        self._release(())
+        release(self, ())
         self.in_psum = outer
-
-    def _release(self, rest: Body) -> None:
-        """Give free the banks of what the rest of the body does not read."""
-        for value, name in list(self.in_psum.items()):
-            seen = {value}
-            for stmt in walk(rest):
-                if seen.intersection(operands(stmt)):
-                    if not isinstance(stmt, VIEWS):
-                        break
-                    seen.add(stmt.out)
-            else:
-                self.banks.release(name)
-                del self.in_psum[value]
-
-    def _keep(self, kept: Resident) -> None:
-        """Make a tile in the first turn of its loop, and take it from its list in all."""
-        name = self.lists[kept.value]
-        first = " and ".join(f"{self.names[x.var]} == {self.scalar(x.start)}" for x in kept.firsts)
-        before = dict(self.values)
-        with self.out.block(f"if {first}"):
-            for stmt in kept.chain:
-                if tile_of(stmt) not in before:
-                    self.statement(stmt)
-            held = self.tensors(self.held(kept.value))
-            self.out.line(f"{name}.append({held.name})")
-        self.values = before  # the other tiles of the chain are those of the first turn
-        taken = self.out.name(kept.value.name)
-        self.out.line(f"{taken} = {name}[{self._version(kept)}]")
-        self.values[kept.value] = replace(held, name=taken)
-
-    def _version(self, kept: Resident) -> str:
-        """The number of a version of a tile that stays: its loops' turns as digits."""
-        number: ex.Expr = ex.index(0)
-        for loop in kept.inside:
-            turn = ex.Binary("sub", loop.var, loop.start, INDEX)
-            turn = ex.Binary("floordiv", turn, loop.step, INDEX)
-            number = ex.Binary("mul", number, ex.index(loop.turns or 1), INDEX)
-            number = ex.Binary("add", number, turn, INDEX)
-        return self.scalar(simplify(number))
-
-    def begin_lists(self, var: ex.Var) -> None:
-        """Before a loop: the lists of the tiles that stay through it."""
-        for value, kept in self.resident.items():
-            if kept.across.var == var:
-                self.lists[value] = self.out.name(f"{value.name}_kept")
-                self.out.line(f"{self.lists[value]} = []")
 
     def statement(self, stmt: Stmt) -> None:
         """Write out one statement; DSL0590 where there are no words for it."""
@@ -228,14 +182,9 @@ class Emission:
         return found
 
     def tile(
-        self,
-        hint: str,
-        dtype: DType,
-        shape: tuple[int, ...],
-        place: Placement,
-        *,
+        self, hint: str, dtype: DType, shape: tuple[int, ...], place: Placement, *,
         psum: bool = False,
-    ) -> Held:
+    ) -> Held:  # fmt: skip
         """A new dense tile: `chunk` makes its tensors as they are filled."""
         return Held(
             self.out.name(hint or "t"), dtype, shape, place,
@@ -286,10 +235,8 @@ class Emission:
         """The partitions of a chunk: fewer in the last one."""
         if held.rows % PARTITIONS == 0:
             return PARTITIONS
-        rows = self.out.name("rows")
-        self.out.line(
-            f"{rows} = min({PARTITIONS}, {held.rows} - {PARTITIONS} * {self.names[index]})"
-        )
+        rows, before = self.out.name("rows"), f"{PARTITIONS} * {self.names[index]}"
+        self.out.line(f"{rows} = min({PARTITIONS}, {held.rows} - {before})")
         return rows
 
     def allocate(self, made: Held, at: At) -> None:
@@ -353,8 +300,10 @@ class Emission:
 
     def in_sbuf(self, held: Held) -> Held:
         """The tile outside PSUM."""
-        if not held.psum:
-            return held
+        return self.copied(held) if held.psum else held
+
+    def copied(self, held: Held) -> Held:
+        """The tile in other tensors, whose axes are its own."""
         made = self.like(held, held.name)
         with self.filled(made) as at:
             self.call("tensor_copy", dst=self.text(made, at), src=self.text(held, at))
@@ -375,15 +324,6 @@ class Emission:
     def rename(self, value: Value, held: Held) -> None:
         """A tile that is another's elements."""
         self.values[value] = replace(held, shape=value.type.shape, place=self.place(value))
-
-
-def table(*families: Mapping[type, Emit]) -> dict[type, Emit]:
-    """The families of emitters as one table; an instruction in two of them is a mistake."""
-    found: dict[type, Emit] = {}
-    for family in families:
-        assert found.keys().isdisjoint(family), "two emitters for one instruction"
-        found.update(family)
-    return found
 
 
 def refuse(stmt: Stmt, message: str, hint: str | None = None) -> Exception:

@@ -8,7 +8,8 @@ least subnormal. The vector engine counts in f32: every number here is below 2^2
 from __future__ import annotations
 
 from dslc.codegen.nki.bits import viewed
-from dslc.codegen.nki.elementwise import combine, compared, copy, put
+from dslc.codegen.nki.copying import copy
+from dslc.codegen.nki.elementwise import combine, compared, put
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import BOOL, F32, I32, DType, Kind, limits

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 
+from dslc.codegen.emitters import table
 from dslc.codegen.nki import (
     accesses,
     casts,
@@ -22,7 +23,7 @@ from dslc.codegen.nki import (
 from dslc.codegen.nki.budget import machine_counters
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.eight_bits import paired
-from dslc.codegen.nki.emission import Emission, table
+from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.outputs import written_whole
 from dslc.codegen.nki.scalars import text
 from dslc.codegen.nki.sharing import Shares

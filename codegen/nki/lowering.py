@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dslc.codegen.nki.generate import emit
-from dslc.compiler.artifact import Artifact, Hashes, Json
+from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target
 
 SOURCE = "kernel.py"
-_UNKNOWN = Hashes("", "", "", "")  # whoever builds knows what it was made of
 
 
 def lower(program: TileProgram, target: Target) -> Artifact:
@@ -27,7 +26,7 @@ def lower(program: TileProgram, target: Target) -> Artifact:
         target=target.name,
         entry=entry.name,
         signature=signature_of(program, {}),
-        hashes=_UNKNOWN,
+        hashes=UNKNOWN,
         grid=grid_of(kernel) if kernel else (),
         workspaces=workspaces_of(kernel) if kernel else (),
         launch=launch,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dslc.codegen.nki.elementwise import copy, copy_chunk
+from dslc.codegen.nki.copying import copy, copy_chunk
 from dslc.codegen.nki.emission import Emission, refuse
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.late import register

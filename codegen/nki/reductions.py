@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
-from dslc.codegen.nki.elementwise import combine, copy, wrap
+from dslc.codegen.nki.copying import copy
+from dslc.codegen.nki.elementwise import combine, wrap
 from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.held import Held
-from dslc.codegen.nki.products import accumulate
+from dslc.codegen.nki.product_pieces import accumulate
 from dslc.compiler.dtypes import BOOL, F32, I32
 from dslc.compiler.ir import TileType, Value
 from dslc.compiler.ir import instructions as ins

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from dslc.codegen.nki.accesses import read
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
-from dslc.codegen.nki.products import Operand, Part, Pieces
+from dslc.codegen.nki.product_pieces import Operand, Part, Pieces
 from dslc.codegen.nki.stacks import may_stack, stack
-from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir import Region
-from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.regions import part
 from dslc.compiler.targets.nki import PARTITIONS
 
 
@@ -48,14 +44,10 @@ def _panel(e: Emission, side: Operand, start: int, width: int) -> Held:
     assert load is not None
     place = e.place(load.out)
     column = 1 - (place.axis or 0)
-    axes = list(load.region.axes)
-    number = [i for i, a in enumerate(axes) if not a.dropped][column]
-    moved = ex.Binary("add", axes[number].start, ex.index(start * axes[number].step), INDEX)
-    axes[number] = replace(axes[number], start=simplify(moved), size=width)
+    region = part(load.region, column, start, width)
     rows, columns = load.out.type.shape
     shape = (rows, width) if column == 1 else (width, columns)
     made = e.tile(load.out.name, load.out.type.dtype, shape, place)
-    region = Region(load.region.memory, tuple(axes))
     if may_stack(e, region, made):
         stack(e, region, made)
         return made

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from dslc.codegen.nki.accesses import read, scratch, write
 from dslc.codegen.nki.bits import flat
+from dslc.codegen.nki.copying import shared_copy
 from dslc.codegen.nki.dtypes import element
-from dslc.codegen.nki.elementwise import shared_copy
 from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.held import Held
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role

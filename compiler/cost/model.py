@@ -14,27 +14,35 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from dslc.compiler.cost.alike import are_turns_alike
+from dslc.compiler.cost.amounts import Flight, Work
 from dslc.compiler.cost.prediction import Prediction, together
 from dslc.compiler.cost.registers import MOST, estimate_registers
-from dslc.compiler.cost.statements import Flight, Statements, Work, overlapped
+from dslc.compiler.cost.statements import Statements, overlapped
 from dslc.compiler.cost.together import tiles_at_once
 from dslc.compiler.cost.traffic import device_bytes
+from dslc.compiler.cost.traits import (
+    best_rate,
+    bytes_once,
+    is_persistent,
+    multiplying,
+    shared_bytes,
+    turns_looked_at,
+    under_way,
+)
 from dslc.compiler.cost.work import block_work
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Const, Var
 from dslc.compiler.ir.program import Call, Kernel, Program, TileProgram
-from dslc.compiler.ir.traverse import walk
-from dslc.compiler.ir.values import Memory, Place, Role
-from dslc.compiler.ir.workload import Known, extents, sampled, tensor_bytes, turns_of
+from dslc.compiler.ir.values import Memory
+from dslc.compiler.ir.workload import Known, extents, sampled, turns_of
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.rates import Rates
 
 _PARTS, _AT_ONCE = 4, 8  # of a multiprocessor; registers of a lane
 _MULTIPLYING = 240  # registers of a thread beside warps aside
 _TURNS = 6  # of the grid whose work is looked at
-_SHORT = 16  # turns of an axis
 _START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
 _SPILLED = 40.0  # times longer, for as many spilled registers as a thread has
 _ONCE = 1 / 16  # of that for registers that are stored and loaded once a turn
@@ -127,13 +135,13 @@ def _kernel(
     seconds = launch.seconds() * (1 + _SPILLED * resident.spilled / MOST)
     terms = {**launch.terms(), "latency": launch.latency(), "launch": rates.launch}
     bound = max(terms, key=lambda n: terms[n])
-    moved = _once(kernel, dims)
+    moved = bytes_once(kernel, dims)
     return Prediction(
         seconds,
         terms,
         bound,
         moved / rates.read,
-        work.operations * blocks / _best_rate(kernel, target, rates),
+        work.operations * blocks / best_rate(kernel, target, rates),
         moved,
         work.operations * blocks,
         blocks,
@@ -155,13 +163,13 @@ def _mean_block(
 ) -> tuple[Work, float]:
     """What a block does, and how many times as much the one loads that loads most."""
     costs = Statements(target, rates, kernel.threads or target.warp_size, known)
-    points = list(sampled(axes))[:1] if are_turns_alike(kernel) else _points(axes, turns)
+    points = list(sampled(axes))[:1] if are_turns_alike(kernel) else turns_looked_at(axes, turns)
     mean, works = Work(), []
     for point in points:
         turn = {a.var: Const(at, INDEX) for a, at in zip(kernel.grid, point, strict=True)}
         works.append(block_work(kernel, known | turn, costs, ahead=ahead))
         mean.add(works[-1], 1 / len(points))
-    if works and _is_persistent(kernel):
+    if works and is_persistent(kernel):
         # All blocks run at once, and the launch ends with those that have most turns: the first.
         first = works[0]
         most = sum(first.loaded.values()) / max(1.0, sum(mean.loaded.values()))
@@ -175,40 +183,11 @@ def _mean_block(
     return mean, 1.0
 
 
-def _points(axes: list[range], turns: int) -> list[tuple[int, ...]]:
-    """At least so many turns of the grid, if it has them, evenly spaced.
-
-    Of a short last axis each place is met as often: the parts of a reduction, of which the last ones
-    may have less to do.
-    """
-    *outer, last = axes or [range(1)]
-    if not 1 < len(last) <= _SHORT or not turns < prod(map(len, axes)):
-        points = list(sampled(axes))
-        return points[:: max(1, len(points) // turns)]
-    count = -(-turns // len(last)) * len(last)
-    total, found = prod(map(len, outer)), []
-    for i in range(count):
-        rest, point = (2 * i + 1) * total // (2 * count), [last[i % len(last)]]
-        for axis in reversed(outer):
-            rest, at = divmod(rest, len(axis))
-            point.append(axis[at])
-        found.append(tuple(reversed(point)))
-    return found
-
-
-def _is_persistent(kernel: Kernel) -> bool:
-    """Whether blocks take turn after turn, beside warps aside."""
-    aside = next((s for s in kernel.body if isinstance(s, ins.Aside)), None)
-    return aside is not None and any(
-        isinstance(t, ins.For) for s in aside.body if isinstance(s, ins.For) for t in s.body
-    )
-
-
 def _resident(
     kernel: Kernel, target: Target, rates: Rates, registers: int | None, shared: int | None
 ) -> _Resident:
     """The occupancy: a warp gets registers by eights of a lane, four parts share those of all warps."""
-    wanted = registers or estimate_registers(_multiplying(kernel))
+    wanted = registers or estimate_registers(multiplying(kernel))
     threads = kernel.threads or target.warp_size
     # All threads of a block must have theirs, which the assembler sees to.
     own = target.memory("register")
@@ -221,9 +200,9 @@ def _resident(
     each = -(-count // _AT_ONCE) * _AT_ONCE * target.warp_size * warps
     if any(isinstance(s, ins.Aside) for s in kernel.body):
         # Its block has the multiprocessor, and its threads all registers, for itself.
-        spilled = _spilled(wanted, _under_way(kernel), _MULTIPLYING)
+        spilled = _spilled(wanted, under_way(kernel), _MULTIPLYING)
         return _Resident(1, "shared memory", count, spilled)
-    taken = (_shared_bytes(kernel) if shared is None else shared) + rates.reserved
+    taken = (shared_bytes(kernel) if shared is None else shared) + rates.reserved
     limits = {
         "warps": rates.warps // warps,
         "blocks": rates.blocks,
@@ -232,46 +211,15 @@ def _resident(
     }
     limit = min(limits, key=lambda n: limits[n])
     # An estimate may be a fifth too high.
-    under_way, room = (0, float(most)) if registers else (_under_way(kernel), 1.1 * most)
-    spilled = _spilled(wanted, under_way, room)
+    late, room = (0, float(most)) if registers else (under_way(kernel), 1.1 * most)
+    spilled = _spilled(wanted, late, room)
     return _Resident(max(1, limits[limit]), limit, count, spilled)
 
 
-def _spilled(wanted: int, under_way: int, most: float) -> float:
-    """Spilled registers by how often: sums around each product, operands under way once a turn."""
+def _spilled(wanted: int, late: int, most: float) -> float:
+    """Spilled registers by how often: sums around each product, `late` operands once a turn."""
     sums = max(0.0, wanted - most)
-    return sums + _ONCE * (max(0.0, wanted + under_way - most) - sums)
-
-
-def _multiplying(kernel: Kernel) -> Kernel:
-    """What decides about the registers: beside warps aside, the loop that multiplies.
-
-    Sums that turns add up and hand on afterwards are the same registers.
-    """
-    if not any(isinstance(s, ins.Aside) for s in kernel.body):
-        return kernel
-    loops = [s for s in walk(kernel.body) if isinstance(s, ins.For)]
-    own = [s for s in loops if any(isinstance(t, ins.Dot) for t in s.body)]
-    return replace(kernel, body=tuple(own)) if own else kernel
-
-
-def _under_way(kernel: Kernel) -> int:
-    """Registers of operands that products of the turn before still read while the next are made."""
-    loops = [s for s in walk(kernel.body) if isinstance(s, ins.For) and (s.unroll or 1) > 1]
-    dots = [s for loop in loops for s in loop.body if isinstance(s, ins.Dot) and s.is_late]
-    layouts = [(x.type.layout, x.type.dtype.bits) for s in dots for x in (s.a, s.b)]
-    return sum(layout.locals * bits // 32 for layout, bits in layouts if layout is not None)
-
-
-def _shared_bytes(kernel: Kernel) -> int:
-    """Where the last of the planned buffers ends; what conversions need beside it is not known."""
-    end = 0
-    for stmt in walk(kernel.body):
-        if isinstance(stmt, ins.Alloc) and stmt.memory.place is not Place.REGISTER:
-            memory = stmt.memory
-            size = int(tensor_bytes(memory, {}) or 0)
-            end = max(end, (memory.offset or 0) + size)
-    return end
+    return sums + _ONCE * (max(0.0, wanted + late - most) - sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,22 +329,3 @@ class _Launch:
             del cycles["matrix"]  # nothing runs beside a block, and its products are in its path
         needs = overlapped([*cycles.values(), far], _OVERLAP)
         return overlapped([needs, self._path(each)], _BESIDE)
-
-
-def _once(kernel: Kernel, dims: Mapping[str, int]) -> float:
-    """The bytes of all tensors, each once; of one that is read and written, twice."""
-    moved = 0.0
-    for memory in kernel.tensors:
-        moved += (tensor_bytes(memory, dims) or 0.0) * (2 if memory.role is Role.INOUT else 1)
-    return moved
-
-
-def _best_rate(kernel: Kernel, target: Target, rates: Rates) -> float:
-    """Multiply-adds a second that the machine gives the types of a kernel's products at most."""
-    bits = [
-        max(s.a.type.dtype.bits, s.b.type.dtype.bits)
-        for s in walk(kernel.body)
-        if isinstance(s, ins.Dot)
-    ]
-    known = [r for _, b, r in rates.matrix if bits and b == max(bits)]
-    return max(known, default=rates.issue * target.warp_size) * target.units * rates.clock

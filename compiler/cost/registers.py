@@ -30,15 +30,8 @@ _STREAMED = 0.3  # of a tile that is used up as it is made
 MOST = 255  # registers of a thread
 _FETCHED = 0.75  # of a tile that is fetched from shared memory bit by bit
 _STREAMS = (
-    ins.Unary,
-    ins.Binary,
-    ins.Fma,
-    ins.Where,
-    ins.Cast,
-    ins.Broadcast,
-    ins.Full,
-    ins.Repeat,
-)
+    ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast, ins.Broadcast, ins.Full, ins.Repeat,
+)  # fmt: skip
 _RENAMES = (ins.View, ins.Reshape, ins.Transpose)
 
 

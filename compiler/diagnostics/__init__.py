@@ -11,12 +11,5 @@ from dslc.compiler.diagnostics.diagnostic import (
 from dslc.compiler.diagnostics.suggest import did_you_mean, suggest
 
 __all__ = [
-    "Diagnostic",
-    "DiagnosticError",
-    "Label",
-    "Loc",
-    "Severity",
-    "did_you_mean",
-    "error",
-    "suggest",
-]
+    "Diagnostic", "DiagnosticError", "Label", "Loc", "Severity", "did_you_mean", "error", "suggest",
+]  # fmt: skip

@@ -26,20 +26,6 @@ from dslc.compiler.ir.values import (
 )
 
 __all__ = [
-    "AxisSlice",
-    "Call",
-    "GridAxis",
-    "Kernel",
-    "Memory",
-    "PackedParam",
-    "Param",
-    "Place",
-    "Program",
-    "Region",
-    "Requirement",
-    "Role",
-    "TileProgram",
-    "TileType",
-    "Value",
-    "alignment",
-]
+    "AxisSlice", "Call", "GridAxis", "Kernel", "Memory", "PackedParam", "Param", "Place", "Program",
+    "Region", "Requirement", "Role", "TileProgram", "TileType", "Value", "alignment",
+]  # fmt: skip

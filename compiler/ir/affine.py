@@ -19,6 +19,7 @@ from dslc.compiler.ir import fold
 from dslc.compiler.ir.expr import (
     COMPARE_OPS,
     FALSE,
+    NEGATED,
     REMEMBERED,
     TRUE,
     Binary,
@@ -34,7 +35,6 @@ from dslc.compiler.ir.linear import Linear, order_key, to_expr
 
 __all__ = ["Linear", "constant", "difference", "evaluate", "linear", "simplify", "to_expr"]
 
-_NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _COMMUTATIVE = ("add", "mul", "and", "or", "xor", "min", "max")
 
 
@@ -160,10 +160,10 @@ def _simplify_unary(expr: Unary) -> Expr:
     match expr:
         case Unary("not" | "invert" | "neg", Unary(inner, x)) if inner == expr.op:
             return x
-        case Unary("not", Binary(op, x, y, dtype)) if op in _NEGATED:
+        case Unary("not", Binary(op, x, y, dtype)) if op in NEGATED:
             # NaN is neither less nor not less: only equality is negated on floats.
             if op in ("eq", "ne") or not x.dtype.is_float:
-                return _simplify_node(Binary(_NEGATED[op], x, y, dtype))
+                return _simplify_node(Binary(NEGATED[op], x, y, dtype))
     return expr
 
 

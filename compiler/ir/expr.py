@@ -7,7 +7,7 @@ They are pure trees, and equal ones are one object. Integers of dtype `index` ar
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -26,6 +26,7 @@ ARITHMETIC_OPS = (
     "max",
 )  # fmt: skip
 COMPARE_OPS = ("eq", "ne", "lt", "le", "gt", "ge")
+NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 BINARY_OPS = ARITHMETIC_OPS + COMPARE_OPS
 
 REMEMBERED = 1 << 14  # expressions of which a question's answer is kept
@@ -164,7 +165,7 @@ def map_children(expr: Expr, f: Callable[[Expr], Expr]) -> Expr:
             return expr
 
 
-def substitute(expr: Expr, bindings: dict[Var, Expr]) -> Expr:
+def substitute(expr: Expr, bindings: Mapping[Var, Expr]) -> Expr:
     """The expression with variables replaced."""
     if isinstance(expr, Var):
         return bindings.get(expr, expr)

@@ -61,58 +61,14 @@ from dslc.compiler.ir.tile_instructions import (
 from dslc.compiler.ir.values import Value
 
 __all__ = [
-    "Alloc",
-    "Arange",
-    "Arrive",
-    "Assert",
-    "AtomicAdd",
-    "AwaitLaunches",
-    "AwaitPartner",
-    "AwaitPhase",
-    "Binary",
-    "Broadcast",
-    "Carried",
-    "Cast",
-    "ClusterReduce",
-    "CommitGroup",
-    "Concat",
-    "ConvertLayout",
-    "CopyAsync",
-    "Dot",
-    "Extract",
-    "Fma",
-    "For",
-    "Full",
-    "Gather",
-    "HandOver",
-    "If",
-    "InitBarriers",
-    "Instruction",
-    "Joined",
-    "LaunchDependents",
-    "Let",
-    "Load",
-    "Prefetch",
-    "Print",
-    "Reduce",
-    "Repeat",
-    "Reshape",
-    "Scan",
-    "Scatter",
-    "SemaphoreRelease",
-    "SemaphoreWait",
-    "Stmt",
-    "Store",
-    "Sync",
-    "Transpose",
-    "Unary",
-    "Undefined",
-    "View",
-    "WaitDots",
-    "WaitGroup",
-    "Where",
-    "While",
-]
+    "ELEMENTWISE", "Alloc", "Arange", "Arrive", "Aside", "Assert", "AtomicAdd", "AwaitLaunches",
+    "AwaitPartner", "AwaitPhase", "Binary", "Broadcast", "Carried", "Cast", "ClusterReduce",
+    "CommitGroup", "Concat", "ConvertLayout", "CopyAsync", "Dot", "Extract", "Fma", "For", "Full",
+    "Gather", "HandOver", "If", "InitBarriers", "Instruction", "Joined", "LaunchDependents", "Let",
+    "Load", "Prefetch", "Print", "Reduce", "Repeat", "Reshape", "Scan", "Scatter", "SemaphoreRelease",
+    "SemaphoreWait", "Stmt", "Store", "Sync", "Transpose", "Unary", "Undefined", "View", "WaitDots",
+    "WaitGroup", "Where", "While",
+]  # fmt: skip
 
 # Scalars and debugging
 
@@ -275,3 +231,5 @@ Instruction: TypeAlias = (
     | Assert
 )
 Stmt: TypeAlias = Instruction | For | While | If | Aside
+ELEMENTWISE = (Unary, Binary, Fma, Where, Cast)
+"""Of whose operands only the elements at one place tell the result's element there."""

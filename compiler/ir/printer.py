@@ -51,21 +51,17 @@ Python's, all grouping to the left.
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
-from dslc.compiler.diagnostics import Loc
-from dslc.compiler.dtypes import BOOL, INDEX
-from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir import words
-from dslc.compiler.ir.expr import Const, Convert, Expr, Read, Select, Var
+from dslc.compiler.ir.expr import Expr
 from dslc.compiler.ir.instructions import Carried, Instruction, Stmt
+from dslc.compiler.ir.print_expressions import ExpressionPrinter, quoted
 from dslc.compiler.ir.program import Kernel, Param, Program, TileProgram
 from dslc.compiler.ir.rewrite import fresh_name, kernels
 from dslc.compiler.ir.traverse import Body, Name, Part, Use, fields
-from dslc.compiler.ir.values import AxisSlice, Memory, Region, TileType, Value
+from dslc.compiler.ir.values import Memory, Region, TileType, Value
 from dslc.compiler.layout import Layout
 
 
@@ -87,7 +83,7 @@ def print_statement(stmt: Stmt) -> str:
 
 def print_expr(expr: Expr) -> str:
     """An expression by itself."""
-    return _KernelPrinter(False).expr(expr)
+    return ExpressionPrinter(False).expr(expr)
 
 
 def print_type(type_: TileType) -> str:
@@ -96,14 +92,8 @@ def print_type(type_: TileType) -> str:
     return f"{type_.dtype}[{', '.join(map(str, type_.shape))}]{layout}"
 
 
-class _KernelPrinter:
-    """Text of one kernel: tiles and memories get names that are theirs alone."""
-
-    def __init__(self, locations: bool) -> None:
-        self.locations = locations
-        self._tiles: dict[Value, str] = {}
-        self._memories: dict[Memory, str] = {}
-        self._taken: tuple[set[str], set[str]] = (set(), set())
+class _KernelPrinter(ExpressionPrinter):
+    """Text of one kernel."""
 
     def kernel(self, kernel: Kernel, name: str) -> str:
         lines = [self._head("kernel", name, kernel), *self._facts(kernel)]
@@ -142,17 +132,17 @@ class _KernelPrinter:
 
     def _facts(self, owner: Kernel | Program) -> Iterator[str]:
         if owner.doc is not None:
-            yield f"  doc {_string(owner.doc)}"
+            yield f"  doc {quoted(owner.doc)}"
         if owner.fixed:
             yield "  fixed " + ", ".join(f"{n} = {v}" for n, v in owner.fixed)
         for p in owner.packed:
             lanes = f" lanes {p.storage.lanes}" if p.storage.lanes > 1 else ""
-            shape = self._exprs(p.shape)
+            shape = self.exprs(p.shape)
             yield f"  packed {p.name}: {p.dtype}[{shape}] `{p.storage.layout}`{lanes}"
 
     def _requirements(self, owner: Kernel | Program) -> Iterator[str]:
         for r in owner.requires:
-            yield f"  require {self.expr(r.condition)}, {_string(r.text)}{self.at(r.loc)}"
+            yield f"  require {self.expr(r.condition)}, {quoted(r.text)}{self.at(r.loc)}"
 
     def _param(self, param: Param) -> str:
         if isinstance(param, Memory):
@@ -163,9 +153,9 @@ class _KernelPrinter:
         words = [memory.role.value]
         if memory.place is not None:
             words.append(memory.place.value)
-        words.append(f"{memory.dtype}[{self._exprs(memory.shape)}]")
+        words.append(f"{memory.dtype}[{self.exprs(memory.shape)}]")
         if memory.strides is not None:
-            words.append(f"strides ({self._exprs(memory.strides)})")
+            words.append(f"strides ({self.exprs(memory.strides)})")
         if memory.layout is not None:
             words.append(f"`{memory.layout}`")
         if memory.packed is not None:
@@ -287,7 +277,7 @@ class _KernelPrinter:
             case Memory():
                 return self.declaration(value)
             case str():
-                return _string(value)
+                return quoted(value)
             case tuple() if part is Part.ATTRIBUTE:
                 return f"({', '.join(map(str, value))})"
             case tuple():
@@ -301,100 +291,13 @@ class _KernelPrinter:
             case _:
                 raise AssertionError(value)
 
-    def region(self, region: Region) -> str:
-        return f"{self.memory(region.memory)}[{', '.join(map(self._axis, region.axes))}]"
-
-    def _axis(self, axis: AxisSlice) -> str:
-        text = self.expr(axis.start)
-        if not axis.dropped:
-            text += f" : +{axis.size}" + (f" : {axis.step}" if axis.step != 1 else "")
-        return text if axis.checked else f"{text}!"
-
-    def use(self, use: Use) -> str:
-        return self.tile(use) if isinstance(use, Value) else self.expr(use)
-
-    def name(self, name: Name) -> str:
-        return self.tile(name) if isinstance(name, Value) else name.name
-
-    def scalar(self, var: Var) -> str:
-        return var.name if var.dtype == INDEX else f"{var.name}: {var.dtype}"
-
     def _typed(self, name: Name) -> str:
         if isinstance(name, Value):
             return f"{self.tile(name)} : {print_type(name.type)}"
         return f"{name.name} : {name.dtype}"
-
-    def tile(self, value: Value) -> str:
-        if value not in self._tiles:
-            self._tiles[value] = fresh_name(_identifier(value.name, "t"), self._taken[0])
-        return f"%{self._tiles[value]}"
-
-    def memory(self, memory: Memory) -> str:
-        if memory not in self._memories:
-            self._memories[memory] = fresh_name(_identifier(memory.name, "m"), self._taken[1])
-        return f"@{self._memories[memory]}"
-
-    def range(self, start: Expr, stop: Expr, step: Expr) -> str:
-        return f"range({self._exprs((start, stop, step))})"
-
-    def _exprs(self, exprs: Iterable[Expr]) -> str:
-        return ", ".join(map(self.expr, exprs))
-
-    def expr(self, expr: Expr, level: int = 0) -> str:
-        """The expression, in parentheses if it binds less tightly than `level`."""
-        text, own = self._expr(expr)
-        return f"({text})" if own < level else text
-
-    def _expr(self, expr: Expr) -> tuple[str, int]:
-        match expr:
-            case Const(value, dtype):
-                return _constant(value, dtype == INDEX, dtype == BOOL, str(dtype))
-            case Var(name):
-                return name, words.ATOM
-            case Read(value):
-                return f"read({self.tile(value)})", words.ATOM
-            case ex.Unary(op, x) if op in words.SIGNS:
-                inside = f"({self.expr(x)})" if isinstance(x, Const) else self.expr(x, words.SIGN)
-                return words.SIGNS[op] + inside, words.SIGN
-            case ex.Unary(op, x):
-                return f"{op}({self.expr(x)})", words.ATOM
-            case ex.Binary(op, x, y) if op in words.SYMBOLS:
-                level = words.PRECEDENCE[op]
-                left, right = self.expr(x, level), self.expr(y, level + 1)
-                return f"{left} {words.SYMBOLS[op]} {right}", level
-            case ex.Binary(op, x, y):
-                return f"{op}({self.expr(x)}, {self.expr(y)})", words.ATOM
-            case Select(condition, x, y):
-                return f"select({self._exprs((condition, x, y))})", words.ATOM
-            case Convert(x, dtype, saturate):
-                flag = ", saturate" if saturate else ""
-                return f"cast({self.expr(x)}, {dtype}{flag})", words.ATOM
-
-    def at(self, loc: Loc | None) -> str:
-        if loc is None or not self.locations:
-            return ""
-        end = f"-{loc.end_line}:{loc.end_col}" if loc.end_line else ""
-        return f" at {_string(loc.file)}:{loc.line}:{loc.col}{end}"
-
-
-def _constant(value: float, is_index: bool, is_bool: bool, dtype: str) -> tuple[str, int]:
-    if is_bool:
-        return str(bool(value)), words.ATOM
-    if is_index:
-        return str(value), words.ATOM if value >= 0 else words.SIGN
-    return f"{dtype}({value!r})", words.ATOM
 
 
 def _same_type(a: Name, b: Name) -> bool:
     if isinstance(a, Value) or isinstance(b, Value):
         return isinstance(a, Value) and isinstance(b, Value) and a.type == b.type
     return a.dtype == b.dtype
-
-
-def _identifier(hint: str, default: str) -> str:
-    text = re.sub(r"[^A-Za-z0-9_.]", "_", hint)
-    return text if re.match(r"[A-Za-z_]", text) else f"{default}{text}"
-
-
-def _string(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

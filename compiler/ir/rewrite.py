@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
 
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Expr, Read, Var, map_children
@@ -26,9 +25,8 @@ from dslc.compiler.ir.traverse import (
     results,
     walk,
 )
+from dslc.compiler.ir.unchanged import each, kept, replaced
 from dslc.compiler.ir.values import Memory, Region, Value
-
-T = TypeVar("T")
 
 
 class Rewriter:
@@ -64,15 +62,15 @@ class Rewriter:
     def memory(self, memory: Memory) -> Memory:
         """A memory, wherever it is named; by default the same over rewritten shape and strides."""
         if memory not in self._memories:
-            shape = _each(memory.shape, self.expr)
-            strides = memory.strides and _each(memory.strides, self.expr)
-            self._memories[memory] = _replace(memory, shape=shape, strides=strides)
+            shape = each(memory.shape, self.expr)
+            strides = memory.strides and each(memory.strides, self.expr)
+            self._memories[memory] = replaced(memory, shape=shape, strides=strides)
         return self._memories[memory]
 
     def region(self, region: Region) -> Region:
         """A region where it is accessed."""
-        axes = _each(region.axes, lambda a: _replace(a, start=self.expr(a.start)))
-        return _replace(region, memory=self.memory(region.memory), axes=axes)
+        axes = each(region.axes, lambda a: replaced(a, start=self.expr(a.start)))
+        return replaced(region, memory=self.memory(region.memory), axes=axes)
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """What stands in place of a statement."""
@@ -83,19 +81,18 @@ class Rewriter:
         out: list[Stmt] = []
         for stmt in body:
             out.extend(self.statement(stmt))
-        return _kept(body, out)
+        return kept(body, out)
 
     def rebuild(self, stmt: Stmt) -> Stmt:
         """The statement over its rewritten parts; definitions before the bodies that see them."""
         match stmt:
             case ins.For():
-                bounds = [self.expr(e) for e in (stmt.start, stmt.stop, stmt.step)]
+                start, stop, step = (self.expr(e) for e in (stmt.start, stmt.stop, stmt.step))
                 var = self._variable(stmt.var)
-                start, stop, step = bounds
                 inits, inners = self._enter(stmt.carried)
                 body, yields = self.nested(stmt, 0, [c.yielded for c in stmt.carried])
                 carried = self._leave(stmt.carried, inits, inners, yields)
-                return _replace(
+                return replaced(
                     stmt, var=var, start=start, stop=stop, step=step, body=body, carried=carried
                 )
             case ins.While():
@@ -103,13 +100,13 @@ class Rewriter:
                 before, (condition,) = self.nested(stmt, 0, [stmt.condition])
                 body, yields = self.nested(stmt, 1, [c.yielded for c in stmt.carried])
                 carried = self._leave(stmt.carried, inits, inners, yields)
-                return _replace(
+                return replaced(
                     stmt, before=before, condition=condition, body=body, carried=carried
                 )
             case ins.If():
                 return self._branches(stmt)
             case ins.Aside():
-                return _replace(stmt, body=self.nested(stmt, 0, [])[0])
+                return replaced(stmt, body=self.nested(stmt, 0, [])[0])
             case _:
                 return self._instruction(stmt)
 
@@ -119,15 +116,13 @@ class Rewriter:
 
     def kernel(self, kernel: Kernel) -> Kernel:
         """A kernel with everything in it rewritten."""
-        return _replace(
+        return replaced(
             kernel,
-            params=_each(kernel.params, self._param),
-            grid=_each(kernel.grid, self._grid_axis),
-            requires=_each(
-                kernel.requires, lambda r: _replace(r, condition=self.expr(r.condition))
-            ),
+            params=each(kernel.params, self._param),
+            grid=each(kernel.grid, self._grid_axis),
+            requires=each(kernel.requires, lambda r: replaced(r, condition=self.expr(r.condition))),
             strips=kernel.strips and self.expr(kernel.strips),
-            workspaces=_each(kernel.workspaces, self.memory),
+            workspaces=each(kernel.workspaces, self.memory),
             body=self.body(kernel.body),
         )
 
@@ -147,9 +142,8 @@ class Rewriter:
         return self.memory(param) if isinstance(param, Memory) else self._variable(param)
 
     def _grid_axis(self, axis: GridAxis) -> GridAxis:
-        bounds = [self.expr(e) for e in (axis.start, axis.stop, axis.step)]
-        start, stop, step = bounds
-        return _replace(axis, var=self._variable(axis.var), start=start, stop=stop, step=step)
+        start, stop, step = (self.expr(e) for e in (axis.start, axis.stop, axis.step))
+        return replaced(axis, var=self._variable(axis.var), start=start, stop=stop, step=step)
 
     def _enter(self, carried: tuple[Carried, ...]) -> tuple[list[Use], list[Name]]:
         inits = [self.use(c.init) for c in carried]
@@ -159,25 +153,25 @@ class Rewriter:
         self, carried: tuple[Carried, ...], inits: list[Use], inners: list[Name], yields: list[Use]
     ) -> tuple[Carried, ...]:
         out = [
-            _replace(c, result=self.define(c.result), inner=inner, init=init, yielded=yielded)
+            replaced(c, result=self.define(c.result), inner=inner, init=init, yielded=yielded)
             for c, inner, init, yielded in zip(carried, inners, inits, yields, strict=True)
         ]
-        return _kept(carried, out)
+        return kept(carried, out)
 
     def _branches(self, stmt: ins.If) -> ins.If:
         condition = self.expr(stmt.condition)
         then, thens = self.nested(stmt, 0, [j.then for j in stmt.joined])
         otherwise, others = self.nested(stmt, 1, [j.otherwise for j in stmt.joined])
         joined = [
-            _replace(j, result=self.define(j.result), then=a, otherwise=b)
+            replaced(j, result=self.define(j.result), then=a, otherwise=b)
             for j, a, b in zip(stmt.joined, thens, others, strict=True)
         ]
-        return _replace(
+        return replaced(
             stmt,
             condition=condition,
             then=then,
             otherwise=otherwise,
-            joined=_kept(stmt.joined, joined),
+            joined=kept(stmt.joined, joined),
         )
 
     def _instruction(self, stmt: Instruction) -> Instruction:
@@ -191,11 +185,11 @@ class Rewriter:
                 case Part.VALUE:
                     changes[f.name] = self.value(value)
                 case Part.VALUES:
-                    changes[f.name] = _each(value, self.value)
+                    changes[f.name] = each(value, self.value)
                 case Part.EXPR:
                     changes[f.name] = self.expr(value)
                 case Part.MIXED:
-                    changes[f.name] = _each(value, self.use)
+                    changes[f.name] = each(value, self.use)
                 case Part.REGION:
                     changes[f.name] = self.region(value)
                 case Part.MEMORY:
@@ -205,7 +199,7 @@ class Rewriter:
         for name, value in results.items():
             assert isinstance(value, Value | Var)
             changes[name] = self.define(value)
-        return _replace(stmt, **changes)
+        return replaced(stmt, **changes)
 
 
 class Substitution(Rewriter):
@@ -305,6 +299,11 @@ def scalar_names(kernel: Kernel) -> set[str]:
     return found
 
 
+def with_body(kernel: Kernel, body: Body) -> Kernel:
+    """The kernel over another body; the kernel itself where that is its own."""
+    return replaced(kernel, body=body)
+
+
 def map_kernels(program: TileProgram, f: Callable[[Kernel], Kernel]) -> TileProgram:
     """The program with `f` applied to its kernels, once to each; the program itself if none changed."""
     if isinstance(program, Kernel):
@@ -314,8 +313,8 @@ def map_kernels(program: TileProgram, f: Callable[[Kernel], Kernel]) -> TileProg
     for call in program.calls:
         if call.kernel not in done:
             done[call.kernel] = f(call.kernel)
-        calls.append(_replace(call, kernel=done[call.kernel]))
-    return _replace(program, calls=_kept(program.calls, calls))
+        calls.append(replaced(call, kernel=done[call.kernel]))
+    return replaced(program, calls=kept(program.calls, calls))
 
 
 def kernels(program: TileProgram) -> tuple[Kernel, ...]:
@@ -323,19 +322,3 @@ def kernels(program: TileProgram) -> tuple[Kernel, ...]:
     if isinstance(program, Program):
         return tuple(dict.fromkeys(c.kernel for c in program.calls))
     return (program,)
-
-
-def _each(items: tuple[T, ...], f: Callable[[T], T]) -> tuple[T, ...]:
-    return _kept(items, [f(x) for x in items])
-
-
-def _kept(old: tuple[T, ...], new: list[T]) -> tuple[T, ...]:
-    same = len(old) == len(new) and all(a is b for a, b in zip(old, new, strict=True))
-    return old if same else tuple(new)
-
-
-def _replace(node: T, **changes: object) -> T:
-    if all(getattr(node, name) is value for name, value in changes.items()):
-        return node
-    replaced: T = dataclasses.replace(node, **changes)  # type: ignore[type-var]
-    return replaced

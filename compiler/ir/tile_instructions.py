@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.ir.expr import Expr
 from dslc.compiler.ir.located import loc_field as _loc
 from dslc.compiler.ir.values import Value
-
-if TYPE_CHECKING:
-    pass
 
 # Making
 

@@ -54,10 +54,8 @@ def same(out: Value, *operands: Value, dtype: bool = True) -> Fail | None:
     """Whether operands and result have one shape, and one dtype if asked."""
     for x in operands:
         if x.type.shape != out.type.shape:
-            return (
-                "DSL0412",
-                f"operands of shape {shape_of(x)} give a result of shape {shape_of(out)}",
-            )
+            shapes = f"operands of shape {shape_of(x)} give a result of shape {shape_of(out)}"
+            return "DSL0412", shapes
         if dtype and x.type.dtype != out.type.dtype:
             return "DSL0413", f"{x.type.dtype} does not go with {out.type.dtype}"
     return None
@@ -180,10 +178,8 @@ def _transpose(stmt: ins.Transpose) -> Fail | None:
 
 def _reshape(stmt: ins.Reshape) -> Fail | None:
     if math.prod(stmt.x.type.shape) != math.prod(stmt.out.type.shape):
-        return (
-            "DSL0412",
-            f"{shape_of(stmt.x)} and {shape_of(stmt.out)} have other numbers of elements",
-        )
+        shapes = f"{shape_of(stmt.x)} and {shape_of(stmt.out)}"
+        return "DSL0412", f"{shapes} have other numbers of elements"
     return _dtype_is(stmt.out, stmt.x.type.dtype)
 
 

@@ -17,7 +17,8 @@ from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.launch_rules import broken_launches
 from dslc.compiler.ir.memory_rules import MEMORY_RULES, reaches_others
 from dslc.compiler.ir.printer import print_expr, print_statement
-from dslc.compiler.ir.program import Kernel, Param, Program, TileProgram
+from dslc.compiler.ir.program import Kernel, Program, TileProgram
+from dslc.compiler.ir.program_rules import verify_calls, verify_requirements
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.tile_rules import TILE_RULES, Fail, check_tile, operation_dtype
 from dslc.compiler.ir.traverse import (
@@ -30,7 +31,7 @@ from dslc.compiler.ir.traverse import (
     results,
     walk,
 )
-from dslc.compiler.ir.values import Memory, Role, TileType, Value, alignment
+from dslc.compiler.ir.values import Memory, Role, TileType, Value
 
 _RULES = TILE_RULES | MEMORY_RULES
 _MOST_BLOCKS = 16  # of a cluster
@@ -41,8 +42,8 @@ def verify(program: TileProgram) -> None:
     for kernel in kernels(program):
         _KernelVerifier(kernel).run()
     if isinstance(program, Program):
-        _verify_requirements(program)
-        _verify_calls(program)
+        verify_requirements(program)
+        verify_calls(program)
 
 
 class _KernelVerifier:
@@ -316,50 +317,3 @@ def _type_text(type_: TileType | DType) -> str:
 
 def _called(name: Name) -> str:
     return f"%{name.name or 't'}" if isinstance(name, Value) else name.name
-
-
-def _verify_requirements(program: Program) -> None:
-    scalars = {p for p in program.params if isinstance(p, Var)} | set(program.dims)
-    for requirement in program.requires:
-        if unknown := ex.free_vars(requirement.condition) - scalars:
-            message = f"{', '.join(sorted(v.name for v in unknown))} is not defined here"
-            raise error("DSL0410", message, requirement.loc)
-        if requirement.condition.dtype != BOOL:
-            raise error("DSL0413", "a requirement is no condition", requirement.loc)
-
-
-def _verify_calls(program: Program) -> None:
-    known = {m for m in (*program.params, *program.buffers) if isinstance(m, Memory)}
-    scalars = {p for p in program.params if isinstance(p, Var)} | set(program.dims)
-    for call in program.calls:
-        place = f"call {call.kernel.name}"
-        if len(call.args) != len(call.kernel.params):
-            message = f"{place} takes {len(call.kernel.params)} arguments, not {len(call.args)}"
-            raise error("DSL0404", message, call.loc)
-        for param, arg in zip(call.kernel.params, call.args, strict=True):
-            if failed := _argument(param, arg, known, scalars):
-                raise error(failed[0], f"{failed[1]}\n  in: {place}", call.loc)
-
-
-def _argument(
-    param: Param, arg: Memory | Expr, known: set[Memory], scalars: set[Var]
-) -> Fail | None:
-    if isinstance(param, Memory):
-        if not isinstance(arg, Memory):
-            return "DSL0415", f"@{param.name} is a memory, its argument a scalar"
-        if arg not in known:
-            return "DSL0410", f"@{arg.name} is no memory of the program"
-        if arg.dtype != param.dtype or arg.rank != param.rank:
-            return "DSL0413", f"@{arg.name} does not fit @{param.name}: other dtype or axes"
-        if alignment(arg) < alignment(param):
-            return "DSL0413", f"@{arg.name} begins at lower multiples of bytes than @{param.name}"
-        if arg.role is Role.IN and param.role is not Role.IN:
-            return "DSL0415", f"@{arg.name} is only read: its role is `in`"
-        return None
-    if isinstance(arg, Memory):
-        return "DSL0415", f"{param.name} is a scalar, its argument a memory"
-    if unknown := ex.free_vars(arg) - scalars:
-        return "DSL0410", f"{', '.join(sorted(v.name for v in unknown))} is not defined here"
-    if arg.dtype != param.dtype:
-        return "DSL0413", f"{param.name} is {param.dtype}, its argument {arg.dtype}"
-    return None

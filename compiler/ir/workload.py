@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
@@ -104,7 +105,7 @@ def sampled(axes: Sequence[range]) -> Iterator[tuple[int, ...]]:
         yield tuple(reversed(point))
 
 
-def value_of(expr: Expr, known: Known) -> int | None:
+def value_of(expr: Expr, known: Mapping[Var, Expr]) -> int | None:
     """The number that an expression is where these variables are known; None where it is open."""
     found = evaluate(expr, known)
     if found is None:
@@ -112,8 +113,10 @@ def value_of(expr: Expr, known: Known) -> int | None:
     return None if found is None else int(found)
 
 
-def turns_of(start: Expr, stop: Expr, step: Expr, known: Known) -> range | None:
-    """The values of a loop's variable; None where they are open."""
+def turns_of(
+    start: Expr, stop: Expr, step: Expr, known: Mapping[Var, Expr] = MappingProxyType({})
+) -> range | None:
+    """The values of a loop's variable where these scalars are known; None where they are open."""
     numbers = [value_of(e, known) for e in (start, stop, step)]
     if None in numbers or not numbers[2]:
         return None

@@ -38,7 +38,7 @@ def conversion(source: Layout, target: Layout, warp_size: int = 32) -> Conversio
         return Conversion.NONE
     if (found := _by_digits(source, target, warp_size)) is not None:
         return found
-    have, want = _numbers(source), _numbers(target)
+    have, want = source.numbers(), target.numbers()
     if _covered(have, want, 1, source.elements):
         return Conversion.REGISTERS
     if _covered(have, want, warp_size, source.elements):
@@ -94,15 +94,6 @@ def _digits(mode: Mode, weight: int, cuts: list[list[int]]) -> Iterator[tuple[in
     for stride in cuts[mode.axis]:
         if mode.stride <= stride < mode.stride * mode.size:
             yield mode.axis, stride, weight * (stride // mode.stride)
-
-
-def _numbers(layout: Layout) -> NDArray[np.int64]:
-    """The row-major number of every held element, int64 of shape [threads, locals]."""
-    table = layout.table()
-    number = np.zeros(table.shape[:2], dtype=np.int64)
-    for axis, extent in enumerate(layout.shape):
-        number = number * extent + table[..., axis]
-    return number
 
 
 def _covered(have: NDArray[np.int64], want: NDArray[np.int64], group: int, elements: int) -> bool:

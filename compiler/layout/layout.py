@@ -104,11 +104,6 @@ class Layout(Interned):
         """Whether no element is held twice."""
         return self.replication == 1
 
-    @property
-    def is_bijective(self) -> bool:
-        """Whether each element is held exactly once (every layout covers its tile)."""
-        return self.is_injective
-
     def index(self, t: int, i: int) -> tuple[int, ...]:
         """The logical index of element i of thread t."""
         if not (0 <= t < self.threads and 0 <= i < self.locals):
@@ -124,6 +119,14 @@ class Layout(Interned):
         zero = np.zeros((self.threads, self.locals), dtype=np.int64)
         axes = [zero + c for c in self._coordinates(t, i)]
         return np.stack(axes, axis=-1) if axes else zero.reshape(*zero.shape, 1)[..., :0]
+
+    def numbers(self) -> NDArray[np.int64]:
+        """The row-major number of each element, int64 of shape [threads, locals]."""
+        table = self.table()
+        number: NDArray[np.int64] = 0 * table.sum(axis=-1)
+        for axis, extent in enumerate(self.shape):
+            number = number * extent + table[..., axis]
+        return number
 
     def _coordinates(self, t: Any, i: Any) -> list[Any]:
         coordinates: list[Any] = [0] * self.rank

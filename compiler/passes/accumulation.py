@@ -19,7 +19,6 @@ from dslc.compiler.ir.traverse import (
     Use,
     definitions,
     handed,
-    names_in,
     use_counts,
 )
 from dslc.compiler.ir.values import Value
@@ -52,6 +51,7 @@ class _Chain:
         self.known = known
         self.operations: set[str] = set()
         self.mentions: Counter[Name] = Counter()
+        self.astray: set[tuple[Name, Name]] = set()  # names that do not lead to that start
 
     def leads(self, use: Use, start: Name) -> bool:
         """Whether the use is the start with something accumulated onto it."""
@@ -67,11 +67,20 @@ class _Chain:
         return False
 
     def _name(self, name: Name, start: Name) -> bool:
+        if (name, start) in self.astray:
+            return False
         self.mentions[name] += 1
         if name == start:
             return True
         if self.mentions[name] > 1:
             return True  # the other arm of a branch has come this way
+        if self._made(name, start):
+            return True
+        self.astray.add((name, start))
+        return False
+
+    def _made(self, name: Name, start: Name) -> bool:
+        """Whether what makes the name accumulates onto the start."""
         match self.known.get(name):
             case ins.Binary(op=op, x=x, y=y):
                 return self._either(op, x, y, start)
@@ -97,21 +106,19 @@ class _Chain:
         return False  # a loop's variable or what another loop carries
 
     def _either(self, op: str, x: Use, y: Use, start: Name) -> bool:
-        if op == "sub":
-            return self._accumulates(ADD) and self.leads(x, start)
-        if op not in (ADD, *_EXTREMES):
+        """One side leads on; what was found on a way that led nowhere is forgotten."""
+        if op not in ("sub", ADD, *_EXTREMES):
             return False
-        side = x if self._reaches(x, start) else y
-        return self._accumulates(op) and self.leads(side, start)
+        for side in (x,) if op == "sub" else (x, y):
+            before = set(self.operations), Counter(self.mentions)
+            if self._accumulates(ADD if op == "sub" else op) and self.leads(side, start):
+                return True
+            self.operations, self.mentions = before
+        return False
 
     def _accumulates(self, op: str) -> bool:
         self.operations.add(op)
         return True
-
-    def _reaches(self, use: Use, start: Name) -> bool:
-        """Whether the use leads to the start, looked up without leaving a trace."""
-        probe = _Chain(self.known)
-        return any(True for _ in names_in(use)) and probe.leads(use, start)
 
 
 def neutral_of(op: str, dtype: DType) -> Const:

@@ -20,7 +20,7 @@ def divisor(expr: ex.Expr, known: Divisors) -> int:
     Only exact arithmetic counts: what may wrap is a multiple of 1.
     """
     match expr:
-        case ex.Const(value=value):
+        case ex.Const(value=value, dtype=dtype) if not dtype.is_float:
             return abs(int(value))
         case ex.Var():
             return known.get(expr, 1)

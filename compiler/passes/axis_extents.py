@@ -19,7 +19,6 @@ from dslc.compiler.ir.traverse import handed, operands, results, walk
 
 Axis: TypeAlias = "tuple[Value, int]"
 Extents: TypeAlias = "dict[Axis, ex.Expr]"
-_ELEMENTWISE = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast, ins.ConvertLayout)
 _SOURCES = (ins.Full, ins.Arange, ins.Load, ins.Undefined)
 
 
@@ -133,7 +132,7 @@ def _relate(stmt: ins.Stmt, classes: Classes, known: frozenset[ex.Var]) -> None:
             pass
         case _ if isinstance(stmt, _SOURCES):
             pass
-        case _ if isinstance(stmt, _ELEMENTWISE):
+        case _ if isinstance(stmt, (*ins.ELEMENTWISE, ins.ConvertLayout)):
             for x in operands(stmt):
                 for k in range(x.type.rank):
                     classes.join((stmt.out, k), (x, k))

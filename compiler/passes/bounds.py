@@ -21,8 +21,8 @@ from dslc.compiler.ir.affine import Linear
 from dslc.compiler.ir.expr import Expr
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
-from dslc.compiler.ir.rewrite import map_kernels
-from dslc.compiler.ir.values import AxisSlice, Memory, Region
+from dslc.compiler.ir.rewrite import map_kernels, with_body
+from dslc.compiler.ir.values import AxisSlice, Region
 from dslc.compiler.passes.facts import FactsRewriter
 
 
@@ -44,16 +44,7 @@ class _Prover(FactsRewriter):
 
     def kernel(self, kernel: Kernel) -> Kernel:
         """The kernel with its body rewritten: nothing else has accesses."""
-        body = self.body(kernel.body)
-        return kernel if body is kernel.body else replace(kernel, body=body)
-
-    def memory(self, memory: Memory) -> Memory:
-        """Memories stay as they are."""
-        return memory
-
-    def expr(self, expr: Expr) -> Expr:
-        """Expressions stay as they are."""
-        return expr
+        return with_body(kernel, self.body(kernel.body))
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """The statement with its regions rewritten."""

@@ -27,15 +27,14 @@ from math import prod
 
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
-from dslc.compiler.ir.expr import index
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels
 from dslc.compiler.ir.traverse import Body, memories, walk
-from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role
+from dslc.compiler.ir.values import Memory, Region
 from dslc.compiler.layout import Layout
 from dslc.compiler.passes.facts import Facts, FactsRewriter
-from dslc.compiler.passes.panels import panels
+from dslc.compiler.passes.panels import panel_tile, panels
 from dslc.compiler.passes.staging import element_strides, multiple
 
 _MOST_AXES, _MOST_ROWS = 5, 256
@@ -123,10 +122,6 @@ class _Finder(FactsRewriter):
         self.touched = Counter(m for s in walk(kernel.body) for m in memories(s))
         self.found: set[Stmt] = set()
 
-    def memory(self, memory: Memory) -> Memory:
-        """Memories stay as they are."""
-        return memory
-
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """Only what stands right in the kernel's body is looked at."""
         if isinstance(stmt, ins.Store):
@@ -166,18 +161,13 @@ def _with_bulk_stores(kernel: Kernel) -> Kernel:
 
 def _stored(stmt: Stmt) -> Body:
     assert isinstance(stmt, ins.Store)
-    shape, dtype, loc = stmt.x.type.shape, stmt.x.type.dtype, stmt.loc
-    tile = Memory(
-        f"{stmt.region.memory.name}_tile", dtype, tuple(map(index, shape)), Role.BUFFER,
-        Place.SHARED, layout=panels(shape, dtype.bits), loc=loc,
-    )  # fmt: skip
-    whole = Region(tile, tuple(AxisSlice(index(0), n, checked=False) for n in shape))
+    loc, tile = stmt.loc, panel_tile(stmt.region.memory, stmt.x.type.shape, stmt.loc)
     return (
         ins.Sync(loc=loc),  # what lay there has been read
-        ins.Alloc(tile, loc=loc),
-        ins.Store(whole, stmt.x, loc=loc),
+        ins.Alloc(tile.memory, loc=loc),
+        ins.Store(tile, stmt.x, loc=loc),
         ins.Sync(loc=loc),
-        ins.CopyAsync(stmt.region, whole, loc=loc),
+        ins.CopyAsync(stmt.region, tile, loc=loc),
         ins.CommitGroup(loc=loc),
         ins.WaitGroup(0, loc=loc),
     )

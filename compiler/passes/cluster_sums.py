@@ -32,9 +32,10 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Binary, Var, index
 from dslc.compiler.ir.instructions import Joined, Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
+from dslc.compiler.ir.regions import whole
 from dslc.compiler.ir.rewrite import map_kernels
 from dslc.compiler.ir.traverse import Body, Name, walk
-from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
+from dslc.compiler.ir.values import Memory, Place, Role, TileType, Value
 from dslc.compiler.passes.parts import lines_of
 
 
@@ -103,8 +104,7 @@ class _Exchange:
             "parts" if not number else f"parts_{number}", type_.dtype, tuple(map(index, shape)),
             Role.BUFFER, Place.SHARED, loc=stmt.loc,
         )  # fmt: skip
-        axes = tuple(AxisSlice(index(0), n, checked=False) for n in shape)
-        self.region = Region(self.memory, axes)
+        self.region = whole(self.memory, shape)
 
     def given(self) -> Body:
         """The block's own part, for others to read."""

@@ -18,16 +18,18 @@ all of them have read it: each arrives at the barriers of all.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dslc.compiler.dtypes import I32, INDEX
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant, simplify
-from dslc.compiler.ir.expr import Binary, Convert, Expr, Var, free_vars, index
+from dslc.compiler.ir.expr import Convert, Expr, Var, free_vars
+from dslc.compiler.ir.index_arithmetic import mul
 from dslc.compiler.ir.program import Kernel
+from dslc.compiler.ir.regions import part
 from dslc.compiler.ir.rewrite import fresh_name
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.ir.values import Region
+from dslc.compiler.ir.workload import turns_of
 from dslc.compiler.passes.bulk import rows_of
 from dslc.compiler.passes.rings import Placement
 from dslc.compiler.passes.staging import Ahead, tile_bytes
@@ -54,14 +56,9 @@ class Cluster:
 
     def part(self, load: ins.Load, region: Region) -> Region:
         """The part of a tile that a block copies, of a region of the tile's shape."""
-        kept = [d for d, a in enumerate(region.axes) if not a.dropped]
-        at = kept[self.parts[load]]
-        whole = region.axes[at]
-        size = whole.size // self.size
-        ahead = Binary("mul", self.rank, index(size * whole.step), INDEX)
-        start = simplify(Binary("add", whole.start, ahead, INDEX))
-        part = replace(whole, start=start, size=size)
-        return replace(region, axes=(*region.axes[:at], part, *region.axes[at + 1 :]))
+        axis = self.parts[load]
+        size = region.shape[axis] // self.size
+        return part(region, axis, mul(self.rank, size), size)
 
 
 def cluster_for(
@@ -72,13 +69,14 @@ def cluster_for(
     best: dict[ins.Load, int] = {}
     along = None
     for number, axis in enumerate(kernel.grid):
-        if _turns(axis.start, axis.stop, axis.step, size) < size:
+        turns = turns_of(axis.start, axis.stop, axis.step)
+        if turns is not None and len(turns) < size:
             continue
         found: dict[ins.Load, int] = {}
         for ahead, _ in loads:
-            part = _divided(ahead.load, size)
-            if part is not None and not _depends(ahead, axis.var, known):
-                found[ahead.load] = part
+            divided = _divided(ahead.load, size)
+            if divided is not None and not _depends(ahead, axis.var, known):
+                found[ahead.load] = divided
         if _bytes(found) > _bytes(best):
             best, along = found, number
     if along is None:
@@ -88,14 +86,6 @@ def cluster_for(
 
 def _bytes(loads: Mapping[ins.Load, int]) -> int:
     return sum(tile_bytes(load.out) for load in loads)
-
-
-def _turns(start: Expr, stop: Expr, step: Expr, unknown: int) -> int:
-    """How many turns an axis has, `unknown` where that is not known."""
-    bounds = [constant(e) for e in (start, stop, step)]
-    if any(b is None for b in bounds):
-        return unknown
-    return len(range(*(int(b) for b in bounds if b is not None)))
 
 
 def _depends(ahead: Ahead, var: Var, known: Mapping[Var, Expr]) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir import unchanged
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels
@@ -34,21 +35,10 @@ from dslc.compiler.ir.traverse import (
 from dslc.compiler.ir.values import Memory, Role
 
 _SYNCHRONISATION = (
-    ins.CommitGroup,
-    ins.AwaitPartner,
-    ins.HandOver,
-    ins.WaitGroup,
-    ins.WaitDots,
-    ins.Sync,
-    ins.InitBarriers,
-    ins.Arrive,
-    ins.AwaitPhase,
-    ins.SemaphoreWait,
-    ins.SemaphoreRelease,
-    ins.LaunchDependents,
-    ins.AwaitLaunches,
-    ins.Prefetch,
-)
+    ins.CommitGroup, ins.AwaitPartner, ins.HandOver, ins.WaitGroup, ins.WaitDots, ins.Sync,
+    ins.InitBarriers, ins.Arrive, ins.AwaitPhase, ins.SemaphoreWait, ins.SemaphoreRelease,
+    ins.LaunchDependents, ins.AwaitLaunches, ins.Prefetch,
+)  # fmt: skip
 _EFFECTS = (*_SYNCHRONISATION, ins.Print, ins.Assert)
 
 
@@ -102,8 +92,7 @@ class _Liveness:
                 live -= set(results(new))
                 live |= _names(entering(new))
         kept.reverse()
-        same = len(kept) == len(body) and all(a is b for a, b in zip(kept, body, strict=True))
-        return (body if same else tuple(kept)), live
+        return unchanged.kept(body, kept), live
 
     def _statement(self, stmt: Stmt, live: set[Name]) -> Stmt | None:
         """What is left of a statement; names that its nested bodies read join `live`."""
@@ -117,8 +106,7 @@ class _Liveness:
             case ins.Aside():
                 body, inside = self.body(stmt.body, set())
                 live |= inside
-                same = body is stmt.body
-                return (stmt if same else dataclasses.replace(stmt, body=body)) if body else None
+                return unchanged.replaced(stmt, body=body) if body else None
             case ins.Alloc(memory=memory):
                 return None if memory in self.unread else stmt
             case ins.AtomicAdd(out=out) if out is not None and out not in live:

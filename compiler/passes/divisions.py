@@ -30,7 +30,7 @@ from dslc.compiler.ir.expr import (
 )
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
-from dslc.compiler.ir.rewrite import fresh_name, map_kernels, scalar_names
+from dslc.compiler.ir.rewrite import fresh_name, map_kernels, scalar_names, with_body
 from dslc.compiler.ir.traverse import (
     Body,
     Name,
@@ -41,7 +41,6 @@ from dslc.compiler.ir.traverse import (
     results,
 )
 from dslc.compiler.ir.traverse import walk as statements
-from dslc.compiler.ir.values import Memory
 from dslc.compiler.passes.facts import FactsRewriter
 
 _NAMES = {"floordiv": "quotient", "mod": "remainder"}
@@ -59,8 +58,7 @@ class NameDivisions:
 
 
 def _name(kernel: Kernel) -> Kernel:
-    body = _Namer(kernel).body(kernel.body)
-    return kernel if body is kernel.body else replace(kernel, body=body)
+    return with_body(kernel, _Namer(kernel).body(kernel.body))
 
 
 class _Namer(FactsRewriter):
@@ -68,10 +66,6 @@ class _Namer(FactsRewriter):
         super().__init__(kernel)
         self.taken = scalar_names(kernel)
         self.named: dict[Expr, Var] = {}
-
-    def memory(self, memory: Memory) -> Memory:
-        """Memories stay as they are."""
-        return memory
 
     def expr(self, expr: Expr) -> Expr:
         """The expression with the names of its divisions."""

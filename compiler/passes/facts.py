@@ -14,6 +14,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, linear, simplify
 from dslc.compiler.ir.expr import (
     FALSE,
+    NEGATED,
     TRUE,
     Binary,
     Const,
@@ -30,10 +31,8 @@ from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.rewrite import Rewriter
 from dslc.compiler.ir.traverse import Body, Use
-from dslc.compiler.ir.values import Value
+from dslc.compiler.ir.values import Memory, Value
 from dslc.compiler.passes.proof import Prover
-
-_NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 
 
 class Facts:
@@ -89,7 +88,7 @@ class Facts:
                 if either in sides:
                     return either
                 return None if None in sides else not either
-            case Binary(op, x, y) if op in _NEGATED and x.dtype == INDEX:
+            case Binary(op, x, y) if op in NEGATED and x.dtype == INDEX:
                 return self._decide_comparison(op, self.form(x) - self.form(y))
         return None
 
@@ -123,7 +122,7 @@ class Facts:
                     return y if expr.op == "min" else x
                 if self.nonnegative(-d):
                     return x if expr.op == "min" else y
-            case Binary(op) if op in _NEGATED and expr.x.dtype == INDEX:
+            case Binary(op) if op in NEGATED and expr.x.dtype == INDEX:
                 decided = self.decide(expr)
                 if decided is not None:
                     return TRUE if decided else FALSE
@@ -161,9 +160,9 @@ class Facts:
             case Binary("or", x, y) if not holds and condition.dtype == BOOL:
                 self.assume(x, False)
                 self.assume(y, False)
-            case Binary(op, x, y) if op in _NEGATED and x.dtype == INDEX:
+            case Binary(op, x, y) if op in NEGATED and x.dtype == INDEX:
                 difference = self.form(x) - self.form(y)
-                self._compare(op if holds else _NEGATED[op], difference)
+                self._compare(op if holds else NEGATED[op], difference)
 
     def _compare(self, op: str, d: Linear) -> None:
         """`d op 0` holds."""
@@ -231,7 +230,7 @@ class Facts:
     def assume_invariant(self, carried: Carried, body: Body, after: bool) -> None:
         """What a carried scalar keeps from turn to turn, for the turns or for after the loop."""
         var, init, yielded = carried.inner, carried.init, carried.yielded
-        if isinstance(init, Value) or isinstance(yielded, Value) or not isinstance(var, Var):
+        if isinstance(init, Value) or isinstance(yielded, Value) or isinstance(var, Value):
             return
         if var.dtype != INDEX:
             return
@@ -268,11 +267,22 @@ def kernel_facts(kernel: Kernel) -> Facts:
 
 
 class FactsRewriter(Rewriter):
-    """A rewriter that knows at each statement what holds there, in `self.facts`."""
+    """A rewriter of statements that knows at each what holds there, in `self.facts`.
+
+    Memories and expressions stay as they are where a pass does not say otherwise.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
         self.facts = kernel_facts(kernel)
+
+    def memory(self, memory: Memory) -> Memory:
+        """The memory as it is declared."""
+        return memory
+
+    def expr(self, expr: Expr) -> Expr:
+        """The expression as it is."""
+        return expr
 
     def nested(self, stmt: Stmt, which: int, handed: list[Use]) -> tuple[Body, list[Use]]:
         """A body under the facts that hold inside it."""

@@ -30,10 +30,10 @@ from dslc.compiler.ir.index_arithmetic import add, mod
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.rewrite import clone_body, fresh_name
 from dslc.compiler.ir.traverse import Body, operands, walk
-from dslc.compiler.ir.values import Memory, Place, Region, Role, Value
+from dslc.compiler.ir.values import Region, Value
 from dslc.compiler.passes.clusters import Cluster
 from dslc.compiler.passes.late_products import deferred, last_wait
-from dslc.compiler.passes.pipelined_loop import Barriers, Ring
+from dslc.compiler.passes.ring_slots import Barriers, Ring
 from dslc.compiler.passes.rings import Placement
 from dslc.compiler.passes.staging import Ahead
 
@@ -178,7 +178,9 @@ class FilledRings:
             if self.late:
                 freed = None  # the wait in the loop is for the turn before
             key = sum(w < first for w in waits)
-            found.setdefault(key, []).append((self._ring(ahead, placed), first, freed))
+            found.setdefault(key, []).append(
+                (Ring.of(ahead, placed, self.stages, bulk=True), first, freed)
+            )
         groups: list[Group] = []
         for members in found.values():
             ends = [freed for _, _, freed in members]
@@ -207,16 +209,6 @@ class FilledRings:
                 if isinstance(stmt, ins.Transpose | ins.View):  # the same memory by another name
                     seen.add(stmt.out)
         return at, last
-
-    def _ring(self, ahead: Ahead, placed: Placement) -> Ring:
-        load = ahead.load
-        memory = load.region.memory
-        extents, layout = placed.ring(self.stages)
-        ring = Memory(
-            f"{memory.name}_ring", memory.dtype, tuple(map(index, extents)), Role.BUFFER,
-            Place.SHARED, layout=layout, loc=load.loc,
-        )  # fmt: skip
-        return Ring(ahead, ring, placed, self.stages, bulk=True)
 
     def _is_shared(self, ring: Ring) -> bool:
         return self.cluster is not None and ring.ahead.load in self.cluster.parts

@@ -21,8 +21,8 @@ from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import Binary, Const, Expr, index
 from dslc.compiler.ir.instructions import Carried, Joined, Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
-from dslc.compiler.ir.rewrite import clone_body, map_kernels, scalar_names
-from dslc.compiler.ir.values import Memory, Region, Value
+from dslc.compiler.ir.rewrite import clone_body, map_kernels, scalar_names, with_body
+from dslc.compiler.ir.values import Region, Value
 from dslc.compiler.passes.facts import FactsRewriter
 from dslc.compiler.passes.staging import (
     Ahead,
@@ -48,8 +48,7 @@ class Hoist:
 
 
 def _hoist(kernel: Kernel) -> Kernel:
-    body = _Hoister(kernel).body(kernel.body)
-    return kernel if body is kernel.body else replace(kernel, body=body)
+    return with_body(kernel, _Hoister(kernel).body(kernel.body))
 
 
 class _Hoister(FactsRewriter):
@@ -58,14 +57,6 @@ class _Hoister(FactsRewriter):
         self.taken = scalar_names(kernel)
         self.unwritten = constant_memories(kernel.body, kernel.tensors)
         self.threads = kernel.threads
-
-    def memory(self, memory: Memory) -> Memory:
-        """Memories stay as they are."""
-        return memory
-
-    def expr(self, expr: Expr) -> Expr:
-        """Expressions stay as they are."""
-        return expr
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A loop, after what it repeated."""

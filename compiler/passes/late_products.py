@@ -25,9 +25,10 @@ from dataclasses import replace
 
 from dslc.compiler.dtypes.dtype import U64
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.expr import COMPARE_OPS, Expr, index
+from dslc.compiler.ir.expr import COMPARE_OPS, index
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
+from dslc.compiler.ir.regions import whole
 from dslc.compiler.ir.traverse import (
     Body,
     definitions,
@@ -38,10 +39,10 @@ from dslc.compiler.ir.traverse import (
     uses_of,
     walk,
 )
-from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, Value
+from dslc.compiler.ir.values import Memory, Place, Role, Value
 from dslc.compiler.passes.bulk import is_box
 from dslc.compiler.passes.facts import FactsRewriter
-from dslc.compiler.passes.panels import panels
+from dslc.compiler.passes.panels import panel_tile
 from dslc.compiler.passes.rings import copy_layout
 from dslc.compiler.passes.staging import COPY_BYTES, thread_bytes, tile_bytes
 from dslc.compiler.targets.rates import Rates
@@ -179,14 +180,6 @@ class _Settler(FactsRewriter):
         self.outside = kernel.body
         self.awaited: dict[Value, Body] = {}
 
-    def memory(self, memory: Memory) -> Memory:
-        """Memories stay as they are."""
-        return memory
-
-    def expr(self, expr: Expr) -> Expr:
-        """Expressions stay as they are."""
-        return expr
-
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """An operand and its copy; what reads one that is under way, after its wait."""
         read = {v for s in walk((stmt,)) for v in operands(s)} if self.awaited else set()
@@ -198,42 +191,33 @@ class _Settler(FactsRewriter):
             return self._started(stmt) if bulk else self._copied(stmt)
         return (*waits, self.rebuild(stmt))
 
-    def _tile(self, load: ins.Load) -> Region:
-        shape, dtype = load.out.type.shape, load.out.type.dtype
-        memory = Memory(
-            f"{load.region.memory.name}_tile", dtype, tuple(map(index, shape)), Role.BUFFER,
-            Place.SHARED, layout=panels(shape, dtype.bits), loc=load.loc,
-        )  # fmt: skip
-        return Region(memory, tuple(AxisSlice(index(0), n, checked=False) for n in shape))
-
     def _started(self, load: ins.Load) -> Body:
         """The unit begins to copy; the first reader awaits it."""
-        whole = self._tile(load)
-        shape = (index(1),)
-        ready = Memory(f"{whole.memory.name}_ready", U64, shape, Role.BUFFER, Place.SHARED)
-        one = Region(ready, (AxisSlice(index(0), 1, checked=False),))
+        tile = panel_tile(load.region.memory, load.out.type.shape, load.loc)
+        name = f"{tile.memory.name}_ready"
+        one = whole(Memory(name, U64, (index(1),), Role.BUFFER, Place.SHARED), (1,))
         landed = ins.AwaitPhase(one, index(0), loc=load.loc)
-        self.awaited[load.out] = (landed, replace(load, region=whole, other=None))
+        self.awaited[load.out] = (landed, replace(load, region=tile, other=None))
         return (
-            ins.Alloc(whole.memory, loc=load.loc),
-            ins.Alloc(ready, loc=load.loc),
+            ins.Alloc(tile.memory, loc=load.loc),
+            ins.Alloc(one.memory, loc=load.loc),
             ins.InitBarriers(one, 1, loc=load.loc),
             ins.Sync(loc=load.loc),
             ins.Arrive(one, tile_bytes(load.out), loc=load.loc),
-            ins.CopyAsync(whole, load.region, barrier=one, loc=load.loc),
+            ins.CopyAsync(tile, load.region, barrier=one, loc=load.loc),
         )
 
     def _copied(self, load: ins.Load) -> Body:
-        whole = self._tile(load)
-        memory = whole.memory
+        tile = panel_tile(load.region.memory, load.out.type.shape, load.loc)
+        memory = tile.memory
         shape, dtype = load.out.type.shape, load.out.type.dtype
         layout = copy_layout(shape, COPY_BYTES[0] * 8 // dtype.bits, self.threads)
         return (
             ins.Alloc(memory, loc=load.loc),
             ins.Sync(loc=load.loc),  # the products of before have read it
-            ins.CopyAsync(whole, load.region, layout, loc=load.loc),
+            ins.CopyAsync(tile, load.region, layout, loc=load.loc),
             ins.CommitGroup(loc=load.loc),
             ins.WaitGroup(0, loc=load.loc),
             ins.Sync(loc=load.loc),
-            replace(load, region=whole, other=None),
+            replace(load, region=tile, other=None),
         )

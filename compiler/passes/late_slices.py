@@ -31,7 +31,10 @@ from dslc.compiler.passes.late_scalars import late_scalars
 
 @dataclass(frozen=True, slots=True)
 class LateSlices:
-    """Loads and stores along one late axis that is checked, as gathers and scatters."""
+    """Loads and stores along one late axis that is checked, as gathers and scatters.
+
+    An atomic addition is a load and a store here: one core runs all turns, one after another.
+    """
 
     name: ClassVar[str] = "late-slices"
 
@@ -65,6 +68,14 @@ class _Rows(Rewriter):
                     made = Value(replace(x.type, shape=shape), x.name)
                     scatter = ins.Scatter(rows, ids, made, axis, loc=stmt.loc)
                     return ins.Arange(ids), ins.Reshape(made, x), scatter
+            case ins.AtomicAdd(region=region, x=x, out=out) if self._axis(region) is not None:
+                before = out or Value(x.type, "before")
+                after = Value(x.type, "after")
+                return (
+                    *self.statement(ins.Load(before, region, loc=stmt.loc)),
+                    ins.Binary(after, "add", before, x, loc=stmt.loc),
+                    *self.statement(ins.Store(region, after, loc=stmt.loc)),
+                )
         return super().statement(stmt)
 
     def _axis(self, region: Region) -> int | None:

@@ -15,7 +15,9 @@ from typing import TypeAlias
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
+from dslc.compiler.ir.rewrite import with_body
 from dslc.compiler.ir.traverse import Body, bodies, memories, walk
+from dslc.compiler.ir.unchanged import kept, replaced
 from dslc.compiler.ir.values import Memory, Place, Value
 
 # Which bodies enclose a statement, outermost first: the owner's number and which of its bodies.
@@ -124,19 +126,18 @@ class Liveness:
     def _live(self, alloc: _Numbered, touches: Iterable[_Numbered]) -> Live:
         end = alloc.number
         assert isinstance(alloc.stmt, ins.Alloc)
+        always = Live(alloc.stmt.memory, 0, self.last, alloc.path)
         if alloc.stmt.memory in self.barriers_of_copies:  # nothing else may be where one was
-            return Live(alloc.stmt.memory, 0, self.last, alloc.path)
+            return always
         for s in touches:
             here = self._end_of_loops(s, alloc)
             if isinstance(s.stmt, ins.CopyAsync):
                 landed = self._landed(s, alloc) if s.stmt.barrier is None else self._full(s)
                 if landed is None:
-                    assert isinstance(alloc.stmt, ins.Alloc)
-                    return Live(alloc.stmt.memory, 0, self.last, alloc.path)
+                    return always
                 here = max(here, landed)
             end = max(end, here)
-        assert isinstance(alloc.stmt, ins.Alloc)
-        return Live(alloc.stmt.memory, alloc.number, end, alloc.path)
+        return replace(always, start=alloc.number, end=end)
 
     def _end_of_loops(self, s: _Numbered, alloc: _Numbered) -> int:
         """The last statement of the outermost loop around `s` that does not contain the alloc."""
@@ -203,8 +204,7 @@ def sink_allocs(kernel: Kernel) -> Kernel:
 
     None moves past a barrier of a cluster, after which other blocks may write it.
     """
-    body = _sunk(kernel.body)
-    return kernel if body is kernel.body else replace(kernel, body=body)
+    return with_body(kernel, _sunk(kernel.body))
 
 
 def _sunk(body: Body) -> Body:
@@ -220,21 +220,14 @@ def _sunk(body: Body) -> Body:
         waiting = [a for a in waiting if not meets and a.memory not in touched]
         out.append(_sunk_inside(stmt))
     out += waiting
-    same = all(a is b for a, b in zip(out, body, strict=True))
-    return body if same else tuple(out)
+    return kept(body, out)
 
 
 def _sunk_inside(stmt: Stmt) -> Stmt:
     match stmt:
-        case ins.For(body=body):
-            inside = _sunk(body)
-            return stmt if inside is body else replace(stmt, body=inside)
-        case ins.While(before=before, body=body):
-            first, inside = before, _sunk(body)
-            return stmt if inside is body else replace(stmt, before=first, body=inside)
+        case ins.For(body=body) | ins.While(body=body):
+            return replaced(stmt, body=_sunk(body))
         case ins.If(then=then, otherwise=otherwise):
-            a, b = _sunk(then), _sunk(otherwise)
-            same = a is then and b is otherwise
-            return stmt if same else replace(stmt, then=a, otherwise=b)
+            return replaced(stmt, then=_sunk(then), otherwise=_sunk(otherwise))
         case _:
             return stmt

@@ -54,22 +54,30 @@ def growth(expr: Expr, var: Var, known: Mapping[Var, Expr]) -> int | None:
 
     None where it may do either. `known` are the values of scalars.
     """
-    match expr:
-        case Var():
-            inner = known.get(expr)
-            return int(expr == var) if inner is None else growth(inner, var, known)
-        case Unary("neg", x):
-            inner_growth = growth(x, var, known)
-            return None if inner_growth is None else -inner_growth
-        case Convert(x):
-            return growth(x, var, known)
-        case Binary("add" | "sub" | "min" | "max", x, y):
-            a, b = growth(x, var, known), growth(y, var, known)
-            if a is None or b is None:
-                return None
-            b = -b if expr.op == "sub" else b
-            return None if a * b < 0 else a or b
-        case Binary("mul" | "floordiv", x, y) if growth(y, var, known) == 0:
-            return growth(x, var, known)  # by what is positive in the bounds of loops
-    parts = [growth(x, var, known) for x in children(expr)]
-    return 0 if all(p == 0 for p in parts) else None
+    found: dict[Expr, int | None] = {}
+
+    def of(e: Expr) -> int | None:
+        if e not in found:  # scalars are often read several times
+            found[e] = growing(e)
+        return found[e]
+
+    def growing(e: Expr) -> int | None:
+        match e:
+            case Var():
+                return of(known[e]) if e in known else int(e == var)
+            case Unary("neg", x):
+                inner = of(x)
+                return None if inner is None else -inner
+            case Convert(x):
+                return of(x)
+            case Binary("add" | "sub" | "min" | "max", x, y):
+                a, b = of(x), of(y)
+                if a is None or b is None:
+                    return None
+                b = -b if e.op == "sub" else b
+                return None if a * b < 0 else a or b
+            case Binary("mul" | "floordiv", x, y) if of(y) == 0:
+                return of(x)  # by what is positive in the bounds of loops
+        return 0 if all(of(x) == 0 for x in children(e)) else None
+
+    return of(expr)

@@ -24,37 +24,29 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from typing import ClassVar
 
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.compiler.dtypes import U8, DType, Kind
+from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import (
-    AxisSlice,
     Kernel,
     Memory,
-    PackedParam,
     Program,
-    Region,
     TileProgram,
-    TileType,
     Value,
 )
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant, simplify
-from dslc.compiler.ir.index_arithmetic import cdiv, div
+from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.rewrite import Rewriter, kernels, map_kernels
+from dslc.compiler.ir.rewrite import kernels, map_kernels
 from dslc.compiler.ir.traverse import memories, walk
-from dslc.compiler.layout import Layout, reshape
+from dslc.compiler.layout import reshape
 from dslc.compiler.lowbit import PackedStorage, default_layout, interleaved, lanes_for, storage_for
 from dslc.compiler.passes.alignment import Divisors, divisor, known_divisors
-from dslc.compiler.passes.fragments import load_fragments, storage_in_fragments
+from dslc.compiler.passes.fragments import storage_in_fragments
+from dslc.compiler.passes.lowbit_loads import Storage, as_stored, packed_params, store
 from dslc.compiler.passes.weights import CODES, is_open, packed_freely
-
-# A parameter's storage: tiles, compact row-major bits, or unpacked codes as it was.
-Storage: TypeAlias = PackedStorage | Literal["row", "codes"]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +71,20 @@ class LowBit:
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its low-bit parameters stored as bytes."""
         if isinstance(program, Kernel):
-            return _store(program, self._choices(program), self.threads)
+            return store(program, self._choices(program), self.threads)
         chosen = {k: self._choices(k) for k in kernels(program)}
         shared = _agree(program, chosen)
-        stored = map_kernels(program, lambda k: _store(k, chosen[k], self.threads))
+        stored = map_kernels(program, lambda k: store(k, chosen[k], self.threads))
         assert isinstance(stored, Program)
-        params = tuple(_as_stored(p, shared) for p in program.params)
+        params = tuple(as_stored(p, shared) for p in program.params)
         moved = dict(zip(program.params, params, strict=True))
         calls = tuple(
             replace(c, args=tuple(moved.get(a, a) if isinstance(a, Memory) else a for a in c.args))
             for c in stored.calls
         )
-        return replace(stored, params=params, calls=calls, packed=_packed(program.params, shared))
+        return replace(
+            stored, params=params, calls=calls, packed=packed_params(program.params, shared)
+        )
 
     def _choices(self, kernel: Kernel) -> dict[Memory, Storage]:
         """The storage of each low-bit parameter that the pass may choose."""
@@ -139,7 +133,7 @@ def _bound(params: Iterable[object], chosen: Mapping[Memory, Storage]) -> dict[M
     """The choices that leave every dim an argument that gives it: bytes in tiles tell no extent."""
     found = dict(chosen)
     for memory in chosen:
-        given = {dim for p in params for dim in _dims_given(_as_stored(p, found))}
+        given = {dim for p in params for dim in _dims_given(as_stored(p, found))}
         if any(isinstance(extent, ex.Var) and extent not in given for extent in memory.shape):
             found[memory] = "codes"
     return found
@@ -240,99 +234,3 @@ class _Groups:
 
     def all(self) -> list[list[Memory]]:
         return list({id(g): g for g in self._group.values()}.values())
-
-
-def _store(kernel: Kernel, choices: Mapping[Memory, Storage], warp: int) -> Kernel:
-    """The kernel over the stored parameters."""
-    if all(s == "codes" and m.packed is None for m, s in choices.items()):
-        return kernel
-    rewritten = _Loads(choices, warp).kernel(kernel)
-    return replace(rewritten, packed=_packed(kernel.params, choices))
-
-
-def _packed(params: Iterable[object], choices: Mapping[Memory, Storage]) -> tuple[PackedParam, ...]:
-    return tuple(
-        PackedParam(p.name, p.dtype, p.shape, storage)
-        for p in params
-        if isinstance(p, Memory) and isinstance(storage := choices.get(p), PackedStorage)
-    )
-
-
-def _as_stored(param: T, choices: Mapping[Memory, Storage]) -> T | Memory:
-    """The memory that holds a parameter in its storage; anything else as it is."""
-    if not isinstance(param, Memory):
-        return param
-    match choices.get(param):
-        case PackedStorage() as storage:
-            counts = (simplify(cdiv(n, t)) for n, t in zip(param.shape, storage.tile, strict=True))
-            return replace(param, dtype=U8, shape=(*counts, ex.index(storage.tile_bytes)))
-        case "row":
-            return replace(param, packed="row")
-        case "codes" if param.packed == CODES:
-            return replace(param, packed=None)
-        case _:
-            return param
-
-
-class _Loads(Rewriter):
-    """Loads of stored parameters as loads of bytes and views."""
-
-    def __init__(self, choices: Mapping[Memory, Storage], warp: int) -> None:
-        super().__init__()
-        self._choices, self._warp = choices, warp
-        self._memories.update({m: _as_stored(m, choices) for m in choices})
-        self._values: dict[Value, Value] = {}
-
-    def value(self, value: Value) -> Value:
-        """The tile, with the layout that its load has given it."""
-        return self._values.get(value, value)
-
-    def statement(self, stmt: Stmt) -> Iterable[Stmt]:
-        """A load of a parameter in tiles is a load of bytes, then a view."""
-        if isinstance(stmt, ins.Load):
-            storage = self._choices.get(stmt.region.memory)
-            if isinstance(storage, PackedStorage):
-                return self._load(stmt, storage)
-        return super().statement(stmt)
-
-    def _load(self, load: ins.Load, storage: PackedStorage) -> Iterable[Stmt]:
-        if not _is_whole(load, storage):
-            axes = tuple(replace(a, start=self.expr(a.start)) for a in load.region.axes)
-            codes = Region(self.memory(load.region.memory), axes)
-            return load_fragments(load, codes, storage, self._warp)
-        counts = zip(load.region.axes, storage.tile, strict=True)
-        tiles = tuple(self._tile_number(a, extent) for a, extent in counts)
-        whole = AxisSlice(ex.index(0), storage.tile_bytes, checked=False)
-        region = Region(self.memory(load.region.memory), (*tiles, whole))
-        taken = TileType(U8, (storage.tile_bytes,), storage.byte_layout)
-        packed = Value(taken, f"{load.out.name}_bytes" if load.out.name else "")
-        made: list[Stmt] = [ins.Load(packed, region, loc=load.loc)]
-        out = self._viewed(load.out, storage.layout)
-        if storage.lanes == 1:
-            return (*made, ins.View(out, packed, loc=load.loc))
-        lanes = Value(replace(taken, layout=storage.view_layout), f"{packed.name}_lanes")
-        stored = Value(replace(out.type, layout=reshape(storage.layout, out.type.shape)), "")
-        return (
-            *made,
-            ins.ConvertLayout(lanes, packed, loc=load.loc),
-            ins.View(stored, lanes, loc=load.loc),
-            ins.ConvertLayout(out, stored, loc=load.loc),
-        )
-
-    def _tile_number(self, axis: AxisSlice, extent: int) -> AxisSlice:
-        number = simplify(div(self.expr(axis.start), extent))
-        return AxisSlice(number, 1, dropped=True, checked=axis.checked)
-
-    def _viewed(self, out: Value, layout: Layout) -> Value:
-        if out.type.layout is not None:
-            return out
-        shaped = reshape(layout, out.type.shape)
-        self._values[out] = replace(out, type=replace(out.type, layout=shaped))
-        return self._values[out]
-
-
-def _is_whole(load: ins.Load, storage: PackedStorage) -> bool:
-    """Whether the load takes one tile of the storage, over the threads that this has."""
-    layout = load.out.type.layout
-    alike = layout is None or layout.threads == storage.layout.threads
-    return alike and tuple(a.size for a in load.region.axes) == storage.tile

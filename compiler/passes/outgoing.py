@@ -23,12 +23,12 @@ from dataclasses import dataclass, replace
 
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, Const, index
+from dslc.compiler.ir.expr import Const, index
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
+from dslc.compiler.ir.regions import part, whole
 from dslc.compiler.ir.traverse import Body
-from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, Value
+from dslc.compiler.ir.values import Memory, Place, Role, Value
 from dslc.compiler.layout import Layout, compose, local
 from dslc.compiler.layout.reshaping import slice_tile
 from dslc.compiler.passes.bulk import bulk_stores, is_short
@@ -70,27 +70,17 @@ class Outgoing:
             layout = slice_tile(x.type.layout, self.axis, start, self.size)
             piece = Value(replace(x.type, shape=layout.shape, layout=layout), "piece")
             starts = tuple(start if d == self.axis else 0 for d in range(2))
-            inside = tuple(AxisSlice(index(0), n, checked=False) for n in layout.shape)
-            place = AxisSlice(index(number % self.places), 1, dropped=True, checked=False)
-            held = Region(self.memory, (place, *inside))
+            held = whole(self.memory, layout.shape, index(number % self.places))
             out += [
                 ins.Extract(piece, x, starts, (1, 1), loc=loc),
                 ins.WaitGroup(self.places - 1, loc=loc),
                 ins.Sync(loc=loc),
                 ins.Store(held, piece, loc=loc),
                 ins.Sync(loc=loc),
-                ins.CopyAsync(self._part(region, start), held, loc=loc),
+                ins.CopyAsync(part(region, self.axis, start, self.size), held, loc=loc),
                 ins.CommitGroup(loc=loc),
             ]
         return tuple(out)
-
-    def _part(self, region: Region, start: int) -> Region:
-        kept = [i for i, a in enumerate(region.axes) if not a.dropped][self.axis]
-        axis = region.axes[kept]
-        first = simplify(Binary("add", axis.start, index(start), axis.start.dtype))
-        axes = list(region.axes)
-        axes[kept] = replace(axis, start=first, size=self.size)
-        return replace(region, axes=tuple(axes))
 
 
 def outgoing(kernel: Kernel, after: Sequence[Stmt], room: int) -> list[Outgoing]:
@@ -115,11 +105,11 @@ def _divided(store: ins.Store, layout: Layout) -> Iterator[Outgoing]:
     for most, axis in ((2, 1), (2, 0), (1, 1), (1, 0)):
         for count in (1, 2, 4, 8, 16):
             size = shape[axis] // count
-            part = tuple(size if d == axis else n for d, n in enumerate(shape))
-            placed = panels(part, bits)
+            piece = tuple(size if d == axis else n for d, n in enumerate(shape))
+            placed = panels(piece, bits)
             # One piece alone would meet itself in the next turn.
             places = min(most, count)
-            fits = places * math.prod(part) * bits // 8 <= _BYTES
+            fits = places * math.prod(piece) * bits // 8 <= _BYTES
             if shape[axis] % count or placed is None or not fits:
                 continue
             try:
@@ -128,7 +118,7 @@ def _divided(store: ins.Store, layout: Layout) -> Iterator[Outgoing]:
                 continue
             memory = Memory(
                 f"{store.region.memory.name}_pieces", store.region.memory.dtype,
-                tuple(map(index, (places, *part))), Role.BUFFER, Place.SHARED,
+                tuple(map(index, (places, *piece))), Role.BUFFER, Place.SHARED,
                 layout=compose(local(places, 1, 1), placed), loc=store.loc,
             )  # fmt: skip
             yield Outgoing(store, axis, size, memory)

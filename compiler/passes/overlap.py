@@ -116,10 +116,6 @@ class _Copies(FactsRewriter):
         self.chosen: set[Stmt] = set()
         self.body(tuple(body))
 
-    def memory(self, memory: Memory) -> Memory:
-        """Memories stay as they are."""
-        return memory
-
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A copy is looked at where what holds there is known."""
         if isinstance(stmt, ins.CopyAsync) and self._is_asked_for(stmt.src):

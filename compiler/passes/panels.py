@@ -10,6 +10,10 @@ the unit takes operands with k along the rows or down the columns, for 16-bit el
 
 from __future__ import annotations
 
+from dslc.compiler.diagnostics import Loc
+from dslc.compiler.ir.expr import index
+from dslc.compiler.ir.regions import whole
+from dslc.compiler.ir.values import Memory, Place, Region, Role
 from dslc.compiler.layout import Layout, Mode
 from dslc.compiler.layout.swizzles import Swizzle
 
@@ -26,6 +30,15 @@ def panel_bytes(tile: tuple[int, ...], bits: int) -> int | None:
         return None
     row = tile[1] * bits // 8
     return next((width for width in SWIZZLES if row % width == 0), None)
+
+
+def panel_tile(like: Memory, shape: tuple[int, ...], loc: Loc | None) -> Region:
+    """All of a new buffer `like_tile` in shared memory, for a tile of a memory that lies in panels."""
+    memory = Memory(
+        f"{like.name}_tile", like.dtype, tuple(map(index, shape)), Role.BUFFER, Place.SHARED,
+        layout=panels(shape, like.dtype.bits), loc=loc,
+    )  # fmt: skip
+    return whole(memory, shape)
 
 
 def panels(tile: tuple[int, ...], bits: int) -> Layout | None:

@@ -28,9 +28,11 @@ from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, index
 from dslc.compiler.ir.index_arithmetic import sub
 from dslc.compiler.ir.instructions import Carried, Joined, Stmt
 from dslc.compiler.ir.program import Kernel
+from dslc.compiler.ir.regions import element, whole
 from dslc.compiler.ir.rewrite import Substitution, fresh_name
 from dslc.compiler.ir.traverse import Body
-from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
+from dslc.compiler.ir.values import Memory, Place, Region, Role, TileType, Value
+from dslc.compiler.ir.workload import turns_of
 from dslc.compiler.layout import Layout, Mode, local
 from dslc.compiler.passes.accumulation import ADD, accumulators
 from dslc.compiler.passes.even_work import EvenWork, Part, Sharing
@@ -62,9 +64,8 @@ def sharing(kernel: Kernel, loop: ins.For, target: Target) -> Sharing:
             return one
         cycles += prod(dot.out.type.shape) * dot.a.type.shape[-1] / each
     cost = size / _BYTES_A_CYCLE / cycles
-    bounds = [constant(e) for e in (loop.start, loop.stop, loop.step)]
-    steps = _USUAL if None in bounds else len(range(*(int(b) for b in bounds if b is not None)))
-    return Sharing(steps, cost)
+    turns = turns_of(loop.start, loop.stop, loop.step)
+    return Sharing(_USUAL if turns is None else len(turns), cost)
 
 
 def _is_zero(init: object, kernel: Kernel) -> bool:
@@ -92,8 +93,7 @@ class _Sum:
 
     def region(self, part: Expr) -> Region:
         """The place of a part."""
-        whole = [AxisSlice(index(0), n, checked=False) for n in self.lines.shape]
-        return Region(self.memory, (AxisSlice(part, 1, dropped=True, checked=False), *whole))
+        return whole(self.memory, self.lines.shape, part)
 
 
 def joined(
@@ -131,12 +131,12 @@ class _Joiner:
     def body(self, after: Body) -> Body:
         """The exchange of parts, and what follows for whole sums."""
         done = Var(fresh_name("done", self.taken), INDEX)
-        whole = [replace(s.value, name=f"{s.value.name or 't'}_whole") for s in self.sums]
+        wholes = [replace(s.value, name=f"{s.value.name or 't'}_whole") for s in self.sums]
         parts, totals, last = self._exchange()
-        results = [Joined(w, t, s.value) for w, t, s in zip(whole, totals, self.sums, strict=True)]
+        results = [Joined(w, t, s.value) for w, t, s in zip(wholes, totals, self.sums, strict=True)]
         results.append(Joined(done, Convert(last, INDEX), index(1)))
         is_part = Binary("eq", self.part.is_whole, Const(False, BOOL), BOOL)
-        renamed = Substitution(values={s.value: w for s, w in zip(self.sums, whole, strict=True)})
+        renamed = Substitution(values={s.value: w for s, w in zip(self.sums, wholes, strict=True)})
         return (
             ins.If(is_part, parts, (), tuple(results)),
             ins.If(Binary("eq", done, index(1), BOOL), renamed.body(after)),
@@ -150,8 +150,7 @@ class _Joiner:
             lines = Value(s.lines, "lines")
             out.append(ins.View(lines, s.value))
             out.append(ins.Store(s.region(part.number), lines))
-        counter = self.work.member(part.rest)
-        count = Region(self.arrivals, (AxisSlice(counter, 1, dropped=True, checked=False),))
+        count = element(self.arrivals, self.work.member(part.rest))
         layout = self.sums[0].value.type.layout
         scalar = TileType(
             I32, (), Layout((), (Mode(layout.threads, -1, 0),), ()) if layout else None

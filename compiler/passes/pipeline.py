@@ -1,4 +1,4 @@
-"""Passes in a row: the verifier between them, and observers that print, dump or time.
+"""Passes in a row: the verifier between them, and observers that print or dump.
 
 program = run_passes(program, shared_passes(target), observers=[print_after({"bounds"}, sys.stdout)])
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TextIO, TypeAlias
 
@@ -114,22 +114,3 @@ def dump_to(folder: Path) -> Observer:
         path.write_text(print_program(stage.program), encoding="utf-8")
 
     return observe
-
-
-@dataclass(slots=True)
-class Timings:
-    """An observer that keeps how long each pass took, the verifier apart."""
-
-    seconds: list[tuple[str, float]] = field(default_factory=list)
-
-    def __call__(self, stage: Stage) -> None:
-        """Keep one stage."""
-        if stage.number:
-            self.seconds.append((stage.name, stage.seconds))
-
-    def table(self) -> str:
-        """A line a pass, in milliseconds, and their sum."""
-        total = sum(s for _, s in self.seconds)
-        rows = [*self.seconds, ("total", total)]
-        width = max(len(name) for name, _ in rows)
-        return "".join(f"{name:{width}} {s * 1000:9.2f} ms\n" for name, s in rows)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dslc.compiler.dtypes import BOOL, INDEX
-from dslc.compiler.dtypes.dtype import U64
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import Binary, Const, Expr, Var, index
@@ -15,62 +13,10 @@ from dslc.compiler.ir.index_arithmetic import add, div, mod, mul
 from dslc.compiler.ir.instructions import Carried, Joined, Stmt
 from dslc.compiler.ir.rewrite import Substitution, clone_body, fresh_name
 from dslc.compiler.ir.traverse import Body
-from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, Value
+from dslc.compiler.ir.values import Region, Value
 from dslc.compiler.passes.late_products import is_made_anew
-from dslc.compiler.passes.rings import Placement
+from dslc.compiler.passes.ring_slots import Barriers, Ring
 from dslc.compiler.passes.staging import Ahead, zeros
-
-
-@dataclass(frozen=True, slots=True)
-class Ring:
-    """A staged load, the ring that it is copied to, and how that lies in shared memory."""
-
-    ahead: Ahead
-    memory: Memory
-    placed: Placement
-    slots: int
-    bulk: bool = False  # copied by a unit of the machine
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of all slots."""
-        return self.slots * math.prod(self.placed.shape) * self.memory.dtype.bits // 8
-
-    def region(self, slot: Expr) -> Region:
-        """The tile in a slot."""
-        tile = self.ahead.load.out.type.shape
-        inside = tuple(AxisSlice(index(0), n, checked=False) for n in tile)
-        return Region(self.memory, (AxisSlice(slot, 1, dropped=True, checked=False), *inside))
-
-
-class Barriers:
-    """The barriers of a ring that is filled in bulk, one a slot, and the parity that is waited for.
-
-    A phase of `full` ends when the slot is, one of `empty` when all have read it.
-    """
-
-    def __init__(self, name: str, slots: int, phase: Var) -> None:
-        self.slots, self.phase = slots, phase
-        self.memory = Memory(name, U64, (index(slots),), Role.BUFFER, Place.SHARED)
-
-    def begin(self, arrivals: int = 1) -> Body:
-        """They are made; a barrier of the block must follow."""
-        every = Region(self.memory, (AxisSlice(index(0), self.slots, checked=False),))
-        return (ins.Alloc(self.memory), ins.InitBarriers(every, arrivals))
-
-    def at(self, slot: Expr) -> Region:
-        """The barrier of a slot."""
-        return Region(self.memory, (AxisSlice(slot, 1, dropped=True, checked=False),))
-
-    def wait(self, slot: Expr) -> ins.AwaitPhase:
-        """Until the phase of the slot has ended."""
-        return ins.AwaitPhase(self.at(slot), self.phase)
-
-    def counter(self, result: Var, slot: Expr, first: int) -> Carried:
-        """The parity of the phase, which changes when the slots begin anew."""
-        wraps = div(add(slot, 1), self.slots)
-        after = simplify(mod(add(self.phase, wraps), 2))
-        return Carried(result, self.phase, index(first), after)
 
 
 class PipelinedLoop:

@@ -51,13 +51,12 @@ from dataclasses import dataclass, replace
 
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
-from dslc.compiler.ir.expr import Const, Expr, index
+from dslc.compiler.ir.expr import Const
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
-from dslc.compiler.ir.rewrite import map_kernels, scalar_names
+from dslc.compiler.ir.rewrite import map_kernels, scalar_names, with_body
 from dslc.compiler.ir.traverse import Body, Use, walk
-from dslc.compiler.ir.values import Memory, Place, Role
+from dslc.compiler.ir.workload import turns_of
 from dslc.compiler.passes.bulk import is_loaded_in_bulk
 from dslc.compiler.passes.facts import Facts, FactsRewriter
 from dslc.compiler.passes.late_products import (
@@ -68,7 +67,8 @@ from dslc.compiler.passes.late_products import (
     last_wait,
     settle,
 )
-from dslc.compiler.passes.pipelined_loop import PipelinedLoop, Ring
+from dslc.compiler.passes.pipelined_loop import PipelinedLoop
+from dslc.compiler.passes.ring_slots import Ring
 from dslc.compiler.passes.rings import Placement, in_panels, place
 from dslc.compiler.passes.stages import Room, around_last_loop, choose_stages, exchanges_much
 from dslc.compiler.passes.staging import (
@@ -103,7 +103,7 @@ class Pipeline:
         if is_explicit(kernel):
             return kernel
         body = _Loops(kernel, self.target, self.stages).body(kernel.body)
-        pipelined = kernel if body is kernel.body else replace(kernel, body=body)
+        pipelined = with_body(kernel, body)
         return settle(pipelined, self.target.bulk_copies)
 
 
@@ -125,14 +125,6 @@ class _Loops(FactsRewriter):
         self.used = [0]  # bytes of rings that live at once in each body around, so far
         self.inner = 0  # in the loop that was left last
         self.depth = 0
-
-    def memory(self, memory: Memory) -> Memory:
-        """Memories stay as they are."""
-        return memory
-
-    def expr(self, expr: Expr) -> Expr:
-        """Expressions stay as they are."""
-        return expr
 
     def nested(self, stmt: Stmt, which: int, handed: list[Use]) -> tuple[Body, list[Use]]:
         """A body, with the number of loops around it."""
@@ -169,8 +161,8 @@ class _Loops(FactsRewriter):
         facts = self.facts.copy()
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         found = loads_ahead(loop, facts, self.unwritten)
-        if turns := turns_ahead(found, asked, room):
-            straight = PipelinedLoop(loop, 1, (), found, self.taken, held=turns)
+        if held := turns_ahead(found, asked, room):
+            straight = PipelinedLoop(loop, 1, (), found, self.taken, held=held)
             return 0, straight.body(self.depth > 0, self.more)
         staged = [a for a in found if a.width]
         late = deferred(loop)
@@ -183,8 +175,8 @@ class _Loops(FactsRewriter):
             stages = choose_stages(loop, staged, room)
         if stages == 1:
             staged = []
-        elif asked is None:
-            stages = min(stages, max(2, _turns(loop)))
+        elif asked is None and (turns := turns_of(loop.start, loop.stop, loop.step)) is not None:
+            stages = min(stages, max(2, len(turns)))
         if stages <= _LAGGING or not staged:
             late, paced = (), False
         kept = {a.load for a in staged}
@@ -195,24 +187,20 @@ class _Loops(FactsRewriter):
         prefetched = [a for a in found if a.load not in kept and is_prefetched(a, threads)]
         if not staged and not prefetched:
             return 0, None
-        held = {x for d in late for x in in_registers(d)}
-        if any(a.load.out in held for a in prefetched):  # the next turn's take the same registers
+        under_way = {x for d in late for x in in_registers(d)}
+        if any(
+            a.load.out in under_way for a in prefetched
+        ):  # the next turn's take the same registers
             late, paced, last = (), False, None
         rings = [self._ring(a, stages, a in bulk) for a in staged]
         pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced, last)
         return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more, self.freed)
 
     def _ring(self, ahead: Ahead, stages: int, bulk: bool) -> Ring:
-        load, placed = ahead.load, self._placed(ahead)
-        memory, slots = load.region.memory, stages
+        slots = stages
         if ahead.run > 1:  # as many runs as the turns under way can touch
             slots = 1 << (-(-(stages - 1) // ahead.run)).bit_length()
-        shape, layout = placed.ring(slots)
-        ring = Memory(
-            f"{memory.name}_ring", memory.dtype, tuple(map(index, shape)), Role.BUFFER,
-            Place.SHARED, layout=layout, loc=load.loc,
-        )  # fmt: skip
-        return Ring(ahead, ring, placed, slots, bulk)
+        return Ring.of(ahead, self._placed(ahead), slots, bulk=bulk)
 
     def _placed(self, ahead: Ahead) -> Placement:
         type_, bits = ahead.load.out.type, ahead.load.region.memory.dtype.bits
@@ -240,11 +228,3 @@ def _are_kept(loop: ins.For, staged: Container[Stmt]) -> bool:
 def _is_counted(loop: ins.For) -> bool:
     """Whether the turns can be counted: an index that advances by a constant."""
     return loop.var.dtype == INDEX and isinstance(loop.step, Const) and loop.step.value != 0
-
-
-def _turns(loop: ins.For) -> int:
-    """The number of turns, a large number where it is not known."""
-    bounds = [constant(e) for e in (loop.start, loop.stop, loop.step)]
-    if None in bounds:
-        return 1 << 30
-    return len(range(*(int(b) for b in bounds if b is not None)))

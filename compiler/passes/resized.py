@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir import AxisSlice, Region, Value
-from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import Region, Value
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.regions import part
 from dslc.compiler.ir.rewrite import Rewriter
 from dslc.compiler.ir.traverse import Name
 from dslc.compiler.passes.axis_extents import Axis
@@ -55,15 +53,6 @@ class Resized(Rewriter):
         return (rebuilt,)
 
     def _part(self, region: Region, sizes: Mapping[int, int]) -> Region:
-        axes = list(region.axes)
-        kept = [k for k, axis in enumerate(axes) if not axis.dropped]
-        for number, size in sizes.items():
-            axes[kept[number]] = self._moved(axes[kept[number]], size)
-        return replace(region, axes=tuple(axes))
-
-    def _moved(self, axis: AxisSlice, size: int) -> AxisSlice:
-        start = axis.start
-        if self._start:
-            offset = ex.index(self._start * axis.step)
-            start = simplify(ex.Binary("add", start, offset, INDEX))
-        return replace(axis, start=start, size=size)
+        for axis, size in sizes.items():
+            region = part(region, axis, self._start, size)
+        return region

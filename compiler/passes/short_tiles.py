@@ -21,11 +21,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dslc.compiler.ir import Kernel, Region, Role, TileProgram, Value
-from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.rewrite import Substitution, map_kernels
 from dslc.compiler.ir.traverse import walk
+from dslc.compiler.ir.workload import turns_of
 from dslc.compiler.passes.axis_extents import Axis, classes_of
 from dslc.compiler.passes.resized import Resized
 
@@ -44,7 +44,11 @@ class ShortTiles:
 
 
 def _cut(kernel: Kernel) -> Kernel:
-    alone = {a.var: a.start for a in kernel.grid if _turns_once(a.start, a.stop, a.step)}
+    alone = {
+        a.var: a.start
+        for a in kernel.grid
+        if (turns := turns_of(a.start, a.stop, a.step)) is not None and len(turns) == 1
+    }
     if not alone:
         return kernel
     # The tiles are the kernel's own, so that what is found of them here holds there.
@@ -63,14 +67,6 @@ def _cut(kernel: Kernel) -> Kernel:
         if known < size and value.type.layout is None:
             sizes[axis] = known
     return replace(kernel, body=Resized(sizes).body(kernel.body)) if sizes else kernel
-
-
-def _turns_once(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> bool:
-    bounds = [constant(e) for e in (start, stop, step)]
-    if None in bounds:
-        return False
-    first, end, by = (int(b or 0) for b in bounds)
-    return 0 < end - first <= by
 
 
 def _last_axes(kernel: Kernel) -> list[Axis]:

@@ -24,9 +24,9 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Binary, Const, Expr, Read, Var, walk
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
-from dslc.compiler.ir.rewrite import map_kernels
+from dslc.compiler.ir.rewrite import Rewriter, map_kernels
 from dslc.compiler.ir.traverse import Body, Name, Use
-from dslc.compiler.ir.values import Memory, Value
+from dslc.compiler.ir.values import Value
 from dslc.compiler.passes.dce import remove_dead_code
 from dslc.compiler.passes.facts import FactsRewriter
 
@@ -88,13 +88,9 @@ class _Simplifier(FactsRewriter):
         """The expression that stands for this scalar."""
         return self.scalars.get(var, var)
 
-    def memory(self, memory: Memory) -> Memory:
-        """Memories stay as they are declared."""
-        return memory
-
     def expr(self, expr: Expr) -> Expr:
         """The expression with scalars written out, in simple form."""
-        return self.facts.simplify(super().expr(expr))
+        return self.facts.simplify(Rewriter.expr(self, expr))
 
     def nested(self, stmt: Stmt, which: int, handed: list[Use]) -> tuple[Body, list[Use]]:
         """A body; names that it gives to expressions are forgotten after it."""

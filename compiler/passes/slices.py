@@ -35,7 +35,7 @@ from dslc.compiler.ir.traverse import (
 )
 from dslc.compiler.ir.values import Place, Value
 from dslc.compiler.passes.dce import remove_dead_code
-from dslc.compiler.passes.tile_parts import ELEMENTWISE, RaggedError, TileParts
+from dslc.compiler.passes.tile_parts import RaggedError, TileParts
 from dslc.compiler.targets import Target
 
 _MOST_SLICES = 16
@@ -138,7 +138,7 @@ def _reaches_shared(value: Value, slicer: _Slicer) -> bool:
     if slicer.shared_load(value) is not None:
         return True
     source = slicer.source(value)
-    if isinstance(source, (*ELEMENTWISE, ins.Broadcast, ins.Transpose, ins.View)):
+    if isinstance(source, (*ins.ELEMENTWISE, ins.Broadcast, ins.Transpose, ins.View)):
         return any(_reaches_shared(v, slicer) for v in operands(source))
     return False
 

@@ -58,23 +58,34 @@ Parts that are the blocks of a cluster need no memory between them (`cluster_sum
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from dslc.compiler.dtypes import BOOL, I32, I64, INDEX, DType
+from dslc.compiler.dtypes import BOOL, I32, INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, Const, Convert, Expr, Read, Var, free_vars, index
+from dslc.compiler.ir.expr import Binary, Const, Expr, Read, Var, index
 from dslc.compiler.ir.index_arithmetic import add, cdiv, mul
 from dslc.compiler.ir.instructions import Carried, Stmt
 from dslc.compiler.ir.program import GridAxis, Kernel, TileProgram
+from dslc.compiler.ir.regions import element
 from dslc.compiler.ir.rewrite import clone_body, fresh_name, map_kernels, scalar_names
-from dslc.compiler.ir.traverse import Body, Name, Use, memories, results, walk, writes
-from dslc.compiler.ir.values import AxisSlice, Memory, Place, Region, Role, TileType, Value
-from dslc.compiler.passes.accumulation import ADD, accumulators, neutral_of
+from dslc.compiler.ir.traverse import (
+    Body,
+    Name,
+    Use,
+    memories,
+    names_in,
+    results,
+    uses_of,
+    walk,
+    writes,
+)
+from dslc.compiler.ir.values import Memory, Place, Region, Role, TileType, Value
+from dslc.compiler.passes.accumulation import ADD, neutral_of
 from dslc.compiler.passes.cluster_sums import in_cluster
 from dslc.compiler.passes.split_atomic import contributions
+from dslc.compiler.passes.split_partials import partials, stores, total
 from dslc.compiler.passes.split_turns import constant_step, count, refused, turn_index, turns_of
 from dslc.compiler.targets import Target
 
@@ -150,23 +161,6 @@ def _check_effects(before: Body, loop: ins.For) -> None:
             raise refused("DSL0511", message, stmt, hint)
 
 
-@dataclass(frozen=True, slots=True)
-class _Partial:
-    """An accumulator: its operation, and the workspace of its partial results."""
-
-    carried: Carried
-    op: str
-    memory: Memory
-
-    @property
-    def type(self) -> TileType:
-        """The type of a partial result as it is stored; a scalar is a tile of rank 0."""
-        inner = self.carried.inner
-        if isinstance(inner, Value):
-            return inner.type
-        return TileType(_stored(inner.dtype), ())
-
-
 class _Splitter:
     """Rebuilds one kernel around its split loop."""
 
@@ -177,32 +171,17 @@ class _Splitter:
         self.part = self._var("part")
         self.turns = tuple(turns_of(kernel, axis) for axis in kernel.grid)
         self.here = tuple(turn_index(axis) for axis in kernel.grid)
-        self.partials = self._partials()
+        self.partials = partials(loop, self.turns, self.here)
         self.arrivals = Memory("arrivals", I32, self.turns, Role.WORKSPACE, Place.GLOBAL)
 
     def _var(self, hint: str) -> Var:
         return Var(fresh_name(hint, self.taken), INDEX)
 
-    def _partials(self) -> list[_Partial]:
-        found: list[_Partial] = []
-        for c, op in zip(self.loop.carried, accumulators(self.loop), strict=True):
-            if op is None:
-                name = c.inner.name or "a value"
-                message = f"a split reduction only accumulates, but {name} is no sum, min or max"
-                raise refused("DSL0512", message, self.loop)
-            inner = c.inner
-            tile = inner.type if isinstance(inner, Value) else TileType(_stored(inner.dtype), ())
-            shape = (*self.turns, index(self.parts), *map(index, tile.shape))
-            name = "partial" if len(self.loop.carried) == 1 else f"partial_{len(found)}"
-            memory = Memory(name, tile.dtype, shape, Role.WORKSPACE, Place.GLOBAL)
-            found.append(_Partial(c, op, memory))
-        return found
-
     def split(self, before: Body, after: Body) -> Kernel:
         """The kernel with one more axis in its grid."""
         *makes, loop = self._partial_loop()
-        stores = self._stores(results(loop))
-        body = (*self._once(before), *makes, loop, *stores, *self._arrival(self._finish(after)))
+        stored = stores(self.partials, results(loop), self.part, self.loop)
+        body = (*self._once(before), *makes, loop, *stored, *self._arrival(self._finish(after)))
         return self._made(body, *(p.memory for p in self.partials))
 
     def may_meet(self, cluster: int | None) -> bool:
@@ -283,16 +262,6 @@ class _Splitter:
         own = replace(loop, start=start, stop=stop, carried=tuple(carried), split=None, atomic=None)
         return [*makes, own]
 
-    def _stores(self, parts: Iterable[Name]) -> list[Stmt]:
-        """This part's results to their workspaces; scalars as tiles of rank 0."""
-        found: list[Stmt] = []
-        for p, part in zip(self.partials, parts, strict=True):
-            tile = part if isinstance(part, Value) else Value(p.type, "part")
-            if isinstance(part, Var):
-                found.append(ins.Full(tile, _convert(part, p.type.dtype), loc=self.loop.loc))
-            found.append(ins.Store(self._region(p, self.part), tile, loc=self.loop.loc))
-        return found
-
     def _chunk(self) -> tuple[Expr, Expr]:
         """Start and stop of this part: whole turns, as even as may be, in the loop's order."""
         loop, part = self.loop, self.part
@@ -305,15 +274,9 @@ class _Splitter:
         stop = Binary(nearer, loop.stop, add(start, width), INDEX)
         return simplify(start), simplify(stop)
 
-    def _region(self, p: _Partial, part: Expr) -> Region:
-        where = [AxisSlice(e, 1, dropped=True, checked=False) for e in (*self.here, part)]
-        whole = [AxisSlice(index(0), n, checked=False) for n in p.type.shape]
-        return Region(p.memory, (*where, *whole))
-
     def _element(self, memory: Memory) -> Region:
         """The one of a workspace that has an element for each turn of the kernel."""
-        at = tuple(AxisSlice(e, 1, dropped=True, checked=False) for e in self.here)
-        return Region(memory, at)
+        return element(memory, *self.here)
 
     def _arrival(self, then: Body, *counters: Memory) -> list[Stmt]:
         """The arrival, and what the last part does: it leaves all counters at zero."""
@@ -329,72 +292,22 @@ class _Splitter:
 
     def _finish(self, after: Body) -> Body:
         """The sum and what follows the loop; what that loads at once is loaded with the parts."""
-        sums = {c.result for c in self.loop.carried if isinstance(c.result, Var)}
+        sums = {c.result for c in self.loop.carried}
 
         def is_ready(s: Stmt) -> bool:
-            return isinstance(s, ins.Load) and not any(
-                sums & free_vars(a.start) for a in s.region.axes
+            return isinstance(s, ins.Load) and sums.isdisjoint(
+                name for use in uses_of(s) for name in names_in(use)
             )
 
         loads = tuple(itertools.takewhile(is_ready, after))
-        return (*loads, *self._total(), *after[len(loads) :])
-
-    def _total(self) -> list[Stmt]:
-        """What accumulates the partial results onto what stood before the loop: statements or a loop.
-
-        As many parts as registers hold are loaded before the first is added, so that one wait serves
-        them all.
-        """
-        each, loc = self._at_once(), self.loop.loc
-        p_var = None if each == self.parts else self._var("p")
-        parts = [index(n) if p_var is None else add(p_var, n) for n in range(each)]
-        loads: list[Stmt] = []
-        sums: list[Stmt] = []
-        carried: list[Carried] = []
-        for p in self.partials:
-            c = p.carried
-            loaded = [Value(p.type, "part") for _ in parts]
-            for value, part in zip(loaded, parts, strict=True):
-                loads.append(ins.Load(value, self._region(p, simplify(part)), loc=loc))
-            if isinstance(c.result, Value):
-                inner = Value(c.result.type, "total")
-                so_far = c.init if p_var is None else inner
-                assert isinstance(so_far, Value)
-                for k, value in enumerate(loaded, 1):
-                    whole = p_var is None and k == each
-                    total = c.result if whole else Value(c.result.type, "total")
-                    sums.append(ins.Binary(total, p.op, so_far, value, loc=loc))
-                    so_far = total
-                carried.append(Carried(c.result, inner, c.init, so_far))
-                continue
-            assert not isinstance(c.init, Value)
-            var = Var(fresh_name(c.result.name, self.taken), c.result.dtype)
-            more: Expr = c.init if p_var is None else var
-            for value in loaded:
-                more = Binary(p.op, more, _convert(Read(value), var.dtype), var.dtype)
-            sums += [ins.Let(c.result, more, loc=loc)] if p_var is None else []
-            carried.append(Carried(c.result, var, c.init, more))
-        if p_var is None:
-            return [*loads, *sums]
-        stop, body = index(self.parts), (*loads, *sums)
-        return [ins.For(p_var, index(0), stop, index(each), body, tuple(carried), loc=loc)]
-
-    def _at_once(self) -> int:
-        """How many parts a turn of that loop adds: a divisor of them, for which registers suffice."""
-        elements = sum(math.prod(p.type.shape) for p in self.partials)
-        most = max(1, self.most // max(1, elements))
-        return max(n for n in range(1, self.parts + 1) if self.parts % n == 0 and n <= most)
+        return (
+            *loads,
+            *total(self.partials, self.loop, self.most, self.taken),
+            *after[len(loads) :],
+        )
 
 
 def _pairs(names: Iterable[Name], uses: Iterable[Use]) -> dict[Value, Value]:
     """Tiles and those that stand for them."""
     pairs = zip(names, uses, strict=True)
     return {x: y for x, y in pairs if isinstance(x, Value) and isinstance(y, Value)}
-
-
-def _stored(dtype: DType) -> DType:
-    return I64 if dtype == INDEX else dtype
-
-
-def _convert(expr: Expr, dtype: DType) -> Expr:
-    return expr if expr.dtype == dtype else Convert(expr, dtype)

@@ -41,7 +41,7 @@ from dslc.compiler.ir.values import Value
 from dslc.compiler.passes.dce import remove_dead_code
 from dslc.compiler.passes.late_products import in_registers
 from dslc.compiler.passes.staging import is_explicit, thread_bytes
-from dslc.compiler.passes.tile_parts import ELEMENTWISE, RaggedError, TileParts
+from dslc.compiler.passes.tile_parts import RaggedError, TileParts
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.target import SWAP, Atom
 
@@ -217,5 +217,5 @@ def _chain(
     if counts[value] != 1 or value.type.shape != shape:
         return set()
     made = known.get(value)
-    parts = operands(made) if isinstance(made, ELEMENTWISE) else ()
+    parts = operands(made) if isinstance(made, ins.ELEMENTWISE) else ()
     return {value, *(x for v in parts for x in _chain(v, shape, known, counts))}

@@ -14,15 +14,13 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.expr import Binary, index
 from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.regions import part
 from dslc.compiler.ir.rewrite import Substitution
 from dslc.compiler.ir.traverse import operands
-from dslc.compiler.ir.values import AxisSlice, Region, Value
+from dslc.compiler.ir.values import Region, Value
 from dslc.compiler.layout import slice_tile
 
-ELEMENTWISE = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast)
 _WORD_BITS = 32
 
 
@@ -57,7 +55,7 @@ class TileParts(ABC):
         if found is not None:
             return found
         source = self.source(value)
-        if isinstance(source, ELEMENTWISE):
+        if isinstance(source, ins.ELEMENTWISE):
             out = self.tile(value, axis)
             parts = Substitution(values={v: self.of(v, axis) for v in operands(source)})
             (step,) = parts.body((source,))
@@ -96,9 +94,4 @@ class TileParts(ABC):
 
     def region(self, region: Region, axis: int) -> Region:
         """The part of a region along an axis of the tile that it gives."""
-        kept = [i for i, a in enumerate(region.axes) if not a.dropped]
-        axes: list[AxisSlice] = list(region.axes)
-        old = axes[kept[axis]]
-        start = simplify(Binary("add", old.start, index(self.start * old.step), old.start.dtype))
-        axes[kept[axis]] = replace(old, start=start, size=self.size)
-        return replace(region, axes=tuple(axes))
+        return part(region, axis, self.start, self.size)

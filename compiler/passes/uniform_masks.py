@@ -29,7 +29,7 @@ from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.expr import Binary, Convert, Expr, index
 from dslc.compiler.ir.instructions import Joined, Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
-from dslc.compiler.ir.rewrite import Rewriter, map_kernels
+from dslc.compiler.ir.rewrite import Rewriter, map_kernels, with_body
 from dslc.compiler.ir.traverse import Body, Name, Use, definitions, results, users
 from dslc.compiler.ir.values import Memory, Value
 
@@ -56,8 +56,7 @@ class UniformMasks:
 
 
 def _kernel(kernel: Kernel) -> Kernel:
-    body = _Masks(kernel).body(kernel.body)
-    return kernel if body is kernel.body else replace(kernel, body=body)
+    return with_body(kernel, _Masks(kernel).body(kernel.body))
 
 
 class _Masks(Rewriter):

@@ -19,7 +19,7 @@ each other along k. Codes of other widths follow each other block by block.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -28,12 +28,11 @@ from dslc.compiler.ir import Kernel, TileProgram, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Substitution, map_kernels
-from dslc.compiler.ir.traverse import operands, results, walk
+from dslc.compiler.ir.traverse import Name, users, walk
 from dslc.compiler.layout import Layout, Mode
 from dslc.compiler.passes.weights import packed_freely
 
 _BLOCK = 4  # of k, and columns
-ELEMENTWISE = (ins.Cast, ins.Unary, ins.Binary, ins.Fma, ins.Where)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +46,7 @@ class WeightOrder:
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        readers: defaultdict[Value, list[Stmt]] = defaultdict(list)
-        for stmt in walk(kernel.body):
-            for value in operands(stmt):
-                readers[value].append(stmt)
+        readers = users(kernel.body)
         free = packed_freely(kernel)
         changed: dict[Value, Value] = {}
         for stmt in walk(kernel.body):
@@ -65,16 +61,19 @@ class WeightOrder:
         return _Laid(changed).kernel(kernel) if changed else kernel
 
 
-def _is_multiplied(value: Value, readers: dict[Value, list[Stmt]]) -> bool:
+def _is_multiplied(loaded: Value, readers: Mapping[Name, list[Stmt]]) -> bool:
     """Whether a tile, computed on element by element, is the second operand of a product of bytes."""
-    for stmt in readers.get(value, ()):
-        if isinstance(stmt, ins.Dot) and stmt.b is value:
-            types = (stmt.a.type.dtype, value.type.dtype)
-            return all(x.is_integer and x.bits <= 8 for x in types)
-        if isinstance(stmt, ELEMENTWISE):
-            outs = [x for x in results(stmt) if isinstance(x, Value)]
-            if any(_is_multiplied(x, readers) for x in outs):
-                return True
+    open_, seen = [loaded], {loaded}
+    while open_:
+        value = open_.pop()
+        for stmt in readers.get(value, ()):
+            if isinstance(stmt, ins.Dot) and stmt.b is value:
+                types = (stmt.a.type.dtype, value.type.dtype)
+                if all(x.is_integer and x.bits <= 8 for x in types):
+                    return True
+            elif isinstance(stmt, ins.ELEMENTWISE) and stmt.out not in seen:
+                seen.add(stmt.out)
+                open_.append(stmt.out)
     return False
 
 

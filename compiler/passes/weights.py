@@ -14,6 +14,7 @@ array, whatever they are used for.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
 
 from dslc.compiler.dtypes import Kind
@@ -22,7 +23,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Program
 from dslc.compiler.ir.rewrite import Rewriter, map_kernels
-from dslc.compiler.ir.traverse import operands, results, walk
+from dslc.compiler.ir.traverse import Name, users, walk
 
 CODES = "codes"
 SAME_ELEMENTS = (
@@ -48,30 +49,26 @@ def is_open(memory: Memory) -> bool:
 
 
 def _weights(kernel: Kernel) -> set[Memory]:
-    readers: defaultdict[Value, list[Stmt]] = defaultdict(list)
-    loads: list[ins.Load] = []
-    for stmt in walk(kernel.body):
-        for value in operands(stmt):
-            readers[value].append(stmt)
-        if isinstance(stmt, ins.Load):
-            loads.append(stmt)
-    return {load.region.memory for load in loads if _becomes_operand(load.out, readers, cast=False)}
+    readers = users(kernel.body)
+    loads = (s for s in walk(kernel.body) if isinstance(s, ins.Load))
+    return {load.region.memory for load in loads if _becomes_operand(load.out, readers)}
 
 
-def _becomes_operand(value: Value, readers: dict[Value, list[Stmt]], *, cast: bool) -> bool:
-    """Whether a tile's elements, once `cast`, become those of an operand of a product."""
-    for stmt in readers.get(value, ()):
-        match stmt:
-            case ins.Dot(acc=acc):
-                if cast and value is not acc:
-                    return True
-            case _ if isinstance(stmt, SAME_ELEMENTS):
+def _becomes_operand(loaded: Value, readers: Mapping[Name, list[Stmt]]) -> bool:
+    """Whether a tile's elements, once cast to a wider type, become those of an operand of a product."""
+    open_ = [(loaded, False)]  # tiles of the same elements, and whether they have been cast
+    seen = set(open_)
+    while open_:
+        value, cast = open_.pop()
+        for stmt in readers.get(value, ()):
+            if isinstance(stmt, ins.Dot) and cast and value is not stmt.acc:
+                return True
+            if isinstance(stmt, SAME_ELEMENTS):
                 wider = isinstance(stmt, ins.Cast) and stmt.out.type.dtype.bits > 8
-                if any(
-                    isinstance(out, Value) and _becomes_operand(out, readers, cast=cast or wider)
-                    for out in results(stmt)
-                ):
-                    return True
+                found = (stmt.out, cast or wider)
+                if found not in seen:
+                    seen.add(found)
+                    open_.append(found)
     return False
 
 

@@ -29,7 +29,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
 from dslc.compiler.ir.index_arithmetic import cdiv, sub
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.rewrite import Rewriter, map_kernels
+from dslc.compiler.ir.rewrite import Rewriter, map_kernels, with_body
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,7 @@ class ZeroPadding:
 
 
 def _kernel(kernel: Kernel) -> Kernel:
-    body = _Edges().body(kernel.body)
-    return kernel if body is kernel.body else replace(kernel, body=body)
+    return with_body(kernel, _Edges().body(kernel.body))
 
 
 class _Edges(Rewriter):

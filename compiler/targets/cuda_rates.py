@@ -1,15 +1,16 @@
 """Rates of NVIDIA GPUs.
 
 The predictions of the cost model with these rates were set against 140 measured configurations of six
-kernels on one H200 (docs/performance.md): those of writes, the cache and issue are chosen by them.
+kernels on one H200 (docs/performance/cuda_tried.md): those of writes, the cache and issue are chosen
+by them.
 
 Sources: the limits of a multiprocessor are those of the CUDA C++ Programming Guide ("Technical
 Specifications per Compute Capability", "Arithmetic Instructions"), the peaks of the matrix units those
 of the A100 and H100 architecture papers. Of the H200, memory bandwidth, the time of an empty kernel and
-what wgmma reaches are measured ceilings (docs/performance.md): 4.53 TB/s read, 2.67 us, 659 TFLOP/s of
-a product by wgmma; a multiprocessor's mma.sync is held to reach 62 % of wgmma's peak ("Benchmarking and
-Dissecting the NVIDIA Hopper GPU Architecture via Microbenchmarking", 2024). That nothing
-hides behind a product of mma.sync was measured (decision 40).
+what wgmma reaches are measured ceilings (docs/performance/cuda.md): 4.53 TB/s read, 2.67 us, 659
+TFLOP/s of a product by wgmma; a multiprocessor's mma.sync is held to reach 62 % of wgmma's peak
+("Benchmarking and Dissecting the NVIDIA Hopper GPU Architecture via Microbenchmarking", 2024). That
+nothing hides behind a product of mma.sync was measured (decision 40).
 """
 
 from __future__ import annotations

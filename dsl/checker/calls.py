@@ -170,20 +170,23 @@ def _call_builtin(c: Context, name: str, node: tree.Call) -> Item:
         node = tree.Call(node.function, node.args, rest, loc=node.loc)
     required = {p.name for p in params if p.default is p.empty}
     found = bind(node, name, names, required)
+    before = len(c.emit.block)
     result = handler(c, **{n: Argument(c, e, n) for n, e in found.items()})
     if layout is None:
         return result
-    return request_layout(c, result, Argument(c, layout.value, "layout").layout(), layout.loc)
+    made = len(c.emit.block) > before
+    wanted = Argument(c, layout.value, "layout").layout()
+    return request_layout(c, result, wanted, layout.loc, made)
 
 
-def request_layout(c: Context, result: Item, layout: Layout, loc: Loc) -> Value:
-    """Give a tile the layout that was asked for."""
+def request_layout(c: Context, result: Item, layout: Layout, loc: Loc, made: bool = True) -> Value:
+    """Give a tile the layout that was asked for; one that was there before as a copy."""
     if not isinstance(result, Value):
         fail("DSL0222", f"{describe(result)} takes no layout", loc)
     if layout.shape != result.type.shape:
         fail("DSL0222", f"the layout has shape {list(layout.shape)}, "
              f"the tile {list(result.type.shape)}", loc)  # fmt: skip
-    return c.emit.with_layout(result, layout)
+    return c.emit.with_layout(result, layout) if made else c.emit.convert_layout(result, layout)
 
 
 # Layouts

@@ -11,8 +11,8 @@ from dslc.checker.emit import Emitter
 from dslc.checker.failure import Poisoned, fail, needs_dims
 from dslc.checker.items import Builtin, Item, Lost, describe
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc, did_you_mean
-from dslc.compiler.dtypes import DType, all_dtypes, parse_dtype
-from dslc.compiler.ir import Memory
+from dslc.compiler.dtypes import INDEX, DType, all_dtypes, parse_dtype
+from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.affine import constant as constant_of
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
@@ -28,7 +28,7 @@ class Context:
     `names` are the local names, `outer` those of the module; `dims` the free dims by name.
     `block_index` are the variables of `grid(...)`; `calls` are the functions being inlined. Before
     the parallel nest scalars are repeated where they are read (`inline_scalars`), since its ranges
-    may use them.
+    may use them. `totals` are sums `acc += p` of a product p that has a name of its own.
     """
 
     outer: dict[str, Item]
@@ -42,6 +42,7 @@ class Context:
     block_index: tuple[ex.Var, ...] = ()
     inline_scalars: bool = False
     known_functions: frozenset[str] = frozenset()
+    totals: set[Value] = field(default_factory=set)
 
     def lookup(self, name: tree.Name) -> Item:
         """What a name stands for; an error with the nearest name if nothing."""
@@ -97,12 +98,16 @@ class Context:
 
     def not_constant(self, item: Item, loc: Loc, what: str) -> None:
         """Fail because something is not known at compile time, naming the dims to fix."""
+        hint = None
         if isinstance(item, ex.Var | ex.Unary | ex.Binary | ex.Select | ex.Convert):
             free = ex.free_vars(item)
             if free and free <= set(self.dims.values()):
                 names = sorted(v.name for v in free)
                 needs_dims(f"{what} depends on {', '.join(names)}", loc, names)
-        fail("DSL0206", f"{what} must be known at compile time, not {describe(item)}", loc)
+            if any(v.dtype == INDEX for v in free):
+                hint = "a loop counts when the kernel runs, even where its ends are constants"
+        text = f"{what} must be known at compile time, not {describe(item)}"
+        fail("DSL0206", text, loc, hint=hint)
 
     @contextmanager
     def recover(self, assigned: tuple[str, ...]) -> Iterator[None]:

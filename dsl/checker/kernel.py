@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dslc.checker import loops, signature, statements
+from dslc.checker.accumulate import in_place
 from dslc.checker.calls import FUNCTIONS
 from dslc.checker.context import Context
 from dslc.checker.expressions import evaluate
@@ -49,6 +50,7 @@ def elaborate(
         grid = _body(c, head.body)
         body = tuple(block)
     finish(c)
+    body = in_place(body, c.totals)
     used = tuple((n, fixed[n]) for n in head.dims if n in fixed)
     return Kernel(
         node.name, params, tuple(c.dims.values()), grid, body, requires,

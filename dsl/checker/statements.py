@@ -154,12 +154,17 @@ def _update(c: Context, target: tree.Expr, op: str, value: tree.Expr, loc: Loc) 
     if not isinstance(target, tree.Name):
         fail("DSL0216", "this cannot be updated", target.loc)
     c.emit.hint = target.id
-    old, new = c.lookup(target), evaluate(c, value)
-    bind(c, target.id, _accumulated(c, op, old, new, loc), loc)
+    old, made = c.lookup(target), len(c.emit.block)
+    new = evaluate(c, value)
+    named = len(c.emit.block) == made
+    bind(c, target.id, _accumulated(c, op, old, new, named, loc), loc)
 
 
-def _accumulated(c: Context, op: str, old: Item, new: Item, loc: Loc) -> Item:
-    """`acc += dot(a, b)` accumulates in place: the product takes acc as its start."""
+def _accumulated(c: Context, op: str, old: Item, new: Item, named: bool, loc: Loc) -> Item:
+    """`acc += dot(a, b)` accumulates in place: the product takes acc as its start.
+
+    A product that has a name may be read again: whether it is, is known when the kernel ends.
+    """
     last = c.emit.block[-1] if c.emit.block else None
     fits = (
         op == "+"
@@ -174,6 +179,11 @@ def _accumulated(c: Context, op: str, old: Item, new: Item, loc: Loc) -> Item:
         return arithmetic.binary(c.emit, OPERATORS[op], old, new, loc)
     assert isinstance(old, Value)
     assert isinstance(last, ins.Dot)
+    if named:
+        total = arithmetic.binary(c.emit, OPERATORS[op], old, new, loc)
+        assert isinstance(total, Value)
+        c.totals.add(total)
+        return total
     out = c.emit.value(old.type.dtype, old.type.shape, old.type.layout)
     c.emit.block[-1] = replace(last, out=out, acc=old)
     return out

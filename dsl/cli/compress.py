@@ -157,7 +157,7 @@ def _adapter_config(path: Path) -> dict[str, Any] | None:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise error("DSL0799", f"{path} cannot be read: {problem}") from None
     if not isinstance(found, dict):
         raise error("DSL0799", f"{path} is not a JSON object")

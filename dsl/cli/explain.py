@@ -44,7 +44,15 @@ def _explanation(code: str) -> str:
         close = catalogue.similar_code(code)
         hint = f" Did you mean {close}?" if close else " `dslc explain --list` shows them all."
         raise click.UsageError(f"There is no error code {code}.{hint}")
+    return "\n\n".join(_filled(p) for p in text.rstrip().split("\n\n"))
+
+
+def _filled(paragraph: str) -> str:
+    """Prose in lines of one length; examples, which are set off by more than one space, as they are."""
+    import re
     import textwrap
 
-    lines = text.rstrip().splitlines()
-    return "\n".join(line if len(line) < 100 else textwrap.fill(line, 96) for line in lines)
+    if "  " in paragraph:
+        return paragraph
+    parts = re.split(r"\n(?=Wrong:|Right:)", paragraph)
+    return "\n".join(textwrap.fill(p, 96, break_on_hyphens=False) for p in parts)

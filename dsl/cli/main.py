@@ -5,6 +5,7 @@ Start-up counts: this file imports click alone, and a command's file is imported
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 import warnings
@@ -100,6 +101,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     sys.exit(run(sys.argv[1:] if argv is None else list(argv)))
 
 
+# What a write or a pipe runs into: no defect of ours, though the error names no file.
+_OF_THE_MACHINE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE})
+
+
 def run(argv: list[str]) -> int:
     """Run the command line in this process and give its exit code."""
     try:
@@ -139,9 +144,12 @@ def _run(argv: list[str]) -> int:
         click.echo(f"dslc: out of memory: {failure}".rstrip(": "), err=True)
         return ExitCode.USAGE
     except OSError as failure:
-        if failure.filename is None:
+        if failure.filename is None and failure.errno not in _OF_THE_MACHINE:
             raise
-        click.echo(f"dslc: {failure.filename}: {failure.strerror}", err=True)
+        what = f"{failure.filename}: " if failure.filename else ""
+        click.echo(f"dslc: {what}{failure.strerror}", err=True)
+        if failure.filename is None:
+            _close_stdout()
         return ExitCode.USAGE
 
 
@@ -151,7 +159,7 @@ def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def _close_stdout() -> None:
-    """The reader of our output left (`dslc ... | head`): say nothing at the interpreter's end."""
+    """The reader of our output left (`dslc ... | head`), or it is full: end without saying so again."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -112,7 +112,7 @@ def _decoder(model: str) -> Decoder:
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
         fields = {f: int(config[k]) for k, f in _KEYS.items() if k in config}
-    except (ValueError, TypeError) as problem:
+    except (ValueError, TypeError, OverflowError, RecursionError) as problem:
         raise click.UsageError(f"{model} is no model's configuration: {problem}") from None
     fields.setdefault("kv_heads", fields.get("heads", 0))
     missing = [k for k, f in _KEYS.items() if f not in fields or fields[f] <= 0]

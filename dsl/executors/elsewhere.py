@@ -7,7 +7,6 @@ that runs another dslc refuses (DSL0956): its code would not be what this proces
 
 from __future__ import annotations
 
-import pickle
 import socket
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
@@ -17,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.fingerprint import compiler_fingerprint
 from dslc.executors.backlog import Kind
+from dslc.executors.worker import can_travel
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -97,12 +97,4 @@ def answer(
     try:
         return True, function(*args)
     except Exception as failure:
-        return False, failure if _can_travel(failure) else RuntimeError(repr(failure))
-
-
-def _can_travel(failure: Exception) -> bool:
-    try:
-        pickle.loads(pickle.dumps(failure))
-    except Exception:  # whatever an exception's own pickling raises
-        return False
-    return True
+        return False, failure if can_travel(failure) else RuntimeError(repr(failure))

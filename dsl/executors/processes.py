@@ -129,6 +129,9 @@ class Processes:
                 seconds = time.perf_counter() - before
                 self._own.known |= {kind.setup}
             self._backlog.ended(kind, seconds)
+        if self._own.process is not None:
+            self._own.process.wait()  # it was killed by whoever closed the backlog
+            self._forget(self._own.process)
 
     def _ask(self, function: Callable[..., Any], args: tuple[object, ...]) -> Any:
         for _ in range(self._retries):
@@ -152,10 +155,20 @@ class Processes:
         except (EOFError, BrokenPipeError, ConnectionError) as gone:
             process.kill()
             code = process.wait()
+            self._forget(process)
             raise WorkerDiedError(f"the compiling process ended with code {code}") from gone
         if not done:
             raise answer
         return answer
+
+    def _forget(self, process: subprocess.Popen[bytes]) -> None:
+        """Close the pipes of a process that has ended."""
+        with self._lock, suppress(ValueError):
+            self._started.remove(process)
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):  # what was not sent is lost with it
+                assert pipe is not None
+                pipe.close()
 
     def _start(self) -> subprocess.Popen[bytes]:
         path = os.pathsep.join(p or os.getcwd() for p in sys.path)

@@ -35,6 +35,15 @@ def receive(stream: IO[bytes]) -> Any:
     return pickle.loads(data)
 
 
+def can_travel(failure: Exception) -> bool:
+    """Whether an exception arrives as it was: some are pickled and cannot be made again."""
+    try:
+        pickle.loads(pickle.dumps(failure))
+    except Exception:  # whatever an exception's own pickling raises
+        return False
+    return True
+
+
 def main() -> None:
     """Answer requests until there are no more."""
     answers = os.fdopen(os.dup(1), "wb")
@@ -48,7 +57,7 @@ def main() -> None:
         try:
             answer = (True, function(*arguments))
         except Exception as failure:
-            answer = (False, failure)
+            answer = (False, failure if can_travel(failure) else RuntimeError(repr(failure)))
         try:
             send(answers, answer)
         except (pickle.PicklingError, TypeError, AttributeError):

@@ -6,32 +6,16 @@ huge file.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable, Iterator
 
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc
 from dslc.frontend import patterns
+from dslc.frontend.strange import MEANT, number_hint, shown
 from dslc.frontend.tokens import CONTINUES_NOTHING, KEYWORDS, MAX_LINE, MAX_NESTING, Token
 
 _CLOSES = {")": "(", "]": "[", "}": "{"}
 _EDGES = ("", "NEWLINE")  # the kinds of `last` where a line has no token yet
-_MEANT = {
-    "!": "write `not x`, or `!=` to compare",
-    "?": "write `a if condition else b`, or `where(condition, a, b)` on tiles",
-    "\0": "is this a text file?",
-    "\\": "a backslash joins lines only as the last character of its line",
-    "\u2018": "write a straight quote: '",
-    "\u2019": "write a straight quote: '",
-    "\u201c": 'write a straight quote: "',
-    "\u201d": 'write a straight quote: "',
-    "\u00a0": "write a plain space",
-    "\u00d7": "write `*`",
-    "\u2212": "write `-`",
-    "\u2264": "write `<=`",
-    "\u2265": "write `>=`",
-    "\u2260": "write `!=`",
-}
 _HINTS = {
     "DSL0008": "indent with spaces only",
     "DSL0009": "indent it as the other lines of one of the two blocks",
@@ -292,11 +276,9 @@ class Lexer:
         text = self.source[start:end]
         place = self._place(text, start)
         if len(text) > 1 or text.isdigit():
-            self._error("DSL0006", f"`{text[:40]}` is not a number", place, hint=_number_hint(text))
+            self._error("DSL0006", f"`{text[:40]}` is not a number", place, hint=number_hint(text))
             return end
-        name = unicodedata.name(text, f"U+{ord(text):04X}")
-        shown = f"`{text}` ({name})" if text.isprintable() else name
-        self._error("DSL0004", f"unknown character {shown}", place, hint=_MEANT.get(text))
+        self._error("DSL0004", f"unknown character {shown(text)}", place, hint=MEANT.get(text))
         while end < len(self.source) and self.source[end] == text:
             end += 1
         return end
@@ -331,15 +313,3 @@ class Lexer:
         return DiagnosticError(
             [Diagnostic(code, message, self._loc(token), hint or _HINTS.get(code))]
         )
-
-
-def _number_hint(text: str) -> str | None:
-    if re.fullmatch("0[0-9_]+", text):
-        return f"a number has no leading zeros: write {text.lstrip('0_') or '0'}, or 0o for octal"
-    if re.fullmatch(r"[0-9_.]+[jJ]", text):
-        return "there are no complex numbers"
-    if match := re.fullmatch(r"([0-9][0-9_.]*)(if|else|and|or|in|for)", text):
-        return f"put a space between `{match[1]}` and `{match[2]}`"
-    if re.fullmatch(r"[0-9_.]+[fFuUlL]+", text):
-        return "a number has no suffix: the dtype comes from the other operand, or from `cast`"
-    return None

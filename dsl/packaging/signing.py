@@ -73,7 +73,7 @@ def _private(key: Path):  # type: ignore[no-untyped-def]  # of a library that ma
     except OSError as failure:
         text = f"{key} cannot be read: {failure.strerror or failure}"
         raise error("DSL0833", text) from None
-    except (ValueError, TypeError) as problem:
+    except (ValueError, TypeError, cryptography("exceptions").UnsupportedAlgorithm) as problem:
         raise error("DSL0833", f"{key} is no private key: {problem}") from None
     kind = cryptography("hazmat.primitives.asymmetric.ed25519").Ed25519PrivateKey
     if not isinstance(found, kind):

@@ -114,6 +114,11 @@ def check_spec(path: Path, spec: Spec) -> None:
         raise _wrong(path, problem)
 
 
+def is_version(text: str) -> bool:
+    """Whether a text is a version such as 1.2.0."""
+    return _VERSION.match(text) is not None
+
+
 def wanted(spec: Spec, own_kernels: Mapping[str, list[str]]) -> list[Wanted]:
     """Every specialisation in order; `own_kernels` gives the kernels that a source defines."""
     found: list[Wanted] = []
@@ -160,7 +165,7 @@ def _problems(spec: Spec) -> Iterator[str]:
     for name in [spec.package.name, *(k.name for k in spec.kernel if k.name is not None)]:
         if not name.isidentifier() or not name.isascii():
             yield f"{name!r} is no name: letters, digits and underscores, not a digit first"
-    if not _VERSION.match(spec.package.version):
+    if not is_version(spec.package.version):
         yield f"{spec.package.version!r} is no version such as 1.2.0"
     if spec.package.ptx is not None and not spec.package.ptx.removeprefix("cuda:sm_").isdigit():
         yield f"ptx = {spec.package.ptx!r} is no plain architecture such as cuda:sm_80"

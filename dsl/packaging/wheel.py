@@ -13,6 +13,7 @@ import zipfile
 from pathlib import Path
 
 from dslc.compiler.diagnostics import error
+from dslc.packaging.spec import is_version
 from dslc.runtime.package.folder import KEPT, PackageFolder
 from dslc.runtime.package.index import INDEX
 
@@ -51,13 +52,16 @@ Tag: py3-none-any
 
 
 def write_wheel(package: PackageFolder, folder: Path) -> Path:
-    """Write a package's wheel into a folder; its path. DSL0831 where it cannot be written.
+    """Write a package's wheel into a folder; its path. DSL0831 where it cannot be written or named.
 
     Libraries of hosts lie in the package as data, so that one wheel serves all of them. Python sources
     (for NKI or Hugging Face) have an underscore behind their names, which a package's reader knows.
     """
     package.check()
     index = package.index
+    if not (index.name.isidentifier() and index.name.isascii() and is_version(index.version)):
+        text = f"{index.name} {index.version} cannot be the name and version of a wheel"
+        raise error("DSL0831", text, hint="dslc package makes wheels of what it builds")
     info = f"{index.name}-{index.version}.dist-info"
     kernels = ", ".join(k.name for k in index.kernels)
     files = {

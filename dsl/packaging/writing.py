@@ -8,6 +8,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.packaging.entries import Entry, by_kernel
 from dslc.runtime.entry import sync_folder
+from dslc.runtime.lock import locked
 from dslc.runtime.package.index import (
     CONVENTION,
     FORMAT,
@@ -116,18 +118,25 @@ def write_tree(path: Path, files: Mapping[str, bytes]) -> None:
 
     DSL0831 where `path` is something else, or cannot be written.
     """
+    if not path.name:
+        text = f"{path} cannot be a package: it is a folder of its own"
+        raise error("DSL0831", text, hint="name a new folder")
     stage = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    turn = path.with_name(f".{path.name}.lock")  # of one writer, from its look to its last rename
     try:
-        if path.exists() and not (path / INDEX).is_file() and not _is_empty_folder(path):
-            text = f"{path} exists and is no package"
-            raise error("DSL0831", text, hint="name a new folder, or remove it first")
-        for name, content in sorted(files.items()):
-            file = stage / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as opened:
-                opened.write(content)
-        sync_folder(stage)
-        _replace(path, stage)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(turn):
+            if path.exists() and not (path / INDEX).is_file() and not _is_empty_folder(path):
+                text = f"{path} exists and is no package"
+                raise error("DSL0831", text, hint="name a new folder, or remove it first")
+            for name, content in sorted(files.items()):
+                file = stage / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                made = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+                with open(made, "wb") as opened:
+                    opened.write(content)
+            sync_folder(stage)
+            _replace(path, stage)
     except OSError as failure:
         raise error("DSL0831", f"{path} cannot be written: {failure.strerror or failure}") from None
     finally:
@@ -139,10 +148,15 @@ def _is_empty_folder(path: Path) -> bool:
 
 
 def _replace(path: Path, stage: Path) -> None:
-    if path.exists():
-        old = stage.with_suffix(".old")
+    """Put a folder where an older one is, or nothing; the older one stays where that fails."""
+    old = stage.with_name(f"{stage.name}.old")
+    with suppress(FileNotFoundError):
         path.rename(old)
+    try:
         stage.rename(path)
-        shutil.rmtree(old)
-    else:
-        stage.rename(path)
+    except OSError:
+        with suppress(OSError):
+            old.rename(path)
+        raise
+    finally:
+        shutil.rmtree(old, ignore_errors=True)

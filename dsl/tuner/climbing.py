@@ -8,9 +8,8 @@ from these in one choice. A tenth to a half of the configurations is looked at.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
-from dslc.compiler.cost.outline import Outline
 from dslc.tuner.space import Configuration, drawn
 
 Values: TypeAlias = tuple[tuple[str, object], ...]  # of one configuration
@@ -19,9 +18,23 @@ _SPREAD = 48  # looked at first
 _BEST = 4  # of those fed alike, whose neighbours are looked at
 
 
+class Outlined(Protocol):
+    """What choices are compared by: those that are fed alike by their seconds."""
+
+    @property
+    def seconds(self) -> float:
+        """Of one launch."""
+        ...
+
+    @property
+    def fed(self) -> bool:
+        """Whether a unit copies what warpgroups multiply."""
+        ...
+
+
 def climb(
     configurations: Sequence[Configuration],
-    look: Callable[[Configuration], Outline | None],
+    look: Callable[[Configuration], Outlined | None],
 ) -> None:
     """Ask for the outlines of configurations, None for one that cannot be, until no best has
     neighbours that were not asked for. All have the same names.
@@ -44,7 +57,7 @@ def climb(
         found.update((near, look(c)) for near, c in beside.items())
 
 
-def _best(found: Mapping[Values, Outline | None]) -> list[Values]:
+def _best(found: Mapping[Values, Outlined | None]) -> list[Values]:
     """The first few of those fed and of the others: their outlines do not compare."""
     outlined = [(o, one) for one, o in found.items() if o is not None]
     outlined.sort(key=lambda pair: pair[0].seconds)

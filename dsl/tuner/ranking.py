@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
 from dslc.compiler.cost import predict
-from dslc.compiler.cost.outline import Outline, outline
+from dslc.compiler.cost.outline import outline
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.program import PackedParam
@@ -105,17 +105,31 @@ class Ranking:
 
     def best(self, configurations: Sequence[Configuration]) -> Candidate | None:
         """The one with the least predicted time that the machine can run; None where none can."""
-        ranked = self._in_order(configurations)
+        places = {c.values: at for at, c in enumerate(configurations)}
+        looked: dict[int, _Outlined | None] = {}
+
+        def look(configuration: Configuration) -> _Outlined | None:
+            at = places[configuration.values]
+            if at not in looked:
+                looked[at] = self._outlined(configuration, at)
+            return looked[at]
+
+        climb(configurations, look)
+        ranked = sorted((r for r in looked.values() if r), key=lambda r: (r.seconds, r.at))
         tried: dict[int, _Scheduled | None] = {}
-        while (found := self._nearest(ranked, tried)) is not None:
+        while (found := self._nearest(ranked, tried, configurations, look)) is not None:
             if found.is_emitted:
                 storage = storage_of(found.program)
-                return Candidate(found.one.configuration, found.seconds, storage, len(ranked))
+                return Candidate(found.one.configuration, found.seconds, storage, len(looked))
             tried[found.one.at] = self._emitted(found)
         return None
 
     def _nearest(
-        self, ranked: Sequence[_Outlined], tried: dict[int, _Scheduled | None]
+        self,
+        ranked: Sequence[_Outlined],
+        tried: dict[int, _Scheduled | None],
+        configurations: Sequence[Configuration],
+        look: Callable[[Configuration], _Outlined | None],
     ) -> _Scheduled | None:
         """The best of those worth scheduling; of shared memory only that of buffers is known."""
         base = [r for r in ranked if self._base and r.configuration == self._base.configuration]
@@ -125,19 +139,18 @@ class Ranking:
             found += self._schedule(worth, _SCHEDULED, tried, _least(found))
         if not found:
             return None
-        best = min(found, key=lambda f: f.seconds).one
-        # What the kernel would rather have, though its outline is worse.
-        seen = {f.one.at for f in found}
-        beside = [
-            r
-            for r in ranked
-            if (r.at < best.at or r.seconds == best.seconds)
-            and r.at not in seen
-            and r.configuration.is_beside(best.configuration)
-        ]
-        found += self._schedule(beside, _BESIDE, tried, _least(found))
-        near = [f for f in found if f.seconds <= _EQUAL * _least(found)]
-        return min(near, key=lambda f: f.one.at)
+        best = None
+        while best is not (best := min(found, key=lambda f: f.seconds).one):
+            # What the kernel would rather have, though its outline is worse.
+            near = [look(c) for c in configurations if c.is_beside(best.configuration)]
+            beside = [r for r in near if r and (r.at < best.at or r.seconds == best.seconds)]
+            seen = {f.one.at for f in found}
+            rather = sorted(
+                (r for r in beside if r.at not in seen), key=lambda r: (r.seconds, r.at)
+            )
+            found += self._schedule(rather, _BESIDE, tried, _least(found))
+        equal = [f for f in found if f.seconds <= _EQUAL * _least(found)]
+        return min(equal, key=lambda f: f.one.at)
 
     def _schedule(
         self,
@@ -182,24 +195,15 @@ class Ranking:
             return _Scheduled(seconds, found.one, found.program, is_emitted=True)
         return None
 
-    def _in_order(self, configurations: Sequence[Configuration]) -> list[_Outlined]:
-        """Those that the kernel takes, by their outlines."""
-        found = []
-        places = {c.values: at for at, c in enumerate(configurations)}
-
-        def look(configuration: Configuration) -> Outline | None:
-            with contextlib.suppress(DiagnosticError):
-                made = self.elaborated(configuration)
-                check_requirements(made.program, self._sizes)
-                if isinstance(made.program, Kernel):
-                    by = outline(made.program, self._target, self._sizes)
-                    at = places[configuration.values]
-                    found.append(_Outlined(by.seconds, at, configuration, made, by.fed))
-                    return by
-            return None
-
-        climb(configurations, look)
-        return sorted(found, key=lambda f: (f.seconds, f.at))
+    def _outlined(self, configuration: Configuration, at: int) -> _Outlined | None:
+        """None where the kernel refuses the choices."""
+        with contextlib.suppress(DiagnosticError):
+            made = self.elaborated(configuration)
+            check_requirements(made.program, self._sizes)
+            if isinstance(made.program, Kernel):
+                by = outline(made.program, self._target, self._sizes)
+                return _Outlined(by.seconds, at, configuration, made, by.fed)
+        return None
 
 
 def _least(found: Sequence[_Scheduled]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from math import ceil, log2
+from math import ceil, isfinite, log2
 from typing import Any, get_type_hints
 
 from dslc.compiler.fingerprint import digest
@@ -81,6 +81,10 @@ class Record:
         fields["environment"] = Environment(**_checked(Environment, fields["environment"]))
         for name in ("fixed", "exact"):
             fields[name] = tuple(fields[name])
+            if not all(isinstance(dim, str) for dim in fields[name]):
+                raise ValueError(f"{name} are names of dims")
+        if not all(isfinite(fields[name]) for name in ("seconds", "default_seconds")):
+            raise ValueError("seconds are finite")
         sizes: Mapping[str, object] = fields["dims"]
         if not all(_is_int(n) for n in sizes.values()):
             raise ValueError("dims are whole numbers")

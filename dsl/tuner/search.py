@@ -169,10 +169,7 @@ class Search:
             else:
                 self._drop(candidate, wrong)
         except Exception as failure:
-            # Refused by the device, or a defect of the compiler: one configuration less.
-            self._drop(candidate, reason_of(failure))
-            if not self.bench.works():
-                self._broken = reason_of(failure)
+            self._failed(candidate, failure)
         self._forget_slow()
         self._tell("measuring", self._done, len(self.candidates))
 
@@ -187,8 +184,11 @@ class Search:
             if self._time_is_up(self.budget):
                 self.found.interrupted = "budget"
                 break
-            candidate.seconds = self._again(candidate, FULL)
-            candidate.measured = "full"
+            try:
+                candidate.seconds = self._again(candidate, FULL)
+                candidate.measured = "full"
+            except Exception as failure:
+                self._failed(candidate, failure)
             self._tell("finals", number, len(finalists))
         if self.default is not None:
             self.found.default_seconds = self.default.seconds
@@ -232,6 +232,14 @@ class Search:
         for candidate in self._ranked()[_FINALISTS:]:
             if candidate is not self.default and (held := self._loaded.pop(id(candidate), None)):
                 held.close()
+
+    def _failed(self, candidate: Candidate, failure: Exception) -> None:
+        """Refused by the device, or a defect of the compiler: one configuration less."""
+        reason = reason_of(failure)
+        self._drop(candidate, reason)
+        self.found.measured = [c for c in self.found.measured if c is not candidate]
+        if not self.bench.works():
+            self._broken = reason
 
     def _drop(self, candidate: Candidate, reason: str) -> None:
         self.found.dropped.append((candidate, reason))

@@ -12,6 +12,7 @@ import re
 import uuid
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from dslc.compiler.diagnostics import error
@@ -52,20 +53,25 @@ class TuningStore:
         groups: dict[Environment, list[Record]] = {}
         for record in records:
             groups.setdefault(record.environment, []).append(record)
-        try:
+        with self._writing():
             for environment, group in groups.items():
                 self._merge(environment, group)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as failure:
             text = f"{self.folder} cannot be written: {failure.strerror or failure}"
             raise error("DSL0922", text, hint="set DSLC_CACHE_DIR to another folder") from None
 
     def remove(self, chosen: Iterable[Record]) -> int:
-        """Forget results; how many there were."""
+        """Forget results; how many there were. DSL0922 as of `add`."""
         gone = {(r.environment, r.device, r.driver, r.sizes) for r in chosen}
         count = 0
         for environment in {key[0] for key in gone}:
             path = self._path(environment)
-            with locked(self._lock(path)):
+            with self._writing(), locked(self._lock(path)):
                 kept = []
                 for record in self._read(path):
                     if (environment, record.device, record.driver, record.sizes) in gone:
@@ -108,7 +114,10 @@ def _stem(kernel: str) -> str:
 
 def parse(text: str) -> Iterator[Record]:
     """The records of a file's text; ValueError says what is wrong with it."""
-    data = json.loads(text)
+    try:
+        data = json.loads(text)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ValueError(f"it has not the format {FORMAT} of tuning results")
     records = data.get("records")
@@ -126,8 +135,8 @@ def render(records: Iterable[Record]) -> str:
 def _write(path: Path, records: Iterable[Record]) -> None:
     stage = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        with open(os.open(stage, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(render(records))
+        with open(os.open(stage, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(render(records).encode())
             file.flush()
             os.fsync(file.fileno())
         stage.replace(path)

@@ -6,13 +6,15 @@ import datetime
 import math
 import re
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dslc.compiler.diagnostics import error
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir.printer import print_program
 from dslc.executors import ExecutorChoice, Workers, open_workers
+from dslc.runtime.cache import CacheWarning
 from dslc.tuner.bench import MODELLED, TUNED
 from dslc.tuner.inputs import Inputs
 from dslc.tuner.pruning import Candidate, Pruned, prune
@@ -242,8 +244,12 @@ class Tuning:
         self.origin.tuned.add(record, without=others)
         if cache is not None:
             store = TuningStore(cache.root)
-            store.remove(others)
-            store.add([record])
+            try:
+                store.remove(others)
+                store.add([record])
+            except DiagnosticError as failure:  # what took so long to find is not lost for that
+                text = f"the result is not kept: {failure.diagnostics[0].message}"
+                warnings.warn(text, CacheWarning, stacklevel=2)
 
 
 def exact_dims(origin: TemplateOrigin) -> tuple[str, ...]:

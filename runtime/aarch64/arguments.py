@@ -12,6 +12,7 @@ from dslc.runtime.aarch64.processor import Array
 from dslc.runtime.binding import bind_dims
 from dslc.runtime.buffers import as_array, element_strides, import_array
 from dslc.runtime.expression import Number, evaluate
+from dslc.runtime.overlaps import refuse_overlaps, share_elements
 from dslc.runtime.packing import packed_shape
 from dslc.runtime.scalars import as_dtype
 
@@ -35,6 +36,7 @@ def bind_arguments(
         else:
             array = as_array(args[p.name], p.dtype, param=p.name, writable=p.mode != "in")
             arrays[p.name], strides[p.name] = array, _strides(p, array)
+    refuse_overlaps({p.name: p.mode for p in signature.params}, arrays, share_elements)
     shapes = {
         p.name: arrays[p.name].shape if p.packed is None else None for p in _tensors(signature)
     }

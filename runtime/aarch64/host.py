@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import os
 import platform
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,12 +45,10 @@ class HostProcessor:
     def load(self, library: bytes) -> HostLibrary:
         """Load a library's bytes. The file that the loader wants is gone when this returns."""
         suffix = ".dylib" if sys.platform == "darwin" else ".so"
-        with tempfile.NamedTemporaryFile(prefix="dslc-", suffix=suffix, delete=False) as file:
-            file.write(library)
-        try:
-            return HostLibrary(ctypes.CDLL(file.name), self._pool)
-        finally:
-            os.unlink(file.name)
+        with tempfile.TemporaryDirectory(prefix="dslc-") as folder:
+            file = Path(folder, f"kernel{suffix}")
+            file.write_bytes(library)
+            return HostLibrary(ctypes.CDLL(str(file)), self._pool)
 
 
 class HostLibrary:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import TypeAlias, TypeVar
@@ -39,6 +40,11 @@ class Pool:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
+        self._begin()
+        _POOLS.add(self)
+
+    def _begin(self) -> None:
+        """Without a thread: they start when they are needed."""
         self._tasks: SimpleQueue[_Task] = SimpleQueue()
         self._started = 0
         self._starting = threading.Lock()
@@ -83,3 +89,16 @@ class Pool:
                 done.put(failure)
             else:
                 done.put(None)
+
+
+_POOLS: weakref.WeakSet[Pool] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """The threads of a process are not in its forks, whose own ones start when they are needed."""
+    for pool in _POOLS:
+        pool._begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -15,6 +15,7 @@ from dslc.runtime.aarch64_emulator.errors import EmulationError
 _MAGIC = b"\x7fELF\x02\x01\x01"  # 64 bits, little endian, version 1
 _AARCH64 = 183
 _LOAD = 1
+_LARGEST = 1 << 30  # bytes of an image
 _RELA, _DYNSYM = 4, 11
 
 
@@ -35,8 +36,22 @@ def read_image(library: bytes) -> Image:
     """The image of a library; EmulationError for a file that is none of AArch64, or needs others."""
     if not library.startswith(_MAGIC) or _half(library, 18) != _AARCH64:
         raise EmulationError("the file is no library of AArch64")
+    try:
+        return _image(library)
+    except (
+        struct.error,
+        IndexError,
+        ValueError,
+        OverflowError,
+    ) as problem:  # a place that is not in the file
+        raise EmulationError(f"the library is damaged: {problem}") from None
+
+
+def _image(library: bytes) -> Image:
     loaded = bytearray()
     for offset, address, size, room in _segments(library):
+        if address + max(size, room) > _LARGEST:
+            raise ValueError(f"a segment ends at {address + max(size, room):#x}")
         loaded += bytes(max(0, address + room - len(loaded)))
         loaded[address : address + size] = library[offset : offset + size]
     functions: dict[str, int] = {}

@@ -13,6 +13,7 @@ from dslc.runtime.aie_simulator import Run, simulate
 from dslc.runtime.binding import bind_copied
 from dslc.runtime.elements import Array
 from dslc.runtime.expression import number
+from dslc.runtime.overlaps import refuse_overlaps
 
 SOURCE = "kernel.mlir"
 
@@ -55,7 +56,8 @@ class AieKernel:
         if all(0 in x.shape for x in written):
             return  # nothing would be written
         buffers = {a["name"]: self._buffer(a, args) for a in self._arguments}
-        self._refuse_overlaps(buffers)
+        modes = {a["name"]: a["role"] if a["written"] else "in" for a in self._arguments}
+        refuse_overlaps(modes, buffers, NpuBuffer.shares_memory)
         lying, blank = [], {}
         for place, a in enumerate(self._arguments):
             array = buffers[a["name"]].lying(a["shape"], a["needed"], a["name"])
@@ -81,17 +83,6 @@ class AieKernel:
         if argument["role"] != "out":
             made.write(given)
         return made
-
-    def _refuse_overlaps(self, buffers: Mapping[str, NpuBuffer]) -> None:
-        for a in self._arguments:
-            for name, other in buffers.items():
-                shared = name != a["name"] and buffers[a["name"]].shares_memory(other)
-                if a["written"] and shared:
-                    raise error(
-                        "DSL0742",
-                        f"the arguments {a['name']} ({a['role']}) and {name} share memory",
-                        hint="give the output memory of its own",
-                    )
 
 
 def _words(argument: Mapping[str, Any], args: Mapping[str, object]) -> Array:

@@ -12,56 +12,22 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from dslc.runtime.aie_simulator.native_words import (
+    BINARY,
+    INDEX,
+    MATH,
+    ORDER,
+    REDUCE,
+    STORED,
+    C,
+)
 from dslc.runtime.aie_simulator.reader import Operation
 
 _VALUE = r"%[\w$.]+(?:#\d+)?"
-_C = {"f32": "float", "bf16": "float", "i1": "uint8_t", "i8": "int8_t", "i16": "int16_t",
-      "i32": "int32_t", "index": "int64_t"}  # fmt: skip
-_STORED = {**_C, "bf16": "uint16_t"}
-_BINARY = {
-    "addf": "{0} + {1}", "subf": "{0} - {1}", "mulf": "{0} * {1}", "divf": "{0} / {1}",
-    "maximumf": "greater({0}, {1})", "minimumf": "lesser({0}, {1})",
-    "addi": "{0} + {1}", "subi": "{0} - {1}", "muli": "{0} * {1}",
-    "andi": "{0} & {1}", "ori": "{0} | {1}", "xori": "{0} ^ {1}",
-    "minsi": "{0} < {1} ? {0} : {1}", "maxsi": "{0} > {1} ? {0} : {1}",
-}  # fmt: skip
-_INDEX = {"shrui": "{0} >> {1}", "divui": "{0} / {1}", "remui": "{0} % {1}"}
-_MATH = {"exp": "expf({0})", "exp2": "exp2f({0})", "sqrt": "sqrtf({0})", "rsqrt": "1.0f / sqrtf({0})",
-         "absf": "fabsf({0})", "tanh": "tanhf({0})", "fma": "{0} * {1} + {2}"}  # fmt: skip
-_REDUCE = {"add": "t + {0}", "maximumf": "greater(t, {0})", "minimumf": "lesser(t, {0})"}
-_ORDER = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _FOR = (
     r"(?P<var>%[\w$.]+) = (?P<start>%[\w#]+) to (?P<stop>%[\w#]+) step (?P<step>%[\w#]+)"
     r"(?:\s+iter_args\((?P<args>.*?)\)\s*->\s*\((?P<types>.*)\))?"
 )
-
-PRELUDE = """\
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-typedef struct { uint8_t *data, *mask; int64_t count; } memory;
-static inline float greater(float x, float y) { return x != x ? x : y != y ? y : x > y ? x : y; }
-static inline float lesser(float x, float y) { return x != x ? x : y != y ? y : x < y ? x : y; }
-static inline float wide(uint16_t x) {
-  uint32_t b = (uint32_t)x << 16; float f; memcpy(&f, &b, 4); return f;
-}
-static inline uint16_t narrow(float f) {
-  uint32_t b; memcpy(&b, &f, 4);
-  if (f != f) return (uint16_t)(b >> 16 | 0x40);
-  return (uint16_t)((b + 0x7FFF + (b >> 16 & 1)) >> 16);
-}
-static inline float rounded(float f) { return wide(narrow(f)); }
-static int refused(int64_t *e, int m, int64_t at, int lanes, int line, int write) {
-  e[0] = m; e[1] = at; e[2] = lanes; e[3] = line; e[4] = write; return 1;
-}
-#define READ(m, at, n, line) do { \\
-  if ((at) < 0 || (at) + (n) > M[m].count) return refused(E, m, at, n, line, 0); \\
-  if (M[m].mask) for (int i = 0; i < (n); i++) \\
-    if (!M[m].mask[(at) + i]) return refused(E, m, at, n, line, 0); } while (0)
-#define WRITE(m, at, n, line) do { \\
-  if ((at) < 0 || (at) + (n) > M[m].count) return refused(E, m, at, n, line, 1); \\
-  if (M[m].mask) memset(M[m].mask + (at), 1, n); } while (0)
-"""
 
 
 class Unknown(Exception):
@@ -115,12 +81,12 @@ class Loop:
         self._lines.append(text)
 
     def _define(self, name: str, kind: Kind) -> str:
-        if kind[0] not in _C:
+        if kind[0] not in C:
             raise Unknown
         made = f"v{len(self._names)}"
         self._names[name], self._kinds[name] = made, kind
         size = f"[{_size(kind[1])}]" if kind[1] else ""
-        self._line(f"{_C[kind[0]]} {made}{size};")
+        self._line(f"{C[kind[0]]} {made}{size};")
         return made
 
     def _index(self, name: str) -> str:
@@ -139,11 +105,11 @@ class Loop:
         own = self._constants[name].rest.strip()
         text, _, kind_text = own.rpartition(" : ")
         kind = kind_of(kind_text)
-        if kind[0] not in _C:
+        if kind[0] not in C:
             raise Unknown
         made = f"v{len(self._names)}"
         self._names[name], self._kinds[name] = made, kind
-        ctype = f"static const {_C[kind[0]]}"
+        ctype = f"static const {C[kind[0]]}"
         if not kind[1]:
             self._head.append(f"{ctype} {made} = {_number(text, kind[0])};")
         else:
@@ -157,7 +123,7 @@ class Loop:
 
     def _memory(self, name: str, kind: str) -> int:
         if (name, kind) not in self.memories:
-            if any(n == name for n, _ in self.memories) or kind not in _STORED:
+            if any(n == name for n, _ in self.memories) or kind not in STORED:
                 raise Unknown
             self.memories.append((name, kind))
         return self.memories.index((name, kind))
@@ -245,7 +211,7 @@ class Loop:
         at, count = self._index(place), _size(kind[1])
         self._line(f"READ({number}, {at}, {count}, {op.line - self.line});")
         made = self._define(op.results[0], kind)
-        source = f"(({_STORED[kind[0]]} *)M[{number}].data)[{at}{' + i' if kind[1] else ''}]"
+        source = f"(({STORED[kind[0]]} *)M[{number}].data)[{at}{' + i' if kind[1] else ''}]"
         source = f"wide({source})" if kind[0] == "bf16" else source
         if kind[1]:
             self._line(f"for (int i = 0; i < {count}; i++) {made}[i] = {source};")
@@ -261,7 +227,7 @@ class Loop:
         self._line(f"WRITE({number}, {at}, {_size(shape)}, {op.line - self.line});")
         source += "[i]" if shape else ""
         source = f"narrow({source})" if kind == "bf16" else source
-        target = f"(({_STORED[kind]} *)M[{number}].data)[{at}{' + i' if shape else ''}]"
+        target = f"(({STORED[kind]} *)M[{number}].data)[{at}{' + i' if shape else ''}]"
         loop = f"for (int i = 0; i < {_size(shape)}; i++) " if shape else ""
         self._line(f"{loop}{target} = {source};")
 
@@ -282,7 +248,7 @@ class Loop:
         if kind[0] == "index":
             for name in operands:
                 self._index(name)
-        table = {**_BINARY, **_MATH, "negf": "-{0}", **(_INDEX if kind[0] == "index" else {})}
+        table = {**BINARY, **MATH, "negf": "-{0}", **(INDEX if kind[0] == "index" else {})}
         if word not in table or (kind[0] == "i1" and word not in ("andi", "ori", "xori")):
             raise Unknown
         value = table[word]
@@ -290,14 +256,14 @@ class Loop:
 
     def _compare(self, op: Operation, word: str, operands: list[str], kind: Kind) -> None:
         predicate = op.rest.strip().split(",")[0].strip()
-        order = predicate if predicate in _ORDER else predicate[1:]
+        order = predicate if predicate in ORDER else predicate[1:]
         unsigned = predicate[0] == "u" and predicate != "une" and kind[0] != "index"
-        if order not in _ORDER or unsigned:  # of floats: true of NaN as well
+        if order not in ORDER or unsigned:  # of floats: true of NaN as well
             raise Unknown
         if kind[0] == "index":
             for name in operands:
                 self._index(name)
-        self._each(op.results[0], ("i1", kind[1]), f"{{0}} {_ORDER[order]} {{1}}", operands)
+        self._each(op.results[0], ("i1", kind[1]), f"{{0}} {ORDER[order]} {{1}}", operands)
 
     def _convert(
         self, result: str, word: str, operands: list[str], before: Kind, after: Kind
@@ -331,12 +297,12 @@ class Loop:
 
     def _reduce(self, op: Operation, result: str, operands: list[str], kind: Kind) -> None:
         found = re.search(r"<(\w+)>", op.rest)
-        if found is None or found[1] not in _REDUCE or len(operands) != 1 or kind[0] != "f32":
+        if found is None or found[1] not in REDUCE or len(operands) != 1 or kind[0] != "f32":
             raise Unknown
         source = self._read(operands[0])
         size = _size(self._kinds[operands[0]][1])
         made = self._define(result, kind)
-        step = _REDUCE[found[1]].format(f"{source}[i]")
+        step = REDUCE[found[1]].format(f"{source}[i]")
         self._line(f"{{ float t = {source}[0]; for (int i = 1; i < {size}; i++) t = {step};")
         self._line(f"  {made} = t; }}")
 
@@ -345,7 +311,7 @@ class Loop:
         kind = kind_of(op.rest.rpartition(" into ")[2])
         left, right, start = (self._read(x) for x in (a, b, c))
         (m, k), n = self._kinds[a][1], self._kinds[b][1][1]
-        element = _C[kind[0]]
+        element = C[kind[0]]
         made = self._define(result, kind)
         self._line(f"for (int i = 0; i < {m}; i++) {{ {element} t[{n}] = {{0}};")
         self._line(f"  for (int k = 0; k < {k}; k++) for (int j = 0; j < {n}; j++)")

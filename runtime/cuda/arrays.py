@@ -7,7 +7,7 @@ have none or their type has no name there (bfloat16) through DLPack.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,8 @@ from dslc.runtime.cuda.description import ALIGNMENT
 from dslc.runtime.cuda.driver import Driver, load_driver
 from dslc.runtime.dlpack import device_name, read_tensor
 from dslc.runtime.elements import accepted_elements, element_bytes
+from dslc.runtime.overlaps import share_elements
 
-_OVERLAP_WORK: Any = 10_000  # candidates that the exact test tries (its stub knows 0 and -1 alone)
 _ALIGNMENTS = (
     ALIGNMENT,
     4,
@@ -188,30 +188,11 @@ def check_strides(array: DeviceArray, param: Param) -> None:
         reach += stride * (extent - 1)
 
 
-def refuse_overlaps(params: Sequence[Param], arrays: Mapping[str, DeviceArray]) -> None:
-    """DSL0742 where an output shares memory with another argument."""
-    tensors = [p for p in params if p.name in arrays]
-    for i, out in enumerate(tensors):
-        if out.mode == "in":
-            continue
-        for j, other in enumerate(tensors):
-            if i == j or (other.mode != "in" and j < i):
-                continue
-            if _overlap(arrays[out.name], arrays[other.name]):
-                raise error(
-                    "DSL0742",
-                    f"the arguments {out.name} ({out.mode}) and {other.name} share memory",
-                    hint="give the output memory of its own, or make it one `inout` parameter",
-                )
-
-
-def _overlap(a: DeviceArray, b: DeviceArray) -> bool:
+def overlap(a: DeviceArray, b: DeviceArray) -> bool:
+    """Whether two arrays share an element."""
     if a.address >= b.address + b.nbytes or b.address >= a.address + a.nbytes:
         return False
-    try:
-        return np.shares_memory(_ghost(a), _ghost(b), max_work=_OVERLAP_WORK)
-    except np.exceptions.TooHardError:
-        return True
+    return share_elements(_ghost(a), _ghost(b))
 
 
 def _ghost(array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:

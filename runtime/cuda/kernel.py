@@ -19,8 +19,8 @@ from dslc.runtime.cuda.arrays import (
     is_cupy,
     is_torch,
     misaligned,
+    overlap,
     refuse_host_tensors,
-    refuse_overlaps,
 )
 from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.cuda.launchers import KernelLauncher, Launcher
@@ -29,6 +29,7 @@ from dslc.runtime.cuda.short_path import Call, Shape, short_call
 from dslc.runtime.cuda.staging import staging
 from dslc.runtime.cuda.streams import current_stream, stream_handle
 from dslc.runtime.expression import Number, evaluate, names_of
+from dslc.runtime.overlaps import refuse_overlaps
 from dslc.runtime.packing import pack, packed_shape
 from dslc.runtime.scalars import as_dtype
 
@@ -131,7 +132,7 @@ class CudaKernel:
         self, device: CudaDevice, stream: int, arrays: Mapping[str, DeviceArray],
         args: Mapping[str, Any], dims: Mapping[str, int],
     ) -> None:  # fmt: skip
-        refuse_overlaps(self._params, arrays)
+        refuse_overlaps({p.name: p.mode for p in self._params}, arrays, overlap)
         self._check_alignment(arrays)
         scalars = self._scalars(args)
         fire = self._plan(device, arrays, scalars, dims)

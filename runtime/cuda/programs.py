@@ -23,7 +23,7 @@ from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.cuda.graphs import LaunchGraph
 from dslc.runtime.cuda.launchers import KernelLauncher, alignments_of
 from dslc.runtime.cuda.plan import Direct, Fire, Prepared, fire_of, is_synchronous, switching
-from dslc.runtime.cuda.workspace import Workspaces
+from dslc.runtime.cuda.workspace import Workspaces, queue_of
 from dslc.runtime.expression import Number, evaluate, names_of, number
 from dslc.runtime.scalars import as_dtype
 
@@ -181,7 +181,7 @@ class ReadyProgram:
 
     def fire(self, stream: int, *given: Number) -> None:
         """Launch on a stream with the program's arguments in order."""
-        key = (stream, self._pack(*given))
+        key = (queue_of(stream), self._pack(*given))
         with self._lock:  # a graph's arguments must not change before it is launched
             graph = self._graphs.get(key)
             if graph is not None and not self._device.is_capturing(stream):
@@ -214,11 +214,12 @@ class ReadyProgram:
 
     def _graph(self, values: Sequence[Sequence[Number]]) -> LaunchGraph:
         """A graph with these arguments: a new one, or the oldest with other arguments than it had."""
-        if len(self._graphs) >= _MOST_GRAPHS:
-            graph = self._graphs.pop(next(iter(self._graphs)))
+        graphs = self._graphs  # another program of many dims may drop them meanwhile
+        if len(graphs) >= _MOST_GRAPHS:
+            graph = graphs.pop(next(iter(graphs)))
             graph.update(values)
             return graph
-        if not self._graphs:
+        if not graphs:
             self._with_graphs.append(self)
             if len(self._with_graphs) > _MOST_CHOICES:
                 self._with_graphs.popleft().drop()

@@ -7,57 +7,20 @@
 
    Tensors are read by DLPack's C exchange interface (DLPack 1.3, dlpack.h) where their library has it: one
    call of C for each, without Python. What was not launched with before goes through torch's guards as well,
-   which tell more (such as views that negate), and without the interface every call does. */
+   which tell more, and without the interface every call does. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stdint.h>
 #include <structmember.h>
 
-enum { MOST = 62, SLOTS = 1024, PROBES = 8, RANK = 8, CUDA_DEVICE = 2 };
+#include "short_scalars.h"
+#include "short_table.h"
+#include "short_tensors.h"
 
-/* The parts of dlpack.h that are read. */
-
-typedef struct {
-    uint32_t major, minor;
-} Version;
-
-typedef struct {
-    void *data;
-    struct {
-        int32_t type, id;
-    } device;
-    int32_t rank;
-    struct {
-        uint8_t code, bits;
-        uint16_t lanes;
-    } dtype;
-    int64_t *shape, *strides; /* of elements; no strides where the tensor is compact */
-    uint64_t byte_offset;
-} View;
-
-typedef struct {
-    Version version;
-    void *previous, *allocate, *take, *give;
-    int (*view)(void *object, View *into);
-    int (*stream)(int32_t device_type, int32_t device, void **into);
-} Exchange;
-
-/* A tensor of the first call, which others have to look like. */
-typedef struct {
-    PyTypeObject *type;
-    View view;
-    int64_t extents[2 * RANK];
-} Like;
+enum { MOST = 62 };
 
 typedef int (*Launch)(const void *config, void *function, void **parameters, void **extra);
-
-typedef struct {
-    uint64_t *key; /* the stream, then addresses and scalars; NULL for a slot that is free */
-    PyObject *frame; /* keeps config and parameters */
-    const void *config;
-    void **parameters;
-} Entry;
 
 typedef struct {
     PyObject_HEAD
@@ -70,87 +33,10 @@ typedef struct {
     void *function;
     Py_ssize_t count;
     char kinds[MOST + 1]; /* an argument each: tensor, integer, float, boolean */
-    Entry table[SLOTS];
+    Table table;
 } Short;
 
-static PyObject *data_ptr; /* the method's name */
-
-static uint64_t hash_of(const uint64_t *key, Py_ssize_t words)
-{
-    uint64_t hash = 0x9e3779b97f4a7c15u;
-    for (Py_ssize_t i = 0; i < words; i++) {
-        hash = (hash ^ key[i]) * 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-
-static Entry *slot_of(Short *self, const uint64_t *key, uint64_t hash)
-{
-    size_t size = (size_t)(self->count + 1) * sizeof *key;
-    for (uint64_t i = 0; i < PROBES; i++) {
-        Entry *entry = &self->table[(hash + i) % SLOTS];
-        if (entry->key == NULL || memcmp(entry->key, key, size) == 0)
-            return entry;
-    }
-    return NULL;
-}
-
-static void forget(Entry *entry)
-{
-    PyMem_Free(entry->key);
-    entry->key = NULL;
-    Py_CLEAR(entry->frame);
-}
-
-static void forget_all(Short *self)
-{
-    for (int i = 0; i < SLOTS; i++)
-        forget(&self->table[i]);
-}
-
-/* A frame (object, address of its configuration, address of its parameters) for a key not seen before. */
-static int remember(Short *self, const uint64_t *key, uint64_t hash, PyObject *made)
-{
-    PyObject *frame;
-    unsigned long long config, parameters;
-    if (!PyArg_ParseTuple(made, "OKK", &frame, &config, &parameters))
-        return -1;
-    Entry *entry = slot_of(self, key, hash);
-    if (entry == NULL) { /* its neighbourhood is full: a program whose addresses never come again */
-        forget_all(self);
-        entry = slot_of(self, key, hash);
-    }
-    if (entry->key != NULL)
-        return 0;
-    size_t size = (size_t)(self->count + 1) * sizeof *key;
-    entry->key = PyMem_Malloc(size);
-    if (entry->key == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    memcpy(entry->key, key, size);
-    entry->frame = Py_NewRef(frame);
-    entry->config = (const void *)(uintptr_t)config;
-    entry->parameters = (void **)(uintptr_t)parameters;
-    return 0;
-}
-
-static PyObject *number_for(char kind, uint64_t word)
-{
-    double real;
-    switch (kind) {
-    case 'i':
-        return PyLong_FromLongLong((long long)word);
-    case 'b':
-        return PyBool_FromLong((long)word);
-    case 'f':
-        memcpy(&real, &word, sizeof real);
-        return PyFloat_FromDouble(real);
-    default:
-        return PyLong_FromUnsignedLongLong(word);
-    }
-}
+static PyObject *data_ptr, *is_neg; /* names of methods */
 
 /* What is not known is for Python: `anew(stream, *arguments)` gives False where they do not fit, else it has
    launched, and gives True or, where they have come before, a frame to remember. */
@@ -170,7 +56,7 @@ static PyObject *ask(Short *self, const uint64_t *key, uint64_t hash)
     Py_DECREF(given);
     if (made == NULL || !PyTuple_Check(made))
         return made;
-    int failed = remember(self, key, hash, made);
+    int failed = remember(&self->table, key, hash, made);
     Py_DECREF(made);
     return failed ? NULL : Py_NewRef(Py_True);
 }
@@ -184,48 +70,6 @@ static int number_of(PyObject *object, uint64_t *into)
     return *into == (uint64_t)-1 && PyErr_Occurred() ? -1 : 0;
 }
 
-/* A scalar as a word of the key: 0 where it is none of its kind. The way without C says what is wrong. */
-static int scalar_of(char kind, PyObject *object, uint64_t *into)
-{
-    if (kind == 'b') {
-        *into = object == Py_True;
-        return PyBool_Check(object);
-    }
-    if (kind == 'f') {
-        double real = PyFloat_CheckExact(object)  ? PyFloat_AS_DOUBLE(object)
-                      : PyLong_CheckExact(object) ? PyLong_AsDouble(object)
-                                                  : -1;
-        memcpy(into, &real, sizeof real);
-        if (PyErr_Occurred()) {
-            PyErr_Clear();
-            return 0;
-        }
-        return PyFloat_CheckExact(object) || PyLong_CheckExact(object);
-    }
-    int outside = 1;
-    *into = PyLong_CheckExact(object) ? (uint64_t)PyLong_AsLongLongAndOverflow(object, &outside) : 0;
-    return !outside;
-}
-
-/* What a tensor is; 0 where it cannot be read so: the way without C says what is wrong. */
-static int view_of(const Exchange *exchange, PyObject *object, View *into)
-{
-    if (exchange->view(object, into) == 0 && into->rank <= RANK)
-        return 1;
-    PyErr_Clear();
-    return 0;
-}
-
-static int is_like(const Like *like, const View *view)
-{
-    size_t size = (size_t)view->rank * sizeof *view->shape;
-    return view->rank == like->view.rank && memcmp(&view->device, &like->view.device, sizeof view->device) == 0
-           && memcmp(&view->dtype, &like->view.dtype, sizeof view->dtype) == 0
-           && memcmp(view->shape, like->extents, size) == 0
-           && (view->strides == NULL) == (like->view.strides == NULL)
-           && (view->strides == NULL || memcmp(view->strides, like->extents + RANK, size) == 0);
-}
-
 /* Where the tensors begin, into the key, by the exchange interface; 0 where they are not like the first. */
 static int read_views(Short *self, PyObject *const *arguments, uint64_t *key)
 {
@@ -235,7 +79,7 @@ static int read_views(Short *self, PyObject *const *arguments, uint64_t *key)
             continue;
         View view;
         if (Py_TYPE(arguments[i]) != like->type || !view_of(self->exchange, arguments[i], &view)
-            || !is_like(like, &view))
+            || !is_like(like, &view) || (like->asked && !is_plain(arguments[i], is_neg)))
             return 0;
         key[i + 1] = (uint64_t)(uintptr_t)view.data + view.byte_offset;
         like++;
@@ -295,7 +139,7 @@ static PyObject *run(PyObject *object, PyObject *const *args, size_t nargsf, PyO
         return NULL;
 
     uint64_t hash = hash_of(key, self->count + 1);
-    Entry *entry = slot_of(self, key, hash);
+    Entry *entry = slot_of(&self->table, key, hash);
     if (entry == NULL || entry->key == NULL) {
         PyObject *alike = viewed ? PyObject_Vectorcall(self->check, tensors, many, NULL) : Py_NewRef(Py_True);
         if (alike != Py_True)
@@ -336,24 +180,15 @@ static int look(Short *self, PyObject *capsule, PyObject *tensors)
         PyErr_NoMemory();
         return -1;
     }
-    for (Py_ssize_t i = 0; i < many; i++) {
-        Like *like = &self->likes[i];
-        PyObject *tensor = PyTuple_GET_ITEM(tensors, i);
-        if (!view_of(exchange, tensor, &like->view))
+    for (; self->tensors < many; self->tensors++)
+        if (!like_of(exchange, PyTuple_GET_ITEM(tensors, self->tensors), &self->likes[self->tensors]))
             return 0;
-        like->type = (PyTypeObject *)Py_NewRef(Py_TYPE(tensor));
-        self->tensors = i + 1;
-        size_t size = (size_t)like->view.rank * sizeof(int64_t);
-        memcpy(like->extents, like->view.shape, size);
-        if (like->view.strides != NULL)
-            memcpy(like->extents + RANK, like->view.strides, size);
-    }
     self->capsule = Py_NewRef(capsule);
     self->exchange = exchange;
     return 0;
 }
 
-static int init(PyObject *object, PyObject *args, PyObject *named)
+static int init(PyObject *object, PyObject *args, PyObject *Py_UNUSED(named))
 {
     Short *self = (Short *)object;
     unsigned long long launch, function;
@@ -380,6 +215,7 @@ static int init(PyObject *object, PyObject *args, PyObject *named)
     self->launch = (Launch)(uintptr_t)launch;
     self->function = (void *)(uintptr_t)function;
     self->count = count;
+    self->table.words = count + 1;
     memcpy(self->kinds, kinds, (size_t)count);
     self->vectorcall = run;
     return look(self, capsule, tensors);
@@ -398,7 +234,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
     for (Py_ssize_t i = 0; i < self->tensors; i++)
         Py_VISIT(self->likes[i].type);
     for (int i = 0; i < SLOTS; i++)
-        Py_VISIT(self->table[i].frame);
+        Py_VISIT(self->table.entries[i].frame);
     return 0;
 }
 
@@ -417,7 +253,7 @@ static int clear(PyObject *object)
         Py_CLEAR(self->likes[--self->tensors].type);
     PyMem_Free(self->likes);
     self->likes = NULL;
-    forget_all(self);
+    forget_all(&self->table);
     return 0;
 }
 
@@ -448,7 +284,8 @@ static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_short", NULL, -1, N
 PyMODINIT_FUNC PyInit__short(void)
 {
     data_ptr = PyUnicode_InternFromString("data_ptr");
-    if (data_ptr == NULL || PyType_Ready(&ShortType) < 0)
+    is_neg = PyUnicode_InternFromString("is_neg");
+    if (data_ptr == NULL || is_neg == NULL || PyType_Ready(&ShortType) < 0)
         return NULL;
     PyObject *made = PyModule_Create(&module);
     if (made == NULL || PyModule_AddObjectRef(made, "Short", (PyObject *)&ShortType) < 0

@@ -8,11 +8,31 @@ since it may run beside later launches; memory once handed out stays, because a 
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
 from collections.abc import Sequence
 
 from dslc.runtime.cuda import driver as cu
 from dslc.runtime.cuda.device import CudaDevice
+
+_PER_THREAD = 2  # CU_STREAM_PER_THREAD: one handle, another stream in every thread
+
+
+class _Own(threading.local):
+    """A number for each thread, never given to another."""
+
+    numbers = itertools.count(1)
+
+    def __init__(self) -> None:
+        self.number = next(self.numbers)
+
+
+_OWN = _Own()
+
+
+def queue_of(stream: int) -> int:
+    """What tells the stream of a handle from others: launches of two numbers may run at once."""
+    return stream if stream != _PER_THREAD else -_OWN.number
 
 
 class Workspaces:
@@ -25,8 +45,8 @@ class Workspaces:
 
     def addresses(self, stream: int, sizes: Sequence[int]) -> list[int]:
         """The address of each workspace for a launch on a stream; sizes are in bytes."""
-        capture = self._capture(stream)
-        return [self._address((stream, capture, i), size) for i, size in enumerate(sizes)]
+        capture, queue = self._capture(stream), queue_of(stream)
+        return [self._address((queue, capture, i), size) for i, size in enumerate(sizes)]
 
     def free(self) -> None:
         """Give all of it back: nothing that uses it, a graph included, may run any more."""

@@ -208,6 +208,29 @@ void* emu_mapped_pointer(const void* p, unsigned rank) {
   return holder(address, "mapa").shared + address % WINDOW;
 }
 
+void emu_commit() { emu_fiber->groups.emplace_back(); }
+
+void emu_copy(unsigned to, const void* from, unsigned bytes, unsigned used) {
+  if (used > bytes) emu_fail("cp.async reads %u bytes for %u", used, bytes);
+  if (used) refuse_early("cp.async");
+  if (used && (uintptr_t)from % bytes) emu_fail("cp.async of %u bytes from a misaligned address", bytes);
+  const Copy copy = {emu_shared_pointer(to, bytes, bytes, "cp.async"), (const unsigned char*)from, bytes, used};
+  // A copy may land at once or as late as its wait: both happen, so that neither is relied on.
+  if (emu_random.below(2)) land(copy);
+  else emu_fiber->groups.back().push_back(copy);
+}
+
+// All groups but the `pending` newest have landed; -1: the open one has too.
+void emu_wait(int pending) {
+  auto& groups = emu_fiber->groups;
+  const size_t keep = pending < 0 ? 0 : (size_t)pending + 1;
+  while (groups.size() > keep) {
+    for (const Copy& copy : groups.front()) land(copy);
+    groups.erase(groups.begin());
+  }
+  if (groups.empty()) groups.emplace_back();
+}
+
 // What the checks compiled into a kernel call (UndefinedBehaviorSanitizer's interface): `where` is a
 // file, a line and a column.
 struct Where { const char* file; unsigned line, column; };

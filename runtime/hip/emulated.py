@@ -17,6 +17,7 @@ from dslc.runtime.cuda.description import CODES, Description, KernelArgument, de
 from dslc.runtime.expression import Number, evaluate, number
 from dslc.runtime.hip_emulator import Buffer, EmulationError, Module
 from dslc.runtime.scalars import as_dtype
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -89,11 +90,8 @@ class HipKernel:
         """
         if argument.kind == "tensor":
             array = arrays[call.tensors[argument.text]]
-            if not array.flags.c_contiguous:
-                text = f"argument {argument.text} does not lie row by row: copy it (.copy())"
-                raise error("DSL0753", text)
             mode = next(p.mode for p in call.artifact.signature.params if p.name == argument.text)
-            plain = array.reshape(-1).view(np.uint8)
+            plain = _bytes(array)
             if mode == "in":
                 plain.flags.writeable = False  # of this view alone
             return Buffer(plain, argument.text, defined=mode != "out")
@@ -138,6 +136,16 @@ def _local(call: Call, values: Mapping[str, Number]) -> dict[str, Number]:
     scalars = {n: as_dtype(number(t, values), dtypes[n]) for n, t in call.scalars.items()}
     dims = {n: evaluate(t, values) for n, t in call.dims.items()}
     return {**signature.fixed, **scalars, **dims}
+
+
+def _bytes(array: Array) -> Array:
+    """The bytes from an array's first element to its last, those in between that are not its own too.
+
+    Strides are those of the kernel, whole elements and none negative: the arguments were bound.
+    """
+    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
+    count = last // array.itemsize + 1 if array.size else 0
+    return as_strided(array, (count,), (array.itemsize,)).view(np.uint8)
 
 
 def _numpy(code: str) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 
@@ -65,6 +65,12 @@ def _identity() -> str:
 
 
 @functools.cache
+def _own() -> str:
+    """What every library depends on beside its command and text."""
+    return key_of(_identity(), *_sources())
+
+
+@functools.cache
 def machine() -> ctypes.CDLL:
     """The machine's library."""
     library = ctypes.CDLL(str(_build("machine", [*_MACHINE_FLAGS, *_UNITS], {})))
@@ -73,34 +79,58 @@ def machine() -> ctypes.CDLL:
     return library
 
 
-# The addresses of functions by their chip and C; what kernels share is compiled once a process.
+# The addresses of functions by their chip and C.
 _ADDRESSES: dict[tuple[str, str], int] = {}
-_LIBRARIES: list[ctypes.CDLL] = []
+_LIBRARIES: dict[Path, ctypes.CDLL] = {}
 
 
 def addresses(chip: str, functions: Sequence[str]) -> dict[str, int]:
-    """Where each function is, by its C with NAME for its name."""
+    """Where each function is, by its C with NAME for its name.
+
+    A function is compiled once a host: its file is a link to the library that has it, among others.
+    """
     missing = [f for f in functions if (chip, f) not in _ADDRESSES]
     if missing:
-        names = {f: "f" + hashlib.sha256(f.encode()).hexdigest()[:24] for f in missing}
-        includes = "".join(f'#include "{name}"\n' for name in _KERNEL_HEADERS)
-        bodies = "\n".join(f.replace("NAME", names[f]) for f in missing)
-        text = ("#define OCP\n" if chip == "gfx950" else "") + includes + bodies + "\n"
-        library = ctypes.CDLL(
-            str(_build("kernel", [*_KERNEL_FLAGS, "kernel.c"], {"kernel.c": text}))
-        )
-        _LIBRARIES.append(library)
-        for function, name in names.items():
-            address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        head = "#define OCP\n" if chip == "gfx950" else ""
+        head += "".join(f'#include "{name}"\n' for name in _KERNEL_HEADERS)
+        words = [*_KERNEL_FLAGS, "kernel.c"]
+        files = {f: _file("function", words, head, f) for f in missing}
+        names = {f: f"f{file.stem.rpartition('-')[2]}" for f, file in files.items()}
+        libraries = {f: file.resolve() for f, file in files.items() if file.exists()}
+        new = [f for f in missing if f not in libraries]
+        if new:
+            bodies = "\n".join(f.replace("NAME", names[f]) for f in new)
+            made = _build("kernel", words, {"kernel.c": head + bodies + "\n"})
+            libraries |= dict.fromkeys(new, made)
+            for function in new:
+                with suppress(FileExistsError):  # another process was as quick
+                    files[function].unlink(missing_ok=True)  # its library is gone
+                    files[function].symlink_to(made.name)
+        for function, library in libraries.items():
+            found = getattr(_opened(library), names[function])
+            address = ctypes.cast(found, ctypes.c_void_p).value
             assert address is not None
             _ADDRESSES[chip, function] = address
     return {f: _ADDRESSES[chip, f] for f in functions}
 
 
+def _opened(path: Path) -> ctypes.CDLL:
+    if path not in _LIBRARIES:
+        _LIBRARIES[path] = ctypes.CDLL(str(path))
+    return _LIBRARIES[path]
+
+
+def _command(words: list[str]) -> list[str]:
+    return [*_needed(), *_FLAGS, *words, "-lm"]
+
+
+def _file(name: str, words: list[str], *texts: str) -> Path:
+    """Where what a command makes of texts is kept."""
+    return kept_folder("hip-emulator") / f"{name}-{key_of(_own(), *_command(words), *texts)}.so"
+
+
 def _build(name: str, words: list[str], texts: dict[str, str]) -> Path:
-    command = [*_needed(), *_FLAGS, *words, "-lm"]
-    key = key_of(_identity(), *command, *texts.values(), *_sources())
-    path = kept_folder("hip-emulator") / f"{name}-{key}.so"
-    if problem := make(path, command, texts, "dslc.runtime.hip_emulator", _UNITS):
+    path = _file(name, words, *texts.values())
+    if problem := make(path, _command(words), texts, "dslc.runtime.hip_emulator", _UNITS):
         raise EmulationError(f"the translated text does not compile:\n{problem[:4000]}")
     return path

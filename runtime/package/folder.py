@@ -173,10 +173,11 @@ def _read(folder: int, path: str, limit: int) -> bytes | None:
             opened.append(os.open(part, _FOLDER, dir_fd=opened[-1] if opened else folder))
         file = os.open(name, _FILE, dir_fd=opened[-1] if opened else folder)
         opened.append(file)
-        if not stat.S_ISREG(os.fstat(file).st_mode):
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
             return None
         with open(file, "rb", closefd=False) as stream:
-            return stream.read(limit + 1)
+            return stream.read(min(limit, found.st_size) + 1)
     except OSError as failure:
         if failure.errno in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO, errno.EACCES):
             return None

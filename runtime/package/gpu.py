@@ -27,6 +27,8 @@ class Gpu:
             return None
         capability = CudaDevice.get(self.ordinal).capability
         number = architecture.removeprefix("sm_")
+        if not number.rstrip("af").isdecimal():
+            return None
         newest = -int(number.rstrip("af"))
         if fits(architecture, capability) and "cubin" in forms:
             return (0, newest, -int(number.endswith("a")))

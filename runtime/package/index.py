@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -36,6 +37,9 @@ _HEAD = b'{"digest": "%s",\n"package": '
 _TAIL = b"}\n"
 _DIGITS = slice(12, 76)  # of the digest within the head
 _HEAD_BYTES = len(_HEAD) - 2 + 64
+# Control characters but for tab and line feed, and those that change the direction of a line.
+_UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+_TARGET = re.compile(r"[a-z0-9]+(:[A-Za-z0-9_.+-]+)?\Z")
 _SEGMENT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}\Z")
 
 
@@ -153,6 +157,8 @@ def parse_index(text: bytes) -> tuple[str, Index]:
     _check_format(data)
     index = decode(Index, data, "package")
     _check(index)
+    if not all(map(_is_shown_as_it_is, _texts({**data, "files": None}))):  # paths were checked
+        raise _wrong("a text in it has characters that do not show as they are")
     return digest, index
 
 
@@ -165,6 +171,24 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(word: str) -> None:
     raise ValueError(f"{word} is no number")
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """Every text of JSON data, the keys too."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, dict):
+        for key, value in data.items():
+            yield key
+            yield from _texts(value)
+    elif isinstance(data, list):
+        for value in data:
+            yield from _texts(value)
+
+
+def _is_shown_as_it_is(text: str) -> bool:
+    """Whether a terminal shows it and does nothing else: no cursor moves, no direction changes."""
+    return _UNSHOWN.search(text) is None
 
 
 def _check_format(data: Any) -> None:
@@ -191,6 +215,8 @@ def _check(index: Index) -> None:
     names = [k.name for k in index.kernels]
     if len({*names}) != len(names) or not all(n.isidentifier() for n in names):
         raise _wrong("kernels have names of their own, which are identifiers")
+    if not all(map(_TARGET.match, index.targets)):
+        raise _wrong("a target has no name such as cuda:sm_90a")
     for made in (s for k in index.kernels for s in k.specializations):
         manifest = index.files.get(manifest_path(made.key)) if is_key(made.key) else None
         if manifest is None or manifest.sha256 != made.key:

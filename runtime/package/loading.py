@@ -258,10 +258,13 @@ def _alignments(arguments: Mapping[str, Any]) -> dict[str, int]:
 
 def _address(value: Any) -> int:
     """Where a GPU's tensor begins; 0 for everything else."""
-    if isinstance(value, np.ndarray) or not hasattr(value, "__cuda_array_interface__"):
+    if isinstance(value, np.ndarray):
         return 0
     pointer = getattr(value, "data_ptr", None)
-    return int(pointer() if pointer else value.__cuda_array_interface__["data"][0])
+    if pointer is not None:  # of torch, whose interface refuses tensors that track gradients
+        return int(pointer()) if getattr(value, "is_cuda", False) else 0
+    interface = getattr(value, "__cuda_array_interface__", None)
+    return int(interface["data"][0] or 0) if isinstance(interface, dict) else 0
 
 
 def _shown(kernel: IndexedKernel) -> Iterator[str]:

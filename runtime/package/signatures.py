@@ -47,17 +47,19 @@ def check_signature(
     data = _read(path)
     if data.get("digest") != package.digest:
         raise _refused(f"{path} signs another package than {package.path}")
+    load = cryptography("hazmat.primitives.serialization").load_pem_public_key
+    exceptions = cryptography("exceptions")
     try:
-        public = cryptography("hazmat.primitives.serialization").load_pem_public_key(
-            _bytes(Path(key))
-        )
-    except (ValueError, TypeError) as problem:
+        public = load(_bytes(Path(key)))
+    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm) as problem:
         raise _refused(f"{key} is no public key: {problem}") from None
-    if not hasattr(public, "verify") or type(public).__name__.lower().find(ALGORITHM) < 0:
+    if not isinstance(
+        public, cryptography("hazmat.primitives.asymmetric.ed25519").Ed25519PublicKey
+    ):
         raise _refused(f"{key} is no public key of {ALGORITHM}")
     try:
         public.verify(_decoded(data), signed_message(package.digest))
-    except cryptography("exceptions").InvalidSignature:
+    except exceptions.InvalidSignature:
         raise _refused(f"{path} was not made with the key of {key}") from None
 
 

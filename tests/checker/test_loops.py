@@ -27,6 +27,44 @@ y[0:16, 0:16] = cast(acc, f16)""")
     assert entry.yielded is dot.out
 
 
+def test_a_product_that_is_read_again_is_not_accumulated_in_place():
+    kernel = statements("""
+q = zeros(f32, [16, 16])
+p = zeros(f32, [16, 16])
+for k in range(0, N, 16):
+    p = dot(x[0:16, k : k + 16], x[k : k + 16, 0:16])
+    q += p
+y[0:16, 0:16] = cast(p + q, f16)""")
+    (dot,) = every(kernel, ins.Dot)
+    assert dot.acc is None
+    assert next(s.y for s in every(kernel, ins.Binary)) is dot.out
+
+
+def test_a_product_with_a_name_that_only_the_sum_reads_is():
+    kernel = statements("""
+acc = zeros(f32, [16, 16])
+for k in range(0, N, 16):
+    p = dot(x[0:16, k : k + 16], x[k : k + 16, 0:16])
+    acc += p
+y[0:16, 0:16] = cast(acc, f16)""")
+    (loop,) = every(kernel, ins.For)
+    (dot,) = every(kernel, ins.Dot)
+    assert dot.acc is loop.carried[0].inner
+    assert loop.carried[0].yielded is dot.out
+
+
+def test_a_layout_is_given_to_what_the_call_made_alone():
+    """A cast to the dtype that a tile has makes none: the tile keeps its name and its layout."""
+    kernel = statements("""
+t = x[0:8, 0:8]
+u = cast(t, f16, layout=spatial(8, 4).local(1, 2))
+y[0:8, 0:8] = t
+y[8:16, 0:8] = u""")
+    (load,) = every(kernel, ins.Load)
+    assert load.out.type.layout is None
+    assert every(kernel, ins.ConvertLayout)[0].x is load.out
+
+
 def test_names_that_a_turn_makes_anew_are_not_carried():
     kernel = statements("""
 t = x[0:4, 0:8]
@@ -130,3 +168,13 @@ if M > 2:
 y[0, 0:8] = a""")
         == ["DSL0201"] * 3
     )
+
+
+def test_the_number_of_a_turn_is_no_constant():
+    with pytest.raises(DiagnosticError) as e:
+        statements("""
+for i in range(3):
+    y[0:4, 0:4] = zeros(f16, [i + 1, 4])""")
+    (found,) = e.value.diagnostics
+    assert found.code == "DSL0206"
+    assert found.hint == "a loop counts when the kernel runs, even where its ends are constants"

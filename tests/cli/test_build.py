@@ -109,7 +109,9 @@ def test_an_unknown_stage_or_target(
     here: Path, unbuilt: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["build", "k.tile", "-k", "gemm", "--emit", "bonds"]) == 2
-    assert "bounds" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "did you mean `bounds`? (the stages for interp are tile, ir, " in said
+    assert "final)" in said
     assert run(["build", "k.tile", "-k", "gemm", "-t", unbuilt]) == 3
     assert "DSL0950" in capsys.readouterr().err
 

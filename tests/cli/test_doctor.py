@@ -62,6 +62,17 @@ def test_explain(code: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("DSL0910: ")
 
 
+def test_an_explanation_is_filled_and_its_examples_stand_alone(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["explain", "DSL0230"]) == 0
+    *prose, last = capsys.readouterr().out.splitlines()[2:]
+    assert all(len(line) > 80 for line in prose), prose
+    assert last
+    assert run(["explain", "DSL0404"]) == 0
+    assert "\nWrong: " in capsys.readouterr().out
+
+
 def test_explain_lists_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "--list"]) == 0
     out = capsys.readouterr().out

@@ -151,6 +151,18 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     assert done.stdout.splitlines()[-1] == "0"
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a disk that is full")
+@pytest.mark.parametrize("to", ["> /dev/full", "-o /dev/full"])
+def test_a_full_disk_is_no_defect(to: str, tmp_path: Path) -> None:
+    (tmp_path / "k.tile").write_text("kernel k(y: out f32[4]):\n    y[:] = zeros(f32, [4])\n")
+    command = f"{sys.executable} -m dslc build k.tile --emit ir {to}"
+    done = subprocess.run(
+        command, shell=True, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == "dslc: No space left on device\n"
+    assert done.returncode == 2
+
+
 @pytest.mark.parametrize(
     ("choice", "environment", "colored"),
     [

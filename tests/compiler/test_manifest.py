@@ -74,7 +74,7 @@ def nodes(inner):
     )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.recursive(LEAVES, nodes, max_leaves=12), st.integers(0, 50), st.integers(1, 50))
 def test_the_text_has_the_value_of_the_expression(expr, m, n):
     values = {M: ex.index(m), N: ex.index(n)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compress import aligned_rank, compression_ratio
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 
@@ -18,7 +18,6 @@ sizes = st.integers(128, 20000)
 ratios = st.floats(0, 0.95)
 
 
-@settings(deadline=None)
 @given(k=sizes, n=sizes, ratio=ratios, block=st.sampled_from([16, 32, 64, 128]))
 def test_a_rank_is_whole_blocks_and_within_half_a_block_of_the_ratio(
     k: int, n: int, ratio: float, block: int
@@ -31,7 +30,6 @@ def test_a_rank_is_whole_blocks_and_within_half_a_block_of_the_ratio(
         assert abs(rank - exact) <= block / 2 * (1 + 1e-9)
 
 
-@settings(deadline=None)
 @given(k=sizes, n=sizes, ratio=ratios)
 def test_rounding_down_saves_at_least_the_ratio(k: int, n: int, ratio: float) -> None:
     rank = aligned_rank(k, n, ratio, alpha=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import operator
 import os
 import signal
@@ -16,7 +17,7 @@ from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.executors import Kind
 from dslc.executors.processes import Processes, WorkerDiedError
 
-from support.dying import die_once, pid_after
+from support.dying import die_once, pid_after, raise_odd
 
 
 def test_results_and_failures_come_back() -> None:
@@ -52,6 +53,33 @@ def test_a_task_whose_process_died_is_given_to_another(tmp_path: Path) -> None:
         assert workers.submit(die_once, str(tmp_path / "seen")).result() == "alive"
         with pytest.raises(WorkerDiedError):
             workers.submit(os._exit, 7).result()
+
+
+def test_a_failure_that_cannot_be_made_again_is_told_in_words() -> None:
+    with Processes(1) as workers:
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match=r"Odd\(.*3 of 4"):
+                workers.submit(raise_odd, 3, 4).result()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="asks Linux what is open")
+def test_processes_that_ended_leave_no_pipe() -> None:
+    def pipes() -> int:
+        gc.collect()
+        names = (f"/proc/self/fd/{n}" for n in os.listdir("/proc/self/fd"))
+        return sum(os.readlink(n).startswith("pipe:") for n in names if os.path.islink(n))
+
+    before = pipes()
+    with Processes(2) as workers:
+        for _ in range(3):
+            with pytest.raises(WorkerDiedError):
+                workers.submit(os._exit, 7).result()
+        assert workers.submit(operator.add, 1, 2).result() == 3
+        assert pipes() <= before + 2 * 2
+    deadline = time.monotonic() + 20
+    while pipes() > before and time.monotonic() < deadline:
+        time.sleep(0.01)  # each thread closes its own
+    assert pipes() == before
 
 
 def test_what_is_printed_disturbs_nothing(capfd: pytest.CaptureFixture[str]) -> None:

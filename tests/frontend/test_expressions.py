@@ -12,7 +12,7 @@ from support.random_tree import expressions, through_python
 
 
 @given(expressions)
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_precedence_is_pythons(expr: tree.Expr) -> None:
     """An expression printed with the fewest parentheses means the same to both parsers."""
     text = print_expression(expr)
@@ -40,7 +40,7 @@ SOUP = st.lists(
 @example("( a , )")
 @example("a ,")
 @example("a if b else f if 1 else 2")
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 def test_an_expression_means_what_python_reads(text: str) -> None:
     """What one parser takes, the other takes, and the trees are equal."""
     try:
@@ -60,7 +60,7 @@ def test_an_expression_means_what_python_reads(text: str) -> None:
 @example("1e999")
 @example(".5")
 @example("5.")
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_a_number_is_one_where_python_reads_one(text: str) -> None:
     try:
         value = ast.literal_eval(text)
@@ -81,7 +81,7 @@ def test_a_number_is_one_where_python_reads_one(text: str) -> None:
 @example("\\x41\\u00e9\\101\\q\\\n", '"')
 @example("\\N{BULLET}", '"')
 @example('a"', '"""')
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
 def test_a_string_has_the_value_that_python_reads(inner: str, quote: str) -> None:
     inner = inner.replace("\r", "").replace("\f", "").replace("\0", "")

@@ -7,7 +7,7 @@ from support.random_tree import modules
 
 
 @given(modules)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_parsing_what_was_printed_gives_the_tree(module: tree.Module) -> None:
     text = print_module(module)
     parsed = parse_tile(text, "printed")

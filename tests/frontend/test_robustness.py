@@ -86,13 +86,13 @@ def assert_sound(text: str) -> None:
 
 
 @given(st.text(max_size=200))
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_any_text_gives_a_tree_or_located_errors(text: str) -> None:
     assert_sound(text)
 
 
 @given(modules, st.data())
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_a_damaged_program_gives_a_tree_or_located_errors(
     module: tree.Module, data: st.DataObject
 ) -> None:

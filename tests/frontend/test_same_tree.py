@@ -31,7 +31,7 @@ def places(node: object) -> list[tuple[int, ...]]:
 
 @WARNINGS
 @given(expressions)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_expressions_have_the_same_places(expr: tree.Expr) -> None:
     text = print_expression(expr)
     assert places(parse_expression(text)) == places(through_python(text))
@@ -39,7 +39,7 @@ def test_expressions_have_the_same_places(expr: tree.Expr) -> None:
 
 @WARNINGS
 @given(st.lists(statements, min_size=1, max_size=3))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_statements_have_the_same_tree_and_places(body: list[tree.Statement]) -> None:
     kernel = tree.Kernel("k", (), tuple(body), loc=L)
     header, _, text = print_module(tree.Module((kernel,), loc=L)).partition("\n")

@@ -28,6 +28,7 @@ _RUNTIME = ("dslc.runtime", "dslc.compiler.artifact")
 _FRONT = ("dslc.frontend",)
 # What a subject gets of a hundred inputs, and the modules whose branches are watched.
 _SUBJECTS = {
+    "tuning": (4, ("dslc.tuner.store", "dslc.tuner.records")),
     "manifest": (10, _RUNTIME), "folder": (3, _RUNTIME), "artifact": (12, _RUNTIME),
     "safetensors": (14, _RUNTIME), "header": (16, _RUNTIME), "sealed": (12, _RUNTIME),
     "expression": (18, _RUNTIME), "tile": (13, _FRONT), "check": (2, (*_FRONT, "dslc.checker")),

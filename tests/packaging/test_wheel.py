@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -14,7 +15,7 @@ from dslc.packaging import build_package
 from dslc.packaging.wheel import write_wheel
 from dslc.runtime.package import PackageFolder
 
-from support.packages import failure, write_spec
+from support.packages import failure, rewrite, write_spec
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,17 @@ def test_pip_installs_it(package: PackageFolder, tmp_path: Path) -> None:
     file.write_bytes(file.read_bytes() + b" ")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "DSL0803" in done.stderr
+
+
+@pytest.mark.parametrize("change", [{"name": "../rows"}, {"version": "1/../../2"}])
+def test_a_name_that_leads_elsewhere_is_refused(
+    package: PackageFolder, tmp_path: Path, change: dict[str, str]
+) -> None:
+    other = Path(shutil.copytree(package.path, tmp_path / "p" / "other"))
+    rewrite(other, lambda index: index.update(change))
+    found = failure(lambda: write_wheel(PackageFolder(other), tmp_path / "p" / "wheels"))
+    assert found.code == "DSL0831"
+    assert [p.name for p in (tmp_path / "p").iterdir()] == ["other"]
 
 
 def test_every_file_is_recorded(package: PackageFolder, tmp_path: Path) -> None:

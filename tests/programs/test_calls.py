@@ -52,7 +52,7 @@ def test_nothing_to_do_and_sums_of_nothing(target: str) -> None:
     assert (y == 1).all()
 
 
-@pytest.mark.parametrize("target", ["nki:trn2", "aarch64:bf16", "interp"])
+@pytest.mark.parametrize("target", ["hip:gfx950", "nki:trn2", "aarch64:bf16", "interp"])
 def test_strides_of_the_arguments(target: str) -> None:
     x, y = np.arange(7 * 24, dtype=np.float32).reshape(7, 24)[:, ::2], zeros(7, 12)
     call(target, STRIDED, {"x": x, "y": y})

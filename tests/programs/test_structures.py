@@ -55,6 +55,37 @@ kernel signs(x: bf16[M, K], w: i1[K, N], y: out f32[M, N]):
         y[m : m + 16, n : n + 32] = acc
 """
 
+POWERS = """
+kernel powers(a: f32[B, 8, 8], y: out f32[B, 8, 8]):
+    for b in parallel(range(B)):
+        p = a[b, :, :]
+        q = zeros(f32, [8, 8])
+        for i in range(2):
+            p = dot(p, a[b, :, :])
+            q += p
+            for j in range(2):
+                p = dot(p, a[b, :, :]) * 0.5
+        y[b, :, :] = p + q
+"""
+ROTARY = """
+kernel rotary(x: f32[S, D], c: f32[S, D // 2], s: f32[S, D // 2], y: out f32[S, D]):
+    const D = 32
+    for i in parallel(range(0, S, 8)):
+        pair = reshape(x[i : i + 8, :], [8, D // 2, 2])
+        a = pair[:, :, 0]
+        b = pair[:, :, 1]
+        co = c[i : i + 8, :]
+        si = s[i : i + 8, :]
+        turned = concat([(a * co - b * si)[:, :, None], (a * si + b * co)[:, :, None]], 2)
+        y[i : i + 8, :] = reshape(turned, [8, D])
+"""
+HISTOGRAM = """
+kernel histogram(x: u8[N], h: inout i32[40]):
+    for n in parallel(range(0, N, 16)):
+        for i in range(min(16, N - n)):
+            h[cast(x[n + i], i32)] += 1
+"""
+
 
 def normal(seed: int, *shape: int) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
@@ -96,3 +127,32 @@ def test_weights_of_one_bit(target: str) -> None:
     y = np.zeros((5, 40), np.float32)
     call(target, BITS, {"x": x, "w": w, "y": y})
     np.testing.assert_array_equal(y, x.astype(np.float32) @ (w * 2.0 + 1))
+
+
+@pytest.mark.parametrize("target", MACHINES)
+def test_products_of_what_is_carried(target: str) -> None:
+    a = np.round(normal(6, 2, 8, 8) * 2)
+    y = np.zeros_like(a)
+    call(target, POWERS, {"a": a, "y": y})
+    power = [np.linalg.matrix_power(a, n) for n in range(8)]
+    wanted = power[7] / 16 + power[2] + power[5] / 4
+    np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=0.1)
+
+
+@pytest.mark.parametrize("target", MACHINES)
+def test_pairs_that_are_turned(target: str) -> None:
+    x, angle = normal(7, 11, 32), normal(8, 11, 16)
+    y = np.zeros_like(x)
+    call(target, ROTARY, {"x": x, "c": np.cos(angle), "s": np.sin(angle), "y": y})
+    turned = (x[:, 0::2] + 1j * x[:, 1::2]) * np.exp(1j * angle)
+    np.testing.assert_allclose(y[:, 0::2], turned.real, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(y[:, 1::2], turned.imag, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("target", [m for m in MACHINES if m != "aie:npu2"])
+def test_counting_where_a_number_tells(target: str) -> None:
+    """Numbers past the end are counted nowhere."""
+    x = np.random.default_rng(9).integers(0, 50, 75).astype(np.uint8)
+    h = np.zeros(40, np.int32)
+    call(target, HISTOGRAM, {"x": x, "h": h})
+    np.testing.assert_array_equal(h, np.bincount(x, minlength=50)[:40])

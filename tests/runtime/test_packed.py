@@ -33,12 +33,23 @@ def codes(*shape: int) -> Any:
     return np.random.default_rng(0).integers(0, 16, shape).astype(np.uint8)
 
 
-def test_packed_bytes_know_their_storage_and_what_is_made_of_them_does_not() -> None:
+def test_packed_bytes_and_their_copies_know_their_storage() -> None:
     made = pack(codes(16, 8), TILES)
-    assert made.storage == TILES
-    assert np.array_equal(unpack(made, TILES, (16, 8)), codes(16, 8))
-    copies = (made[:], made.view(), made.copy(), copy.deepcopy(made), made + made)
-    for array in (*copies, pickle.loads(pickle.dumps(made))):
+    sent = [pickle.loads(pickle.dumps(made, protocol=p)) for p in (2, 4, 5)]
+    copies = (made.copy(), copy.copy(made), copy.deepcopy(made), *sent)
+    for array in (made, *copies):
+        assert isinstance(array, Packed)
+        assert array.storage == TILES
+        assert array.flags.writeable
+        assert np.array_equal(unpack(array, TILES, (16, 8)), codes(16, 8))
+        with pytest.raises(DiagnosticError, match="DSL0768"):
+            unpack(array, OTHER, (16, 8))
+    assert not any(np.may_share_memory(made, array) for array in copies)
+
+
+def test_what_else_is_made_of_packed_bytes_does_not_know_it() -> None:
+    made = pack(codes(16, 8), TILES)
+    for array in (made[:], made.view(), made + made, np.empty_like(made)):
         assert getattr(array, "storage", None) is None
     plain = np.ascontiguousarray(made)
     assert type(plain) is np.ndarray

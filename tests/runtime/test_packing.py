@@ -168,14 +168,21 @@ def test_what_does_not_fit_is_said(wrong, code, says):
         {"bits": 9},
         {"modes": []},
         {"modes": [[0], [8]]},
+        {"modes": 3},
+        {"bits": "four"},
+        {"modes": [[1 << 40], [1 << 40]], "order": [0, 1]},
+        {"order": None},
     ],
 )
 def test_a_wrong_description_is_refused(change):
-    with pytest.raises(ValueError, match="pack"):
-        pack(np.zeros((16, 8), np.uint8), {**STORAGE, **change})
+    for use in (lambda s: pack(np.zeros((16, 8), np.uint8), s), lambda s: packed_shape(s, (16, 8))):
+        with pytest.raises(DiagnosticError, match=r"DSL0802.*describes no packed storage"):
+            use({**STORAGE, **change})
+        with pytest.raises(DiagnosticError, match="DSL0802"):
+            use({name: value for name, value in STORAGE.items() if name not in change})
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(st.from_type(Layout), st.sampled_from([1, 2, 3, 4, 5, 6, 7]))
 def test_the_bytes_of_a_thread_are_its_bits(layout, bits):
     """The view: byte j of thread t holds bits 8 j to 8 j + 7 of its elements one after another."""

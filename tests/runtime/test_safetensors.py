@@ -193,7 +193,7 @@ def test_a_truncated_file_names_the_tensor_that_it_ends_in(tmp_path: Path) -> No
 
 
 @given(st.binary(min_size=1, max_size=8), st.integers(0, 200))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 def test_random_damage_is_an_error_or_a_valid_file(
     tmp_path: Path, noise: bytes, place: int
 ) -> None:

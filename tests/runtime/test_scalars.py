@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from dslc.runtime.scalars import as_dtype
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 FLOATS = (
@@ -12,7 +12,6 @@ FLOATS = (
 )
 
 
-@settings(deadline=None)
 @given(FLOATS)
 def test_f16_and_f32_round_as_numpy(x):
     with np.errstate(over="ignore"):
@@ -20,7 +19,6 @@ def test_f16_and_f32_round_as_numpy(x):
         assert as_dtype(x, "f16") == np.float16(x)
 
 
-@settings(deadline=None)
 @given(FLOATS)
 def test_bf16_is_the_nearest_of_its_numbers(x):
     found = as_dtype(x, "bf16")

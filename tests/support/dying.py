@@ -20,6 +20,17 @@ def die(task: object) -> None:
     os._exit(9)
 
 
+class Odd(Exception):
+    """What pickle makes of it lacks an argument."""
+
+    def __init__(self, number: int, total: int) -> None:
+        super().__init__(f"{number} of {total}")
+
+
+def raise_odd(number: int, total: int) -> None:
+    raise Odd(number, total)
+
+
 def pid_after(seconds: float) -> int:
     """The process's number, some time later."""
     time.sleep(seconds)

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from dslc.compiler.artifact import Artifact
-from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.diagnostics.catalogue import entries
 
 from support.changed_json import changed
+from support.launches import artifacts, launched
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MEMORY = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # files that no disk is asked for
@@ -119,42 +120,47 @@ def _folder_seeds() -> Iterator[bytes]:
 
 def _artifact(data: bytes) -> None:
     """A manifest of one target's artifact in which values were changed, up to the door of a launch."""
-    kept = _artifacts()
+    kept = artifacts()
     artifact = kept[data[0] % len(kept)] if data else kept[0]
     manifest = changed(artifact.to_manifest(), data[1:])
     if not isinstance(manifest, dict):
         manifest = {"format": manifest}
-    made = Artifact.from_manifest(manifest, artifact.files)
-    _launched(made)
-
-
-def _launched(artifact: Artifact) -> None:
-    """What each runtime reads of an artifact before a launch; every expression with some numbers."""
-    from dslc.runtime.aarch64.features import FEATURES
-    from dslc.runtime.aarch64.steps import buffers_of, steps_of
-    from dslc.runtime.aarch64.variants import chosen_variant
-    from dslc.runtime.cuda import CudaKernel
-    from dslc.runtime.expression import evaluate, names_of
-
-    family = artifact.target.partition(":")[0]
-    if family == "cuda":
-        CudaKernel(artifact)
-    elif family == "aarch64":
-
-        class Processor:
-            name = "a stand-in"
-            features = frozenset(FEATURES)
-
-        chosen = chosen_variant(artifact, Processor())  # type: ignore[arg-type]
-        steps_of(chosen)
-        buffers_of(chosen)
-    for text in (*artifact.grid, *(w.bytes for w in artifact.workspaces)):
-        evaluate(text, dict.fromkeys(names_of(text), 7))
+    launched(Artifact.from_manifest(manifest, artifact.files))
 
 
 def _artifact_seeds() -> Iterator[bytes]:
-    for number, _ in enumerate(_artifacts()):
+    for number, _ in enumerate(artifacts()):
         yield bytes([number])
+
+
+# Results of tuning
+
+
+def _tuning(data: bytes) -> None:
+    """A file of results as it stands, or with other values; what is read can be written."""
+    from dslc.tuner.store import parse, render
+
+    text = data.decode(errors="replace")
+    if data[:1] == b"\xff":
+        text = json.dumps(changed(json.loads(next(_tuning_seeds())), data[1:]))
+    try:
+        records = list(parse(text))
+    except ValueError as problem:
+        raise error("DSL0922", str(problem)) from None
+    assert list(parse(render(records))) == records
+
+
+def _tuning_seeds() -> Iterator[bytes]:
+    from dslc.tuner.records import Environment, Record
+    from dslc.tuner.store import render
+
+    environment = Environment("gemm", "cuda:sm_90a", "3f", "0c", "e1")
+    record = Record(
+        environment, "a GPU", "12.8", {"M": 16, "K": 4096}, ("K",), ("K",), {"BM": 16, "W": "u4"},
+        "9a", 1e-5, 2e-5, 40, "2026-11-22",
+    )  # fmt: skip
+    yield render([record]).encode()
+    yield b"\xff0"
 
 
 # The others
@@ -254,6 +260,7 @@ SUBJECTS: dict[str, Subject] = {
     "manifest": Subject(_manifest, _manifest_seeds),
     "folder": Subject(_folder, _folder_seeds),
     "artifact": Subject(_artifact, _artifact_seeds),
+    "tuning": Subject(_tuning, _tuning_seeds),
     "safetensors": Subject(_safetensors, _safetensors_seeds),
     "header": Subject(_header, _header_seeds, ("F32", "BF16", "data_offsets", "shape", "dtype")),
     "sealed": Subject(_sealed, _sealed_seeds),
@@ -291,43 +298,3 @@ def _package() -> tuple[Path, dict[str, Any]]:
     build_package(spec, folder / "rows.dslc", jobs=0, cache=False)
     index = json.loads((folder / "rows.dslc" / "package.json").read_text())["package"]
     return folder / "rows.dslc", index
-
-
-@functools.cache
-def _artifacts() -> tuple[Artifact, ...]:
-    """Kernels and programs for GPUs and Arm CPUs as their launches describe them, without code."""
-    from support.fake_cuda import scale_artifact
-
-    launch = {
-        "variant": "base", "features": [], "scratch": 64, "asserts": ["n > 0"], "grid": ["cdiv(N, 8)"],
-        "arguments": [
-            {"kind": "tensor", "name": "x"}, {"kind": "scalar", "name": "s", "type": "f32"},
-            {"kind": "value", "value": "N * 2", "type": "i64"},
-        ],
-    }  # fmt: skip
-    cpu = scale_artifact(target="aarch64:base", launch=launch, files={})
-    gpu = scale_artifact()
-    box = {
-        "kind": "tensor_map", "name": "x", "bytes": 2, "swizzle": 128, "box": [64, 128],
-        "extents": ["N", "N"], "strides": ["N * 2"],
-    }  # fmt: skip
-    boxed = {**gpu.launch, "arguments": [box], "cluster": [2, 1, 1]}
-    call = {"kernel": 0, "tensors": {"x": "x", "y": "b"}, "dims": {"N": "N"}, "scalars": {"s": "s"}}
-    last = {**call, "tensors": {"x": "b", "y": "y"}}
-    calls = {"buffers": [{"name": "b", "bytes": "N * 4"}], "calls": [call, last]}
-    files = {f"0.{n}": content for n, content in gpu.files.items()}
-    return (
-        gpu,
-        scale_artifact(launch=boxed),
-        scale_artifact(
-            kind="program", launch={**calls, "kernels": [gpu.to_manifest()]}, files=files
-        ),
-        cpu,
-        scale_artifact(
-            kind="program",
-            target="aarch64:base",
-            files={},
-            launch={**calls, "kernels": [cpu.to_manifest()]},
-        ),
-        scale_artifact(target="aarch64:all", files={}, launch={"variants": [cpu.to_manifest()]}),
-    )

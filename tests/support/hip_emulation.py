@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from dslc.codegen.hip.generate import emit
-from dslc.codegen.hip.toolchain import compile_hip
+from dslc.codegen.hip.toolchain import compile_isa
 from dslc.compiler.ir import Kernel, Memory, TileProgram
 from dslc.compiler.ir.values import Role
 from dslc.compiler.passes.gpu import gpu_passes
@@ -30,7 +30,7 @@ def lower(program: TileProgram, chip: str, **options: int) -> TileProgram:
 def isa(kernel: Kernel, chip: str) -> str:
     """The compiler's text for a kernel."""
     text, _ = emit(kernel, find_target(f"hip:{chip}"))
-    return compile_hip(text, chip, name=f"{kernel.name}.hip").isa
+    return compile_isa(text, chip, name=f"{kernel.name}.hip")
 
 
 @functools.lru_cache(maxsize=64)

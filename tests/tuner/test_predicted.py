@@ -15,7 +15,7 @@ from dslc.library import Library
 from dslc.tuner.predicted import PredictedChoices, rounded_up
 from dslc.tuner.ranking import Ranking
 from dslc.tuner.space import Configuration
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.tuning import DIMS, SOURCE
@@ -70,7 +70,7 @@ def test_the_choice_is_the_fastest_of_all_products(dense: Any, rows: int) -> Non
     assert times[every.index(dict(chosen))] < times[0], "the first choices are for other sizes"
 
 
-PARTS = '''
+PARTS = """
 kernel parts(a: f16[M, K], b: f16[K, N], c: out f16[M, N]):
     tune BN = 128 | 32
     tune SPLIT = 1 | 4 | 16
@@ -79,7 +79,7 @@ kernel parts(a: f16[M, K], b: f16[K, N], c: out f16[M, N]):
         for k in range(0, K, 128, split=SPLIT):
             acc += dot(a[m : m + 16, k : k + 128], b[k : k + 128, n : n + BN])
         c[m : m + 16, n : n + BN] = cast(acc, f16)
-'''
+"""
 
 
 def test_parts_are_found_though_outlines_do_not_know_them(cache: Path) -> None:
@@ -204,7 +204,6 @@ def test_a_kernel_without_choices_is_not_predicted(
     dslc.compile(source, "cuda:sm_90a", cache=cache).k.specialize()
 
 
-@settings(deadline=None)
 @given(size=st.integers(0, 1 << 40), more=st.integers(0, 1 << 20))
 def test_rounding_is_up_by_at_most_a_double_in_order_and_done_once(size: int, more: int) -> None:
     rounded = rounded_up(size)

@@ -78,6 +78,8 @@ def test_records_are_read_as_they_were_written() -> None:
         {"dims": {"M": "16", "K": 1}},
         {"dims": {"M": 16}},
         {"seconds": "fast"},
+        {"seconds": 1e999},
+        {"fixed": [["K"]]},
         {"config": {"BM": [1]}},
         {"environment": {"kernel": "gemm"}},
         {"extra": 1},
@@ -89,6 +91,12 @@ def test_another_form_is_refused(change: dict[str, object]) -> None:
     data["records"][0].update(change)
     with pytest.raises(ValueError):
         list(parse(json.dumps(data)))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "{", "[]", '{"format": 1, "records": 3}'])
+def test_what_is_no_file_of_results_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"it |line"):
+        list(parse(text))
 
 
 def test_the_store_keeps_one_result_for_each_size(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import dslc
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.library import Library
+from dslc.runtime.cache import CacheWarning
 from dslc.tuner.bench import FULL, QUICK
 from dslc.tuner.search import Progress
 from dslc.tuner.tuning import Result
@@ -268,6 +269,36 @@ def test_a_fault_of_the_gpu_ends_it_with_the_best_so_far(lib: Library, tuned: Tu
     assert len(result.found.dropped) == 1, "nothing else is tried after it"
     assert result.config == {"BM": 16, "BN": 64}
     assert bench.loaded == 0
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_one_that_fails_in_the_finals_is_dropped(lib: Library, tuned: Tuned, broken: bool) -> None:
+    def seconds(config: Config) -> float:
+        if config["BM"] == 32 and bench.timed[-1][1] == FULL:
+            bench.broken = broken
+            return fail("the GPU has no memory left")
+        return wide_is_fast(config)
+
+    bench = StandIn(seconds)
+    result = tuned(lib.gemm, bench, DIMS, top=12)
+    assert result.config["BM"] == (
+        32 if broken else 16
+    )  # of the other wide ones the brief times hold
+    assert any("no memory left" in reason for _, reason in result.found.dropped)
+    assert ("no memory left" in result.found.interrupted) == broken
+    assert bench.loaded == 0
+
+
+def test_a_result_that_cannot_be_kept_is_a_result_all_the_same(
+    lib: Library, tuned: Tuned, cache: Path
+) -> None:
+    (cache / "tuning").mkdir(parents=True)
+    (cache / "tuning").rmdir()
+    (cache / "tuning").write_text("no folder")
+    with pytest.warns(CacheWarning, match=r"not kept.*tuning cannot be written"):
+        result = tuned(lib.gemm, StandIn(wide_is_fast), DIMS)
+    assert result.config["BM"] == 32
+    assert lib.gemm.specialize_for(DIMS).config == result.config
 
 
 def test_predicting_takes_a_part_of_the_budget(lib: Library, tuned: Tuned) -> None:

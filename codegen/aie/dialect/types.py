@@ -12,58 +12,41 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 
-def _parse_memref(parser: AttrParser) -> Sequence[Attribute]:
-    with parser.in_angle_brackets():
-        return [parser.parse_type()]
+class _OfMemref(ParametrizedAttribute, TypeAttribute):
+    """A type `<memref<...>>` of objects whose size is known."""
 
+    element: Attribute
 
-def _verify_memref(kind: Attribute, what: str) -> None:
-    if not isinstance(kind, MemRefType) or any(n <= 0 for n in kind.get_shape()):
-        raise VerifyException(f"{what} is of memrefs of known size")
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        """`<memref<...>>`."""
+        with parser.in_angle_brackets():
+            return [parser.parse_type()]
+
+    def print_parameters(self, printer: Printer) -> None:
+        """As it is parsed."""
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.element)
+
+    def verify(self) -> None:
+        """Its parameter is a memref."""
+        kind = self.element
+        if not isinstance(kind, MemRefType) or any(n <= 0 for n in kind.get_shape()):
+            raise VerifyException(f"{self.name} is of memrefs of known size")
 
 
 @irdl_attr_definition
-class ObjectFifoType(ParametrizedAttribute, TypeAttribute):
+class ObjectFifoType(_OfMemref):
     """The objects of a FIFO."""
 
     name = "aie.objectfifo"
-    element: Attribute
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        """`<memref<...>>`."""
-        return _parse_memref(parser)
-
-    def print_parameters(self, printer: Printer) -> None:
-        """As it is parsed."""
-        with printer.in_angle_brackets():
-            printer.print_attribute(self.element)
-
-    def verify(self) -> None:
-        """Its parameter is a memref."""
-        _verify_memref(self.element, "a FIFO")
 
 
 @irdl_attr_definition
-class SubviewType(ParametrizedAttribute, TypeAttribute):
+class SubviewType(_OfMemref):
     """Objects that a core holds."""
 
     name = "aie.objectfifosubview"
-    element: Attribute
-
-    @classmethod
-    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
-        """`<memref<...>>`."""
-        return _parse_memref(parser)
-
-    def print_parameters(self, printer: Printer) -> None:
-        """As it is parsed."""
-        with printer.in_angle_brackets():
-            printer.print_attribute(self.element)
-
-    def verify(self) -> None:
-        """Its parameter is a memref."""
-        _verify_memref(self.element, "a subview")
 
 
 @irdl_attr_definition

@@ -14,6 +14,7 @@ from dslc.compiler.diagnostics.catalogue import (
     call,
     checker,
     command,
+    files,
     interpreter,
     ir,
     layout,
@@ -30,7 +31,7 @@ RANGES: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "DSL04": ir.ENTRIES,
     "DSL05": passes.ENTRIES,
     "DSL06": interpreter.ENTRIES,
-    "DSL07": call.ENTRIES,
+    "DSL07": call.ENTRIES | files.ENTRIES,
     "DSL08": artifact.ENTRIES,
     "DSL09": command.ENTRIES,
 }

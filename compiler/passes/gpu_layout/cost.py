@@ -24,25 +24,10 @@ _CONFLICTS = 2  # turns that an access to shared memory takes when the layouts h
 _EQUAL = 1e-3  # of a cycle: what decides between equals
 _RENAMED = 0.25  # of an instruction for each word that changes its place in registers
 _SHUFFLES = 2  # instructions for each word that changes its lane
-SLOW_OPS = frozenset(
-    [
-        "exp",
-        "exp2",
-        "log",
-        "log2",
-        "sqrt",
-        "rsqrt",
-        "sin",
-        "cos",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "div",
-        "floordiv",
-        "mod",
-        "pow",
-    ]
-)
+SLOW_OPS = frozenset([
+    "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "erf", "div",
+    "floordiv", "mod", "pow",
+])  # fmt: skip
 
 
 def words(layout: Layout, bits: int) -> float:

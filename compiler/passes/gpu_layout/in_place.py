@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from dslc.compiler.ir import Kernel, Memory, Value
+from dslc.compiler.ir import Kernel, Value
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.expr import Const, Expr
+from dslc.compiler.ir.expr import Const
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import users, walk
 from dslc.compiler.passes.facts import FactsRewriter
@@ -45,14 +45,6 @@ class _Finder(FactsRewriter):
         loops = (s for s in walk(kernel.body) if isinstance(s, ins.For | ins.While))
         self.repeated = [t for s in loops for t in walk(s.body)]
         self.found: dict[Value, bool] = {}
-
-    def memory(self, memory: Memory) -> Memory:
-        """Memories stay as they are."""
-        return memory
-
-    def expr(self, expr: Expr) -> Expr:
-        """Expressions stay as they are."""
-        return expr
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A loop's loads, its inner loops' first."""

@@ -22,7 +22,6 @@ from dslc.compiler.passes.gpu_layout.dealing import dealt
 from dslc.compiler.passes.gpu_layout.matrix import Plan, plans
 from dslc.compiler.passes.gpu_layout.regions import Region, Regions, Site
 from dslc.compiler.passes.gpu_layout.relations import (
-    ELEMENTWISE,
     alike,
     operand_layout,
     result_layout,
@@ -140,7 +139,7 @@ class Prices:
         stmt = site.stmt
         same = alike(stmt)
         cycles = 0.0
-        if isinstance(stmt, ELEMENTWISE):
+        if isinstance(stmt, ins.ELEMENTWISE):
             bits = max(v.type.dtype.bits for v in same)
             cycles = cost.arithmetic(there, bits, getattr(stmt, "op", "")) * site.weight
         for x in shaped(stmt):

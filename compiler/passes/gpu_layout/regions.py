@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, handed, inner_names, results
+from dslc.compiler.ir.workload import turns_of
 from dslc.compiler.layout import Layout
 from dslc.compiler.passes.bulk import bulk_stores
 from dslc.compiler.passes.gpu_layout.cost import SLOW_OPS
@@ -135,10 +135,8 @@ def _sites(body: Body, weight: float, loops: tuple[Stmt, ...]) -> Iterator[Site]
 def _turns(stmt: Stmt) -> float:
     match stmt:
         case ins.For(start=start, stop=stop, step=step):
-            bounds = [constant(e) for e in (start, stop, step)]
-            if bounds[2] and bounds[0] is not None and bounds[1] is not None:
-                return float(max(1, -((bounds[0] - bounds[1]) // bounds[2])))
-            return _TURNS
+            turns = turns_of(start, stop, step)
+            return _TURNS if turns is None else max(1, len(turns))
         case ins.While():
             return _TURNS
     return 1

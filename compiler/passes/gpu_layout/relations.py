@@ -17,8 +17,6 @@ from dslc.compiler.ir.values import Value
 from dslc.compiler.layout import Layout, Mode, permute, reduce, reshape, slice_tile
 from dslc.compiler.layout.mode import Modes, replicated, split_mode
 
-ELEMENTWISE = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast)
-
 
 def alike(stmt: Stmt) -> tuple[Value, ...]:
     """The tiles of a statement that have one layout, its result first."""

@@ -98,14 +98,6 @@ def chunks(placement: Placement, shape: tuple[int, ...]) -> int:
 
 
 __all__ = [
-    "EVERYWHERE",
-    "PARTITIONS",
-    "Placement",
-    "chunks",
-    "counts",
-    "layout_of",
-    "normal",
-    "placement_of",
-    "rows",
-    "spread",
-]
+    "EVERYWHERE", "PARTITIONS", "Placement", "chunks", "counts", "layout_of", "normal", "placement_of",
+    "rows", "spread",
+]  # fmt: skip

@@ -23,9 +23,9 @@ from math import prod
 from dslc.compiler.ir import Kernel, Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, expressions, operands, tile_of, walk
+from dslc.compiler.ir.workload import turns_of
 from dslc.compiler.passes.nki_layout.capacity import sbuf_peak, streams, tile_bytes, usable
 from dslc.compiler.targets.nki import Engines
 
@@ -93,10 +93,8 @@ def residents(kernel: Kernel, engines: Engines, machine: Set[ex.Var]) -> list[Re
 
 
 def _counted(var: ex.Var, start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> Counted:
-    bounds = [constant(e) for e in (start, stop, step)]
-    if bounds[0] is None or bounds[1] is None or not bounds[2]:
-        return Counted(var, start, step, None)
-    return Counted(var, start, step, max(0, -int((bounds[0] - bounds[1]) // bounds[2])))
+    turns = turns_of(start, stop, step)
+    return Counted(var, start, step, None if turns is None else len(turns))
 
 
 def _visit(

@@ -21,7 +21,8 @@ from statistics import median
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[0] = str(HERE.parent)
+if __name__ == "__main__":  # tests import it too
+    sys.path[0] = str(HERE.parent)
 
 import dslc  # noqa: E402
 from dslc.specialization import Specialization  # noqa: E402

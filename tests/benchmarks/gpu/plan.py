@@ -18,12 +18,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+if __name__ == "__main__":  # tests import it too
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from gpu.cases import LENGTHS, ROW_KERNELS, ROWS, SHAPES, activations  # noqa: E402
-from gpu.ours.candidates import Choice  # noqa: E402
-from gpu.ours.kernels import FILES, library  # noqa: E402
-from gpu.sweep import TARGET, Case  # noqa: E402
+from gpu.cases import LENGTHS, ROW_KERNELS, ROWS, SHAPES, activations
+from gpu.ours.candidates import Choice
+from gpu.ours.kernels import FILES, library
+from gpu.sweep import TARGET, Case
 
 HEAD = 128
 FEW = 16  # rows up to which sums may be scaled instead of weights

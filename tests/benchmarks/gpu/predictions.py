@@ -2,6 +2,7 @@
 
     python tests/benchmarks/gpu/predictions.py measured.json            a line for each case
     python tests/benchmarks/gpu/predictions.py measured.json --terms    and one for each choice
+    python tests/benchmarks/gpu/predictions.py measured.json --json predicted.json
 
 Of each case: the choice with the least prediction of those measured, how much longer it takes than the
 best of them (its regret), and how far predictions are off. No GPU is asked.
@@ -25,11 +26,12 @@ from dslc.tuner.ranking import Ranking
 from dslc.tuner.space import Configuration
 from dslc.tuner.tasks import emitted
 
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+if __name__ == "__main__":  # tests import it too
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from gpu.ours.candidates import Choice  # noqa: E402
-from gpu.ours.kernels import library  # noqa: E402
-from gpu.sweep import TARGET, Case  # noqa: E402
+from gpu.ours.candidates import Choice
+from gpu.ours.kernels import library
+from gpu.sweep import TARGET, Case
 
 SHOWN = ("memory", "cache", "matrix", "issue", "shared", "special", "latency")
 
@@ -103,19 +105,28 @@ def spread(choices: Iterable[Timed]) -> tuple[float, float]:
     return exp(sum(logs) / len(logs)), exp(sqrt(sum(x * x for x in logs) / len(logs)))
 
 
+def kept(case: Case, choices: Sequence[Timed]) -> str:
+    """The case as a line of JSON: of each choice what was measured and what is predicted."""
+    times = [[tile(c.choice), c.measured, round(c.predicted, 2)] for c in choices]
+    return json.dumps({"case": label(case), "times": times})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("measured", type=Path, nargs="+", help="what sweep.py wrote")
     parser.add_argument("--terms", action="store_true", help="every choice with its terms")
+    parser.add_argument("--json", type=Path, help="measured and predicted of every choice")
     options = parser.parse_args()
     cases = [c for path in options.measured for c in json.loads(path.read_text(encoding="utf-8"))]
     everything: list[Timed] = []
+    lines: list[str] = []
     missed = 0
     with ProcessPoolExecutor() as pool:
         for case, choices in zip(cases, pool.map(timed, cases), strict=True):
             if not choices:
                 continue
             everything += choices
+            lines.append(kept(case, choices))
             best, chosen = (
                 min(choices, key=k) for k in (lambda c: c.measured, lambda c: c.predicted)
             )
@@ -128,6 +139,8 @@ def main() -> None:
             )
             if options.terms:
                 print("\n".join(str(c) for c in sorted(choices, key=lambda c: c.measured)))
+    if options.json:
+        options.json.write_text("[\n" + ",\n".join(lines) + "\n]\n", encoding="utf-8")
     mean, scatter = spread(everything)
     print(
         f"{len(everything)} times: predicted / measured {mean:.2f}, scatter {scatter:.2f}; ", end=""

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[0] = str(HERE.parent)
+if __name__ == "__main__":  # tests import it too
+    sys.path[0] = str(HERE.parent)
 
 from gpu import cases, limits, machine  # noqa: E402
 from gpu.cases import Case  # noqa: E402

@@ -30,9 +30,10 @@ from dslc.tuner.bench import Effort
 from dslc.tuner.gpu import CudaBench
 from dslc.tuner.inputs import Inputs
 
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+if __name__ == "__main__":  # tests import it too
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from gpu.ours.kernels import Job, build, job  # noqa: E402
+from gpu.ours.kernels import Job, build, job
 
 TARGET = "cuda:sm_90a"
 SHORT, LONG = Effort(1, 7), Effort(1, 3)

@@ -16,11 +16,12 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+if __name__ == "__main__":  # tests import it too
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from gpu.cases import Case  # noqa: E402
-from gpu.libraries import LIBRARIES  # noqa: E402
-from gpu.results import BROKEN, MARK  # noqa: E402
+from gpu.cases import Case
+from gpu.libraries import LIBRARIES
+from gpu.results import BROKEN, MARK
 
 
 def tell(record: dict[str, Any]) -> None:

@@ -53,6 +53,12 @@ BODIES = {
             acc = part + max(acc, 0)[None, :] * 0.25
         c[m : m + 8, n : n + 16] = acc
 """,
+    "a product of what is carried": """
+        acc = f[m : m + 8, 0:16]
+        for k in range(0, K, 16):
+            acc = dot(acc, g[k : k + 16, n : n + 16]) * 0.5
+        c[m : m + 8, n : n + 16] = acc
+""",
     "products of f32": """
         acc = zeros(f32, [8, 16])
         for k in range(0, K, 32):

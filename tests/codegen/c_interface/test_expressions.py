@@ -49,7 +49,8 @@ texts = st.recursive(leaves, deeper, max_leaves=7)
 
 
 @settings(
-    max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=2,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(texts, min_size=150, max_size=250), st.tuples(*[st.integers(0, 5000)] * 3))
 def test_values_are_those_of_the_runtime(

@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from dslc.codegen.hip.generate import emit
-from dslc.codegen.hip.toolchain import compile_hip
+from dslc.codegen.hip.toolchain import compile_isa
 from dslc.compiler.ir import Kernel
 from dslc.compiler.targets import find_target
 from dslc.runtime.hip_emulator import EmulationError, Module, compiler
@@ -85,7 +85,7 @@ def ring(chip: str = "gfx950") -> Kernel:
 def source(kernel: Kernel, edit: Callable[[str], str] = lambda text: text) -> str:
     text, _ = emit(kernel, find_target("hip:gfx950"))
     changed = edit(text)
-    return compile_hip(changed, "gfx950").isa
+    return compile_isa(changed, "gfx950")
 
 
 def test_the_text_itself_is_right() -> None:

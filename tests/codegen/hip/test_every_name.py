@@ -7,12 +7,12 @@ from dslc.codegen.c_family.matrix import name_of
 from dslc.codegen.hip import mfma
 from dslc.codegen.hip.generate import emit
 from dslc.codegen.hip.prelude import functions, used, vectors
-from dslc.codegen.hip.toolchain import compile_hip
+from dslc.codegen.hip.toolchain import compile_hip, compile_isa
 from dslc.compiler.dtypes import DType, parse_dtype
 from dslc.compiler.targets import find_target
 
 from support.every_operation import TRIED, joined
-from support.hip import understood
+from support.hip import compiles, understood
 
 pytestmark = pytest.mark.usefixtures("clang")
 CHIPS = ("gfx942", "gfx950")
@@ -25,7 +25,7 @@ def test_every_operation_of_a_dtype_is_understood(dtype: DType) -> None:
 
 @pytest.mark.parametrize("name", ["f32", "i64"])
 def test_every_operation_of_a_dtype_compiles(name: str) -> None:
-    compile_hip(emit(joined(parse_dtype(name)), find_target("hip:gfx942"))[0], "gfx942")
+    compiles(emit(joined(parse_dtype(name)), find_target("hip:gfx942"))[0], "gfx942")
 
 
 def test_what_clang_does_not_know_is_told() -> None:
@@ -45,7 +45,7 @@ def test_every_matrix_instruction_of_a_chip_is_one_instruction_of_its_isa(chip: 
         text += f"{'float' if of_floats else 'unsigned'}* a) {{ {name}(d, a, a + 8); }}\n"
     head = "#define DEVICE static __attribute__((device, always_inline)) inline\n"
     needed = used(text)
-    isa = compile_hip(f"{head}{vectors(needed)}{needed}\n{text}", chip).isa
+    isa = compile_isa(f"{head}{vectors(needed)}{needed}\n{text}", chip)
     for name, atom, _ in calls:
         body = isa.partition(f"\nk_{name}:")[2].partition("s_endpgm")[0]
         found = [line.split()[0] for line in body.splitlines() if line.strip().startswith("v_mfma")]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from dslc.codegen.hip.generate import emit
-from dslc.codegen.hip.toolchain import compile_hip
+from dslc.codegen.hip.toolchain import compile_isa
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir.parser import parse_program
 from dslc.compiler.targets import find_target
@@ -48,7 +48,7 @@ def kernel(dtype: str) -> Kernel:
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_functions_are_within_some_places(dtype: str) -> None:
     made = kernel(dtype)
-    isa = compile_hip(emit(made, find_target("hip:gfx950"))[0], "gfx950").isa
+    isa = compile_isa(emit(made, find_target("hip:gfx950"))[0], "gfx950")
     real = np.dtype({"f32": np.float32, "f64": np.float64}[dtype])
     rng = np.random.default_rng(0)
     x = np.concatenate(

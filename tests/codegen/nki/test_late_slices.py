@@ -14,6 +14,8 @@ BODIES = {
     "one row": "y[0, 0:8] = x[t, 0:8]",
     "columns": "y[0:16, 0:4] = x[0:16, t : t + 4]",
     "rows that are written": "y[t : t + 4, 0:8] = x[0:4, 0:8]",
+    "rows that are added to": "y[t : t + 4, 0:8] += x[0:4, 0:8]",
+    "one number, and what stood there": "y[0, 0] = atomic_add(y[1, t], 2.0)",
     "in a loop": "for j in range(0, 3):\n        y[j : j + 1, 0:8] = x[t + j : t + j + 1, 0:8] + 1.0",
 }
 

@@ -108,7 +108,7 @@ def test_a_file_that_was_not_given_is_read(tmp_path: Path) -> None:
     st.text(max_size=300),
     *[st.integers(-2, 310)] * 4,
 )
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 def test_any_place_in_any_text_can_be_shown(
     source: str, line: int, col: int, end_line: int, end_col: int
 ) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dslc.compiler.diagnostics import did_you_mean, suggest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 WORDS = ["kernel", "program", "sigmoid", "BM", "x"]
@@ -22,7 +22,6 @@ def test_a_name_that_is_near_to_none_has_no_suggestion() -> None:
 
 
 @given(st.text(), st.lists(st.text()))
-@settings(deadline=None)
 def test_a_suggestion_is_another_one_of_the_candidates(name: str, candidates: list[str]) -> None:
     found = suggest(name, candidates)
     assert found is None or (found in candidates and found != name)

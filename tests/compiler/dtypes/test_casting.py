@@ -111,7 +111,7 @@ def rounded(number: int, precision: int) -> int:
 
 
 @given(st.integers(-(2**63), 2**64 - 1), st.integers(0, 63), st.integers(-2, 2))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_wide_integers_are_rounded_once(number: int, shift: int, nudge: int) -> None:
     near = (number >> shift << shift) + nudge
     for src in (I64, INDEX, dtype("u64"), I32, dtype("u32")):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from dslc.compiler.dtypes import pack_bits, packed_bytes, unpack_bits
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 WIDTHS = range(1, 9)
@@ -15,7 +15,6 @@ def oracle(codes: list[int], bits: int) -> bytes:
 
 
 @given(st.integers(1, 8), st.lists(st.integers(0, 255), max_size=70))
-@settings(deadline=None)
 def test_packed_bytes_are_one_little_endian_number(bits: int, codes: list[int]) -> None:
     packed = pack_bits(np.array(codes, np.uint8), bits)
     assert packed.dtype == np.uint8
@@ -24,7 +23,6 @@ def test_packed_bytes_are_one_little_endian_number(bits: int, codes: list[int]) 
 
 
 @given(st.integers(1, 8), st.binary(max_size=70), st.booleans())
-@settings(deadline=None)
 def test_unpack_inverts_pack(bits: int, data: bytes, signed: bool) -> None:
     least = -(1 << (bits - 1)) if signed else 0
     codes = [b % (1 << bits) + least for b in data]
@@ -35,7 +33,6 @@ def test_unpack_inverts_pack(bits: int, data: bytes, signed: bool) -> None:
 
 
 @given(st.integers(1, 8), st.binary(max_size=70))
-@settings(deadline=None)
 def test_pack_inverts_unpack(bits: int, data: bytes) -> None:
     count = len(data) * 8 // bits
     codes = unpack_bits(np.frombuffer(data, np.uint8), bits, count)

@@ -24,7 +24,7 @@ from dslc.compiler.dtypes import (
     to_ml_dtypes,
     wrap,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 SHARED = [d for d in all_dtypes() if d.is_float and to_ml_dtypes(d) is not None]
@@ -129,7 +129,6 @@ def exact(number: float, dtype: DType) -> float:
 @given(
     st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(WIDE), st.integers(-60, 60)
 )
-@settings(deadline=None)
 def test_wide_floats_are_rounded_once(number: float, dtype: DType, nudge: int) -> None:
     near = exact(number, dtype)
     with np.errstate(over="ignore"):

@@ -28,7 +28,7 @@ def test_a_read_past_the_edge_gives_zero_and_a_write_is_dropped():
         np.testing.assert_array_equal(found, a + 1)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     extent=st.integers(0, 7), start=st.integers(-9, 9), size=st.integers(1, 5),
     step=st.integers(1, 3), other=st.sampled_from([None, 7]), drop=st.integers(-2, 4),
@@ -50,7 +50,7 @@ def test_a_load_is_indexing_with_a_fill(extent, start, size, step, other, drop):
     assert found.tolist() == wanted
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(extent=st.integers(0, 7), start=st.integers(-9, 9), size=st.integers(1, 5),
        step=st.integers(1, 3))  # fmt: skip
 def test_a_store_is_assignment_to_the_part_in_bounds(extent, start, size, step):

@@ -225,7 +225,7 @@ def _odd(x) -> int:
 def test_fma_rounds_once(dtype):
     d = dt(dtype)
 
-    @settings(deadline=None, max_examples=150)
+    @settings(max_examples=150)
     @given(st.lists(st.floats(-1e4, 1e4, width=16), min_size=3, max_size=3),
            st.integers(-20, 20), st.booleans())  # fmt: skip
     def law(xs, shift, cancel):

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from index_expressions import conditions, environments, evaluate, index_expressions
 
-LOOSE = settings(deadline=None, max_examples=300)
+LOOSE = settings(max_examples=300)
 
 
 def read(text, names="a b c d K M N"):

@@ -24,7 +24,7 @@ NUMPY = {"add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide
     st.floats(allow_nan=False, width=32),
     st.floats(allow_nan=False, width=32),
 )
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_floats_round_once_as_numpy_does(dtype, op, x, y):
     kind = FLOATS[dtype]
     with np.errstate(all="ignore"):
@@ -43,7 +43,7 @@ def test_floats_round_once_as_numpy_does(dtype, op, x, y):
     st.sampled_from(["add", "sub", "mul", "floordiv", "mod"]),
     st.data(),
 )
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 def test_integers_wrap_as_numpy_does(dtype, op, data):
     low, high = dtype.integer_range
     x, y = (data.draw(st.integers(low, high)) for _ in range(2))
@@ -55,7 +55,6 @@ def test_integers_wrap_as_numpy_does(dtype, op, data):
 
 
 @given(st.sampled_from([F16, BF16, F32]), st.floats(width=32, allow_nan=False))
-@settings(deadline=None)
 def test_a_cast_to_a_float_rounds_to_nearest_even(dtype, x):
     with np.errstate(all="ignore"):
         assert fold_convert(x, F64, dtype) == float(FLOATS[dtype](np.float32(x)))

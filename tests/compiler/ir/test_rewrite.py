@@ -26,7 +26,7 @@ from dslc.compiler.ir.traverse import (
     walk,
 )
 from dslc.compiler.ir.values import Value
-from hypothesis import given, settings
+from hypothesis import given
 
 LOOP = """\
 kernel f[M](@x: in f32[M], @y: out f32[M]) {
@@ -44,14 +44,12 @@ kernel f[M](@x: in f32[M], @y: out f32[M]) {
 
 
 @given(random_ir.kernels())
-@settings(deadline=None)
 def test_a_rewriter_that_changes_nothing_gives_the_same_object(kernel):
     assert Rewriter().kernel(kernel) is kernel
     assert map_kernels(kernel, Rewriter().kernel) is kernel
 
 
 @given(random_ir.kernels())
-@settings(deadline=None)
 def test_a_clone_prints_the_same_but_shares_no_definition(kernel):
     taken = scalar_names(kernel)
     copy, _ = clone_body(kernel.body, taken)
@@ -65,7 +63,6 @@ def test_a_clone_prints_the_same_but_shares_no_definition(kernel):
 
 
 @given(random_ir.kernels())
-@settings(deadline=None)
 def test_every_name_that_is_read_has_its_users(kernel):
     found = users(kernel.body)
     mentions = [(n, s) for s in walk(kernel.body) for u in uses_of(s) for n in names_in(u)]

@@ -141,7 +141,6 @@ def test_the_text_above_has_every_instruction():
 
 
 @given(random_ir.kernels())
-@settings(deadline=None)
 def test_printing_then_parsing_then_printing_is_printing(kernel):
     text = print_program(kernel)
     assert print_program(parse_program(text)) == text
@@ -188,7 +187,7 @@ def test_malformed_text_is_a_located_error(right, wrong, code, place):
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_damaged_text_is_never_a_crash(data):
     text = data.draw(st.sampled_from([EVERY, PROGRAM]))
     for _ in range(data.draw(st.integers(1, 3))):

@@ -9,7 +9,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Const, Var, index
 from dslc.compiler.ir.parser import parse_program
 from dslc.compiler.ir.verify import verify
-from hypothesis import given, settings
+from hypothesis import given
 
 HEAD = """\
 kernel k[M](@x: in f32[M, 8], @y: out f32[M, 8], @z: inout i32[M], n: i32) {
@@ -119,7 +119,6 @@ def test_the_head_alone_is_valid():
 
 
 @given(random_ir.kernels())
-@settings(deadline=None)
 def test_random_kernels_are_valid(kernel):
     verify(kernel)
 

@@ -1,8 +1,9 @@
 """Divisors of index expressions: what is claimed holds for every value of the variables."""
 
-from dslc.compiler.dtypes import I32, INDEX
+from dslc.compiler.dtypes import F32, I32, INDEX
 from dslc.compiler.interpreter.dims import evaluate
 from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir.parser import parse_program
 from dslc.compiler.passes.alignment import divisor, known_divisors
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,3 +59,16 @@ def test_what_may_wrap_has_no_divisor():
     assert divisor(product, {}) == 1
     assert divisor(ex.Convert(product, INDEX), {}) == 1
     assert divisor(ex.Select(ex.TRUE, ex.index(8), ex.index(12), INDEX), {}) == 4
+
+
+def test_a_scalar_that_is_infinite_divides_nothing():
+    kernel = parse_program(
+        """\
+kernel k[N](@y: out f32[16]) {
+  let top : f32 = f32(-inf)
+  %z = full top : f32[16]
+  store @y[0 : +16], %z
+}
+"""
+    )
+    assert known_divisors(kernel) == {ex.Var("top", F32): 1}

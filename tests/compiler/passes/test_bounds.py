@@ -148,7 +148,7 @@ kernel f[M](@x: in f32[64, 8], @i: in i32[4]) {
 
 
 @given(random_ir.kernels(), st.integers(0, 9))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_no_access_without_a_check_leaves_its_memory(kernel, seed):
     # The interpreter reports an access out of bounds on an axis that is not checked.
     args = random_ir.inputs(kernel, seed)
@@ -157,7 +157,7 @@ def test_no_access_without_a_check_leaves_its_memory(kernel, seed):
 
 
 @given(st.lists(conditions, max_size=3), conditions, environments)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_what_is_proved_holds(assumed, condition, env):
     facts = Facts()
     try:
@@ -172,7 +172,7 @@ def test_what_is_proved_holds(assumed, condition, env):
 
 
 @given(st.lists(conditions, max_size=2), index_expressions, environments)
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_simplification_by_facts_keeps_the_value(assumed, expr, env):
     facts = Facts()
     try:

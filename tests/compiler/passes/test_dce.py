@@ -84,7 +84,7 @@ def test_what_no_effect_needs_goes(before, wanted):
 
 
 @given(random_ir.kernels(), st.integers(0, 9))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_dead_code_has_no_meaning(kernel, seed):
     changed = DeadCode()(kernel)
     verify(changed)

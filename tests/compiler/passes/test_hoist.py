@@ -77,7 +77,7 @@ def test_what_the_kernel_writes_stays():
 
 
 @given(random_ir.kernels(statements=10), st.integers(0, 9))
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_hoisting_keeps_the_meaning(kernel, seed):
     changed = Hoist()(kernel)
     verify(changed)

@@ -1,5 +1,7 @@
 """Which turns begin first."""
 
+import itertools
+
 import pytest
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir.expr import Binary, Var, index
@@ -26,6 +28,12 @@ def of(op, x, y):
 def test_growth(expr, grows):
     known = {Var("z", INDEX): of("add", X, index(1))}
     assert growth(expr, X, known) == grows
+
+
+def test_growth_of_scalars_that_are_read_twice_each():
+    names = [X, *(Var(f"v{i}", INDEX) for i in range(40))]
+    known = {b: of("add", a, of("mul", a, index(2))) for a, b in itertools.pairwise(names)}
+    assert growth(names[-1], X, known) == 1
 
 
 TEXT = """

@@ -197,14 +197,14 @@ def test_the_description_of_a_plan():
 
 
 @given(random_ir.kernels(statements=14), st.integers(0, 9))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_plan_keeps_the_meaning(kernel, seed):
     # Planned buffers share one array of bytes in the interpreter: an overlap corrupts them.
     meaning.assert_same_meaning(kernel, MemoryPlan()(kernel), random_ir.inputs(kernel, seed))
 
 
 @given(random_ir.kernels(statements=20))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_live_buffers_never_overlap_and_the_total_is_at_most_the_sum(kernel):
     lives = Liveness(MemoryPlan(alignment=1)(kernel).body).lives
     spans = [(v, v.memory.offset, v.memory.offset + buffer_bytes(v.memory)) for v in lives]

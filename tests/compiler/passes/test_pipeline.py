@@ -11,7 +11,6 @@ from dslc.compiler.ir.parser import parse_program
 from dslc.compiler.ir.printer import print_program
 from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.pipeline import (
-    Timings,
     dump_to,
     print_after,
     run_passes,
@@ -51,11 +50,11 @@ class Breaks:
 
 
 def test_observers_see_the_input_and_every_pass(tmp_path):
-    stream, timings = io.StringIO(), Timings()
+    stream, seen = io.StringIO(), []
     program = run_passes(
         parse_program(TEXT),
         (DeadCode(), Simplify()),
-        observers=[print_after({"dce"}, stream), dump_to(tmp_path / "ir"), timings],
+        observers=[print_after({"dce"}, stream), dump_to(tmp_path / "ir"), seen.append],
     )
     assert [p.name for p in sorted((tmp_path / "ir").iterdir())] == [
         "00-input.tir",
@@ -66,8 +65,8 @@ def test_observers_see_the_input_and_every_pass(tmp_path):
     assert (tmp_path / "ir" / "02-simplify.tir").read_text() == print_program(program)
     assert stream.getvalue().startswith("# after 01-dce\nkernel f")
     assert "neg" not in stream.getvalue()
-    assert [name for name, _ in timings.seconds] == ["dce", "simplify"]
-    assert timings.table().splitlines()[-1].startswith("total")
+    assert [stage.name for stage in seen] == ["input", "dce", "simplify"]
+    assert all(stage.seconds > 0 for stage in seen[1:])
 
 
 def test_a_dump_reads_back(tmp_path):
@@ -111,7 +110,7 @@ def test_the_plan_knows_the_machine():
 
 
 @given(random_ir.kernels(statements=12), st.integers(0, 9))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_shared_passes_keep_the_meaning(kernel, seed):
     changed = run_passes(kernel, shared_passes())
     meaning.assert_same_meaning(kernel, changed, random_ir.inputs(kernel, seed))

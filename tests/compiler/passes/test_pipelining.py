@@ -136,7 +136,7 @@ def test_a_product_is_the_same_for_any_number_of_stages_and_turns(stages, layout
 
 
 @given(random_ir.kernels(statements=10), st.sampled_from([None, 2, 3, 5]), st.integers(0, 9))
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_pipelining_keeps_the_meaning(kernel, stages, seed):
     changed = Pipeline(TARGET, stages)(kernel)
     verify(changed)

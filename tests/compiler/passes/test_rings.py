@@ -5,7 +5,7 @@ import pytest
 from dslc.compiler.layout import bank_conflicts, local, parse_layout
 from dslc.compiler.passes.rings import copy_layout, place
 from dslc.compiler.targets import find_target
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 BANKS = find_target("cuda:sm_90a").banks
@@ -70,7 +70,6 @@ def test_threads_copy_what_they_read_where_that_is_as_wide():
     st.sampled_from([32, 64, 128, 256]),
     st.sampled_from([1, 4, 8]),
 )
-@settings(deadline=None)
 def test_a_copy_covers_the_tile_in_whole_chunks(rows, chunks, threads, width):
     layout = copy_layout((rows, chunks * width), width, threads)
     if layout is None:

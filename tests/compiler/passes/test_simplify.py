@@ -184,7 +184,7 @@ kernel f[M](@x: in f32[M]) {
 
 
 @given(random_ir.kernels(), st.integers(0, 9))
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 def test_simple_kernels_mean_the_same(kernel, seed):
     changed = Simplify()(kernel)
     verify(changed)
@@ -192,7 +192,7 @@ def test_simple_kernels_mean_the_same(kernel, seed):
 
 
 @given(random_ir.kernels())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_simplification_is_idempotent(kernel):
     changed = Simplify()(kernel)
     assert Simplify()(changed) is changed

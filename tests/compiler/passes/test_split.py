@@ -124,7 +124,7 @@ kernel f[M, K](@x: in i32[M, K], @y: out i32[M], @n: out i32[M]) {
     st.integers(0, 40),
     st.integers(0, 99),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_split_accumulation_is_the_same(turn, start, step, parts, extent, seed):
     text = LOOP.replace("TURN", turn).replace("START", str(start))
     text = text.replace("STEP", str(step)).replace("PARTS", str(parts))
@@ -266,3 +266,28 @@ def test_one_outermost_loop(body, message):
     with pytest.raises(DiagnosticError, match=message) as raised:
         SplitReduction()(kernel)
     assert raised.value.diagnostics[0].code == "DSL0510"
+
+
+def test_a_load_at_a_sum_comes_after_it():
+    """What follows the loop is loaded with the parts, but for what the sum itself says."""
+    text = """\
+kernel at[K](@x: in i32[K], @t: in f32[64], @y: out f32[16]) {
+  %zero = full i32(0) : i32[]
+  %sum = for k in range(0, K, 16) split=2 carry (%acc : i32[] = %zero) {
+    %x = load @x[k : +16] : i32[16]
+    %s = reduce sum %x, axis=0 : i32[]
+    %next = add %acc, %s : i32[]
+    yield %next
+  }
+  %first = load @t[0 : +16] : f32[16]
+  %there = load @t[cast(read(%sum), index) : +16] : f32[16]
+  %both = add %first, %there : f32[16]
+  store @y[0 : +16], %both
+}
+"""
+    split = SplitReduction()(parse_program(text))
+    verify(split)
+    x, t = np.ones(32, np.int32), np.arange(64, dtype=np.float32)
+    y = np.zeros(16, np.float32)
+    run(split, {"x": x, "t": t, "y": y})
+    np.testing.assert_array_equal(y, t[:16] + t[32:48])

@@ -94,7 +94,7 @@ kernel f[](@x: in f32[8], @y: out f32[8], a: i32, b: i32) {
 ENDS = st.sampled_from([-(1 << 31), (1 << 31) - 1, 0])
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(
     st.sampled_from(["add", "sub"]), st.sampled_from(["le", "lt", "ge", "gt"]),
     ENDS, ENDS, st.integers(-5, 5), st.integers(-5, 5),

@@ -42,9 +42,9 @@ def test_products_of_fragments_are_products_of_matrices(name: str) -> None:
     atom = ATOMS[name]
     assert atom.a is not None
     assert atom.b is not None
-    assert atom.a.is_bijective
-    assert atom.b.is_bijective
-    assert atom.c.is_bijective
+    assert atom.a.is_injective
+    assert atom.b.is_injective
+    assert atom.c.is_injective
     rng = np.random.default_rng(0)
     x, y = rng.integers(-9, 9, (atom.m, atom.k)), rng.integers(-9, 9, (atom.k, atom.n))
     a, b = (t[tuple(np.moveaxis(f.table(), -1, 0))] for t, f in ((x, atom.a), (y, atom.b)))

@@ -151,6 +151,15 @@ def test_arguments_that_do_not_fit(
         kernel.launch({"x": x, "y": x.copy(), "a": 1.0, "bias": 0, **changes})
 
 
+def test_an_output_has_memory_of_its_own(kernel: Aarch64Kernel) -> None:
+    """Where a package is called, nothing has looked at the arguments before."""
+    memory = np.ones(16, np.float32)
+    with pytest.raises(DiagnosticError, match=r"DSL0742.*y \(out\) and x share memory"):
+        kernel.launch({"x": memory[:8], "y": memory[4:12], "a": 1.0, "bias": 0})
+    kernel.launch({"x": memory[:8], "y": memory[8:], "a": 2.0, "bias": 0})
+    assert (memory[8:] == 2).all()
+
+
 def test_any_address_does(kernel: Aarch64Kernel) -> None:
     memory = np.zeros(64, np.uint8)
     x = memory[3:27].view(np.float32)

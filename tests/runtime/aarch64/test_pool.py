@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import signal
 import threading
 
 import pytest
@@ -36,6 +38,19 @@ def test_one_slice_wakes_nobody() -> None:
     pool, before = Pool(4), threading.active_count()
     assert pool.run(lambda b, e: e, [(0, 5)]) == [5]
     assert threading.active_count() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    pool = Pool(3)
+    assert pool.run(lambda b, e: e, slices(9, 3)) == [3, 6, 9]
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)  # threads of the parent are not here: whoever waits for one waits for ever
+        os._exit(0 if pool.run(lambda b, e: e, slices(9, 3)) == [3, 6, 9] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert pool.run(lambda b, e: e, slices(9, 3)) == [3, 6, 9]
 
 
 @pytest.mark.parametrize("wrong", [0, 7])

@@ -207,7 +207,7 @@ def test_faults_do_not_end_the_guest(emulator_of: Emulate, scale: bytes) -> None
 
 
 def test_a_call_takes_microseconds(emulator_of: Emulate, scale: bytes) -> None:
-    """The best of many, a bound that holds on a busy machine; docs/performance.md has figures."""
+    """The best of many, a bound that holds when busy; figures: docs/performance/aarch64.md."""
     kernel = emulator_of().load(scale)
     x, y = np.ones(16, np.float32), np.zeros(16, np.float32)
     kernel.call("scale", [x, y, bits(2)], [1], [(0, 16)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dslc.runtime.cuda.dataflow import Uses, ancestors, direct, place
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 names = st.frozensets(st.sampled_from("abcdef"), max_size=3)
@@ -42,7 +42,6 @@ def test_branches_share_nothing() -> None:
     assert total == 356  # the second begins at a multiple of 256
 
 
-@settings(deadline=None)
 @given(programs)
 def test_direct_waits_imply_all_conflicts(calls: list[Uses]) -> None:
     after = direct(ancestors(calls))
@@ -55,7 +54,6 @@ def test_direct_waits_imply_all_conflicts(calls: list[Uses]) -> None:
                 assert i in reached[j]
 
 
-@settings(deadline=None)
 @given(programs, st.lists(st.integers(0, 2000), min_size=6, max_size=6))
 def test_buffers_that_may_be_in_use_at_once_do_not_meet(
     calls: list[Uses], extents: list[int]

@@ -269,6 +269,36 @@ def test_tensors_that_the_interface_tells_from_the_first_are_not_launched(
     assert calls.call((x, y, 1.0), None) is True
 
 
+class Negating(Exchanged):
+    """A tensor that may say of itself that it negates what lies in memory, as torch's do."""
+
+    def __init__(self, every: int = 1, negates: bool = False) -> None:
+        super().__init__(8 * every)
+        self.array, self.negates, self.asked = self.array[::every], negates, 0
+
+    def is_neg(self) -> bool:
+        self.asked += 1
+        return self.negates
+
+
+@pytest.mark.parametrize(("every", "asked"), [(1, 0), (3, 0), (2, 5), (4, 5)])
+def test_a_tensor_that_may_negate_by_its_strides_is_asked(
+    driver: FakeDriver, every: int, asked: int
+) -> None:
+    """The imaginary part of a conjugate has the address, shape and strides of that of the number."""
+    first, again = lambda: Negating(every), Negating(every)
+    calls = Calls(first)  # type: ignore[arg-type]
+    y = Negating(every)
+    for _ in range(5):
+        assert calls.call((again, y, 1.0), None) is True
+    assert (again.asked, y.asked) == (asked, asked)
+    if asked:
+        again.negates = True
+        before = driver.count("launches")
+        assert calls.call((again, y, 1.0), None) is False
+        assert driver.count("launches") == before
+
+
 def test_an_interface_of_another_version_is_not_used(driver: FakeDriver) -> None:
     class Later(Tensor):
         __dlpack_c_exchange_api__ = exchange.capsule(stream=STREAM, major=2)

@@ -131,6 +131,21 @@ def test_streams_have_buffers_and_graphs_of_their_own(driver: FakeDriver) -> Non
     assert driver.count("launches") == 2  # those of the first call
 
 
+def test_the_stream_of_each_thread_has_buffers_and_graphs_of_its_own(driver: FakeDriver) -> None:
+    program = CudaKernel(twice())
+    x, y = OnDevice(aligned(8)), OnDevice(aligned(8))
+
+    def work() -> None:
+        for _ in range(3):
+            program.launch({"x": x, "s": 2.0, "y": y}, 2)
+
+    for number in (1, 2):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        assert driver.count("graphs") == driver.count("allocations") == number
+
+
 def test_a_capture_records_kernels(driver: FakeDriver) -> None:
     program = CudaKernel(twice())
     call(program, 8, 1.0, 1)

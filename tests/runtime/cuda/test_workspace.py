@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
@@ -32,6 +34,26 @@ def test_a_stream_has_a_workspace_of_its_own_that_stays(driver: FakeDriver) -> N
     assert driver.count("allocations") == 2
     kernel.launch({"y": OnDevice(aligned(64))}, 1)
     assert driver.count("allocations") == 3
+
+
+def in_a_thread(work: Callable[[], None]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def test_the_stream_of_each_thread_has_a_workspace_of_its_own(driver: FakeDriver) -> None:
+    """CU_STREAM_PER_THREAD is one handle and many streams, which run side by side."""
+    kernel = CudaKernel(count_artifact())
+    for _ in range(2):
+        kernel.launch({"y": OnDevice(aligned(16))}, 2)
+    assert driver.count("allocations") == 1
+    for number in (2, 3):
+        in_a_thread(lambda: kernel.launch({"y": OnDevice(aligned(16))}, 2))
+        assert driver.count("allocations") == number
+    in_a_thread(lambda: kernel.launch({"y": OnDevice(aligned(16))}, 5))
+    in_a_thread(lambda: kernel.launch({"y": OnDevice(aligned(16))}, 5))
+    assert driver.count("allocations") == 4
 
 
 def test_memory_that_libraries_keep_is_given_back(

@@ -129,6 +129,27 @@ def test_an_index_of_another_artifact_is_refused(package: Path) -> None:
     assert failure(lambda: check(package)).code == "DSL0802"
 
 
+@pytest.mark.parametrize(
+    ("what", "text"),
+    [
+        ("name", "rows\x1b[2J"), ("version", "1\r2"), ("name", "rows\u202etxt"),
+        ("targets", ["interp\nRequires-Dist: other"]), ("targets", ["cuda:sm_\xb2"]),
+    ],
+)  # fmt: skip
+def test_texts_that_a_terminal_would_obey_are_refused(
+    package: Path, what: str, text: object
+) -> None:
+    rewrite(package, lambda i: i.update({what: text}))
+    assert failure(lambda: check(package)).code == "DSL0802"
+
+
+def test_documentation_may_have_lines(package: Path) -> None:
+    rewrite(
+        package, lambda i: i["kernels"][0].update(doc="First line.\n\tSecond, \xfc\u20ac \\u001b.")
+    )
+    PackageFolder(package)
+
+
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: (
@@ -138,7 +159,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_whatever_stands_in_the_index_there_is_no_traceback(
     built: Path, data: st.DataObject
@@ -171,7 +192,7 @@ def test_whatever_stands_in_the_index_there_is_no_traceback(
     assert {*codes} <= REFUSALS
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(text=st.binary(max_size=300))
 def test_any_bytes_are_refused_as_an_index(text: bytes) -> None:
     from dslc.runtime.package.index import parse_index

@@ -17,6 +17,18 @@ from support.packages import failure, rewrite, write_spec
 pytest.importorskip("cryptography", reason="signatures need it: pip install 'dslc[sign]'")
 
 
+# Public keys of P-256, and of an algorithm that nobody has.
+OTHER_ALGORITHM = """-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE0ZijpgeZ01yrR2+V5dCoKb2FUOgC
+3318cqzPS2elQ6r5WPO2d6Ou3kH0r+Aqpo0uWQdg476KpdHegK4e21UoIw==
+-----END PUBLIC KEY-----
+"""
+UNKNOWN_ALGORITHM = """-----BEGIN PUBLIC KEY-----
+MCowBQYDK2V/AyEADKa6gmpfMpDHrBssk3dqGX/5xdatNeOF9PhiInmUB2A=
+-----END PUBLIC KEY-----
+"""
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
@@ -88,3 +100,6 @@ def test_what_is_no_key(signed: tuple[PackageFolder, Path, Path], tmp_path: Path
     assert failure(lambda: check_signature(package, tmp_path / "none")).code == "DSL0833"
     assert failure(lambda: sign(package, signature)).code == "DSL0833"
     assert failure(lambda: check_signature(package, tmp_path / "release.key")).code == "DSL0833"
+    for name, key in (("other.pub", OTHER_ALGORITHM), ("unknown.pub", UNKNOWN_ALGORITHM)):
+        (tmp_path / name).write_text(key)
+        assert failure(lambda n=name: check_signature(package, tmp_path / n)).code == "DSL0833"

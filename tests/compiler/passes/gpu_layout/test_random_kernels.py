@@ -28,13 +28,13 @@ def laid_out(kernel: Kernel, warps: int | None = None) -> Kernel:
 
 
 @given(KERNELS, st.sampled_from([None, 1, 2]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_the_meaning_is_kept(kernel: Kernel, warps: int | None) -> None:
     assert_same_meaning(kernel, laid_out(kernel, warps), random_ir.inputs(kernel, 1))
 
 
 @given(KERNELS)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_every_tile_has_a_layout_over_the_threads(kernel: Kernel) -> None:
     result = laid_out(kernel)
     assert result.threads is not None
@@ -48,7 +48,7 @@ def test_every_tile_has_a_layout_over_the_threads(kernel: Kernel) -> None:
 
 
 @given(KERNELS)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_elementwise_statements_and_reductions_move_nothing(kernel: Kernel) -> None:
     for stmt in walk(laid_out(kernel).body):
         match stmt:
@@ -64,7 +64,7 @@ def test_elementwise_statements_and_reductions_move_nothing(kernel: Kernel) -> N
 
 
 @given(KERNELS)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_the_text_reads_back_and_the_pass_is_deterministic(kernel: Kernel) -> None:
     result = laid_out(kernel)
     text = print_program(result)
@@ -73,7 +73,7 @@ def test_the_text_reads_back_and_the_pass_is_deterministic(kernel: Kernel) -> No
 
 
 @given(KERNELS)
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_running_the_pass_again_changes_no_layout(kernel: Kernel) -> None:
     once = laid_out(kernel)
     assert print_program(laid_out(once)) == print_program(once)

@@ -51,7 +51,7 @@ def assert_nothing_moves(stmt, x: Layout, out: Layout, source) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_broadcast(data: st.DataObject) -> None:
     out = data.draw(over_threads((4, 8, 6)))
     small = data.draw(st.sampled_from([(6,), (8, 6), (8, 1), (1, 8, 6), (4, 1, 6), (1, 1, 1), ()]))
@@ -68,7 +68,7 @@ def test_broadcast(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_transpose_both_ways(data: st.DataObject) -> None:
     axes = tuple(data.draw(st.permutations(range(3))))
     x = tile(4, 8, 6)
@@ -85,7 +85,7 @@ def test_transpose_both_ways(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_repeat(data: st.DataObject) -> None:
     axis, times = data.draw(st.sampled_from([0, 1])), data.draw(st.sampled_from([2, 4, 6]))
     x = tile(4, 4)
@@ -110,7 +110,7 @@ def test_repeat_of_a_matrix_operand_is_a_renaming() -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_reshape_both_ways(data: st.DataObject) -> None:
     x, flat = tile(4, 8, 4), tile(128)
     layout = data.draw(over_threads((4, 8, 4)))
@@ -121,7 +121,7 @@ def test_reshape_both_ways(data: st.DataObject) -> None:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_extract_and_concat(data: st.DataObject) -> None:
     whole = data.draw(over_threads((8, 4)))
     start = data.draw(st.sampled_from([0, 4]))
@@ -144,7 +144,7 @@ def test_extract_and_concat(data: st.DataObject) -> None:
     st.sampled_from([None, 32]),
     st.data(),
 )
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_blocked_layouts_have_the_threads_and_the_run(
     shape: list[int], threads: int, bits: int, most: int | None, data: st.DataObject
 ) -> None:

@@ -1,0 +1,133 @@
+// Accesses to memory by matrices and atomic additions; warps aside; launches that overlap.
+
+DEVICE void ldmatrix_x4(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+    : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x4_trans(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+    : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE int atomic_add_i32(int* p, int x) { return atomicAdd(p, x); }
+
+DEVICE unsigned atomic_add_u32(unsigned* p, unsigned x) { return atomicAdd(p, x); }
+
+DEVICE long long atomic_add_i64(long long* p, long long x) {
+  return (long long)atomicAdd((unsigned long long*)p, (unsigned long long)x);
+}
+
+DEVICE unsigned long long atomic_add_u64(unsigned long long* p, unsigned long long x) { return atomicAdd(p, x); }
+
+DEVICE float atomic_add_f32(float* p, float x) { return atomicAdd(p, x); }
+
+DEVICE double atomic_add_f64(double* p, double x) { return atomicAdd(p, x); }
+
+DEVICE float atomic_add_f16(unsigned short* p, float x) {
+  unsigned short seen = *(volatile unsigned short*)p, old;
+  do {
+    old = seen;
+    seen = atomicCAS(p, old, (unsigned short)encode_f16(decode_f16(old) + x));
+  } while (seen != old);
+  return decode_f16(old);
+}
+
+DEVICE float atomic_add_bf16(unsigned short* p, float x) {
+  unsigned short seen = *(volatile unsigned short*)p, old;
+  do {
+    old = seen;
+    seen = atomicCAS(p, old, (unsigned short)encode_bf16(decode_bf16(old) + x));
+  } while (seen != old);
+  return decode_bf16(old);
+}
+
+template <class T> DEVICE void await_value(T* p, T value) {
+  while (*(volatile T*)p != value) {}
+}
+
+template <class T> DEVICE void set_value(T* p, T value) { *(volatile T*)p = value; }
+
+DEVICE void atomic_add_f16x2(unsigned short* p, unsigned x) {
+  atomic_add_f16(p, decode_f16(x & 0xffffu)), atomic_add_f16(p + 1, decode_f16(x >> 16));
+}
+
+DEVICE void atomic_add_bf16x2(unsigned short* p, unsigned x) {
+  atomic_add_bf16(p, decode_bf16(x & 0xffffu)), atomic_add_bf16(p + 1, decode_bf16(x >> 16));
+}
+
+DEVICE void ldmatrix_x2(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+    : "=r"(w[0]), "=r"(w[1]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x2_trans(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+    : "=r"(w[0]), "=r"(w[1]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x1(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+    : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void ldmatrix_x1_trans(unsigned* w, const void* p) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+    : "=r"(w[0]) : "r"(shared_address(p)) : "memory");
+}
+
+DEVICE void stmatrix_x1(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};"
+    :: "r"(shared_address(p)), "r"(w[0]) : "memory");
+}
+
+DEVICE void stmatrix_x1_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};"
+    :: "r"(shared_address(p)), "r"(w[0]) : "memory");
+}
+
+DEVICE void stmatrix_x2(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]) : "memory");
+}
+
+DEVICE void stmatrix_x2_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]) : "memory");
+}
+
+DEVICE void stmatrix_x4(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+}
+
+DEVICE void stmatrix_x4_trans(void* p, const unsigned* w) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+    :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
+}
+
+// Warps aside: the barrier of the others, and registers that go from the ones to the others.
+DEVICE void barrier_of_some(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
+
+// Two warpgroups that alternate: number g waits at barrier 2 + g, at which the other one counts.
+DEVICE void await_partner(int g) { asm volatile("bar.sync %0, 256;" :: "r"(2 + g) : "memory"); }
+
+DEVICE void hand_over(int g) { asm volatile("bar.arrive %0, 256;" :: "r"(3 - g) : "memory"); }
+
+DEVICE void hold_address(const void* shared) { asm volatile("" :: "r"(shared_address(shared)) : "memory"); }
+
+template <int N> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(N)); }
+
+template <int N> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(N)); }
+
+// Launches that overlap (PTX ISA 8.5, 9.7.13.13): the next may begin; those before have ended.
+DEVICE void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+DEVICE void await_launches() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
+DEVICE void may_have_changed(const void* p) { asm volatile("" :: "l"(p) : "memory"); }
+
+// Bytes in a row to the level-2 cache: multiples of 16 from a multiple of 16 on (9.7.9.27).
+DEVICE void prefetch_run(const void* from, int bytes) {
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" :: "l"(from), "r"(bytes) : "memory");
+}
