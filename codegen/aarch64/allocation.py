@@ -124,8 +124,9 @@ def _colour(
     numbers = [-1 if r.fixed is None else r.fixed for r in regs]
     neighbours = [_members(a) for a in adjacent]
     degrees = [len(n) for n in neighbours]
+    limits = [len(_ORDER[r.file]) for r in regs]
     waiting = {i for i in range(count) if numbers[i] < 0}
-    low = [i for i in waiting if degrees[i] < len(_ORDER[regs[i].file])]
+    low = [i for i in waiting if degrees[i] < limits[i]]
     stack: list[int] = []
 
     def price(i: int) -> float:
@@ -138,11 +139,11 @@ def _colour(
         while low:
             i = low.pop()
             if i in waiting:
-                _put_aside(i, waiting, neighbours, degrees, regs, low, stack)
+                _put_aside(i, waiting, neighbours, degrees, limits, low, stack)
         while by_price and by_price[-1] not in waiting:
             by_price.pop()
         if by_price:
-            _put_aside(by_price.pop(), waiting, neighbours, degrees, regs, low, stack)
+            _put_aside(by_price.pop(), waiting, neighbours, degrees, limits, low, stack)
     hints: dict[int, list[int]] = {}
     for a, b in moves:
         hints.setdefault(a, []).append(b)
@@ -165,7 +166,7 @@ def _put_aside(
     waiting: set[int],
     neighbours: list[list[int]],
     degrees: list[int],
-    regs: list[Reg],
+    limits: list[int],
     low: list[int],
     stack: list[int],
 ) -> None:
@@ -173,7 +174,7 @@ def _put_aside(
     stack.append(i)
     for j in neighbours[i]:
         degrees[j] -= 1
-        if j in waiting and degrees[j] == len(_ORDER[regs[j].file]) - 1:
+        if degrees[j] == limits[j] - 1 and j in waiting:
             low.append(j)
 
 

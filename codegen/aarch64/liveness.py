@@ -24,18 +24,20 @@ class Numbering:
     def __init__(self, lines: Sequence[Line]) -> None:
         self.regs: list[Reg] = []
         self.number: dict[Reg, int] = {}
+        self._masks: dict[Reg, int] = {}
         for line in lines:
             if isinstance(line, Inst):
                 for reg in line.operands:
                     if reg not in self.number:
                         self.number[reg] = len(self.regs)
+                        self._masks[reg] = 1 << len(self.regs)
                         self.regs.append(reg)
 
     def bits(self, regs: Sequence[Reg]) -> int:
         """The set of these registers."""
         found = 0
         for reg in regs:
-            found |= 1 << self.number[reg]
+            found |= self._masks[reg]
         return found
 
 

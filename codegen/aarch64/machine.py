@@ -24,6 +24,8 @@ class File(enum.Enum):
     X = "x"  # general: x0 to x30
     V = "v"  # vectors of 128 bits: v0 to v31
 
+    __hash__ = object.__hash__  # by identity: an enum's own is Python code, and this is a hot key
+
 
 @dataclass(eq=False, slots=True)
 class Reg:

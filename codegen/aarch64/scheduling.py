@@ -127,7 +127,8 @@ class _Pressure:
     """How many registers are live, as instructions are put one after another."""
 
     def __init__(self, insts: Sequence[Inst], live_out: frozenset[Reg]) -> None:
-        self.left = Counter(r for i in insts for r in set(i.used))
+        self.sets = {i: (set(i.defined), set(i.used)) for i in insts}
+        self.left = Counter(r for _, used in self.sets.values() for r in used)
         self.kept = live_out
         written: set[Reg] = set()
         self.live: set[Reg] = set()
@@ -135,32 +136,34 @@ class _Pressure:
             self.live |= {r for r in inst.used if r not in written}
             written.update(inst.defined)
         self.live |= live_out - written
-        self.count = Counter(r.file for r in self.live)
-        self.peak = Counter(self.count)
+        self.count = dict.fromkeys(File, 0)
+        for reg in self.live:
+            self.count[reg.file] += 1
+        self.peak = dict(self.count)
 
-    def change(self, inst: Inst) -> Counter[File]:
+    def change(self, inst: Inst) -> dict[File, int]:
         """What the instruction adds to the live registers of each file."""
-        found: Counter[File] = Counter()
-        for reg in set(inst.defined):
-            found[reg.file] += reg not in self.live
-        for reg in set(inst.used):
-            found[reg.file] -= self.left[reg] == 1 and self._ends(reg, inst)
+        found = dict.fromkeys(File, 0)
+        defined, used = self.sets[inst]
+        for reg in defined:
+            if reg not in self.live:
+                found[reg.file] += 1
+        for reg in used:
+            if self.left[reg] == 1 and reg not in self.kept and reg not in defined:
+                found[reg.file] -= 1
         return found
-
-    def _ends(self, reg: Reg, inst: Inst) -> bool:
-        return reg not in self.kept and reg not in inst.defined
 
     def take(self, inst: Inst) -> None:
         """Put the instruction next."""
-        self.count.update({f: n for f, n in self.change(inst).items() if n > 0})
-        self.count.subtract({f: -n for f, n in self.change(inst).items() if n < 0})
-        for reg in set(inst.used):
+        for file, change in self.change(inst).items():
+            self.count[file] += change
+            self.peak[file] = max(self.peak[file], self.count[file])
+        defined, used = self.sets[inst]
+        for reg in used:
             self.left[reg] -= 1
-            if not self.left[reg] and self._ends(reg, inst):
+            if not self.left[reg] and reg not in self.kept and reg not in defined:
                 self.live.discard(reg)
-        self.live.update(inst.defined)
-        for file, count in self.count.items():
-            self.peak[file] = max(self.peak[file], count)
+        self.live |= defined
 
 
 def _best(insts: Sequence[Inst], live_out: frozenset[Reg]) -> Sequence[Inst]:

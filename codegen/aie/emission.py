@@ -103,6 +103,7 @@ class Emission:
     memories: dict[Memory, Stored] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     _known: list[dict[tuple[Value, At, int], str]] = field(default_factory=lambda: [{}])
+    _asked: set[tuple[Value, int]] = field(default_factory=set)  # of what is asked at present
 
     # Memory
 
@@ -214,11 +215,23 @@ class Emission:
             if held.blocks is not None:
                 return held.blocks[1] % lanes == 0
             return not held.strides or held.strides[-1] == 1
+        if (value, lanes) in self._asked:
+            return True  # one that cannot be had is the answer to the first question
+        first = not self._asked
+        self._asked.add((value, lanes))
         stmt = self.definitions[value]
-        return self.rule(stmt).lanes(self, stmt, lanes)
+        try:
+            return self.rule(stmt).lanes(self, stmt, lanes)
+        finally:
+            if first:
+                self._asked.clear()
 
-    def is_flat(self, value: Value, target: Stored) -> bool:
+    def is_flat(self, value: Value, target: Stored, seen: set[Value] | None = None) -> bool:
         """Whether a tile can be computed in the order in which the target lies."""
+        seen = set() if seen is None else seen
+        if value in seen:
+            return True
+        seen.add(value)
         if not target.is_dense or value.type.shape != target.shape:
             return False
         if value in self.held:
@@ -227,7 +240,7 @@ class Emission:
             return same and held.is_dense
         rule = self.rule(self.definitions[value])
         stmt = self.definitions[value]
-        return rule.elementwise and all(self.is_flat(x, target) for x in rule.operands(stmt))
+        return rule.elementwise and all(self.is_flat(x, target, seen) for x in rule.operands(stmt))
 
     def widest(self, value: Value, seen: set[Value] | None = None) -> int:
         """The bytes of the widest element that computing a tile touches."""

@@ -105,6 +105,8 @@ class Emission:
     failed: str = ""
     # The statement that is being written out.
     now: Stmt | None = None
+    # Tiles whose elements are those of another, which may be read yet.
+    renamed: set[Value] = field(default_factory=set)
 
     def body(self, body: Body) -> None:
         """Write out statements in order."""
@@ -173,6 +175,11 @@ class Emission:
         if value in self.streamed:
             self.statement(self.streamed.pop(value))
         return self.values[value]
+
+    def may_overwrite(self, value: Value) -> bool:
+        """Whether the one reader of a tile may leave its result in it: nobody else sees that."""
+        alone = self.uses[value] == 1 and value not in self.renamed
+        return alone and value not in self.resident
 
     def place(self, value: Value) -> Placement:
         """Where the passes have put a tile."""
@@ -275,9 +282,8 @@ class Emission:
 
     def text(self, held: Held, at: At) -> str:
         """A chunk's elements."""
-        whole = at.rows == (PARTITIONS if held.shared else held.rows) or (
-            held.chunks > 1 and not held.shared
-        )
+        rows = PARTITIONS if held.shared else held.rows
+        whole = at.rows == rows or (held.chunks > 1 and not held.shared)
         return part(held, self.base(held, at), at.rows, whole=whole)
 
     def column(self, held: Held, at: At) -> str:
@@ -323,6 +329,7 @@ class Emission:
 
     def rename(self, value: Value, held: Held) -> None:
         """A tile that is another's elements."""
+        self.renamed.add(value)
         self.values[value] = replace(held, shape=value.type.shape, place=self.place(value))
 
 

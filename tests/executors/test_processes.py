@@ -95,7 +95,7 @@ def test_closing_ends_all_at_once() -> None:
         time.sleep(0.01)
     began = time.monotonic()
     workers.close()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50  # they would have slept for 60
     assert all(f.cancelled() or f.exception() is not None for f in sleeping)
 
 
@@ -119,7 +119,7 @@ def test_a_script_may_use_them_at_its_top_level(tmp_path: Path) -> None:
         "with Processes(1) as workers:\n    print(workers.submit(operator.add, 1, 2).result())\n"
     )
     done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=110
     )
     assert done.stdout == "once\n3\n"
 

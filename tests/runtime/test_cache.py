@@ -349,7 +349,7 @@ def test_sixteen_processes_leave_no_torn_entry(tmp_path: Path) -> None:
         for me in range(16)
     ]
     for worker in workers:
-        out, problems = worker.communicate(timeout=60)
+        out, problems = worker.communicate(timeout=110)
         assert worker.returncode == 0, problems
         assert json.loads(out) == []  # nobody ever saw half an entry
     cache = Cache(root)
