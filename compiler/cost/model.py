@@ -17,7 +17,7 @@ from dslc.compiler.cost.alike import are_turns_alike
 from dslc.compiler.cost.amounts import Flight, Work
 from dslc.compiler.cost.prediction import Prediction, together
 from dslc.compiler.cost.registers import MOST, estimate_registers
-from dslc.compiler.cost.statements import Statements, total
+from dslc.compiler.cost.statements import Statements, overlapped
 from dslc.compiler.cost.together import tiles_at_once
 from dslc.compiler.cost.traffic import device_bytes
 from dslc.compiler.cost.traits import (
@@ -45,6 +45,7 @@ _MULTIPLYING = 240  # registers of a thread beside warps aside
 _TURNS = 6  # of the grid whose work is looked at
 _START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
 _SPILLED = 40.0  # times longer, for as many spilled registers as a thread has
+_ONCE = 1 / 16  # of that for registers that are stored and loaded once a turn
 _PER_SM = 64.0  # bytes a cycle that one multiprocessor takes from the cache at most
 _FAR = 24.0  # of these from memory, where a unit copies them
 _OVERLAP, _BESIDE = 6.0, 4.0  # how wholly units overlap, and units with a block's own path
@@ -101,7 +102,7 @@ class _Resident:
     blocks: int
     limit: str
     registers: int
-    spilled: int = 0
+    spilled: float = 0.0
 
 
 def _kernel(
@@ -163,17 +164,22 @@ def _mean_block(
     """What a block does, and how many times as much the one loads that loads most."""
     costs = Statements(target, rates, kernel.threads or target.warp_size, known)
     points = list(sampled(axes))[:1] if are_turns_alike(kernel) else turns_looked_at(axes, turns)
-    mean, first = Work(), None
+    mean, works = Work(), []
     for point in points:
         turn = {a.var: Const(at, INDEX) for a, at in zip(kernel.grid, point, strict=True)}
-        work = block_work(kernel, known | turn, costs, ahead=ahead)
-        first = first or work
-        mean.add(work, 1 / len(points))
-    if first is not None and is_persistent(kernel):
+        works.append(block_work(kernel, known | turn, costs, ahead=ahead))
+        mean.add(works[-1], 1 / len(points))
+    if works and is_persistent(kernel):
         # All blocks run at once, and the launch ends with those that have most turns: the first.
+        first = works[0]
         most = sum(first.loaded.values()) / max(1.0, sum(mean.loaded.values()))
         own = replace(first, loaded=mean.loaded, stored=mean.stored, operations=mean.operations)
         return own, max(1.0, most)
+    if works and kernel.cluster is not None:
+        # Blocks of a cluster end together: all take as long as the one that adds up.
+        longest = max(works, key=lambda w: w.path)
+        own = replace(mean, path=longest.path, waits=longest.waits, flights=longest.flights)
+        return own, 1.0
     return mean, 1.0
 
 
@@ -194,8 +200,8 @@ def _resident(
     each = -(-count // _AT_ONCE) * _AT_ONCE * target.warp_size * warps
     if any(isinstance(s, ins.Aside) for s in kernel.body):
         # Its block has the multiprocessor, and its threads all registers, for itself.
-        more = wanted + under_way(kernel) - _MULTIPLYING
-        return _Resident(1, "shared memory", count, max(0, int(more)))
+        spilled = _spilled(wanted, under_way(kernel), _MULTIPLYING)
+        return _Resident(1, "shared memory", count, spilled)
     taken = (shared_bytes(kernel) if shared is None else shared) + rates.reserved
     limits = {
         "warps": rates.warps // warps,
@@ -205,8 +211,15 @@ def _resident(
     }
     limit = min(limits, key=lambda n: limits[n])
     # An estimate may be a fifth too high.
-    spilled = wanted - most if registers else int(wanted + under_way(kernel) - 1.1 * most)
-    return _Resident(max(1, limits[limit]), limit, count, max(0, spilled))
+    late, room = (0, float(most)) if registers else (under_way(kernel), 1.1 * most)
+    spilled = _spilled(wanted, late, room)
+    return _Resident(max(1, limits[limit]), limit, count, spilled)
+
+
+def _spilled(wanted: int, late: int, most: float) -> float:
+    """Spilled registers by how often: sums around each product, `late` operands once a turn."""
+    sums = max(0.0, wanted - most)
+    return sums + _ONCE * (max(0.0, wanted + late - most) - sums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,13 +259,13 @@ class _Launch:
         again = self._lead() + (self.rates.latency if self.work.flights else 0.0)
         later = (ceil(self.blocks / room) - 1) * again / self.resident
         waves = full * self._wave(room) + (self._wave(rest) if rest else 0.0)
-        return self.rates.launch + self._lead() + waves + later
+        return self.rates.launch + self._lead() + waves + later + self._cooling()
 
     def terms(self) -> dict[str, float]:
         """What each unit needs for all blocks, spread evenly, in seconds."""
         share = self.blocks / min(max(1, self.blocks), self.target.units)
         cycles = {n: c * share / self.rates.clock for n, c in self._cycles().items()}
-        cycles["matrix"] = self._cooled(cycles["matrix"])
+        cycles["matrix"] += self._cooling()
         return {"memory": self.memory, "cache": self.asked / self.rates.cache, **cycles}
 
     def latency(self) -> float:
@@ -295,9 +308,10 @@ class _Launch:
         far = max((min(1.0, self.read.get(n, 0.0) / c) for n, c in own.items() if c), default=1.0)
         return far * self.rates.latency + (1 - far) * self.rates.cache_latency
 
-    def _cooled(self, seconds: float) -> float:
-        """Matrix units that work for long get slower: the chip's power is limited."""
-        return seconds + max(0.0, seconds - _COOL) * _HOT
+    def _cooling(self) -> float:
+        """Seconds more where matrix units work for long: the chip's power lowers their clock."""
+        each = self.blocks / min(max(1, self.blocks), self.target.units)
+        return max(0.0, self.work.matrix * each / self.rates.clock - _COOL) * _HOT
 
     def _wave(self, count: int) -> float:
         """So many blocks at once, in seconds, but for the lead."""
@@ -305,11 +319,13 @@ class _Launch:
         each, share = ceil(count / units), count / self.blocks
         asked = self.asked * share
         cycles = {n: c * each / self.rates.clock for n, c in self._cycles().items()}
-        cycles["matrix"] = self._cooled(cycles["matrix"])
         of_one = each * self.most / self.blocks / self.rates.clock
         alone = self.asked * of_one / _PER_SM
         if self.by_unit:
             alone = max(alone, sum(self.read.values()) * of_one / _FAR)
         # What comes from memory comes through the cache.
-        needs = [*cycles.values(), max(self.memory * share, asked / self.rates.cache, alone)]
-        return total([total(needs, _OVERLAP), self._path(each)], _BESIDE)
+        far = max(self.memory * share, asked / self.rates.cache, alone)
+        if each == 1:
+            del cycles["matrix"]  # nothing runs beside a block, and its products are in its path
+        needs = overlapped([*cycles.values(), far], _OVERLAP)
+        return overlapped([needs, self._path(each)], _BESIDE)

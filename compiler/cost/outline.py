@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from math import prod
 
 from dslc.compiler.cost.model import predict
-from dslc.compiler.cost.statements import total
+from dslc.compiler.cost.statements import overlapped
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import Rewriter
@@ -64,7 +64,7 @@ def outline(kernel: Kernel, target: Target, dims: Mapping[str, int]) -> Outline:
     idle = min(1.0, found.blocks / target.units)
     own = [t * (1.0 if n in _SPREAD else idle) for n, t in found.terms.items() if n != "latency"]
     if atoms.warpgroups:
-        return Outline(total(own), fed=True)
+        return Outline(overlapped(own), fed=True)
     return Outline(found.seconds)
 
 

@@ -38,14 +38,15 @@ _ADDRESS = 2.0  # instructions for the address of an access
 _COPY_ADDRESS, _SHARED_ADDRESS = 6.0, 0.75  # of an asynchronous copy: two, and a predicate
 _BARRIER = 40.0  # cycles until all warps are there
 _CLUSTER = 300.0  # until those of all blocks of a cluster are
+_REMOTE = 16.0  # bytes a cycle from another multiprocessor's shared memory
 _SHARED_LATENCY = 30.0
-_EXCHANGED = 44.0  # bytes a cycle in which a multiprocessor stores or loads parts of sums
+_EXCHANGED = 48.0  # bytes a cycle in which a multiprocessor stores or loads parts of sums
 _CHAIN = 18.0  # cycles of a matrix instruction until its result can be used
 _ARITHMETIC_LATENCY = 6.0
 _ROWS, _READY = 64, 8  # of a warpgroup's instruction; columns' time until it begins
 _FROM_REGISTERS = 56.0  # cycles of a warpgroup's instruction that reads an operand in registers
 _OVERHEAD = 1.2  # moves and indices beside the instructions that a statement needs
-_SERIAL = 1.2  # cycles between two instructions of one warp
+_SERIAL = 1.6  # cycles between two instructions of one warp
 _EXCHANGE = 2  # barriers of an exchange through shared memory
 
 
@@ -76,8 +77,10 @@ class Statements:
     def _work(self, stmt: ins.Instruction) -> Work:
         work = Work()
         match stmt:
-            case ins.Load(out=out, region=region):
+            case ins.Load(out=out, region=region, rank=rank):
                 self._access(work, region, out, work.loaded)
+                if rank is not None:
+                    work.path += region_bytes(region) / _REMOTE
             case ins.Store(region=region, x=x):
                 self._access(work, region, x, work.stored)
             case ins.CopyAsync(src=src, barrier=barrier) if barrier is not None:
@@ -92,7 +95,7 @@ class Statements:
                 self._access(work, region, x, work.stored)
                 work.loaded.update(work.stored)
                 # What was stored before must be seen before the answer counts.
-                work.waits += 3 if stmt.out is not None else 0
+                work.waits += 2 * self.wait(region) if stmt.out is not None else 0
             case ins.Gather(out=out, region=region):
                 self._access(work, region, out, work.loaded)
             case ins.Scatter(region=region, x=x):
@@ -124,6 +127,11 @@ class Statements:
     def control(self, work: Work, instructions: float) -> None:
         """So many instructions of every warp."""
         self._issue(work, instructions * self.warps)
+
+    def wait(self, region: Region) -> float:
+        """A region's latency as a share of that of memory: parts of sums are in the cache."""
+        cached = region.memory.role is Role.WORKSPACE
+        return self.rates.cache_latency / self.rates.latency if cached else 1.0
 
     # Parts
 
@@ -253,10 +261,11 @@ class Statements:
             # An instruction of a warpgroup takes a few cycles beside those of its columns, and so many
             # at least where it reads registers.
             cycles *= 1 + _READY * _ROWS / (atom.m * atom.n)
-            inside = any(x.type.layout is not None for x in (dot.a, dot.b))
+            inside = atom.a is not None or atom.b is not None
             cycles = max(cycles, _FROM_REGISTERS if inside else 0.0)
         work.matrix += instructions * cycles
-        work.slots += instructions * group
+        blocking = dot.atom is not None and self.rates.is_blocking(dot.atom)
+        work.slots += instructions * (cycles * self.rates.issue if blocking else group)
         # One warp has a quarter of the units of its multiprocessor.
         work.path += instructions * group / self.warps * cycles * (4 / group) + _CHAIN
 
@@ -292,20 +301,22 @@ def _sectors(layout: Layout | None, bits: int, warp: int, sector: int = 32) -> f
     """How many times the bytes of the tile are moved, since a sector is moved whole."""
     if layout is None or not layout.shape:
         return 1.0
-    last = len(layout.shape) - 1
-    span = _run(layout)
+    axis = len(layout.shape) - 1
+    span, whole = _run(layout), 1  # neighbours that a warp takes, and elements of whole axes
     for mode, weight in reversed(with_weights(layout.spatial_modes)):
         if weight >= warp or mode.is_replicated:
             continue
-        if mode.axis == last and mode.stride == span:
+        while axis and span == whole * layout.shape[axis]:
+            whole, axis = span, axis - 1  # rows that are taken wholly follow each other
+        if mode.axis == axis and mode.stride * whole == span:
             span *= min(mode.size, warp // weight)
-    return max(1.0, sector / max(1.0, span * bits / 8)) if layout.shape[last] > 1 else 1.0
+    return max(1.0, sector / max(1.0, span * bits / 8)) if layout.shape[-1] > 1 else 1.0
 
 
 def _is_bytes(value: Value) -> bool:
     return value.type.dtype.name == "u8"
 
 
-def total(parts: Iterable[float], norm: float = 3.0) -> float:
+def overlapped(parts: Iterable[float], norm: float = 3.0) -> float:
     """What several units take that overlap, though never wholly: the longest, and a little more."""
     return float(sum(p**norm for p in parts) ** (1 / norm))

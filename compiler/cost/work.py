@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from dslc.compiler.cost.amounts import Flight, Work
-from dslc.compiler.cost.statements import Statements, region_bytes
+from dslc.compiler.cost.statements import Statements, overlapped, region_bytes
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -25,6 +25,7 @@ from dslc.compiler.ir.workload import Known, sampled, turns_of, value_of
 _LOOP = 8.0  # instructions of each warp around a turn of a loop
 _BRANCH = 3.0
 _TURNS = 16  # of a loop whose bounds are not known
+_BESIDE = 4.0  # how wholly products overlap with what else a turn does
 _HELD = 0.5  # of products that read registers: as long the warps cannot go on
 _LISTED = 512  # turns of a loop whose branches are all looked at
 _SAMPLES = 4  # turns of a loop whose work differs from turn to turn
@@ -38,7 +39,9 @@ def block_work(kernel: Kernel, known: Known, costs: Statements, *, ahead: int = 
     """
     walk_ = _Walk(costs, rings_of(kernel), ahead)
     work = walk_.body(kernel.body, known)
-    work.waits += bool(walk_.rings)  # until the first slot of its rings is full
+    if walk_.rings:  # until the first slot of each is full, as all blocks fill theirs
+        slots = sum(r.bytes for r in walk_.rings.values())
+        work.waits += 1 + slots * costs.target.units / costs.rates.read / costs.rates.latency
     return work
 
 
@@ -80,10 +83,10 @@ class _Walk:
     def body(self, body: Iterable[ins.Stmt], known: Known) -> Work:
         total = Work()
         known = dict(known)
-        loaded: set[Value] = set()  # tiles whose bytes are still under way
+        loaded: dict[Value, float] = {}  # tiles whose bytes are still under way, and for how long
         for stmt in body:
-            if loaded and not loaded.isdisjoint(operands(stmt)):
-                total.waits += 1
+            if loaded and not loaded.keys().isdisjoint(operands(stmt)):
+                total.waits += max(loaded.values())
                 loaded.clear()
             match stmt:
                 case ins.Let(var=var, value=value):
@@ -103,7 +106,7 @@ class _Walk:
                 case _:
                     total.add(self.costs.of(stmt))
                     if isinstance(stmt, ins.Load | ins.Gather) and _is_far(stmt):
-                        loaded.add(stmt.out)
+                        loaded[stmt.out] = self.costs.wait(stmt.region)
         return total
 
     def _loop(self, loop: ins.For, known: Known, total: Work) -> None:
@@ -125,7 +128,8 @@ class _Walk:
             if depth and self.ahead:
                 one.waits = 0.0
             self.costs.control(one, _LOOP)
-            one.path -= self._running_on(loop)
+            if beside := self._running_on(loop):
+                one.path = overlapped([one.path - beside, one.matrix], _BESIDE)
             one.path += self._in_step(loop) if depth == 1 else 0.0
             if filled:
                 loaded = sum(r.bytes for r in filled)

@@ -16,8 +16,9 @@ class Rates:
     time of an empty kernel in a graph, in seconds. `shared` are bytes and `issue` warp instructions in
     a cycle (those that programs reach, with the dependences they have), `special` results of the
     special function unit. `matrix` gives multiply-adds in a cycle by unit (the first part of an atom's
-    name) and operand bits. `registers`, `warps`, `blocks` and `shared_bytes` are what a multiprocessor
-    has; a block takes `reserved` more bytes than it asks for.
+    name) and operand bits; a product of the units in `blocking` keeps its scheduler from all other
+    instructions for its time. `registers`, `warps`, `blocks` and `shared_bytes` are what a
+    multiprocessor has; a block takes `reserved` more bytes than it asks for.
     """
 
     clock: float
@@ -29,6 +30,7 @@ class Rates:
     cache_latency: float
     launch: float
     matrix: tuple[tuple[str, int, float], ...]
+    blocking: tuple[str, ...] = ()
     shared: float = 128
     issue: float = 2.5
     special: float = 16
@@ -47,5 +49,12 @@ class Rates:
 
     def multiply_adds(self, atom: str, bits: int) -> float | None:
         """Multiply-adds in a cycle of an atom on operands of so many bits; None where not known."""
-        unit = atom.partition(".")[0]
-        return next((r for u, b, r in self.matrix if u == unit and b == bits), None)
+        return next((r for u, b, r in self.matrix if u == _unit(atom) and b == bits), None)
+
+    def is_blocking(self, atom: str) -> bool:
+        """Whether nothing else is issued beside an atom's products."""
+        return _unit(atom) in self.blocking
+
+
+def _unit(atom: str) -> str:
+    return atom.partition(".")[0]

@@ -2,49 +2,72 @@
 
 Choices of tiles, parts and stages each have a best value that hardly depends on the others, or moves
 step by step with them: so the best of all is found among the neighbours of good ones, which differ
-from these in one choice. A tenth to a third of the configurations is looked at.
+from these in one choice. A tenth to a half of the configurations is looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 from dslc.tuner.space import Configuration, drawn
 
-_SPREAD = 96  # looked at first
-_BEST = 4  # whose neighbours are looked at
+Values: TypeAlias = tuple[tuple[str, object], ...]  # of one configuration
+
+_SPREAD = 48  # looked at first
+_BEST = 4  # of those fed alike, whose neighbours are looked at
+
+
+class Outlined(Protocol):
+    """What choices are compared by: those that are fed alike by their seconds."""
+
+    @property
+    def seconds(self) -> float:
+        """Of one launch."""
+        ...
+
+    @property
+    def fed(self) -> bool:
+        """Whether a unit copies what warpgroups multiply."""
+        ...
 
 
 def climb(
     configurations: Sequence[Configuration],
-    seconds: Callable[[Configuration], float | None],
+    look: Callable[[Configuration], Outlined | None],
 ) -> None:
-    """Ask for the seconds of configurations, None for one that cannot be, until no best has neighbours
-    that were not asked for. All have the same names.
+    """Ask for the outlines of configurations, None for one that cannot be, until no best has
+    neighbours that were not asked for. All have the same names.
     """
     known = {c.values: c for c in configurations}
     values: dict[str, dict[object, None]] = {}
     for configuration in configurations:
         for name, value in configuration.values:
             values.setdefault(name, {})[value] = None
-    found = {c.values: seconds(c) for c in drawn(configurations, _SPREAD, seed=0)}
+    found = {c.values: look(c) for c in drawn(configurations, _SPREAD, seed=0)}
     while True:
-        priced = sorted((t, at) for at, (_, t) in enumerate(found.items()) if t is not None)
-        asked = list(found)
         beside = {
             near: known[near]
-            for _, at in priced[:_BEST]
-            for near in _neighbours(asked[at], values)
+            for one in _best(found)
+            for near in _neighbours(one, values)
             if near in known and near not in found
         }
         if not beside:
             return
-        found.update((near, seconds(c)) for near, c in beside.items())
+        found.update((near, look(c)) for near, c in beside.items())
 
 
-def _neighbours(
-    one: tuple[tuple[str, object], ...], values: dict[str, dict[object, None]]
-) -> Iterator[tuple[tuple[str, object], ...]]:
+def _best(found: Mapping[Values, Outlined | None]) -> list[Values]:
+    """The first few of those fed and of the others: their outlines do not compare."""
+    outlined = [(o, one) for one, o in found.items() if o is not None]
+    outlined.sort(key=lambda pair: pair[0].seconds)
+    kinds: list[dict[float, Values]] = [{}, {}]  # of equals, which some choice parts, the first
+    for o, one in outlined:
+        kinds[o.fed].setdefault(o.seconds, one)
+    return [one for kind in kinds for one in list(kind.values())[:_BEST]]
+
+
+def _neighbours(one: Values, values: Mapping[str, Mapping[object, None]]) -> Iterator[Values]:
     for at, (name, own) in enumerate(one):
         for other in values[name]:
             if other != own:

@@ -1,9 +1,10 @@
 """The choices of a call that names none: those that the cost model predicts to be the fastest.
 
-Nothing is compiled or measured. The products of a kernel's choices are put in order by their tiles
-alone (`dslc.compiler.cost.outline`); the best few are scheduled by the passes and predicted in full,
-and the best of these is taken. The same kernel, target and sizes get the same choice everywhere: the
-rates are those of the target, and no device is asked. What was chosen is kept in the compile cache.
+Nothing is compiled or measured. Of the products of a kernel's choices those beside good ones are put in
+order by their tiles alone (`climbing`, `dslc.compiler.cost.outline`); the best few are scheduled by the
+passes and predicted in full, and the best of these is taken. The same kernel, target and sizes get the
+same choice everywhere: the rates are those of the target, and no device is asked. What was chosen is
+kept in the compile cache.
 
 Sizes are rounded up, to a power of two and above 128 to one of four steps between two, so that few of
 them are ever predicted. Those of dims that a `require` is about, or that are compiled in, stay.
@@ -23,14 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
-from dslc.tuner.space import Configuration, choices_of, drawn
+from dslc.tuner.space import Configuration, choices_of
 
 if TYPE_CHECKING:
     from dslc.kernels import Sizes
     from dslc.templates import TemplateOrigin
     from dslc.tuner.ranking import Candidate
 
-_LARGEST = 512  # products of choices that are looked at; of more, as many are drawn
 _ROWS = 16  # of a dim that packed weights have not
 _OPEN = 1024  # of a dim whose size nothing says
 _POWERS = 128  # up to here sizes are rounded to powers of two
@@ -69,11 +69,12 @@ class PredictedChoices:
         rounded = {d: n if d in exact else rounded_up(n) for d, n in usual.items()}
         if not self._facts["packed"]:
             return self._best(rounded)
-        base = self._best({d: n if d in exact else _ROWS for d, n in usual.items()})
-        free = [d for d, n in known.items() if d not in exact and n is not None]
-        if base is None or not base.storage or not free:
+        few = {d: n if d in exact else _ROWS for d, n in usual.items()}
+        base = self._best(few)
+        sizes = {**rounded, **{d: _ROWS for d, n in known.items() if n is None}}
+        if base is None or not base.storage or sizes == few:
             return base
-        return self._best({**rounded, **{d: _ROWS for d, n in known.items() if n is None}}, base)
+        return self._best(sizes, base)
 
     def _look(self, sizes: Mapping[str, int]) -> dict[str, Any]:
         """The dims that requirements are about, and those of weights that the compiler packs."""
@@ -119,11 +120,8 @@ class PredictedChoices:
         return Candidate(found, data["seconds"], data["storage"], data["among"])
 
     def _products(self) -> list[Configuration]:
-        """The products of choices that are looked at, that of the first ones first."""
-        origin = self._origin
-        found = choices_of(origin.open_tunes, {}, origin.defaults)
-        # Where they are climbed, all may be reached.
-        return found if origin.machine.target.linear_copies else drawn(found, _LARGEST, seed=0)
+        """The products of choices, that of the first ones first."""
+        return choices_of(self._origin.open_tunes, {}, self._origin.defaults)
 
 
 def rounded_up(size: int) -> int:

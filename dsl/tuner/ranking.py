@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING
 
 from dslc.compiler.cost import predict
@@ -60,6 +61,16 @@ class _Outlined:
     fed: bool
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scheduled:
+    """One after the passes, with its predicted seconds; `is_emitted` once its text was generated."""
+
+    seconds: float
+    one: _Outlined
+    program: TileProgram
+    is_emitted: bool = False
+
+
 class Ranking:
     """Of one kernel for known sizes of all dims, on a target with rates.
 
@@ -94,73 +105,109 @@ class Ranking:
 
     def best(self, configurations: Sequence[Configuration]) -> Candidate | None:
         """The one with the least predicted time that the machine can run; None where none can."""
-        ranked = self._in_order(configurations)
+        places = {c.values: at for at, c in enumerate(configurations)}
+        looked: dict[int, _Outlined | None] = {}
+
+        def look(configuration: Configuration) -> _Outlined | None:
+            at = places[configuration.values]
+            if at not in looked:
+                looked[at] = self._outlined(configuration, at)
+            return looked[at]
+
+        climb(configurations, look)
+        ranked = sorted((r for r in looked.values() if r), key=lambda r: (r.seconds, r.at))
+        tried: dict[int, _Scheduled | None] = {}
+        while (found := self._nearest(ranked, tried, configurations, look)) is not None:
+            if found.is_emitted:
+                storage = storage_of(found.program)
+                return Candidate(found.one.configuration, found.seconds, storage, len(looked))
+            tried[found.one.at] = self._emitted(found)
+        return None
+
+    def _nearest(
+        self,
+        ranked: Sequence[_Outlined],
+        tried: dict[int, _Scheduled | None],
+        configurations: Sequence[Configuration],
+        look: Callable[[Configuration], _Outlined | None],
+    ) -> _Scheduled | None:
+        """The best of those worth scheduling; of shared memory only that of buffers is known."""
         base = [r for r in ranked if self._base and r.configuration == self._base.configuration]
-        found = self._schedule(base, 1)
-        for fed in (False, True):
-            found += self._schedule(_worth([r for r in ranked if r.fed is fed], base), _SCHEDULED)
+        found = self._schedule(base, 1, tried)
+        for fed in dict.fromkeys(r.fed for r in ranked):
+            worth = _worth([r for r in ranked if r.fed is fed], base)
+            found += self._schedule(worth, _SCHEDULED, tried, _least(found))
         if not found:
             return None
-        best = min(found, key=lambda f: f[0])[1]
-        # What the kernel would rather have, though its outline is worse.
-        beside = [
-            r
-            for r in ranked
-            if (r.at < best.at or r.seconds == best.seconds)
-            and r.configuration.is_beside(best.configuration)
-        ]
-        found += self._schedule(_untried(beside, found), _BESIDE)
-        least = min(seconds for seconds, _, _ in found)
-        near = [f for f in found if f[0] <= _EQUAL * least]
-        seconds, one, program = min(near, key=lambda f: f[1].at)
-        return Candidate(one.configuration, seconds, storage_of(program), len(ranked))
+        best = None
+        while best is not (best := min(found, key=lambda f: f.seconds).one):
+            # What the kernel would rather have, though its outline is worse.
+            near = [look(c) for c in configurations if c.is_beside(best.configuration)]
+            beside = [r for r in near if r and (r.at < best.at or r.seconds == best.seconds)]
+            seen = {f.one.at for f in found}
+            rather = sorted(
+                (r for r in beside if r.at not in seen), key=lambda r: (r.seconds, r.at)
+            )
+            found += self._schedule(rather, _BESIDE, tried, _least(found))
+        equal = [f for f in found if f.seconds <= _EQUAL * _least(found)]
+        return min(equal, key=lambda f: f.one.at)
 
     def _schedule(
-        self, outlined: Sequence[_Outlined], most: int
-    ) -> list[tuple[float, _Outlined, TileProgram]]:
-        """Through the passes until there are so many; what the machine cannot run is left out."""
-        found: list[tuple[float, _Outlined, TileProgram]] = []
+        self,
+        outlined: Sequence[_Outlined],
+        most: int,
+        tried: dict[int, _Scheduled | None],
+        least: float = inf,
+    ) -> list[_Scheduled]:
+        """Through the passes until there are so many; what the machine cannot run is left out.
+
+        The outline of what is fed knows of no waits: what is slower by it than another by prediction is
+        left out. Others may be divided into parts, which outlines do not know, and have some leeway.
+        """
+        found: list[_Scheduled] = []
         for one in outlined:
             if len(found) == most:
                 break
-            # Refused, or a defect of the compiler: one configuration less.
-            with contextlib.suppress(Exception):
-                program = self.scheduled(one.made)
-                if self._base is None or storage_of(program) == self._base.storage:
-                    _, shared = emitted(program, self._target)
-                    seconds = predict(program, self._target, self._sizes, shared=shared).seconds
-                    found.append((seconds, one, program))
+            leeway = _EQUAL if one.fed else _WORSE
+            if one.seconds > leeway * min(least, _least(found)):
+                continue
+            if one.at not in tried:
+                tried[one.at] = self._predicted(one)
+            if (made := tried[one.at]) is not None:
+                found.append(made)
         return found
 
-    def _in_order(self, configurations: Sequence[Configuration]) -> list[_Outlined]:
-        """Those that the kernel takes, by their outlines."""
-        found = []
-        places = {c.values: at for at, c in enumerate(configurations)}
+    def _predicted(self, one: _Outlined) -> _Scheduled | None:
+        """After the passes; None where one refuses it, or weights are not packed as in the base."""
+        # Refused, or a defect of the compiler: one configuration less.
+        with contextlib.suppress(Exception):
+            program = self.scheduled(one.made)
+            if self._base is None or storage_of(program) == self._base.storage:
+                seconds = predict(program, self._target, self._sizes).seconds
+                return _Scheduled(seconds, one, program)
+        return None
 
-        def look(configuration: Configuration) -> float | None:
-            with contextlib.suppress(DiagnosticError):
-                made = self.elaborated(configuration)
-                check_requirements(made.program, self._sizes)
-                if isinstance(made.program, Kernel):
-                    by = outline(made.program, self._target, self._sizes)
-                    at = places[configuration.values]
-                    found.append(_Outlined(by.seconds, at, configuration, made, by.fed))
-                    return by.seconds
-            return None
+    def _emitted(self, found: _Scheduled) -> _Scheduled | None:
+        """With what else the generated code takes of shared memory; None where that is too much."""
+        with contextlib.suppress(Exception):
+            _, shared = emitted(found.program, self._target)
+            seconds = predict(found.program, self._target, self._sizes, shared=shared).seconds
+            return _Scheduled(seconds, found.one, found.program, is_emitted=True)
+        return None
 
-        if self._target.linear_copies:  # an outline takes longer, and says more
-            climb(configurations, look)
-        else:
-            for configuration in configurations:
-                look(configuration)
-        return sorted(found, key=lambda f: f.seconds)
+    def _outlined(self, configuration: Configuration, at: int) -> _Outlined | None:
+        """None where the kernel refuses the choices."""
+        with contextlib.suppress(DiagnosticError):
+            made = self.elaborated(configuration)
+            check_requirements(made.program, self._sizes)
+            if isinstance(made.program, Kernel):
+                by = outline(made.program, self._target, self._sizes)
+                return _Outlined(by.seconds, at, configuration, made, by.fed)
+        return None
 
 
-def _untried(
-    outlined: Sequence[_Outlined], found: Sequence[tuple[float, _Outlined, TileProgram]]
-) -> list[_Outlined]:
-    tried = {one.at for _, one, _ in found}
-    return [r for r in outlined if r.at not in tried]
+def _least(found: Sequence[_Scheduled]) -> float:
+    return min((f.seconds for f in found), default=inf)
 
 
 def _worth(ranked: Sequence[_Outlined], tried: Sequence[_Outlined]) -> list[_Outlined]:

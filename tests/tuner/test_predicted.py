@@ -10,6 +10,7 @@ import dslc
 import pytest
 from dslc.compiler.cost import Prediction, predict
 from dslc.compiler.cost.outline import Outline
+from dslc.compiler.ir import Kernel
 from dslc.library import Library
 from dslc.tuner.predicted import PredictedChoices, rounded_up
 from dslc.tuner.ranking import Ranking
@@ -69,6 +70,32 @@ def test_the_choice_is_the_fastest_of_all_products(dense: Any, rows: int) -> Non
     assert times[every.index(dict(chosen))] < times[0], "the first choices are for other sizes"
 
 
+PARTS = """
+kernel parts(a: f16[M, K], b: f16[K, N], c: out f16[M, N]):
+    tune BN = 128 | 32
+    tune SPLIT = 1 | 4 | 16
+    for m, n in parallel(range(0, M, 16), range(0, N, BN)):
+        acc = zeros(f32, [16, BN])
+        for k in range(0, K, 128, split=SPLIT):
+            acc += dot(a[m : m + 16, k : k + 128], b[k : k + 128, n : n + BN])
+        c[m : m + 16, n : n + BN] = cast(acc, f16)
+"""
+
+
+def test_parts_are_found_though_outlines_do_not_know_them(cache: Path) -> None:
+    kernel = dslc.compile(PARTS, "cuda:sm_80", cache=cache).parts
+    sizes = {"M": 16, "N": 1024, "K": 8192}
+    every = [
+        dict(zip(kernel.tunes, values, strict=True))
+        for values in itertools.product(*kernel.tunes.values())
+    ]
+    times = [predicted(kernel, config, sizes) for config in every]
+    found = kernel.origin.predicted.find({}, sizes.get)
+    assert found is not None
+    assert times[every.index(dict(found.config))] <= 1.06 * min(times)
+    assert found.config["SPLIT"] != 1
+
+
 def test_explicit_choices_win(dense: Any) -> None:
     sizes = {"M": 16, "N": 4096, "K": 4096}
     assert dense.specialize_for(sizes, {"BM": 128}).config == {"BM": 128, "BN": 128}
@@ -77,13 +104,18 @@ def test_explicit_choices_win(dense: Any) -> None:
 def test_of_equal_predictions_the_kernels_order_decides(
     dense: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    times = itertools.cycle((1.0e-5, 1.008e-5, 1.0e-5, 1.06e-5))
+    times = {(64, 128): 1.008e-5, (16, 128): 1.0e-5}
     outlines = itertools.count(1000)  # near each other, in the order of the kernel
     monkeypatch.setattr("dslc.tuner.ranking.outline", lambda *_: Outline(next(outlines) * 1e-8))
-    monkeypatch.setattr("dslc.tuner.ranking.predict", lambda *_, **__: Prediction(next(times)))
+
+    def prediction(program: Kernel, *_: object, **__: object) -> Prediction:
+        chosen = dict(program.config)
+        return Prediction(times.get((chosen["BM"], chosen["BN"]), 1.06e-5))
+
+    monkeypatch.setattr("dslc.tuner.ranking.predict", prediction)
     sizes = {"M": 4096, "N": 4096, "K": 4096}
     assert dense.specialize_for(sizes).config == {"BM": 64, "BN": 128}
-    times = itertools.cycle((1.06e-5, 1.008e-5, 1.0e-5, 1.0e-5))
+    times = {(64, 32): 1.008e-5, (16, 128): 1.0e-5, (16, 32): 1.0e-5}
     assert dense.specialize_for({**sizes, "M": 512}).config == {"BM": 64, "BN": 32}
 
 
