@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dslc.arguments import Argument, prepare
 from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.diagnostics import DiagnosticError, Loc
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.targets import Target
@@ -100,7 +101,9 @@ class HipMachine:
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
         """The kernel on a GPU, or in the emulator; DSL0802 where its launch cannot be read."""
-        return HipGpuExecutable(artifact) if runs_on_gpu() else HipExecutable(artifact)
+        if runs_on_gpu():
+            return HipGpuExecutable(artifact)
+        return HipExecutable(artifact, None if program is None else program.loc)
 
 
 def runs_on_gpu() -> bool:
@@ -127,8 +130,8 @@ class HipGpuExecutable(OneWay):
 class HipExecutable(OneWay):
     """A kernel by the compiler's ISA text, executed by the emulator of its chip."""
 
-    def __init__(self, artifact: Artifact) -> None:
-        self._artifact = artifact
+    def __init__(self, artifact: Artifact, loc: Loc | None = None) -> None:
+        self._artifact, self._loc = artifact, loc
 
     @cached_property
     def kernel(self) -> HipKernel:
@@ -138,8 +141,11 @@ class HipExecutable(OneWay):
         return HipKernel(self._artifact)
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
-        """Run it once; DSL0861 for what the machine forbids."""
-        self.kernel.launch(args, dims)
+        """Run it once; DSL0861, at the kernel, for what the machine forbids."""
+        try:
+            self.kernel.launch(args, dims)
+        except DiagnosticError as problem:
+            raise problem.at(self._loc) from None
 
 
 def _texts(artifact: Artifact, name: str) -> list[str]:

@@ -38,7 +38,8 @@ def view(e: Emission, i: ins.View, at: At) -> Lanes:
     if words.is_whole(i):
         return words.whole(e, i, at)
     if source.dtype.bits % 8 or target.dtype.bits > 8:
-        raise unsupported(f"views of {source.dtype} as {target.dtype}", i.loc)
+        hint = "cast, or load the parameter in its own type"
+        raise unsupported(f"views of {source.dtype} as {target.dtype}", i.loc, hint)
     layout, width, size = target.layout, target.dtype.bits, source.dtype.bits // 8
     each = layout.locals * width // 8  # bytes of a thread
     bits = []

@@ -20,12 +20,14 @@ from dslc.codegen.aarch64.machine import Label, Reg
 from dslc.codegen.aarch64.marks import Marks
 from dslc.codegen.aarch64.places import Array, At, Bound, InRegisters, Inside, Loops
 from dslc.codegen.aarch64.stream import Scope
+from dslc.codegen.without_code import what_it_is
 from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, linear, simplify, to_expr
+from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import fresh_name, scalar_names
 from dslc.compiler.ir.traverse import uses_of
 from dslc.compiler.passes.axis_extents import Extents
@@ -144,7 +146,7 @@ class Emission(Addresses):
                 stmt = self.lazy[value]
                 emitter = self._pulls.get(type(stmt))
                 if emitter is None:
-                    raise unsupported(type(stmt).__name__, stmt.loc)
+                    raise without_code(stmt)
                 made = emitter(self, stmt, at)
             self.s.remember(key, made, self.s.level)  # type: ignore[arg-type]
         return made
@@ -247,9 +249,15 @@ class Emission(Addresses):
             yield
 
 
-def unsupported(what: str, loc: Loc | None = None) -> Exception:
+def unsupported(what: str, loc: Loc | None = None, hint: str | None = None) -> Exception:
     """What this generator has no code for."""
-    return error("DSL0590", f"AArch64 code has no {what} yet", loc)
+    return error("DSL0590", f"AArch64 code has no {what}", loc, hint=hint)
+
+
+def without_code(stmt: Stmt) -> Exception:
+    """The error for a statement that a CPU's kernel cannot run."""
+    what, hint = what_it_is(stmt)
+    return unsupported(what, stmt.loc, hint)
 
 
 def linear_of(expr: ex.Expr) -> Linear:

@@ -19,7 +19,7 @@ from dslc.codegen.aarch64 import (
 from dslc.codegen.aarch64.allocation import allocate, remove_dead
 from dslc.codegen.aarch64.copies import in_place
 from dslc.codegen.aarch64.driving import plan
-from dslc.codegen.aarch64.emission import Emission, unsupported
+from dslc.codegen.aarch64.emission import Emission, unsupported, without_code
 from dslc.codegen.aarch64.formats import UNSIGNED, stored
 from dslc.codegen.aarch64.machine import Effect, File, Inst, Reg, flatten
 from dslc.codegen.aarch64.places import Array
@@ -128,7 +128,7 @@ class Kernels(Emission):
                 if stmt.out in self.kept:
                     self.settle(stmt.out, statements.keep(self, stmt.out))
             else:
-                raise unsupported(type(stmt).__name__, stmt.loc)
+                raise without_code(stmt)
 
     def _arguments(self, words: Reg) -> None:
         at = 0

@@ -205,9 +205,10 @@ def atomic_add(e: Emission, i: ins.AtomicAdd) -> None:
     dtype = i.x.type.dtype
     form = e.memories[i.region.memory].form
     if i.out is not None and i.out.type.shape:
-        raise unsupported("atomic additions of tiles with a result", i.loc)
+        hint = "add element by element, or read the tensor in a kernel of its own"
+        raise unsupported("atomic additions of tiles with a result", i.loc, hint)
     if form.bits not in (32, 64):
-        raise unsupported(f"atomic additions of {dtype}", i.loc)
+        raise unsupported(f"atomic additions of {dtype}", i.loc, "add in an f32 tensor")
     result = None if i.out is None else scratch_for(e, i.out)
 
     def element(at: At) -> None:

@@ -19,11 +19,12 @@ A host's sequence has no values that change from call to call but those in its a
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable
 
 from dslc.compiler.artifact import Json
-from dslc.compiler.diagnostics import error
-from dslc.compiler.dtypes import BF16, BOOL, F32, I32, INDEX, U8, DType
+from dslc.compiler.diagnostics import Loc, error
+from dslc.compiler.dtypes import BF16, BOOL, F16, F32, I32, INDEX, U8, DType
 from dslc.compiler.ir import (
     AxisSlice,
     Call,
@@ -53,7 +54,7 @@ def as_arrays(kernel: Kernel) -> Kernel:
     scalars = scalars_of(kernel)
     if not scalars:
         return kernel
-    words, body = _unpacked(scalars, {m.name for m in kernel.tensors})
+    words, body = _unpacked(scalars, {m.name for m in kernel.tensors}, kernel.loc)
     return dataclasses.replace(kernel, params=(*kernel.tensors, words), body=(*body, *kernel.body))
 
 
@@ -115,7 +116,7 @@ def scalars_of(kernel: Kernel) -> list[ex.Var]:
     return [p for p in kernel.params if isinstance(p, ex.Var)]
 
 
-def _unpacked(scalars: list[ex.Var], taken: set[str]) -> tuple[Memory, list[Stmt]]:
+def _unpacked(scalars: list[ex.Var], taken: set[str], loc: Loc | None) -> tuple[Memory, list[Stmt]]:
     """The array of scalars, and the statements that give them their names again."""
     name = "_".join([*(s.name for s in scalars), "word"])
     while name in taken:
@@ -128,22 +129,25 @@ def _unpacked(scalars: list[ex.Var], taken: set[str]) -> tuple[Memory, list[Stmt
     for number, scalar in enumerate(scalars):
         word = Value(TileType(I32, ()), scalar.name)
         body.append(ins.Extract(word, whole, (number,), (1,), (0,)))
-        body += _named(scalar, word)
+        body += _named(scalar, word, loc)
     return memory, body
 
 
-def _named(scalar: ex.Var, word: Value) -> Iterable[Stmt]:
+def _named(scalar: ex.Var, word: Value, loc: Loc | None) -> Iterable[Stmt]:
     """A scalar from its word: its bits where it is an f32, else its value."""
     dtype = scalar.dtype
-    if dtype in (F32, BF16):
+    if dtype in (F32, BF16, F16):
         bits = Value(TileType(F32, ()), scalar.name)
         read: ex.Expr = ex.Read(bits)
         value = read if dtype == F32 else ex.Convert(read, dtype)
         return ins.View(bits, word), ins.Let(scalar, value)
     if not (dtype == BOOL or (dtype.is_integer and dtype.bits <= I32.bits)):
         raise error(
-            "DSL0590", f"{scalar.name} is a scalar of {dtype}: an NPU takes scalars of 32 bits and less"
-        )  # fmt: skip
+            "DSL0590",
+            f"{scalar.name} is a scalar of {dtype}: an NPU takes numbers of up to 32 bits",
+            loc,
+            hint=f"make it {'f32' if dtype.is_float else 'i32'}",
+        )
     number: ex.Expr = ex.Read(word)
     return (ins.Let(scalar, number if dtype == I32 else ex.Convert(number, dtype)),)
 
@@ -168,7 +172,7 @@ class _Rows(Rewriter):
         if not (isinstance(stmt, ins.Load) and stmt.region.memory in self._rows):
             return super().statement(stmt)
         memory = stmt.region.memory
-        region = _byte_region(stmt.region, self._rows[memory], memory.dtype)
+        region = _byte_region(stmt.region, self._rows[memory], memory.dtype, stmt.loc)
         *shape, _ = stmt.out.type.shape
         taken = Value(TileType(U8, (*shape, region.axes[-1].size)), f"{stmt.out.name}_bytes")
         return (
@@ -177,10 +181,12 @@ class _Rows(Rewriter):
         )
 
 
-def _byte_region(region: Region, memory: Memory, dtype: DType) -> Region:
-    """The same part of a tensor's bytes: slices of packed rows begin and end on bytes."""
+def _byte_region(region: Region, memory: Memory, dtype: DType, loc: Loc | None) -> Region:
+    """The same part of a tensor's bytes; DSL0590 where a slice of packed rows ends within one."""
     *axes, last = region.axes
-    assert last.size * dtype.bits % 8 == 0, "the low-bit pass packs such rows alone"
+    if last.size * dtype.bits % 8:
+        text = f"{memory.name}: a slice of its rows is not whole bytes of {dtype}"
+        raise error("DSL0590", text, loc, hint=f"take a multiple of {8 // math.gcd(8, dtype.bits)}")
     bits = ex.Binary("mul", last.start, ex.index(dtype.bits), INDEX)
     start = simplify(ex.Binary("floordiv", bits, ex.index(8), INDEX))
     whole = dataclasses.replace(last, start=start, size=last.size * dtype.bits // 8)

@@ -75,16 +75,19 @@ def _hand_on(kernel: Kernel, blocks: dict[Value, Blocks]) -> None:
 def _made_of(
     value: Value, blocks: Mapping[Value, Blocks], defined: Mapping[Name, Stmt]
 ) -> Blocks | None:
-    """The blocks of what a tile is computed of, element by element."""
-    if value in blocks:
-        return blocks[value]
-    stmt = defined.get(value)
-    if not isinstance(stmt, ins.ELEMENTWISE):
-        return None
-    names = ("x", "y", "z", "condition")
-    parts = (getattr(stmt, n, None) for n in names)
-    found = (_made_of(p, blocks, defined) for p in parts if isinstance(p, Value))
-    return next((b for b in found if b is not None), None)
+    """The blocks of what a tile is computed of, element by element: the first found in depth."""
+    open_, seen = [value], {value}
+    while open_:
+        at = open_.pop()
+        if at in blocks:
+            return blocks[at]
+        stmt = defined.get(at)
+        if isinstance(stmt, ins.ELEMENTWISE):
+            names = ("x", "y", "z", "condition")
+            parts = [p for n in names if isinstance(p := getattr(stmt, n, None), Value)]
+            open_ += [p for p in reversed(parts) if p not in seen]
+            seen.update(parts)
+    return None
 
 
 def _stream_blocks(

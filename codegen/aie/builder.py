@@ -87,6 +87,8 @@ class Builder:
         """A number of a type, or in every lane of a vector."""
         scalar = re.sub(r"vector<(?:\d+x)*(\w+)>", r"\1", kind)
         text = literal(value, scalar)
+        if kind == "i1":  # a typed literal: `true` alone has no type after it
+            text = str(int(value))
         return self.raw_constant(f"dense<{text}>" if scalar != kind else text, kind)
 
     def raw_constant(self, text: str, kind: str) -> str:

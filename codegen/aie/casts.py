@@ -6,12 +6,21 @@ from dslc.codegen.aie.builder import vector
 from dslc.codegen.aie.dtypes import element, is_code
 from dslc.codegen.aie.emission import Emission, refuse
 from dslc.codegen.aie.small_floats import small_code, small_number
-from dslc.compiler.dtypes import BF16, BOOL, F32, I32, INDEX, U8, DType, parse_dtype
+from dslc.compiler.dtypes import BF16, BOOL, F16, F32, I32, INDEX, U8, DType, parse_dtype
 from dslc.compiler.ir.instructions import Stmt
 
 
 def _byte(*, signed: bool) -> DType:
     found = parse_dtype("i8" if signed else "u8")
+    assert found is not None
+    return found
+
+
+def _bits(dtype: DType) -> DType:
+    """The integers that a float's codes are."""
+    if dtype != F16:
+        return U8
+    found = parse_dtype("u16")
     assert found is not None
     return found
 
@@ -115,7 +124,7 @@ def _from_code(e: Emission, stmt: Stmt, x: str, source: DType, target: DType, la
     """A code in a byte as what it stands for."""
     if source.is_integer:
         return converted(e, stmt, x, _byte(signed=source.is_signed), target, lanes)
-    code = converted(e, stmt, x, U8, I32, lanes)
+    code = converted(e, stmt, x, _bits(source), I32, lanes)
     return converted(e, stmt, small_number(e, code, source, lanes), F32, target, lanes)
 
 
@@ -126,7 +135,7 @@ def _to_code(
     if not target.is_integer:
         x = converted(e, stmt, x, source, F32, lanes)
         code = small_code(e, x, target, lanes, saturate=saturate)
-        return converted(e, stmt, code, I32, U8, lanes)
+        return converted(e, stmt, code, I32, _bits(target), lanes)
     byte = _byte(signed=target.is_signed)
     low, high = target.integer_range
     if saturate or source.is_float:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from dslc.codegen.aie import branches, onchip, passing, products, reductions
 from dslc.codegen.aie import carried as carried_tiles
-from dslc.codegen.aie import passing, products, reductions
 from dslc.codegen.aie.blocking import Blocking
 from dslc.codegen.aie.dtypes import WORD, bytes_of, element, stored
-from dslc.codegen.aie.emission import Emission, Flat, Stored, dense_strides, refuse
+from dslc.codegen.aie.emission import Emission, Flat, Stored, dense_strides, refuse, without_code
 from dslc.codegen.aie.filling import copy, copy_rows, fill, held
 from dslc.codegen.aie.merging import Cascade
 from dslc.codegen.aie.plan import Fifo
@@ -21,7 +21,7 @@ from dslc.codegen.aie.scopes import Access, Scope, Scopes
 from dslc.codegen.aie.shaping import units_only
 from dslc.codegen.aie.streams import Stream
 from dslc.codegen.aie.turns import Turns
-from dslc.compiler.ir import Region, Role, Value
+from dslc.compiler.ir import Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
@@ -160,13 +160,23 @@ class Program:
         """One statement; tiles that are not kept are only remembered."""
         e = self.e
         match stmt:
+            case ins.Load() if stmt.region.memory.role is Role.BUFFER:
+                onchip.load(e, stmt)
+            case ins.Store() if stmt.region.memory.role is Role.BUFFER:
+                onchip.store(e, stmt)
             case ins.Load():
                 self._load(stmt)
             case ins.Store():
-                fill(e, stmt.x, self._target(stmt))
+                fill(e, stmt.x, self.part(stmt))
             case ins.Alloc(memory):
                 shape = tuple(int(constant(n) or 0) for n in memory.shape)
                 e.memories[memory] = e.buffer(memory.name, memory.dtype, shape)
+            case ins.Gather() if stmt.region.memory.role is Role.BUFFER:
+                onchip.gather(e, stmt)
+            case ins.Scatter() if stmt.region.memory.role is Role.BUFFER:
+                onchip.scatter(e, stmt)
+            case ins.AtomicAdd() if stmt.region.memory.role is Role.BUFFER:
+                onchip.atomic_add(e, stmt)
             case ins.Reduce():
                 reductions.reduce(e, stmt)
             case ins.Scan():
@@ -181,7 +191,9 @@ class Program:
             case ins.For():
                 self._for(stmt)
             case ins.If():
-                self._if(stmt)
+                branches.branch(e, stmt, self.body)
+            case ins.While():
+                self._while(stmt)
             case ins.Let(var, value):
                 e.scalars[var] = scalar(e, stmt, value)
             case ins.Reshape() if not units_only(stmt.x.type.shape, stmt.out.type.shape):
@@ -192,7 +204,7 @@ class Program:
                 )
             case _:
                 if tile_of(stmt) is None:
-                    raise refuse(stmt, f"{type(stmt).__name__} has no code on an NPU")
+                    raise without_code(stmt)
                 e.rule(stmt)
                 out = tile_of(stmt)
                 if out in e.kept:
@@ -208,39 +220,7 @@ class Program:
         filled = stmt.other is not None and constant(stmt.other) != 0
         if filled and any(a.checked for a in stmt.region.axes):
             raise refuse(stmt, "an NPU's tensors are padded with 0: another fill needs a where")
-        memory = stmt.region.memory
-        if memory.role is not Role.BUFFER:
-            self.e.held[stmt.out] = self.part(stmt)
-            return
-        # Later stores to the buffer must not be seen.
-        self.e.held[stmt.out] = self._slice(stmt, stmt.region)
-        made = self.e.buffer(stmt.out.name or "t", memory.dtype, stmt.out.type.shape)
-        fill(self.e, stmt.out, made)
-        self.e.held[stmt.out] = made
-
-    def _target(self, stmt: ins.Store) -> Stored:
-        if stmt.region.memory.role is Role.BUFFER:
-            return self._slice(stmt, stmt.region)
-        return self.part(stmt)
-
-    def _slice(self, stmt: Stmt, region: Region) -> Stored:
-        """A constant slice of an on-chip buffer."""
-        whole = self.e.memories[region.memory]
-        offset = whole.offset
-        strides = []
-        extents = region.memory.shape
-        for axis, stride, extent in zip(region.axes, whole.strides, extents, strict=True):
-            start = constant(axis.start)
-            if start is None:
-                raise refuse(stmt, f"a slice of the buffer {region.memory.name} that moves")
-            last = int(start) + (axis.size - 1) * axis.step
-            if not (start >= 0 and last < (constant(extent) or 0)):
-                raise refuse(stmt, f"a slice past the end of the buffer {region.memory.name}")
-            offset += int(start) * stride
-            if not axis.dropped:
-                strides.append(axis.step * stride)
-        dtype = region.memory.dtype
-        return Stored(whole.name, whole.count, dtype, region.shape, tuple(strides), offset)
+        self.e.held[stmt.out] = self.part(stmt)
 
     def _concat(self, stmt: ins.Concat) -> None:
         e, out = self.e, stmt.out
@@ -263,6 +243,9 @@ class Program:
             carried_tiles.begin(e, carried, self._init(stmt, carried))
         scope = self.scopes.loops[stmt]
         trips = self.turns.count(stmt, scope)
+        if numbers and self.turns.are_guarded(stmt, scope):
+            self._guarded(stmt, scope, trips, tiles)
+            return
         given = tuple((scalar(e, stmt, self._expr(c.init)), self._type(c)) for c in numbers)
         with e.loop(trips, given, stmt.var.name) as loop:
             e.scalars[stmt.var] = self.turns.counter(stmt, e.out.at(loop))
@@ -276,6 +259,19 @@ class Program:
         for number, carried in enumerate(numbers):
             assert isinstance(carried.result, ex.Var)
             e.scalars[carried.result] = loop.results[number]
+
+    def _guarded(self, stmt: ins.For, scope: Scope, trips: int | str, tiles: list[Carried]) -> None:
+        """A loop that passes over turns: what it carries is as it was after those."""
+        e = self.e
+        cells = branches.Cells(e, stmt, stmt.carried)
+        with e.loop(trips, (), stmt.var.name) as loop:
+            e.scalars[stmt.var] = self.turns.counter(stmt, e.out.at(loop))
+            with self.objects_of(scope), self.turns.guarded(stmt, scope):
+                cells.enter()
+                self.body(stmt.body)
+                carried_tiles.hand_on(e, tiles)
+                cells.leave()
+        cells.end()
 
     def _init(self, stmt: ins.For, carried: Carried) -> Value:
         """What a carried tile is at first: in later stages of a cascade what changes no result."""
@@ -295,25 +291,9 @@ class Program:
         assert isinstance(carried.inner, ex.Var)
         return element(carried.inner.dtype)
 
-    def _if(self, stmt: ins.If) -> None:
-        e = self.e
-        condition = scalar(e, stmt, stmt.condition)
-        made: dict[Value, Stored] = {}
-        for joined in stmt.joined:
-            if not isinstance(joined.result, Value):
-                raise refuse(stmt, "a scalar that two branches give has no code on an NPU")
-            value = joined.result
-            made[value] = e.buffer(value.name or "t", value.type.dtype, value.type.shape)
-        for number, body in enumerate((stmt.then, stmt.otherwise)):
-            if number and not body and not stmt.joined:
-                break
-            e.out.line("} else {" if number else f"scf.if {condition} {{")
-            with e.out.scope(), e.forgetting():
-                self.body(body)
-                for joined in stmt.joined:
-                    given = joined.otherwise if number else joined.then
-                    assert isinstance(given, Value)
-                    assert isinstance(joined.result, Value)
-                    fill(e, given, made[joined.result])
-        e.out.line("}")
-        e.held.update(made)
+    def _while(self, stmt: ins.While) -> None:
+        tiles = [c for c in stmt.carried if isinstance(c.inner, Value)]
+        for carried in tiles:
+            assert isinstance(carried.init, Value)
+            carried_tiles.begin(self.e, carried, carried.init)
+        branches.repeat(self.e, stmt, self.body, lambda: carried_tiles.hand_on(self.e, tiles))

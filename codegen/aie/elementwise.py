@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from dslc.codegen.aie.builder import vector
 from dslc.codegen.aie.casts import converted
-from dslc.codegen.aie.dtypes import element, is_code
+from dslc.codegen.aie.dtypes import code_of, element, is_code
 from dslc.codegen.aie.emission import At, Emission, Rule, refuse
 from dslc.codegen.aie.scalars import scalar
 from dslc.compiler.dtypes import BF16, BOOL, F32, DType
@@ -101,6 +101,8 @@ def binary(e: Emission, stmt: ins.Stmt, op: str, x: str, y: str, dtype: DType, l
         whole = e.out.op(f"arith.floordivsi {x}, {y} : {kind}", "whole")
         back = e.out.op(f"arith.muli {whole}, {y} : {kind}", "back")
         return e.out.op(f"arith.subi {x}, {back} : {kind}", "mod")
+    if op == "pow":
+        return _integer_power(e, x, y, dtype, lanes)
     if op not in words:
         raise refuse(stmt, f"{op} of {dtype} has no code on an NPU")
     return e.out.op(f"arith.{words[op]} {x}, {y} : {kind}", op)
@@ -110,6 +112,8 @@ def _float_binary(
     e: Emission, stmt: ins.Stmt, op: str, x: str, y: str, dtype: DType, lanes: int
 ) -> str:
     kind = e.type(dtype, lanes)
+    if op in ("floordiv", "mod"):
+        return _whole_quotient(e, stmt, op, x, y, dtype, lanes)
     if op not in _FLOAT and op != "pow":
         raise refuse(stmt, f"{op} of {dtype} has no code on an NPU")
     word = "math.powf" if op == "pow" else f"arith.{_FLOAT[op]}"
@@ -120,6 +124,56 @@ def _float_binary(
     y = e.out.op(f"arith.extf {y} : {kind} to {wide}", "wide")
     found = e.out.op(f"{word} {x}, {y} : {wide}", op)
     return converted(e, stmt, found, F32, dtype, lanes)
+
+
+def _whole_quotient(
+    e: Emission, stmt: ins.Stmt, op: str, x: str, y: str, dtype: DType, lanes: int
+) -> str:
+    """`//` and `%` in f32: the quotient's floor may be one off, which the rest tells."""
+    if dtype == BF16:
+        x, y = (converted(e, stmt, v, BF16, F32, lanes) for v in (x, y))
+    kind = vector(lanes, "f32")
+    flags = f"{vector(lanes, 'i1')}, {kind}" if lanes > 1 else kind
+    zero, one = e.out.constant(0.0, kind), e.out.constant(1.0, kind)
+
+    def step(word: str, a: str, b: str) -> str:
+        return e.out.op(f"arith.{word} {a}, {b} : {kind}", "rest")
+
+    def test(word: str, a: str, b: str) -> str:
+        return e.out.op(f"arith.cmpf {word}, {a}, {b} : {kind}", "off")
+
+    def chosen(flag: str, a: str, b: str) -> str:
+        return e.out.op(f"arith.select {flag}, {a}, {b} : {flags}", "whole")
+
+    whole = e.out.op(f"math.floor {step('divf', x, y)} : {kind}", "whole")
+    back = e.out.op(f"arith.negf {whole} : {kind}", "back")
+    rest = e.out.op(f"math.fma {back}, {y}, {x} : {kind}", "rest")
+    # The rest has the divisor's sign and is smaller.
+    ahead = test("olt", step("mulf", rest, y), zero)
+    size = [e.out.op(f"math.absf {v} : {kind}", "size") for v in (rest, y)]
+    behind = test("oge", *size)
+    if op == "floordiv":
+        found = chosen(behind, step("addf", whole, one), whole)
+        found = chosen(ahead, step("subf", whole, one), found)
+    else:
+        found = chosen(behind, step("subf", rest, y), rest)
+        found = chosen(ahead, step("addf", rest, y), found)
+    return converted(e, stmt, found, F32, dtype, lanes)
+
+
+def _integer_power(e: Emission, x: str, y: str, dtype: DType, lanes: int) -> str:
+    """By squares, a bit of the exponent after the other; products wrap."""
+    kind = vector(lanes, element(dtype))
+    flags = f"{vector(lanes, 'i1')}, {kind}" if lanes > 1 else kind
+    zero, one = e.out.constant(0, kind), e.out.constant(1, kind)
+    found = one
+    for bit in range(dtype.bits - dtype.is_signed):
+        own = e.out.op(f"arith.andi {y}, {e.out.constant(1 << bit, kind)} : {kind}", "bit")
+        there = e.out.op(f"arith.cmpi ne, {own}, {zero} : {kind}", "there")
+        more = e.out.op(f"arith.muli {found}, {x} : {kind}", "power")
+        found = e.out.op(f"arith.select {there}, {more}, {found} : {flags}", "power")
+        x = e.out.op(f"arith.muli {x}, {x} : {kind}", "square")
+    return found
 
 
 def compare(e: Emission, op: str, x: str, y: str, dtype: DType, kind: str) -> str:
@@ -163,9 +217,9 @@ def _cast(e: Emission, stmt: ins.Cast, at: At, lanes: int) -> str:
 def _full(e: Emission, stmt: ins.Full, _: At, lanes: int) -> str:
     dtype = stmt.out.type.dtype
     kind = e.type(dtype, lanes)
-    if is_code(dtype) and dtype.is_float:
-        raise refuse(stmt, f"a number of {dtype} has no code on an NPU", hint="make it of bf16")
     if isinstance(stmt.value, ex.Const):
+        if is_code(dtype) and not dtype.is_integer:
+            return e.out.constant(code_of(float(stmt.value.value), dtype), kind)
         return e.out.constant(float(stmt.value.value), kind)
     one = scalar(e, stmt, stmt.value)
     return splat(e, one, element(dtype), lanes)

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from dslc.codegen.aie.builder import Builder, Loop, vector
 from dslc.codegen.aie.dtypes import bytes_of, element, stored
 from dslc.codegen.aie.indices import Index
+from dslc.codegen.without_code import what_it_is
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import BOOL, DType
 from dslc.compiler.ir import Memory, Value
@@ -37,7 +38,7 @@ class Stored:
     dtype: DType
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    offset: int = 0
+    offset: Index | int = 0
     blocks: Blocks | None = None
 
     @property
@@ -103,6 +104,7 @@ class Emission:
     memories: dict[Memory, Stored] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     _known: list[dict[tuple[Value, At, int], str]] = field(default_factory=lambda: [{}])
+    _asked: set[tuple[Value, int]] = field(default_factory=set)  # of what is asked at present
 
     # Memory
 
@@ -129,7 +131,7 @@ class Emission:
         if isinstance(at, Flat):
             return self.out.index(at.position + held.offset)
         if held.blocks is None:
-            total = Index(constant=held.offset)
+            total = Index() + held.offset
             for index, stride in zip(at, held.strides, strict=True):
                 total = total + index * stride
             return self.out.index(total)
@@ -202,7 +204,7 @@ class Emission:
     def rule(self, stmt: Stmt) -> Rule:
         """How an instruction is computed; DSL0590 where there are no words for it."""
         if type(stmt) not in self.rules:
-            raise refuse(stmt, f"{type(stmt).__name__} has no code on an NPU")
+            raise without_code(stmt)
         return self.rules[type(stmt)]
 
     def has_lanes(self, value: Value, lanes: int) -> bool:
@@ -214,11 +216,23 @@ class Emission:
             if held.blocks is not None:
                 return held.blocks[1] % lanes == 0
             return not held.strides or held.strides[-1] == 1
+        if (value, lanes) in self._asked:
+            return True  # one that cannot be had is the answer to the first question
+        first = not self._asked
+        self._asked.add((value, lanes))
         stmt = self.definitions[value]
-        return self.rule(stmt).lanes(self, stmt, lanes)
+        try:
+            return self.rule(stmt).lanes(self, stmt, lanes)
+        finally:
+            if first:
+                self._asked.clear()
 
-    def is_flat(self, value: Value, target: Stored) -> bool:
+    def is_flat(self, value: Value, target: Stored, seen: set[Value] | None = None) -> bool:
         """Whether a tile can be computed in the order in which the target lies."""
+        seen = set() if seen is None else seen
+        if value in seen:
+            return True
+        seen.add(value)
         if not target.is_dense or value.type.shape != target.shape:
             return False
         if value in self.held:
@@ -227,7 +241,7 @@ class Emission:
             return same and held.is_dense
         rule = self.rule(self.definitions[value])
         stmt = self.definitions[value]
-        return rule.elementwise and all(self.is_flat(x, target) for x in rule.operands(stmt))
+        return rule.elementwise and all(self.is_flat(x, target, seen) for x in rule.operands(stmt))
 
     def widest(self, value: Value, seen: set[Value] | None = None) -> int:
         """The bytes of the widest element that computing a tile touches."""
@@ -271,3 +285,9 @@ class Emission:
 def refuse(stmt: Stmt, message: str, hint: str | None = None) -> DiagnosticError:
     """DSL0590 at a statement."""
     return error("DSL0590", message, stmt.loc, hint=hint)
+
+
+def without_code(stmt: Stmt) -> DiagnosticError:
+    """DSL0590 for a statement that a core cannot run."""
+    what, hint = what_it_is(stmt)
+    return refuse(stmt, f"{what} has no code on an NPU", hint=hint)

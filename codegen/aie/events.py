@@ -1,6 +1,6 @@
 """When which object of a stream is wanted, and how the tensors lie in the host's memory.
 
-A tensor is padded with zeros to whole tiles, so that no transfer reaches past its end: what a
+A tensor is padded with zeros to whole tiles, so that no transfer reaches past its ends: what a
 kernel reads there is 0, as the language has it, and what it writes there nobody reads.
 """
 
@@ -25,12 +25,21 @@ from dslc.compiler.ir.expr import Var
 class Tensor:
     """A parameter as it lies in the host's memory: its extents there, in elements.
 
-    What lies beyond `needed` along the first axis may be anything: widened windows reach there.
+    `origin` is what lies ahead of its first element along each axis. What lies beyond `needed` elements
+    from there along the first axis may be anything: widened windows reach there.
     """
 
     memory: Memory
     shape: tuple[int, ...]
+    origin: tuple[int, ...]
     needed: int = 0
+
+    def joined(self, other: Tensor) -> Tensor:
+        """Padded as both are."""
+        origin = tuple(map(max, self.origin, other.origin))
+        ends = zip(self.shape, self.origin, other.shape, other.origin, origin, strict=True)
+        shape = tuple(max(n - a, m - b) + o for n, a, m, b, o in ends)
+        return Tensor(self.memory, shape, origin, max(self.needed, other.needed))
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -152,9 +161,9 @@ def tensors(
     kernel: Kernel,
     streams: Iterable[Stream],
     herd: Herd,
-    least: Mapping[Memory, Sequence[int]] | None = None,
+    least: Mapping[Memory, Tensor] | None = None,
 ) -> dict[Memory, Tensor]:
-    """The tensors padded to what all turns touch, and to `least` extents; rows are whole words.
+    """The tensors padded to what all turns touch, and at least as `least` are; rows are whole words.
 
     Windows are widened to whole words: more is read than asked for, and written past the end of rows.
     Those that share a FIFO may be wider: they read on into the next row, after the last one into rows
@@ -165,11 +174,11 @@ def tensors(
         for a, f, s in zip(kernel.grid, herd.factors, herd.steps, strict=True)
     ]
     own = {p: [int(evaluate(n, {})) for n in p.shape] for p in kernel.tensors}
-    least = least or {}
-    found = {
-        p: [max(n, m) for n, m in zip(shape, least.get(p, shape), strict=True)]
-        for p, shape in own.items()
-    }
+    found = {p: list(shape) for p, shape in own.items()}
+    origins = {p: [0] * len(shape) for p, shape in own.items()}
+    for p, other in (least or {}).items():
+        origins[p] = list(other.origin)
+        found[p] = [n - o for n, o in zip(other.shape, other.origin, strict=True)]
     needed = {p: shape[0] if shape else 0 for p, shape in own.items()}
     ends: list[tuple[Memory, list[int], tuple[int, ...]]] = []
     for stream in streams:
@@ -179,9 +188,9 @@ def tensors(
         for axis, (start, size) in enumerate(
             zip(starts, stream.asked or stream.sizes, strict=True)
         ):
-            if len(start) and int(start.min()) < 0:
-                first = next(iter(stream.parts))
-                raise refuse_access(first.stmt, f"begins before element 0 of axis {axis}")
+            origins[stream.memory][axis] = max(
+                origins[stream.memory][axis], -int(start.min(initial=0))
+            )
             end = int(start.max(initial=0)) + size
             found[stream.memory][axis] = max(found[stream.memory][axis], end)
             if axis == 0:
@@ -191,13 +200,18 @@ def tensors(
             ends.append((stream.memory, last, stream.sizes))
     for memory, shape in found.items():
         unit = WORD // math.gcd(WORD, bytes_of(memory.dtype))
-        shape[-1] = -(-shape[-1] // unit) * unit
+        if shape:
+            origins[memory][-1] = -(-origins[memory][-1] // unit) * unit
+            shape[-1] = -(-shape[-1] // unit) * unit
+        for axis, origin in enumerate(origins[memory]):
+            shape[axis] += origin
     for memory, last, sizes in ends:
         shape = found[memory]
-        strides = Tensor(memory, tuple(shape)).strides
-        most = 1 + sum((a + n - 1) * s for a, n, s in zip(last, sizes, strides, strict=True))
+        strides = Tensor(memory, tuple(shape), ()).strides
+        first = zip(last, origins[memory], sizes, strides, strict=True)
+        most = 1 + sum((a + o + n - 1) * s for a, o, n, s in first)
         shape[0] = max(shape[0], -(-most // strides[0]))
-    return {m: Tensor(m, tuple(shape), needed[m]) for m, shape in found.items()}
+    return {m: Tensor(m, tuple(n), tuple(origins[m]), needed[m]) for m, n in found.items()}
 
 
 def _widen(stream: Stream, start: Numbers, extent: int) -> None:
@@ -229,7 +243,10 @@ def events(
     times = _times(stream.scope, ranges, herd.steps, share)
     starts = _starts(stream, times)
     offsets = sum(
-        (s * stride for s, stride in zip(starts, tensor.strides, strict=True)),
+        (
+            (s + origin) * stride
+            for s, origin, stride in zip(starts, tensor.origin, tensor.strides, strict=True)
+        ),
         np.zeros(times.turns.shape, np.int64),
     )
     return Events(times.turns, offsets, tuple(times.keys))

@@ -66,10 +66,11 @@ def _arguments(
     program: TileProgram,
 ) -> list[Json]:
     """The arguments of the dispatch in order: how each lies in the host's memory (`shape`), of which
-    `extents` are its own; `role` is in, out, inout, or buffer for what only passes between launches.
+    `extents` are its own, from `origin` on; `role` is in, out, inout, or buffer for what only passes
+    between launches.
 
-    What lies beyond `needed` along the first axis may be anything. `packed` tensors are rows of
-    bytes, `scalars` the expressions and types whose words one holds.
+    What lies beyond `needed` elements of its own along the first axis may be anything. `packed` tensors
+    are rows of bytes, `scalars` the expressions and types whose words one holds.
     """
     packed = {m.name for m in program.params if isinstance(m, Memory) and m.packed == "row"}
     found: list[Json] = []
@@ -78,6 +79,7 @@ def _arguments(
             "name": t.memory.name,
             "dtype": t.memory.dtype.name,
             "shape": list(t.shape),
+            "origin": list(t.origin),
             "needed": t.needed,
             "extents": [int(constant(n) or 0) for n in t.memory.shape],
             "role": t.memory.role.value,

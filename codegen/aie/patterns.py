@@ -103,6 +103,8 @@ def task_dims(offsets: Numbers, tile: Dims, width: int, array: TileArray) -> Dim
     if outer is None:
         return None
     dims = coalesce((*outer, *tile))
+    if dims[-1][1] != 1 and width == 4:  # single elements: the innermost loop has a step of 1
+        dims = (*dims, (1, 1))
     if len(dims) > 1 or dims[0][0] * width // 4 > array.shim.wrap:
         split = _split(dims, width, array)
         if split is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,7 +11,7 @@ from dslc.codegen.aie.arguments import as_arrays
 from dslc.codegen.aie.blocking import Blocking, find_blocking
 from dslc.codegen.aie.cores import CoreProgram, program_of
 from dslc.codegen.aie.dtypes import bytes_of, stored
-from dslc.codegen.aie.events import Share, events, scope_runs, tensors
+from dslc.codegen.aie.events import Share, Tensor, events, scope_runs, tensors
 from dslc.codegen.aie.herd import Herd, herds
 from dslc.codegen.aie.legality import prove, prove_network
 from dslc.codegen.aie.memories import choose_depths
@@ -47,11 +47,11 @@ def plan_kernel(
     target: Target,
     *,
     draft: bool = False,
-    least: Mapping[Memory, Sequence[int]] | None = None,
+    least: Mapping[Memory, Tensor] | None = None,
 ) -> Planned:
     """The plan of a kernel whose dims are known; DSL0550 to DSL0554 and DSL0590 where there is none.
 
-    A draft has the program of one core in place of all. `least` are extents that tensors have in the
+    A draft has the program of one core in place of all. `least` says how tensors are padded in the
     host's memory at the least.
     """
     if kernel.dims:
@@ -150,7 +150,7 @@ def _connected(
     scopes: Scopes,
     groups: list[tuple[Stream, ...]],
     cascade: Cascade | None,
-    least: Mapping[Memory, Sequence[int]] | None,
+    least: Mapping[Memory, Tensor] | None,
 ) -> Plan:
     """The FIFOs of a herd, where the array has the channels and descriptors for them."""
     streams = sorted((s for g in groups for s in g), key=lambda s: s.number)
@@ -224,6 +224,7 @@ def _check_channels(groups: list[tuple[Stream, ...]], array: TileArray) -> None:
                 f"tensors {names} are {word} in a turn, and a core has {limit} DMA channels for that: "
                 "those take turns on one whose objects are alike, or can be widened to one size",
                 own[limit][0].memory.loc,
+                hint="one type for them, or a kernel each" if output else None,
             )
 
 

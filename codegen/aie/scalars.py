@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dslc.codegen.aie.dtypes import element
+from dslc.codegen.aie.dtypes import code_of, element, is_code
 from dslc.codegen.aie.emission import Emission, refuse
 from dslc.codegen.aie.indices import Index
 from dslc.compiler.dtypes import INDEX
@@ -19,6 +19,8 @@ def scalar(e: Emission, stmt: Stmt, expr: Expr) -> str:
 
     match expr:
         case ex.Const(value):
+            if is_code(expr.dtype) and not expr.dtype.is_integer:
+                return e.out.constant(code_of(float(value), expr.dtype), element(expr.dtype))
             return e.out.constant(value, element(expr.dtype, stmt.loc))
         case ex.Var(name):
             if expr not in e.scalars:

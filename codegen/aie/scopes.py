@@ -12,13 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dslc.codegen.aie.limits import is_runtime, upper
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import Kernel, Region, Role
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Expr, Var, free_vars, substitute
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, regions, walk
+from dslc.compiler.passes.asserted_limits import is_runtime, upper
 
 
 @dataclass(frozen=True, slots=True, eq=False)

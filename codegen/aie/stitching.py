@@ -8,6 +8,7 @@ those of one configuration come one after another.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -91,15 +92,15 @@ def plan_program(program: Program, target: Target) -> Stitched:
         text = f"{program.name} calls no kernel: an NPU has nothing to do"
         raise error("DSL0590", text, program.loc)
     kernels = [c.kernel for c in program.calls]
-    shapes: dict[Memory, list[int]] = {}
+    lying: dict[Memory, Tensor] = {}
     for _ in range(_ROUNDS):
-        planned = {k: _planned(program, kernels, k, shapes, target) for k in dict.fromkeys(kernels)}
-        if not _grow(program, kernels, planned, shapes):
+        planned = {k: _planned(program, kernels, k, lying, target) for k in dict.fromkeys(kernels)}
+        if not _grow(program, kernels, planned, lying):
             break
     else:
         text = f"{program.name}: its kernels do not agree on how their tensors are padded"
         raise error("DSL0554", text, program.loc, hint="choose blocks that divide the tensors")
-    return _stitched(program, kernels, planned, shapes)
+    return _stitched(program, kernels, planned, lying)
 
 
 def _pairs(program: Program, kernels: list[Kernel]) -> Iterable[tuple[int, Memory, Memory]]:
@@ -114,15 +115,14 @@ def _planned(
     program: Program,
     kernels: list[Kernel],
     kernel: Kernel,
-    shapes: dict[Memory, list[int]],
+    lying: dict[Memory, Tensor],
     target: Target,
 ) -> Planned:
-    """The plan of a kernel over tensors that have the extents known so far."""
-    least: dict[Memory, list[int]] = {}
+    """The plan of a kernel over tensors that are padded as is known so far."""
+    least: dict[Memory, Tensor] = {}
     for number, param, given in _pairs(program, kernels):
-        if kernels[number] is kernel and given in shapes:
-            before = least.get(param, shapes[given])
-            least[param] = [max(a, b) for a, b in zip(before, shapes[given], strict=True)]
+        if kernels[number] is kernel and given in lying:
+            least[param] = least.get(param, lying[given]).joined(lying[given])
     return plan_kernel(kernel, target, least=least)
 
 
@@ -130,31 +130,28 @@ def _grow(
     program: Program,
     kernels: list[Kernel],
     planned: dict[Kernel, Planned],
-    shapes: dict[Memory, list[int]],
+    lying: dict[Memory, Tensor],
 ) -> bool:
     """Widen the program's tensors to what every plan has; whether a plan has less than that now."""
-    lying = {(k, t.memory): t.shape for k, made in planned.items() for t in made.plan.tensors}
-    taken = [(k, p, g) for n, p, g in _pairs(program, kernels) if (k := kernels[n], p) in lying]
+    own = {(k, t.memory): t for k, made in planned.items() for t in made.plan.tensors}
+    taken = [(k, p, g) for n, p, g in _pairs(program, kernels) if (k := kernels[n], p) in own]
     for kernel, param, given in taken:
-        own = lying[kernel, param]
-        before = shapes.get(given, list(own))
-        shapes[given] = [max(a, b) for a, b in zip(before, own, strict=True)]
-    return any(list(lying[k, p]) != shapes[g] for k, p, g in taken)
+        found = dataclasses.replace(own[kernel, param], memory=given)
+        lying[given] = lying.get(given, found).joined(found)
+    return any(
+        (own[k, p].shape, own[k, p].origin) != (lying[g].shape, lying[g].origin)
+        for k, p, g in taken
+    )
 
 
 def _stitched(
     program: Program,
     kernels: list[Kernel],
     planned: dict[Kernel, Planned],
-    shapes: dict[Memory, list[int]],
+    lying: dict[Memory, Tensor],
 ) -> Stitched:
     memories = [m for m in (*program.params, *program.buffers) if isinstance(m, Memory)]
-    needed: dict[Memory, int] = {}
-    for number, param, argument in _pairs(program, kernels):
-        for tensor in planned[kernels[number]].plan.tensors:
-            if tensor.memory is param:
-                needed[argument] = max(needed.get(argument, 0), tensor.needed)
-    tensors = {m: Tensor(m, tuple(shapes[m]), needed[m]) for m in memories if m in shapes}
+    tensors = {m: lying[m] for m in memories if m in lying}
     launches: dict[Kernel, Launch] = {}
     taken = {program.name}
     for kernel, made in planned.items():

@@ -138,7 +138,7 @@ def _joined(stream: Stream, access: Access) -> bool:
         max(size, d + extent) - least for (size, d, extent), least in zip(ends, low, strict=True)
     )
     asked = {id(a.stmt): math.prod(x.size for x in a.region.axes) for a in (*stream.parts, access)}
-    if math.prod(sizes) > _SPARSE * sum(asked.values()):
+    if math.prod(sizes) > (1 if stream.output else _SPARSE) * sum(asked.values()):
         return False
     for other, part in stream.parts.items():
         moved = tuple(o - least for o, least in zip(part.offsets, low, strict=True))

@@ -37,11 +37,15 @@ class Turns:
             raise refuse(stmt, "a loop with a step that is not a constant has no code on an NPU")
         return turn * int(step) + index(self.e, stmt, stmt.start)
 
+    def are_guarded(self, stmt: ins.For, scope: Scope) -> bool:
+        """Whether the loop's scope has more turns than its own bound allows, or may have."""
+        shared = self.are_shared(stmt) and self._all_trips(scope) % self.stages
+        return scope.guarded or bool(shared)
+
     @contextmanager
     def guarded(self, stmt: ins.For, scope: Scope) -> Iterator[None]:
         """Only turns within the loop's own bound do anything, where its scope has more of them."""
-        shared = self.are_shared(stmt) and self._all_trips(scope) % self.stages
-        if not (scope.guarded or shared):
+        if not self.are_guarded(stmt, scope):
             yield
             return
         e = self.e

@@ -36,7 +36,8 @@ def assertion(e: Emission, s: ins.Assert) -> None:
 def show(e: Emission, s: ins.Print) -> None:
     """Print scalars, and each element of tiles with its index. DSL0590 where the machine cannot."""
     if not e.prints:
-        raise unsupported("print, which needs the machine's device libraries")
+        hint = "run the kernel with --target interp, which prints"
+        raise unsupported("print, which needs the machine's device libraries", hint)
     text = _quoted(s.text)
     scalars = [a for a in s.args if not isinstance(a, Value)]
     formats = " ".join(_format(a.dtype) for a in scalars)

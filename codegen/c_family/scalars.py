@@ -297,6 +297,6 @@ def narrow(x: str, to: DType) -> str:
     return f"sign_extend<{to.bits}>((unsigned){x})"
 
 
-def unsupported(what: str) -> Exception:
+def unsupported(what: str, hint: str | None = None) -> Exception:
     """The error for what the generator cannot say."""
-    return error("DSL0590", f"the generator cannot emit {what}")
+    return error("DSL0590", f"the generator cannot emit {what}", hint=hint)

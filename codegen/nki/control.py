@@ -159,7 +159,7 @@ def _begin(e: Emission, c: ins.Carried | ins.Joined) -> str:
         return name
     assert isinstance(c.init, Value)
     held = own(e, e.held(c.init))
-    if e.uses[c.init] > 1 or c.init in e.resident:  # the loop may overwrite what it is handed
+    if not e.may_overwrite(c.init):  # the loop may overwrite what it is handed
         kept = e.like(held, held.name)
         copy(e, kept, held)
         held = kept

@@ -23,6 +23,7 @@ from dslc.codegen.nki.limits import Banks, check_banks, check_tile
 from dslc.codegen.nki.order import Between, few_first, is_streamed
 from dslc.codegen.nki.sharing import Shares
 from dslc.codegen.nki.writer import Writer
+from dslc.codegen.without_code import what_it_is
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import INDEX, DType
 from dslc.compiler.ir import Kernel, Memory, Value
@@ -105,6 +106,8 @@ class Emission:
     failed: str = ""
     # The statement that is being written out.
     now: Stmt | None = None
+    # Tiles whose elements are those of another, which may be read yet.
+    renamed: set[Value] = field(default_factory=set)
 
     def body(self, body: Body) -> None:
         """Write out statements in order."""
@@ -129,7 +132,8 @@ class Emission:
         """Write out one statement; DSL0590 where there are no words for it."""
         emit = self.emitters.get(type(stmt))
         if emit is None:
-            raise refuse(stmt, f"{type(stmt).__name__} has no code on a NeuronCore")
+            what, hint = what_it_is(stmt)
+            raise refuse(stmt, f"{what} has no code on a NeuronCore", hint)
         outer, self.now = self.now, stmt
         try:
             emit(self, stmt)
@@ -173,6 +177,11 @@ class Emission:
         if value in self.streamed:
             self.statement(self.streamed.pop(value))
         return self.values[value]
+
+    def may_overwrite(self, value: Value) -> bool:
+        """Whether the one reader of a tile may leave its result in it: nobody else sees that."""
+        alone = self.uses[value] == 1 and value not in self.renamed
+        return alone and value not in self.resident
 
     def place(self, value: Value) -> Placement:
         """Where the passes have put a tile."""
@@ -275,9 +284,8 @@ class Emission:
 
     def text(self, held: Held, at: At) -> str:
         """A chunk's elements."""
-        whole = at.rows == (PARTITIONS if held.shared else held.rows) or (
-            held.chunks > 1 and not held.shared
-        )
+        rows = PARTITIONS if held.shared else held.rows
+        whole = at.rows == rows or (held.chunks > 1 and not held.shared)
         return part(held, self.base(held, at), at.rows, whole=whole)
 
     def column(self, held: Held, at: At) -> str:
@@ -323,6 +331,7 @@ class Emission:
 
     def rename(self, value: Value, held: Held) -> None:
         """A tile that is another's elements."""
+        self.renamed.add(value)
         self.values[value] = replace(held, shape=value.type.shape, place=self.place(value))
 
 

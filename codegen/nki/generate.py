@@ -162,11 +162,12 @@ def _stay(e: Emission, kernel: Kernel) -> None:
     kept_bytes = sum(kept.bytes for kept in e.resident.values())
     e.panel = widest_panel(kernel, usable(e.engines) - kept_bytes)
     for kept in e.resident.values():
-        mine = set(kept.chain)
-        for stmt in reversed(kept.chain[:-1]):
+        # A link of the chain that somebody else reads stays where it is, and with it what it reads.
+        *links, last = kept.chain
+        for stmt in reversed(links):
             made = tile_of(stmt)
             readers = [s for s in walk(kernel.body) if made in operands(s)]
-            if all(r in mine or r in e.deferred for r in readers):
+            if all(r is last or r in e.deferred for r in readers):
                 e.deferred.add(stmt)
 
 

@@ -7,6 +7,7 @@ from one byte to the next (the Tilus paper, section 6.2, with the partition as t
 
 from __future__ import annotations
 
+import math
 from math import gcd, prod
 
 from dslc.codegen.nki import accesses
@@ -46,7 +47,9 @@ def _bytes(e: Emission, stmt: ins.Load, memory: Memory, bits: int) -> Region:
     *extents, width = memory.shape
     if last.step != 1 or last.dropped or last.size * bits % 8:
         raise refuse(
-            stmt, f"{memory.name}: a slice of its rows is not whole bytes of {memory.dtype}"
+            stmt,
+            f"{memory.name}: a slice of its rows is not whole bytes of {memory.dtype}",
+            f"take a multiple of {8 // math.gcd(8, bits)}",
         )
     width_bits = simplify(ex.Binary("mul", width, ex.index(bits), INDEX))
     number = constant(width_bits)

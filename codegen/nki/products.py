@@ -44,9 +44,10 @@ def dot(e: Emission, stmt: ins.Dot) -> None:
     if acc is not None and acc.constant is not None:
         acc = None if acc.is_zero else e.tensors(acc)
     dtype = e.rounded.get(stmt.out) if acc is None and limit == 0 else None
-    if acc is not None and stmt.acc is not None and e.uses[stmt.acc] == 1 and not acc.psum:
+    if acc is not None and stmt.acc is not None and e.may_overwrite(stmt.acc) and not acc.psum:
         made = acc  # nobody else reads it: the sums stay where they are
         e.rename(stmt.out, made)
+        e.renamed.discard(stmt.out)
     else:
         made = e.result(stmt.out, dtype)
     pieces = Pieces(e, made, acc, stationary, moving, stmt.a.type.shape[-1], limit)

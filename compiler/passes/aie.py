@@ -7,27 +7,42 @@ from __future__ import annotations
 
 from dslc.compiler.passes.bounds import Bounds
 from dslc.compiler.passes.dce import DeadCode
+from dslc.compiler.passes.gather_panels import GatherPanels
+from dslc.compiler.passes.late_slices import LateSlices
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.pipeline import Pass
+from dslc.compiler.passes.resident import Resident
 from dslc.compiler.passes.short_tiles import ShortTiles
 from dslc.compiler.passes.simplify import Simplify
+from dslc.compiler.passes.unthread import Unthread
+from dslc.compiler.passes.wide_halves import WideHalves
 from dslc.compiler.passes.zero_padding import ZeroPadding
 from dslc.compiler.targets import Target
+from dslc.compiler.targets.aie import array_of
+
+_WORD = 4  # bytes, which a DMA moves whole
 
 
-def aie_passes(_: Target) -> tuple[Pass, ...]:
+def aie_passes(target: Target) -> tuple[Pass, ...]:
     """From the checker's program to one that the generator places on the array.
 
     A core runs a turn alone, so that tiles have no layout over threads, and the order of turns
-    along k is the program's. Low-bit parameters are compact rows. Tiles are moved whole: what sticks
-    out of a tensor is cut off, or written as zeros.
+    along k is the program's. What is touched in no order that is known beforehand stays in its memory.
+    Low-bit parameters are compact rows. Tiles are moved whole: what sticks out of a tensor is cut
+    off, or written as zeros.
     """
+    memory = array_of(target).compute.memory
     return (
+        Unthread(),
         Simplify(),
+        Resident(memory * 3 // 4, memory // 4, _WORD),
+        LateSlices(every=True),
+        GatherPanels(memory // 8),
         ShortTiles(),
         LowBit(rows=True),
         Bounds(),
         ZeroPadding(),
+        WideHalves(),
         DeadCode(),
         Simplify(),
     )

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dslc.compiler.dtypes import I32
-from dslc.compiler.ir import Kernel, Region, TileProgram, TileType, Value
+from dslc.compiler.ir import Kernel, Region, Role, TileProgram, TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
@@ -34,8 +34,11 @@ class LateSlices:
     """Loads and stores along one late axis that is checked, as gathers and scatters.
 
     An atomic addition is a load and a store here: one core runs all turns, one after another.
+    With `every` also along one that is not checked: on machines that move no slice which only they
+    know. Scalars of the caller are known to them alone.
     """
 
+    every: bool = False
     name: ClassVar[str] = "late-slices"
 
     def __call__(self, program: TileProgram) -> TileProgram:
@@ -43,13 +46,16 @@ class LateSlices:
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        return _Rows(late_scalars(kernel.body)).kernel(kernel)
+        late = late_scalars(kernel.body)
+        if self.every:
+            late |= {p for p in kernel.params if isinstance(p, ex.Var)}
+        return _Rows(late, self.every).kernel(kernel)
 
 
 class _Rows(Rewriter):
-    def __init__(self, late: set[Name]) -> None:
+    def __init__(self, late: set[Name], every: bool) -> None:
         super().__init__()
-        self._late = late
+        self._late, self._every = late, every
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A gather or scatter in place of the load or store."""
@@ -80,7 +86,10 @@ class _Rows(Rewriter):
 
     def _axis(self, region: Region) -> int | None:
         """The one axis that only the machine could clip; None where there is none, or no rows."""
-        found = [k for k, a in enumerate(region.axes) if a.checked and self._is_late(a.start)]
+        late = [k for k, a in enumerate(region.axes) if self._is_late(a.start)]
+        found = [k for k in late if self._every or region.axes[k].checked]
+        if region.memory.role is Role.BUFFER and self._every:
+            return None
         if len(found) != 1 or region.memory.dtype.is_low_bit or region.axes[found[0]].step != 1:
             return None
         return found[0]

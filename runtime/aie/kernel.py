@@ -60,10 +60,10 @@ class AieKernel:
         refuse_overlaps(modes, buffers, NpuBuffer.shares_memory)
         lying, blank = [], {}
         for place, a in enumerate(self._arguments):
-            array = buffers[a["name"]].lying(a["shape"], a["needed"], a["name"])
+            array = buffers[a["name"]].lying(a["shape"], a["origin"], a["needed"], a["name"])
             lying.append(array)
             if a["role"] in ("out", "buffer"):
-                blank[place] = _own_elements(array, a["extents"])
+                blank[place] = _own_elements(array, a["origin"], a["extents"])
         self.last = simulate(self.text, lying, blank)
         for a in self._arguments:
             given = args.get(a["name"])
@@ -90,7 +90,7 @@ def _words(argument: Mapping[str, Any], args: Mapping[str, object]) -> Array:
     scalars: dict[str, Any] = {n: x for n, x in args.items() if getattr(x, "shape", ()) == ()}
     found = [number(text, scalars) for text, _ in argument["scalars"]]
     words = [
-        int(np.float32(x).view(np.int32)) if dtype in ("f32", "bf16") else int(x)
+        int(np.float32(x).view(np.int32)) if dtype in ("f32", "bf16", "f16") else int(x)
         for x, (_, dtype) in zip(found, argument["scalars"], strict=True)
     ]
     return np.array(words, np.int64).astype(np.int32)
@@ -100,8 +100,8 @@ def _is_result(argument: Mapping[str, Any]) -> bool:
     return bool(argument["written"]) and argument["role"] != "buffer"
 
 
-def _own_elements(array: Array, extents: list[int]) -> Array:
+def _own_elements(array: Array, origin: list[int], extents: list[int]) -> Array:
     """Which elements of a padded array are the tensor's own."""
     mask = np.zeros(array.shape, bool)
-    mask[tuple(slice(n) for n in extents)] = True
+    mask[tuple(slice(o, o + n) for o, n in zip(origin, extents, strict=True))] = True
     return mask

@@ -23,8 +23,8 @@ from dslc.runtime.aie_simulator.native import translated
 from dslc.runtime.aie_simulator.parts import Cascade, Lock, Memory, Tile
 from dslc.runtime.aie_simulator.reader import Operation
 from dslc.runtime.aie_simulator.slots import Slots
+from dslc.runtime.aie_simulator.while_loops import OPERAND, python, while_loop
 
-_OPERAND = r"%[\w$.#]+"
 _FOR = (
     r"(?P<var>%[\w$.]+) = (?P<start>%[\w#]+) to (?P<stop>%[\w#]+) step (?P<step>%[\w#]+)"
     r"(?:\s+iter_args\((?P<args>.*?)\)\s*->\s*\((?P<types>.*)\))?"
@@ -180,7 +180,7 @@ class _Translation:
     def knows(self, text: str) -> bool:
         """Whether operands are known where nothing is computed: they depend on no data."""
         operands, _, _ = text.partition(" : ")
-        return self.values or self.known.issuperset(re.findall(_OPERAND, operands))
+        return self.values or self.known.issuperset(re.findall(OPERAND, operands))
 
     def resolve(self, name: str) -> str:
         """The Python name of an SSA value, buffers of the device included."""
@@ -189,11 +189,6 @@ class _Translation:
             self.names[f"m_{python(name)}"] = found
             return f"m_{python(name)}"
         return python(name)
-
-
-def python(name: str) -> str:
-    """A Python name for an SSA name."""
-    return "v_" + re.sub(r"\W", "_", name[1:].replace("#", "_r_"))
 
 
 def _for(t: _Translation, op: Operation) -> None:
@@ -305,6 +300,7 @@ def _get(t: _Translation, op: Operation) -> None:
 _SPECIAL: dict[str, Callable[[_Translation, Operation], None]] = {
     "scf.for": _for,
     "scf.if": _if,
+    "scf.while": while_loop,
     "aie.objectfifo.acquire": _acquire,
     "aie.objectfifo.subview.access": _access,
     "aie.objectfifo.release": _release,

@@ -122,7 +122,7 @@ def _operation(lines: list[tuple[int, str]], at: int) -> tuple[Operation, int]:
             region.append(inner)
         operation.regions.append(region)
         closing = lines[at][1][1:].strip()
-        opens = closing.endswith("{") and closing.startswith("else")
+        opens = closing.endswith("{") and closing.startswith(("else", "do"))
         if not opens:
             operation.trailer = closing
         at += 1

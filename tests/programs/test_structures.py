@@ -67,6 +67,13 @@ kernel powers(a: f32[B, 8, 8], y: out f32[B, 8, 8]):
                 p = dot(p, a[b, :, :]) * 0.5
         y[b, :, :] = p + q
 """
+SQUARES = """
+kernel squares(x: f32[M, 8], y: out f32[M, 8], z: out f32[M, 8]):
+    for m in parallel(range(0, M, 8)):
+        t = x[m : m + 8, :]
+        y[m : m + 8, :] = dot(t, t)
+        z[m : m + 8, :] = dot(t, t, transposed="b") + t
+"""
 ROTARY = """
 kernel rotary(x: f32[S, D], c: f32[S, D // 2], s: f32[S, D // 2], y: out f32[S, D]):
     const D = 32
@@ -137,6 +144,16 @@ def test_products_of_what_is_carried(target: str) -> None:
     power = [np.linalg.matrix_power(a, n) for n in range(8)]
     wanted = power[7] / 16 + power[2] + power[5] / 4
     np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=0.1)
+
+
+@pytest.mark.parametrize("target", MACHINES)
+def test_a_tile_times_itself(target: str) -> None:
+    x = np.round(normal(10, 16, 8) * 2)
+    y, z = np.zeros_like(x), np.zeros_like(x)
+    call(target, SQUARES, {"x": x, "y": y, "z": z})
+    t = x.reshape(2, 8, 8)
+    np.testing.assert_array_equal(y, (t @ t).reshape(16, 8))
+    np.testing.assert_array_equal(z, (t @ t.transpose(0, 2, 1) + t).reshape(16, 8))
 
 
 @pytest.mark.parametrize("target", MACHINES)

@@ -59,7 +59,8 @@ class Case:
             if self.packed.get(tensor.memory.name):
                 own = _packed(own, self.packed[tensor.memory.name])
             array = np.zeros(tensor.shape, own.dtype)
-            array[tuple(slice(n) for n in own.shape)] = own
+            ends = zip(tensor.origin, own.shape, strict=True)
+            array[tuple(slice(o, o + n) for o, n in ends)] = own
             found.append(array)
         return found
 
@@ -73,7 +74,12 @@ class Case:
         """The written tensors without their padding."""
         pairs = zip(self.planned.plan.tensors, padded, strict=True)
         return {
-            t.memory.name: array[tuple(slice(n) for n in self.arrays[t.memory.name].shape)]
+            t.memory.name: array[
+                tuple(
+                    slice(o, o + n)
+                    for o, n in zip(t.origin, self.arrays[t.memory.name].shape, strict=True)
+                )
+            ]
             for t, array in pairs
             if t.memory.role is not Role.IN
         }

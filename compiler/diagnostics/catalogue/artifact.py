@@ -213,12 +213,14 @@ Right: `--target aarch64:dotprod`, or `--target aarch64` for the CPU that is the
 """,
     ),
     "DSL0861": (
-        "an emulated CPU cannot be had, or stops a kernel",
+        "an emulated machine cannot be had, or stops a kernel",
         """
 On a machine that is not an Arm one, kernels for AArch64 run in the user mode of QEMU
 (`apt install qemu-user`, or the program that DSLC_QEMU names). There memory ends where each array ends,
 and the message says what a kernel did that an Arm CPU forbids: an access outside an array, an
-instruction that the CPU has not. Either is a defect of dslc, and the source makes a good report.
+instruction that the CPU has not. Kernels for AMD's GPUs run by their ISA text, and the message names
+the rule that they break: an access outside, a race in LDS, a wait that is missing. Each is a defect of
+dslc, and the source makes a good report.
 
 Right: `dslc run f.tile --target interp --verify` tells whether the passes are to blame.
 """,

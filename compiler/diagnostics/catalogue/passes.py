@@ -105,16 +105,16 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "a core has too few DMA channels for the tensors of a turn",
         "A core of an NPU has two DMA channels in and two out. Tensors whose objects are alike (one "
         "size, one scope) take turns on a channel; what is left must be at most two.\n"
-        "Wrong: a product that reads a, b and a residual in one turn. Right: the sum in a "
-        "kernel of its "
-        "own.",
+        "Wrong: outputs of f32, i32 and bf16 in one turn. Right: one type for them, or a kernel each.",
     ),
     "DSL0553": (
         "a core's memory is exceeded",
         "The objects of FIFOs, the tiles that a core keeps and its stack share 64 KB. The "
         "message names "
-        "the largest.\n"
-        "Wrong: `-D BM=128 -D BN=128` for a product summed in f32. Right: `-D BM=64 -D BN=64`.",
+        "the largest. A tensor to which turns add, or that is written in a branch or by numbers from "
+        "a tensor, has all that a turn may touch of it there.\n"
+        "Wrong: `-D BM=128 -D BN=128` for a product summed in f32. Right: `-D BM=64 -D BN=64`.\n"
+        "Wrong: `scatter(z[:, :], ids, x, 0)` into 1000 rows of 40. Right: `z[:, n : n + 8]`.",
     ),
     "DSL0554": (
         "a rule of an NPU's array",
@@ -122,14 +122,16 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "the message "
         "names with the tensor: buffer descriptors and their loops, whole words of 4 bytes, channels, "
         "locks, ports of a switch, program memory, queues.\n"
-        "Wrong: bf16 blocks of 3 columns. Right: blocks of an even number of columns.",
+        "Wrong: a kernel written out 500 times by `unroll`. Right: a loop.",
     ),
     "DSL0590": (
         "an instruction that this machine's generator cannot emit",
         "The scheduled program holds an instruction, or an instruction on dtypes, for which this "
         "target "
-        "has no code.\n"
-        "Wrong: `tanh` of an index tile. Right: cast the tile to a float first.",
+        "has no code. docs/aie.md, nki.md, hip.md and aarch64.md have a table of what their machine "
+        "cannot do, and what to write instead.\n"
+        "Wrong: `x: i64[N]` for an NPU. Right: `x: i32[N]`.\n"
+        "Wrong: `print` for a NeuronCore. Right: `dslc run --target interp`, which prints.",
     ),
     "DSL0591": (
         "a product whose layouts do not fit its matrix instruction",

@@ -199,9 +199,10 @@ def _chain(search: _Search, value: Value) -> tuple[Stmt, ...]:
 
     def visit(v: Value) -> None:
         maker = search.makers[v]
-        for x in operands(maker):
-            visit(x)
-        found.setdefault(maker)
+        if maker not in found:
+            for x in operands(maker):
+                visit(x)
+            found[maker] = None
 
     visit(value)
     return tuple(found)

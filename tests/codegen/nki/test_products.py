@@ -120,3 +120,45 @@ kernel state(k: f32[S, 16], v: f32[S, E], y: out f32[S, E]):
         sums += k[s].T @ v[s]
     dslc.compile(source, "nki:trn2", cache=False).state(k, v, y)
     np.testing.assert_array_equal(y, wanted)
+
+
+def test_what_a_kept_tile_is_made_of_stays_for_its_other_readers() -> None:
+    """The loop keeps `a` turned; before the loop `a` is read as it is."""
+    source = """
+kernel k(x: i32[16, 8], y: out i32[8, 8]):
+    a = x[0:8, :] & 1023
+    q = a + x[8:16, :]
+    acc = a * 2
+    for j in range(2):
+        acc += dot(a, q)
+    y[0:8, :] = acc
+"""
+    x = np.arange(128, dtype=np.int32).reshape(16, 8)
+    y = np.zeros((8, 8), np.int32)
+    dslc.compile(source, target="nki:trn2", cache=False).k(x, y)
+    a = x[:8] & 1023
+    np.testing.assert_array_equal(y, a * 2 + 2 * (a @ (a + x[8:])))
+
+
+def test_sums_are_not_left_in_what_others_read() -> None:
+    """Not in a tile whose transposition they start from, nor in one that stays for the next turn."""
+    source = """
+kernel k(x: f32[16, 8], y: out f32[8, 8], z: out f32[8, 8]):
+    a = x[0:8, :]
+    b = x[8:16, :]
+    c = transpose(b)
+    for i in range(2):
+        e = x[0:8, :]
+        e += dot(b, a)
+        c += e
+    d = transpose(a)
+    d += dot(b, b)
+    y[:, :] = c + a
+    z[:, :] = d + b
+"""
+    x = np.random.default_rng(0).integers(-4, 5, (16, 8)).astype(np.float32)
+    y, z = np.zeros((2, 8, 8), np.float32)
+    dslc.compile(source, target="nki:trn2", cache=False).k(x, y, z)
+    a, b = x[:8], x[8:]
+    np.testing.assert_array_equal(y, b.T + 2 * (a + b @ a) + a)
+    np.testing.assert_array_equal(z, a.T + b @ b + b)
