@@ -246,8 +246,8 @@ class Lexer:
     def _string(self, opening: str, start: int, end: int) -> tuple[int, Token]:
         quote = opening.lstrip("rubftRUBFT")
         prefix = opening[: -len(quote)].lower()
-        found = patterns.STRING_END[quote].match(self.source, end)
-        if found is None:
+        closed = patterns.string_end(self.source, quote, end)
+        if closed is None:
             token = self._token("STRING", opening, start)
             self._error("DSL0005", "this string does not end", token, hint=f"close it with {quote}")
             if len(quote) == 3:
@@ -257,10 +257,10 @@ class Lexer:
             return (len(self.source) if stop < 0 else stop), token
         col = start - self.line_start + 1
         line = self.line
-        for newline in patterns.NEWLINE.finditer(self.source, start, found.end()):
+        for newline in patterns.NEWLINE.finditer(self.source, start, closed):
             self._next_line(newline.end())
-        text = self.source[start : found.end()]
-        end_col = found.end() - self.line_start + 1
+        text = self.source[start:closed]
+        end_col = closed - self.line_start + 1
         self.last = token = Token("STRING", text, line, col, self.line, end_col)
         self.line_tokens.append(token)
         if not set(prefix) <= set("ru"):
@@ -270,7 +270,7 @@ class Lexer:
                 token,
                 hint="write a plain string; `print` takes several arguments",
             )
-        return found.end(), token
+        return closed, token
 
     def _strange(self, start: int, end: int) -> int:
         text = self.source[start:end]

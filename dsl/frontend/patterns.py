@@ -26,16 +26,27 @@ TOKEN = re.compile(
 NEWLINE = re.compile("\n")
 ITEM = re.compile(r"^(?:from|const|def|kernel|program)\b", re.MULTILINE)
 INDENT = re.compile(r"[ \t\f]*")
-# From behind the opening quotes to behind the closing ones; possessive, since strings may be huge.
-STRING_END = {
-    quote: re.compile(
-        rf"(?:[^\\{quote[0]}\n]|\\.)*+{quote}"
-        if len(quote) == 1
-        else rf"(?:[^\\{quote[0]}]|\\.|{quote[0]}(?!{quote[0] * 2}))*+{quote}",
-        re.DOTALL,
-    )
+# What is looked at within a string: escaped characters, the closing quotes, the end of a line.
+_STOPS = {
+    quote: re.compile(rf"\\.|{quote}" + (r"|\n" if len(quote) == 1 else ""), re.DOTALL)
     for quote in ("'", '"', "'''", '"""')
 }
+
+
+def string_end(source: str, quote: str, start: int) -> int | None:
+    """Behind the quotes that close a string whose content begins at `start`; None where none do.
+
+    One expression for all of it would need a possessive repeat of a group, since strings may be
+    huge, and those are wrong in early releases of Python 3.11 (3.11.2 has it).
+    """
+    for found in _STOPS[quote].finditer(source, start):
+        if found[0] == quote:
+            return found.end()
+        if found[0] == "\n":
+            return None
+    return None
+
+
 # What may open or close a bracket in the rest of a source, up to the next item.
 BRACKETS = re.compile(
     r"""\#[^\n]* | '[^'\n]*' | "[^"\n]*" | (?P<open>[(\[{]) | (?P<close>[)\]}])
