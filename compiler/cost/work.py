@@ -26,6 +26,7 @@ _LOOP = 8.0  # instructions of each warp around a turn of a loop
 _BRANCH = 3.0
 _TURNS = 16  # of a loop whose bounds are not known
 _BESIDE = 4.0  # how wholly products overlap with what else a turn does
+_FILLING = 1 / 8  # of it: those bytes are among what memory takes time for
 _HELD = 0.5  # of products that read registers: as long the warps cannot go on
 _LISTED = 512  # turns of a loop whose branches are all looked at
 _SAMPLES = 4  # turns of a loop whose work differs from turn to turn
@@ -41,7 +42,8 @@ def block_work(kernel: Kernel, known: Known, costs: Statements, *, ahead: int = 
     work = walk_.body(kernel.body, known)
     if walk_.rings:  # until the first slot of each is full, as all blocks fill theirs
         slots = sum(r.bytes for r in walk_.rings.values())
-        work.waits += 1 + slots * costs.target.units / costs.rates.read / costs.rates.latency
+        fill = slots * costs.target.units / costs.rates.read
+        work.waits += 1 + _FILLING * fill / costs.rates.latency
     return work
 
 
