@@ -38,7 +38,6 @@ _ADDRESS = 2.0  # instructions for the address of an access
 _COPY_ADDRESS, _SHARED_ADDRESS = 6.0, 0.75  # of an asynchronous copy: two, and a predicate
 _BARRIER = 40.0  # cycles until all warps are there
 _CLUSTER = 300.0  # until those of all blocks of a cluster are
-_REMOTE = 16.0  # bytes a cycle from another multiprocessor's shared memory
 _SHARED_LATENCY = 30.0
 _EXCHANGED = 48.0  # bytes a cycle in which a multiprocessor stores or loads parts of sums
 _CHAIN = 18.0  # cycles of a matrix instruction until its result can be used
@@ -80,7 +79,7 @@ class Statements:
             case ins.Load(out=out, region=region, rank=rank):
                 self._access(work, region, out, work.loaded)
                 if rank is not None:
-                    work.path += region_bytes(region) / _REMOTE
+                    work.path += region_bytes(region) / self.rates.remote
             case ins.Store(region=region, x=x):
                 self._access(work, region, x, work.stored)
             case ins.CopyAsync(src=src, barrier=barrier) if barrier is not None:

@@ -13,12 +13,13 @@ class Rates:
     `clock` is that under load, in Hz. `read` and `write` are the bandwidths of device memory that
     programs reach, `cache` that of the level-2 cache of `cache_bytes`, in bytes a second. `latency` and
     `cache_latency` are those of a load that finds its data in memory, and in the cache, `launch` the
-    time of an empty kernel in a graph, in seconds. `shared` are bytes and `issue` warp instructions in
-    a cycle (those that programs reach, with the dependences they have), `special` results of the
-    special function unit. `matrix` gives multiply-adds in a cycle by unit (the first part of an atom's
-    name) and operand bits; a product of the units in `blocking` keeps its scheduler from all other
-    instructions for its time. `registers`, `warps`, `blocks` and `shared_bytes` are what a
-    multiprocessor has; a block takes `reserved` more bytes than it asks for.
+    time of an empty kernel in a graph, in seconds. In a cycle, `shared` are bytes of shared memory,
+    `remote` those of another unit's, `issue` warp instructions (those that programs reach, with the
+    dependences they have), `special` results of the special function unit. `matrix` gives multiply-adds
+    in a cycle by unit (the first part of an atom's name) and operand bits; a product of the units in
+    `blocking` keeps its scheduler from all other instructions for its time. `registers`, `warps`,
+    `blocks` and `shared_bytes` are what a multiprocessor has; a block takes `reserved` more bytes than
+    it asks for.
     """
 
     clock: float
@@ -32,6 +33,7 @@ class Rates:
     matrix: tuple[tuple[str, int, float], ...]
     blocking: tuple[str, ...] = ()
     shared: float = 128
+    remote: float = 16
     issue: float = 2.5
     special: float = 16
     registers: int = 65536
