@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dslc.session import Session as Session
     from dslc.settings import options as options
     from dslc.specialization import Specialization as Specialization
-    from dslc.torch_op import torch_op as torch_op
+    from dslc.torch_operator import torch_op as torch_op
 
 __version__ = "0.1.0"
 
@@ -51,7 +51,7 @@ _HOME = {
     "options": "dslc.settings",
     "out": "dslc.lang",
     "program": "dslc.decorator",
-    "torch_op": "dslc.torch_op",
+    "torch_op": "dslc.torch_operator",
 }
 _MODULES = frozenset(
     {"codegen", "compiler", "compress", "lang", "packaging", "quantize", "runtime"}

@@ -1,6 +1,7 @@
 """`import dslc` is light, and its public names are there."""
 
 import json
+import pkgutil
 import subprocess
 import sys
 
@@ -29,6 +30,12 @@ def test_import_takes_under_30_ms():
 def test_every_public_name_is_there(name):
     assert getattr(dslc, name) is not None
     assert name in dir(dslc)
+
+
+def test_no_module_has_the_name_of_something_public():
+    """Whoever imported such a module first would get it in place of the function."""
+    modules = {module.name for module in pkgutil.iter_modules(dslc.__path__)}
+    assert modules & set(dslc.__all__) == set()
 
 
 def test_dtypes_and_rooms_are_attributes():

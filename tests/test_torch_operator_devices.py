@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dslc.torch_op import _devices
+from dslc.torch_operator import _devices
 
 
 @pytest.mark.parametrize(
