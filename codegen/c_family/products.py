@@ -25,7 +25,7 @@ def dot(e: Emission, s: ins.Dot) -> None:
     ctype = "double" if out.dtype.bits == 64 else "float" if out.dtype.is_float else "int"
     width = 8 if ctype == "double" else 4
     count = prod(batch)
-    slab = max(1, min(k, _SLAB // (count * (m + n) * width)))
+    slab = _slab(k, _SLAB // (count * (m + n) * width))
     area = e.scratch(count * (m + n) * slab * width)
     left, right = f"(({ctype}*){area})", f"(({ctype}*){area} + {count * m * slab})"
     k0 = e.out.name("k")
@@ -54,6 +54,15 @@ def dot(e: Emission, s: ins.Dot) -> None:
                     )
         if slab < k:  # the next slab is written where this one is read
             e.barrier()
+
+
+def _slab(k: int, fit: int) -> int:
+    """How many of k indices go together where so many fit: all, or a power of two.
+
+    Then the parts of threads lie in a slab whole or not at all, and a compiler drops the tests. Slabs
+    of 51 have been compiled to writes past the end by clang 21 (gfx942 and gfx950).
+    """
+    return k if k <= fit else 1 << max(1, fit).bit_length() - 1
 
 
 def _spill(e: Emission, x: Tile, cells: str, axis: int, k0: str, slab: int) -> None:

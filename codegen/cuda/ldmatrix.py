@@ -1,8 +1,9 @@
-"""ldmatrix: shared memory to fragments, four 8 x 8 matrices of 16-bit elements an instruction.
+"""ldmatrix: shared memory to fragments, four matrices of eight rows of 16 bytes an instruction.
 
-A register layout that divides by spatial(8, 4).local(1, 2) holds such matrices by rows; one that
-divides by column_spatial(4, 8).local(2, 1) holds them transposed (PTX ISA, "ldmatrix"). Lane l gives
-the address of row l % 8 of matrix l / 8.
+A register layout of 16-bit elements that divides by spatial(8, 4).local(1, 2) holds such matrices by
+rows, as does one of 8-bit elements that divides by spatial(8, 4).local(1, 4). One of 16-bit elements
+that divides by column_spatial(4, 8).local(2, 1) holds them transposed (PTX ISA, "ldmatrix"). Lane l
+gives the address of row l % 8 of matrix l / 8.
 """
 
 from __future__ import annotations
@@ -23,20 +24,22 @@ from dslc.compiler.ir.expr import Expr
 from dslc.compiler.layout import Layout, column_spatial, divide, divisible, spatial
 from numpy.typing import NDArray
 
-ROWS = spatial(8, 4).local(1, 2)
+ROWS = {bits: spatial(8, 4).local(1, 32 // bits) for bits in (8, 16)}
 COLUMNS = column_spatial(4, 8).local(2, 1)
 _SIDE = 8
+_ROW_BITS = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Matrices:
-    """The 8 x 8 matrices of a layout, `count` of them an instruction; `.trans` where transposed.
+    """The matrices of a layout, `count` of them an instruction; `.trans` where transposed.
 
-    `at` are their block coordinates: [warps, matrices, 2].
+    `at` are their block coordinates: [warps, matrices, 2]; `columns` are the elements of a row.
     """
 
     at: NDArray[np.int64]
     count: int
+    columns: int
     transposed: bool
 
     @property
@@ -50,18 +53,19 @@ class Matrices:
         lane = t % 32
         which = first + lane // _SIDE % self.count
         block = self.at[t // 32, which]
-        return block[:, 0] * _SIDE + lane % _SIDE, block[:, 1] * _SIDE
+        return block[:, 0] * _SIDE + lane % _SIDE, block[:, 1] * self.columns
 
 
-def matrices(layout: Layout) -> Matrices | None:
-    """The layout as matrices, if it is made of them."""
-    if layout.rank != 2 or layout.threads % 32:
+def matrices(layout: Layout, bits: int) -> Matrices | None:
+    """The layout of elements of so many bits as matrices, if it is made of them."""
+    if layout.rank != 2 or layout.threads % 32 or bits not in ROWS:
         return None
-    for atom, transposed in ((ROWS, False), (COLUMNS, True)):
+    atoms = [(ROWS[bits], False), *([(COLUMNS, True)] if bits == 16 else [])]
+    for atom, transposed in atoms:
         if divisible(layout, atom):
             table = divide(layout, atom).table()
             count = next(c for c in (4, 2, 1) if table.shape[1] % c == 0)
-            return Matrices(table, count, transposed)
+            return Matrices(table, count, _ROW_BITS // bits, transposed)
     return None
 
 
@@ -87,7 +91,7 @@ def load(e: Emission, s: ins.Load) -> None:
     if s.rank is not None:
         _load_of_other(e, s, s.rank)
         return
-    found = matrices(layout) if rows_fit(e, s.region) else None
+    found = matrices(layout, s.out.type.dtype.bits) if rows_fit(e, s.region) else None
     rows = row_addresses(e, s.region, found) if found is not None else None
     if found is None or rows is None:
         accesses.load(e, s)
@@ -98,14 +102,15 @@ def load(e: Emission, s: ins.Load) -> None:
 
 
 def rows_fit(e: Emission, region: Region) -> bool:
-    """Whether rows of 8 elements lie together, on 16 bytes, surely in bounds."""
+    """Whether rows of 16 bytes lie together, aligned to as many, surely in bounds."""
     memory = region.memory
     last = region.axes[-1]
-    if memory.place is not Place.SHARED or memory.dtype.bits != 16 or last.dropped:
+    if memory.place is not Place.SHARED or memory.dtype.bits not in ROWS or last.dropped:
         return False
-    if any(a.checked or a.step != 1 for a in region.axes) or multiple(e, last.start) % _SIDE:
+    columns = _ROW_BITS // memory.dtype.bits
+    if any(a.checked or a.step != 1 for a in region.axes) or multiple(e, last.start) % columns:
         return False
-    return _pitch(memory) % _SIDE == 0
+    return _pitch(memory) % columns == 0
 
 
 def _pitch(memory: Memory) -> int:
@@ -117,7 +122,7 @@ def _pitch(memory: Memory) -> int:
 
 
 def row_addresses(e: Emission, region: Region, found: Matrices) -> dict[int, str] | None:
-    """By the first matrix of each instruction, the row of eight that a thread points to, as C.
+    """By the first matrix of each instruction, the row that a thread points to, as C.
 
     None where a thread's rows of the instructions do not lie at the same distances for all threads.
     """

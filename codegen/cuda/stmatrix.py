@@ -1,4 +1,4 @@
-"""stmatrix: fragments to shared memory, four 8 x 8 matrices of 16-bit elements an instruction.
+"""stmatrix: fragments to shared memory, four matrices of eight rows of 16 bytes an instruction.
 
 The counterpart of ldmatrix, with its proof: a layout that holds such matrices is stored as rows of 16
 bytes, of which lane l gives the address of row l % 8 of matrix l / 8 (PTX ISA, "stmatrix"). A thread of
@@ -32,9 +32,9 @@ def _matrices(e: Emission, s: ins.Store) -> Matrices | None:
     layout = s.x.type.layout
     if not e.target.matrix_stores or layout is None or layout.replication > 1:
         return None
-    if s.x.type.dtype.bits != 16 or not rows_fit(e, s.region):
+    if not rows_fit(e, s.region):
         return None
-    return matrices(layout)
+    return matrices(layout, s.x.type.dtype.bits)
 
 
 EMITTERS: dict[type, Emitter] = {ins.Store: store}

@@ -33,7 +33,7 @@ _OPS = {
 _CASTS = {1: 0.9, 2: 0.8, 3: 1.05, 4: 0.75, 5: 1.05, 6: 1.1, 7: 1.2, 8: 0.5}
 _SMALL_FLOAT = 0.3  # more, for a float's exponent and sign
 _VECTOR = 16  # bytes of the widest access of a thread
-_MATRICES = 16  # bits of elements that ldmatrix reads
+_MATRICES = (8, 16)  # bits of elements that ldmatrix reads
 _ADDRESS = 2.0  # instructions for the address of an access
 _COPY_ADDRESS, _SHARED_ADDRESS = 6.0, 0.75  # of an asynchronous copy: two, and a predicate
 _BARRIER = 40.0  # cycles until all warps are there
@@ -185,7 +185,7 @@ class Statements:
         width = max(bits / 8, min(_VECTOR, run * bits / 8))
         per_thread = locals_ * bits / 8
         if region.memory.role is Role.BUFFER:
-            if bits == _MATRICES and len(tile.type.shape) > 1:
+            if bits in _MATRICES and len(tile.type.shape) > 1:
                 width = min(_VECTOR, max(width, per_thread))
             held = layout.threads if layout is not None else self.warps * self.warp
             work.shared += per_thread * held

@@ -87,6 +87,17 @@ TABLE: dict[str, Calls] = {
     "gemm_nvfp4": (
         "gemm_nvfp4", HALVES, {"BN": 64}, sizes("M N K", (16, 64, 256), (21, 100, 80), (1, 1, 16)),
     ),
+    "slice_rows": (
+        "gemv_quantized", (*PLAIN, {"G": "32"}), {}, sizes("M K", (1, 512), (3, 384), (1, 128)),
+    ),
+    "gemv_sliced": (
+        "gemv_quantized", ({"W": "u2"}, {"W": "u3"}, {"W": "i8", "G": "64"}), {"BN": 32, "BK": 256},
+        sizes("M N K", (1, 64, 512), (3, 100, 384), (1, 1, 128)),
+    ),
+    "gemv_quantized": (
+        "gemv_quantized", ({"W": "u1"}, {"W": "u3"}, {"W": "i4", "G": "32"}), {},
+        sizes("M N K", (1, 64, 512), (2, 100, 384), (1, 1, 128)),
+    ),
     "splitk_bias": (
         "splitk_bias", FLOATS, {}, sizes("M N K", (16, 64, 512), (21, 70, 333), (1, 1, 1), (2, 3, 0)),
     ),
@@ -169,7 +180,8 @@ def problem(kernel: str, dims: dict[str, int], define: dict[str, str], seed: int
     usual = {"softmax": "f32", "softmax_rows": "f32", "gemm_mx": "bf16"}
     usual |= dict.fromkeys((k for k in TABLE if TABLE[k][0] == "neuronmm"), "bf16")
     dtype = define.get("T", usual.get(kernel, "f16"))
-    weight = define.get("W", "f4e2m1" if kernel == "gemm_mx" else "u4")
+    weights = {"gemm_mx": "f4e2m1", "gemv_sliced": "u2", "gemv_quantized": "u2"}
+    weight = define.get("W", weights.get(kernel, "u4"))
     group = int(define.get("G", "32" if kernel == "gemm_quantized_zeros" else "128"))
     rng = np.random.default_rng(seed)
     return references.PROBLEMS[kernel](rng, {"G": group, **dims}, dtype=dtype, weight=weight)

@@ -51,6 +51,7 @@ from reference_rows import (
     swiglu,
     vector_add,
 )
+from reference_slices import gemv_quantized, gemv_sliced, slice_rows
 from reference_tilus import (
     tilus_pipelined,
     tilus_plain,
@@ -70,7 +71,8 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
     for function in (
         vector_add, softmax, softmax_rows, rmsnorm, layernorm, rope, rope_interleaved, swiglu,
         gemm, gemm_i8, gemm_residual, gemm_quantized, gemm_quantized_sums, gemm_quantized_zeros,
-        gemm_mx, gemm_nvfp4, splitk_bias, attention, lowrank, lowrank_mlp, quantize_rows,
+        gemm_mx, gemm_nvfp4, slice_rows, gemv_sliced, gemv_quantized, splitk_bias, attention,
+        lowrank, lowrank_mlp, quantize_rows,
         gemm_w4a8_channel, gemm_w4a8_group, w4a8_channel, w4a8_group, tilus_plain, tilus_rearrange,
         tilus_rearrange_words, tilus_pipelined, attention_input, mlp, xw, xuv, xuv_to_t,
         xuv_from_t, up_and_gate, mlp_low_rank, flash_attention, attention_step, output_ffn,

@@ -24,6 +24,7 @@ CASES: dict[str, tuple[str, dict[str, str], Dims]] = {
     "gemm_quantized-f6e3m2": (
         "gemm_quantized", {"W": "f6e3m2", "G": "64"}, {"M": 17, "N": 70, "K": 320},
     ),
+    "gemv_quantized": ("gemv_quantized", {"W": "u3"}, {"M": 2, "N": 100, "K": 640}),
     "gemm_quantized_zeros": (
         "gemm_quantized_zeros", {"G": "32"}, {"M": 21, "N": 100, "K": 320},
     ),

@@ -97,6 +97,27 @@ def test_every_weight_type_that_f16_holds(weight: str) -> None:
     check(found, problem("gemm_quantized", dims, define, seed=5), {"BN": 64, "BK": 32})
 
 
+def test_slices_hold_every_f16() -> None:
+    every = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    x = every[np.isfinite(every)][None]
+    d, bad = np.empty((1, 8, x.size), np.int8), np.empty((1, x.size // 128), np.float32)
+    library("gemv_quantized")["slice_rows"](x, d, bad)
+    assert (np.abs(d) <= 64).all()
+    assert not bad.any()
+    assert (np.tensordot(2.0 ** (7 * np.arange(8) - 24), d, (0, 1)) == x).all()
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_a_row_that_is_not_finite_has_no_product(value: float) -> None:
+    """Whatever the weights are: 0 is no infinity either."""
+    x, w, s = np.ones((2, 256), np.float16), np.zeros((256, 40), np.uint8), np.ones((2, 40))
+    x[1, 200] = value
+    c = np.empty((2, 40), np.float16)
+    library("gemv_quantized")["gemv_quantized"](x, w, s.astype(np.float16), c)
+    assert not c[0].any()
+    assert np.isnan(c[1]).all()
+
+
 def test_rearranged_weights_feed_the_products() -> None:
     """The chain as a user runs it: codes, rearrangement, product."""
     rng = np.random.default_rng(6)

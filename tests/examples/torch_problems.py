@@ -168,6 +168,42 @@ def gemm_quantized_sums(d: Dims, dtype: str) -> TorchProblem:
     return gemm_quantized(d, dtype)
 
 
+def slices(x: Tensor) -> Tensor:
+    """Integers [M, 8, K] whose sum, times 2^(7 i - 24), is x."""
+    left, found = x.double(), []
+    for i in reversed(range(8)):
+        unit = 2.0 ** (7 * i - 24)
+        found.append((left / unit).round())
+        left = left - found[-1] * unit
+    return torch.stack(found[::-1], 1).to(torch.int8)
+
+
+def slice_rows(d: Dims, dtype: str) -> TorchProblem:
+    x = normal((d["M"], d["K"]), dtype)
+    bad = torch.zeros(d["M"], d["K"] // 128, device="cuda")
+    made = slices(x)
+    args = {"x": x, "d": torch.full_like(made, -1), "bad": torch.full_like(bad, torch.nan)}
+    return TorchProblem(args, {"d": made.double(), "bad": bad.double()}, exact=("d", "bad"))
+
+
+def gemv_quantized(d: Dims, dtype: str) -> TorchProblem:
+    """In rows whose numbers differ by a factor of 2^13, as no number is rounded."""
+    x = normal((d["M"], d["K"]), dtype) * torch.exp2(torch.arange(d["K"], device="cuda") % 13 - 9)
+    w, c = codes((d["K"], d["N"]), 2), blank((d["M"], d["N"]), dtype)
+    s = (torch.rand(d["K"] // 128, d["N"], device="cuda") * 0.1 + 0.05).to(c.dtype)
+    args = {"x": x.to(c.dtype), "w": w, "s": s, "c": c}
+    expected = args["x"].double() @ (w.double() * spread(s, 128))
+    return TorchProblem(args, {"c": expected}, codes=("w",))
+
+
+def gemv_sliced(d: Dims, dtype: str) -> TorchProblem:
+    made = gemv_quantized(d, dtype)
+    bad = torch.zeros(d["M"], d["K"] // 128, device="cuda")
+    x, *rest = made.args.items()
+    args = {"d": slices(x[1]), "bad": bad, **dict(rest)}
+    return TorchProblem(args, made.expected, codes=("w",))
+
+
 # The values of f4e2m1 by code, and those of f8e4m3 that are scales here.
 E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 
@@ -356,6 +392,7 @@ PROBLEMS: dict[str, Callable[[Dims, str], TorchProblem]] = {
     for function in (
         vector_add, softmax, softmax_rows, rmsnorm, layernorm, rope, rope_interleaved, swiglu, gemm,
         gemm_i8, gemm_residual, gemm_quantized, gemm_quantized_sums, gemm_quantized_zeros, gemm_mx,
+        slice_rows, gemv_sliced, gemv_quantized,
         gemm_nvfp4, splitk_bias, attention, lowrank, xw, xuv, xuv_to_t, xuv_from_t,
         up_and_gate, mlp_low_rank, lowrank_mlp, quantize_rows, gemm_w4a8_channel,
         gemm_w4a8_group, w4a8_channel, w4a8_group, attention_input, mlp,

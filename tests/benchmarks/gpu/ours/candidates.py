@@ -64,6 +64,19 @@ LISTED: dict[str, dict[str, list[Choice]]] = {
             {"BM": 256, "BN": 64, "BK": 64, "warps": 4},
         ],
     },
+    "gemv_sliced": {
+        "": [
+            {"BN": 64, "BK": 256, "warps": 2, "stages": 2},
+            {"BN": 64, "BK": 256, "warps": 4, "stages": 2},
+            {"BN": 96, "BK": 256, "warps": 4, "stages": 2},
+            {"BN": 112, "BK": 256, "warps": 2, "stages": 3},
+            {"BN": 112, "BK": 512, "warps": 2, "stages": 2},
+            {"BN": 112, "BK": 512, "warps": 4, "stages": 2},
+            {"BN": 64, "BK": 512, "warps": 4, "stages": 4},
+            {"BN": 32, "BK": 512, "warps": 4, "stages": 4},
+            {"BN": 32, "BK": 1024, "warps": 8, "stages": 3},
+        ],
+    },
     "gemm": {
         "16": [
             {"BM": 16, "BN": 64, "BK": 128},

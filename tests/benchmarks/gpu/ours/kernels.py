@@ -21,6 +21,7 @@ TUNING_SECONDS = 20.0
 FILES = {
     "softmax_rows": "softmax",
     "gemm_quantized_sums": "gemm_quantized",
+    "gemv_sliced": "gemv_quantized",
 }  # of kernels whose file has another name
 
 # file, kernel, definitions, sizes, choice: what one compilation needs, as plain data.

@@ -1,4 +1,4 @@
-"""Our products: gemm_quantized.tile and gemm.tile."""
+"""Our products: gemm_quantized.tile, gemv_quantized.tile and gemm.tile."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dslc.specialization import Specialization
 from gpu import problems
 from gpu.cases import Case
 from gpu.measure import Prepared, copies_beyond_cache, relative_error, timed
+from gpu.ours import sliced
 from gpu.ours.kernels import Job, best, build_all, jobs_for
 from gpu.ours.storage import packed, random_storage
 
@@ -24,11 +25,13 @@ def jobs_of(case: Case) -> list[Job]:
     define = {"W": case.name, "T": case.dtype}
     # Two ways to write the product: scaled weights, or scaled sums where there are few rows.
     kernels = ("gemm_quantized", "gemm_quantized_sums") if m <= FEW_ROWS else ("gemm_quantized",)
-    return [j for k in kernels for j in jobs_for("gemm_quantized", k, define, sizes, m)]
+    jobs = [j for k in kernels for j in jobs_for("gemm_quantized", k, define, sizes, m)]
+    return [*jobs, *sliced.jobs_of(case)]
 
 
 def compile_all(cases: Sequence[Case]) -> None:
-    build_all([what for case in cases for what in jobs_of(case)])
+    helpers = sliced.helpers_of(case for case in cases if case.section != "dense")
+    build_all([*helpers, *(what for case in cases for what in jobs_of(case))])
 
 
 def prepare_quantized(case: Case) -> Prepared:
@@ -43,20 +46,20 @@ def prepare_quantized(case: Case) -> Prepared:
     def launcher(kernel: Specialization) -> Callable[[int], object]:
         first = random_storage(kernel, (k, n), case.name)
         stored = [first, *(first.clone() for _ in range(copies - 1))]
-        return lambda i: kernel(a, stored[i], scales[i], c)
+        return lambda i: sliced.launch(kernel, a, (stored[i], scales[i], c))
 
     kernel = best(jobs_of(case), launcher, copies)
     first = packed(kernel, "w", made.codes, case.name)
     stored = [first, *(first.clone() for _ in range(copies - 1))]
 
     def launch(i: int) -> None:
-        kernel(a, stored[i], scales[i], c)
+        sliced.launch(kernel, a, (stored[i], scales[i], c))
 
     def error() -> float:
         launch(0)
         return relative_error(c, problems.product(a, made, problems.values_of(case.name)))
 
-    return Prepared(launch, copies, error, dict(kernel.config))
+    return Prepared(launch, copies, error, {"kernel": kernel.name, **kernel.config})
 
 
 def quantized(case: Case) -> dict[str, Any]:
