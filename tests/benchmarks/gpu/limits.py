@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpu.cases import GROUP, SHAPES, Case
+from gpu.cases import GROUP, ROWS, SHAPES, WEIGHTS, Case
 
 READ_TB_S = 4.53
 PEAK_TFLOP_S = 989.0
@@ -16,10 +16,12 @@ ERROR_LIMIT = 2e-2
 # Two correct kernels round differently: errors this close count as the same.
 ERROR_SLACK = 1.05
 
-DECODE_TYPES = ("u4", "u2", "u1", "u8", "f6e3m2", "i4")
-DECODE_ROWS = 16
-DECODE_SPEED = 0.9  # of humming's speed
-DENSE_SPEED = 0.6  # of cuBLAS's, at 8192^3 in f16
+DECODE_ROWS, PREFILL_ROWS = 16, 4096
+# Of the floor's speed, with few rows and the widest of the shapes, by bits of a weight.
+WIDE, OF_FLOOR = (8192, 57344), {2: 0.75, **dict.fromkeys(range(3, 9), 0.88)}
+U4_US = {(8192, 8192): 11.0}  # of u4 with one row
+DENSE_SPEED, SMALL_SPEED = 0.97, 0.92  # of cuBLAS's, of 16-bit operands and of f8e4m3
+ATTENTION_SPEED = 0.97  # of cuDNN's, with a causal mask
 COPY_SHARE = 0.85  # of a copy's bytes per second
 NOISE = 1.02  # times of one kernel in several processes differ by as much
 LAUNCH_US, LAUNCH_SHARE = 5.0, 1 / 3  # and of Triton's time
@@ -63,7 +65,8 @@ def product_bytes(case: Case) -> float:
     """Weights, their scales (of a quantised product), A and C, each once."""
     m, n, k = (case.dims[d] for d in "MNK")
     if case.section == "dense":
-        return 2 * (k * n + m * k + m * n)
+        size = 1 if case.dtype.startswith("f8") else 2
+        return size * (k * n + m * k) + 2 * m * n
     return k * n * bits_of(case.name) / 8 + 2 * (-(-k // GROUP) * n + m * k + m * n)
 
 
@@ -106,29 +109,63 @@ def error_verdict(weight: str, ours: float, rival: float | None) -> Verdict:
 def has_bar(case: Case) -> bool:
     """Whether the project asks something of the case."""
     if case.section == "quantized":
-        shape = (case.dims["K"], case.dims["N"])
-        return case.name in DECODE_TYPES and case.dims["M"] <= DECODE_ROWS and shape in SHAPES
+        return case.name in WEIGHTS and case.dims["M"] in ROWS and _shape(case) in SHAPES
     if case.section == "dense":
-        return case.dtype == "f16" and set(case.dims.values()) == {8192}
-    return case.section != "attention"
+        cube = set(case.dims.values()) == {8192}
+        return case.dtype.startswith("f8") or cube or _shape(case) in SHAPES
+    return case.section != "attention" or case.name == "causal"
 
 
-def quantized_verdict(case: Case, ours: float, rival: float | None) -> Verdict:
-    """Decode: at least 90 % of humming's speed, and quicker than tilus's figure."""
+def _shape(case: Case) -> tuple[int, int]:
+    return case.dims["K"], case.dims["N"]
+
+
+def quantized_verdict(
+    case: Case, ours: float, humming: float | None, cublas: float | None = None
+) -> Verdict:
+    """Few rows: faster than humming and tilus, near the floor. More: faster than both that are there.
+
+    With the most rows, where the chip's power decides, "no slower" leaves some noise.
+    """
+    rows = case.dims["M"]
     if not has_bar(case):
         return Verdict(None)
+    if rows <= DECODE_ROWS:
+        return _decode_verdict(case, ours, humming)
+    rivals = [us for us in (humming, cublas) if us is not None]
+    if not rivals:
+        return Verdict(None)
+    noise = NOISE if rows >= PREFILL_ROWS else 1.0
+    return Verdict(ours <= min(rivals) * noise, "slower than humming or cuBLAS")
+
+
+def _decode_verdict(case: Case, ours: float, humming: float | None) -> Verdict:
+    shape = _shape(case)
     tilus = tilus_us(case)
     if tilus is not None and ours >= tilus:
         return Verdict(False, "slower than tilus")
-    if rival is None:
+    most = U4_US.get(shape, ours) if (case.name, case.dims["M"]) == ("u4", 1) else ours
+    if ours > most:
+        return Verdict(False, f"over {most:g} us")
+    share = OF_FLOOR.get(bits_of(case.name), 0.0) if shape == WIDE else 0.0
+    if floor_us(case) / ours < share:
+        return Verdict(False, f"under {share:.0%} of the floor")
+    if humming is None:
         return Verdict(None)
-    return Verdict(rival / ours >= DECODE_SPEED, f"under {DECODE_SPEED:.0%} of humming")
+    return Verdict(ours < humming, "slower than humming")
 
 
 def dense_verdict(case: Case, ours: float, rival: float | None) -> Verdict:
     if not has_bar(case) or rival is None:
         return Verdict(None)
-    return Verdict(rival / ours >= DENSE_SPEED, f"under {DENSE_SPEED:.0%} of cuBLAS")
+    speed = SMALL_SPEED if case.dtype.startswith("f8") else DENSE_SPEED
+    return Verdict(rival / ours >= speed, f"under {speed:.0%} of cuBLAS")
+
+
+def attention_verdict(case: Case, ours: float | None, rival: float | None) -> Verdict:
+    if not has_bar(case) or ours is None or rival is None:
+        return Verdict(None)
+    return Verdict(rival / ours >= ATTENTION_SPEED, f"under {ATTENTION_SPEED:.0%} of cuDNN")
 
 
 def rows_verdict(ours_tb_s: float, copy_tb_s: float | None, faster: bool | None) -> Verdict:

@@ -10,7 +10,12 @@ import torch
 from dslc.compiler.dtypes import decode, parse_dtype
 from gpu.cases import GROUP, Case
 
-TORCH = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32}
+TORCH = {
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "f32": torch.float32,
+    "f8e4m3": torch.float8_e4m3fn,
+}
 
 
 @dataclass

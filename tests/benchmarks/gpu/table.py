@@ -48,7 +48,7 @@ def quantized(results: Results) -> str:
         errors = [results.number(case, name, "error") for name in ("dslc", "humming")]
         verdict = limits.Verdict(None)
         if ours is not None:
-            verdict = limits.quantized_verdict(case, ours, rival)
+            verdict = limits.quantized_verdict(case, ours, rival, f16)
         floor = limits.floor_us(case)
         rows.append([
             case.name, shape(case), str(case.dims["M"]), figure(ours), figure(rival),
@@ -121,14 +121,16 @@ def attention(results: Results) -> str:
         times = [results.number(case, name) for name in ("dslc", "cudnn", "flash")]
         work = limits.attention_operations(case) / 1e6
         rates = [figure(None if us is None else work / us, ".0f") for us in times]
+        error = results.number(case, "dslc", "error")
+        verdict = limits.attention_verdict(case, times[0], times[1])
         rows.append([
             case.name, str(case.dims["S"]), *map(figure, times), *rates,
             figure(ratio(times[0], times[1]), ".2f"), figure(ratio(times[0], times[2]), ".2f"),
-            figure(results.number(case, "dslc", "error"), ".1e"),
+            figure(error, ".1e"), judged(verdict, error),
         ])  # fmt: skip
     heads = (
         "mask", "length", "dslc us", "cuDNN us", "flash us", "dslc TFLOP/s", "cuDNN", "flash",
-        "speed / cuDNN", "speed / flash", "error",
+        "speed / cuDNN", "speed / flash", "error", "bar",
     )  # fmt: skip
     return markdown(heads, rows)
 

@@ -41,16 +41,35 @@ def test_a_causal_mask_halves_the_operations() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ours", "rival", "met"),
-    [(15.0, 15.4, True), (17.0, 15.4, True), (17.2, 15.4, False), (19.8, 30.0, False)],
-)
-def test_decode_is_held_against_humming_and_tilus(ours: float, rival: float, met: bool) -> None:
-    assert limits.quantized_verdict(weighed("u4", 1, 8192, 8192), ours, rival).met is met
+    ("rows", "ours", "rival", "met"),
+    [(1, 10.9, 15.4, True), (1, 11.1, 15.4, False), (1, 10.9, 10.8, False), (16, 17.0, 17.5, True),
+     (16, 17.6, 17.5, False), (16, 20.8, 30.0, False)],
+)  # fmt: skip
+def test_decode_is_held_against_humming_tilus_and_a_time(
+    rows: int, ours: float, rival: float, met: bool
+) -> None:
+    assert limits.quantized_verdict(weighed("u4", rows, 8192, 8192), ours, rival).met is met
+
+
+@pytest.mark.parametrize(("weight", "most"), [("u1", 60), ("u2", 36.7), ("u3", 46.0), ("u4", 60.7)])
+def test_decode_of_the_widest_shape_is_held_against_its_floor(weight: str, most: float) -> None:
+    case = weighed(weight, 1, 57344, 8192)
+    assert limits.quantized_verdict(case, most - 0.3, 100.0).met is True
+    assert limits.quantized_verdict(case, most + 0.3, 100.0).met is (weight == "u1")
+
+
+def test_more_rows_are_held_against_both_rivals() -> None:
+    case = weighed("u8", 256, 8192, 8192)
+    assert limits.quantized_verdict(case, 50.0, 60.0, 51.0).met is True
+    assert limits.quantized_verdict(case, 50.0, 60.0, 49.9).met is False
+    assert limits.quantized_verdict(case, 50.0, 49.9).met is False
+    assert limits.quantized_verdict(weighed("u8", 4096, 8192, 8192), 50.0, 60.0, 49.9).met is True
 
 
 def test_what_has_no_bar_has_no_verdict() -> None:
-    assert limits.quantized_verdict(weighed("u4", 64, 8192, 8192), 1.0, 1.0).met is None
-    assert limits.quantized_verdict(weighed("u5", 1, 8192, 8192), 1.0, 1.0).met is None
+    assert limits.quantized_verdict(weighed("u4", 32, 8192, 8192), 1.0, 1.0).met is None
+    assert limits.quantized_verdict(weighed("u7", 1, 8192, 8192), 1.0, 1.0).met is None
+    assert limits.quantized_verdict(weighed("u4", 64, 8192, 8192), 1.0, None).met is None
     assert limits.quantized_verdict(weighed("u2", 1, 8192, 8192), 1.0, None).met is None
     small = Case("dense", "gemm", {"M": 4096, "N": 4096, "K": 4096})
     assert limits.dense_verdict(small, 1.0, 1.0).met is None
@@ -59,8 +78,19 @@ def test_what_has_no_bar_has_no_verdict() -> None:
 
 def test_the_dense_bar() -> None:
     case = Case("dense", "gemm", {"M": 8192, "N": 8192, "K": 8192})
-    assert limits.dense_verdict(case, 100.0, 60.0).met is True
-    assert limits.dense_verdict(case, 100.0, 59.0).met is False
+    assert limits.dense_verdict(case, 100.0, 97.0).met is True
+    assert limits.dense_verdict(case, 100.0, 96.0).met is False
+    small = Case("dense", "gemm", {"M": 4096, "N": 4096, "K": 4096}, "f8e4m3")
+    assert limits.dense_verdict(small, 100.0, 92.0).met is True
+    assert limits.dense_verdict(small, 100.0, 91.0).met is False
+
+
+def test_the_bar_of_attention() -> None:
+    causal = Case("attention", "causal", {"S": 4096, "H": 16, "D": 128}, "bf16")
+    assert limits.attention_verdict(causal, 100.0, 97.0).met is True
+    assert limits.attention_verdict(causal, 100.0, 96.0).met is False
+    full = Case("attention", "full", causal.dims, "bf16")
+    assert limits.attention_verdict(full, 100.0, 10.0).met is None
 
 
 def test_rows_need_a_copys_rate_and_no_slower_than_inductor() -> None:

@@ -2,8 +2,8 @@
 
 `--config default` leaves them open, as a call without choices does: what the tuner has stored, or the
 compiler's default; `--config tune` runs the tuner first. `--config listed` tries the lists below and
-keeps the best, a path those of a JSON file of the same structure: kernel, greatest number of rows,
-choices.
+the compiler's default and keeps the best, a path those of a JSON file of the same structure: kernel,
+greatest number of rows, choices.
 """
 
 from __future__ import annotations
@@ -39,6 +39,10 @@ SUMS: list[Choice] = [
     {"BN": 80, "BK": 512},
     {"BN": 80, "BK": 512, "warps": 8},
     {"BN": 80, "BK": 512, "stages": 4, "warps": 8},
+    # 57344 = 512 x 112 columns: four blocks for nearly every multiprocessor.
+    {"BN": 112, "BK": 256, "stages": 2, "warps": 2},
+    {"BN": 112, "BK": 256, "stages": 3, "warps": 2},
+    {"BN": 112, "BK": 512, "stages": 2, "warps": 4},
     # Wider tiles read activations less often; two blocks share the K of each.
     {"BN": 128, "BK": 512, "SPLIT": 2, "stages": 3, "warps": 8},
     {"BN": 128, "BK": 256, "SPLIT": 2, "stages": 5, "warps": 8},
@@ -93,6 +97,13 @@ LISTED: dict[str, dict[str, list[Choice]]] = {
             {"BM": 128, "BN": 128, "BK": 64},
         ],
     },
+    "gemm_turned": {
+        "": [
+            {"BM": 128, "BN": 256, "BK": 128},
+            {"BM": 128, "BN": 128, "BK": 128},
+            {"BM": 64, "BN": 256, "BK": 128},
+        ],
+    },
     "attention": {
         "": [
             {"BS": 128, "BL": 128},
@@ -125,4 +136,5 @@ def choices(kernel: str, rows: int, source: str) -> list[Choice]:
     by_rows = table.get(kernel, {})
     bounds = sorted((int(b) for b in by_rows if b), key=int)
     bound = next((str(b) for b in bounds if rows <= b), "")
-    return list(by_rows.get(bound, [])) or [{}]
+    found = list(by_rows.get(bound, []))
+    return [*found, {}] if source == "listed" or not found else found

@@ -22,6 +22,7 @@ FILES = {
     "softmax_rows": "softmax",
     "gemm_quantized_sums": "gemm_quantized",
     "gemv_sliced": "gemv_quantized",
+    "gemm_turned": str(Path(__file__).parent / "gemm_turned"),
 }  # of kernels whose file has another name
 
 # file, kernel, definitions, sizes, choice: what one compilation needs, as plain data.

@@ -11,7 +11,7 @@ from gpu import problems
 from gpu.cases import Case
 from gpu.measure import Prepared, copies_beyond_cache, relative_error, timed
 from gpu.ours import sliced
-from gpu.ours.kernels import Job, best, build_all, jobs_for
+from gpu.ours.kernels import FILES, Job, best, build_all, jobs_for
 from gpu.ours.storage import packed, random_storage
 
 FEW_ROWS = 16
@@ -21,6 +21,8 @@ def jobs_of(case: Case) -> list[Job]:
     m, n, k = (case.dims[d] for d in "MNK")
     sizes = {"M": m, "N": n, "K": k}
     if case.section == "dense":
+        if case.dtype.startswith("f8"):
+            return jobs_for(FILES["gemm_turned"], "gemm_turned", {"T": case.dtype}, sizes, m)
         return jobs_for("gemm", "gemm", {"T": case.dtype}, sizes, m)
     define = {"W": case.name, "T": case.dtype}
     # Two ways to write the product: scaled weights, or scaled sums where there are few rows.
@@ -69,8 +71,9 @@ def quantized(case: Case) -> dict[str, Any]:
 def dense(case: Case) -> dict[str, Any]:
     m, n, k = (case.dims[d] for d in "MNK")
     a = problems.activations(case)
-    b = torch.randn(k, n, device="cuda").to(a.dtype)
-    c = torch.full((m, n), torch.nan, dtype=a.dtype, device="cuda")
+    turned = case.dtype.startswith("f8")
+    b = torch.randn((n, k) if turned else (k, n), device="cuda").to(a.dtype)
+    c = torch.full((m, n), torch.nan, dtype=torch.float16 if turned else a.dtype, device="cuda")
     copies = copies_beyond_cache(b.nbytes)
     every = [b, *(b.clone() for _ in range(copies - 1))]
 
@@ -82,6 +85,6 @@ def dense(case: Case) -> dict[str, Any]:
 
     def error() -> float:
         launch(0)
-        return relative_error(c, a.float() @ b.float())
+        return relative_error(c, a.float() @ (b.float().T if turned else b.float()))
 
     return timed(Prepared(launch, copies, error, dict(kernel.config)))
