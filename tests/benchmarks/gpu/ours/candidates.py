@@ -39,6 +39,8 @@ SUMS: list[Choice] = [
     {"BN": 80, "BK": 512},
     {"BN": 80, "BK": 512, "warps": 8},
     {"BN": 80, "BK": 512, "stages": 4, "warps": 8},
+    {"BN": 80, "BK": 512, "stages": 4, "warps": 4},
+    {"BN": 80, "BK": 1024, "stages": 2, "warps": 8},
     # 57344 = 512 x 112 columns: four blocks for nearly every multiprocessor.
     {"BN": 112, "BK": 256, "stages": 2, "warps": 2},
     {"BN": 112, "BK": 256, "stages": 3, "warps": 2},
@@ -57,6 +59,7 @@ LISTED: dict[str, dict[str, list[Choice]]] = {
         "16": [{"BM": 16, **rest} for rest in DECODE],
         "64": [
             {"BM": 64, "BN": 128, "BK": 128, "warps": 8},
+            {"BM": 64, "BN": 128, "BK": 256},
             {"BM": 64, "BN": 128, "BK": 128, "warps": 8, "SPLIT": 2},
             {"BM": 64, "BN": 256, "BK": 128, "warps": 16},
             {"BM": 64, "BN": 256, "BK": 64, "warps": 16},
