@@ -19,27 +19,20 @@ Choice = dict[str, Any]
 # Tiles for few rows: 128 or 160 blocks for 8192 and 10240 columns, more for many columns.
 DECODE: list[Choice] = [
     {"BN": 64, "BK": 512},
-    {"BN": 64, "BK": 512, "stages": 4},
     {"BN": 64, "BK": 256},
-    {"BN": 64, "BK": 128, "stages": 4},
     {"BN": 32, "BK": 256},
-    {"BN": 80, "BK": 512},
 ]
 SUMS: list[Choice] = [
-    {"BN": 64, "BK": 512},
-    {"BN": 64, "BK": 512, "warps": 8},
-    {"BN": 64, "BK": 512, "stages": 4, "warps": 8},
-    {"BN": 64, "BK": 256},
-    {"BN": 64, "BK": 1024, "warps": 4},
     {"BN": 32, "BK": 512},
     {"BN": 32, "BK": 512, "warps": 8},
+    {"BN": 32, "BK": 1024},
+    {"BN": 64, "BK": 256},
+    {"BN": 64, "BK": 256, "stages": 2, "warps": 2},
+    {"BN": 64, "BK": 512, "warps": 8},
     {"BN": 128, "BK": 256},
-    {"BN": 128, "BK": 128, "warps": 4},
-    {"BN": 80, "BK": 256},
     {"BN": 80, "BK": 512},
-    {"BN": 80, "BK": 512, "warps": 8},
-    {"BN": 80, "BK": 512, "stages": 4, "warps": 8},
     {"BN": 80, "BK": 512, "stages": 4, "warps": 4},
+    {"BN": 80, "BK": 512, "warps": 8},
     {"BN": 80, "BK": 1024, "stages": 2, "warps": 8},
     # 57344 = 512 x 112 columns: four blocks for nearly every multiprocessor.
     {"BN": 112, "BK": 256, "stages": 2, "warps": 2},
@@ -47,7 +40,6 @@ SUMS: list[Choice] = [
     {"BN": 112, "BK": 512, "stages": 2, "warps": 4},
     # Wider tiles read activations less often; two blocks share the K of each.
     {"BN": 128, "BK": 512, "SPLIT": 2, "stages": 3, "warps": 8},
-    {"BN": 128, "BK": 256, "SPLIT": 2, "stages": 5, "warps": 8},
 ]
 LISTED: dict[str, dict[str, list[Choice]]] = {
     "gemm_quantized_sums": {
