@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+from dslc.codegen.aie.events import Tensor
 from dslc.codegen.aie.objectfifos import print_objectfifos
 from dslc.codegen.aie.planning import plan_kernel
 from dslc.compiler.diagnostics import DiagnosticError
@@ -24,6 +25,11 @@ from strategies import random_ir
 from support.npu import TARGET
 
 _SAID = {"DSL0550", "DSL0551", "DSL0552", "DSL0553", "DSL0554", "DSL0590"}
+
+
+def _inside(tensor: Tensor, shape: tuple[int, ...]) -> tuple[slice, ...]:
+    """Where a caller's array of a shape lies in the tensor's memory."""
+    return tuple(slice(o, o + n) for o, n in zip(tensor.origin, shape, strict=True))
 
 
 @given(random_ir.kernels(), st.integers(0, 99))
@@ -45,7 +51,7 @@ def test_the_text_means_what_the_kernel_means(kernel: Kernel, seed: int) -> None
     for tensor in planned.plan.tensors:
         own = args[tensor.memory.name]
         array = np.zeros(tensor.shape, own.dtype)
-        array[tuple(slice(n) for n in own.shape)] = own
+        array[_inside(tensor, own.shape)] = own
         padded.append(array)
     try:
         simulate(text, padded)
@@ -53,7 +59,7 @@ def test_the_text_means_what_the_kernel_means(kernel: Kernel, seed: int) -> None
         raise AssertionError(f"{problem}\n{print_program(lowered)}\n{text}") from None
     for tensor, array in zip(planned.plan.tensors, padded, strict=True):
         name = tensor.memory.name
-        found = array[tuple(slice(n) for n in wanted[name].shape)]
+        found = array[_inside(tensor, wanted[name].shape)]
         message = f"{name}\n{print_program(lowered)}\n{text}"
         np.testing.assert_allclose(found, wanted[name], rtol=1e-4, atol=1e-4, err_msg=message)
 
