@@ -38,7 +38,7 @@ def gemm_quantized(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
 
 
 @dslc.kernel(
-    G=128, BM=[16, 8, 32], BN=[64, 128, 32, 80, 112], BK=[512, 256, 128, 1024], SPLIT=[1, 2]
+    G=128, BM=[16, 8, 32], BN=[64, 128, 32, 80, 112, 224], BK=[512, 256, 128, 1024], SPLIT=[1, 2]
 )
 def gemm_quantized_sums(a: T[M, K], w: W[K, N], s: T[K // G, N], c: out[T[M, N]]):
     """c = sum over groups of (a @ w) * s, the scales applied to sums in f32: exact weights, few M."""

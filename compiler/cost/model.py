@@ -45,6 +45,7 @@ _MULTIPLYING = 240  # registers of a thread beside warps aside
 _TURNS = 6  # of the grid whose work is looked at
 _START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
 _SPILLED = 40.0  # times longer, for as many spilled registers as a thread has
+_ROOM = 1.02  # registers that an estimate may ask for before some are taken to be spilled
 _ONCE = 1 / 16  # of that for registers that are stored and loaded once a turn
 _PER_SM = 64.0  # bytes a cycle that one multiprocessor takes from the cache at most
 _FAR = 24.0  # of these from memory, where a unit copies them
@@ -210,8 +211,7 @@ def _resident(
         "shared memory": rates.shared_bytes // max(1, -(-taken // 128) * 128),
     }
     limit = min(limits, key=lambda n: limits[n])
-    # An estimate may be a fifth too high.
-    late, room = (0, float(most)) if registers else (under_way(kernel), 1.1 * most)
+    late, room = (0, float(most)) if registers else (under_way(kernel), _ROOM * most)
     spilled = _spilled(wanted, late, room)
     return _Resident(max(1, limits[limit]), limit, count, spilled)
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dslc.templates import Elaborated, TemplateOrigin
 
 _SCHEDULED = 4  # configurations that go through the passes, of those fed alike
+_CLOSE, _MOST = 1.03, 8  # as many whose outlines are so near to the least
 _BESIDE = 3  # more of them that the kernel has before the best
 _WORSE = 1.25  # times the least outline: what is beyond it is not scheduled
 _EQUAL = 1.01  # times as slow as the best: equal by prediction, and the kernel's order decides
@@ -136,7 +137,10 @@ class Ranking:
         found = self._schedule(base, 1, tried)
         for fed in dict.fromkeys(r.fed for r in ranked):
             worth = _worth([r for r in ranked if r.fed is fed], base)
-            found += self._schedule(worth, _SCHEDULED, tried, _least(found))
+            least = min((r.seconds for r in worth), default=0.0)
+            close = sum(r.seconds <= _CLOSE * least for r in worth)
+            most = min(max(_SCHEDULED, close), _MOST)
+            found += self._schedule(worth, most, tried, _least(found))
         if not found:
             return None
         best = None

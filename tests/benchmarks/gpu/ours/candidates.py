@@ -34,10 +34,11 @@ SUMS: list[Choice] = [
     {"BN": 80, "BK": 512, "stages": 4, "warps": 4},
     {"BN": 80, "BK": 512, "warps": 8},
     {"BN": 80, "BK": 1024, "stages": 2, "warps": 8},
-    # 57344 = 512 x 112 columns: four blocks for nearly every multiprocessor.
+    # 57344 = 512 x 112 columns: four blocks for nearly every multiprocessor, or two of 224.
     {"BN": 112, "BK": 256, "stages": 2, "warps": 2},
     {"BN": 112, "BK": 256, "stages": 3, "warps": 2},
     {"BN": 112, "BK": 512, "stages": 2, "warps": 4},
+    {"BN": 224, "BK": 256, "stages": 2, "warps": 4},
     # Wider tiles read activations less often; two blocks share the K of each.
     {"BN": 128, "BK": 512, "SPLIT": 2, "stages": 3, "warps": 8},
 ]
