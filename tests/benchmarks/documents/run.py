@@ -19,7 +19,7 @@ from documents.data import DOCS, keep  # noqa: E402
 from documents.pictures import PICTURES  # noqa: E402
 from documents.tables import filled  # noqa: E402
 
-RUNS = ("decode", "decode_shapes", "humming_shapes", "prefill", "defaults")
+RUNS = ("decode", "prefill", "defaults", "dense")
 PAGES = (DOCS / "performance.md", *sorted((DOCS / "performance").glob("*.md")))
 
 

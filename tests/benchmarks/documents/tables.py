@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from documents.data import DATA, figures
 from gpu.cases import ROWS, SHAPES, WEIGHTS, Case
-from gpu.limits import bits_of, floor_us
+from gpu.limits import bits_of, floor_us, product_operations
 from gpu.predictions import Timed, regret, spread
 from gpu.results import Results
 from gpu.table import Rows, markdown, shape
@@ -97,14 +97,17 @@ def decode() -> str:
 
 
 def shapes() -> str:
-    """The other three products: ours of one run, humming's newest of earlier ones."""
+    """The other three products, beside humming in the same run."""
     columns = [(s, rows) for s in SHAPES if s != WIDEST for rows in FEW]
-    lines = []
+    results, lines = figures("decode"), []
     for weight in BY_WIDTH:
         cases = [product(weight, s, rows) for s, rows in columns]
-        ours = [best(case, ("decode_shapes",)) for case in cases]
-        them = [best(case, ("humming_shapes",), "humming") for case in cases]
-        lines.append([weight, *(f"{a:.1f} / {b:.1f}" for a, b in zip(ours, them, strict=True))])
+        ours, them = (
+            [results.number(case, library) or 0.0 for case in cases]
+            for library in ("dslc", "humming")
+        )
+        pairs = zip(ours, them, strict=True)
+        lines.append([weight, *(f"{a:.1f} / {b:.1f} = {b / a:.2f}" for a, b in pairs)])
     heads = [f"{k} x {n}, M = {rows}" for (k, n), rows in columns]
     return markdown(("weights", *heads), lines)
 
@@ -126,16 +129,49 @@ def prefill() -> str:
 def defaults() -> str:
     """Calls that name no choices: their time, and in brackets over that of the best named choice."""
     results, lines = figures("defaults"), []
-    for columns in SHAPES[:2]:
+    for columns in SHAPES:
         for weight in ("u4", "u8"):
             cells = [f"{columns[0]} x {columns[1]}", weight]
             for case in (product(weight, columns, rows) for rows in ROWS):
-                ours, named = results.number(case, "dslc"), best(case, ("decode_shapes", "prefill"))
+                ours, named = results.number(case, "dslc"), best(case, ("decode", "prefill"))
                 assert ours is not None
                 assert named is not None
                 cells.append(f"{ours:.1f} ({ours / named:.2f})")
             lines.append(cells)
     return markdown(("K x N", "weights", *(f"M = {rows}" for rows in ROWS)), lines)
+
+
+def dense() -> str:
+    """Products of f16, bf16 and f8e4m3 beside cuBLAS in the same process: our time and the speed."""
+    results, sizes = figures("dense"), {}
+    for case in results.cases("dense"):
+        size = tuple(case.dims[d] for d in "MKN")
+        sizes.setdefault(size, {})[case.dtype] = case
+    lines = []
+    for (m, k, n), cases in sorted(sizes.items()):
+        cells = [str(m), f"{k} x {n}"]
+        for dtype in ("f16", "bf16", "f8e4m3"):
+            times = (
+                [results.number(cases[dtype], x) for x in ("dslc", "cublas")]
+                if dtype in cases
+                else []
+            )
+            if all(times) and times:
+                ours, them = (us or 0.0 for us in times)
+                cells += [
+                    f"{ours:.1f}",
+                    f"{product_operations(cases[dtype]) / ours / 1e6:.0f}",
+                    f"{them / ours:.2f}",
+                ]
+            else:
+                cells += ["-"] * 3
+        lines.append(cells)
+    heads = [
+        f"{t}: us" if first == "us" else first
+        for t in ("f16", "bf16", "f8e4m3")
+        for first in ("us", "TFLOP/s", "speed")
+    ]
+    return markdown(("M", "K x N", *heads), lines)
 
 
 def predictions() -> str:
@@ -167,6 +203,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "shapes": shapes,
     "prefill": prefill,
     "defaults": defaults,
+    "dense": dense,
     "predictions": predictions,
 }
 
