@@ -17,7 +17,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import evaluate
 from dslc.compiler.ir.expr import Expr, Var
 from dslc.compiler.ir.values import Region, Role, Value
-from dslc.compiler.layout import Conversion, Layout, conversion
+from dslc.compiler.layout import Conversion, Layout, conversion, divisible, spatial
 from dslc.compiler.layout.conversions import shared_axis
 from dslc.compiler.layout.mode import with_weights
 from dslc.compiler.targets import Target
@@ -33,7 +33,7 @@ _OPS = {
 _CASTS = {1: 0.9, 2: 0.8, 3: 1.05, 4: 0.75, 5: 1.05, 6: 1.1, 7: 1.2, 8: 0.5}
 _SMALL_FLOAT = 0.3  # more, for a float's exponent and sign
 _VECTOR = 16  # bytes of the widest access of a thread
-_MATRICES = (8, 16)  # bits of elements that ldmatrix reads
+_BYTES = spatial(8, 4).local(1, 4)  # of 8-bit elements that ldmatrix reads
 _ADDRESS = 2.0  # instructions for the address of an access
 _COPY_ADDRESS, _SHARED_ADDRESS = 6.0, 0.75  # of an asynchronous copy: two, and a predicate
 _BARRIER = 40.0  # cycles until all warps are there
@@ -185,7 +185,7 @@ class Statements:
         width = max(bits / 8, min(_VECTOR, run * bits / 8))
         per_thread = locals_ * bits / 8
         if region.memory.role is Role.BUFFER:
-            if bits in _MATRICES and len(tile.type.shape) > 1:
+            if _in_matrices(layout, bits):
                 width = min(_VECTOR, max(width, per_thread))
             held = layout.threads if layout is not None else self.warps * self.warp
             work.shared += per_thread * held
@@ -284,6 +284,13 @@ def region_bytes(region: Region) -> float:
 def _count(counter: dict[str, float], region: Region, count: float) -> None:
     if region.memory.role is not Role.BUFFER:
         counter[region.memory.name] = counter.get(region.memory.name, 0.0) + count
+
+
+def _in_matrices(layout: Layout | None, bits: int) -> bool:
+    """Whether rows of 16 bytes may be loaded at once: most tiles of 16 bits, fragments of bytes."""
+    if bits == 16:
+        return layout is None or layout.rank > 1
+    return bits == 8 and layout is not None and layout.rank == 2 and divisible(layout, _BYTES)
 
 
 def _run(layout: Layout) -> int:
