@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from dslc.codegen.aarch64.liveness import Numbering, basic_blocks, solve
+from dslc.codegen.aarch64.liveness import Numbering, basic_blocks, members, solve
 from dslc.codegen.aarch64.machine import Effect, File, Inst, Label, Line, Reg
 from dslc.codegen.aarch64.stream import Stream
 
@@ -107,7 +107,7 @@ def _interference(
                 adjacent[i] |= around & files[reg.file] & ~(1 << i)
             live = live & ~writes | numbering.bits(line.used)
     for i in range(count):
-        for j in _members(adjacent[i]):
+        for j in members(adjacent[i]):
             adjacent[j] |= 1 << i
     return numbering, adjacent, weights, moves
 
@@ -122,7 +122,7 @@ def _colour(
     regs = numbering.regs
     count = len(regs)
     numbers = [-1 if r.fixed is None else r.fixed for r in regs]
-    neighbours = [_members(a) for a in adjacent]
+    neighbours = [members(a) for a in adjacent]
     degrees = [len(n) for n in neighbours]
     limits = [len(_ORDER[r.file]) for r in regs]
     waiting = {i for i in range(count) if numbers[i] < 0}
@@ -176,15 +176,6 @@ def _put_aside(
         degrees[j] -= 1
         if degrees[j] == limits[j] - 1 and j in waiting:
             low.append(j)
-
-
-_BITS = tuple(tuple(j for j in range(8) if byte >> j & 1) for byte in range(256))
-
-
-def _members(bits: int) -> list[int]:
-    """The numbers of the bits that are set; byte by byte, since shifting long numbers is not free."""
-    data = bits.to_bytes(-(-bits.bit_length() // 8), "little")
-    return [8 * k + j for k, byte in enumerate(data) if byte for j in _BITS[byte]]
 
 
 def _spill(lines: list[Line], failed: list[Reg], stream: Stream, spilled: set[Reg]) -> list[Line]:

@@ -41,6 +41,20 @@ class Numbering:
         return found
 
 
+    def registers(self, bits: int) -> set[Reg]:
+        """The registers of a set."""
+        return {self.regs[i] for i in members(bits)}
+
+
+_BITS = tuple(tuple(j for j in range(8) if byte >> j & 1) for byte in range(256))
+
+
+def members(bits: int) -> list[int]:
+    """The numbers of the bits that are set; byte by byte, since shifting long numbers is not free."""
+    data = bits.to_bytes(-(-bits.bit_length() // 8), "little")
+    return [8 * k + j for k, byte in enumerate(data) if byte for j in _BITS[byte]]
+
+
 def basic_blocks(lines: Sequence[Line]) -> list[BasicBlock]:
     """The blocks in order with their successors."""
     starts = [0]

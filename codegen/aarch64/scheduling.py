@@ -36,13 +36,15 @@ def scheduled(lines: list[Line]) -> list[Line]:
     depths = loop_depths(lines)
     out: list[Line] = []
     for block in blocks:
-        live = {r for r in numbering.regs if block.live_out >> numbering.number[r] & 1}
+        if depths[block.start] < 2:
+            out += lines[block.start : block.stop]
+            continue
+        live = numbering.registers(block.live_out)
         parts: list[list[Line]] = []
         for part in reversed(list(_regions(lines[block.start : block.stop]))):
-            inner = depths[block.start] > 1
             insts = [x for x in part if isinstance(x, Inst)]
             plain = len(insts) == len(part) and 2 < len(insts) <= _LONGEST
-            parts.append(list(_best(insts, frozenset(live))) if plain and inner else part)
+            parts.append(list(_best(insts, frozenset(live))) if plain else part)
             for inst in reversed(insts):
                 live -= set(inst.defined)
                 live |= set(inst.used)
@@ -142,15 +144,15 @@ class _Pressure:
         self.peak = dict(self.count)
 
     def change(self, inst: Inst) -> dict[File, int]:
-        """What the instruction adds to the live registers of each file."""
-        found = dict.fromkeys(File, 0)
+        """What the instruction adds to the live registers of files."""
+        found: dict[File, int] = {}
         defined, used = self.sets[inst]
         for reg in defined:
             if reg not in self.live:
-                found[reg.file] += 1
+                found[reg.file] = found.get(reg.file, 0) + 1
         for reg in used:
             if self.left[reg] == 1 and reg not in self.kept and reg not in defined:
-                found[reg.file] -= 1
+                found[reg.file] = found.get(reg.file, 0) - 1
         return found
 
     def take(self, inst: Inst) -> None:
