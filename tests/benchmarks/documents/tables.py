@@ -19,6 +19,7 @@ from gpu.table import Rows, markdown, shape
 
 FEW, MANY = ROWS[:2], ROWS[2:]
 WIDEST = (8192, 57344)
+DENSE = ("f16", "bf16", "f8e4m3")
 BY_WIDTH = sorted(WEIGHTS, key=lambda w: (bits_of(w), w))
 MARKED = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -145,33 +146,23 @@ def dense() -> str:
     """Products of f16, bf16 and f8e4m3 beside cuBLAS in the same process: our time and the speed."""
     results, sizes = figures("dense"), {}
     for case in results.cases("dense"):
-        size = tuple(case.dims[d] for d in "MKN")
-        sizes.setdefault(size, {})[case.dtype] = case
+        sizes.setdefault(tuple(case.dims[d] for d in "MKN"), {})[case.dtype] = case
     lines = []
     for (m, k, n), cases in sorted(sizes.items()):
-        cells = [str(m), f"{k} x {n}"]
-        for dtype in ("f16", "bf16", "f8e4m3"):
-            times = (
-                [results.number(cases[dtype], x) for x in ("dslc", "cublas")]
-                if dtype in cases
-                else []
-            )
-            if all(times) and times:
-                ours, them = (us or 0.0 for us in times)
-                cells += [
-                    f"{ours:.1f}",
-                    f"{product_operations(cases[dtype]) / ours / 1e6:.0f}",
-                    f"{them / ours:.2f}",
-                ]
-            else:
-                cells += ["-"] * 3
-        lines.append(cells)
-    heads = [
-        f"{t}: us" if first == "us" else first
-        for t in ("f16", "bf16", "f8e4m3")
-        for first in ("us", "TFLOP/s", "speed")
-    ]
+        cells = [_beside(results, cases.get(dtype)) for dtype in DENSE]
+        lines.append([str(m), f"{k} x {n}", *(cell for three in cells for cell in three)])
+    heads = [f"{dtype}: {head}" for dtype in DENSE for head in ("us", "TFLOP/s", "speed")]
     return markdown(("M", "K x N", *heads), lines)
+
+
+def _beside(results: Results, case: Case | None) -> tuple[str, str, str]:
+    """Our time, our rate and cuBLAS's time over ours."""
+    ours, them = (
+        None if case is None else results.number(case, name) for name in ("dslc", "cublas")
+    )
+    if case is None or ours is None or them is None:
+        return "-", "-", "-"
+    return f"{ours:.1f}", f"{product_operations(case) / ours / 1e6:.0f}", f"{them / ours:.2f}"
 
 
 def predictions() -> str:
