@@ -40,7 +40,6 @@ class Numbering:
             found |= self._masks[reg]
         return found
 
-
     def registers(self, bits: int) -> set[Reg]:
         """The registers of a set."""
         return {self.regs[i] for i in members(bits)}
