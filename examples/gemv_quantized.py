@@ -4,6 +4,8 @@ An f16 is an integer of 41 bits times 2^-24, so six slices of 7 bits hold any of
 d[i] * 2^(7 i - 24) with abs(d[i]) <= 64. gemv_quantized.tile says where that pays.
 """
 
+# ruff: noqa: PLR1714, SIM109, SIM300 - the language has no `in`
+
 from __future__ import annotations
 
 import time
@@ -43,6 +45,10 @@ def gemv_sliced(
     """c = sum over groups of (x @ w) * s for the x that d holds: integers inside a group, then f32."""
     require(K % G == 0)
     require(BK % G == 0)
+    # fmt: off
+    require(W == u1 or W == u2 or W == u3 or W == u4 or W == u5 or W == u6 or W == u7
+            or W == i1 or W == i2 or W == i3 or W == i4 or W == i5 or W == i6 or W == i7 or W == i8)
+    # fmt: on
 
     for m, n in parallel(range(M), range(0, N, BN)):
         # A product for each group, side by side: the warps of a block share the groups.

@@ -107,6 +107,13 @@ def test_slices_hold_every_f16() -> None:
     assert (np.tensordot(2.0 ** (7 * np.arange(8) - 24), d, (0, 1)) == x).all()
 
 
+@pytest.mark.parametrize("weight", ["u8", "f6e3m2", "f8e4m3"])
+def test_slices_meet_integers_of_eight_bits_alone(weight: str) -> None:
+    posed = problem("gemv_quantized", {"M": 1, "N": 64, "K": 128}, {}, seed=9)
+    with pytest.raises(dslc.DiagnosticError, match="DSL0217"):
+        library("gemv_quantized", (("W", weight),))["gemv_quantized"](*posed.args.values())
+
+
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_a_row_that_is_not_finite_has_no_product(value: float) -> None:
     """Whatever the weights are: 0 is no infinity either."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import storage_dtype
-from dslc.compiler.ir import Kernel
-from dslc.compiler.ir import instructions as ins
-from dslc.compiler.layout import parse_layout
 from dslc.compiler.targets import find_target
 from dslc.runtime.cuda_emulator import compiler
 
-from support.building import Builder, at, dt
+from support.building import dt
 from support.emulation import execute
+from support.fragments import staged
 
 HOPPER = find_target("cuda:sm_90a")
 WORDS = "spatial(8, 1).local(1, 8).spatial(8, 4).local(1, 2)"
@@ -24,24 +20,6 @@ BYTES = "spatial(8, 1).local(1, 4).spatial(8, 4).local(1, 4)"
 DEALT = "spatial(4, 2).local(2, 2).spatial(8, 4).local(1, 4)"
 BYTES_DOWN = "spatial(1, 4).local(8, 1).column_spatial(4, 8).local(2, 2)"
 SWIZZLED = "swizzle(local(64, 4), dim=1).local(1, 16)"
-
-
-def staged(
-    layout: str, dtype: str, *, memory: str | None = None, first: int = 0, wide: int = 64,
-    stores: bool = False,
-) -> Kernel:  # fmt: skip
-    """y = x by way of shared memory, from a column on; one of both ways through it is `layout`."""
-    b = Builder()
-    laid = parse_layout(layout)
-    x, y = b.tensor("x", dtype, [64, 64]), b.out("y", dtype, [64, 64])
-    buffer = b.buffer("s", dtype, [64, wide], layout=parse_layout(memory) if memory else None)
-    plain = parse_layout(f"spatial({laid.threads // 4}, 4).local({256 // laid.threads}, 16)")
-    into, out = (laid, plain) if stores else (plain, laid)
-    region = at(buffer, (0, 64), (first, 64), checked=False)
-    b.store(region, b.load(at(x, (0, 64), (0, 64), checked=False), layout=into))
-    b.add(ins.Sync())
-    b.store(at(y, (0, 64), (0, 64), checked=False), b.load(region, layout=out))
-    return replace(b.kernel(), threads=laid.threads)
 
 
 @pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import storage_dtype
 from dslc.compiler.ir import Kernel
-from dslc.compiler.ir import instructions as ins
-from dslc.compiler.layout import parse_layout
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.targets import find_target
 from dslc.runtime.cuda_emulator import compiler
 
-from support.building import Builder, at, dt
+from support.building import dt
 from support.emulation import execute
+from support.fragments import staged
 from support.products import product
 
 HOPPER, AMPERE = find_target("cuda:sm_90a"), find_target("cuda:sm_80")
@@ -28,22 +25,6 @@ COLUMNS = "spatial(1, 4).local(8, 2).column_spatial(4, 8).local(2, 1)"
 PAIRS = "spatial(16, 8).local(4, 8)"  # no fragment
 COPIES = "replicate(2).spatial(4, 1).column_local(2, 8).spatial(8, 4).local(1, 2)"
 SWIZZLED = "swizzle(local(64, 8), dim=1).local(1, 8)"
-
-
-def staged(
-    layout: str, *, memory: str | None = None, first: int = 0, dtype: str = "f16", wide: int = 64
-) -> Kernel:
-    """y = x by way of shared memory, from a column on; read back by rows."""
-    b = Builder()
-    laid = parse_layout(layout)
-    x, y = b.tensor("x", dtype, [64, 64]), b.out("y", dtype, [64, 64])
-    buffer = b.buffer("s", dtype, [64, wide], layout=parse_layout(memory) if memory else None)
-    plain = parse_layout(f"spatial({laid.threads // 8}, 8).local({512 // laid.threads}, 8)")
-    region = at(buffer, (0, 64), (first, 64), checked=False)
-    b.store(region, b.load(at(x, (0, 64), (0, 64), checked=False), layout=laid))
-    b.add(ins.Sync())
-    b.store(at(y, (0, 64), (0, 64), checked=False), b.load(region, layout=plain))
-    return replace(b.kernel(), threads=laid.threads)
 
 
 @pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
@@ -63,7 +44,7 @@ def staged(
 def test_what_was_stored_is_read_back(
     layout: str, memory: str | None, first: int, wide: int, name: str, dtype: str
 ) -> None:
-    kernel = staged(layout, memory=memory, first=first, dtype=dtype, wide=wide)
+    kernel = staged(layout, dtype, memory=memory, first=first, wide=wide, stores=True)
     assert name in emit(kernel, HOPPER)[0]
     x = np.random.default_rng(1).integers(0, 1 << 15, (64, 64)).astype(np.uint16)
     x = x & np.uint16(0x3FFF)  # finite
@@ -84,11 +65,12 @@ def test_what_was_stored_is_read_back(
     ],
 )
 def test_what_is_no_fragment_is_stored_by_each_thread(layout: str, more: dict) -> None:
-    assert "stmatrix" not in emit(staged(layout, **more), HOPPER)[0]
+    kernel = staged(layout, **{"dtype": "f16", "stores": True, **more})
+    assert "stmatrix" not in emit(kernel, HOPPER)[0]
 
 
 def test_ampere_has_no_such_instruction() -> None:
-    assert "stmatrix" not in emit(staged(ROWS), AMPERE)[0]
+    assert "stmatrix" not in emit(staged(ROWS, "f16", stores=True), AMPERE)[0]
 
 
 @pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
