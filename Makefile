@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-gpu bench bench-gpu check format typing-view system-packages clean
+.PHONY: help demo test test-deep test-gpu bench bench-gpu check format typing-view system-packages clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -16,8 +16,11 @@ help: ## this list
 demo: $(VENV)/.ready ## quantise the layers of a small real model, run them, print a table
 	@$(BIN)/python examples/demo.py
 
-test: system-packages $(VENV)/.ready ## every test that needs no accelerator
-	@$(PYTEST) -n auto --dist worksteal -m "not gpu"
+test: system-packages $(VENV)/.ready ## the tests that need no accelerator
+	@$(PYTEST) -n auto --dist worksteal -m "not gpu and not deep"
+
+test-deep: system-packages $(VENV)/.ready ## long tables and random runs, which make test samples
+	@$(PYTEST) -n auto --dist worksteal --timeout 0 -m "deep and not gpu"
 
 test-gpu: $(VENV)/.ready ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu
