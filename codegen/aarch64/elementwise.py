@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64 import functions
-from dslc.codegen.aarch64.conversions import as_format, cast, mapped, number, rounded, wrapped
+from dslc.codegen.aarch64.conversions import (
+    as_format,
+    cast,
+    extreme,
+    mapped,
+    number,
+    rounded,
+    wrapped,
+)
 from dslc.codegen.aarch64.formats import F16, MASKS, Lanes
 from dslc.codegen.aarch64.machine import Reg
 from dslc.compiler.dtypes import DType, Kind
@@ -177,7 +185,6 @@ def compared(e: Emission, op: str, x: Lanes, y: Lanes) -> Lanes:
 
 
 def _integer_binary(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> Lanes:
-    unsigned = x.format.kind == "u"
     wide = x.format.bits == 64
     if op in _LOGIC:
         text = f"{_LOGIC[op]} {{0}}.16b, {{1}}.16b, {{2}}.16b"
@@ -185,13 +192,8 @@ def _integer_binary(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> L
         return Lanes(tuple(e.s.v(text, a, b) for a, b in pairs), x.format, x.count)
     if op in _INTEGERS and not (wide and op == "mul"):
         return mapped(e, f"{_INTEGERS[op]} {{0}}.@, {{1}}.@, {{2}}.@", x.format, x, y)
-    if op in ("min", "max") and not wide:
-        return mapped(
-            e, f"{'u' if unsigned else 's'}{op} {{0}}.@, {{1}}.@, {{2}}.@", x.format, x, y
-        )
     if op in ("min", "max"):
-        greater = compared(e, "gt", x, y)
-        return select(e, greater, *((x, y) if op == "max" else (y, x)))
+        return extreme(e, op, x, y)
     if op in ("shl", "shr"):
         return _shifted(e, op, x, y, dtype)
     return _by_elements(e, op, x, y, dtype)
