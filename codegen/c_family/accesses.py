@@ -68,10 +68,10 @@ class Access:
             inside = f"({inside}) * {a.step}"
         return add(start, inside)
 
-    def inside(self) -> str:
-        """The condition that a chunk is in bounds; empty where it is proved."""
+    def inside(self, axes: int | None = None) -> str:
+        """The condition that a chunk is in bounds of the first axes; empty where it is proved."""
         parts = []
-        for axis, a in enumerate(self.region.axes):
+        for axis, a in enumerate(self.region.axes[:axes]):
             if not a.checked:
                 continue
             at = self.coordinate(axis)
@@ -135,7 +135,7 @@ def is_row(memory: Memory) -> bool:
 
 
 def refuse_row(memory: Memory) -> None:
-    """DSL0590 where threads would share the bytes that they write, or addresses are by the byte."""
+    """DSL0590 where addresses are by the byte."""
     if is_row(memory):
         raise unsupported(f"this access of {memory.name}, whose elements share bytes")
 
@@ -155,6 +155,12 @@ def vector_width(e: Emission, region: Region, layout: Layout) -> int:
     width = gcd(run, max(1, most * 8 // bits))
     if memory.layout is not None:
         return gcd(width, fastest_run(memory.layout, axis))
+    return proved_run(e, region, width)
+
+
+def proved_run(e: Emission, region: Region, width: int) -> int:
+    """The part of a run of neighbours that begins at multiples of itself and is in bounds whole."""
+    memory, last = region.memory, region.axes[-1]
     step = strides(memory)
     if step[-1] != ex.index(1):
         return 1
@@ -244,7 +250,6 @@ def set_code(tile: Tile, i: str, raw: str, dtype: DType) -> str:
 
 def store(e: Emission, s: ins.Store) -> None:
     """A tile to global or shared memory."""
-    refuse_row(s.region.memory)
     tile = e.tile(s.x)
     found = access(e, s.region, tile.layout)
     once = first_copy(tile.layout)

@@ -42,6 +42,11 @@ DEVICE float atomic_add_bf16(unsigned short* p, float x) {
   return decode_bf16(old);
 }
 
+// The bits of a mask in a word whose others belong to other threads.
+DEVICE void change_bits(unsigned* p, unsigned mask, unsigned bits) {
+  atomicAnd(p, ~mask | bits), atomicOr(p, mask & bits);
+}
+
 template <class T> DEVICE void await_value(T* p, T value) {
   while (*(volatile T*)p != value) {}
 }
