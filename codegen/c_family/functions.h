@@ -25,10 +25,17 @@ DEVICE double floormodd(double a, double b) {
   return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
 }
 
-// The quotient of what a remainder leaves, which is whole but for its rounding.
-DEVICE float floordivf(float a, float b) { return b == 0.0f ? a / b : rintf((a - floormodf(a, b)) / b); }
+// The quotient of what a remainder leaves, which is whole but for its rounding; of an infinite divisor 0
+// or -1.
+DEVICE float floordivf(float a, float b) {
+  const float r = fmodf(a, b), q = (a - r) / b;
+  return b == 0.0f ? a / b : rintf(r != 0.0f && (r < 0.0f) != (b < 0.0f) ? q - 1.0f : q);
+}
 
-DEVICE double floordivd(double a, double b) { return b == 0.0 ? a / b : rint((a - floormodd(a, b)) / b); }
+DEVICE double floordivd(double a, double b) {
+  const double r = fmod(a, b), q = (a - r) / b;
+  return b == 0.0 ? a / b : rint(r != 0.0 && (r < 0.0) != (b < 0.0) ? q - 1.0 : q);
+}
 
 template <class T> DEVICE T shift_left(T a, T b) {
   return (unsigned)b < sizeof(T) * 8 ? T((unsigned long long)a << b) : T(0);

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import dslc
 import numpy as np
 import pytest
+from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import storage_dtype
 
 from support.cast_table import named
@@ -127,3 +129,18 @@ def test_stores_of_other_widths(target: str, dtype: str) -> None:
 @pytest.mark.parametrize("target", MACHINES)
 def test_stores_of_every_width(target: str, program: str, dtype: str) -> None:
     check(target, program, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["u4", "i8", "u16"])
+@pytest.mark.parametrize("target", MACHINES)
+def test_narrow_elements_are_not_added_to(target: str, dtype: str) -> None:
+    text = (
+        f"kernel k(x: {dtype}[N], q: inout {dtype}[N]):\n"
+        "    for n in parallel(range(0, N, 64)):\n        q[n : n + 64] += x[n : n + 64]\n"
+    )
+    with pytest.raises(DiagnosticError) as failure:
+        dslc.compile(text, target=target, cache=False).k.specialize()
+    (found,) = failure.value.diagnostics
+    assert found.code == "DSL0590"
+    assert found.loc is not None
+    assert found.hint
