@@ -29,14 +29,14 @@ def test_words_of_two_rows_are_turned() -> None:
 def test_a_cast_that_two_stores_read_is_made_for_both() -> None:
     """What the first store masks off, the second one stores."""
     text = (
-        "kernel k(x: f32[P, 256], y: out f16[M, 256], z: out f16[P, 256]):\n"
-        "    for m in parallel(range(0, P, 64)):\n"
-        "        h = cast(x[m : m + 64, :] * 2.0, f16)\n"
-        "        y[m : m + 64, :] = h\n"
-        "        z[m : m + 64, :] = h\n"
+        "kernel k(x: f32[P, 512], y: out f16[M, 512], z: out f16[P, 512]):\n"
+        "    for m in parallel(range(0, P, 128)):\n"
+        "        h = cast(x[m : m + 128, :] * 2.0, f16)\n"
+        "        y[m : m + 128, :] = h\n"
+        "        z[m : m + 128, :] = h\n"
     )
-    x = np.random.default_rng(0).integers(1, 9, (128, 256)).astype(np.float32)
-    y, z = np.zeros((70, 256), np.float16), np.zeros((128, 256), np.float16)
+    x = np.random.default_rng(0).integers(1, 9, (128, 512)).astype(np.float32)
+    y, z = np.zeros((70, 512), np.float16), np.zeros((128, 512), np.float16)
     call(TARGET, text, {"x": x, "y": y, "z": z})
     np.testing.assert_array_equal(y, 2 * x[:70])
     np.testing.assert_array_equal(z, 2 * x)
