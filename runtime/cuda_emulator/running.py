@@ -6,7 +6,6 @@ import re
 import shutil
 import struct
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from dslc.compiler.scratch import scratch_folder
 from dslc.runtime.cuda_emulator.building import library, runner
 from dslc.runtime.cuda_emulator.errors import EmulationError
 from dslc.runtime.cuda_emulator.translating import (
@@ -117,7 +117,7 @@ def emulate(
     seed %= 1 << 63
     words = (grid, threads, cluster, shared_bytes, resident, seed, early, len(args))
     head = " ".join(map(str, words))
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder("emulator") as folder:
         request, content = Path(folder, "request"), Path(folder, "data")
         request.write_text("\n".join([head, *lines, ""]))
         content.write_bytes(data)

@@ -92,15 +92,6 @@ Wrong: `dslc cache show gemm`.
 Right: `dslc cache show` with a key that `dslc cache ls` printed.
 """,
     ),
-    "DSL0823": (
-        "a shared cache that cannot be used",
-        """
-DSLC_SHARED_CACHE is a URL that fsspec knows: a folder, or an address whose package is installed.
-
-Wrong: DSLC_SHARED_CACHE=s3://bucket/kernels without the package s3fs.
-Right: `pip install s3fs`, or DSLC_SHARED_CACHE=/mnt/team/dslc.
-""",
-    ),
     "DSL0830": (
         "a folder that is no package",
         """
