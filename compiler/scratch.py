@@ -3,7 +3,8 @@
     with scratch_folder("hip") as folder:      # /tmp/dslc-hip-4711-k3v0x2ab
         ...
 
-A folder's name tells the process that made it, so that a later one may delete what a dead one left.
+A folder's name tells the process that made it, so that a later one may delete what a dead one left; the
+runtime, which does without the compiler, names its folders in the same way.
 """
 
 from __future__ import annotations

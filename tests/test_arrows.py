@@ -1,7 +1,6 @@
 """The walls between the rooms, held file by file and in a fresh process.
 
-dsl -> compiler <- codegen; runtime -> only the artifact's data, the diagnostics and
-temporary folders. Nothing in the
+dsl -> compiler <- codegen; runtime -> only the artifact's data and the diagnostics. Nothing in the
 compiler looks up, and codegen and runtime do not know each other.
 """
 
@@ -25,12 +24,7 @@ SOURCES = sorted(p for folder in FOLDERS for p in (ROOT / folder).rglob("*.py"))
 ALLOWED = {
     "dslc.compiler": ("dslc.compiler",),
     "dslc.codegen": ("dslc.codegen", "dslc.compiler"),
-    "dslc.runtime": (
-        "dslc.runtime",
-        "dslc.compiler.artifact",
-        "dslc.compiler.diagnostics",
-        "dslc.compiler.scratch",
-    ),
+    "dslc.runtime": ("dslc.runtime", "dslc.compiler.artifact", "dslc.compiler.diagnostics"),
 }
 # what a room's files never import from outside, at any depth
 FOREIGN = {

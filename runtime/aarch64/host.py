@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import platform
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dslc.compiler.scratch import scratch_folder
 from dslc.runtime.aarch64.features import host_features
 from dslc.runtime.aarch64.pool import Pool, thread_count
 from dslc.runtime.aarch64.processor import Word
@@ -45,7 +46,7 @@ class HostProcessor:
     def load(self, library: bytes) -> HostLibrary:
         """Load a library's bytes. The file that the loader wants is gone when this returns."""
         suffix = ".dylib" if sys.platform == "darwin" else ".so"
-        with scratch_folder("load") as folder:
+        with tempfile.TemporaryDirectory(prefix=f"dslc-load-{os.getpid()}-") as folder:
             file = Path(folder, f"kernel{suffix}")
             file.write_bytes(library)
             return HostLibrary(ctypes.CDLL(str(file)), self._pool)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import struct
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from dslc.compiler.scratch import scratch_folder
 from dslc.runtime.cuda_emulator.building import library, runner
 from dslc.runtime.cuda_emulator.errors import EmulationError
 from dslc.runtime.cuda_emulator.translating import (
@@ -117,7 +118,7 @@ def emulate(
     seed %= 1 << 63
     words = (grid, threads, cluster, shared_bytes, resident, seed, early, len(args))
     head = " ".join(map(str, words))
-    with scratch_folder("emulator") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"dslc-emulator-{os.getpid()}-") as folder:
         request, content = Path(folder, "request"), Path(folder, "data")
         request.write_text("\n".join([head, *lines, ""]))
         content.write_bytes(data)

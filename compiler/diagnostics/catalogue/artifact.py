@@ -150,6 +150,16 @@ Wrong: `gemm_quantized` with `W = "u4"` and with `W = "i6"` under one name.
 Right: `name = "w4a16"` for one and `name = "w6a16"` for the other.
 """,
     ),
+    "DSL0836": (
+        "a package older than was asked for",
+        """
+A signature tells who made a package, not that it is the newest: an old one, rightly signed, has its old
+faults. Its version is below the least that the loader asks for, or it was signed before the day.
+
+Wrong: `dslc verify kernels.dslc --key release.pub --min-version 1.3.0`, of version 1.2.0.
+Right: the package of version 1.3.0 or later, or a lock file, which names one package alone.
+""",
+    ),
     "DSL0840": (
         "no CUDA device",
         """
