@@ -19,8 +19,10 @@ demo: $(VENV)/.ready ## quantise the layers of a small real model, run them, pri
 test: system-packages $(VENV)/.ready ## the tests that need no accelerator
 	@$(PYTEST) -n auto --dist worksteal -m "not gpu and not deep"
 
-test-deep: system-packages $(VENV)/.ready ## long tables and random runs, which make test samples
-	@$(PYTEST) -n auto --dist worksteal --timeout 0 -m "deep and not gpu"
+# Everything, with a seed of its own: DSLC_TEST_SEED=N repeats a run.
+test-deep: system-packages $(VENV)/.ready ## all tests, long and random ones too, with a fresh seed
+	@seed=$${DSLC_TEST_SEED:-$$(date +%s)}; echo "DSLC_TEST_SEED=$$seed"; DSLC_TEST_SEED=$$seed \
+	  $(PYTEST) -n auto --dist worksteal --timeout 0 -m "not gpu" --hypothesis-seed=$$seed
 
 # torch and JAX are large and no dependency of dslc: they come into an environment of their own.
 TORCH_VENV ?= .venv-torch
