@@ -114,6 +114,16 @@ def test_bits(name: str, function: Any) -> None:
     assert np.array_equal(compute(body, x), function(x, 3))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint8", "uint32"])
+def test_a_right_shift_is_logical(dtype: str) -> None:
+    """ "Arithmetic Shift Right: Not supported" (NKI documentation, Supported Math Operators)."""
+    x = RNG.integers(-(2**31), 2**31, (64, 48)).astype(dtype)
+    body = f"out = {tile((64, 48), dtype)}\n"
+    body += "nisa.tensor_scalar(dst=out, data=tx, op0=nl.right_shift, operand0=3)"
+    unsigned = x.view(f"u{x.dtype.itemsize}")
+    assert np.array_equal(compute(body, x), (unsigned >> 3).view(dtype))
+
+
 def test_two_operators_in_either_order() -> None:
     body = (
         OUT + "nisa.tensor_scalar(dst=out, data=tx, op0=nl.subtract, operand0=ty, reverse0=True,\n"
