@@ -348,3 +348,10 @@ def test_a_cumulative_sum_that_goes_on_in_the_next_instruction() -> None:
     body += "nisa.tensor_scalar_cumulative(dst=out[0:64, 20:48], src=tx[0:64, 20:48], op0=nl.add,\n"
     body += "    op1=nl.add, imm0=1.0, reduce_cmd=nisa.reduce_cmd.reduce)"
     np.testing.assert_allclose(compute(body, X), np.cumsum(X + 1, axis=1), rtol=1e-4)
+
+
+def test_a_register_is_an_index_of_a_tensor_in_hbm() -> None:
+    body = f"number = {tile((1, 1), 'int32')}\nnisa.memset(dst=number, value=3)\n"
+    body += "row = nisa.register_alloc()\nnisa.register_load(row, number)\n"
+    body += f"out = {tile((1, 48))}\nnisa.dma_copy(dst=out, src=x[row, 0:48])"
+    assert np.array_equal(compute(body, X), X[3:4])
