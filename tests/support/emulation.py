@@ -20,8 +20,11 @@ from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import Kind, storage_dtype
 from dslc.compiler.interpreter import bind_dims
 from dslc.compiler.interpreter.dims import evaluate
+from dslc.compiler.interpreter.scalars import compile_scalar
+from dslc.compiler.interpreter.scope import Scope
 from dslc.compiler.ir import Kernel, Memory, Program, TileProgram, alignment
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import Expr, free_vars
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import run_passes
@@ -80,8 +83,18 @@ def run_calls(program: TileProgram, args: Mapping[str, Any], seed: int, launch: 
     for number, call in enumerate(program.calls):
         pairs = list(zip(call.kernel.params, call.args, strict=True))
         passed = {p.name: arrays[a] for p, a in pairs if isinstance(a, Memory)}
-        scalars = {p.name: evaluate(a, dims) for p, a in pairs if not isinstance(a, Memory)}
+        scalars = {p.name: _passed(a, dims) for p, a in pairs if not isinstance(a, Memory)}
         launch(call.kernel, {**passed, **scalars}, scalars, seed + number)
+
+
+def _passed(expr: Expr, known: Mapping[str, Any]) -> Any:
+    """A scalar that a program passes on; a float stays one."""
+    scope = Scope(check=False)
+    value = compile_scalar(scope, expr)
+    frame: list[Any] = [None] * scope.size
+    for var in free_vars(expr):
+        frame[scope.slot(var)] = known[var.name]
+    return value(frame)
 
 
 def memory_bytes(memory: Memory) -> int:
@@ -96,7 +109,12 @@ def dims_of(program: Kernel | Program, given: Mapping[str, Any]) -> dict[str, An
     shapes = {p.name: None if p.name in packed else given[p.name].shape for p in tensors}
     known = {p.name: given[p.name] for p in program.params if not isinstance(p, Memory)}
     known |= dict(program.fixed)
-    return bind_dims(program.params, shapes, known=known)
+    steps = {
+        p.name: [s // memory_bytes(p) for s in given[p.name].strides]
+        for p in tensors
+        if p.name not in packed and p.strides is not None
+    }
+    return bind_dims(program.params, shapes, steps, known)
 
 
 def turns(kernel: Kernel, dims: Mapping[str, Any]) -> int:
@@ -130,7 +148,7 @@ def arguments(
     words: list[Any] = []
     for param in kernel.params:
         value = given[param.name]
-        if isinstance(param, Memory) and not value.flags.c_contiguous:
+        if isinstance(param, Memory) and param.strides is None and not value.flags.c_contiguous:
             raise AssertionError(f"{param.name} is not in C order")
         stored = {p.name for p in kernel.packed}
         if isinstance(param, Memory) and is_row(param) and param.name not in stored:

@@ -36,11 +36,17 @@ def call(
     """
     require(target)
     library = dslc.compile(source, target=target, define=define, cache=False)
-    found = library[kernel or list(library)[-1]]
+    launch(target, library[kernel or list(library)[-1]], args, config)
+
+
+def launch(
+    target: str, kernel: Any, args: Mapping[str, Any], config: Mapping[str, int] | None = None
+) -> None:
+    """Run a kernel that was compiled for the target once."""
     if not target.startswith("cuda"):
-        found(**args, **(config or {}))
+        kernel(**args, **(config or {}))
         return
-    origin = found.origin
+    origin = kernel.origin
     assert isinstance(origin, TemplateOrigin)
     parameters = origin.signature.parameters
     made = origin.elaborated({}, dict(config or {}), lambda d: dim_size(parameters, args, d))
