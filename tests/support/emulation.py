@@ -28,7 +28,7 @@ from dslc.compiler.ir.expr import Expr, free_vars
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import run_passes
-from dslc.compiler.targets import find_target
+from dslc.compiler.targets import Target, find_target
 from dslc.runtime import packing
 from dslc.runtime.cuda_emulator import BoxMap, emulate
 from dslc.runtime.expression import evaluate as evaluated
@@ -38,25 +38,32 @@ Edit = Callable[[str], str]
 
 
 @functools.cache
-def emitted(kernel: Kernel) -> tuple[str, int]:
+def emitted(kernel: Kernel, target: Target = TARGET) -> tuple[str, int]:
     """The text of a kernel and its bytes of shared memory."""
-    return emit(kernel, TARGET)
+    return emit(kernel, target)
 
 
-def lower(program: TileProgram, units: int = TARGET.units, **options: int) -> TileProgram:
-    """After all passes of a GPU with so many multiprocessors."""
-    return run_passes(program, gpu_passes(replace(TARGET, units=units), **options))
+def lower(
+    program: TileProgram, units: int = 0, target: Target = TARGET, **options: int
+) -> TileProgram:
+    """After all passes of a GPU, or of one with so many multiprocessors."""
+    machine = replace(target, units=units) if units else target
+    return run_passes(program, gpu_passes(machine, **options))
 
 
 def execute(
-    program: TileProgram, args: Mapping[str, Any], seed: int = 0, edit: Edit | None = None
+    program: TileProgram,
+    args: Mapping[str, Any],
+    seed: int = 0,
+    edit: Edit | None = None,
+    target: Target = TARGET,
 ) -> None:
     """Run a lowered program by its emitted text (changed by `edit`, for tests of the tests)."""
 
     def launch(
         kernel: Kernel, given: Mapping[str, Any], known: Mapping[str, Any], seed: int
     ) -> None:
-        _launch(kernel, given, known, seed, edit)
+        _launch(kernel, given, known, seed, edit, target)
 
     run_calls(program, args, seed, launch)
 
@@ -124,9 +131,14 @@ def turns(kernel: Kernel, dims: Mapping[str, Any]) -> int:
 
 
 def _launch(
-    kernel: Kernel, given: Mapping[str, Any], known: Mapping[str, Any], seed: int, edit: Edit | None
+    kernel: Kernel,
+    given: Mapping[str, Any],
+    known: Mapping[str, Any],
+    seed: int,
+    edit: Edit | None,
+    target: Target,
 ) -> None:
-    text, shared = emitted(kernel)
+    text, shared = emitted(kernel, target)
     dims = {**dims_of(kernel, given), **known}
     words, spaces = arguments(kernel, given, dims)
     places = [p.name for p in kernel.params]

@@ -13,6 +13,7 @@ import dslc
 import pytest
 from dslc.arguments import dim_size
 from dslc.codegen.hip.compilers import compilers
+from dslc.compiler.targets import find_target
 from dslc.runtime import cuda_emulator, hip_emulator
 from dslc.templates import TemplateOrigin
 
@@ -50,7 +51,8 @@ def launch(
     assert isinstance(origin, TemplateOrigin)
     parameters = origin.signature.parameters
     made = origin.elaborated({}, dict(config or {}), lambda d: dim_size(parameters, args, d))
-    emulation.execute(emulation.lower(made.program), args, seed=1)
+    gpu = find_target(target)
+    emulation.execute(emulation.lower(made.program, target=gpu), args, seed=1, target=gpu)
 
 
 def require(target: str) -> None:
