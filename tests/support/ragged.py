@@ -74,26 +74,41 @@ class Subject:
 
 
 def subjects(folder: Path = EXAMPLES) -> Iterator[Subject]:
-    """The kernels and programs of a folder of .tile files, those that are imported by others too."""
-    for file in sorted(folder.glob("*.tile")):
-        for name in dslc.compile(file, target="interp", cache=False):
-            yield Subject(file, name)
+    """The kernels and programs of a folder of .tile files."""
+    for file in files(folder):
+        yield from subjects_of(file)
 
 
-def sizes_of(kernel: Any, seed: int, *, large: bool) -> Sizes | None:
-    """Ragged sizes that the kernel takes; None where none are found that it does."""
-    rng = random.Random(f"{kernel.name} {seed}")
-    origin = kernel.origin
+def files(folder: Path = EXAMPLES) -> list[Path]:
+    """The .tile files of a folder."""
+    return sorted(folder.glob("*.tile"))
+
+
+def subjects_of(file: Path) -> Iterator[Subject]:
+    """The kernels and programs of a file, those that it imports among them."""
+    for name in dslc.compile(file, target="interp", cache=False):
+        yield Subject(file, name)
+
+
+def outcome(subject: Subject, target: str, seed: int) -> tuple[Sizes, DiagnosticError | None]:
+    """Ragged sizes that the kernel takes, and the refusal of a machine that cannot have it for them.
+
+    The largest are for GPUs, whose texts do not grow with them.
+    """
+    rng = random.Random(f"{subject.name} {seed}")
+    large = target.partition(":")[0] in ("cuda", "hip", "interp")
+    kernel = subject.on(target)
     for draw in range(_MOST_DRAWS):
         whole = draw / _MOST_DRAWS  # the share of dims that are none of the ragged ones
-        drawn = {d: _size(rng, whole, large) for d in origin.signature.dims}
+        sizes = {d: _size(rng, whole, large) for d in kernel.dims}
         try:
-            emit(kernel, drawn)
+            emit(kernel, sizes)
         except DiagnosticError as refusal:
-            if refusal.diagnostics[0].code in _UNMET:
-                continue
-        return drawn
-    return None
+            if refusal.diagnostics[0].code not in _UNMET:
+                return sizes, refusal
+        else:
+            return sizes, None
+    raise AssertionError(f"no sizes are found that {subject.name} takes")
 
 
 def _size(rng: random.Random, whole: float, large: bool) -> int:

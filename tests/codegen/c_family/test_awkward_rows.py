@@ -129,3 +129,28 @@ def test_no_vector_reaches_across_the_end_of_a_tensor(dtype: str, count: int) ->
     x, z = (values(rng, parse_dtype(dtype), (count,), "positive") for _ in range(2))
     emulation.execute(emulation.lower(one(ENDS.format(dtype=dtype))), {"x": x, "z": z})
     np.testing.assert_array_equal(z, x + x)
+
+
+HEADS = """
+kernel k(q: f16[M, 72], k: f16[N, 72], z: inout f32[M, N]):
+    for m, n in parallel(range(0, M, 32), range(0, N, 16)):
+        a = cast(exp(cast(q[m : m + 32, :], f32)), f16)
+        b = cast(exp(cast(k[n : n + 16, :], f32)), f16)
+        z[m : m + 32, n : n + 16] = dot(a, b, transposed="b")
+"""
+
+
+def test_padding_between_computed_operands_adds_nothing() -> None:
+    """Each operand's padding is exp(0) = 1 where nothing takes it away."""
+    rng = np.random.default_rng(0)
+    q, k = (rng.integers(-8, 3, (n, 72)).astype(np.float16) / 4 for n in (40, 24))
+    found = np.zeros((40, 24), np.float32)
+    wanted = found.copy()
+    run(one(HEADS), {"q": q, "k": k, "z": wanted}, Options())
+    lowered = emulation.lower(one(HEADS))
+    run(lowered, {"q": q, "k": k, "z": found}, Options())
+    np.testing.assert_allclose(found, wanted, 1e-5)
+    if compiler() is not None:
+        found[:] = 0
+        emulation.execute(lowered, {"q": q, "k": k, "z": found})
+        np.testing.assert_allclose(found, wanted, 1e-5)
