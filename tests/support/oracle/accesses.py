@@ -23,12 +23,19 @@ def _tensor(s: Scope, dtype: str, shape: Shape) -> Tensor | None:
         t for t in (*s.tensors, *s.buffers)
         if t.dtype == dtype and t.mode in ("in", "buffer") and len(t.extents) >= max(len(shape), 1)
     ]  # fmt: skip
+    whole = "bits" in s.profile.lacks and DTYPES[dtype].bits < 8 and dtype != "bool"
+    if whole:
+        fit = [t for t in fit if len(t.extents) == len(shape) and t.extents[-1] == shape[-1]]
+        if not shape or shape[-1] % 8:
+            return None
     if fit and (s.chance(0.6) or _inputs(s) >= s.profile.inputs):
         return s.random.choice(fit)
     if _inputs(s) >= s.profile.inputs:
         return None
     extents = [_extent(s, e) for e in shape] or [_extent(s, 4)]
-    if len(extents) < 3 and s.chance(0.25):
+    if whole:
+        extents[-1] = shape[-1]
+    if len(extents) < 3 and s.chance(0.25) and not whole:
         extents.insert(s.random.randint(0, len(extents)), s.random.choice(_NUMBERS[:6]))
     if dtype == "e8m0":
         extents = [max(e, 4) if isinstance(e, int) else 8 for e in extents]
@@ -83,6 +90,8 @@ def load(s: Scope, dtype: str, shape: Shape) -> Made | None:
             subs.append(Sub("point", start(s, extent, 1)))
             continue
         subs.append(axis_sub(s, extent, wanted.pop(0)))
+    if "bits" in s.profile.lacks and DTYPES[dtype].bits < 8 and dtype != "bool":
+        subs[-1] = Sub("all")
     other = _other(s, dtype)
     made = Expr("load", dtype, shape, (), (tensor.name, tuple(subs), other))
     high, low = range_of(dtype, tensor.draw)
@@ -124,6 +133,8 @@ def gather(s: Scope, dtype: str, shape: Shape, ids: Callable[[Scope, Shape], Exp
     if tensor is None or tensor.mode == "buffer" or len(tensor.extents) != len(shape):
         return None
     if dtype == "e8m0" or tensor.packed:
+        return None
+    if "bits" in s.profile.lacks and DTYPES[dtype].bits < 8:
         return None
     axis = s.random.randrange(len(shape))
     subs = tuple(

@@ -49,7 +49,7 @@ def expression(s: Scope, dtype: str, shape: Shape, depth: int) -> Made:
     d = DTYPES[dtype]
     if d.kind == "bool":
         ways += [_compared] * 5 + [_logical] * 2 + [_cast] + ([_any] if shape else [])
-    elif d.computes:
+    elif s.profile.computes(dtype):
         ways += [_binary] * 4 + [_unary, _where, _extreme, _cast, _cast]
         ways += [_reduced] * 2 + ([_cumsum] if shape else [])
         if dtype in ("i32", "f32", "f64") and len(shape) >= 2:
@@ -67,7 +67,7 @@ def leaf(s: Scope, dtype: str, shape: Shape) -> Made:
     if known and s.chance(0.6):
         v = s.random.choice(known)
         return Made(Expr("variable", dtype, shape, (), (v.name,)), v.high, v.low)
-    computes = DTYPES[dtype].computes or dtype == "bool"
+    computes = s.profile.computes(dtype) or dtype == "bool"
     if not shape:
         one = load(s, dtype, ())
         return one if one else literal(s, dtype)
@@ -216,7 +216,7 @@ def _extreme(s: Scope, dtype: str, shape: Shape, depth: int) -> Made:
 
 
 def _compared(s: Scope, dtype: str, shape: Shape, depth: int) -> Made:
-    some = [n for n in s.profile.dtypes if DTYPES[n].computes]
+    some = [n for n in s.profile.dtypes if s.profile.computes(n)]
     x, y = _pair(s, s.random.choice(some), shape, depth)
     return Made(Expr(s.random.choice(_COMPARE), "bool", shape, (x.expr, y.expr)))
 
@@ -291,7 +291,7 @@ def _arg_extreme(s: Scope, dtype: str, shape: Shape, depth: int) -> Made:
     inner, axis, keep = _reduction(s, shape)
     if axis is None:
         return leaf(s, dtype, shape)
-    source = s.random.choice([n for n in s.profile.dtypes if DTYPES[n].computes])
+    source = s.random.choice([n for n in s.profile.dtypes if s.profile.computes(n)])
     x = expression(s, source, inner, depth - 1).expr
     return Made(Expr(s.random.choice(("argmax", "argmin")), "i32", shape, (x,), (axis, keep)), 32)
 

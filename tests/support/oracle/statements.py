@@ -108,7 +108,7 @@ def _again(s: Scope, depth: int) -> list[Stmt]:
         old = Expr("variable", u.dtype, u.shape, (), (u.name,))
         return [Swap((v.name, u.name), (old, settle(expression(s, v.dtype, v.shape, 1)).expr))]
     made = settle(expression(s, v.dtype, v.shape, 2))
-    if DTYPES[v.dtype].is_integer and s.chance(0.4):
+    if DTYPES[v.dtype].is_integer and s.profile.computes(v.dtype) and s.chance(0.4):
         return [Assign(v.name, made.expr, s.random.choice(("+", "-", "*", "^")))]
     return [Assign(v.name, made.expr)]
 
