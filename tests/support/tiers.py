@@ -1,4 +1,4 @@
-"""Which cases of a long table `make test` runs: the same ones every time, spread over the table."""
+"""Which cases of a long table `make test` runs: the same every time, spread over the whole table."""
 
 from __future__ import annotations
 
