@@ -16,13 +16,8 @@ from dslc.building import BuildOptions, build
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
 from dslc.compiler.fingerprint import digest
 from dslc.compiler.ir.expr import free_vars
-<<<<<<< HEAD
-from dslc.compiler.passes.weights import free_names
-from dslc.facts import Alignments, Divisors, Facts, counting, divisor_facts, with_facts
-=======
 from dslc.compiler.passes.weights import free_names, weight_dims
-from dslc.facts import Alignments, Facts, divisor_facts, with_facts
->>>>>>> nki
+from dslc.facts import Alignments, Divisors, Facts, counting, divisor_facts, with_facts
 from dslc.machines import find_machine
 from dslc.schedule import split
 from dslc.signature import Parameter, Signature, as_dim
