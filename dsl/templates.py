@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from dslc.building import BuildOptions, build
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
 from dslc.compiler.fingerprint import digest
-from dslc.compiler.ir import Memory
 from dslc.compiler.ir.expr import free_vars
-from dslc.compiler.passes.weights import free_names
+from dslc.compiler.passes.weights import free_names, weight_dims
 from dslc.facts import Alignments, Divisors, Facts, counting, divisor_facts, with_facts
 from dslc.machines import find_machine
 from dslc.schedule import split
@@ -309,9 +308,7 @@ class TemplateOrigin:
         """
         if not self.machine.target.divisors:
             return ()
-        names = free_names(program)
-        shapes = [p.shape for p in program.params if isinstance(p, Memory) and p.name in names]
-        found = {v.name for shape in shapes for extent in shape for v in free_vars(extent)}
+        found = weight_dims(program, free_names(program))
         more = tuple(d for d in self.signature.dims if d in found and d not in self._static)
         self._static = (*self._static, *more)
         return more

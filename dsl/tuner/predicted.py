@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
+from dslc.compiler.passes.weights import weight_dims
 from dslc.tuner.space import Configuration, choices_of
 
 if TYPE_CHECKING:
@@ -100,8 +101,7 @@ class PredictedChoices:
             with contextlib.suppress(DiagnosticError):
                 made = ranking.elaborated(configuration)
                 names = {p.name for p in ranking.packed(made)} if narrow else set()
-                shapes = [p.dims or () for p in origin.signature.parameters if p.name in names]
-                packed = {d for d in origin.signature.dims for dims in shapes if d in dims}
+                packed = weight_dims(made.program, names) & {*origin.signature.dims}
                 return {
                     "required": sorted(made.required),
                     "packed": sorted(packed),

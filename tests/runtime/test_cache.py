@@ -367,6 +367,28 @@ def test_a_damaged_entry_is_noted_once_where_it_is_fetched(cache: Cache, notes: 
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="asks Linux what is open")
+def test_who_waited_for_a_lock_holds_the_file_that_others_find(tmp_path: Path) -> None:
+    """The holder removes its file: a lock on that one would keep nobody out."""
+    path, entered, leave = tmp_path / "lock", threading.Event(), threading.Event()
+
+    def wait() -> None:
+        with locked(path):
+            entered.set()
+            leave.wait(30)
+
+    waiting = threading.Thread(target=wait)
+    with locked(path):
+        waiting.start()
+        deadline = time.monotonic() + 30
+        while len(_open_files(tmp_path)) < 2 and time.monotonic() < deadline:
+            time.sleep(0.001)  # until it has opened the file, which then goes away
+    assert entered.wait(30)
+    held = path.exists()
+    leave.set()
+    waiting.join()
+    assert held
+
+
 def test_a_lock_is_given_up_though_a_forked_process_has_it_open(tmp_path: Path) -> None:
     """A waiter waits for the holder, not for what the holder forked meanwhile."""
     got = threading.Event()
