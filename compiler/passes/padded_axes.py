@@ -12,6 +12,7 @@ the tile's extents have too few divisors in common: all 511 elements of a row in
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import gcd, prod
 
 from dslc.compiler.ir import Kernel, Place, Value
@@ -28,7 +29,7 @@ Extents = dict[Value, tuple[int, ...]]
 """The tiles that are padded, with the shapes that they get."""
 
 _FEW = 8  # elements that a thread may hold whatever the layout
-_TIMES = 2  # as many as an even share
+_TIMES = 1.5  # as many as an even share
 _ACCESS = 2  # what an access costs, of what is computed with an element
 _WASTE = 1.3  # of a product that is padded
 _HALVES = 16  # bits of the elements whose vectors decide
@@ -89,6 +90,15 @@ def _tiles(stmt: ins.Stmt) -> Iterator[Value]:
             yield h.inner
 
 
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """A matrix unit's k, what it takes of classes, and how many times the work that is."""
+
+    k: int
+    waste: float
+    sizes: dict[object, int]
+
+
 class _Plan:
     """The classes of one kernel's axes, and what those are padded to that are."""
 
@@ -112,33 +122,42 @@ class _Plan:
         )
 
     def products(self) -> None:
-        """Extents of products that a matrix unit's nearly divide, such as heads of 72 elements."""
-        for stmt in walk(self.kernel.body):
-            if not isinstance(stmt, ins.Dot) or stmt.is_scaled:
-                continue
-            sides = ((stmt.a, -2), (stmt.b, -1), (stmt.a, -1))
-            names = (stmt.a.type.dtype.name, stmt.b.type.dtype.name)
-            ways = [
-                (atom.m, atom.n, atom.k)
-                for one in self.target.atoms
-                if one.a is not None and one.threads == self.target.warp_size and not one.scaled
-                for atom in (one, one.swapped)
-                if atom.takes(*names)
-            ]
-            found = [self._rounded(sides, units) for units in ways]
-            best = min((f for f in found if f is not None), key=lambda f: f[0], default=None)
-            if best is not None and not any(a.k == best[1] for a in atoms_for(stmt, self.target)):
-                for axis, size in best[2].items():
-                    self.sizes[axis] = size
+        """Extents of products that a matrix unit's nearly divide, such as heads of 72 elements.
 
-    def _rounded(
-        self, sides: tuple[tuple[Value, int], ...], units: tuple[int, int, int]
-    ) -> tuple[tuple[int, float], int, dict[object, int]] | None:
-        """How well an atom fits, its k, and what must be padded for it; None where that is too much."""
+        Those of products that have a unit are settled: it says which thread holds what.
+        """
+        dots = [s for s in walk(self.kernel.body) if isinstance(s, ins.Dot)]
+        with_unit = [dot for dot in dots if atoms_for(dot, self.target)]
+        for dot in dots:
+            best = None if dot.is_scaled else self._best_unit(dot)
+            if best is not None and not any(a.k == best.k for a in atoms_for(dot, self.target)):
+                self.sizes |= best.sizes
+                with_unit.append(dot)
+        for dot in with_unit:
+            for tile in (dot.a, dot.b):
+                for d, n in enumerate(self.shape(tile)):
+                    self.sizes.setdefault(self.classes.find((tile, d)), n)
+
+    def _best_unit(self, dot: ins.Dot) -> _Unit | None:
+        """The deepest of the units that take the operands, of these that with the least padding."""
+        names = (dot.a.type.dtype.name, dot.b.type.dtype.name)
+        units = [
+            self._rounded(dot, (atom.m, atom.n, atom.k))
+            for one in self.target.atoms
+            if one.a is not None and one.threads == self.target.warp_size and not one.scaled
+            for atom in (one, one.swapped)
+            if atom.takes(*names)
+        ]
+        found = [unit for unit in units if unit is not None]
+        return min(found, key=lambda unit: (-unit.k, unit.waste), default=None)
+
+    def _rounded(self, dot: ins.Dot, extents: tuple[int, int, int]) -> _Unit | None:
+        """What must be padded for a unit of m, n and k; None where that is too much."""
         sizes: dict[object, int] = {}
         waste = 1.0
-        for (tile, axis), unit in zip(sides, units, strict=True):
-            d = axis % tile.type.rank
+        rank = dot.a.type.rank
+        sides = ((dot.a, rank - 2), (dot.b, rank - 1), (dot.a, rank - 1))
+        for (tile, d), unit in zip(sides, extents, strict=True):
             own, now = self.classes.find((tile, d)), self.shape(tile)[d]
             wanted = -(-now // unit) * unit
             if wanted == now:
@@ -147,7 +166,7 @@ class _Plan:
                 return None
             sizes[own] = wanted
             waste *= wanted / now
-        return ((-units[2], waste), units[2], sizes) if waste <= _WASTE else None
+        return _Unit(extents[2], waste, sizes) if waste <= _WASTE else None
 
     def spread(self, tile: Value) -> None:
         """Pads axes of a tile until its threads share its elements, as far as that can be."""

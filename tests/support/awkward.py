@@ -67,6 +67,14 @@ BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "joined": ("b = concat([a, a], 1)\nz[m : m + B, S : S + N] = b[:, N // 2 : N // 2 + N]", ("i32",)),
     "flat": ("r[m : m + B] = max(max(reshape(a, [B, N, 1]), 2), 1)", ("i32",)),
+    # Blocks of the whole row, whose loads run turns ahead.
+    "looped": (
+        "t = zeros(f32, [B, N])\n"
+        "for n in range(0, W, N):\n"
+        "    t += cast(x[m : m + B, n : n + N], f32) + cast(a, f32)\n"
+        "r[m : m + B] = cast(round(sum(t, 1)), i32)",
+        ("f32", "f16", "i8", "i32", "bf16"),
+    ),
     # The same rows from 3 before their start on: what lies before a tensor's row reads 0.
     "halo": (
         "b = x[m : m + B, m - m + S - 3 : m - m + S - 3 + N]\nz[m : m + B, S : S + N] = a + b",
@@ -101,7 +109,7 @@ class Rows:
         lines = BODIES[self.body][0].split("\n")
         return (
             f"const T = {self.dtype}\nconst B = {self.block}\nconst N = {self.extent}\n"
-            f"const S = {self.start}\n\n"
+            f"const S = {self.start}\nconst W = {self.width}\n\n"
             f"kernel k(x: T[M, {self.width}], z: inout T[M, {self.width}], r: inout i32[M]):\n"
             "    for m in parallel(range(0, M, B)):\n"
             "        a = x[m : m + B, S : S + N]\n" + "".join(f"        {s}\n" for s in lines)

@@ -31,6 +31,7 @@ SAMPLE = [
     Rows("halo", "f32", 100, 2, count=5, beside=4),
     Rows("scattered", "f16", 129, 2, start=1, beside=1, count=3),
     Rows("cross_entropy", "bf16", 333, 1, count=3),
+    Rows("looped", "f32", 77, 4, start=1, beside=258, count=6),
 ]
 
 
