@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cache import Cache, CacheWarning
-from dslc.runtime.lock import locked
 
 KEY = sha256(b"a key").hexdigest()
 OTHER = sha256(b"another").hexdigest()
@@ -364,6 +363,3 @@ def test_a_damaged_entry_is_noted_once_where_it_is_fetched(cache: Cache, notes: 
     again = cache.fetch(KEY, lambda: (FILES, INFO))
     assert again.files == FILES
     assert len(notes) == 1
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="asks Linux what is open")
