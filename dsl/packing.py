@@ -6,7 +6,7 @@ how each parameter is stored: as packed bytes, or as the codes themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 from dslc.arguments import Argument, Array, is_tensor
@@ -36,6 +36,7 @@ def as_stored(
     stored: Param,
     array: Array,
     sizes: Callable[[], Mapping[str, int]],
+    dims: Collection[str] = (),
     *,
     rows: bool = False,
 ) -> Array:
@@ -45,9 +46,13 @@ def as_stored(
     packs codes for them. A plain array of one axis that has the codes' shape is codes, unless the
     source itself says `packed row`: seven codes of 7 bits take seven bytes as well.
     The shape of codes in tiles is checked here against the dims that `sizes` gives: the tiles hide it.
-    DSL0768 for bytes that know that they are stored in another way.
+    DSL0768 for bytes that know that they are stored in another way; it names the sizes of `dims`.
     """
-    packing.check_storage(parameter.name, array, stored.packed)
+
+    def named() -> dict[str, int]:
+        return {dim: size for dim, size in sizes().items() if dim in dims}
+
+    packing.check_storage(parameter.name, array, stored.packed, named)
     scheme = None if stored.packed is None else stored.packed["scheme"]
     may_be_bytes = scheme is not None and array.dtype == np.uint8
     if scheme == "row" and may_be_bytes and _are_codes(parameter, stored, array, sizes):
