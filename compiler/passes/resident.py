@@ -94,7 +94,7 @@ class Resident:
 
     def _reason(self, memory: Memory, found: Touches, kernel: Kernel) -> _Reason | None:
         """Why a tensor stays; None where its parts come and go."""
-        if memory.dtype.is_low_bit:
+        if _may_be_bytes(memory):
             return None
         unit, grid = self._unit(memory), {a.var: _counted(a) for a in kernel.grid}
         whole = int(constant(memory.shape[-1]) or 0) if memory.shape else 0
@@ -156,6 +156,11 @@ def _bytes(memory: Memory, box: Window) -> int:
     return total
 
 
+def _may_be_bytes(memory: Memory) -> bool:
+    """Whether several codes may lie in a byte of a tensor: of one that is written each has its own."""
+    return memory.dtype.is_low_bit and memory.role is Role.IN
+
+
 @dataclass(frozen=True, slots=True)
 class _Reason:
     """Why a tensor stays, and by which access."""
@@ -166,8 +171,6 @@ class _Reason:
 
 def _reason(memory: Memory, found: Touches, kernel: Kernel) -> _Reason | None:
     """Why a tensor's parts are in no order that is known; None where they are."""
-    if memory.dtype.is_low_bit:
-        return None
     counted = {a.var for a in kernel.grid} | set(found.ranges)
     own = found.of(memory)
     for touch in own:
