@@ -81,11 +81,17 @@ class AieKernel:
         if name in self._between:
             return self._between[name]
         given: Any = _words(argument, args) if "scalars" in argument else args[name]
-        storage = self._storage.get(name)
-        if storage is not None and math.prod(given.shape) != math.prod(argument["extents"]):
-            if argument["packed"] or isinstance(given, NpuBuffer):
+        storage, whole = self._storage.get(name), math.prod(argument["extents"])
+        if storage is not None and math.prod(given.shape) != whole:
+            if isinstance(given, NpuBuffer):
                 raise _wrong_size(argument, given.shape)
-            given = unpack(given, storage, argument["extents"])
+            if argument["packed"]:  # codes of one axis, which look like bytes
+                packed = pack(given, storage)
+                if packed.size != whole:
+                    raise _wrong_size(argument, given.shape)
+                given = packed
+            else:
+                given = unpack(given, storage, argument["extents"])
         if isinstance(given, NpuBuffer):
             return given
         if argument["packed"]:

@@ -47,3 +47,23 @@ def test_rows_of_another_size_are_refused() -> None:
     x = np.zeros((5, 96), np.int8)
     with pytest.raises(DiagnosticError, match="DSL0795"):
         kernel(x=x, q=np.zeros(239, np.uint8))
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 6])
+@pytest.mark.parametrize("role", ["out", "inout"])
+def test_columns_of_codes_that_are_no_whole_words(role: str, columns: int) -> None:
+    source = f"""
+kernel k(w: u4[N], y: {role} u4[M, {columns}], z: {role} u4[{columns}]):
+    for m in parallel(range(0, M, 2)):
+        y[m : m + 2, :] = broadcast(w[m : m + {columns}][None, :], [2, {columns}])
+        if m == 2:
+            z[:] = w[m : m + {columns}]
+"""
+    w = np.arange(16, dtype=np.uint8)
+    results = []
+    for target in ("interp", "aie:npu2"):
+        y, z = np.zeros((8, columns), np.uint8), np.zeros(columns, np.uint8)
+        call(target, source, {"w": w, "y": y, "z": z})
+        results.append((y, z))
+    for own, wanted in zip(*results, strict=True):
+        np.testing.assert_array_equal(own, wanted)
