@@ -17,7 +17,7 @@ from dslc.codegen.c_family.accesses import is_row
 from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.generate import emit
-from dslc.compiler.dtypes import Kind, storage_dtype
+from dslc.compiler.dtypes import Kind, as_storage, storage_dtype
 from dslc.compiler.interpreter import bind_dims
 from dslc.compiler.interpreter.dims import evaluate
 from dslc.compiler.interpreter.scalars import compile_scalar
@@ -75,7 +75,9 @@ def run_calls(program: TileProgram, args: Mapping[str, Any], seed: int, launch: 
     """Launch a kernel, or those of a program in order, with packed arguments and buffers made."""
     given = dict(args)
     for param in program.packed:
-        given[param.name] = packing.pack(given[param.name], param.storage.to_data())
+        codes = as_storage(given[param.name], param.dtype)
+        assert codes is not None
+        given[param.name] = packing.pack(codes, param.storage.to_data())
     if isinstance(program, Kernel):
         launch(program, given, {}, seed)
         return
