@@ -357,7 +357,7 @@ def _key(
 
 def _signature(template: Template) -> Signature:
     parameters = tuple(
-        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed) for p in template.params
+        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed, p.strides) for p in template.params
     )
     return Signature(
         template.name, parameters, template.dims, template.tunes, template.doc, template.loc
