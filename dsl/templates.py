@@ -77,7 +77,8 @@ class TemplateOrigin:
         self._tile = tile
         self.machine = find_machine(options.target, options.code)
         define = template.define
-        self.defaults = {n: define.get(n, c[0]) for n, c in template.tunes.items()}
+        self._define = {n: define[n] for n in template.tunes if n in define}
+        self._settled: dict[tuple[object, ...], dict[str, object]] = {}
         self.fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
         self._static: tuple[str, ...] = ()
         self._made: dict[tuple[object, ...], Specialization] = {}
@@ -124,13 +125,42 @@ class TemplateOrigin:
             chosen = self.chosen(dims, sizes)
             dims = {**chosen.fixed_dims, **dims}
             config = chosen.config
-        choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
+        config = self.settled(config, lambda d: dims.get(d, sizes(d)))
+        choices, schedule = split(config, self.signature.tunes)
         self._fix(dims, self._needed, sizes)
         key = _key(dims, choices, schedule, self._facts(dims, sizes, alignments, plain))
         found = self._made.get(key)
         if found is not None:
             return found
         return self._make(dims, choices, schedule, sizes, alignments, plain, at_call)
+
+    @property
+    def defaults(self) -> Mapping[str, object]:
+        """The first choices that the requirements leave, whatever the sizes are."""
+        return self.settled({}, self.fixed.get)
+
+    def settled(self, config: Mapping[str, object], sizes: Sizes) -> dict[str, object]:
+        """Choices and launch options completed: by definitions, then by the first that are allowed.
+
+        DSL0217 where the requirements leave none. Where it is the sizes that leave none, they are not
+        looked at: the call meets the requirement that it breaks.
+        """
+        given = {**self._define, **config}
+        if self.signature.tunes.keys() <= given.keys():
+            return given
+        about = self._template.dims_of_choices
+        known = tuple((d, n) for d in about if (n := sizes(d)) is not None)
+        key = (*sorted(given.items()), *known)
+        if key not in self._settled:
+            own = {n: v for n, v in given.items() if n in self.signature.tunes}
+            try:
+                chosen = self._template.choose(dict(known), own)
+            except DiagnosticError:
+                chosen = self._template.choose(self.fixed, own)
+            if len(self._settled) >= _MOST_SPECIALIZATIONS:
+                self._settled.clear()
+            self._settled[key] = {**given, **chosen}
+        return self._settled[key]
 
     def _blocks(self, dims: Mapping[str, int], sizes: Sizes) -> Chosen:
         """The blocks that a machine's model prefers, where all sizes are known."""
@@ -187,7 +217,8 @@ class TemplateOrigin:
     ) -> Elaborated:
         """The Tile IR that `specialization` would compile for these dims and choices."""
         dims = {**self.fixed, **fixed}
-        choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
+        config = self.settled(config, lambda d: dims.get(d, sizes(d)))
+        choices, schedule = split(config, self.signature.tunes)
         self._fix(dims, self._needed, sizes)
         with self._lock:
             program = None
