@@ -72,7 +72,7 @@ class TemplateOrigin:
     ) -> None:
         self.signature = _signature(template)
         self.target = options.target
-        self._template = template
+        self.template = template
         self.options = options
         self._tile = tile
         self.machine = find_machine(options.target, options.code)
@@ -99,14 +99,14 @@ class TemplateOrigin:
 
         Dims that are defined are not in it.
         """
-        define = {n: str(v) for n, v in self._template.define.items() if n not in self.fixed}
+        define = {n: str(v) for n, v in self.template.define.items() if n not in self.fixed}
         parts = {f"import {i}": t for i, (_, t) in enumerate(sorted(self.sources.items()))}
         return digest({"tile": self._tile(), "define": repr(sorted(define.items())), **parts})
 
     @property
     def open_tunes(self) -> Mapping[str, tuple[object, ...]]:
         """The tunes that no definition has settled, with their choices."""
-        define = self._template.define
+        define = self.template.define
         return {n: c for n, c in self.signature.tunes.items() if n not in define}
 
     def specialization(
@@ -148,15 +148,15 @@ class TemplateOrigin:
         given = {**self._define, **config}
         if self.signature.tunes.keys() <= given.keys():
             return given
-        about = self._template.dims_of_choices
+        about = self.template.dims_of_choices
         known = tuple((d, n) for d in about if (n := sizes(d)) is not None)
         key = (*sorted(given.items()), *known)
         if key not in self._settled:
             own = {n: v for n, v in given.items() if n in self.signature.tunes}
             try:
-                chosen = self._template.choose(dict(known), own)
+                chosen = self.template.choose(dict(known), own)
             except DiagnosticError:
-                chosen = self._template.choose(self.fixed, own)
+                chosen = self.template.choose(self.fixed, own)
             if len(self._settled) >= _MOST_SPECIALIZATIONS:
                 self._settled.clear()
             self._settled[key] = {**given, **chosen}
@@ -266,7 +266,7 @@ class TemplateOrigin:
         from dslc.checker import NeedsDims
 
         try:
-            program = self._template.elaborate(dims, choices, self._preferred_of_call)
+            program = self.template.elaborate(dims, choices, self._preferred_of_call)
             more = self._of_weights(program)
             return None if self._fix(dims, more, sizes) else program
         except NeedsDims as needs:
