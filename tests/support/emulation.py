@@ -162,7 +162,9 @@ def arguments(
     words: list[Any] = []
     for param in kernel.params:
         value = given[param.name]
-        if isinstance(param, Memory) and param.strides is None and not value.flags.c_contiguous:
+        if isinstance(param, Memory) and param.strides is not None:
+            value = _span(value)
+        if isinstance(param, Memory) and not value.flags.c_contiguous:
             raise AssertionError(f"{param.name} is not in C order")
         stored = {p.name for p in kernel.packed}
         if isinstance(param, Memory) and is_row(param) and param.name not in stored:
@@ -172,6 +174,13 @@ def arguments(
         words.append(value)
     words += [dims[d.name] for d in kernel.dims]
     return words, [_workspace(w, dims) for w in kernel.workspaces]
+
+
+def _span(array: np.ndarray) -> np.ndarray:
+    """The memory from the first element of a strided array to its last one."""
+    last = sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True))
+    count = last // array.itemsize + 1 if array.size else 0
+    return np.lib.stride_tricks.as_strided(array, (count,), (array.itemsize,))
 
 
 def check_counters(kernel: Kernel, spaces: list[np.ndarray]) -> None:
