@@ -278,3 +278,20 @@ def test_bytes_that_are_arrays_anyway_change_no_packing(kernel: str) -> None:
     found = [library[kernel].specialize(plain, **sizes) for plain in ((), ("q",))]
     packed = [[(p.name, p.packed) for p in f.artifact.signature.params] for f in found]
     assert packed[0] == packed[1]
+
+
+@pytest.mark.parametrize("target", ["interp", "aarch64:i8mm", "nki:trn2"])
+@pytest.mark.parametrize("count", [1, 2, 5, 7, 16])
+def test_codes_of_one_axis_are_not_taken_for_bytes(target, count):
+    """Seven codes of 7 bits take seven bytes too: which they are, the source says, or `pack`."""
+    require(target)
+    text = (
+        "kernel k(x: u7[M], y: out i32[M]):\n    for m in parallel(range(0, M, 2)):\n"
+        "        y[m : m + 2] = cast(x[m : m + 2], i32)\n"
+    )
+    kernel = dslc.compile(text, target=target).k
+    codes, y = random_codes("u7", (count,)), np.zeros(count, np.int32)
+    for given in (codes, kernel.pack("x", codes)):
+        y[:] = -1
+        kernel(given, y)
+        np.testing.assert_array_equal(y, codes)
