@@ -157,7 +157,9 @@ def arguments(
     words: list[Any] = []
     for param in kernel.params:
         value = given[param.name]
-        if isinstance(param, Memory) and param.strides is None and not value.flags.c_contiguous:
+        if isinstance(param, Memory) and param.strides is not None:
+            value = _elements(value)
+        if isinstance(param, Memory) and not value.flags.c_contiguous:
             raise AssertionError(f"{param.name} is not in C order")
         stored = {p.name for p in kernel.packed}
         if isinstance(param, Memory) and is_row(param) and param.name not in stored:
@@ -167,6 +169,13 @@ def arguments(
         words.append(value)
     words += [dims[d.name] for d in kernel.dims]
     return words, [_workspace(w, dims) for w in kernel.workspaces]
+
+
+def _elements(array: np.ndarray) -> np.ndarray:
+    """The memory of a strided array from its first element to its last, which a kernel addresses."""
+    pairs = zip(array.shape, array.strides, strict=True)
+    count = sum((n - 1) * step // array.itemsize for n, step in pairs) + 1
+    return np.lib.stride_tricks.as_strided(array, (count if array.size else 0,), (array.itemsize,))
 
 
 def check_counters(kernel: Kernel, spaces: list[np.ndarray]) -> None:
