@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +17,7 @@ from dslc.compiler.ir.expr import free_vars
 from dslc.compiler.passes.weights import free_names, weight_dims
 from dslc.facts import Alignments, Divisors, Facts, counting, divisor_facts, with_facts
 from dslc.machines import find_machine
+from dslc.replacing import Chosen, Replacements, others
 from dslc.schedule import split
 from dslc.signature import Parameter, Signature, as_dim
 from dslc.tuner.choices import TunedChoices
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
     from dslc.specialization import Specialization
 
 _MOST_SPECIALIZATIONS = 1024  # kept in memory per kernel; the oldest go first
-_MOST_TRIED = 16  # choices in place of one that was refused
-_NO_ROOM = frozenset(["DSL0501", "DSL0503"])  # what other choices may have room for
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _MOST_PROGRAMS = 512  # elaborated and not compiled: as many as a choice of tiles looks at
 
@@ -51,15 +48,6 @@ class Elaborated:
     schedule: dict[str, int]
     dims: dict[str, int]
     required: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """Choices for a call that names none, the dims to compile in with them, and where they are from."""
-
-    config: Mapping[str, object]
-    fixed_dims: Mapping[str, int]
-    reason: str
 
 
 class TemplateOrigin:
@@ -92,7 +80,7 @@ class TemplateOrigin:
         self.sources: Mapping[str, str] = sources or {}  # texts of the imports
         self.tuned = TunedChoices(self)
         self.predicted = PredictedChoices(self)
-        self._instead: dict[tuple[object, ...], Chosen] = {}
+        self._replacements = Replacements()
         self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
         self._called: dict[Template, TemplateOrigin] = {}
 
@@ -142,38 +130,9 @@ class TemplateOrigin:
         chosen = self.chosen(dims, sizes)
         facts = self._facts(dims, sizes, alignments, plain)
         call = _key({**chosen.fixed_dims, **dims}, dict(chosen.config), {}, facts)
-        return self._first_possible(call, chosen, made, lambda c: self._others(dims, sizes, c))
-
-    def _first_possible(
-        self,
-        call: tuple[object, ...],
-        chosen: Chosen,
-        made: Callable[[Chosen], Specialization],
-        others: Callable[[Chosen], Iterable[Chosen]],
-    ) -> Specialization:
-        """That of the choices, or of the first of the others where a machine has no room for it.
-
-        A call remembers what took their place. The first refusal where every one is refused.
-        """
-        try:
-            return made(self._instead.get(call, chosen))
-        except DiagnosticError as refusal:
-            if not _NO_ROOM.issuperset(d.code for d in refusal.diagnostics):
-                raise
-            for other in others(chosen):
-                with contextlib.suppress(DiagnosticError):
-                    found = made(other)
-                    self._instead[call] = other
-                    return found
-            raise
-
-    def _others(self, dims: Mapping[str, int], sizes: Sizes, refused: Chosen) -> Iterator[Chosen]:
-        """What to try where choices are refused, and none of it where there is nothing to choose."""
-        if any(len(choices) > 1 for choices in self.open_tunes.values()):
-            config = {**self.defaults, **refused.config}
-            tried = {name: config[name] for name in self.open_tunes}
-            for other in islice(self.predicted.others(dims, sizes, tried), _MOST_TRIED):
-                yield Chosen(other, {}, "the best for which there is room")
+        return self._replacements.first_possible(
+            call, chosen, made, lambda refused: others(self, dims, sizes, refused)
+        )
 
     def _blocks(self, dims: Mapping[str, int], sizes: Sizes) -> Chosen:
         """The blocks that a machine's model prefers, where all sizes are known."""
