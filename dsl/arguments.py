@@ -13,6 +13,7 @@ import numpy as np
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind
 from dslc.runtime.buffers import as_array, import_array
+from dslc.runtime.extents import dim_of
 from dslc.runtime.overlaps import refuse_overlaps, share_elements
 from dslc.signature import Parameter, plain_number
 
@@ -179,6 +180,15 @@ def dim_size(
                 return size
             last = size if last is None else last
     return last
+
+
+def told_dim(parameter: Parameter, array: Array, dim: str) -> int | None:
+    """The value of a dim by the shape of one parameter's codes, of which its extents are made."""
+    if array.ndim != parameter.rank:
+        return None
+    extents = zip(parameter.dims or (), array.shape, strict=True)
+    found = (dim_of(extent, dim, size) for extent, size in extents)
+    return next((n for n in found if n is not None), None)
 
 
 def known_dims(parameters: Sequence[Parameter], ready: Mapping[str, Argument]) -> dict[str, int]:

@@ -140,8 +140,7 @@ def _loop_scope(
     start, stop, step = (substitute(e, dict(known)) for e in (stmt.start, stmt.stop, stmt.step))
     variables = {s.var for s in scope.chain if s.var is not None}
     number, guarded = len(found.loops), False
-    touches = (r.memory for s in walk(stmt.body) for r in regions(s))
-    if is_runtime(stop, variables) and any(m.role is not Role.BUFFER for m in touches):
+    if is_runtime(stop, variables) and _moves_objects(stmt):
         most = upper(stop, variables, asserted)
         if most is None or is_runtime(start, variables) or is_runtime(step, variables):
             raise error(
@@ -154,6 +153,21 @@ def _loop_scope(
     return Scope(
         scope, stmt.var, start, stop, step, loop=stmt, number=number, guarded=guarded
     )  # fmt: skip
+
+
+def _moves_objects(loop: ins.For) -> bool:
+    """Whether a loop reads tensors at places that differ between its turns."""
+    turning: set[Var] = {loop.var}
+    for stmt in walk(loop.body):
+        if isinstance(stmt, ins.For):
+            turning.add(stmt.var)
+        if isinstance(stmt, ins.Let) and free_vars(stmt.value) & turning:
+            turning.add(stmt.var)
+        for region in regions(stmt):
+            tensor = region.memory.role is not Role.BUFFER
+            if tensor and any(free_vars(a.start) & turning for a in region.axes):
+                return True
+    return False
 
 
 def _access(

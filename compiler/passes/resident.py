@@ -171,7 +171,7 @@ def _reason(memory: Memory, found: Touches, kernel: Kernel) -> _Reason | None:
     counted = {a.var for a in kernel.grid} | set(found.ranges)
     own = found.of(memory)
     for touch in own:
-        late = any(_is_late(e, counted) for e in touch.starts)
+        late = touch.uncounted or any(_is_late(e, counted) for e in touch.starts)
         word = "written" if touch.writes else "read"
         if isinstance(touch.stmt, ins.AtomicAdd):
             return _Reason("turns add to it", touch)

@@ -38,12 +38,14 @@ class Touch:
     """An access to a tensor: where it begins, over variables of loops and the grid.
 
     `within` are the loops around it, `choice` is whether a branch or a loop of unknown turns is.
+    `uncounted` is whether its place differs between turns of which nobody knows how many there are.
     """
 
     stmt: Access
     starts: tuple[Expr, ...]
     within: tuple[ins.For, ...]
     choice: bool
+    uncounted: bool = False
 
     @property
     def region(self) -> Region:
@@ -72,7 +74,7 @@ def touches(kernel: Kernel) -> Touches:
     """The accesses of a kernel's turn to tensors."""
     made = Touches()
     grid = {a.var for a in kernel.grid}
-    _walk(kernel.body, {}, grid, (), False, made)
+    _walk(kernel.body, {}, grid, (), False, None, made)
     return made
 
 
@@ -82,8 +84,12 @@ def _walk(
     counted: set[Var],
     within: tuple[ins.For, ...],
     choice: bool,
+    uncounted: frozenset[Var] | None,
     made: Touches,
 ) -> None:
+    """The accesses of a body; `uncounted` are the loops' variables inside of what may not run or runs
+    how often nobody knows, None outside of any.
+    """
     known = dict(known)
     asserted: list[Expr] = []
     for stmt in body:
@@ -104,14 +110,18 @@ def _walk(
                 if not late:
                     made.ranges[stmt.var] = _range(start, stop, step)
                 inner = counted if late else counted | {stmt.var}
-                _walk(stmt.body, known, inner, (*within, stmt), choice or guarded, made)
+                own = uncounted
+                if late or own is not None:
+                    own = (own or frozenset()) | {stmt.var}
+                _walk(stmt.body, known, inner, (*within, stmt), choice or guarded, own, made)
             case ins.Load() | ins.Store() | ins.AtomicAdd() | ins.Gather() | ins.Scatter():
                 if stmt.region.memory.role is not Role.BUFFER:
                     starts = tuple(substitute(a.start, known) for a in stmt.region.axes)
-                    made.found.append(Touch(stmt, starts, within, choice))
+                    moves = any(free_vars(e) & (uncounted or frozenset()) for e in starts)
+                    made.found.append(Touch(stmt, starts, within, choice, moves))
             case _:
                 for part in bodies(stmt):
-                    _walk(part, known, counted, within, True, made)
+                    _walk(part, known, counted, within, True, uncounted or frozenset(), made)
 
 
 def _range(start: Expr, stop: Expr, step: Expr) -> Range:

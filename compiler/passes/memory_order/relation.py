@@ -165,7 +165,7 @@ def _change(facts: Facts, loop: Loop, c: Carried) -> int | None:
 
 def _distances(prover: Prover, distance: Linear, x: AxisSlice, y: AxisSlice) -> list[int] | None:
     """The distances at which two slices may meet, where there is at most one."""
-    ahead, behind = (x.size - 1) * x.step, (y.size - 1) * y.step
+    ahead, behind = (x.count - 1) * x.step, (y.count - 1) * y.step
     one = Linear(constant=1)
     beyond = distance - Linear(constant=ahead) - one
     before = -distance - Linear(constant=behind) - one
@@ -187,8 +187,8 @@ def _common(distance: int, x: AxisSlice, y: AxisSlice) -> tuple[Numbers, Numbers
     """The elements that are in both slices, by their numbers in each."""
     import numpy as np
 
-    left = np.arange(x.size) * x.step
-    right = np.arange(y.size) * y.step + distance
+    left = np.arange(x.count) * x.step
+    right = np.arange(y.count) * y.step + distance
     _, i, j = np.intersect1d(left, right, assume_unique=True, return_indices=True)
     return i, j
 
