@@ -144,7 +144,7 @@ class Specialization:
         family = self._machine.target.family
         rows = {False: family != "interp", True: family in _WRITE_ROWS}  # by whether it is written
         stored = {
-            p.name: as_stored(p, s, array, sizes, rows=rows[p.is_written])
+            p.name: as_stored(p, s, array, sizes, self.signature.dims, rows=rows[p.is_written])
             for p, s in self._stored_bits
             if isinstance(array := ready[p.name], np.ndarray)
         }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from dslc.building import BuildOptions, build
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
 from dslc.compiler.fingerprint import digest
-from dslc.compiler.ir import Memory
 from dslc.compiler.ir.expr import free_vars
-from dslc.compiler.passes.weights import free_names
-from dslc.facts import Alignments, Facts, divisor_facts, with_facts
+from dslc.compiler.passes.weights import free_names, weight_dims
+from dslc.facts import Alignments, Divisors, Facts, counting, divisor_facts, with_facts
 from dslc.machines import find_machine
+from dslc.replacing import Chosen, Replacements, others
 from dslc.schedule import split
 from dslc.signature import Parameter, Signature, as_dim
 from dslc.tuner.choices import TunedChoices
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from dslc.specialization import Specialization
 
 _MOST_SPECIALIZATIONS = 1024  # kept in memory per kernel; the oldest go first
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _MOST_PROGRAMS = 512  # elaborated and not compiled: as many as a choice of tiles looks at
 
 
@@ -45,15 +48,6 @@ class Elaborated:
     schedule: dict[str, int]
     dims: dict[str, int]
     required: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """Choices for a call that names none, the dims to compile in with them, and where they are from."""
-
-    config: Mapping[str, object]
-    fixed_dims: Mapping[str, int]
-    reason: str
 
 
 class TemplateOrigin:
@@ -72,12 +66,13 @@ class TemplateOrigin:
     ) -> None:
         self.signature = _signature(template)
         self.target = options.target
-        self._template = template
+        self.template = template
         self.options = options
         self._tile = tile
         self.machine = find_machine(options.target, options.code)
         define = template.define
-        self.defaults = {n: define.get(n, c[0]) for n, c in template.tunes.items()}
+        self._define = {n: define[n] for n in template.tunes if n in define}
+        self._settled: dict[tuple[object, ...], dict[str, object]] = {}
         self.fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
         self._static: tuple[str, ...] = ()
         self._made: dict[tuple[object, ...], Specialization] = {}
@@ -86,6 +81,7 @@ class TemplateOrigin:
         self.sources: Mapping[str, str] = sources or {}  # texts of the imports
         self.tuned = TunedChoices(self)
         self.predicted = PredictedChoices(self)
+        self._replacements = Replacements()
         self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
         self._called: dict[Template, TemplateOrigin] = {}
 
@@ -98,14 +94,14 @@ class TemplateOrigin:
 
         Dims that are defined are not in it.
         """
-        define = {n: str(v) for n, v in self._template.define.items() if n not in self.fixed}
+        define = {n: str(v) for n, v in self.template.define.items() if n not in self.fixed}
         parts = {f"import {i}": t for i, (_, t) in enumerate(sorted(self.sources.items()))}
         return digest({"tile": self._tile(), "define": repr(sorted(define.items())), **parts})
 
     @property
     def open_tunes(self) -> Mapping[str, tuple[object, ...]]:
         """The tunes that no definition has settled, with their choices."""
-        define = self._template.define
+        define = self.template.define
         return {n: c for n, c in self.signature.tunes.items() if n not in define}
 
     def specialization(
@@ -120,17 +116,53 @@ class TemplateOrigin:
     ) -> Specialization:
         """The one for these dims and choices, from memory where it was made before."""
         dims = {**self.fixed, **fixed}
-        if not config:
-            chosen = self.chosen(dims, sizes)
-            dims = {**chosen.fixed_dims, **dims}
-            config = chosen.config
-        choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
-        self._fix(dims, self._needed, sizes)
-        key = _key(dims, choices, schedule, self._facts(dims, sizes, alignments, plain))
-        found = self._made.get(key)
-        if found is not None:
-            return found
-        return self._make(dims, choices, schedule, sizes, alignments, plain, at_call)
+
+        def made(chosen: Chosen) -> Specialization:
+            known = {**chosen.fixed_dims, **dims}
+            settled = self.settled(chosen.config, lambda d: known.get(d, sizes(d)))
+            choices, schedule = split(settled, self.signature.tunes)
+            self._fix(known, self._needed, sizes)
+            key = _key(known, choices, schedule, self._facts(known, sizes, alignments, plain))
+            return self._made.get(key) or self._make(
+                known, choices, schedule, sizes, alignments, plain, at_call
+            )
+
+        if config:
+            return made(Chosen(config, {}, "given"))
+        chosen = self.chosen(dims, sizes)
+        facts = self._facts(dims, sizes, alignments, plain)
+        call = _key({**chosen.fixed_dims, **dims}, dict(chosen.config), {}, facts)
+        return self._replacements.first_possible(
+            call, chosen, made, lambda refused: others(self, dims, sizes, refused)
+        )
+
+    @property
+    def defaults(self) -> Mapping[str, object]:
+        """The first choices that the requirements leave, whatever the sizes are."""
+        return self.settled({}, self.fixed.get)
+
+    def settled(self, config: Mapping[str, object], sizes: Sizes) -> dict[str, object]:
+        """Choices and launch options completed: by definitions, then by the first that are allowed.
+
+        DSL0217 where the requirements leave none. Where it is the sizes that leave none, they are not
+        looked at: the call meets the requirement that it breaks.
+        """
+        given = {**self._define, **config}
+        if self.signature.tunes.keys() <= given.keys():
+            return given
+        about = self.template.dims_of_choices
+        known = tuple((d, n) for d in about if (n := sizes(d)) is not None)
+        key = (*sorted(given.items()), *known)
+        if key not in self._settled:
+            own = {n: v for n, v in given.items() if n in self.signature.tunes}
+            try:
+                chosen = self.template.choose(dict(known), own)
+            except DiagnosticError:
+                chosen = self.template.choose(self.fixed, own)
+            if len(self._settled) >= _MOST_SPECIALIZATIONS:
+                self._settled.clear()
+            self._settled[key] = {**given, **chosen}
+        return self._settled[key]
 
     def _blocks(self, dims: Mapping[str, int], sizes: Sizes) -> Chosen:
         """The blocks that a machine's model prefers, where all sizes are known."""
@@ -159,6 +191,12 @@ class TemplateOrigin:
             )
         return self._called[template].chosen({}, dims.get).config
 
+    @functools.cached_property
+    def _counts(self) -> frozenset[str]:
+        """The dims that are the first extent of tensors alone."""
+        shapes = [p.dims for p in self.signature.parameters if p.dims]
+        return counting([[_NAME.findall(extent) for extent in shape] for shape in shapes])
+
     @property
     def _needed(self) -> tuple[str, ...]:
         """The dims that a kernel is compiled for: those found to be needed, or all."""
@@ -183,16 +221,25 @@ class TemplateOrigin:
         return Chosen({}, {}, "the first of each")
 
     def elaborated(
-        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+        self,
+        fixed: Mapping[str, int],
+        config: Mapping[str, object],
+        sizes: Sizes,
+        *,
+        exact: Sizes | None = None,
     ) -> Elaborated:
-        """The Tile IR that `specialization` would compile for these dims and choices."""
+        """The Tile IR that `specialization` would compile for these dims and choices.
+
+        It relies on what divides the `exact` sizes, which are the same where none are given.
+        """
         dims = {**self.fixed, **fixed}
-        choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
+        config = self.settled(config, lambda d: dims.get(d, sizes(d)))
+        choices, schedule = split(config, self.signature.tunes)
         self._fix(dims, self._needed, sizes)
         with self._lock:
             program = None
             while program is None:
-                facts = self._facts(dims, sizes, (), frozenset())
+                facts = self._facts(dims, exact or sizes, (), frozenset())
                 key = _key(dims, choices, {}, None)
                 program = self._programs.get(key) or self._elaborate(dims, choices, sizes)
             if len(self._programs) >= _MOST_PROGRAMS and key not in self._programs:
@@ -235,7 +282,7 @@ class TemplateOrigin:
         from dslc.checker import NeedsDims
 
         try:
-            program = self._template.elaborate(dims, choices, self._preferred_of_call)
+            program = self.template.elaborate(dims, choices, self._preferred_of_call)
             more = self._of_weights(program)
             return None if self._fix(dims, more, sizes) else program
         except NeedsDims as needs:
@@ -251,9 +298,7 @@ class TemplateOrigin:
         """
         if not self.machine.target.divisors:
             return ()
-        names = free_names(program)
-        shapes = [p.shape for p in program.params if isinstance(p, Memory) and p.name in names]
-        found = {v.name for shape in shapes for extent in shape for v in free_vars(extent)}
+        found = weight_dims(program, free_names(program))
         more = tuple(d for d in self.signature.dims if d in found and d not in self._static)
         self._static = (*self._static, *more)
         return more
@@ -266,8 +311,12 @@ class TemplateOrigin:
         plain: frozenset[str],
     ) -> Facts:
         """What may be relied on of free dims, of where tensors begin and how they come."""
+        return Facts(self.divisors(dims, sizes), alignments, plain)
+
+    def divisors(self, dims: Mapping[str, int], sizes: Sizes) -> Divisors:
+        """What divides the dims beyond `dims`, as far as a kernel may rely on it."""
         free = [d for d in self.signature.dims if d not in dims]
-        return Facts(divisor_facts(self.machine.target, free, sizes), alignments, plain)
+        return divisor_facts(self.machine.target, free, sizes, self._counts)
 
     def _fix(self, dims: dict[str, int], names: Sequence[str], sizes: Sizes) -> bool:
         """Fix dims by the arguments' shapes; whether any was."""
@@ -298,7 +347,7 @@ def _key(
 
 def _signature(template: Template) -> Signature:
     parameters = tuple(
-        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed) for p in template.params
+        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed, p.strides) for p in template.params
     )
     return Signature(
         template.name, parameters, template.dims, template.tunes, template.doc, template.loc

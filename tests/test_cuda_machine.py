@@ -60,7 +60,7 @@ def test_it_compiles_without_a_driver(lib: Any, monkeypatch: pytest.MonkeyPatch)
     assert made.artifact.files["sm_90a.cubin"].startswith(b"\x7fELF")
     assert made.artifact.target == "cuda:sm_90a"
     assert made.config == {"BN": 128}
-    assert "scale(" in made.source("cu") == made.source()
+    assert "scale_kernel(" in made.source("cu") == made.source()
     assert ".target sm_90a" in made.source("ptx")
     assert made.artifact.launch["resources"]["registers"] > 0
     if find_tool("nvdisasm") is not None:
@@ -169,14 +169,16 @@ def _aligned_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def test_divisors_of_dims_make_specialisations(lib: Any, driver: FakeDriver) -> None:
     choice = {"BN": 128}
-    ragged = lib.scale.specialize_for({"M": 3, "N": 100}, choice)
+    ragged = lib.scale.specialize_for({"M": 3, "N": 101}, choice)
     wide = lib.scale.specialize_for({"M": 3, "N": 96}, choice)
     assert wide is lib.scale.specialize_for({"M": 5, "N": 4096}, choice)
     assert wide is not ragged
     assert [r.text for r in wide.artifact.signature.requires] == ["N % 16 == 0"]
     assert not ragged.artifact.signature.requires
+    halves = lib.scale.specialize_for({"M": 8, "N": 104}, choice)  # 8 of 2 bytes are 16 bytes
+    assert [r.text for r in halves.artifact.signature.requires] == ["N % 8 == 0"], "M counts rows"
     assert not lib.scale.specialize().artifact.signature.requires
-    x, y = arrays(3, 100)
+    x, y = arrays(3, 101)
     ragged(x, 1.0, y)
     with pytest.raises(DiagnosticError) as caught:
         wide(x, 1.0, y)

@@ -62,16 +62,22 @@ class Access:
         start = self.e.scalar(a.start)
         if a.dropped:
             return start
-        k = tile_axis(self.region, axis)
-        inside = add(self.e.bases.base(self.layout, k), self.runs.offset(k))
+        inside = self.inside_tile(axis)
         if a.step != 1 and inside != "0":
             inside = f"({inside}) * {a.step}"
         return add(start, inside)
+
+    def inside_tile(self, axis: int) -> str:
+        """The index along an axis of the tile, for a memory axis that is not dropped."""
+        k = tile_axis(self.region, axis)
+        return add(self.e.bases.base(self.layout, k), self.runs.offset(k))
 
     def inside(self, axes: int | None = None) -> str:
         """The condition that a chunk is in bounds of the first axes; empty where it is proved."""
         parts = []
         for axis, a in enumerate(self.region.axes[:axes]):
+            if a.limit is not None:
+                parts.append(f"{self.inside_tile(axis)} < {a.limit}")
             if not a.checked:
                 continue
             at = self.coordinate(axis)
@@ -170,7 +176,7 @@ def proved_run(e: Emission, region: Region, width: int) -> int:
             width = gcd(width, multiple(e, stride))
     if last.checked:
         width = gcd(width, multiple(e, memory.shape[-1]))
-    return width
+    return gcd(width, last.count)
 
 
 def swizzled_address(layout: Layout, at: list[str]) -> str:

@@ -77,10 +77,13 @@ def _store_bytes(e: Emission, found: Access, tile: Tile) -> None:
 
 def _store_bits(e: Emission, found: Access, tile: Tile) -> None:
     """A run whose place is known at run time, and of it what is in bounds of the last axis."""
-    axis = found.region.axes[-1]
+    number = len(found.region.axes) - 1
+    axis = found.region.axes[number]
     low, high = "0", str(found.width)
+    if axis.limit is not None:
+        high = f"imin<long long>({high}, {axis.limit} - ({found.inside_tile(number)}))"
     if axis.checked:
-        at = found.coordinate(len(found.region.axes) - 1)
+        at = found.coordinate(number)
         extent = e.scalar(found.memory.shape[-1])
         high = f"imin<long long>({high}, (long long){extent} - ({at}))"
         if not e.not_negative(axis.start):

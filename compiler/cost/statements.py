@@ -111,6 +111,8 @@ class Statements:
                 self._elementwise(work, out, op)
             case ins.Fma(out=out) | ins.Where(out=out) | ins.Full(out=out) | ins.Arange(out=out):
                 self._elementwise(work, out, "")
+            case ins.MemoryBarrier(warp=warp):
+                work.path += 0.0 if warp else _BARRIER
             case ins.Sync():
                 work.path += _CLUSTER if stmt.cluster else _BARRIER
             case ins.WaitGroup() | ins.CommitGroup() | ins.Let() | ins.WaitDots():
@@ -136,7 +138,7 @@ class Statements:
 
     def _inside(self, region: Region) -> float:
         """The bytes of a region that a tensor of these sizes has, at its first tile."""
-        count = region_bytes(region)
+        count = region_bytes(region) * prod(a.count / a.size for a in region.axes if a.limit)
         for axis, extent in zip(region.axes, region.memory.shape, strict=True):
             size = evaluate(extent, self.sizes) if axis.checked else None
             if size is not None and 0 < size < axis.size:

@@ -20,6 +20,8 @@ def _region(region: Region, gathered: int | None = None) -> Fail | None:
             return "DSL0415", "the size and the step of a slice are at least 1"
         if axis.dropped and axis.size != 1:
             return "DSL0415", f"a dropped axis has size 1, not {axis.size}"
+        if axis.limit is not None and (axis.dropped or not 0 <= axis.limit < axis.size):
+            return "DSL0415", f"padding from {axis.limit} on is no part of {axis.size} elements"
     if gathered is not None and not 0 <= gathered < len(region.axes):
         return "DSL0416", f"axis {gathered} is none of the {len(region.axes)} axes"
     if gathered is not None and region.axes[gathered].size != 1:
@@ -161,6 +163,10 @@ def _wait_group(stmt: ins.WaitGroup | ins.WaitDots) -> Fail | None:
     return ("DSL0416", "less than no group cannot be pending") if stmt.pending < 0 else None
 
 
+def _memory_barrier(stmt: ins.MemoryBarrier) -> Fail | None:
+    return ("DSL0416", "a warp has at least one thread") if stmt.warp < 0 else None
+
+
 def _prefetch(stmt: ins.Prefetch) -> Fail | None:
     if stmt.region.memory.role is Role.BUFFER:
         return "DSL0415", f"@{stmt.region.memory.name} is on the chip already"
@@ -188,6 +194,7 @@ MEMORY_RULES: dict[type, Callable[..., Fail | None]] = {
     ins.CopyAsync: _copy_async,
     ins.WaitGroup: _wait_group,
     ins.WaitDots: _wait_group,
+    ins.MemoryBarrier: _memory_barrier,
     ins.InitBarriers: _init_barriers,
     ins.Arrive: _one_barrier,
     ins.AwaitPhase: _one_barrier,

@@ -57,6 +57,8 @@ class ExpressionPrinter:
         text = self.expr(axis.start)
         if not axis.dropped:
             text += f" : +{axis.size}" + (f" : {axis.step}" if axis.step != 1 else "")
+        if axis.limit is not None:
+            text += f" limit {axis.limit}"
         return text if axis.checked else f"{text}!"
 
     def range(self, start: Expr, stop: Expr, step: Expr) -> str:
@@ -119,5 +121,5 @@ def _identifier(hint: str, default: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text between quotes, with escapes."""
-    return json.dumps(text, ensure_ascii=False)
+    """A text between quotes; letters of any script as they are, what does not print by escapes."""
+    return json.dumps(text, ensure_ascii=not text.replace("\n", "").isprintable())

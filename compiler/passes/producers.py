@@ -70,7 +70,7 @@ from dslc.compiler.passes.late_products import deferred, is_paced, is_paired, se
 from dslc.compiler.passes.outgoing import outgoing
 from dslc.compiler.passes.persistent import Persistent
 from dslc.compiler.passes.rings import Placement, in_panels, place
-from dslc.compiler.passes.stages import MOST_STAGES, Room
+from dslc.compiler.passes.stages import MOST_STAGES, Room, converted_bytes
 from dslc.compiler.passes.staging import Ahead, constant_memories, loads_ahead
 from dslc.compiler.targets import Target
 
@@ -78,7 +78,15 @@ _WARPS, _REGISTERS = 4, 40  # aside: a warpgroup, since these hand on registers 
 _FEWEST = 3  # stages: one is read, one is being freed, one comes
 _FEWEST_BESIDE = 2  # of loops whose operands are free before the turn ends
 _BESIDE = 2048  # bytes for barriers and scratch
-_UNMOVED = (ins.Sync, ins.CopyAsync, ins.Alloc, ins.Print, ins.SemaphoreWait, ins.SemaphoreRelease)
+_UNMOVED = (
+    ins.Sync,
+    ins.MemoryBarrier,
+    ins.CopyAsync,
+    ins.Alloc,
+    ins.Print,
+    ins.SemaphoreWait,
+    ins.SemaphoreRelease,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +141,10 @@ class Producers:
             return kernel
         shared = self.target.memory("shared")
         room = (shared.bytes if shared else 0) - _BESIDE
-        sent = outgoing(kernel, kernel.body[at + 1 :], room)
-        stages = self._stages(loop, loads, room - sum(o.bytes for o in sent))
+        after = kernel.body[at + 1 :]
+        sent = outgoing(kernel, after, room)
+        kept = sum(o.bytes for o in sent) + converted_bytes(after, self.target.warp_size)
+        stages = self._stages(loop, loads, room - kept)
         if stages < _FEWEST:
             return kernel
         taken = scalar_names(kernel)

@@ -51,6 +51,13 @@ def _logical(function: Function) -> Function:
     return lambda a, b: function(a != 0, b != 0).astype(np.float32)
 
 
+def _shifted_right(a: Array, b: Array) -> Array:
+    """Zeros come in from the left, whatever the sign: the ALUs shift bit patterns."""
+    bits = np.dtype(f"u{a.dtype.itemsize}")
+    moved: Array = np.asarray(a).view(bits) >> np.asarray(b).view(bits)
+    return moved.view(a.dtype)
+
+
 def _erf(x: Array) -> Array:
     return np.vectorize(math.erf, otypes=[np.float32])(x) if x.size else x
 
@@ -89,9 +96,7 @@ _ALU = (
     Operator("multiply", np.multiply, reducible=True, identity=1.0),
     Operator("maximum", np.maximum, reducible=True, identity=-math.inf),
     Operator("minimum", np.minimum, reducible=True, identity=math.inf),
-    Operator("divide", np.divide),
     Operator("power", np.power),
-    Operator("mod", np.mod),
     Operator("equal", _truth(np.equal)),
     Operator("not_equal", _truth(np.not_equal)),
     Operator("greater", _truth(np.greater)),
@@ -108,7 +113,7 @@ _ALU = (
     Operator("bitwise_or", np.bitwise_or, bits=True, reducible=True),
     Operator("bitwise_xor", np.bitwise_xor, bits=True, reducible=True),
     Operator("left_shift", np.left_shift, bits=True),
-    Operator("right_shift", np.right_shift, bits=True),
+    Operator("right_shift", _shifted_right, bits=True),
     Operator("rsqrt", lambda a: _ONE / np.sqrt(a), lambda x: _ONE / np.sqrt(x), unary=True,
              limits=(2.0**-87, 2.0**97)),
     Operator("reciprocal", lambda a: _ONE / a, lambda x: _ONE / x, unary=True,
@@ -139,6 +144,9 @@ _ACTIVATIONS = (
     Operator("sign", act=np.sign),
 )
 
-OPERATORS = {op.name: op for op in (*_ALU, *_ACTIVATIONS)}
+# Functions of `nki.language` that no engine has.
+_OTHERS = (Operator("divide"), Operator("mod"))
+
+OPERATORS = {op.name: op for op in (*_ALU, *_ACTIVATIONS, *_OTHERS)}
 OPERATORS["max"], OPERATORS["min"] = OPERATORS["maximum"], OPERATORS["minimum"]
 OPERATORS["bypass"] = Operator("bypass", lambda a, _b: a)

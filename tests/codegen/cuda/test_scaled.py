@@ -75,7 +75,7 @@ def run(kernel: Kernel, dtype: DType, to: DType, m: int, n: int, k: int) -> tupl
         codes = (codes << (8 - dtype.bits)).astype(np.uint8).view(np.int8) >> (8 - dtype.bits)
     stored = packing.pack(codes, kernel.packed[0].storage.to_data()) if kernel.packed else codes
     c = np.zeros((m, n), np.float32)
-    emulate(text, "product", [a, stored, c], 1, kernel.threads or 32, shared)
+    emulate(text, "product_kernel", [a, stored, c], 1, kernel.threads or 32, shared)
     want = a.astype(np.float64) @ np.asarray(decode(codes, dtype)).astype(np.float64)
     return text, c, want
 
@@ -88,6 +88,7 @@ def needs_a_host_compiler() -> None:
 
 @pytest.mark.parametrize("name", SCALED)
 @pytest.mark.parametrize("m", [8, 16])
+@pytest.mark.sampled(3)
 def test_factors_are_made_up_for_after_the_loop(name: str, m: int) -> None:
     kernel = lowered(LOOP, T="f16", W=name, M=m, N=N, K=K, BK=128)
     text, found, want = run(kernel, NAMES[name], NAMES["f16"], m, N, K)
@@ -116,6 +117,7 @@ def test_what_signed_codes_are_too_great_by_is_taken_from_sums(name: str, m: int
 
 @pytest.mark.parametrize("name", ["i1", "i2", "i3", "i4", "i5", "i6", "i7", "u4", "f5e2m2"])
 @pytest.mark.parametrize("to", ["f16", "bf16"])
+@pytest.mark.sampled(3)
 def test_exact_operands(name: str, to: str) -> None:
     kernel = lowered(LOOP, T=to, W=name, M=16, N=64, K=128, BK=64)
     _, found, want = run(kernel, NAMES[name], NAMES[to], 16, 64, 128)
@@ -124,6 +126,7 @@ def test_exact_operands(name: str, to: str) -> None:
 
 @pytest.mark.parametrize("name", ["u1", "u4", "u7", "i2", "i6"])
 @pytest.mark.parametrize("to", ["f16", "bf16"])
+@pytest.mark.sampled(2)
 def test_differences_of_whole_numbers_are_exact(name: str, to: str) -> None:
     """At the ends of the codes' range, past it, and of what is no whole number."""
     dtype = NAMES[name]
@@ -138,6 +141,7 @@ def test_differences_of_whole_numbers_are_exact(name: str, to: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["u3", "u4", "u8", "i5", "i8"])
+@pytest.mark.sampled(2)
 def test_zero_points_are_taken_from_every_code(name: str) -> None:
     """All differences of two codes, each exact in f16."""
     dtype = NAMES[name]
@@ -162,7 +166,7 @@ kernel product(a: f16[16, 256], w: {W}[256, 256], z: {W}[1, 256], c: out f32[16,
     c = np.zeros((16, 256), np.float32)
     storages = {p.name: p.storage.to_data() for p in kernel.packed}
     given = [packing.pack(x, storages[n]) if n in storages else x for n, x in (("w", w), ("z", z))]
-    emulate(emitted, "product", [a, *given, c], 1, kernel.threads or 32, shared)
+    emulate(emitted, "product_kernel", [a, *given, c], 1, kernel.threads or 32, shared)
     want = w[np.arange(16) * 16 + 5].astype(np.float32) - z.astype(np.float32)
     assert (c == want).all()
     assert "add_f16x2" in emitted

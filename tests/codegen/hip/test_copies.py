@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from dslc.codegen.hip.generate import emit
 from dslc.codegen.hip.toolchain import compile_isa
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.ir import Kernel
 from dslc.compiler.targets import find_target
 from dslc.runtime.hip_emulator import EmulationError, Module, compiler
@@ -42,6 +43,7 @@ def expected(args: dict[str, np.ndarray]) -> np.ndarray:
 @pytest.mark.parametrize(
     "sizes", [(64, 64, 512), (100, 130, 208), (1, 1, 8), (64, 64, 64)], ids=str
 )
+@pytest.mark.sampled(3)
 def test_products_through_a_ring(chip: str, stages: int, sizes: tuple[int, int, int]) -> None:
     """Rows, columns and depths that end within tiles; fewer turns than stages."""
     kernel = product(chip, TILE, (("K", sizes[2]),), stages=stages)
@@ -52,6 +54,7 @@ def test_products_through_a_ring(chip: str, stages: int, sizes: tuple[int, int, 
 
 @pytest.mark.parametrize("chip", ["gfx942", "gfx950"])
 @pytest.mark.parametrize("sizes", [(64, 64, 512), (100, 136, 200), (33, 70, 75)], ids=str)
+@pytest.mark.sampled(2)
 def test_products_of_weights_by_rows_of_columns(chip: str, sizes: tuple[int, int, int]) -> None:
     kernel = product(chip, TILE, (("K", sizes[2]), ("N", sizes[1])), operands="nn")
     args = arguments(*sizes)
@@ -69,7 +72,9 @@ def fails(kernel: Kernel, text: str, chip: str = "gfx950") -> bool:
         plain = [args[n].view(np.uint16) for n in "abc"]
         dims = [SIZES[d.name] for d in kernel.dims]
         try:
-            module.launch(kernel.name, [*plain, *dims], 1, kernel.threads or 64, seed=seed)
+            module.launch(
+                entry_name(kernel.name), [*plain, *dims], 1, kernel.threads or 64, seed=seed
+            )
         except EmulationError:
             return True
         if not np.array_equal(args["c"], expected(args)):
