@@ -17,6 +17,7 @@ from dslc.codegen.c_family.accesses import is_row
 from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.generate import emit
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.dtypes import Kind, as_storage, storage_dtype
 from dslc.compiler.interpreter import bind_dims
 from dslc.compiler.interpreter.dims import evaluate, number
@@ -141,7 +142,7 @@ def _launch(
     places = [p.name for p in kernel.params]
     maps = [_box(box.to_data(), places, dims) for box in tensor_maps(kernel)]
     emulate(
-        edit(text) if edit else text, kernel.name, [*words, *spaces, *maps],
+        edit(text) if edit else text, entry_name(kernel.name), [*words, *spaces, *maps],
         turns(kernel, dims), launched_threads(kernel), shared, seed,
         alignments={
             i: alignment(p) for i, p in enumerate(kernel.params) if isinstance(p, Memory)
