@@ -36,6 +36,9 @@ def check_source(
     except DiagnosticError as e:
         return list(e.diagnostics)
     found: list[Diagnostic] = []
+    if not module.templates:
+        text = f"{file} defines no kernel: what it holds is checked where it is imported and used"
+        found.append(Diagnostic("DSL0234", text, None, severity=Severity.NOTE))
     for template in module.templates.values():
         if template.loc.file == file:
             found += [d for d in check_template(template) if d not in found]

@@ -253,4 +253,10 @@ Warned: for k in range(0, K, 256):
 Right:  for k in range(0, K, 128):
             w = x[k : k + 128] * s[k // 128]""",
     ),
+    "DSL0234": (
+        "a source without kernels",
+        """\
+There is nothing to check: functions and constants are elaborated where a kernel uses them. A file that
+others import from is right so; one that is empty by mistake is not.""",
+    ),
 }
