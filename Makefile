@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-gpu bench bench-gpu check format typing-view system-packages clean
+.PHONY: help demo test test-deep test-torch test-gpu bench bench-gpu check format typing-view system-packages clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -19,8 +19,17 @@ demo: $(VENV)/.ready ## quantise the layers of a small real model, run them, pri
 test: system-packages $(VENV)/.ready ## the tests that need no accelerator
 	@$(PYTEST) -n auto --dist worksteal -m "not gpu and not deep"
 
-test-deep: system-packages $(VENV)/.ready ## long tables and random runs, which make test samples
-	@$(PYTEST) -n auto --dist worksteal --timeout 0 -m "deep and not gpu"
+# Everything, with a seed of its own: DSLC_TEST_SEED=N repeats a run.
+test-deep: system-packages $(VENV)/.ready ## all tests, long and random ones too, with a fresh seed
+	@seed=$${DSLC_TEST_SEED:-$$(date +%s)}; echo "DSLC_TEST_SEED=$$seed"; DSLC_TEST_SEED=$$seed \
+	  $(PYTEST) -n auto --dist worksteal --timeout 0 -m "not gpu" --hypothesis-seed=$$seed
+
+# torch and JAX are large and no dependency of dslc: they come into an environment of their own.
+TORCH_VENV ?= .venv-torch
+
+test-torch: $(TORCH_VENV)/.ready ## the tests with arrays of torch and JAX, on the CPU
+	@DSLC_TEST_SKIPS=fail $(TORCH_VENV)/bin/python -m pytest -m torch \
+	  $$(grep -rl --include='test_*.py' 'mark\.torch' tests)
 
 test-gpu: $(VENV)/.ready ## the tests that need an NVIDIA GPU
 	@$(PYTEST) -m gpu
@@ -60,5 +69,11 @@ $(VENV)/.ready: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 
+$(TORCH_VENV)/.ready: $(VENV)/.ready
+	@echo "setting up $(TORCH_VENV) with torch and JAX (once)"
+	@$(BIN)/python -m venv $(TORCH_VENV)
+	@$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[torch]"
+	@touch $@
+
 clean: ## remove everything that was built
-	rm -rf build $(VENV) dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build $(VENV) $(TORCH_VENV) dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

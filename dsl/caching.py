@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import digest
-from dslc.environment import cache_is_on
+from dslc.environment import cache_is_on, cache_max_bytes
 from dslc.runtime.cache import Cache, CacheWarning
 
 CacheChoice: TypeAlias = "bool | str | os.PathLike[str] | None"
@@ -42,7 +42,8 @@ def open_cache(choice: CacheChoice = None) -> Cache | None:
         return None
     from dslc.shared_cache import shared_cache
 
-    return Cache(cache_folder() if choice is True else choice, shared=shared_cache())
+    folder = cache_folder() if choice is True else choice
+    return Cache(folder, shared=shared_cache(), max_bytes=cache_max_bytes())
 
 
 def fetch(cache: Cache, hashes: Hashes, compile_now: Callable[[], Artifact]) -> Artifact:

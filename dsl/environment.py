@@ -4,6 +4,8 @@ DSLC_TARGET      the target where none is named
 DSLC_CACHE       on or off; the folder is DSLC_CACHE_DIR
 DSLC_JIT         on, or error: then no call compiles anything
 
+DSLC_CACHE_MAX_SIZE   what the folder may take, as in 500M (5G where it is not set), or none
+
 DSLC_SHARED_CACHE         a second-level cache, any URL of fsspec
 DSLC_SHARED_CACHE_WRITE   on, or off: then it is only read
 DSLC_SHARED_CACHE_SECRET  entries are taken from those alone who know it
@@ -14,8 +16,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from dslc.amounts import SIZES, amount
 from dslc.compiler.diagnostics import error
 
+_MAX_SIZE = "5G"
 _ON = ("on", "1", "yes", "true")
 _OFF = ("off", "0", "no", "false")
 
@@ -29,6 +33,17 @@ def cache_is_on() -> bool:
     """What `DSLC_CACHE` says, else True; DSL0916 for anything but on and off."""
     hint = "the folder of the cache is DSLC_CACHE_DIR"
     return _word("DSLC_CACHE", (*_ON, *_OFF), "on or off", hint) not in _OFF
+
+
+def cache_max_bytes() -> int | None:
+    """What `DSLC_CACHE_MAX_SIZE` says in bytes, else 5 GiB; None for none. DSL0916 for other words."""
+    text = os.environ.get("DSLC_CACHE_MAX_SIZE", "").strip() or _MAX_SIZE
+    if text.lower() == "none":
+        return None
+    found = amount(text, SIZES)
+    if found is None:
+        raise error("DSL0916", f"DSLC_CACHE_MAX_SIZE is a size such as 500M or none, not {text!r}")
+    return int(found)
 
 
 def calls_compile() -> bool:

@@ -9,12 +9,12 @@ bytes that a kernel would rather have packed.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import Call, Kernel, Memory, Requirement, TileProgram
-from dslc.compiler.ir.expr import Binary, Const, Expr, Var, index
+from dslc.compiler.ir.expr import Binary, Const, Expr, Var, free_vars, index
 from dslc.compiler.ir.rewrite import Rewriter
 from dslc.compiler.passes.alignment import divisor
 from dslc.compiler.passes.weights import with_codes
@@ -36,17 +36,32 @@ class Facts:
 
 
 def divisor_facts(
-    target: Target, dims: Iterable[str], sizes: Callable[[str], int | None]
+    target: Target,
+    dims: Iterable[str],
+    sizes: Callable[[str], int | None],
+    counts: Container[str] = (),
 ) -> Divisors:
-    """The greatest of the target's divisors for each dim whose size is known."""
+    """The greatest of the target's divisors for each dim whose size is known.
+
+    `counts` are dims that only count rows: no row is longer for them, and kernels that rely on smaller
+    divisors of them would be many and no faster.
+    """
     found = []
     for dim in dims if target.divisors else ():
         size = sizes(dim)
         if size is not None:
-            best = max((d for d in target.divisors if size % d == 0), default=1)
+            told = target.divisors[:1] if dim in counts else target.divisors
+            best = max((d for d in told if size % d == 0), default=1)
             if best > 1:
                 found.append((dim, best))
     return tuple(found)
+
+
+def counting(shapes: Iterable[Sequence[Collection[str]]]) -> frozenset[str]:
+    """The dims that are first extents alone, by the names in each extent of each tensor's shape."""
+    known = [shape for shape in shapes if len(shape) > 1]
+    inner = {name for shape in known for extent in shape[1:] for name in extent}
+    return frozenset({name for shape in known for name in shape[0]} - inner)
 
 
 def with_facts(program: TileProgram, facts: Facts, target: Target) -> TileProgram:
@@ -87,7 +102,9 @@ def _informed(
                 if isinstance(extent, Var):
                     sizes.setdefault(extent, size)
     multiples = {dim.name: divisor(sizes[dim], known) for dim in call.kernel.dims if dim in sizes}
-    divisors = divisor_facts(target, multiples, multiples.get)
+    shapes = [p.shape for p in call.kernel.params if isinstance(p, Memory)]
+    counts = counting([[{v.name for v in free_vars(e)} for e in shape] for shape in shapes])
+    divisors = divisor_facts(target, multiples, multiples.get, counts)
     key = (call.kernel, divisors, *aligned.items())
     if key not in made:
         informed = with_facts(call.kernel, Facts(divisors, tuple(aligned.items())), target)

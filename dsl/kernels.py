@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from dslc.arguments import Array, dim_size, element_bytes, plain_on_device
+from dslc.arguments import Array, dim_size, element_bytes, plain_on_device, told_dim
 from dslc.runtime.buffers import import_array
 from dslc.short_calls import CallForms
 from dslc.signature import Parameter, Signature
@@ -219,9 +219,11 @@ class Kernel:
     def pack(self, param: str, codes: object, **dims_and_tunes: object) -> Array:
         """Codes of a parameter of at most 8 bits, one a byte, in the storage that the kernel loads.
 
-        The storage follows from the tune choices: pack with those of the call. What this gives and its
-        copies know it, so that another kernel refuses them (DSL0768); a tensor that torch makes of it
-        does not. DSL0746 for a parameter without packed storage, DSL079x for codes that do not fit.
+        The storage follows from the tune choices and the sizes of the weights: pack with the choices of
+        the call, and with those dims that the codes' shape does not tell (`K // 2` tells K). What this
+        gives and its copies know it, so that another kernel refuses them (DSL0768); a tensor that torch
+        makes of it does not. DSL0746 for a parameter without packed storage, DSL079x for codes that do
+        not fit.
         """
         origin = self._origin
         parameter = origin.signature.parameter(param)
@@ -229,7 +231,7 @@ class Kernel:
         array = import_array(codes, param=param)
 
         def size(dim: str) -> int | None:
-            return dims.get(dim, dim_size([parameter], {param: array}, dim))
+            return dims.get(dim, told_dim(parameter, array, dim))
 
         return origin.specialization({}, config, size).pack(param, array)
 

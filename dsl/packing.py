@@ -6,7 +6,7 @@ how each parameter is stored: as packed bytes, or as the codes themselves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
 from dslc.arguments import Argument, Array, is_tensor
@@ -36,19 +36,27 @@ def as_stored(
     stored: Param,
     array: Array,
     sizes: Callable[[], Mapping[str, int]],
+    dims: Collection[str] = (),
     *,
     rows: bool = False,
 ) -> Array:
     """A call's argument as the kernel takes it: codes are packed where it wants bytes in tiles.
 
-    The interpreter takes both forms of a `packed row` parameter, and of one axis only it can tell them
-    apart; other machines take bytes, and `rows` packs codes for them.
+    The interpreter takes both forms of a `packed row` parameter; other machines take bytes, and `rows`
+    packs codes for them. A plain array of one axis that has the codes' shape is codes, unless the
+    source itself says `packed row`: seven codes of 7 bits take seven bytes as well.
     The shape of codes in tiles is checked here against the dims that `sizes` gives: the tiles hide it.
-    DSL0768 for bytes that know that they are stored in another way.
+    DSL0768 for bytes that know that they are stored in another way; it names the sizes of `dims`.
     """
-    packing.check_storage(parameter.name, array, stored.packed)
+
+    def named() -> dict[str, int]:
+        return {dim: size for dim, size in sizes().items() if dim in dims}
+
+    packing.check_storage(parameter.name, array, stored.packed, named)
     scheme = None if stored.packed is None else stored.packed["scheme"]
     may_be_bytes = scheme is not None and array.dtype == np.uint8
+    if scheme == "row" and may_be_bytes and _are_codes(parameter, stored, array, sizes):
+        return pack(parameter, stored, array)
     if may_be_bytes and (array.ndim != parameter.rank or (scheme == "row" and array.ndim == 1)):
         if scheme == "tiles" and array.ndim != parameter.rank + 1:
             raise _wrong_shape(parameter, array, str(parameter), "DSL0751")
@@ -58,6 +66,20 @@ def as_stored(
         return pack(parameter, stored, array)
     name = parameter.name
     return as_array(array, parameter.dtype.name, param=name, writable=parameter.is_written)
+
+
+def _are_codes(
+    parameter: Parameter, stored: Param, array: Array, sizes: Callable[[], Mapping[str, int]]
+) -> bool:
+    """Whether an array of one axis is codes though its bytes would be an array of one axis too."""
+    if array.ndim != 1 or parameter.rank != 1 or parameter.is_written:
+        return False
+    if parameter.packed is not None or isinstance(array, packing.Packed):
+        return False
+    try:
+        return list(array.shape) == _extents(stored, sizes())
+    except KeyError:  # nothing else gives the dim
+        return False
 
 
 def refuse_packed(parameters: Iterable[Parameter], ready: Mapping[str, Argument]) -> None:

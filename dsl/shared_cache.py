@@ -1,8 +1,8 @@
 """A compile cache that many machines share: any URL of fsspec, one object an entry.
 
 It stands behind the cache on disk: what is missing there is fetched, checked and kept; what is built is
-given to the others. A store that cannot be reached is noted once and then left alone: a build never
-fails for it. Who can write the store decides what others run (docs/security.md).
+given to the others. A store that cannot be used or reached is noted once and then left alone: a build
+never fails for it. Who can write the store decides what others run (docs/security.md).
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dslc.compiler.diagnostics import error
 from dslc.environment import shared_cache_is_written, shared_cache_secret, shared_cache_url
 from dslc.runtime.entry import CorruptEntryError
 from dslc.runtime.sealed import seal, unseal
@@ -25,26 +24,38 @@ Note = Callable[[str], None]
 class SharedCache:
     """Entries beneath `url`, such as a folder, `s3://bucket/kernels` or `https://host/kernels`.
 
-    With a `secret` entries are sealed, and those of others refused. DSL0951 without fsspec, DSL0823 for
-    a URL that it does not know.
+    With a `secret` entries are sealed, and those of others refused.
     """
 
     def __init__(self, url: str, *, write: bool = True, secret: bytes = b"") -> None:
         self.url = url
-        self._write, self._secret = write, secret
-        self._files, self._root = _file_system(url)
-        self._off = False
+        self._secret = secret
+        self._read, self._write = True, write
+        self._trouble = ""  # what there is to be noted at the first use
+        try:
+            self._files, self._root = _file_system(url)
+        except _UnusableError as problem:
+            self._read = self._write = False
+            self._trouble = f"the shared cache {url} is left alone: {problem}"
+        else:
+            if url.startswith("http:") and not secret:
+                self._trouble = (
+                    f"the shared cache {url} is read over http and without "
+                    "DSLC_SHARED_CACHE_SECRET: whoever is on the way decides what is run"
+                )
 
     def get(self, key: str, note: Note) -> tuple[Mapping[str, bytes], Mapping[str, Any]] | None:
         """Files and manifest of an entry, every byte checked; None where there is none."""
-        if self._off:
+        self._tell(note)
+        if not self._read:
             return None
         try:
             content = self._files.cat_file(self._path(key), end=_LARGEST + 1)
         except FileNotFoundError:
             return None
         except Exception as failure:  # whatever the store's library raises
-            self._leave(failure, note)
+            self._read = self._write = False
+            note(f"the shared cache {self.url} is left alone: {_said(failure)}")
             return None
         try:
             return unseal(key, content, self._secret)
@@ -56,7 +67,8 @@ class SharedCache:
         self, key: str, files: Mapping[str, bytes], manifest: Mapping[str, Any], note: Note
     ) -> None:
         """Store an entry for the others, unless the cache is only read."""
-        if self._off or not self._write:
+        self._tell(note)
+        if not self._write:
             return
         path = self._path(key)
         stage = f"{path}.{uuid.uuid4().hex}"
@@ -66,14 +78,24 @@ class SharedCache:
             self._files.pipe_file(stage, seal(key, files, manifest, self._secret))
             self._files.mv(stage, path)
         except Exception as failure:
-            self._leave(failure, note)
+            self._write = False
+            note(f"the shared cache {self.url} is only read from now on: {_said(failure)}")
 
     def _path(self, key: str) -> str:
         return f"{self._root}/v1/{key[:2]}/{key}"
 
-    def _leave(self, failure: Exception, note: Note) -> None:
-        self._off = True
-        note(f"the shared cache {self.url} is left alone: {failure or type(failure).__name__}")
+    def _tell(self, note: Note) -> None:
+        if self._trouble:
+            note(self._trouble)
+            self._trouble = ""
+
+
+class _UnusableError(Exception):
+    """A store that cannot be used here; the text says why."""
+
+
+def _said(failure: Exception) -> str:
+    return str(failure) or type(failure).__name__
 
 
 def shared_cache() -> SharedCache | None:
@@ -93,13 +115,9 @@ def _file_system(url: str) -> tuple[Any, str]:
     try:
         core = importlib.import_module("fsspec.core")
     except ImportError:
-        raise error(
-            "DSL0951",
-            "a shared cache needs the package fsspec, which is not installed",
-            hint="pip install 'dslc[shared]', and the package of the store, such as s3fs",
-        ) from None
+        raise _UnusableError("it needs fsspec: pip install 'dslc[shared]'") from None
     try:
         files, root = core.url_to_fs(url)
     except (ValueError, ImportError, OSError) as problem:
-        raise error("DSL0823", f"DSLC_SHARED_CACHE={url}: {problem}") from None
+        raise _UnusableError(str(problem)) from None
     return files, str(root).rstrip("/")

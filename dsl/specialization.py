@@ -137,8 +137,9 @@ class Specialization:
         def sizes() -> Mapping[str, int]:
             return {**known_dims(self.parameters, ready), **self.fixed}
 
+        rows = self._machine.target.family != "interp"
         stored = {
-            p.name: as_stored(p, s, array, sizes, rows=self._machine.target.family != "interp")
+            p.name: as_stored(p, s, array, sizes, self.signature.dims, rows=rows)
             for p, s in self._stored_bits
             if isinstance(array := ready[p.name], np.ndarray)
         }

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dslc.building import BuildOptions, build
+from dslc.choices import Chosen, Replacing
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
 from dslc.compiler.fingerprint import digest
-from dslc.compiler.ir import Memory
 from dslc.compiler.ir.expr import free_vars
-from dslc.compiler.passes.weights import free_names
-from dslc.facts import Alignments, Facts, divisor_facts, with_facts
+from dslc.compiler.passes.weights import free_names, weight_dims
+from dslc.facts import Alignments, Divisors, Facts, counting, divisor_facts, with_facts
 from dslc.machines import find_machine
 from dslc.schedule import split
 from dslc.signature import Parameter, Signature, as_dim
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     from dslc.specialization import Specialization
 
 _MOST_SPECIALIZATIONS = 1024  # kept in memory per kernel; the oldest go first
+_MOST_TRIED = 16  # choices in place of one that was refused
+_NAME = re.compile(r"[A-Za-z_]\w*")
 _MOST_PROGRAMS = 512  # elaborated and not compiled: as many as a choice of tiles looks at
 
 
@@ -45,15 +50,6 @@ class Elaborated:
     schedule: dict[str, int]
     dims: dict[str, int]
     required: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """Choices for a call that names none, the dims to compile in with them, and where they are from."""
-
-    config: Mapping[str, object]
-    fixed_dims: Mapping[str, int]
-    reason: str
 
 
 class TemplateOrigin:
@@ -87,6 +83,7 @@ class TemplateOrigin:
         self.sources: Mapping[str, str] = sources or {}  # texts of the imports
         self.tuned = TunedChoices(self)
         self.predicted = PredictedChoices(self)
+        self._replacing = Replacing()
         self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
         self._called: dict[Template, TemplateOrigin] = {}
 
@@ -121,18 +118,32 @@ class TemplateOrigin:
     ) -> Specialization:
         """The one for these dims and choices, from memory where it was made before."""
         dims = {**self.fixed, **fixed}
-        if not config:
-            chosen = self.chosen(dims, sizes)
-            dims = {**chosen.fixed_dims, **dims}
-            config = chosen.config
-        config = self.settled(config, lambda d: dims.get(d, sizes(d)))
-        choices, schedule = split(config, self.signature.tunes)
-        self._fix(dims, self._needed, sizes)
-        key = _key(dims, choices, schedule, self._facts(dims, sizes, alignments, plain))
-        found = self._made.get(key)
-        if found is not None:
-            return found
-        return self._make(dims, choices, schedule, sizes, alignments, plain, at_call)
+
+        def made(chosen: Chosen) -> Specialization:
+            known = {**chosen.fixed_dims, **dims}
+            settled = self.settled(chosen.config, lambda d: known.get(d, sizes(d)))
+            choices, schedule = split(settled, self.signature.tunes)
+            self._fix(known, self._needed, sizes)
+            key = _key(known, choices, schedule, self._facts(known, sizes, alignments, plain))
+            return self._made.get(key) or self._make(
+                known, choices, schedule, sizes, alignments, plain, at_call
+            )
+
+        if config:
+            return made(Chosen(config, {}, "given"))
+        chosen = self.chosen(dims, sizes)
+        facts = self._facts(dims, sizes, alignments, plain)
+        call = _key({**chosen.fixed_dims, **dims}, dict(chosen.config), {}, facts)
+        others = functools.partial(self._others, dims, sizes)
+        return self._replacing.first_possible(call, chosen, made, others)
+
+    def _others(self, dims: Mapping[str, int], sizes: Sizes, refused: Chosen) -> Iterator[Chosen]:
+        """What to try where choices are refused, and none of it where there is nothing to choose."""
+        if any(len(choices) > 1 for choices in self.open_tunes.values()):
+            config = self.settled(refused.config, lambda d: dims.get(d, sizes(d)))
+            tried = {name: config[name] for name in self.open_tunes}
+            for other in islice(self.predicted.others(dims, sizes, tried), _MOST_TRIED):
+                yield Chosen(other, {}, "the best for which there is room")
 
     @property
     def defaults(self) -> Mapping[str, object]:
@@ -189,6 +200,12 @@ class TemplateOrigin:
             )
         return self._called[template].chosen({}, dims.get).config
 
+    @functools.cached_property
+    def _counts(self) -> frozenset[str]:
+        """The dims that are the first extent of tensors alone."""
+        shapes = [p.dims for p in self.signature.parameters if p.dims]
+        return counting([[_NAME.findall(extent) for extent in shape] for shape in shapes])
+
     @property
     def _needed(self) -> tuple[str, ...]:
         """The dims that a kernel is compiled for: those found to be needed, or all."""
@@ -213,9 +230,17 @@ class TemplateOrigin:
         return Chosen({}, {}, "the first of each")
 
     def elaborated(
-        self, fixed: Mapping[str, int], config: Mapping[str, object], sizes: Sizes
+        self,
+        fixed: Mapping[str, int],
+        config: Mapping[str, object],
+        sizes: Sizes,
+        *,
+        exact: Sizes | None = None,
     ) -> Elaborated:
-        """The Tile IR that `specialization` would compile for these dims and choices."""
+        """The Tile IR that `specialization` would compile for these dims and choices.
+
+        It relies on what divides the `exact` sizes, which are the same where none are given.
+        """
         dims = {**self.fixed, **fixed}
         config = self.settled(config, lambda d: dims.get(d, sizes(d)))
         choices, schedule = split(config, self.signature.tunes)
@@ -223,7 +248,7 @@ class TemplateOrigin:
         with self._lock:
             program = None
             while program is None:
-                facts = self._facts(dims, sizes, (), frozenset())
+                facts = self._facts(dims, exact or sizes, (), frozenset())
                 key = _key(dims, choices, {}, None)
                 program = self._programs.get(key) or self._elaborate(dims, choices, sizes)
             if len(self._programs) >= _MOST_PROGRAMS and key not in self._programs:
@@ -282,9 +307,7 @@ class TemplateOrigin:
         """
         if not self.machine.target.divisors:
             return ()
-        names = free_names(program)
-        shapes = [p.shape for p in program.params if isinstance(p, Memory) and p.name in names]
-        found = {v.name for shape in shapes for extent in shape for v in free_vars(extent)}
+        found = weight_dims(program, free_names(program))
         more = tuple(d for d in self.signature.dims if d in found and d not in self._static)
         self._static = (*self._static, *more)
         return more
@@ -297,8 +320,12 @@ class TemplateOrigin:
         plain: frozenset[str],
     ) -> Facts:
         """What may be relied on of free dims, of where tensors begin and how they come."""
+        return Facts(self.divisors(dims, sizes), alignments, plain)
+
+    def divisors(self, dims: Mapping[str, int], sizes: Sizes) -> Divisors:
+        """What divides the dims beyond `dims`, as far as a kernel may rely on it."""
         free = [d for d in self.signature.dims if d not in dims]
-        return Facts(divisor_facts(self.machine.target, free, sizes), alignments, plain)
+        return divisor_facts(self.machine.target, free, sizes, self._counts)
 
     def _fix(self, dims: dict[str, int], names: Sequence[str], sizes: Sizes) -> bool:
         """Fix dims by the arguments' shapes; whether any was."""
@@ -329,7 +356,7 @@ def _key(
 
 def _signature(template: Template) -> Signature:
     parameters = tuple(
-        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed) for p in template.params
+        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed, p.strides) for p in template.params
     )
     return Signature(
         template.name, parameters, template.dims, template.tunes, template.doc, template.loc

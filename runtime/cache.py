@@ -7,6 +7,10 @@ way is refused, reported and built again. Under the root:
     v1/entries/3f/3f0c...e1/   index.json, manifest.json and the files
     v1/staging/                being written, or on the way out
     v1/locks/                  who builds which key
+    v1/tended                  when the size was last looked at
+
+Now and then whoever writes deletes the entries that were used least recently, until the others fit into
+`max_bytes`, and what processes that died left in the staging folder.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from dslc.compiler.diagnostics import error
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.runtime.entry import (
     CorruptEntryError,
     Entry,
@@ -36,6 +40,8 @@ from dslc.runtime.lock import locked
 from dslc.runtime.ownership import refuse_foreign
 
 _STALE_SECONDS = 3600.0  # a staging folder of that age was left by a process that died
+_TENDED_SECONDS = 600.0  # how long nobody looks at the size, unless
+_TENDED_BYTES = 1 << 26  # this process has written so many
 _ATTEMPTS = 5
 
 
@@ -80,7 +86,8 @@ class Cache:
 
     What is missing is looked for in `shared`, and what is built is given to it. `note` is told of
     refused entries; by default it warns. A key is a SHA-256 in hex. What the cache holds is loaded and
-    run, so its folder must belong to the user alone (DSL0820).
+    run, so every folder down to the entry must belong to the user alone (DSL0820). Of entries beyond
+    `max_bytes` those that were used least recently go; None keeps all.
     """
 
     def __init__(
@@ -88,8 +95,11 @@ class Cache:
         root: str | os.PathLike[str],
         note: Callable[[str], None] = _warn,
         shared: Shared | None = None,
+        max_bytes: int | None = None,
     ) -> None:
         self.root = Path(root)
+        self.max_bytes = max_bytes
+        self._written = 0
         self._note = note
         self._shared = shared
         self._version = self.root / "v1"
@@ -104,7 +114,7 @@ class Cache:
     def _get(self, key: str, note: Callable[[str], None]) -> Entry | None:
         path = self._path(key)
         try:
-            refuse_foreign(self._version)
+            refuse_foreign(self._version, self._entries, path.parent)
             entry = read_entry(path, key)
         except FileNotFoundError:
             return None
@@ -122,11 +132,19 @@ class Cache:
         """
         path = self._path(key)
         with self._writing():
-            for _ in range(_ATTEMPTS):
-                self._publish(path, key, files, manifest)
-                with contextlib.suppress(FileNotFoundError):  # cleared at this very moment
-                    return read_entry(path, key)
-            raise OSError(errno.EBUSY, "other processes keep removing the entry")
+            entry = self._stored(path, key, files, manifest)
+        with contextlib.suppress(OSError, DiagnosticError):  # what is built counts, not its keeping
+            self._tend(sum(map(len, files.values())))
+        return entry
+
+    def _stored(
+        self, path: Path, key: str, files: Mapping[str, bytes], manifest: Mapping[str, Any]
+    ) -> Entry:
+        for _ in range(_ATTEMPTS):
+            self._publish(path, key, files, manifest)
+            with contextlib.suppress(FileNotFoundError):  # cleared at this very moment
+                return read_entry(path, key)
+        raise OSError(errno.EBUSY, "other processes keep removing the entry")
 
     def fetch(
         self, key: str, build: Callable[[], tuple[Mapping[str, bytes], Mapping[str, Any]]]
@@ -222,7 +240,7 @@ class Cache:
     def _prepare(self) -> None:
         for folder in (self.root, self._version, self._entries, self._staging, self._locks):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        refuse_foreign(self._version)
+        refuse_foreign(self._version, self._entries, self._staging, self._locks)
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[None]:
@@ -242,6 +260,7 @@ class Cache:
         """Write, then rename into place; a good entry that is there already stays."""
         self._prepare()
         path.parent.mkdir(mode=0o700, exist_ok=True)
+        refuse_foreign(path.parent)
         stage = self._staging / uuid.uuid4().hex
         stage.mkdir(mode=0o700)
         try:
@@ -264,6 +283,18 @@ class Cache:
             return False
         _delete(out)
         return True
+
+    def _tend(self, written: int) -> None:
+        """Make the cache fit, unless somebody did a short while ago."""
+        self._written += written
+        marker = self._version / "tended"
+        with contextlib.suppress(FileNotFoundError):
+            fresh = time.time() - marker.stat().st_mtime < _TENDED_SECONDS
+            if fresh and self._written < _TENDED_BYTES:
+                return
+        marker.touch(mode=0o600)
+        self._written = 0
+        self.prune(max_bytes=self.max_bytes)
 
     def _sweep(self) -> None:
         """Delete what processes that died left in the staging folder."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dslc.compiler.artifact import INDEX, MANIFEST, check_file_name, file_record
+from dslc.runtime.ownership import is_own
 
 FORMAT = 1
 _KEY = re.compile(r"[0-9a-f]{64}\Z")
@@ -62,9 +63,10 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_entry(path: Path, key: str) -> Entry:
-    """Read and check every byte of an entry.
+    """Read and check every byte of an entry, and that folder and files are the user's alone.
 
-    CorruptEntryError where it differs from its index, FileNotFoundError where there is none.
+    CorruptEntryError where it differs from its index, FileNotFoundError where there is none. Owner and
+    mode are those of what was opened, so that nothing can be put in its place between check and use.
     """
     try:
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -96,6 +98,8 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _checked(folder: int, key: str) -> dict[str, bytes]:
+    if not is_own(os.fstat(folder)):
+        raise CorruptEntryError("others can write its folder")
     names = set(os.listdir(folder))
     if INDEX not in names:
         raise CorruptEntryError(f"{INDEX} is missing")
@@ -126,9 +130,10 @@ def _read(folder: int, name: str, limit: int) -> bytes:
     except OSError as problem:
         raise CorruptEntryError(f"{name} cannot be read: {problem.strerror}") from None
     found = os.fstat(fd)
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(found.st_mode) or not is_own(found):
         os.close(fd)
-        raise CorruptEntryError(f"{name} is not a plain file")
+        plain = stat.S_ISREG(found.st_mode)
+        raise CorruptEntryError(f"others can write {name}" if plain else f"{name} is no plain file")
     with open(fd, "rb") as file:
         return file.read(min(limit, found.st_size) + 1)
 

@@ -7,11 +7,11 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from dslc.runtime.ownership import refuse_foreign
+from dslc.runtime.ownership import is_own, refuse_foreign
 
 
 def kept_folder(name: str) -> Path:
@@ -46,8 +46,9 @@ def make(
     Words of the command that are `units` are files of a package, whose headers are found; `texts` are
     files beside the output. Whoever looks for the file meanwhile finds none, or all of it.
     """
-    if path.exists():
-        return None
+    with suppress(FileNotFoundError):
+        if is_own(path.stat()):
+            return None
     with ExitStack() as stack:
         place = stack.enter_context(tempfile.TemporaryDirectory(dir=path.parent))
         words = list(command)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, TypeAlias
 
@@ -57,17 +57,27 @@ class Packed(np.ndarray[Any, np.dtype[Any]]):
         super().__setstate__(own)
 
 
-def check_storage(param: str, array: object, storage: Mapping[str, Any] | None) -> None:
-    """DSL0768 where bytes that know their storage have another one than this; None is codes."""
+def check_storage(
+    param: str,
+    array: object,
+    storage: Mapping[str, Any] | None,
+    sizes: Callable[[], Mapping[str, int]] = dict,
+) -> None:
+    """DSL0768 where bytes that know their storage have another one than this; None is codes.
+
+    `sizes` are those of the call, with which the codes would have been packed so.
+    """
     own = array.storage if isinstance(array, Packed) else None
     if own is not None and own != storage:
         here = "codes, one a byte" if storage is None else str(read_storage(storage))
         there = str(read_storage(own))
+        named = "".join(f", {dim}={size}" for dim, size in sizes().items())
+        call = f'kernel.pack("{param}", codes{named})'
         raise error(
             "DSL0768",
             f"{param} was packed as {there}, and this kernel reads "
             + (here if here != there else "such in another order"),
-            hint=f'pack the codes with this kernel: kernel.pack("{param}", codes)',
+            hint=f"pack the codes with this kernel, the sizes and the choices of the call: {call}",
         )
 
 

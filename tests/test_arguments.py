@@ -63,6 +63,7 @@ def test_a_dlpack_tensor_is_not_copied():
     assert np.shares_memory(one(parameter(mode="out"), Tensor(array)), array)
 
 
+@pytest.mark.torch
 def test_a_torch_tensor_is_not_copied():
     torch = pytest.importorskip("torch")
     for dtype, name in ((torch.float32, "f32"), (torch.bfloat16, "bf16"), (torch.int8, "i8")):

@@ -169,14 +169,16 @@ def _aligned_copy(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def test_divisors_of_dims_make_specialisations(lib: Any, driver: FakeDriver) -> None:
     choice = {"BN": 128}
-    ragged = lib.scale.specialize_for({"M": 3, "N": 100}, choice)
+    ragged = lib.scale.specialize_for({"M": 3, "N": 101}, choice)
     wide = lib.scale.specialize_for({"M": 3, "N": 96}, choice)
     assert wide is lib.scale.specialize_for({"M": 5, "N": 4096}, choice)
     assert wide is not ragged
     assert [r.text for r in wide.artifact.signature.requires] == ["N % 16 == 0"]
     assert not ragged.artifact.signature.requires
+    halves = lib.scale.specialize_for({"M": 8, "N": 104}, choice)  # 8 of 2 bytes are 16 bytes
+    assert [r.text for r in halves.artifact.signature.requires] == ["N % 8 == 0"], "M counts rows"
     assert not lib.scale.specialize().artifact.signature.requires
-    x, y = arrays(3, 100)
+    x, y = arrays(3, 101)
     ragged(x, 1.0, y)
     with pytest.raises(DiagnosticError) as caught:
         wide(x, 1.0, y)

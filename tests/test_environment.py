@@ -35,6 +35,27 @@ def test_the_cache_is_switched(monkeypatch: pytest.MonkeyPatch, word: str, is_on
     assert (open_cache() is not None) is is_on
 
 
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("", 5 << 30), ("500M", 500 << 20), ("1.5g", 3 << 29), ("7", 7), ("None", None)],
+)
+def test_the_size_of_the_cache(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, size: int | None
+) -> None:
+    monkeypatch.setenv("DSLC_CACHE_MAX_SIZE", text)
+    cache = open_cache(tmp_path)
+    assert cache is not None
+    assert cache.max_bytes == size
+
+
+@pytest.mark.parametrize("text", ["much", "-5M", "5X", "5 GB"])
+def test_a_size_that_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str) -> None:
+    monkeypatch.setenv("DSLC_CACHE_MAX_SIZE", text)
+    with pytest.raises(DiagnosticError, match="DSLC_CACHE_MAX_SIZE is a size") as caught:
+        open_cache(tmp_path)
+    assert code(caught) == "DSL0916"
+
+
 def test_a_folder_does_not_switch_the_cache(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

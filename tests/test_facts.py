@@ -46,6 +46,8 @@ def test_divisors_are_those_of_the_target() -> None:
     sizes = {"M": 32, "N": 33, "K": 0}
     assert divisor_facts(GPU, ["M", "N", "K", "Q"], sizes.get) == (("M", 16), ("K", 16))
     assert divisor_facts(HOST, ["M"], sizes.get) == ()
+    sizes = {"M": 24, "N": 50264}
+    assert divisor_facts(GPU, ["M", "N"], sizes.get, counts={"M"}) == (("N", 8),)
 
 
 def test_a_kernel_requires_its_divisors_and_knows_alignments() -> None:
@@ -78,5 +80,5 @@ def test_what_does_not_follow_is_not_relied_on() -> None:
     program = with_facts(elaborated("both"), Facts((("A", 16),)), GPU)
     assert isinstance(program, Program)
     first, second, last = (c.kernel for c in program.calls)
-    assert texts(first) == texts(second) == ["M % 16 == 0"]  # 2 * B of any B
+    assert texts(first) == texts(second) == ["M % 16 == 0", "N % 2 == 0"]  # 2 * B of any B
     assert not texts(last)

@@ -10,6 +10,8 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import decode, parse_dtype, storage_dtype
 from dslc.compiler.passes.lowbit import LowBit
 
+from support.machines import require
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SOURCE = """
 const W = u4
@@ -110,6 +112,35 @@ def test_a_row_of_one_axis(dtype):
         y = np.zeros_like(codes)
         kernel(w, y)
         np.testing.assert_array_equal(y, codes)
+
+
+OF_A_HALF = """
+kernel sparse24(a: f16[M, K], w: f16[K // 2, N], at: u2[K // 2, N], c: out f32[M, N]):
+    tune BN = 64 | 128
+    tune BK = 32 | 64
+    require K % 4 == 0
+    for m, n in parallel(range(0, M, 16), range(0, N, BN)):
+        acc = zeros(f32, [16, BN])
+        for k in range(0, K, BK):
+            kept = reshape(w[k // 2 : k // 2 + BK // 2, n : n + BN], [BK // 4, 2, BN])
+            place = reshape(cast(at[k // 2 : k // 2 + BK // 2, n : n + BN], i32), [BK // 4, 2, BN])
+            row = arange(4)[None, :, None]
+            b = where(row == repeat(place, 2, 1), repeat(kept, 2, 1), 0)
+            acc += dot(a[m : m + 16, k : k + BK], reshape(b, [BK, BN]))
+        c[m : m + 16, n : n + BN] = acc
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "choices"), [("hip:gfx942", {}), ("hip:gfx942", {"BN": 128}), ("cuda:sm_90a", {})]
+)
+def test_codes_tell_dims_that_they_have_a_half_of(target, choices):
+    require(target)
+    kernel = dslc.compile(OF_A_HALF, target=target).sparse24
+    made = kernel.specialize_for({"M": 40, "K": 256, "N": 128}, choices)
+    codes = np.zeros((128, 128), np.uint8)
+    packed = kernel.pack("at", codes, **choices)
+    assert packed.storage == made.artifact.signature.params[2].packed
 
 
 WEIGHTS = """
@@ -247,3 +278,20 @@ def test_bytes_that_are_arrays_anyway_change_no_packing(kernel: str) -> None:
     found = [library[kernel].specialize(plain, **sizes) for plain in ((), ("q",))]
     packed = [[(p.name, p.packed) for p in f.artifact.signature.params] for f in found]
     assert packed[0] == packed[1]
+
+
+@pytest.mark.parametrize("target", ["interp", "aarch64:i8mm", "nki:trn2"])
+@pytest.mark.parametrize("count", [1, 2, 5, 7, 16])
+def test_codes_of_one_axis_are_not_taken_for_bytes(target, count):
+    """Seven codes of 7 bits take seven bytes too: which they are, the source says, or `pack`."""
+    require(target)
+    text = (
+        "kernel k(x: u7[M], y: out i32[M]):\n    for m in parallel(range(0, M, 2)):\n"
+        "        y[m : m + 2] = cast(x[m : m + 2], i32)\n"
+    )
+    kernel = dslc.compile(text, target=target).k
+    codes, y = random_codes("u7", (count,)), np.zeros(count, np.int32)
+    for given in (codes, kernel.pack("x", codes)):
+        y[:] = -1
+        kernel(given, y)
+        np.testing.assert_array_equal(y, codes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 
 from support.packages import failure
 
-pytest.importorskip("fsspec", reason="needs fsspec: pip install 'dslc[shared]'")
+fsspec = pytest.importorskip("fsspec", reason="needs fsspec: pip install 'dslc[shared]'")
 
 KEY = "3f" * 32
 FILES = {"a.cubin": b"machine code", "kernel.cu": b"text"}
@@ -130,10 +131,59 @@ def test_the_environment_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         cache = open_cache(tmp_path / name)
         assert cache is not None
         assert cache.fetch(KEY, build if name == "one" else never).files == FILES
-    monkeypatch.setenv("DSLC_SHARED_CACHE", "nosuch://x")
-    assert failure(lambda: open_cache(tmp_path / "three")).code == "DSL0823"
     monkeypatch.setenv("DSLC_SHARED_CACHE_WRITE", "maybe")
     assert failure(lambda: open_cache(tmp_path / "three")).code == "DSL0916"
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [("nosuch://x", "nosuch"), ("s3://bucket/x", "s3"), ("https://x/y", "aiohttp")],
+)
+def test_a_store_that_cannot_be_used_is_noted_and_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, reason: str
+) -> None:
+    """Without its package, or of a kind that there is not: a build never fails for it."""
+    for module in ("s3fs", "aiohttp", "fsspec.implementations.http"):
+        monkeypatch.setitem(sys.modules, module, None)
+    notes: list[str] = []
+    cache = Cache(tmp_path / "cache", notes.append, SharedCache(url))
+    assert cache.fetch(KEY, build).files == FILES
+    assert cache.fetch("ab" * 32, build).files == FILES
+    assert len(notes) == 1
+    assert reason in notes[0]
+
+
+@pytest.mark.parametrize(("secret", "count"), [(b"", 1), (b"known", 0)])
+def test_http_without_a_secret_warns(
+    monkeypatch: pytest.MonkeyPatch, secret: bytes, count: int
+) -> None:
+    store = fsspec.filesystem("memory")
+    monkeypatch.setattr("fsspec.core.url_to_fs", lambda url: (store, "/plain"))
+    notes: list[str] = []
+    shared = SharedCache("http://host/kernels", secret=secret)
+    assert shared.get(KEY, notes.append) is None
+    assert shared.get(KEY, notes.append) is None
+    assert len(notes) == count
+    assert all("DSLC_SHARED_CACHE_SECRET" in note for note in notes)
+
+
+def test_a_store_that_is_only_readable_is_read_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a web server: what cannot be put there does not keep us from what lies there."""
+    notes: list[str] = []
+    machine(tmp_path, "first", notes.append).fetch(KEY, build)
+    shared = SharedCache(f"file://{tmp_path}/shared")
+
+    def refuse(*args: object, **options: object) -> None:
+        raise PermissionError("405")
+
+    monkeypatch.setattr(shared._files, "pipe_file", refuse)
+    cache = Cache(tmp_path / "second", notes.append, shared)
+    cache.fetch("ab" * 32, build)
+    assert cache.fetch(KEY, never).files == FILES
+    assert len(notes) == 1
+    assert "only read" in notes[0]
 
 
 @given(

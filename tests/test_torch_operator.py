@@ -7,6 +7,7 @@ import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
 
 SOURCE = """
 kernel scale(x: f32[N], factor: f32, y: out f32[N]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from dslc.codegen.aarch64.assemblers import VARIABLE, Assembler, Kind, assembler
 from dslc.codegen.aarch64.macho import for_macos
 from dslc.codegen.tools import run
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
+from dslc.compiler.scratch import scratch_folder
 
 _FINDING = re.compile(
     r"^(?P<file>[^\s:]+\.s):(?P<line>\d+)(?::\d+)?: (?:fatal )?[Ee]rror: (?P<text>.*)", re.MULTILINE
@@ -47,7 +47,7 @@ def link(
     """
     tool = assembler or find_assembler(kind)
     texts = {n: for_macos(t) if kind == "dylib" else t for n, t in sources.items()}
-    with tempfile.TemporaryDirectory(prefix="dslc-aarch64-") as folder:
+    with scratch_folder("aarch64") as folder:
         names = [f"{name}.s" for name in texts]
         for name, text in zip(names, texts.values(), strict=True):
             Path(folder, name).write_text(text, encoding="utf-8")

@@ -128,7 +128,9 @@ def repeat(
         cells.enter()
         before = set(e.scalars)
         write(stmt.before)
-        wanted = {n for s in walk(stmt.body) for u in uses_of(s) for n in names_in(u)}
+        wanted = {
+            n for s in walk((*stmt.before, *stmt.body)) for u in uses_of(s) for n in names_in(u)
+        }
         wanted |= {n for c in stmt.carried for n in names_in(c.yielded)}
         kept = [cell(e, stmt, n) for n in e.scalars if n not in before and n in wanted]
         for place in kept:

@@ -26,15 +26,14 @@ def hand_on(e: Emission, tiles: Iterable[Carried]) -> None:
     """What the next turn gets; through a second buffer where others still read the first."""
     moves: list[tuple[Stored, Stored]] = []
     todo = [(c, y) for c in tiles if isinstance(y := c.yielded, Value) and y is not c.inner]
-    for carried, value in todo:
+    for number, (carried, value) in enumerate(todo):
         inner = carried.inner
         assert isinstance(inner, Value)
         target = e.held[inner]
         if e.held.get(value) == target:
             continue
-        others = [v for c, v in todo if c is not carried]
-        shared = any(_reads(e, v, inner) for v in others)
-        if shared or _reads(e, value, inner, moved=True):
+        later = any(_reads(e, v, target) for _, v in todo[number + 1 :])
+        if later or _reads(e, value, target, elsewhere=True):
             spare = e.buffer(
                 f"{inner.name}_next", inner.type.dtype, inner.type.shape, target.blocks
             )
@@ -46,12 +45,20 @@ def hand_on(e: Emission, tiles: Iterable[Carried]) -> None:
         copy(e, spare, target)
 
 
-def _reads(e: Emission, value: Value, inner: Value, *, moved: bool = False) -> bool:
-    """Whether computing a tile reads another; with `moved`, at other places than its own."""
-    if value is inner:
-        return not moved
-    if value in e.held:
-        return e.held[value].name == e.held[inner].name
-    stmt = e.definitions[value]
-    same = e.rule(stmt).elementwise
-    return any(_reads(e, x, inner, moved=moved and same) for x in operands(stmt))
+def _reads(e: Emission, value: Value, memory: Stored, *, elsewhere: bool = False) -> bool:
+    """Whether computing a tile reads a memory; with `elsewhere`, at other places than its own."""
+    open_, seen = [(value, elsewhere)], set[tuple[Value, bool]]()
+    while open_:
+        pair = at, same = open_.pop()
+        if pair in seen:
+            continue
+        seen.add(pair)
+        if (held := e.held.get(at)) is not None:
+            if held.name == memory.name and not (same and held == memory):
+                return True
+            continue
+        stmt = e.definitions[at]
+        rule = e.rule(stmt)
+        alike = rule.operands(stmt) if rule.elementwise else ()
+        open_ += [(x, same and x in alike) for x in operands(stmt)]
+    return False

@@ -26,7 +26,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.instructions import Carried, Stmt
-from dslc.compiler.ir.traverse import Body, Name, tile_of
+from dslc.compiler.ir.traverse import Body, tile_of
 
 
 @dataclass(slots=True)
@@ -42,7 +42,6 @@ class Program:
     fifos: Mapping[Stream, Fifo]
     blocking: Blocking
     accesses: Mapping[Stmt, tuple[Stream, Access]]
-    uses: Mapping[Name, int]
     ports: Ports
     objects: dict[Stream, str] = field(default_factory=dict)
     windows: dict[Stream, tuple[int, ...]] = field(default_factory=dict)
@@ -184,8 +183,7 @@ class Program:
             case ins.Assert():
                 pass  # a core has nobody to tell
             case ins.Dot():
-                alone = stmt.acc is not None and self.uses.get(stmt.acc, 0) == 1
-                products.product(e, stmt, self.blocking.atoms.get(stmt), in_place=alone)
+                products.product(e, stmt, self.blocking.atoms.get(stmt))
             case ins.Concat():
                 self._concat(stmt)
             case ins.For():

@@ -11,15 +11,15 @@ from dslc.codegen.aie.builder import Builder
 from dslc.codegen.aie.control import Program
 from dslc.codegen.aie.emission import Emission, Rule
 from dslc.codegen.aie.evaluation import evaluate
-from dslc.codegen.aie.keeping import kept_values
 from dslc.codegen.aie.passing import vectors_of
+from dslc.codegen.aie.placement import find_placement
 from dslc.codegen.aie.plan import Plan, Tile
 from dslc.codegen.aie.ports import OBJECT_PORTS, Ports
 from dslc.codegen.aie.scopes import Access
 from dslc.codegen.aie.streams import Stream
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import definitions, use_counts
+from dslc.compiler.ir.traverse import definitions
 
 RULES: dict[type, Rule] = {**elementwise.RULES, **shaping.RULES}
 _FOREVER = 2**63 - 1
@@ -47,20 +47,20 @@ def emit_core(
     out = Builder(_INDENT)
     cascade = plan.cascade
     body = kernel.body if cascade is None else (*kernel.body, *cascade.body)
-    e = Emission(
-        out, RULES, definitions(body), kept_values(body), blocking.blocks,
-        suffix=f"_{tile[0]}_{tile[1]}",
-    )  # fmt: skip
     accesses: dict[Stmt, tuple[Stream, Access]] = {
         a.stmt: (s, a) for s in plan.streams for a in s.parts
     }
+    placement = find_placement(body, blocking.atoms.keys(), accesses)
+    e = Emission(
+        out, RULES, definitions(body), placement.kept, placement.in_place, blocking.blocks,
+        suffix=f"_{tile[0]}_{tile[1]}",
+    )  # fmt: skip
     program = Program(
         e,
         plan.scopes,
         plan.served.get(tile, {}),
         blocking,
         accesses,
-        use_counts(body),
         ports,
         cascade=cascade,
         stage=plan.herd.stage(row),

@@ -89,13 +89,15 @@ class Emission:
 
     `definitions` say how a tile is made, `held` where those lie that are in memory, `scalars` the
     SSA values of scalars, or sums of them. `buffers` are what the core's memory holds beside the
-    FIFOs: name, count, dtype; their names end with `suffix`.
+    FIFOs: name, count, dtype; their names end with `suffix`. Tiles `kept` get memory
+    at their definition, products `in_place` add to their accumulator's (`placement`).
     """
 
     out: Builder
     rules: Mapping[type, Rule]
     definitions: Mapping[Name, Stmt]
     kept: frozenset[Value]
+    in_place: frozenset[Stmt]
     blocks: Mapping[Value, Blocks]
     suffix: str = ""
     held: dict[Value, Stored] = field(default_factory=dict)

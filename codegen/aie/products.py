@@ -34,10 +34,10 @@ _CONTRACT = (
 )
 
 
-def product(e: Emission, stmt: ins.Dot, atom: Atom | None, *, in_place: bool) -> None:
-    """`out = a b + acc`, in the accumulator's memory where nothing else reads that."""
+def product(e: Emission, stmt: ins.Dot, atom: Atom | None) -> None:
+    """`out = a b + acc`, in the accumulator's memory where the placement says so."""
     blocks = None if atom is None else (atom.m, atom.n)
-    made = _accumulator(e, stmt, blocks, in_place=in_place)
+    made = _accumulator(e, stmt, blocks)
     if atom is None:
         _by_lanes(e, stmt, made)
     else:
@@ -77,11 +77,11 @@ def _operand(e: Emission, value: Value, blocks: Blocks) -> _Operand:
     return _Operand(held(e, x, own), blocks, x.type.shape[1] // own[1], turned)
 
 
-def _accumulator(e: Emission, stmt: ins.Dot, blocks: Blocks | None, *, in_place: bool) -> Stored:
+def _accumulator(e: Emission, stmt: ins.Dot, blocks: Blocks | None) -> Stored:
     """The memory of the result, holding what it begins with."""
     out = stmt.out
     acc = e.held.get(stmt.acc) if stmt.acc is not None else None
-    if in_place and acc is not None and acc.blocks == blocks and acc.is_dense:
+    if stmt in e.in_place and acc is not None and acc.blocks == blocks and acc.is_dense:
         return acc
     made = e.buffer(out.name or "acc", out.type.dtype, out.type.shape, blocks)
     if stmt.acc is not None:
@@ -157,9 +157,6 @@ def _by_lanes(e: Emission, stmt: ins.Dot, made: Stored) -> None:
     """Each chunk of a row of the result: the sum of a's elements times chunks of b's rows."""
     *batch, m, k = stmt.a.type.shape
     n = stmt.b.type.shape[-1]
-    for operand in (stmt.a, stmt.b):
-        if operand not in e.held:
-            e.held[operand] = held(e, operand)
     dtype = stmt.out.type.dtype
     lanes = chunk(e, stmt.b, n)
     while lanes > 16 or n % lanes:

@@ -17,8 +17,9 @@ from dslc.compiler.ir import Kernel, Region, Role
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Expr, Var, free_vars, substitute
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import Body, regions, walk
+from dslc.compiler.ir.traverse import Body, walk
 from dslc.compiler.passes.asserted_limits import is_runtime, upper
+from dslc.compiler.passes.windows import reads_by_turn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,17 +141,26 @@ def _loop_scope(
     start, stop, step = (substitute(e, dict(known)) for e in (stmt.start, stmt.stop, stmt.step))
     variables = {s.var for s in scope.chain if s.var is not None}
     number, guarded = len(found.loops), False
-    touches = (r.memory for s in walk(stmt.body) for r in regions(s))
-    if is_runtime(stop, variables) and any(m.role is not Role.BUFFER for m in touches):
+    late = [is_runtime(e, variables) for e in (start, stop, step)]
+    if any(late) and reads_by_turn(stmt):
         most = upper(stop, variables, asserted)
-        if most is None or is_runtime(start, variables) or is_runtime(step, variables):
+        if late[0] or most is None or late[2]:
             raise error(
                 "DSL0590",
                 "the host does not know how often this loop runs, and tensors are read in it",
                 stmt.loc,
-                hint="assert the most before it: assert start + S <= L",
+                hint="begin at 0 and add the beginning to the subscripts"
+                if late[0]
+                else "assert the most before it: assert start + S <= L",
             )
         stop, guarded = most, True
+        if any(isinstance(s, ins.For) and reads_by_turn(s) for s in walk(stmt.body)):
+            raise error(
+                "DSL0590",
+                "a loop whose end the host does not know holds one that reads tensors",
+                stmt.loc,
+                hint="give the outer loop the most turns that it may have, with a branch in it",
+            )
     return Scope(
         scope, stmt.var, start, stop, step, loop=stmt, number=number, guarded=guarded
     )  # fmt: skip

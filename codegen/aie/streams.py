@@ -60,6 +60,12 @@ class Stream:
         """The elements of an object that its stores write."""
         return sum(math.prod(a.size for a in x.region.axes) for x in self.parts)
 
+    def overlap(self, one: Access, other: Access) -> bool:
+        """Whether the boxes around two accesses have an element of the window in common."""
+        mine, its = self.parts[one].offsets, self.parts[other].offsets
+        ends = zip(mine, _extents(one), its, _extents(other), strict=True)
+        return all(a < b + m and b < a + n for a, n, b, m in ends)
+
     @property
     def bytes(self) -> int:
         """The bytes of an object."""

@@ -62,16 +62,22 @@ class Access:
         start = self.e.scalar(a.start)
         if a.dropped:
             return start
-        k = tile_axis(self.region, axis)
-        inside = add(self.e.bases.base(self.layout, k), self.runs.offset(k))
+        inside = self._inside_tile(axis)
         if a.step != 1 and inside != "0":
             inside = f"({inside}) * {a.step}"
         return add(start, inside)
+
+    def _inside_tile(self, axis: int) -> str:
+        """The index along an axis of the tile, for a memory axis that is not dropped."""
+        k = tile_axis(self.region, axis)
+        return add(self.e.bases.base(self.layout, k), self.runs.offset(k))
 
     def inside(self) -> str:
         """The condition that a chunk is in bounds; empty where it is proved."""
         parts = []
         for axis, a in enumerate(self.region.axes):
+            if a.limit is not None:
+                parts.append(f"{self._inside_tile(axis)} < {a.limit}")
             if not a.checked:
                 continue
             at = self.coordinate(axis)
@@ -164,7 +170,7 @@ def vector_width(e: Emission, region: Region, layout: Layout) -> int:
             width = gcd(width, multiple(e, stride))
     if last.checked:
         width = gcd(width, multiple(e, memory.shape[-1]))
-    return width
+    return gcd(width, last.count)
 
 
 def swizzled_address(layout: Layout, at: list[str]) -> str:

@@ -57,6 +57,8 @@ def _gather_address(
                     f"({found_offset[place]}) * {a.step}" if a.step != 1 else found_offset[place],
                 )
             )
+            if a.limit is not None:
+                inside.append(f"({found_offset[place]}) < {a.limit}")
             if a.checked:
                 if not e.not_negative(a.start):
                     inside.append(f"({at}) >= 0")

@@ -13,13 +13,13 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from dslc.compiler.diagnostics import error
+from dslc.compiler.scratch import scratch_folder
 
 _TRIPLES = {"x86_64-linux": "x86_64-linux-gnu.2.17", "aarch64-linux": "aarch64-linux-gnu.2.17"}
 # -fno-sanitize: zig adds checks of undefined behaviour that call a library of its own.
@@ -45,7 +45,7 @@ class Compiler:
         DSL0952 where a source is refused.
         """
         command = (*self.command, *(("-target", _TRIPLES[host]) if self.cross else ()))
-        with tempfile.TemporaryDirectory(prefix="dslc-c-") as folder:
+        with scratch_folder("c") as folder:
             for path, content in inputs.items():
                 file = Path(folder, path)
                 file.parent.mkdir(parents=True, exist_ok=True)

@@ -108,7 +108,7 @@ def rows_fit(e: Emission, region: Region) -> bool:
     if memory.place is not Place.SHARED or memory.dtype.bits not in ROWS or last.dropped:
         return False
     columns = _ROW_BITS // memory.dtype.bits
-    if any(a.checked or a.step != 1 for a in region.axes) or multiple(e, last.start) % columns:
+    if any(a.is_guarded or a.step != 1 for a in region.axes) or multiple(e, last.start) % columns:
         return False
     return _pitch(memory) % columns == 0
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from dslc.codegen.cuda.locate import find_tool, missing
 from dslc.codegen.cuda.nvrtc import Compilation
+from dslc.compiler.scratch import scratch_folder
 
 _LONGEST = 600.0  # seconds
 
@@ -31,7 +31,7 @@ def nvcc_identity() -> str:
 
 def compile_with_nvcc(source: str, name: str, options: Sequence[str], ptx: bool) -> Compilation:
     """Compile one text to a cubin, or to PTX alone."""
-    with tempfile.TemporaryDirectory(prefix="dslc-nvcc-") as folder:
+    with scratch_folder("nvcc") as folder:
         path = Path(folder) / name
         path.write_text(source, encoding="utf-8")
         output = path.with_suffix(".out")

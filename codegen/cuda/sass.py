@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any
 
 from dslc.codegen.cuda.locate import find_tool, missing
 from dslc.compiler.diagnostics import error
+from dslc.compiler.scratch import scratch_folder
 
 _BYTES = 16  # of an instruction, since Volta
 _LONGEST = 120.0  # seconds
@@ -165,7 +165,7 @@ def _run_nvdisasm(cubin: bytes) -> str:
     tool = find_tool("nvdisasm")
     if tool is None:
         raise missing("nvdisasm, which reads machine code,", "nvidia-cuda-nvdisasm")
-    with tempfile.TemporaryDirectory(prefix="dslc-sass-") as folder:
+    with scratch_folder("sass") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
         done = subprocess.run(

@@ -12,11 +12,11 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from dslc.codegen.hip.compilers import compilers
 from dslc.compiler.diagnostics import DiagnosticError, Loc, error
+from dslc.compiler.scratch import scratch_folder
 
 _LONGEST = 300.0  # seconds
 _HINT = "this is a defect of the generator: `dslc build --emit flydsl` shows the text"
@@ -36,7 +36,7 @@ def compile_flydsl(source: str, chip: str) -> dict[str, str]:
     if tool is None or not is_installed():
         text = "FlyDSL is not installed" if tool else "there is no linker for AMD GPUs"
         raise error("DSL0951", text, hint="pip install 'dslc[hip,flydsl]'")
-    with tempfile.TemporaryDirectory(prefix="dslc-flydsl-") as folder:
+    with scratch_folder("flydsl") as folder:
         path = Path(folder, "kernels.py")
         path.write_text(source, encoding="utf-8")
         linker = Path(folder, "llvm", "bin", "ld.lld")

@@ -57,7 +57,8 @@ def direct(e: Emission, s: ins.CopyAsync) -> Direct | None:
         a.dropped or (a.start == ex.index(0) and a.size == n)
         for a, n in zip(s.dst.axes, shape, strict=True)
     )
-    if memory.place is not Place.SHARED or not whole or not _reaches(e, s.src):
+    padded = any(a.limit is not None for a in s.src.axes)
+    if memory.place is not Place.SHARED or not whole or padded or not _reaches(e, s.src):
         return None
     lying = memory.layout if memory.layout is not None else local(*shape)
     dropped = sum(a.dropped for a in s.dst.axes)

@@ -48,7 +48,7 @@ def _rounded_where_stored(kernel: Kernel) -> Mapping[Stmt, ins.Cast]:
                     and out.type.layout is not None
                     and out.type.layout == source.type.layout
                     and out.type.layout.locals >= _MANY
-                    and any(a.checked for a in following.region.axes)
+                    and any(a.is_guarded for a in following.region.axes)
                 ):
                     found[following] = one
 

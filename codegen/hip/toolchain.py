@@ -7,7 +7,6 @@ that of its instructions, each rounded once.
 from __future__ import annotations
 
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from dslc.codegen.hip.compilers import VARIABLE, Compiler, compilers
 from dslc.codegen.hip.resources import Resources, parse_resources
 from dslc.codegen.tools import Command, run
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
+from dslc.compiler.scratch import scratch_folder
 
 _FINDING = re.compile(
     r"^(?P<file>[^\s:]+):(?P<line>\d+):\d+: (?:fatal )?error: (?P<text>.*)", re.MULTILINE
@@ -107,7 +107,7 @@ def _compiled(
         (*tool.clang, "-x", "assembler", *target, "-c", "out.s", "-o", "out.o"),
         (*tool.linker, "-shared", "out.o", "-o", "out.hsaco"),
     )
-    with tempfile.TemporaryDirectory(prefix="dslc-hip-") as folder:
+    with scratch_folder("hip") as folder:
         Path(folder, name).write_text(source, encoding="utf-8")
         for command in commands:
             done = run(command, folder)

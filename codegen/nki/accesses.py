@@ -22,6 +22,7 @@ from dslc.compiler.ir import AxisSlice, Memory, Region, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import simplify
+from dslc.compiler.passes.late_slices import is_counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ def span_of(
     """One axis of a transfer, with the clip that it needs written out."""
     if a.checked and not e.beyond.isdisjoint(ex.free_vars(start)):
         return Span(axis, start, a.step, "0", "0", size, clipped=True)
-    if e.is_late(start) and not _is_counted(e, start):
+    if e.is_late(start) and not is_counted(start, e.late):
         start = _registered(e, a, start)
     if not a.checked or e.is_late(start):
         return Span(axis, start, a.step, "0", str(size), size, clipped=False)
@@ -146,12 +147,6 @@ def span_of(
     first, end = e.out.name("first"), e.out.name("end")
     e.out.line(f"{first}, {end} = clipped({e.scalar(start)}, {size}, {a.step}, {e.scalar(extent)})")
     return Span(axis, start, a.step, first, end, size, clipped=True)
-
-
-def _is_counted(e: Emission, start: ex.Expr) -> bool:
-    """Whether loops of the machine alone tell where a slice begins."""
-    free = ex.free_vars(start)
-    return not any(isinstance(n, ex.Read) for n in ex.walk(start)) and free <= e.names.keys()
 
 
 def _registered(e: Emission, a: AxisSlice, start: ex.Expr) -> ex.Expr:

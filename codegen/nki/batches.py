@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
 
+from dslc.codegen.nki.combining import combine
 from dslc.codegen.nki.copying import copy, shared_copy
 from dslc.codegen.nki.eight_bits import multipliable
-from dslc.codegen.nki.elementwise import combine
 from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.product_pieces import accumulate

@@ -5,23 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dslc.codegen.nki.bits import viewed
+from dslc.codegen.nki.combining import combine, compared, put, widened, wrap
 from dslc.codegen.nki.copying import copy
 from dslc.codegen.nki.dtypes import is_code
 from dslc.codegen.nki.eight_bits import round_to
-from dslc.codegen.nki.elementwise import combine, compared, put, widened, wrap
 from dslc.codegen.nki.emission import Emission, Emit
 from dslc.codegen.nki.encoding import encode
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.rounding import rounded
 from dslc.codegen.nki.small_floats import decode
-from dslc.compiler.dtypes import BOOL, F32, I32, DType
+from dslc.compiler.dtypes import BOOL, F32, I32, DType, limits
 from dslc.compiler.ir import instructions as ins
-
-_GREATEST = {
-    "f16": 65504.0,
-    "bf16": float.fromhex("0x1.fep127"),
-    "f32": float.fromhex("0x1.fffffep127"),
-}
 
 
 def cast(e: Emission, stmt: ins.Cast) -> None:
@@ -32,14 +26,18 @@ def cast(e: Emission, stmt: ins.Cast) -> None:
     ):  # a product that has left PSUM so
         e.rename(stmt.out, x)
         return
+    if is_code(here):
+        if there.is_float and not is_code(there) and not stmt.saturate:
+            e.rename(stmt.out, decode(e, x, here, there))
+            return
+        x, here = decode(e, x, here, F32), F32
     if is_code(there):
-        if is_code(here):
-            x = decode(e, x, here, F32)
         rounding = round_to if there.name in e.engines.floats8 else encode
         rounding(e, e.result(stmt.out), x, there, saturate=stmt.saturate)
-    elif is_code(here):
-        e.rename(stmt.out, decode(e, x, here, there))
     elif here == BOOL and there.is_signed and there.bits == 1:  # which holds 0 and -1
+        if stmt.saturate:
+            e.values[stmt.out] = e.constant(stmt.out, "0")
+            return
         combine(e, e.result(stmt.out), "nl.multiply", x, _number(e, x, "-1.0"))
     elif here.is_float and there.is_integer:
         _to_integer(e, stmt, x, there)
@@ -47,8 +45,8 @@ def cast(e: Emission, stmt: ins.Cast) -> None:
         _between_integers(e, stmt, x, here, there)
     elif there == BOOL:
         combine(e, e.result(stmt.out), "nl.not_equal", x, _number(e, x, "0"))
-    elif stmt.saturate and (greatest := _GREATEST.get(there.name)):
-        _kept_within(e, stmt, x, greatest)
+    elif stmt.saturate:
+        _kept_within(e, stmt, x, float(limits(there).greatest))
     else:
         copy(e, e.result(stmt.out), x)
 

@@ -7,9 +7,9 @@ enough. Whether the last was rounded up is told by the sign of what is left.
 
 from __future__ import annotations
 
+from dslc.codegen.nki.combining import combine, widened, wrap
 from dslc.codegen.nki.composed import unsigned_quotient
 from dslc.codegen.nki.copying import copy
-from dslc.codegen.nki.elementwise import combine, widened, wrap
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import F32, I32

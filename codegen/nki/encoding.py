@@ -8,8 +8,8 @@ least subnormal. The vector engine counts in f32: every number here is below 2^2
 from __future__ import annotations
 
 from dslc.codegen.nki.bits import viewed
+from dslc.codegen.nki.combining import combine, compared, put, step
 from dslc.codegen.nki.copying import copy
-from dslc.codegen.nki.elementwise import combine, compared, put
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import BOOL, F32, I32, DType, Kind, limits
@@ -41,20 +41,20 @@ def _signed(e: Emission, x: Held, dtype: DType, *, saturate: bool) -> Held:
     size = e.like(x, "size", F32)
     with e.filled(size) as at:
         e.call("activation", dst=e.text(size, at), op="nl.abs", data=e.text(x, at))
-    size = _step(e, "size", size, F32, "nl.minimum", float(found.greatest) * (1 if clamped else 2))
+    size = step(e, "size", size, F32, "nl.minimum", float(found.greatest) * (1 if clamped else 2))
     code = _leading(e, size, dtype.mantissa, 127 - bias)
     # Multiples of the least subnormal number, where the size is below the least normal one.
     unit = 2.0 ** (bias + dtype.mantissa - 1)
     most = float(2 << dtype.mantissa)
-    multiple = _step(e, "multiple", size, F32, "nl.multiply", unit, "nl.minimum", most)
-    whole = _step(e, "whole", multiple, I32, "nl.add", _WHOLE, "nl.subtract", _WHOLE)
+    multiple = step(e, "multiple", size, F32, "nl.multiply", unit, "nl.minimum", most)
+    whole = step(e, "whole", multiple, I32, "nl.add", _WHOLE, "nl.subtract", _WHOLE)
     put(e, code, whole, compared(e, size, "nl.less", least))
-    code = _step(e, "code", code, I32, "nl.minimum", float(last + (0 if clamped else 1)))
+    code = step(e, "code", code, I32, "nl.minimum", float(last + (0 if clamped else 1)))
     if found.has_nan:
         quiet = ((1 << dtype.exponent) - 1) << dtype.mantissa | 1 << max(dtype.mantissa - 1, 0)
         put(e, code, str(quiet if found.has_infinity else last + 1), _nan(e, x))
     bits, top = viewed(e, x, I32), 1 << (dtype.bits - 1)
-    sign = _step(e, "sign", bits, I32, "nl.right_shift", 32 - dtype.bits, "nl.bitwise_and", top)
+    sign = step(e, "sign", bits, I32, "nl.right_shift", 32 - dtype.bits, "nl.bitwise_and", top)
     signed = e.like(x, "signed", I32)
     combine(e, signed, "nl.bitwise_or", code, sign)
     if not found.has_nan:
@@ -72,28 +72,28 @@ def _last(dtype: DType) -> int:
 def _leading(e: Emission, size: Held, mantissa: int, less: int) -> Held:
     """The code by the leading bits of f32, rounded by the rest of them to the nearest or even one."""
     bits, cut = viewed(e, size, I32), _EXPONENT - mantissa
-    leading = _step(e, "leading", bits, I32, "nl.right_shift", cut)
-    code = _step(e, "code", leading, I32, "nl.subtract", float(less << mantissa))
-    odd = _step(e, "odd", code, I32, "nl.bitwise_and", 1)
+    leading = step(e, "leading", bits, I32, "nl.right_shift", cut)
+    code = step(e, "code", leading, I32, "nl.subtract", float(less << mantissa))
+    odd = step(e, "odd", code, I32, "nl.bitwise_and", 1)
     return _rounded_up(e, code, bits, odd, cut)
 
 
 def _rounded_up(e: Emission, code: Held, bits: Held, odd: Held, cut: int) -> Held:
     """The code, one more where what is cut off and `odd` are together more than a half."""
-    rest = _step(e, "rest", bits, I32, "nl.bitwise_and", (1 << cut) - 1)
+    rest = step(e, "rest", bits, I32, "nl.bitwise_and", (1 << cut) - 1)
     both, made = e.like(code, "both", I32), e.like(code, "code", I32)
     combine(e, both, "nl.add", rest, odd)
-    combine(e, made, "nl.add", code, _step(e, "up", both, I32, "nl.greater", float(1 << cut - 1)))
+    combine(e, made, "nl.add", code, step(e, "up", both, I32, "nl.greater", float(1 << cut - 1)))
     return made
 
 
 def _scale(e: Emission, x: Held, *, saturate: bool) -> Held:
     """e8m0: the exponent of f32; ties go up, but for those between the least two scales."""
     bits = viewed(e, x, I32)
-    code = _step(e, "code", bits, I32, "nl.right_shift", _EXPONENT)
-    normal = _step(e, "normal", code, I32, "nl.minimum", 1.0)
+    code = step(e, "code", bits, I32, "nl.right_shift", _EXPONENT, "nl.bitwise_and", 255)
+    normal = step(e, "normal", code, I32, "nl.minimum", 1.0)
     code = _rounded_up(e, code, bits, normal, _EXPONENT)
-    code = _step(e, "scale", code, I32, "nl.minimum", 254.0 if saturate else 255.0)
+    code = step(e, "scale", code, I32, "nl.minimum", 254.0 if saturate else 255.0)
     put(e, code, "255", compared(e, x, "nl.less" if saturate else "nl.less_equal", 0.0))
     put(e, code, "255", _nan(e, x))
     return code
@@ -102,18 +102,4 @@ def _scale(e: Emission, x: Held, *, saturate: bool) -> Held:
 def _nan(e: Emission, x: Held) -> Held:
     made = e.like(x, "none", BOOL)
     combine(e, made, "nl.not_equal", x, x)
-    return made
-
-
-def _step(
-    e: Emission, hint: str, x: Held, dtype: DType, op: str, by: float, op1: str | None = None,
-    by1: float | None = None,
-) -> Held:  # fmt: skip
-    """One instruction with one or two numbers."""
-    made = e.like(x, hint, dtype)
-    with e.filled(made) as at:
-        e.call(
-            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0=op, operand0=repr(by),
-            op1=op1, operand1=None if by1 is None else repr(by1),
-        )  # fmt: skip
     return made

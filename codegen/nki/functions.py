@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import inf, log, nan, pi
 
+from dslc.codegen.nki.combining import combine, widened, wrap
 from dslc.codegen.nki.composed import Steps
 from dslc.codegen.nki.copying import copy
-from dslc.codegen.nki.elementwise import combine, widened, wrap
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.rounding import rounded

@@ -8,6 +8,7 @@ stays in tensors of its own that each turn overwrites.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from dslc.codegen.nki.copying import copy, copy_chunk
@@ -19,7 +20,8 @@ from dslc.compiler.ir import AxisSlice, TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant, simplify
-from dslc.compiler.ir.traverse import regions, walk
+from dslc.compiler.ir.traverse import expressions, regions, walk
+from dslc.compiler.passes.late_slices import is_counted
 from dslc.compiler.passes.nki_layout.placement import EVERYWHERE, layout_of
 
 
@@ -146,7 +148,8 @@ def _turns(
 
 def _counter(e: Emission, stmt: ins.For, start: ex.Expr) -> Value | None:
     """A tile that counts along, where the counter is computed with."""
-    if not any(stmt.var in ex.free_vars(x) for s in walk(stmt.body) for x in _computed(s)):
+    late = {*e.late, stmt.var}
+    if not any(stmt.var in ex.free_vars(x) for s in walk(stmt.body) for x in _computed(s, late)):
         return None
     value = Value(TileType(I32, (), layout_of(EVERYWHERE, ())), stmt.var.name)
     made = e.tile(f"{stmt.var.name}_tile", I32, (), EVERYWHERE)
@@ -157,20 +160,12 @@ def _counter(e: Emission, stmt: ins.For, start: ex.Expr) -> Value | None:
     return value
 
 
-def _computed(stmt: ins.Stmt) -> tuple[ex.Expr, ...]:
-    """The scalars of a statement that are numbers, not places in a memory."""
-    match stmt:
-        case ins.Full(value=value) | ins.Let(value=value):
-            return (value,)
-        case (
-            ins.If(condition=condition)
-            | ins.While(condition=condition)
-            | ins.Assert(condition=condition)
-        ):
-            return (condition,)
-        case ins.For():
-            return stmt.start, stmt.stop, stmt.step
-    return ()
+def _computed(stmt: ins.Stmt, late: Collection[ex.Var]) -> list[ex.Expr]:
+    """The scalars of a statement but for the places in a memory that a register tells."""
+    numbered = stmt.axis if isinstance(stmt, ins.Gather | ins.Scatter) else None
+    starts = [(k, a.start) for r in regions(stmt) for k, a in enumerate(r.axes)]
+    placed = [x for k, x in starts if k == numbered or not is_counted(x, late)]
+    return placed + [x for x in expressions(stmt) if x not in [start for _, start in starts]]
 
 
 def _advance(e: Emission, counter: Value, step: int) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import prod
 
+from dslc.codegen.nki.combining import combine, wrap
 from dslc.codegen.nki.copying import copy
-from dslc.codegen.nki.elementwise import combine, wrap
 from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.product_pieces import accumulate

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dslc.codegen.nki.combining import combine
 from dslc.codegen.nki.copying import copy_chunk
-from dslc.codegen.nki.elementwise import combine
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import BOOL, F32

@@ -10,8 +10,8 @@ from __future__ import annotations
 from math import frexp
 
 from dslc.codegen.nki.bits import viewed
+from dslc.codegen.nki.combining import combine, compared, put
 from dslc.codegen.nki.copying import copy
-from dslc.codegen.nki.elementwise import combine, compared, put
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
 from dslc.compiler.dtypes import F32, I32, DType, Kind, limits

@@ -136,7 +136,7 @@ class Statements:
 
     def _inside(self, region: Region) -> float:
         """The bytes of a region that a tensor of these sizes has, at its first tile."""
-        count = region_bytes(region)
+        count = region_bytes(region) * prod(a.count / a.size for a in region.axes if a.limit)
         for axis, extent in zip(region.axes, region.memory.shape, strict=True):
             size = evaluate(extent, self.sizes) if axis.checked else None
             if size is not None and 0 < size < axis.size:

@@ -72,10 +72,13 @@ def compile_window(scope: Scope, region: Region, site: Site) -> Windows:
     starts_of = compile_scalars(scope, [a.start for a in region.axes])
     axes, shape = region.axes, region.shape
     spans = tuple((a.size - 1) * a.step + 1 if a.size else 0 for a in axes)
+    padded = any(a.limit is not None for a in axes)
     plain = tuple(zip(spans, (a.step for a in axes), (a.dropped for a in axes), strict=True))
 
     def window(f: Frame, extents: tuple[int, ...]) -> Window:
         starts = starts_of(f)
+        if padded:
+            return _clipped(region, starts, extents, site)
         index: list[Any] = []
         for start, extent, (span, step, dropped) in zip(starts, extents, plain, strict=True):
             stop = start + span
@@ -90,7 +93,7 @@ def compile_window(scope: Scope, region: Region, site: Site) -> Windows:
 def clip(axis: AxisSlice, start: int, extent: int) -> tuple[int, int]:
     """The first and one past the last element of a slice that lie in bounds."""
     first = max(0, -(start // axis.step))
-    last = min(axis.size, -((start - extent) // axis.step))
+    last = min(axis.count, -((start - extent) // axis.step))
     return (first, last) if first < last else (0, 0)
 
 
@@ -102,7 +105,7 @@ def _clipped(
     empty = False
     for number, (axis, start, extent) in enumerate(zip(region.axes, starts, extents, strict=True)):
         first, last = clip(axis, start, extent)
-        if last - first < axis.size and not axis.checked:
+        if last - first < axis.count and not axis.checked:
             raise _unchecked(region, number, start, extent, site)
         empty |= first == last
         if axis.dropped:
@@ -116,7 +119,7 @@ def _clipped(
 
 def _unchecked(region: Region, number: int, start: int, extent: int, site: Site) -> Exception:
     axis = region.axes[number]
-    end = start + (axis.size - 1) * axis.step
+    end = start + (axis.count - 1) * axis.step
     return error(
         "DSL0601",
         f"{site.verb} reaches out of bounds: axis {number} of {region.memory.name} has "
@@ -152,8 +155,11 @@ def compile_indexed(scope: Scope, region: Region, ids: Value, axis: int, site: S
             wanted = np.asarray(f[slot], np.int64) + start if n == axis else ranges[n] + start
             at = placed(wanted, n) if n in kept else wanted.reshape((1,) * total)
             legal = (at >= 0) & (at < extent)
-            if n != axis and not region.axes[n].checked and not legal.all():
-                raise _unchecked(region, n, start, extent, site)
+            if n != axis:
+                own = at < start + region.axes[n].count * region.axes[n].step
+                if not region.axes[n].checked and not (legal | ~own).all():
+                    raise _unchecked(region, n, start, extent, site)
+                legal &= own
             mask = mask & legal
             index.append(at)
         if mask.all():

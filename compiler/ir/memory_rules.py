@@ -20,6 +20,8 @@ def _region(region: Region, gathered: int | None = None) -> Fail | None:
             return "DSL0415", "the size and the step of a slice are at least 1"
         if axis.dropped and axis.size != 1:
             return "DSL0415", f"a dropped axis has size 1, not {axis.size}"
+        if axis.limit is not None and (axis.dropped or not 0 <= axis.limit < axis.size):
+            return "DSL0415", f"padding from {axis.limit} on is no part of {axis.size} elements"
     if gathered is not None and not 0 <= gathered < len(region.axes):
         return "DSL0416", f"axis {gathered} is none of the {len(region.axes)} axes"
     if gathered is not None and region.axes[gathered].size != 1:

@@ -144,4 +144,5 @@ class TypeReader(Scope):
             cursor.expect("+")
             size, dropped = cursor.integer(), False
             step = cursor.integer() if cursor.accept(":") else 1
-        return AxisSlice(start, size, step, dropped, not cursor.accept("!"))
+        limit = cursor.integer() if cursor.accept("limit") else None
+        return AxisSlice(start, size, step, dropped, not cursor.accept("!"), limit)

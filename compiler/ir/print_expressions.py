@@ -57,6 +57,8 @@ class ExpressionPrinter:
         text = self.expr(axis.start)
         if not axis.dropped:
             text += f" : +{axis.size}" + (f" : {axis.step}" if axis.step != 1 else "")
+        if axis.limit is not None:
+            text += f" limit {axis.limit}"
         return text if axis.checked else f"{text}!"
 
     def range(self, start: Expr, stop: Expr, step: Expr) -> str:

@@ -101,6 +101,7 @@ class AxisSlice:
 
     `checked` says that the slice may reach out of bounds: the bounds pass clears it where it is
     proved not to. A `dropped` axis (an integer index) has size 1 and is not in the tile's shape.
+    Elements from `limit` on are padding: they are out of bounds wherever the memory ends.
     """
 
     start: Expr
@@ -108,6 +109,17 @@ class AxisSlice:
     step: int = 1
     dropped: bool = False
     checked: bool = True
+    limit: int | None = None
+
+    @property
+    def count(self) -> int:
+        """How many of its elements may be in bounds."""
+        return self.size if self.limit is None else self.limit
+
+    @property
+    def is_guarded(self) -> bool:
+        """Whether some of its elements may be out of bounds."""
+        return self.checked or self.limit is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,24 @@ def _relate(stmt: ins.Stmt, classes: Classes, known: frozenset[ex.Var]) -> None:
             for x in operands(stmt):
                 for k in range(x.type.rank):
                     classes.join((stmt.out, k), (x, k))
+        case ins.Broadcast() | ins.Transpose() | ins.Reshape():
+            join_shapes(stmt, classes)
+        case ins.Reduce(out=out, x=x, axis=axis, keepdims=keepdims):
+            _reduce(out, x, axis % x.type.rank, keepdims, classes)
+        case ins.Dot(a=a, b=b):
+            join_dot(stmt, classes)
+            classes.tie((a, a.type.rank - 1))
+            classes.tie((b, b.type.rank - 2))
+        case _:
+            for v in (*operands(stmt), *results(stmt)):
+                if isinstance(v, Value):
+                    for k in range(v.type.rank):
+                        classes.tie((v, k))
+
+
+def join_shapes(stmt: ins.Broadcast | ins.Transpose | ins.Reshape, classes: Classes) -> None:
+    """Axes of a tile that go on in another shape; those that a reshape divides are tied."""
+    match stmt:
         case ins.Broadcast(out=out, x=x):
             skip = out.type.rank - x.type.rank
             for k, n in enumerate(x.type.shape):
@@ -146,15 +164,6 @@ def _relate(stmt: ins.Stmt, classes: Classes, known: frozenset[ex.Var]) -> None:
                 classes.join((out, k), (x, axis))
         case ins.Reshape(out=out, x=x):
             _reshape(out, x, classes)
-        case ins.Reduce(out=out, x=x, axis=axis, keepdims=keepdims):
-            _reduce(out, x, axis % x.type.rank, keepdims, classes)
-        case ins.Dot(out=out, a=a, b=b, acc=acc):
-            _dot(out, a, b, acc, classes)
-        case _:
-            for v in (*operands(stmt), *results(stmt)):
-                if isinstance(v, Value):
-                    for k in range(v.type.rank):
-                        classes.tie((v, k))
 
 
 def _store(memory: Memory, stmt: ins.Store, classes: Classes, known: frozenset[ex.Var]) -> None:
@@ -193,15 +202,15 @@ def _reduce(out: Value, x: Value, axis: int, keepdims: bool, classes: Classes) -
             classes.join((out, k if keepdims or k < axis else k - 1), (x, k))
 
 
-def _dot(out: Value, a: Value, b: Value, acc: Value | None, classes: Classes) -> None:
+def join_dot(stmt: ins.Dot, classes: Classes) -> None:
+    """The rows and columns of a product with those of its operands."""
+    out, a, b, acc = stmt.out, stmt.a, stmt.b, stmt.acc
     rank = out.type.rank
     for k in range(rank - 2):
         classes.join((out, k), (a, k))
         classes.join((out, k), (b, k))
     classes.join((out, rank - 2), (a, rank - 2))
     classes.join((out, rank - 1), (b, rank - 1))
-    classes.tie((a, rank - 1))
-    classes.tie((b, rank - 2))
     if acc is not None:
         for k in range(rank):
             classes.join((out, k), (acc, k))

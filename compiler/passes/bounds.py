@@ -51,7 +51,7 @@ class _Prover(FactsRewriter):
         # The gathered axis is indexed by ids: nothing is known of them.
         self.gathered = stmt.axis if isinstance(stmt, ins.Gather | ins.Scatter) else None
         rebuilt = self.rebuild(stmt)
-        if isinstance(rebuilt, ins.Load) and not any(a.checked for a in rebuilt.region.axes):
+        if isinstance(rebuilt, ins.Load) and not any(a.is_guarded for a in rebuilt.region.axes):
             return (rebuilt if rebuilt.other is None else replace(rebuilt, other=None),)
         return (rebuilt,)
 
@@ -67,6 +67,6 @@ class _Prover(FactsRewriter):
         if not axis.checked or axis.start.dtype != INDEX or extent.dtype != INDEX:
             return axis
         first, end = self.facts.form(axis.start), self.facts.form(extent)
-        last = first + Linear(constant=(axis.size - 1) * axis.step + 1)
+        last = first + Linear(constant=(axis.count - 1) * axis.step + 1)
         inside = self.facts.nonnegative(first) and self.facts.nonnegative(end - last)
         return replace(axis, checked=False) if inside else axis

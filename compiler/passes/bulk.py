@@ -27,11 +27,12 @@ from math import prod
 
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.expr import Expr, index
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels
 from dslc.compiler.ir.traverse import Body, memories, walk
-from dslc.compiler.ir.values import Memory, Region
+from dslc.compiler.ir.values import AxisSlice, Memory, Region
 from dslc.compiler.layout import Layout
 from dslc.compiler.passes.facts import Facts, FactsRewriter
 from dslc.compiler.passes.panels import panel_tile, panels
@@ -56,7 +57,7 @@ def is_run(region: Region, params: tuple[Memory, ...], facts: Facts) -> bool:
     if memory not in params or not region.axes or (memory.align or _UNIT) % _UNIT:
         return False
     last = region.axes[-1]
-    if any(a.checked or a.step != 1 for a in region.axes) or last.dropped:
+    if any(a.is_guarded or a.step != 1 for a in region.axes) or last.dropped:
         return False
     *strides, one = element_strides(memory)
     run, rows = rows_of(region)
@@ -95,8 +96,15 @@ def is_box(region: Region, params: tuple[Memory, ...], facts: Facts) -> bool:
         return False
     if any(a.step != 1 for a in region.axes) or region.axes[-1].dropped:
         return False
+    if any(not _pads_tensor(a, n) for a, n in zip(region.axes, memory.shape, strict=True)):
+        return False
     steps = (multiple(facts, s) * bits // 8 for s in element_strides(memory)[:-1])
     return all(step % _UNIT == 0 for step in steps)
+
+
+def _pads_tensor(axis: AxisSlice, extent: Expr) -> bool:
+    """Whether padding, where there is any, lies behind the tensor's end."""
+    return axis.limit is None or (axis.start == index(0) and constant(extent) == axis.limit)
 
 
 def is_short(layout: Layout, bits: int) -> bool:

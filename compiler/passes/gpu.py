@@ -18,6 +18,7 @@ from dslc.compiler.passes.longest_first import LongestFirst
 from dslc.compiler.passes.lowbit import LowBit
 from dslc.compiler.passes.memory_plan import MemoryPlan
 from dslc.compiler.passes.overlap import OverlapLaunches
+from dslc.compiler.passes.pad_extents import PadExtents
 from dslc.compiler.passes.ping_pong import PingPong
 from dslc.compiler.passes.pipeline import Pass
 from dslc.compiler.passes.pipelining import Pipeline
@@ -43,8 +44,9 @@ def gpu_passes(
 ) -> tuple[Pass, ...]:
     """From the checker's program to one that a generator writes out as it stands.
 
-    Layouts come before low-bit storage, which packs in the order of the registers, and both before
-    pipelining, which copies what the loads by then are. Bounds are proved before it, since copies fill
+    Padding gives layouts extents that threads divide. Layouts come before low-bit storage, which packs
+    in the order of the registers, and both before pipelining, which copies what the loads by then are.
+    Bounds are proved before it, since copies fill
     with zeros alone, and after it, since copies run ahead. `warps` and `stages` are for all kernels and
     loops that do not say themselves; `producers` and `cluster` are as `Producers` takes them.
     """
@@ -57,6 +59,7 @@ def gpu_passes(
         Bounds(),
         FuseSums(),
         BlockScales(target),
+        PadExtents(target, warps),
         AssignLayouts(target, warps),
         *((RegisterLimit(registers.bytes),) if registers else ()),
         LowBit(target.warp_size, lanes=True, f8=f8),

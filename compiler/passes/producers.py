@@ -64,6 +64,7 @@ from dslc.compiler.passes.beside import beside, scalars_for
 from dslc.compiler.passes.bulk import is_box, is_loaded_in_bulk
 from dslc.compiler.passes.clusters import cluster_for
 from dslc.compiler.passes.even_work import is_even
+from dslc.compiler.passes.exchanged import exchanged
 from dslc.compiler.passes.facts import kernel_facts
 from dslc.compiler.passes.filled_rings import FilledRings, Placed
 from dslc.compiler.passes.late_products import deferred, is_paced, is_paired, settle
@@ -133,8 +134,10 @@ class Producers:
             return kernel
         shared = self.target.memory("shared")
         room = (shared.bytes if shared else 0) - _BESIDE
-        sent = outgoing(kernel, kernel.body[at + 1 :], room)
-        stages = self._stages(loop, loads, room - sum(o.bytes for o in sent))
+        after = kernel.body[at + 1 :]
+        sent = outgoing(kernel, after, room)
+        kept = sum(o.bytes for o in sent) + exchanged(after, self.target.warp_size)
+        stages = self._stages(loop, loads, room - kept)
         if stages < _FEWEST:
             return kernel
         taken = scalar_names(kernel)

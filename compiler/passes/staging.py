@@ -145,14 +145,14 @@ def copy_width(facts: Facts, load: ins.Load) -> int:
     bits, last = memory.dtype.bits, region.axes[-1] if region.axes else None
     if last is None or last.dropped or last.step != 1 or bits % 8 or memory.packed is not None:
         return 0
-    checked = any(a.checked for a in region.axes)
-    if checked and load.other is not None and constant(load.other) != 0:
+    guarded = any(a.is_guarded for a in region.axes)
+    if guarded and load.other is not None and constant(load.other) != 0:
         return 0  # what is out of bounds is copied as zeros
     strides = element_strides(memory)
     if strides[-1] != index(1):
         return 0
     whole = min(COPY_BYTES[0], alignment(memory)) * 8 // bits
-    width = gcd(last.size, whole, multiple(facts, last.start))
+    width = gcd(last.size, last.count, whole, multiple(facts, last.start))
     for stride, axis in zip(strides[:-1], region.axes[:-1], strict=True):
         if not (axis.dropped and axis.start == index(0)):
             width = gcd(width, multiple(facts, stride))

@@ -14,12 +14,13 @@ array, whatever they are used for.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import Kernel, Memory, Role, TileProgram, Value
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import free_vars
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Program
 from dslc.compiler.ir.rewrite import Rewriter, map_kernels
@@ -38,6 +39,12 @@ def packed_freely(kernel: Kernel) -> frozenset[Memory]:
     if wide:
         found |= _weights(kernel) & set(wide)
     return frozenset(found)
+
+
+def weight_dims(program: TileProgram, names: Collection[str]) -> set[str]:
+    """The dims in the extents of the parameters of these names."""
+    shapes = [p.shape for p in program.params if isinstance(p, Memory) and p.name in names]
+    return {v.name for shape in shapes for extent in shape for v in free_vars(extent)}
 
 
 def is_open(memory: Memory) -> bool:

@@ -18,7 +18,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, difference, linear, simplify, to_expr
 from dslc.compiler.ir.expr import Expr, Var, free_vars, substitute
 from dslc.compiler.ir.program import GridAxis
-from dslc.compiler.ir.traverse import Body, bodies, values_in
+from dslc.compiler.ir.traverse import Body, bodies, regions, values_in, walk
 from dslc.compiler.passes.asserted_limits import is_runtime, upper
 
 Access = ins.Load | ins.Store | ins.AtomicAdd | ins.Gather | ins.Scatter
@@ -38,12 +38,14 @@ class Touch:
     """An access to a tensor: where it begins, over variables of loops and the grid.
 
     `within` are the loops around it, `choice` is whether a branch or a loop of unknown turns is.
+    `uncounted` is whether its place differs between turns of which nobody knows how many there are.
     """
 
     stmt: Access
     starts: tuple[Expr, ...]
     within: tuple[ins.For, ...]
     choice: bool
+    uncounted: bool = False
 
     @property
     def region(self) -> Region:
@@ -72,7 +74,7 @@ def touches(kernel: Kernel) -> Touches:
     """The accesses of a kernel's turn to tensors."""
     made = Touches()
     grid = {a.var for a in kernel.grid}
-    _walk(kernel.body, {}, grid, (), False, made)
+    _walk(kernel.body, {}, grid, (), False, None, made)
     return made
 
 
@@ -82,8 +84,12 @@ def _walk(
     counted: set[Var],
     within: tuple[ins.For, ...],
     choice: bool,
+    uncounted: frozenset[Var] | None,
     made: Touches,
 ) -> None:
+    """The accesses of a body; `uncounted` are the loops' variables inside of what may not run or runs
+    how often nobody knows, None outside of any.
+    """
     known = dict(known)
     asserted: list[Expr] = []
     for stmt in body:
@@ -96,22 +102,25 @@ def _walk(
                 start, stop, step = (
                     simplify(substitute(e, known)) for e in (stmt.start, stmt.stop, stmt.step)
                 )
-                late = is_runtime(start, counted) or is_runtime(step, counted)
-                late = late or (
-                    is_runtime(stop, counted) and upper(stop, counted, asserted) is None
-                )
-                guarded = late or is_runtime(stop, counted)
-                if not late:
-                    made.ranges[stmt.var] = _range(start, stop, step)
+                guarded = is_runtime(stop, counted)
+                most = upper(stop, counted, asserted) if guarded else stop
+                late = most is None or is_runtime(start, counted) or is_runtime(step, counted)
+                guarded = guarded or late
+                if most is not None and not late:
+                    made.ranges[stmt.var] = _range(start, most, step)
                 inner = counted if late else counted | {stmt.var}
-                _walk(stmt.body, known, inner, (*within, stmt), choice or guarded, made)
+                own = uncounted
+                if late or own is not None:
+                    own = (own or frozenset()) | {stmt.var}
+                _walk(stmt.body, known, inner, (*within, stmt), choice or guarded, own, made)
             case ins.Load() | ins.Store() | ins.AtomicAdd() | ins.Gather() | ins.Scatter():
                 if stmt.region.memory.role is not Role.BUFFER:
                     starts = tuple(substitute(a.start, known) for a in stmt.region.axes)
-                    made.found.append(Touch(stmt, starts, within, choice))
+                    moves = any(free_vars(e) & (uncounted or frozenset()) for e in starts)
+                    made.found.append(Touch(stmt, starts, within, choice, moves))
             case _:
                 for part in bodies(stmt):
-                    _walk(part, known, counted, within, True, made)
+                    _walk(part, known, counted, within, True, uncounted or frozenset(), made)
 
 
 def _range(start: Expr, stop: Expr, step: Expr) -> Range:
@@ -119,6 +128,21 @@ def _range(start: Expr, stop: Expr, step: Expr) -> Range:
     if not isinstance(by, int) or by == 0 or not isinstance(length, int):
         return Range(start, 1, None)
     return Range(start, by, max(0, -(-length // by)))
+
+
+def reads_by_turn(loop: ins.For) -> bool:
+    """Whether a loop reads or writes tensors at places that differ between its turns."""
+    turning: set[Var] = {loop.var}
+    for stmt in walk(loop.body):
+        if isinstance(stmt, ins.For):
+            turning.add(stmt.var)
+        if isinstance(stmt, ins.Let) and free_vars(stmt.value) & turning:
+            turning.add(stmt.var)
+        for region in regions(stmt):
+            tensor = region.memory.role is not Role.BUFFER
+            if tensor and any(free_vars(a.start) & turning for a in region.axes):
+                return True
+    return False
 
 
 Window = tuple[tuple[Expr, int], ...]

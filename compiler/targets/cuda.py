@@ -92,8 +92,8 @@ def _memories(shared: int) -> tuple[MemorySpace, ...]:
     )
 
 
-# Of 16 elements, those of one byte fill the widest access.
-_DIVISORS = (16,)
+# Of 16 elements, those of one byte fill the widest access; of 8, 4 and 2 those of 2, 4 and 8 bytes.
+_DIVISORS = (16, 8, 4, 2)
 
 SM_80 = Target(
     "cuda:sm_80", "cuda", "NVIDIA A100 (Ampere)", 32, 1024, _memories(163), _AMPERE, BANKS, 108,

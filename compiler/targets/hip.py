@@ -123,7 +123,8 @@ def _memories(lds: int) -> tuple[MemorySpace, ...]:
     )
 
 
-_DIVISORS = (16,)  # of 16 elements, those of one byte fill the widest access
+# Of 16 elements, those of one byte fill the widest access; of 8, 4 and 2 those of 2, 4 and 8 bytes.
+_DIVISORS = (16, 8, 4, 2)
 # A wave on each SIMD has all of its registers: fewer waves read operands fewer times.
 _SIMDS = 4
 _MI300X, _MI355X = "AMD Instinct MI300X", "AMD Instinct MI355X"

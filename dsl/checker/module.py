@@ -27,13 +27,14 @@ from dslc.frontend.tile_parser import parse_tile
 
 @dataclass(frozen=True, slots=True)
 class ParamInfo:
-    """A parameter as its kernel declares it; `dims` are the texts of its extents."""
+    """A parameter as its kernel declares it; `dims` and `strides` are the texts of these."""
 
     name: str
     dtype: DType
     dims: tuple[str, ...] | None
     mode: str
     packed: str | None
+    strides: tuple[str, ...] | None
     loc: Loc
 
 
@@ -184,7 +185,8 @@ class _Loader:
     def _param(self, c: Context, p: tree.Param) -> ParamInfo:
         dtype = expect_dtype(evaluate(c, p.dtype), p.dtype.loc)
         dims = None if p.dims is None else tuple(print_expression(d) for d in p.dims)
-        return ParamInfo(p.name, dtype, dims, p.mode, p.packed, p.loc)
+        strides = None if p.strides is None else tuple(map(print_expression, p.strides))
+        return ParamInfo(p.name, dtype, dims, p.mode, p.packed, strides, p.loc)
 
     def _import(self, scope: Scope, item: tree.Import, folder: Path | None) -> None:
         relative = import_path(item)

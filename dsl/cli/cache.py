@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
+from dslc.amounts import SIZES, SPANS, amount
 from dslc.cli.pages import Documented, DocumentedGroup
 from dslc.cli.session import ExitCode, current, session_options
 
@@ -22,21 +22,15 @@ dslc cache prune --max-size 500M --older-than 30d
 dslc cache clear --yes
 """
 
-_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-
 
 def _amount(units: dict[str, int], example: str) -> Callable[..., float | None]:
     """What reads an option's number with a unit of the table, as a plain number."""
-    known = {**units, **{unit.lower(): factor for unit, factor in units.items()}}
 
     def convert(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-        if value is None:
-            return None
-        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([A-Za-z]?)", value)
-        if match is None or match[2] not in known:
+        found = None if value is None else amount(value, units)
+        if value is not None and found is None:
             raise click.BadParameter(f"{value!r} is not an amount such as {example}")
-        return float(match[1]) * known[match[2]]
+        return found
 
     return convert
 
@@ -46,7 +40,8 @@ def _amount(units: dict[str, int], example: str) -> Callable[..., float | None]:
 def command() -> None:
     """Look after the compile cache.
 
-    It lies in the user's cache folder, or in DSLC_CACHE_DIR; DSLC_CACHE=off does without.
+    It lies in the user's cache folder, or in DSLC_CACHE_DIR; DSLC_CACHE=off does without. What was used
+    least recently goes where it is larger than DSLC_CACHE_MAX_SIZE (5G; none for any size).
     """
 
 
@@ -116,13 +111,13 @@ def verify() -> int:
 @click.option(
     "--max-size",
     metavar="SIZE",
-    callback=_amount(_UNITS, "500M"),
+    callback=_amount(SIZES, "500M"),
     help="Keep at most so much, as in 500M.",
 )
 @click.option(
     "--older-than",
     metavar="AGE",
-    callback=_amount(_SPANS, "30d"),
+    callback=_amount(SPANS, "30d"),
     help="Delete what was not used for so long, as in 30d.",
 )
 @session_options
@@ -199,6 +194,6 @@ def _say_removed(cache: Cache, count: int) -> None:
 def _age(used: float) -> str:
     seconds = max(0.0, time.time() - used)
     for name in ("w", "d", "h", "m"):
-        if seconds >= 2 * _SPANS[name]:
-            return f"{seconds / _SPANS[name]:.0f}{name} ago"
+        if seconds >= 2 * SPANS[name]:
+            return f"{seconds / SPANS[name]:.0f}{name} ago"
     return f"{seconds:.0f}s ago"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """
 dslc verify build/kernels.dslc
 dslc verify build/kernels.dslc --lock dslc.lock --key release.pub
+dslc verify build/kernels.dslc --key release.pub --min-version 1.2.0 --signed-since 2026-11-01
 dslc verify build/kernels.dslc --identity ci@example.org --issuer https://accounts.google.com
 dslc verify build/kernels.dslc --require-native cuda:sm_90a --require-native aarch64:all
 """
@@ -47,6 +48,12 @@ dslc verify build/kernels.dslc --require-native cuda:sm_90a --require-native aar
     type=click.Path(path_type=Path),
     help="The signature (default: the package's path with .sig or .sigstore.json behind it).",
 )
+@click.option("--min-version", metavar="VERSION", help="It must be of this version or a later one.")
+@click.option(
+    "--signed-since",
+    metavar="DAY",
+    help="--key must have signed it on this day or later: 2026-11-23.",
+)
 @click.option(
     "--require-native",
     "native",
@@ -57,7 +64,8 @@ dslc verify build/kernels.dslc --require-native cuda:sm_90a --require-native aar
 @session_options
 def command(
     package: Path, lock: Path | None, key: Path | None, identity: str | None, issuer: str | None,
-    offline: bool, signature: Path | None, native: tuple[str, ...],
+    offline: bool, signature: Path | None, min_version: str | None, signed_since: str | None,
+    native: tuple[str, ...],
 ) -> int:  # fmt: skip
     """Check every byte of PACKAGE against its manifest; exit code 4 where one differs.
 
@@ -65,10 +73,13 @@ def command(
     key this tells damage; who made the package it cannot tell.
     """
     from dslc.runtime.package import PackageFolder, check_lock
+    from dslc.runtime.package.freshness import check_version
     from dslc.runtime.package.signatures import check_signature
 
     if (identity is None) != (issuer is None):
         raise click.UsageError("--identity and --issuer go together")
+    if signed_since is not None and key is None:
+        raise click.UsageError("--signed-since goes with --key")
     if signature is not None and key is not None and identity is not None:
         raise click.UsageError(
             "--signature is of a key or of an identity: check one, then the other"
@@ -86,8 +97,10 @@ def command(
     if lock is not None:
         check_lock(lock, folder)
         vouched.append(f"pinned in {lock}")
+    if min_version is not None:
+        check_version(folder, min_version)
     if key is not None:
-        check_signature(folder, key, signature)
+        check_signature(folder, key, signature, signed_since=signed_since)
         vouched.append(f"signed by {key}")
     if identity is not None and issuer is not None:
         from dslc.packaging.identities import check_identity

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import os
+from datetime import UTC, datetime
 from pathlib import Path
 
 from dslc.compiler.diagnostics import error
 from dslc.runtime.package.folder import PackageFolder
+from dslc.runtime.package.freshness import stamp
 from dslc.runtime.package.signatures import (
     ALGORITHM,
     FORMAT,
@@ -43,18 +45,22 @@ def new_key(path: Path) -> Path:
     return public
 
 
-def sign(package: PackageFolder, key: Path, output: Path | None = None) -> Path:
-    """Sign a package whose every byte was checked; the signature's path is the result.
+def sign(
+    package: PackageFolder, key: Path, output: Path | None = None, now: datetime | None = None
+) -> Path:
+    """Sign a package whose every byte was checked, and the moment; the signature's path is the result.
 
     DSL0833 for what is no private key of Ed25519, DSL0831 where the signature cannot be written.
     """
     package.check()
     path = output or signature_path(package.path)
-    made = _private(key).sign(signed_message(package.digest))
+    date = stamp(now or datetime.now(UTC))
+    made = _private(key).sign(signed_message(package.digest, date))
     data = {
         "format": FORMAT,
         "algorithm": ALGORITHM,
         "digest": package.digest,
+        "date": date,
         "signature": base64.b64encode(made).decode(),
     }
     try:

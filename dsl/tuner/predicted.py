@@ -7,7 +7,8 @@ same choice everywhere: the rates are those of the target, and no device is aske
 kept in the compile cache.
 
 Sizes are rounded up, to a power of two and above 128 to one of four steps between two, so that few of
-them are ever predicted. Those of dims that a `require` is about, or that are compiled in, stay.
+them are ever predicted. Those of dims that a `require` is about, or that are compiled in, stay. What a
+kernel may rely on is not rounded: it is scheduled with the divisors that the call's own sizes have.
 
 *Packed weights.* How they are packed follows from the choices, and one packing serves all sizes. So the
 first choice is made without looking at the call: for 16 of each dim that the weights do not have, as in
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
+from dslc.compiler.passes.weights import weight_dims
 from dslc.tuner.space import Configuration, choices_of
 
 if TYPE_CHECKING:
@@ -35,15 +37,13 @@ _ROWS = 16  # of a dim that packed weights have not
 _OPEN = 1024  # of a dim whose size nothing says
 _POWERS = 128  # up to here sizes are rounded to powers of two
 
-Rounded = tuple[tuple[str, int], ...]
-
 
 class PredictedChoices:
     """The predicted choices of one kernel; what was predicted once is remembered."""
 
     def __init__(self, origin: TemplateOrigin) -> None:
         self._origin = origin
-        self._found: dict[tuple[Rounded, Configuration | None], Candidate | None] = {}
+        self._found: dict[tuple[object, ...], Candidate | None] = {}
         self._facts: Mapping[str, Any] | None = None
         self._lock = threading.Lock()
 
@@ -65,16 +65,30 @@ class PredictedChoices:
         usual = {d: _OPEN if n is None else n for d, n in known.items()}
         if self._facts is None:
             self._facts = remembered(self._origin, ("facts",), lambda: self._look(usual))
-        exact = {*self._facts["required"], *self._facts["packed"], *self._origin.fixed}
+        kept = ("required", "packed", "static")
+        exact = {*self._origin.fixed, *(d for name in kept for d in self._facts[name])}
         rounded = {d: n if d in exact else rounded_up(n) for d, n in usual.items()}
         if not self._facts["packed"]:
-            return self._best(rounded)
+            return self._best(rounded, known)
         few = {d: n if d in exact else _ROWS for d, n in usual.items()}
-        base = self._best(few)
+        base = self._best(few, few)
         sizes = {**rounded, **{d: _ROWS for d, n in known.items() if n is None}}
         if base is None or not base.storage or sizes == few:
             return base
-        return self._best(sizes, base)
+        return self._best(sizes, known, base)
+
+    def others(
+        self, dims: Mapping[str, int], sizes: Sizes, refused: Mapping[str, object]
+    ) -> list[Mapping[str, object]]:
+        """The other choices, the best by their outlines first; in the kernel's order without rates."""
+        from dslc.tuner.ranking import Ranking
+
+        known = {d: dims.get(d, sizes(d)) for d in self._origin.signature.dims}
+        products = [c for c in self._products() if c.config != refused]
+        if self._origin.machine.target.rates is not None:
+            usual = {d: _OPEN if n is None else n for d, n in known.items()}
+            products = Ranking(self._origin, usual, None, known).in_order(products)
+        return [c.config for c in products]
 
     def _look(self, sizes: Mapping[str, int]) -> dict[str, Any]:
         """The dims that requirements are about, and those of weights that the compiler packs."""
@@ -87,23 +101,40 @@ class PredictedChoices:
             with contextlib.suppress(DiagnosticError):
                 made = ranking.elaborated(configuration)
                 names = {p.name for p in ranking.packed(made)} if narrow else set()
-                shapes = [p.dims or () for p in origin.signature.parameters if p.name in names]
-                packed = {d for d in origin.signature.dims for dims in shapes if d in dims}
-                return {"required": sorted(made.required), "packed": sorted(packed)}
-        return {"required": [], "packed": []}
+                packed = weight_dims(made.program, names) & {*origin.signature.dims}
+                return {
+                    "required": sorted(made.required),
+                    "packed": sorted(packed),
+                    "static": sorted(made.dims),
+                }
+        return {"required": [], "packed": [], "static": []}
 
-    def _best(self, sizes: Mapping[str, int], base: Candidate | None = None) -> Candidate | None:
-        """The best for sizes, of those with the storage of a base where that is given."""
-        key = (tuple(sorted(sizes.items())), base.configuration if base else None)
+    def _best(
+        self,
+        sizes: Mapping[str, int],
+        exact: Mapping[str, int | None],
+        base: Candidate | None = None,
+    ) -> Candidate | None:
+        """The best for sizes, of those with the storage of a base where that is given.
+
+        Kernels rely on what divides the exact sizes.
+        """
+        told = self._origin.divisors({}, exact.get)
+        key = (tuple(sorted(sizes.items())), told, base.configuration if base else None)
         if key not in self._found:
-            data = remembered(self._origin, key, lambda: self._rank(sizes, base))
+            data = remembered(self._origin, key, lambda: self._rank(sizes, exact, base))
             self._found[key] = self._read(data)
         return self._found[key]
 
-    def _rank(self, sizes: Mapping[str, int], base: Candidate | None) -> dict[str, Any]:
+    def _rank(
+        self,
+        sizes: Mapping[str, int],
+        exact: Mapping[str, int | None],
+        base: Candidate | None,
+    ) -> dict[str, Any]:
         from dslc.tuner.ranking import Ranking
 
-        best = Ranking(self._origin, sizes, base).best(self._products())
+        best = Ranking(self._origin, sizes, base, exact).best(self._products())
         if best is None:
             return {}
         return {**dataclasses.asdict(best), "configuration": best.configuration.plain}

@@ -76,19 +76,27 @@ class Ranking:
     """Of one kernel for known sizes of all dims, on a target with rates.
 
     With a `base` only those that pack weights as it does can be the best, and it is always tried.
+    Kernels rely on what divides the `exact` sizes, where `sizes` are rounded.
     """
 
     def __init__(
-        self, origin: TemplateOrigin, sizes: Mapping[str, int], base: Candidate | None = None
+        self,
+        origin: TemplateOrigin,
+        sizes: Mapping[str, int],
+        base: Candidate | None = None,
+        exact: Mapping[str, int | None] | None = None,
     ) -> None:
         self._origin = origin
         self._sizes = sizes
         self._base = base
+        self._exact: Mapping[str, int | None] = sizes if exact is None else exact
         self._target = origin.machine.target
 
     def elaborated(self, configuration: Configuration) -> Elaborated:
         """DiagnosticError where the kernel refuses the choices."""
-        return self._origin.elaborated({}, configuration.config, self._sizes.get)
+        return self._origin.elaborated(
+            {}, configuration.config, self._sizes.get, exact=self._exact.get
+        )
 
     def scheduled(self, made: Elaborated) -> TileProgram:
         """After the passes; DiagnosticError where one refuses it."""
@@ -103,6 +111,12 @@ class Ranking:
         passes = passes_of(self._target, made.schedule)
         before = [p.name for p in passes].index(LowBit.name) + 1
         return schedule(made.program, passes[:before]).packed
+
+    def in_order(self, configurations: Sequence[Configuration]) -> list[Configuration]:
+        """Those that the kernel allows, by their outlines alone: the quickest first."""
+        outlined = [self._outlined(c, at) for at, c in enumerate(configurations)]
+        ranked = sorted((o for o in outlined if o), key=lambda o: (o.seconds, o.at))
+        return [o.configuration for o in ranked]
 
     def best(self, configurations: Sequence[Configuration]) -> Candidate | None:
         """The one with the least predicted time that the machine can run; None where none can."""

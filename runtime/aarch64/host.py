@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import platform
 import sys
 import tempfile
@@ -45,7 +46,7 @@ class HostProcessor:
     def load(self, library: bytes) -> HostLibrary:
         """Load a library's bytes. The file that the loader wants is gone when this returns."""
         suffix = ".dylib" if sys.platform == "darwin" else ".so"
-        with tempfile.TemporaryDirectory(prefix="dslc-") as folder:
+        with tempfile.TemporaryDirectory(prefix=f"dslc-load-{os.getpid()}-") as folder:
             file = Path(folder, f"kernel{suffix}")
             file.write_bytes(library)
             return HostLibrary(ctypes.CDLL(str(file)), self._pool)

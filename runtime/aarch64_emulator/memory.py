@@ -27,6 +27,7 @@ _SYS_MMAP = 222
 _GAP = 16 * PAGE  # between areas; an index that is off by a row most often lands in it
 _PATTERN = 0xA5
 _MOST_WASTE = 2  # times the size of an array that its area may be
+_FIRST_BLOCK = 1 << 24  # bytes of the file that are mapped at once, each time twice as many
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Memory:
         self.lock = threading.Lock()
         self._guest = guest
         self._next = ADDRESS + _GAP
+        self._block: Array = np.empty(0, np.uint8)  # mapped, and of no area yet
+        self._length = _FIRST_BLOCK
         self._free: dict[int, list[Area]] = {READ: [], READ | WRITE: []}
 
     def take(self, size: int, protection: int) -> Area:
@@ -65,15 +68,30 @@ class Memory:
     def map(self, size: int, protection: int, content: bytes = b"") -> Area:
         """A new area of whole pages with this content, at an address that nothing had before."""
         pages = -(-size // PAGE) * PAGE
-        offset = os.fstat(self._guest.memory).st_size
-        os.ftruncate(self._guest.memory, offset + pages)
-        view = np.frombuffer(mmap.mmap(self._guest.memory, pages, offset=offset), np.uint8)
+        offset, view = self._pages(pages)
         view[: len(content)] = np.frombuffer(content, np.uint8)
         address, self._next = self._next, self._next + pages + _GAP
         words = (address, pages, protection, _SHARED_FIXED, 0, offset)
         if self._guest.system(_SYS_MMAP, words) != address:
             raise EmulationError(f"the guest cannot map {pages} bytes")
         return Area(address, protection, view)
+
+    def _pages(self, size: int) -> tuple[int, Array]:
+        """The next bytes of the file: where they begin there, and the host's view of them.
+
+        A mapping of Python holds a descriptor of its own, so that few map much: pages that nobody
+        touched take no memory.
+        """
+        end = os.fstat(self._guest.memory).st_size
+        if size > self._block.size:
+            start, end = end, end + max(size, self._length)
+            self._length *= 2
+            os.ftruncate(self._guest.memory, end)
+            mapped = mmap.mmap(self._guest.memory, end - start, offset=start)
+            self._block = np.frombuffer(mapped, np.uint8)
+        offset = end - self._block.size
+        view, self._block = self._block[:size], self._block[size:]
+        return offset, view
 
 
 class Placed:

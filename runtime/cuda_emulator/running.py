@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import struct
@@ -117,7 +118,7 @@ def emulate(
     seed %= 1 << 63
     words = (grid, threads, cluster, shared_bytes, resident, seed, early, len(args))
     head = " ".join(map(str, words))
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(prefix=f"dslc-emulator-{os.getpid()}-") as folder:
         request, content = Path(folder, "request"), Path(folder, "data")
         request.write_text("\n".join([head, *lines, ""]))
         content.write_bytes(data)

@@ -51,6 +51,13 @@ def _logical(function: Function) -> Function:
     return lambda a, b: function(a != 0, b != 0).astype(np.float32)
 
 
+def _shifted_right(a: Array, b: Array) -> Array:
+    """Zeros come in from the left, whatever the sign: the ALUs shift bit patterns."""
+    bits = np.dtype(f"u{a.dtype.itemsize}")
+    moved: Array = np.asarray(a).view(bits) >> np.asarray(b).view(bits)
+    return moved.view(a.dtype)
+
+
 def _erf(x: Array) -> Array:
     return np.vectorize(math.erf, otypes=[np.float32])(x) if x.size else x
 
@@ -108,7 +115,7 @@ _ALU = (
     Operator("bitwise_or", np.bitwise_or, bits=True, reducible=True),
     Operator("bitwise_xor", np.bitwise_xor, bits=True, reducible=True),
     Operator("left_shift", np.left_shift, bits=True),
-    Operator("right_shift", np.right_shift, bits=True),
+    Operator("right_shift", _shifted_right, bits=True),
     Operator("rsqrt", lambda a: _ONE / np.sqrt(a), lambda x: _ONE / np.sqrt(x), unary=True,
              limits=(2.0**-87, 2.0**97)),
     Operator("reciprocal", lambda a: _ONE / a, lambda x: _ONE / x, unary=True,

@@ -29,8 +29,9 @@ class NkiTensor(Tensor):
     def __getitem__(self, index: Any) -> NkiTensor:
         """A slice: integers drop their axis, ranges lie within the tensor."""
         items = index if type(index) is tuple else (index,)
-        if Ellipsis in items:
-            at = items.index(Ellipsis)
+        # By identity: a run-time scalar is equal to nothing that is known while a kernel is built.
+        at = next((i for i, item in enumerate(items) if item is Ellipsis), None)
+        if at is not None:
             items = (*items[:at], *(slice(None),) * (self.ndim - len(items) + 1), *items[at + 1 :])
         if len(items) > self.ndim:
             self._fail("bounds", f"{self} is indexed with {len(items)} axes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from dslc.runtime.buffers import as_array, import_array
 from dslc.runtime.expression import evaluate
 from dslc.runtime.package.choosing import fitting, nearest, nothing_fits
 from dslc.runtime.package.folder import PackageFolder
+from dslc.runtime.package.freshness import check_version
 from dslc.runtime.package.index import IndexedKernel, IndexedParameter, IndexedSpecialization
 from dslc.runtime.package.lock import check_lock
 from dslc.runtime.package.matching import Call, choices, match, shape_dims
@@ -203,6 +205,8 @@ def load(
     key: str | os.PathLike[str] | None = None,
     signature: str | os.PathLike[str] | None = None,
     digest: str | None = None,
+    min_version: str | None = None,
+    signed_since: str | date | None = None,
     require_native: bool = False,
     simulate: str | None = None,
     processor: Any = None,
@@ -211,12 +215,14 @@ def load(
 
     `lock` is a lock file that must name this package's digest, or `digest` says it itself. `key` is a
     public key that must have signed it, `signature` the file of that (by default `path` with .sig
-    behind it). `require_native` refuses to run PTX. `simulate` names a target (`nki:trn2`) whose
-    kernels run on its simulator, and no others: slow, and right to the bit where the machine is. It
-    needs all of dslc. `processor` runs kernels for Arm CPUs in place of this machine's.
+    behind it). A package below `min_version` is refused, and one that was signed before the day
+    `signed_since` (2026-11-23), which needs `key`. `require_native` refuses to run PTX. `simulate`
+    names a target (`nki:trn2`) whose kernels run on its simulator, and no others: slow, and right to
+    the bit where the machine is. It needs all of dslc. `processor` runs kernels for Arm CPUs in place
+    of this machine's.
 
     DSL0830 for what is no package, DSL0801 to DSL0803 for one that is not as it was written, DSL0832
-    and DSL0833 where lock or key do not vouch for it.
+    and DSL0833 where lock or key do not vouch for it, DSL0836 where it is too old.
     """
     folder = PackageFolder(path)
     if digest is not None and digest != folder.digest:
@@ -224,8 +230,12 @@ def load(
         raise error("DSL0832", text, hint="it is another package than the one that was asked for")
     if lock is not None:
         check_lock(lock, folder)
+    if min_version is not None:
+        check_version(folder, min_version)
     if key is not None:
-        check_signature(folder, key, signature)
+        check_signature(folder, key, signature, signed_since=signed_since)
+    elif signed_since is not None:
+        raise error("DSL0836", "the date of a signature needs a key", hint="load(..., key=PATH)")
     folder.check()
     if processor is not None:
         return Package(folder, [cpu_place(processor)])

@@ -1,9 +1,11 @@
 """Signatures of packages: Ed25519 over a package's digest, in a file beside its folder.
 
-    {"format": 1, "algorithm": "ed25519", "digest": "3f0c...", "signature": "<base64>"}
+    {"format": 2, "algorithm": "ed25519", "digest": "3f0c...", "date": "2026-11-23T14:00:00Z",
+     "signature": "<base64>"}
 
-The key is the verifier's own, never one that comes with the package. The package `cryptography` does
-the arithmetic (`pip install 'dslc[sign]'`); without it nothing is taken for signed.
+The date is signed with the digest, so that a loader may refuse what is too old; format 1 had none. The
+key is the verifier's own, never one that comes with the package. The package `cryptography` does the
+arithmetic (`pip install 'dslc[sign]'`); without it nothing is taken for signed.
 """
 
 from __future__ import annotations
@@ -12,20 +14,26 @@ import base64
 import importlib
 import json
 import os
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.runtime.package.folder import PackageFolder
+from dslc.runtime.package.freshness import check_date, parse_stamp
 
 ALGORITHM = "ed25519"
-FORMAT = 1
+FORMAT = 2
+_FIELDS = {"format", "algorithm", "digest", "signature"}
+_UNDATED = 1  # the format before, which is still read
 _LARGEST = 1 << 16
 
 
-def signed_message(digest: str) -> bytes:
+def signed_message(digest: str, date: str | None = None) -> bytes:
     """What a signature is over; the words keep it from meaning anything elsewhere."""
-    return b"dslc package, format 1\n" + digest.encode() + b"\n"
+    if date is None:
+        return b"dslc package, format 1\n" + digest.encode() + b"\n"
+    return f"dslc package, format 2\n{digest}\n{date}\n".encode()
 
 
 def signature_path(package: str | os.PathLike[str]) -> Path:
@@ -38,10 +46,12 @@ def check_signature(
     package: PackageFolder,
     key: str | os.PathLike[str],
     signature: str | os.PathLike[str] | None = None,
+    *,
+    signed_since: str | date | None = None,
 ) -> None:
     """DSL0833 unless the owner of the public key (a PEM file) signed this package's digest.
 
-    DSL0951 without `cryptography`.
+    DSL0836 where that was before the day `signed_since`. DSL0951 without `cryptography`.
     """
     path = signature_path(package.path) if signature is None else Path(signature)
     data = _read(path)
@@ -58,9 +68,11 @@ def check_signature(
     ):
         raise _refused(f"{key} is no public key of {ALGORITHM}")
     try:
-        public.verify(_decoded(data), signed_message(package.digest))
+        public.verify(_decoded(data), signed_message(package.digest, data.get("date")))
     except exceptions.InvalidSignature:
         raise _refused(f"{path} was not made with the key of {key}") from None
+    if signed_since is not None:
+        check_date(package, data.get("date"), signed_since)
 
 
 def cryptography(module: str) -> Any:
@@ -80,9 +92,15 @@ def _read(path: Path) -> dict[str, Any]:
         data = json.loads(_bytes(path))
     except (ValueError, RecursionError):
         data = None
-    fields = {"format", "algorithm", "digest", "signature"}
-    if not isinstance(data, dict) or set(data) != fields or data["format"] != FORMAT:
+    known = {_UNDATED: _FIELDS, FORMAT: _FIELDS | {"date"}}
+    form = data.get("format") if isinstance(data, dict) else None
+    if not isinstance(data, dict) or type(form) is not int or set(data) != known.get(form):
         raise _refused(f"{path} is no signature of format {FORMAT}")
+    if form == FORMAT:
+        try:
+            parse_stamp(data["date"])
+        except ValueError as problem:
+            raise _refused(f"{path} has no date: {problem}") from None
     if data["algorithm"] != ALGORITHM:
         raise _refused(f"{path} is by {data['algorithm']!r}, not {ALGORITHM}")
     return data

@@ -36,6 +36,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kernel", "define", "index"), CASES)
+@pytest.mark.sampled(2)
 def test_kernel(kernel: str, define: dict[str, str], index: int) -> None:
     file, _, config, calls = TABLE[kernel]
     posed = problem(kernel, calls[index], define, seed=index)
@@ -45,6 +46,7 @@ def test_kernel(kernel: str, define: dict[str, str], index: int) -> None:
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != USUAL])
 @pytest.mark.parametrize("kernel", sorted(TABLE))
+@pytest.mark.sampled(3)
 def test_every_other_target(kernel: str, target: str) -> None:
     file, defines, config, calls = TABLE[kernel]
     define = defines[-1] if target == "aarch64:bf16" and len(defines) < 3 else defines[0]
@@ -57,6 +59,7 @@ def test_every_other_target(kernel: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
+@pytest.mark.sampled(3)
 def test_every_weight_type(weight: str) -> None:
     kernel, define = "gemm_quantized", {"T": "bf16", "W": weight, "G": "32"}
     found = library("gemm_quantized", USUAL, tuple(define.items()))[kernel]
@@ -66,6 +69,7 @@ def test_every_weight_type(weight: str) -> None:
 
 
 @pytest.mark.parametrize("weight", MX_ELEMENTS)
+@pytest.mark.sampled(2)
 def test_every_mx_element(weight: str) -> None:
     define = {"T": "f16", "W": weight}
     found = library("gemm_mx", USUAL, tuple(define.items()))["gemm_mx"]

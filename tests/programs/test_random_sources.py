@@ -8,7 +8,7 @@ from support.machines import require
 from support.random_sources import differs
 
 
-@pytest.mark.parametrize("target", ["interp", "aarch64:i8mm", "nki:trn2"])
+@pytest.mark.parametrize("target", ["interp", "aarch64:i8mm", "nki:trn2", "aie:npu2"])
 def test_the_text_means_what_it_means_in_numpy(target: str) -> None:
     require(target)
     assert [seed for seed in range(6) if differs(target, seed)] == []

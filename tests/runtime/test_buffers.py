@@ -288,6 +288,7 @@ def test_storage_agrees_with_the_compilers() -> None:
                     assert np.shares_memory(ours, array) == np.shares_memory(theirs, array)
 
 
+@pytest.mark.torch
 def test_torch_tensors() -> None:
     torch = pytest.importorskip("torch")
     for name, code in (("bfloat16", "bf16"), ("float8_e4m3fn", "f8e4m3"), ("float32", "f32")):
@@ -299,6 +300,7 @@ def test_torch_tensors() -> None:
         as_array(torch.zeros(3, requires_grad=True), "f32", param="x")
 
 
+@pytest.mark.torch
 def test_jax_arrays_are_values() -> None:
     jnp = pytest.importorskip("jax.numpy")
     array = jnp.arange(4.0)

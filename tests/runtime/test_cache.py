@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cache import Cache, CacheWarning
-from dslc.runtime.lock import locked
 
 KEY = sha256(b"a key").hexdigest()
 OTHER = sha256(b"another").hexdigest()
@@ -364,36 +363,3 @@ def test_a_damaged_entry_is_noted_once_where_it_is_fetched(cache: Cache, notes: 
     again = cache.fetch(KEY, lambda: (FILES, INFO))
     assert again.files == FILES
     assert len(notes) == 1
-
-
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="asks Linux what is open")
-def test_a_lock_is_given_up_though_a_forked_process_has_it_open(tmp_path: Path) -> None:
-    """A waiter waits for the holder, not for what the holder forked meanwhile."""
-    got = threading.Event()
-
-    def wait() -> None:
-        with locked(tmp_path / "lock"):
-            got.set()
-
-    waiter = threading.Thread(target=wait, daemon=True)
-    with locked(tmp_path / "lock"):
-        waiter.start()
-        time.sleep(0.1)  # until it waits for this very file
-        child = subprocess.Popen(["sleep", "30"], pass_fds=_open_files(tmp_path))
-    try:
-        assert got.wait(5)
-    finally:
-        child.kill()
-        child.wait()
-
-
-def _open_files(folder: Path) -> list[int]:
-    """The descriptors of this process that are files of a folder."""
-    found = []
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            if os.readlink(f"/proc/self/fd/{name}").startswith(str(folder)):
-                found.append(int(name))
-        except OSError:
-            continue
-    return found

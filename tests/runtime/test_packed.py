@@ -69,8 +69,10 @@ def test_a_kernel_of_another_machine_refuses_them() -> None:
     interp = dslc.compile(source=KERNEL, target="interp", cache=False).scale
     packed = arm.pack("w", w)
     assert isinstance(packed, Packed)
-    with pytest.raises(DiagnosticError, match=r"DSL0768.*w was packed as tiles"):
+    with pytest.raises(DiagnosticError, match=r"DSL0768.*w was packed as tiles") as found:
         interp(x, packed, y)
+    hint = found.value.diagnostics[0].hint or ""
+    assert all(size in hint for size in ('kernel.pack("w", codes, ', "M=16", "K=64", "N=64"))
     assert packed.storage is not None
     foreign = packed.view(Packed)
     foreign.storage = {**packed.storage, "order": packed.storage["order"][::-1]}

@@ -142,7 +142,9 @@ class Scope:
         for _ in memory.shape:
             dropped = self.number(0, 3) == 0
             size = 1 if dropped else self.choose(*SIZES)
-            axes.append(AxisSlice(self.index(), size, 1 if dropped else self.choose(1, 2), dropped))
+            step = 1 if dropped else self.choose(1, 2)
+            limit = size - 1 if not dropped and self.number(0, 7) == 7 else None
+            axes.append(AxisSlice(self.index(), size, step, dropped, limit=limit))
         return Region(memory, tuple(axes))
 
     def computing(self) -> Value:

@@ -18,43 +18,51 @@ from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.generate import emit
 from dslc.codegen.quoting import entry_name
-from dslc.compiler.dtypes import Kind, storage_dtype
+from dslc.compiler.dtypes import Kind, as_storage, storage_dtype
 from dslc.compiler.interpreter import bind_dims
-from dslc.compiler.interpreter.dims import evaluate
+from dslc.compiler.interpreter.dims import evaluate, number
 from dslc.compiler.ir import Kernel, Memory, Program, TileProgram, alignment
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import run_passes
-from dslc.compiler.targets import find_target
+from dslc.compiler.targets import Target, find_target
 from dslc.runtime import packing
 from dslc.runtime.cuda_emulator import BoxMap, emulate
 from dslc.runtime.expression import evaluate as evaluated
+from dslc.runtime.scalars import as_dtype
 
 TARGET = find_target("cuda:sm_90a")
 Edit = Callable[[str], str]
 
 
 @functools.cache
-def emitted(kernel: Kernel) -> tuple[str, int]:
+def emitted(kernel: Kernel, target: Target = TARGET) -> tuple[str, int]:
     """The text of a kernel and its bytes of shared memory."""
-    return emit(kernel, TARGET)
+    return emit(kernel, target)
 
 
-def lower(program: TileProgram, units: int = TARGET.units, **options: int) -> TileProgram:
-    """After all passes of a GPU with so many multiprocessors."""
-    return run_passes(program, gpu_passes(replace(TARGET, units=units), **options))
+def lower(
+    program: TileProgram, units: int = 0, target: Target = TARGET, **options: int
+) -> TileProgram:
+    """After all passes of a GPU, or of one with so many multiprocessors."""
+    machine = replace(target, units=units) if units else target
+    return run_passes(program, gpu_passes(machine, **options))
 
 
 def execute(
-    program: TileProgram, args: Mapping[str, Any], seed: int = 0, edit: Edit | None = None
+    program: TileProgram,
+    args: Mapping[str, Any],
+    seed: int = 0,
+    edit: Edit | None = None,
+    target: Target = TARGET,
 ) -> None:
     """Run a lowered program by its emitted text (changed by `edit`, for tests of the tests)."""
 
     def launch(
         kernel: Kernel, given: Mapping[str, Any], known: Mapping[str, Any], seed: int
     ) -> None:
-        _launch(kernel, given, known, seed, edit)
+        _launch(kernel, given, known, seed, edit, target)
 
     run_calls(program, args, seed, launch)
 
@@ -66,11 +74,13 @@ def run_calls(program: TileProgram, args: Mapping[str, Any], seed: int, launch: 
     """Launch a kernel, or those of a program in order, with packed arguments and buffers made."""
     given = dict(args)
     for param in program.packed:
-        given[param.name] = packing.pack(given[param.name], param.storage.to_data())
+        codes = as_storage(given[param.name], param.dtype)
+        assert codes is not None
+        given[param.name] = packing.pack(codes, param.storage.to_data())
     if isinstance(program, Kernel):
-        launch(program, given, {}, seed)
+        launch(program, {**given, **_rounded(program, given)}, {}, seed)
         return
-    dims = dims_of(program, given)
+    dims = {**dims_of(program, given), **_rounded(program, given)}
     arrays = {p: given[p.name] for p in program.params if isinstance(p, Memory)}
     for memory in program.buffers:
         shape = tuple(evaluate(e, dims) for e in memory.shape)
@@ -78,11 +88,18 @@ def run_calls(program: TileProgram, args: Mapping[str, Any], seed: int, launch: 
             storage_dtype(memory.dtype)
         )
         arrays[memory] = arrays[memory].reshape(shape)
-    for number, call in enumerate(program.calls):
+    for place, call in enumerate(program.calls):
         pairs = list(zip(call.kernel.params, call.args, strict=True))
         passed = {p.name: arrays[a] for p, a in pairs if isinstance(a, Memory)}
-        scalars = {p.name: evaluate(a, dims) for p, a in pairs if not isinstance(a, Memory)}
-        launch(call.kernel, {**passed, **scalars}, scalars, seed + number)
+        scalars = {p.name: number(a, dims) for p, a in pairs if not isinstance(a, Memory)}
+        scalars = _rounded(call.kernel, scalars)
+        launch(call.kernel, {**passed, **scalars}, scalars, seed + place)
+
+
+def _rounded(program: TileProgram, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The scalars as runtimes pass them: of their parameters' types."""
+    found = {p.name: p.dtype.name for p in program.params if not isinstance(p, Memory)}
+    return {name: as_dtype(given[name], dtype) for name, dtype in found.items()}
 
 
 def memory_bytes(memory: Memory) -> int:
@@ -95,9 +112,11 @@ def dims_of(program: Kernel | Program, given: Mapping[str, Any]) -> dict[str, An
     packed = {p.name for p in program.packed}
     tensors = [p for p in program.params if isinstance(p, Memory)]
     shapes = {p.name: None if p.name in packed else given[p.name].shape for p in tensors}
+    arrays = {p.name: given[p.name] for p in tensors if p.strides is not None}
+    strides = {n: [step // a.itemsize for step in a.strides] for n, a in arrays.items()}
     known = {p.name: given[p.name] for p in program.params if not isinstance(p, Memory)}
     known |= dict(program.fixed)
-    return bind_dims(program.params, shapes, known=known)
+    return bind_dims(program.params, shapes, strides, known)
 
 
 def turns(kernel: Kernel, dims: Mapping[str, Any]) -> int:
@@ -107,9 +126,14 @@ def turns(kernel: Kernel, dims: Mapping[str, Any]) -> int:
 
 
 def _launch(
-    kernel: Kernel, given: Mapping[str, Any], known: Mapping[str, Any], seed: int, edit: Edit | None
+    kernel: Kernel,
+    given: Mapping[str, Any],
+    known: Mapping[str, Any],
+    seed: int,
+    edit: Edit | None,
+    target: Target,
 ) -> None:
-    text, shared = emitted(kernel)
+    text, shared = emitted(kernel, target)
     dims = {**dims_of(kernel, given), **known}
     words, spaces = arguments(kernel, given, dims)
     places = [p.name for p in kernel.params]
@@ -131,6 +155,8 @@ def arguments(
     words: list[Any] = []
     for param in kernel.params:
         value = given[param.name]
+        if isinstance(param, Memory) and param.strides is not None:
+            value = _elements(value)
         if isinstance(param, Memory) and not value.flags.c_contiguous:
             raise AssertionError(f"{param.name} is not in C order")
         stored = {p.name for p in kernel.packed}
@@ -141,6 +167,13 @@ def arguments(
         words.append(value)
     words += [dims[d.name] for d in kernel.dims]
     return words, [_workspace(w, dims) for w in kernel.workspaces]
+
+
+def _elements(array: np.ndarray) -> np.ndarray:
+    """The memory of a strided array from its first element to its last, which a kernel addresses."""
+    pairs = zip(array.shape, array.strides, strict=True)
+    count = sum((n - 1) * step // array.itemsize for n, step in pairs) + 1
+    return np.lib.stride_tricks.as_strided(array, (count if array.size else 0,), (array.itemsize,))
 
 
 def check_counters(kernel: Kernel, spaces: list[np.ndarray]) -> None:

@@ -13,6 +13,7 @@ import dslc
 import pytest
 from dslc.arguments import dim_size
 from dslc.codegen.hip.compilers import compilers
+from dslc.compiler.targets import find_target
 from dslc.runtime import cuda_emulator, hip_emulator
 from dslc.templates import TemplateOrigin
 
@@ -36,15 +37,22 @@ def call(
     """
     require(target)
     library = dslc.compile(source, target=target, define=define, cache=False)
-    found = library[kernel or list(library)[-1]]
+    launch(target, library[kernel or list(library)[-1]], args, config)
+
+
+def launch(
+    target: str, kernel: Any, args: Mapping[str, Any], config: Mapping[str, int] | None = None
+) -> None:
+    """Run a kernel that was compiled for the target once."""
     if not target.startswith("cuda"):
-        found(**args, **(config or {}))
+        kernel(**args, **(config or {}))
         return
-    origin = found.origin
+    origin = kernel.origin
     assert isinstance(origin, TemplateOrigin)
     parameters = origin.signature.parameters
     made = origin.elaborated({}, dict(config or {}), lambda d: dim_size(parameters, args, d))
-    emulation.execute(emulation.lower(made.program), args, seed=1)
+    gpu = find_target(target)
+    emulation.execute(emulation.lower(made.program, target=gpu), args, seed=1, target=gpu)
 
 
 def require(target: str) -> None:

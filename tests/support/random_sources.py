@@ -71,7 +71,7 @@ class _Writer:
         )  # fmt: skip
 
     def rows(self) -> str:
-        at = self.random.choice(("0", "1", "2", *self.counters))
+        at = self.random.choice(("0", "1", "2", *(i for i in self.counters if i)))
         return f"8 * {at} : 8 * {at} + 8"
 
     def name(self, letter: str) -> str:
@@ -79,7 +79,7 @@ class _Writer:
         return f"{letter}{self.made}"
 
     def statement(self) -> None:
-        v, u, kind = self.tile(), self.tile(), self.random.randrange(12)
+        v, u, kind = self.tile(), self.tile(), self.random.randrange(17)
         if kind < 3:
             self.line(f"{v} = {self.expression()}")
         elif kind == 3:
@@ -103,18 +103,57 @@ class _Writer:
             self.counters.append(counter)
             self.statements(1, 3)
             self.counters.pop()
+        elif kind == 8:
+            first, *others = self.random.sample(_TILES, 3)
+            self.line(f"{first}, {', '.join(others)} = {', '.join(others)}, {first}")
         elif kind == 9:
-            tests = [f"sum({u}) > 0", "n > 2", *(f"{i} % 2 == 0" for i in self.counters)]
-            self.line(f"if {self.random.choice(tests)}:")
-            self.line(f"{v} = {self.expression()}", 1)
-            self.line("else:")
-            self.line(f"{u} += {self.product()}", 1)
+            self.branches(v, u)
         elif kind == 10:
             self.line(f"{v} = twice({u}, {self.expression(1)})")
+        elif kind == 11 and len(self.counters) < 2:
+            turns = self.name("w")
+            self.line(f"{turns} = 0")
+            self.line(f"while {turns} < 2 and sum({u}) {self.random.choice('<>')} 9:")
+            self.counters.append(turns)
+            self.statements(1, 3)
+            self.line(f"{turns} += 1")
+            self.counters.pop()
+        elif kind == 12:
+            self.line(f"if {self.test(u)}:")
+            self.counters.append("")
+            self.branches(v, self.tile())
+            if self.random.random() < 0.5:
+                self.statements(1, 2)
+            self.line(f"t[0:4, :] = {self.expression(1)}[4:8, :]")
+            self.counters.pop()
+            if self.random.random() < 0.5:
+                self.line(f"elif {self.test(v)}:")
+                self.line(f"{v}, {u} = {u}, {v}" if u != v else f"{v} = t[:, :]", 1)
+        elif kind == 13:
+            turned = "reshape(reshape({}, [4, 16]), [8, 8])"
+            self.line(f"{v} = {turned.format(self.expression(1))}")
+            self.line(f"{v} += {self.product()}")
+        elif kind == 14:
+            rows = self.rows()
+            self.line(f"{v} = x[{rows}, :]")
+            self.line(f"{v} += {self.product()}")
+            self.line(f"{u} = x[{rows}, :] + {v}")
+        elif kind == 15:
+            self.line(f"{v} = cumsum({self.expression(1)}, {self.random.randrange(2)})")
         else:
             self.line(f"t[:, :] = {self.expression(1)}")
             self.line(f"{v} = t[:, :] + {u}")
         self.line(f"{v} &= 1023")
+
+    def test(self, u: str) -> str:
+        counted = [i for i in self.counters if i]
+        return self.random.choice([f"sum({u}) > 0", "n > 2", *(f"{i} % 2 == 0" for i in counted)])
+
+    def branches(self, v: str, u: str) -> None:
+        self.line(f"if {self.test(u)}:")
+        self.line(f"{v} = {self.expression()}", 1)
+        self.line("else:")
+        self.line(f"{u} += {self.product()}", 1)
 
     def statements(self, least: int, most: int) -> None:
         for _ in range(self.random.randint(least, most)):
@@ -140,10 +179,13 @@ def meaning(source: str, x: Any, n: int) -> Any:
     def total(x: Any, axis: int | None = None, keepdims: bool = False) -> Any:
         return x.sum(axis, dtype=np.int32, keepdims=keepdims)
 
+    def running(x: Any, axis: int) -> Any:
+        return x.cumsum(axis, dtype=np.int32)
+
     names: dict[str, Any] = {
         "dot": dot, "sum": total, "maximum": np.maximum, "minimum": np.minimum, "i32": np.int32,
-        "where": np.where, "transpose": np.transpose, "zeros": lambda t, s: np.zeros(s, t),
-        "buffer": lambda t, s: np.zeros(s, t),
+        "where": np.where, "transpose": np.transpose, "reshape": np.reshape, "cumsum": running,
+        "zeros": lambda t, s: np.zeros(s, t), "buffer": lambda t, s: np.zeros(s, t),
     }  # fmt: skip
     exec(text, names)
     y = np.zeros((32, 8), np.int32)

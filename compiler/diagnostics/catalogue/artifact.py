@@ -92,15 +92,6 @@ Wrong: `dslc cache show gemm`.
 Right: `dslc cache show` with a key that `dslc cache ls` printed.
 """,
     ),
-    "DSL0823": (
-        "a shared cache that cannot be used",
-        """
-DSLC_SHARED_CACHE is a URL that fsspec knows: a folder, or an address whose package is installed.
-
-Wrong: DSLC_SHARED_CACHE=s3://bucket/kernels without the package s3fs.
-Right: `pip install s3fs`, or DSLC_SHARED_CACHE=/mnt/team/dslc.
-""",
-    ),
     "DSL0830": (
         "a folder that is no package",
         """
@@ -157,6 +148,16 @@ way to store packed weights wherever a call may get one or another of its forms.
 
 Wrong: `gemm_quantized` with `W = "u4"` and with `W = "i6"` under one name.
 Right: `name = "w4a16"` for one and `name = "w6a16"` for the other.
+""",
+    ),
+    "DSL0836": (
+        "a package older than was asked for",
+        """
+A signature tells who made a package, not that it is the newest: an old one, rightly signed, has its old
+faults. Its version is below the least that the loader asks for, or it was signed before the day.
+
+Wrong: `dslc verify kernels.dslc --key release.pub --min-version 1.3.0`, of version 1.2.0.
+Right: the package of version 1.3.0 or later, or a lock file, which names one package alone.
 """,
     ),
     "DSL0840": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import gcd, prod
 from typing import TypeAlias
 
 from dslc.compiler.ir import Role, Value
@@ -258,6 +258,8 @@ class Prices:
         if axis is not None and axis >= len(shape):
             axis = None  # the ids of a gather, which have axes of their own
         extent = shape[len(shape) - 1 if axis is None else axis] if shape else 1
+        if region is not None and axis is not None:  # what pads a row breaks its vectors
+            extent = gcd(extent, [a.count for a in region.axes if not a.dropped][axis])
         vector = vector_of(extent, bits) if region is None or axis is not None else 1
         vector = min(vector, widest or vector)
         found: list[Layout] = []

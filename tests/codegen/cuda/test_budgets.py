@@ -51,6 +51,7 @@ def test_every_weight_type_has_a_budget() -> None:
 
 
 @pytest.mark.parametrize("weights", REACHED)
+@pytest.mark.sampled(4)
 def test_a_weight_costs_no_more(casts: ModuleType, weights: str) -> None:
     dtype = parse_dtype(weights)
     assert dtype is not None
@@ -69,6 +70,7 @@ def test_a_weight_costs_no_more(casts: ModuleType, weights: str) -> None:
         ("f8e5m2", 2.60),
     ],
 )  # fmt: skip
+@pytest.mark.sampled(3)
 def test_a_weight_costs_no_more_in_bf16(casts: ModuleType, weights: str, reached: float) -> None:
     loop, each = casts.main_loop(weights, "bf16")
     assert each <= SLACK * reached <= casts.BUDGET[int(weights[1])]
@@ -76,6 +78,7 @@ def test_a_weight_costs_no_more_in_bf16(casts: ModuleType, weights: str, reached
 
 
 @pytest.mark.parametrize("weights", ["u1", "u2", "u4", "u8", "f6e3m2", "f8e5m2", "f8e4m3"])
+@pytest.mark.sampled(3)
 def test_a_weight_costs_no_more_on_ampere(casts: ModuleType, weights: str) -> None:
     loop, each = casts.main_loop(weights, architecture="sm_80")
     assert not loop.spills()
@@ -116,6 +119,7 @@ def test_a_weight_costs_no_more_on_ampere(casts: ModuleType, weights: str) -> No
         ("gemm_mx", "f8e4m3", DECODE, 3.93),
     ],
 )
+@pytest.mark.sampled(3)
 def test_a_scaled_weight_costs_no_more(
     casts: ModuleType, kernel: str, weights: str, tile: dict[str, int], reached: float
 ) -> None:

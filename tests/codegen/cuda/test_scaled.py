@@ -88,6 +88,7 @@ def needs_a_host_compiler() -> None:
 
 @pytest.mark.parametrize("name", SCALED)
 @pytest.mark.parametrize("m", [8, 16])
+@pytest.mark.sampled(3)
 def test_factors_are_made_up_for_after_the_loop(name: str, m: int) -> None:
     kernel = lowered(LOOP, T="f16", W=name, M=m, N=N, K=K, BK=128)
     text, found, want = run(kernel, NAMES[name], NAMES["f16"], m, N, K)
@@ -116,6 +117,7 @@ def test_what_signed_codes_are_too_great_by_is_taken_from_sums(name: str, m: int
 
 @pytest.mark.parametrize("name", ["i1", "i2", "i3", "i4", "i5", "i6", "i7", "u4", "f5e2m2"])
 @pytest.mark.parametrize("to", ["f16", "bf16"])
+@pytest.mark.sampled(3)
 def test_exact_operands(name: str, to: str) -> None:
     kernel = lowered(LOOP, T=to, W=name, M=16, N=64, K=128, BK=64)
     _, found, want = run(kernel, NAMES[name], NAMES[to], 16, 64, 128)
@@ -124,6 +126,7 @@ def test_exact_operands(name: str, to: str) -> None:
 
 @pytest.mark.parametrize("name", ["u1", "u4", "u7", "i2", "i6"])
 @pytest.mark.parametrize("to", ["f16", "bf16"])
+@pytest.mark.sampled(2)
 def test_differences_of_whole_numbers_are_exact(name: str, to: str) -> None:
     """At the ends of the codes' range, past it, and of what is no whole number."""
     dtype = NAMES[name]
@@ -138,6 +141,7 @@ def test_differences_of_whole_numbers_are_exact(name: str, to: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["u3", "u4", "u8", "i5", "i8"])
+@pytest.mark.sampled(2)
 def test_zero_points_are_taken_from_every_code(name: str) -> None:
     """All differences of two codes, each exact in f16."""
     dtype = NAMES[name]

@@ -35,6 +35,7 @@ CASES = [
 
 @emulated
 @pytest.mark.parametrize(("tile", "m", "k", "n", "options"), CASES)
+@pytest.mark.sampled(2)
 def test_text_and_interpreter_agree(
     tile: tuple[int, int, int], m: int, k: int, n: int, options: dict[str, int]
 ) -> None:
@@ -52,6 +53,7 @@ def test_text_and_interpreter_agree(
 
 @emulated
 @pytest.mark.parametrize("weights", ["u8", "u2", "u1", "u3"])
+@pytest.mark.sampled(2)
 def test_widths(weights: str) -> None:
     kernel = quantized(768, 64, (64, 64, 128), weights)
     args, wanted = arrays(64, 768, 64, int(weights[1:]))

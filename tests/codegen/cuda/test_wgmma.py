@@ -81,6 +81,7 @@ def test_rings_of_any_depth(stages: int | None, down: bool, across: bool) -> Non
         ((64, 64, 64), (64, 64, 0)),
     ],
 )
+@pytest.mark.sampled(2)
 def test_tiles_of_many_shapes(tile: tuple[int, int, int], dims: tuple[int, int, int]) -> None:
     agree(lowered(tile), dict(zip("MNK", dims, strict=True)), 2)
 

@@ -43,6 +43,7 @@ def expected(args: dict[str, np.ndarray]) -> np.ndarray:
 @pytest.mark.parametrize(
     "sizes", [(64, 64, 512), (100, 130, 208), (1, 1, 8), (64, 64, 64)], ids=str
 )
+@pytest.mark.sampled(3)
 def test_products_through_a_ring(chip: str, stages: int, sizes: tuple[int, int, int]) -> None:
     """Rows, columns and depths that end within tiles; fewer turns than stages."""
     kernel = product(chip, TILE, (("K", sizes[2]),), stages=stages)
@@ -53,6 +54,7 @@ def test_products_through_a_ring(chip: str, stages: int, sizes: tuple[int, int, 
 
 @pytest.mark.parametrize("chip", ["gfx942", "gfx950"])
 @pytest.mark.parametrize("sizes", [(64, 64, 512), (100, 136, 200), (33, 70, 75)], ids=str)
+@pytest.mark.sampled(2)
 def test_products_of_weights_by_rows_of_columns(chip: str, sizes: tuple[int, int, int]) -> None:
     kernel = product(chip, TILE, (("K", sizes[2]), ("N", sizes[1])), operands="nn")
     args = arguments(*sizes)

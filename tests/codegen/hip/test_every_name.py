@@ -19,6 +19,7 @@ CHIPS = ("gfx942", "gfx950")
 
 
 @pytest.mark.parametrize("dtype", TRIED, ids=str)
+@pytest.mark.sampled(3)
 def test_every_operation_of_a_dtype_is_understood(dtype: DType) -> None:
     understood(emit(joined(dtype), find_target("hip:gfx942"))[0], "gfx942")
 

@@ -154,6 +154,16 @@ def test_a_memory_is_allocated_before_its_use():
         verify(Kernel("k", (), (), (), (load,)))
 
 
+@pytest.mark.parametrize(("limit", "dropped"), [(4, False), (-1, False), (0, True)])
+def test_padding_is_a_part_of_what_an_access_takes(limit, dropped):
+    memory = Memory("x", F32, (index(9),), Role.IN)
+    size = 1 if dropped else 4
+    region = Region(memory, (AxisSlice(index(0), size, 1, dropped, limit=limit),))
+    load = ins.Load(Value(TileType(F32, region.shape)), region)
+    with pytest.raises(DiagnosticError, match="DSL0415"):
+        verify(Kernel("k", (memory,), (), (), (load,)))
+
+
 def test_unknown_dims_are_named():
     memory = Memory("x", F32, (Var("M", INDEX),), Role.IN)
     with pytest.raises(DiagnosticError, match="M is not defined"):

@@ -55,6 +55,18 @@ def test_a_kernel_runs_over_slices(emulator_of: Emulate, scale: bytes, n: int, s
     np.testing.assert_array_equal(y, x / 2)
 
 
+def test_libraries_and_arrays_take_no_descriptors(emulator_of: Emulate, scale: bytes) -> None:
+    """A process that specialises hundreds of kernels must not run out of files."""
+    emulator = emulator_of()
+    emulator.load(scale)
+    before = len(os.listdir("/proc/self/fd"))
+    for n in range(1, 60):
+        x, y = np.arange(100 * n, dtype=np.float32), np.zeros(100 * n, np.float32)
+        emulator.load(scale).call("scale", [x, y, bits(0.5)], [1], [(0, 100 * n)])
+        np.testing.assert_array_equal(y, x / 2)
+    assert len(os.listdir("/proc/self/fd")) <= before + 3
+
+
 def test_an_array_keeps_its_strides(emulator_of: Emulate) -> None:
     # The elements of a column, by a stride in bytes.
     body = """

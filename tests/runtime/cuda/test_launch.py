@@ -42,6 +42,17 @@ def test_a_second_launch_takes_other_addresses_and_scalars(driver: FakeDriver) -
     assert driver.last.grid[0] == 4
 
 
+def test_a_launch_goes_by_the_dims_that_no_shape_tells(driver: FakeDriver) -> None:
+    """Packed weights do not say how many rows of codes they hold: the same arrays, another grid."""
+    made = scale_artifact()
+    signature = replace(made.signature, dims=("N", "T"))
+    kernel = CudaKernel(replace(made, signature=signature, launch={**made.launch, "grid": ["T"]}))
+    x, y = pair(16)
+    for turns in (1, 3, 1):
+        kernel.launch({"x": x, "y": y, "s": 2.0}, dims={"T": turns})
+        assert list(driver.last.grid) == [turns, 1, 1]
+
+
 def test_no_turns_no_launch(driver: FakeDriver) -> None:
     x, y = pair(0)
     CudaKernel(scale_artifact()).launch({"x": x, "y": y, "s": 1.0})

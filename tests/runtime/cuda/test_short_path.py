@@ -14,6 +14,7 @@ from dslc.runtime.cuda import CudaKernel, arrays, native_path, short_path
 from support.fake_cuda import FakeDriver, scale_artifact
 
 torch: Any = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(autouse=True, params=["native", "guards", "compared"])

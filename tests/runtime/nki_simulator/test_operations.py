@@ -114,6 +114,16 @@ def test_bits(name: str, function: Any) -> None:
     assert np.array_equal(compute(body, x), function(x, 3))
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint8", "uint32"])
+def test_a_right_shift_is_logical(dtype: str) -> None:
+    """ "Arithmetic Shift Right: Not supported" (NKI documentation, Supported Math Operators)."""
+    x = RNG.integers(-(2**31), 2**31, (64, 48)).astype(dtype)
+    body = f"out = {tile((64, 48), dtype)}\n"
+    body += "nisa.tensor_scalar(dst=out, data=tx, op0=nl.right_shift, operand0=3)"
+    unsigned = x.view(f"u{x.dtype.itemsize}")
+    assert np.array_equal(compute(body, x), (unsigned >> 3).view(dtype))
+
+
 def test_two_operators_in_either_order() -> None:
     body = (
         OUT + "nisa.tensor_scalar(dst=out, data=tx, op0=nl.subtract, operand0=ty, reverse0=True,\n"
@@ -338,3 +348,10 @@ def test_a_cumulative_sum_that_goes_on_in_the_next_instruction() -> None:
     body += "nisa.tensor_scalar_cumulative(dst=out[0:64, 20:48], src=tx[0:64, 20:48], op0=nl.add,\n"
     body += "    op1=nl.add, imm0=1.0, reduce_cmd=nisa.reduce_cmd.reduce)"
     np.testing.assert_allclose(compute(body, X), np.cumsum(X + 1, axis=1), rtol=1e-4)
+
+
+def test_a_register_is_an_index_of_a_tensor_in_hbm() -> None:
+    body = f"number = {tile((1, 1), 'int32')}\nnisa.memset(dst=number, value=3)\n"
+    body += "row = nisa.register_alloc()\nnisa.register_load(row, number)\n"
+    body += f"out = {tile((1, 48))}\nnisa.dma_copy(dst=out, src=x[row, 0:48])"
+    assert np.array_equal(compute(body, X), X[3:4])

@@ -1,0 +1,12 @@
+"""Which cases of a long table `make test` runs: the same every time, spread over the whole table."""
+
+from __future__ import annotations
+
+
+def stays(case: int, of: int) -> bool:
+    """Whether a case stays in `make test`, one of so many neighbours.
+
+    Those that stay are on a diagonal: in a table of two axes whose inner one has `of` values, each row
+    has one, and so has each column of any `of` rows.
+    """
+    return (case + case // of) % of == 0
