@@ -18,6 +18,7 @@ from dslc.compiler.ir.affine import constant as constant_of
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
 from dslc.frontend import tree
 
+MAX_INLINED = 10_000  # calls and statements of functions in a kernel
 CONSTANTS = {"inf": math.inf, "nan": math.nan}
 
 
@@ -43,6 +44,15 @@ class Context:
     inline_scalars: bool = False
     known_functions: frozenset[str] = frozenset()
     totals: set[Value] = field(default_factory=set)
+    inlined: int = 0
+
+    def inline(self, loc: Loc) -> None:
+        """Count a call or a statement of a function: what calls double is more than a source shows."""
+        self.inlined += 1
+        if self.inlined > MAX_INLINED:
+            fail("DSL0232", f"functions come to more than {MAX_INLINED} statements here", loc,
+                 hint="a call is replaced by its function's body: keep its value in a name, "
+                 "or repeat it in a loop")  # fmt: skip
 
     def lookup(self, name: tree.Name) -> Item:
         """What a name stands for; an error with the nearest name if nothing."""

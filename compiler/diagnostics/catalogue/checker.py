@@ -229,4 +229,16 @@ number
 of threads, and bits times elements per thread agree. The tile must have a layout: load it with
 layout=...""",
     ),
+    "DSL0232": (
+        "functions that come to too much",
+        """\
+Calls are replaced by the bodies of functions. Where each function calls another one twice, a few lines
+double to millions of statements; a kernel may have ten thousand of them.
+
+Wrong:  def f(x):
+            return g(x) + g(x)
+Right:  def f(x):
+            y = g(x)
+            return y + y""",
+    ),
 }
