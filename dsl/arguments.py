@@ -12,8 +12,10 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 import numpy as np
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind
+from dslc.runtime.binding import dense_strides
 from dslc.runtime.buffers import as_array, import_array
 from dslc.runtime.extents import dim_of
+from dslc.runtime.memory.buffer import Buffer
 from dslc.runtime.overlaps import refuse_overlaps, share_elements
 from dslc.signature import Parameter, plain_number
 
@@ -163,7 +165,7 @@ def _type_name(value: object) -> str:
 def dim_size(
     parameters: Sequence[Parameter], ready: Mapping[str, Argument], dim: str
 ) -> int | None:
-    """The value of a dim by the first argument that has it as an axis of its own, or None.
+    """The value of a dim by the first argument that has it as an axis or a stride of its own, or None.
 
     The bytes of a packed parameter say nothing of dims. A low-bit parameter of one axis comes last,
     since its bytes and its codes look alike.
@@ -171,7 +173,11 @@ def dim_size(
     last = None
     for parameter in parameters:
         array = ready.get(parameter.name)
-        if dim not in (parameter.dims or ()) or not is_tensor(array):
+        if not is_tensor(array):
+            continue
+        if dim in (parameter.strides or ()) and (steps := _strides(array)) is not None:
+            return steps[(parameter.strides or ()).index(dim)]
+        if dim not in (parameter.dims or ()):
             continue
         assert parameter.dims is not None
         if array.ndim == parameter.rank:
@@ -180,6 +186,13 @@ def dim_size(
                 return size
             last = size if last is None else last
     return last
+
+
+def _strides(array: Argument) -> tuple[int, ...] | None:
+    """The strides of an array in elements, None where only its machine knows them."""
+    if isinstance(array, np.ndarray):
+        return tuple(s // array.itemsize for s in array.strides)
+    return dense_strides(array.shape) if isinstance(array, Buffer) else None
 
 
 def told_dim(parameter: Parameter, array: Array, dim: str) -> int | None:

@@ -66,7 +66,7 @@ def others(
     """What to try where choices of a kernel are refused; nothing where there is nothing to choose."""
     if all(len(choices) < 2 for choices in origin.open_tunes.values()):
         return
-    config = {**origin.defaults, **refused.config}
+    config = origin.settled(refused.config, lambda d: dims.get(d, sizes(d)))
     tried = {name: config[name] for name in origin.open_tunes}
     for other in islice(origin.predicted.others(dims, sizes, tried), _MOST_TRIED):
         yield Chosen(other, {}, "the best for which there is room")

@@ -15,6 +15,7 @@ class Parameter:
     """One parameter: `dims` is the text of each axis, None for a scalar.
 
     `mode` is in, out or inout. `packed` is `row` where the storage of a low-bit tensor is fixed.
+    `strides` are the texts of those that the kernel names, in elements.
     """
 
     name: str
@@ -22,6 +23,7 @@ class Parameter:
     dims: tuple[str, ...] | None = None
     mode: str = "in"
     packed: str | None = None
+    strides: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
         mode = "" if self.mode == "in" else f"{self.mode} "

@@ -66,12 +66,13 @@ class TemplateOrigin:
     ) -> None:
         self.signature = _signature(template)
         self.target = options.target
-        self._template = template
+        self.template = template
         self.options = options
         self._tile = tile
         self.machine = find_machine(options.target, options.code)
         define = template.define
-        self.defaults = {n: define.get(n, c[0]) for n, c in template.tunes.items()}
+        self._define = {n: define[n] for n in template.tunes if n in define}
+        self._settled: dict[tuple[object, ...], dict[str, object]] = {}
         self.fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
         self._static: tuple[str, ...] = ()
         self._made: dict[tuple[object, ...], Specialization] = {}
@@ -93,14 +94,14 @@ class TemplateOrigin:
 
         Dims that are defined are not in it.
         """
-        define = {n: str(v) for n, v in self._template.define.items() if n not in self.fixed}
+        define = {n: str(v) for n, v in self.template.define.items() if n not in self.fixed}
         parts = {f"import {i}": t for i, (_, t) in enumerate(sorted(self.sources.items()))}
         return digest({"tile": self._tile(), "define": repr(sorted(define.items())), **parts})
 
     @property
     def open_tunes(self) -> Mapping[str, tuple[object, ...]]:
         """The tunes that no definition has settled, with their choices."""
-        define = self._template.define
+        define = self.template.define
         return {n: c for n, c in self.signature.tunes.items() if n not in define}
 
     def specialization(
@@ -118,7 +119,8 @@ class TemplateOrigin:
 
         def made(chosen: Chosen) -> Specialization:
             known = {**chosen.fixed_dims, **dims}
-            choices, schedule = split({**self.defaults, **chosen.config}, self.signature.tunes)
+            settled = self.settled(chosen.config, lambda d: known.get(d, sizes(d)))
+            choices, schedule = split(settled, self.signature.tunes)
             self._fix(known, self._needed, sizes)
             key = _key(known, choices, schedule, self._facts(known, sizes, alignments, plain))
             return self._made.get(key) or self._make(
@@ -133,6 +135,34 @@ class TemplateOrigin:
         return self._replacements.first_possible(
             call, chosen, made, lambda refused: others(self, dims, sizes, refused)
         )
+
+    @property
+    def defaults(self) -> Mapping[str, object]:
+        """The first choices that the requirements leave, whatever the sizes are."""
+        return self.settled({}, self.fixed.get)
+
+    def settled(self, config: Mapping[str, object], sizes: Sizes) -> dict[str, object]:
+        """Choices and launch options completed: by definitions, then by the first that are allowed.
+
+        DSL0217 where the requirements leave none. Where it is the sizes that leave none, they are not
+        looked at: the call meets the requirement that it breaks.
+        """
+        given = {**self._define, **config}
+        if self.signature.tunes.keys() <= given.keys():
+            return given
+        about = self.template.dims_of_choices
+        known = tuple((d, n) for d in about if (n := sizes(d)) is not None)
+        key = (*sorted(given.items()), *known)
+        if key not in self._settled:
+            own = {n: v for n, v in given.items() if n in self.signature.tunes}
+            try:
+                chosen = self.template.choose(dict(known), own)
+            except DiagnosticError:
+                chosen = self.template.choose(self.fixed, own)
+            if len(self._settled) >= _MOST_SPECIALIZATIONS:
+                self._settled.clear()
+            self._settled[key] = {**given, **chosen}
+        return self._settled[key]
 
     def _blocks(self, dims: Mapping[str, int], sizes: Sizes) -> Chosen:
         """The blocks that a machine's model prefers, where all sizes are known."""
@@ -203,7 +233,8 @@ class TemplateOrigin:
         It relies on what divides the `exact` sizes, which are the same where none are given.
         """
         dims = {**self.fixed, **fixed}
-        choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
+        config = self.settled(config, lambda d: dims.get(d, sizes(d)))
+        choices, schedule = split(config, self.signature.tunes)
         self._fix(dims, self._needed, sizes)
         with self._lock:
             program = None
@@ -251,7 +282,7 @@ class TemplateOrigin:
         from dslc.checker import NeedsDims
 
         try:
-            program = self._template.elaborate(dims, choices, self._preferred_of_call)
+            program = self.template.elaborate(dims, choices, self._preferred_of_call)
             more = self._of_weights(program)
             return None if self._fix(dims, more, sizes) else program
         except NeedsDims as needs:
@@ -316,7 +347,7 @@ def _key(
 
 def _signature(template: Template) -> Signature:
     parameters = tuple(
-        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed) for p in template.params
+        Parameter(p.name, p.dtype, p.dims, p.mode, p.packed, p.strides) for p in template.params
     )
     return Signature(
         template.name, parameters, template.dims, template.tunes, template.doc, template.loc

@@ -13,7 +13,8 @@ becomes
     %b = load @w[k : +64, n // 2 : +32] : u8[64, 32]
     %q = view %b : u4[64, 64]
 
-A host's sequence has no values that change from call to call but those in its arrays.
+A host's sequence has no values that change from call to call but those in its arrays. Packed rows
+that are written stay codes, one a byte: a store may begin and end within a byte of packed ones.
 """
 
 from __future__ import annotations
@@ -46,9 +47,16 @@ from dslc.compiler.ir.rewrite import Rewriter, Substitution, fresh_name
 from dslc.compiler.manifest import expression_text
 
 
-def as_arrays(kernel: Kernel) -> Kernel:
-    """The kernel over arrays alone, whose packed rows are bytes."""
-    rows = {m: _bytes(m) for m in kernel.tensors if m.packed == "row" and m.dtype.is_low_bit}
+def are_bytes(param: Param) -> bool:
+    """Whether an array holds packed bytes, not codes: rows that nothing writes."""
+    if not isinstance(param, Memory) or param.role is not Role.IN:
+        return False
+    return param.packed == "row" and param.dtype.is_low_bit
+
+
+def as_arrays(kernel: Kernel, codes: frozenset[Memory] = frozenset()) -> Kernel:
+    """The kernel over arrays alone, whose packed rows are bytes; those in `codes` are not."""
+    rows = {m: _bytes(m) for m in kernel.tensors if are_bytes(m) and m not in codes}
     if rows:
         kernel = _Rows(rows).kernel(kernel)
     scalars = scalars_of(kernel)
@@ -63,11 +71,7 @@ def program_as_arrays(program: Program) -> tuple[Program, dict[Param, list[Json]
 
     Equal kernels are one; scalars whose values are known are constants in them.
     """
-    rows = {
-        m: _bytes(m)
-        for m in program.params
-        if isinstance(m, Memory) and m.packed == "row" and m.dtype.is_low_bit
-    }
+    rows = {m: _bytes(m) for m in program.params if isinstance(m, Memory) and are_bytes(m)}
     known: dict[str, Kernel] = {}
     words: dict[str, Memory] = {}
     texts: dict[Param, list[Json]] = {}
@@ -75,9 +79,12 @@ def program_as_arrays(program: Program) -> tuple[Program, dict[Param, list[Json]
     calls = []
     for call in program.calls:
         kernel, given = _known_scalars(call)
-        text = print_program(kernel)
-        made = known.setdefault(text, as_arrays(kernel))
-        args: list[Memory | ex.Expr] = [rows.get(a, a) for a in call.args if isinstance(a, Memory)]
+        given_tensors = [a for a in call.args if isinstance(a, Memory)]
+        pairs = zip(kernel.tensors, given_tensors, strict=True)
+        codes = frozenset(m for m, a in pairs if are_bytes(m) and a not in rows)
+        text = print_program(kernel) + repr(sorted(m.name for m in codes))
+        made = known.setdefault(text, as_arrays(kernel, codes))
+        args: list[Memory | ex.Expr] = [rows.get(a, a) for a in given_tensors]
         if given:
             own = scalar_words(given.items())
             if repr(own) not in words:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dslc.codegen.aie.arguments import program_as_arrays, scalar_words, scalars_of
+from dslc.codegen.aie.arguments import are_bytes, program_as_arrays, scalar_words, scalars_of
 from dslc.codegen.aie.descriptors import descriptor_lines, print_descriptors
 from dslc.codegen.aie.dispatch import print_dispatch
 from dslc.codegen.aie.events import Tensor
@@ -72,7 +72,7 @@ def _arguments(
     What lies beyond `needed` elements of its own along the first axis may be anything. `packed` tensors
     are rows of bytes, `scalars` the expressions and types whose words one holds.
     """
-    packed = {m.name for m in program.params if isinstance(m, Memory) and m.packed == "row"}
+    packed = {m.name for m in program.params if are_bytes(m)}
     found: list[Json] = []
     for t in tensors:
         argument: dict[str, Json] = {

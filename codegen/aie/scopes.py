@@ -17,8 +17,9 @@ from dslc.compiler.ir import Kernel, Region, Role
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Expr, Var, free_vars, substitute
 from dslc.compiler.ir.instructions import Stmt
-from dslc.compiler.ir.traverse import Body, regions, walk
+from dslc.compiler.ir.traverse import Body, walk
 from dslc.compiler.passes.asserted_limits import is_runtime, upper
+from dslc.compiler.passes.windows import reads_by_turn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,34 +141,29 @@ def _loop_scope(
     start, stop, step = (substitute(e, dict(known)) for e in (stmt.start, stmt.stop, stmt.step))
     variables = {s.var for s in scope.chain if s.var is not None}
     number, guarded = len(found.loops), False
-    if is_runtime(stop, variables) and _moves_objects(stmt):
+    late = [is_runtime(e, variables) for e in (start, stop, step)]
+    if any(late) and reads_by_turn(stmt):
         most = upper(stop, variables, asserted)
-        if most is None or is_runtime(start, variables) or is_runtime(step, variables):
+        if late[0] or most is None or late[2]:
             raise error(
                 "DSL0590",
                 "the host does not know how often this loop runs, and tensors are read in it",
                 stmt.loc,
-                hint="assert the most before it: assert start + S <= L",
+                hint="begin at 0 and add the beginning to the subscripts"
+                if late[0]
+                else "assert the most before it: assert start + S <= L",
             )
         stop, guarded = most, True
+        if any(isinstance(s, ins.For) and reads_by_turn(s) for s in walk(stmt.body)):
+            raise error(
+                "DSL0590",
+                "a loop whose end the host does not know holds one that reads tensors",
+                stmt.loc,
+                hint="give the outer loop the most turns that it may have, with a branch in it",
+            )
     return Scope(
         scope, stmt.var, start, stop, step, loop=stmt, number=number, guarded=guarded
     )  # fmt: skip
-
-
-def _moves_objects(loop: ins.For) -> bool:
-    """Whether a loop reads tensors at places that differ between its turns."""
-    turning: set[Var] = {loop.var}
-    for stmt in walk(loop.body):
-        if isinstance(stmt, ins.For):
-            turning.add(stmt.var)
-        if isinstance(stmt, ins.Let) and free_vars(stmt.value) & turning:
-            turning.add(stmt.var)
-        for region in regions(stmt):
-            tensor = region.memory.role is not Role.BUFFER
-            if tensor and any(free_vars(a.start) & turning for a in region.axes):
-                return True
-    return False
 
 
 def _access(

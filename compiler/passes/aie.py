@@ -6,6 +6,8 @@ program = run_passes(program, aie_passes(find_target("aie:npu2")))
 from __future__ import annotations
 
 from dslc.compiler.passes.bounds import Bounds
+from dslc.compiler.passes.branch_loops import BranchLoops
+from dslc.compiler.passes.counted_grid import CountedGrid
 from dslc.compiler.passes.dce import DeadCode
 from dslc.compiler.passes.gather_panels import GatherPanels
 from dslc.compiler.passes.late_slices import LateSlices
@@ -35,6 +37,8 @@ def aie_passes(target: Target) -> tuple[Pass, ...]:
     return (
         Unthread(),
         Simplify(),
+        CountedGrid(),
+        BranchLoops(),
         Resident(memory * 3 // 4, memory // 4, _WORD),
         LateSlices(every=True),
         GatherPanels(memory // 8),

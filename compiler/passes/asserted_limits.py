@@ -9,7 +9,7 @@ own bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import expr as ex
@@ -25,9 +25,12 @@ def is_runtime(expr: Expr, known: Iterable[Var]) -> bool:
     return bool(free_vars(expr) - set(known)) or any(isinstance(e, ex.Read) for e in _parts(expr))
 
 
-def upper(expr: Expr, known: Iterable[Var], asserted: Iterable[Expr]) -> Expr | None:
+def upper(expr: Expr, known: Iterable[Var], asserted: Sequence[Expr]) -> Expr | None:
     """An expression of known variables that is at least as great, None where nothing tells."""
     known = set(known)
+    if isinstance(expr, ex.Select):  # whichever of the two it is
+        x, y = (upper(e, known, asserted) for e in (expr.x, expr.y))
+        return None if x is None or y is None else simplify(ex.Binary("max", x, y, INDEX))
     form = linear(_wide(expr))
     facts = [f for condition in asserted for f in _at_most_zero(condition)]
     for _ in facts:

@@ -78,7 +78,15 @@ _WARPS, _REGISTERS = 4, 40  # aside: a warpgroup, since these hand on registers 
 _FEWEST = 3  # stages: one is read, one is being freed, one comes
 _FEWEST_BESIDE = 2  # of loops whose operands are free before the turn ends
 _BESIDE = 2048  # bytes for barriers and scratch
-_UNMOVED = (ins.Sync, ins.CopyAsync, ins.Alloc, ins.Print, ins.SemaphoreWait, ins.SemaphoreRelease)
+_UNMOVED = (
+    ins.Sync,
+    ins.MemoryBarrier,
+    ins.CopyAsync,
+    ins.Alloc,
+    ins.Print,
+    ins.SemaphoreWait,
+    ins.SemaphoreRelease,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,8 +94,6 @@ class Resident:
 
     def _reason(self, memory: Memory, found: Touches, kernel: Kernel) -> _Reason | None:
         """Why a tensor stays; None where its parts come and go."""
-        if memory.dtype.is_low_bit:
-            return None
         unit, grid = self._unit(memory), {a.var: _counted(a) for a in kernel.grid}
         whole = int(constant(memory.shape[-1]) or 0) if memory.shape else 0
         for touch in found.of(memory) if unit > 1 else ():
@@ -104,8 +102,9 @@ class Resident:
         return _reason(memory, found, kernel)
 
     def _unit(self, memory: Memory) -> int:
-        """The elements of a word."""
-        return self.word // math.gcd(self.word, max(1, memory.dtype.bits // 8))
+        """The elements of whole words; of codes that may lie packed."""
+        word = 8 * self.word
+        return word // math.gcd(word, memory.dtype.bits)
 
     def _box(self, memory: Memory, found: Touches, kernel: Kernel, kept: list[GridAxis]) -> Window:
         """What a turn over some axes of the grid touches; along the last axis of whole words."""
@@ -166,8 +165,6 @@ class _Reason:
 
 def _reason(memory: Memory, found: Touches, kernel: Kernel) -> _Reason | None:
     """Why a tensor's parts are in no order that is known; None where they are."""
-    if memory.dtype.is_low_bit:
-        return None
     counted = {a.var for a in kernel.grid} | set(found.ranges)
     own = found.of(memory)
     for touch in own:

@@ -18,7 +18,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import Linear, constant, difference, linear, simplify, to_expr
 from dslc.compiler.ir.expr import Expr, Var, free_vars, substitute
 from dslc.compiler.ir.program import GridAxis
-from dslc.compiler.ir.traverse import Body, bodies, values_in
+from dslc.compiler.ir.traverse import Body, bodies, regions, values_in, walk
 from dslc.compiler.passes.asserted_limits import is_runtime, upper
 
 Access = ins.Load | ins.Store | ins.AtomicAdd | ins.Gather | ins.Scatter
@@ -102,13 +102,12 @@ def _walk(
                 start, stop, step = (
                     simplify(substitute(e, known)) for e in (stmt.start, stmt.stop, stmt.step)
                 )
-                late = is_runtime(start, counted) or is_runtime(step, counted)
-                late = late or (
-                    is_runtime(stop, counted) and upper(stop, counted, asserted) is None
-                )
-                guarded = late or is_runtime(stop, counted)
-                if not late:
-                    made.ranges[stmt.var] = _range(start, stop, step)
+                guarded = is_runtime(stop, counted)
+                most = upper(stop, counted, asserted) if guarded else stop
+                late = most is None or is_runtime(start, counted) or is_runtime(step, counted)
+                guarded = guarded or late
+                if most is not None and not late:
+                    made.ranges[stmt.var] = _range(start, most, step)
                 inner = counted if late else counted | {stmt.var}
                 own = uncounted
                 if late or own is not None:
@@ -129,6 +128,21 @@ def _range(start: Expr, stop: Expr, step: Expr) -> Range:
     if not isinstance(by, int) or by == 0 or not isinstance(length, int):
         return Range(start, 1, None)
     return Range(start, by, max(0, -(-length // by)))
+
+
+def reads_by_turn(loop: ins.For) -> bool:
+    """Whether a loop reads or writes tensors at places that differ between its turns."""
+    turning: set[Var] = {loop.var}
+    for stmt in walk(loop.body):
+        if isinstance(stmt, ins.For):
+            turning.add(stmt.var)
+        if isinstance(stmt, ins.Let) and free_vars(stmt.value) & turning:
+            turning.add(stmt.var)
+        for region in regions(stmt):
+            tensor = region.memory.role is not Role.BUFFER
+            if tensor and any(free_vars(a.start) & turning for a in region.axes):
+                return True
+    return False
 
 
 Window = tuple[tuple[Expr, int], ...]

@@ -8,7 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
-from dslc.checker import signature
+from dslc.checker import names, signature
+from dslc.checker.choosing import choose, linked
 from dslc.checker.context import Context, expect_dtype
 from dslc.checker.expressions import evaluate
 from dslc.checker.failure import fail
@@ -26,13 +27,14 @@ from dslc.frontend.tile_parser import parse_tile
 
 @dataclass(frozen=True, slots=True)
 class ParamInfo:
-    """A parameter as its kernel declares it; `dims` are the texts of its extents."""
+    """A parameter as its kernel declares it; `dims` and `strides` are the texts of these."""
 
     name: str
     dtype: DType
     dims: tuple[str, ...] | None
     mode: str
     packed: str | None
+    strides: tuple[str, ...] | None
     loc: Loc
 
 
@@ -79,6 +81,7 @@ class Template:
         tunes |= dict(config or {})
         signature.unknown_defines(dims, self.dims, self.loc)
         signature.unknown_defines(tunes, self.tunes, self.loc)
+        tunes = self.choose(dims, tunes)
         if isinstance(self.node, tree.Kernel):
             return elaborate_kernel(
                 self.node, self.head, self.scope.names, self.define, dims, tunes
@@ -86,6 +89,22 @@ class Template:
         return elaborate_program(
             self.node, self.head, self.scope.names, self.define, dims, tunes, prefer
         )
+
+    @property
+    def dims_of_choices(self) -> tuple[str, ...]:
+        """The dims that requirements on tunes read: choices depend on them."""
+        read = {n for r in linked(self.head) for n in names.reads(r.condition)}
+        return tuple(d for d in self.dims if d in read)
+
+    def choose(self, dims: Mapping[str, int], config: Mapping[str, object]) -> dict[str, object]:
+        """A choice of every tune: those of `config`, and for others the first that is not forbidden.
+
+        DSL0217 where the requirements leave none.
+        """
+        if len(config) == len(self.tunes):
+            return dict(config)
+        c = new_context(self.scope.names)
+        return choose(c, self.head, self.define, dims, config, self.loc)
 
 
 Prefer: TypeAlias = Callable[[Template, Mapping[str, int]], Mapping[str, object]]
@@ -166,7 +185,8 @@ class _Loader:
     def _param(self, c: Context, p: tree.Param) -> ParamInfo:
         dtype = expect_dtype(evaluate(c, p.dtype), p.dtype.loc)
         dims = None if p.dims is None else tuple(print_expression(d) for d in p.dims)
-        return ParamInfo(p.name, dtype, dims, p.mode, p.packed, p.loc)
+        strides = None if p.strides is None else tuple(map(print_expression, p.strides))
+        return ParamInfo(p.name, dtype, dims, p.mode, p.packed, strides, p.loc)
 
     def _import(self, scope: Scope, item: tree.Import, folder: Path | None) -> None:
         relative = import_path(item)

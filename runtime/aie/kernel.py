@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from dslc.compiler.artifact import Artifact
-from dslc.compiler.diagnostics import error
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.runtime.aie.buffers import NpuBuffer, NpuMemory
 from dslc.runtime.aie_simulator import Run, simulate
 from dslc.runtime.binding import bind_copied
 from dslc.runtime.elements import Array
 from dslc.runtime.expression import number
 from dslc.runtime.overlaps import refuse_overlaps
+from dslc.runtime.packing import pack, unpack
 
 SOURCE = "kernel.mlir"
 
@@ -27,6 +29,7 @@ class AieKernel:
     def __init__(self, artifact: Artifact) -> None:
         self._artifact = artifact
         self._memory = NpuMemory()
+        self._storage = {p.name: p.packed for p in artifact.signature.params if p.packed}
         self.last: Run | None = None
         try:
             self._arguments: list[dict[str, Any]] = artifact.launch["arguments"]
@@ -68,13 +71,27 @@ class AieKernel:
         for a in self._arguments:
             given = args.get(a["name"])
             if a["written"] and isinstance(given, np.ndarray):
-                given[...] = buffers[a["name"]].read().view(given.dtype)
+                found = buffers[a["name"]].read()
+                if found.shape != given.shape:  # bytes of packed rows
+                    found = pack(found, self._storage[a["name"]])
+                given[...] = found.view(given.dtype)
 
     def _buffer(self, argument: Mapping[str, Any], args: Mapping[str, object]) -> NpuBuffer:
         name = argument["name"]
         if name in self._between:
             return self._between[name]
         given: Any = _words(argument, args) if "scalars" in argument else args[name]
+        storage, whole = self._storage.get(name), math.prod(argument["extents"])
+        if storage is not None and math.prod(given.shape) != whole:
+            if isinstance(given, NpuBuffer):
+                raise _wrong_size(argument, given.shape)
+            if argument["packed"]:  # codes of one axis, which look like bytes
+                packed = pack(given, storage)
+                if packed.size != whole:
+                    raise _wrong_size(argument, given.shape)
+                given = packed
+            else:
+                given = unpack(given, storage, argument["extents"])
         if isinstance(given, NpuBuffer):
             return given
         if argument["packed"]:
@@ -83,6 +100,15 @@ class AieKernel:
         if argument["role"] != "out":
             made.write(given)
         return made
+
+
+def _wrong_size(argument: Mapping[str, Any], shape: tuple[int, ...]) -> DiagnosticError:
+    form = "bytes of packed rows" if argument["packed"] else "codes, one a byte"
+    return error(
+        "DSL0752",
+        f"argument {argument['name']} has shape {shape}, expected {argument['extents']}: {form}",
+        hint="what a kernel writes are codes, one a byte; pack them for the kernel that reads them",
+    )
 
 
 def _words(argument: Mapping[str, Any], args: Mapping[str, object]) -> Array:

@@ -122,6 +122,8 @@ class _Writer:
             self.line(f"if {self.test(u)}:")
             self.counters.append("")
             self.branches(v, self.tile())
+            if self.random.random() < 0.5:
+                self.statements(1, 2)
             self.line(f"t[0:4, :] = {self.expression(1)}[4:8, :]")
             self.counters.pop()
             if self.random.random() < 0.5:
