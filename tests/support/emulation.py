@@ -112,11 +112,14 @@ def dims_of(program: Kernel | Program, given: Mapping[str, Any]) -> dict[str, An
     packed = {p.name for p in program.packed}
     tensors = [p for p in program.params if isinstance(p, Memory)]
     shapes = {p.name: None if p.name in packed else given[p.name].shape for p in tensors}
-    arrays = {p.name: given[p.name] for p in tensors if p.strides is not None}
-    strides = {n: [step // a.itemsize for step in a.strides] for n, a in arrays.items()}
     known = {p.name: given[p.name] for p in program.params if not isinstance(p, Memory)}
     known |= dict(program.fixed)
-    return bind_dims(program.params, shapes, strides, known)
+    steps = {
+        p.name: [s // memory_bytes(p) for s in given[p.name].strides]
+        for p in tensors
+        if p.name not in packed and p.strides is not None
+    }
+    return bind_dims(program.params, shapes, steps, known)
 
 
 def turns(kernel: Kernel, dims: Mapping[str, Any]) -> int:
