@@ -17,6 +17,7 @@ from dslc.compiler.targets import Target
 from dslc.machines import OneWay, SourceOnly
 from dslc.runtime.binding import bind_copied
 from dslc.runtime.expression import Number
+from dslc.runtime.scalars import as_dtype
 
 SOURCE = "kernel.py"
 
@@ -73,6 +74,9 @@ class NkiExecutable(OneWay):
         written: list[Any] = [args[name] for name in launch["results"]]
         if not any(array.size for array in written):
             return  # nothing would be written
+        dtypes = {p.name: p.dtype for p in self._artifact.signature.params}
+        for name in values.keys() & dtypes.keys():
+            values[name] = as_dtype(values[name], dtypes[name])
         given = [_argument(a["kind"], a["name"], args, values) for a in launch["arguments"]]
         run = simulate(self._text, self._artifact.entry, given, self._artifact.target)
         results = run.outputs[: len(launch["results"])]

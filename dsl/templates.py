@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +19,7 @@ from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.passes.weights import free_names, weight_dims
 from dslc.facts import Alignments, Divisors, Facts, counting, divisor_facts, with_facts
 from dslc.machines import find_machine
+from dslc.replacing import Chosen, Replacements, others
 from dslc.schedule import split
 from dslc.signature import Parameter, Signature, as_dim
 from dslc.tuner.choices import TunedChoices
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from dslc.specialization import Specialization
 
 _MOST_SPECIALIZATIONS = 1024  # kept in memory per kernel; the oldest go first
-_MOST_TRIED = 16  # choices in place of one that was refused
-_NO_ROOM = frozenset(["DSL0501", "DSL0503"])  # what other choices may have room for
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _MOST_PROGRAMS = 512  # elaborated and not compiled: as many as a choice of tiles looks at
 
@@ -56,15 +53,6 @@ class Elaborated:
     required: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """Choices for a call that names none, the dims to compile in with them, and where they are from."""
-
-    config: Mapping[str, object]
-    fixed_dims: Mapping[str, int]
-    reason: str
-
-
 class TemplateOrigin:
     """The origin of a kernel's specialisations, safe to be used by several threads.
 
@@ -81,12 +69,13 @@ class TemplateOrigin:
     ) -> None:
         self.signature = _signature(template)
         self.target = options.target
-        self._template = template
+        self.template = template
         self.options = options
         self._tile = tile
         self.machine = find_machine(options.target, options.code)
         define = template.define
-        self.defaults = {n: define.get(n, c[0]) for n, c in template.tunes.items()}
+        self._define = {n: define[n] for n in template.tunes if n in define}
+        self._settled: dict[tuple[object, ...], dict[str, object]] = {}
         self.fixed = {d: as_dim(d, define[d]) for d in template.dims if d in define}
         self._static: tuple[str, ...] = ()
         self._made: dict[tuple[object, ...], Specialization] = {}
@@ -95,7 +84,7 @@ class TemplateOrigin:
         self.sources: Mapping[str, str] = sources or {}  # texts of the imports
         self.tuned = TunedChoices(self)
         self.predicted = PredictedChoices(self)
-        self._instead: dict[tuple[object, ...], Chosen] = {}
+        self._replacements = Replacements()
         self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
         self._called: dict[Template, TemplateOrigin] = {}
 
@@ -108,14 +97,14 @@ class TemplateOrigin:
 
         Dims that are defined are not in it.
         """
-        define = {n: str(v) for n, v in self._template.define.items() if n not in self.fixed}
+        define = {n: str(v) for n, v in self.template.define.items() if n not in self.fixed}
         parts = {f"import {i}": t for i, (_, t) in enumerate(sorted(self.sources.items()))}
         return digest({"tile": self._tile(), "define": repr(sorted(define.items())), **parts})
 
     @property
     def open_tunes(self) -> Mapping[str, tuple[object, ...]]:
         """The tunes that no definition has settled, with their choices."""
-        define = self._template.define
+        define = self.template.define
         return {n: c for n, c in self.signature.tunes.items() if n not in define}
 
     def specialization(
@@ -133,7 +122,8 @@ class TemplateOrigin:
 
         def made(chosen: Chosen) -> Specialization:
             known = {**chosen.fixed_dims, **dims}
-            choices, schedule = split({**self.defaults, **chosen.config}, self.signature.tunes)
+            settled = self.settled(chosen.config, lambda d: known.get(d, sizes(d)))
+            choices, schedule = split(settled, self.signature.tunes)
             self._fix(known, self._needed, sizes)
             key = _key(known, choices, schedule, self._facts(known, sizes, alignments, plain))
             return self._made.get(key) or self._make(
@@ -145,38 +135,37 @@ class TemplateOrigin:
         chosen = self.chosen(dims, sizes)
         facts = self._facts(dims, sizes, alignments, plain)
         call = _key({**chosen.fixed_dims, **dims}, dict(chosen.config), {}, facts)
-        return self._first_possible(call, chosen, made, lambda c: self._others(dims, sizes, c))
+        return self._replacements.first_possible(
+            call, chosen, made, lambda refused: others(self, dims, sizes, refused)
+        )
 
-    def _first_possible(
-        self,
-        call: tuple[object, ...],
-        chosen: Chosen,
-        made: Callable[[Chosen], Specialization],
-        others: Callable[[Chosen], Iterable[Chosen]],
-    ) -> Specialization:
-        """That of the choices, or of the first of the others where a machine has no room for it.
+    @property
+    def defaults(self) -> Mapping[str, object]:
+        """The first choices that the requirements leave, whatever the sizes are."""
+        return self.settled({}, self.fixed.get)
 
-        A call remembers what took their place. The first refusal where every one is refused.
+    def settled(self, config: Mapping[str, object], sizes: Sizes) -> dict[str, object]:
+        """Choices and launch options completed: by definitions, then by the first that are allowed.
+
+        DSL0217 where the requirements leave none. Where it is the sizes that leave none, they are not
+        looked at: the call meets the requirement that it breaks.
         """
-        try:
-            return made(self._instead.get(call, chosen))
-        except DiagnosticError as refusal:
-            if not _NO_ROOM.issuperset(d.code for d in refusal.diagnostics):
-                raise
-            for other in others(chosen):
-                with contextlib.suppress(DiagnosticError):
-                    found = made(other)
-                    self._instead[call] = other
-                    return found
-            raise
-
-    def _others(self, dims: Mapping[str, int], sizes: Sizes, refused: Chosen) -> Iterator[Chosen]:
-        """What to try where choices are refused, and none of it where there is nothing to choose."""
-        if any(len(choices) > 1 for choices in self.open_tunes.values()):
-            config = {**self.defaults, **refused.config}
-            tried = {name: config[name] for name in self.open_tunes}
-            for other in islice(self.predicted.others(dims, sizes, tried), _MOST_TRIED):
-                yield Chosen(other, {}, "the best for which there is room")
+        given = {**self._define, **config}
+        if self.signature.tunes.keys() <= given.keys():
+            return given
+        about = self.template.dims_of_choices
+        known = tuple((d, n) for d in about if (n := sizes(d)) is not None)
+        key = (*sorted(given.items()), *known)
+        if key not in self._settled:
+            own = {n: v for n, v in given.items() if n in self.signature.tunes}
+            try:
+                chosen = self.template.choose(dict(known), own)
+            except DiagnosticError:
+                chosen = self.template.choose(self.fixed, own)
+            if len(self._settled) >= _MOST_SPECIALIZATIONS:
+                self._settled.clear()
+            self._settled[key] = {**given, **chosen}
+        return self._settled[key]
 
     def _blocks(self, dims: Mapping[str, int], sizes: Sizes) -> Chosen:
         """The blocks that a machine's model prefers, where all sizes are known."""
@@ -247,7 +236,8 @@ class TemplateOrigin:
         It relies on what divides the `exact` sizes, which are the same where none are given.
         """
         dims = {**self.fixed, **fixed}
-        choices, schedule = split({**self.defaults, **config}, self.signature.tunes)
+        config = self.settled(config, lambda d: dims.get(d, sizes(d)))
+        choices, schedule = split(config, self.signature.tunes)
         self._fix(dims, self._needed, sizes)
         with self._lock:
             program = None
@@ -307,7 +297,7 @@ class TemplateOrigin:
         from dslc.checker import NeedsDims
 
         try:
-            program = self._template.elaborate(dims, choices, self._preferred_of_call)
+            program = self.template.elaborate(dims, choices, self._preferred_of_call)
             more = self._of_weights(program)
             return None if self._fix(dims, more, sizes) else program
         except NeedsDims as needs:

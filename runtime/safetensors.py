@@ -166,8 +166,10 @@ def _stored(path: str, name: str, entry: Any, offset: int) -> Stored:
     if not _are_sizes(shape) or not _are_sizes(offsets) or len(offsets) != 2:
         wrong("shape and data_offsets are lists of integers from 0 up")
     start, stop = offsets
-    size = math.prod(shape) * bits if len(shape) <= _MOST_AXES else _LARGEST
-    if size >= _LARGEST or size % 8:
+    # An axis of no elements makes the others no smaller: no array has that shape.
+    held = len(shape) <= _MOST_AXES and math.prod(max(1, n) for n in shape) * bits < _LARGEST
+    size = math.prod(shape) * bits if held else 0
+    if not held or size % 8:
         wrong(f"a tensor {str(shape)[:80]} of {dtype} cannot be held")
     if stop - start != size // 8:
         wrong(f"{shape} of {dtype} takes {size // 8} bytes, its range has {stop - start}")

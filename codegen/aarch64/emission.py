@@ -20,6 +20,7 @@ from dslc.codegen.aarch64.machine import Label, Reg
 from dslc.codegen.aarch64.marks import Marks
 from dslc.codegen.aarch64.places import Array, At, Bound, InRegisters, Inside, Loops
 from dslc.codegen.aarch64.stream import Scope
+from dslc.codegen.quoting import ascii_name
 from dslc.codegen.without_code import what_it_is
 from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.dtypes import INDEX
@@ -49,13 +50,13 @@ class Emission(Addresses):
         self.inside: list[Inside] = []
         self.fixed_scopes: set[Scope] = set()  # loads do not move ahead of these
         self.asserts: list[str] = []
-        self.marks = Marks(kernel.name, self.s)
+        self.marks = Marks(ascii_name(kernel.name), self.s)
         self.plan = Plan()
         self.kept: frozenset[Value] = frozenset()  # tiles that are computed once
         self.streaming = False  # what is loaded is read once: the next turns' is asked for
         self.extents: Extents = {}
-        self.exit = Label(f".L{kernel.name}_exit")
-        self.done = Label(f".L{kernel.name}_done")
+        self.exit = Label(f".L{ascii_name(kernel.name)}_exit")
+        self.done = Label(f".L{ascii_name(kernel.name)}_done")
         self.natural: set[ex.Expr] = set()  # variables that are never negative
         self._pulls = pulls
         self._names = scalar_names(kernel)

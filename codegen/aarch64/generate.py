@@ -27,6 +27,7 @@ from dslc.codegen.aarch64.planning import LAZY, kept
 from dslc.codegen.aarch64.scheduling import scheduled
 from dslc.codegen.aarch64.stream import GLOBAL, INPUTS
 from dslc.codegen.aarch64.text import function_text
+from dslc.codegen.quoting import ascii_name, comment_lines
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
 from dslc.compiler.ir import expr as ex
@@ -72,13 +73,12 @@ def emit(kernel: Kernel, target: Target) -> Function:
     variant = variant_of(target)
     e = Kernels(kernel, FEATURES[variant])
     e.whole()
-    symbol = f"{kernel.name}__{variant}"
+    symbol = f"{ascii_name(kernel.name)}__{variant}"
     lines, numbers = allocate(scheduled(in_place(remove_dead(flatten(e.s.code)))), e.s)
     text = function_text(symbol, lines, numbers, e.s.frame_bytes, e.s.constants, e.exit)
     text = text.replace(".L", f".L{symbol}_")
     head = f"// {kernel.name}: turns [begin, end) of {_grid(kernel)}\n"
-    if kernel.doc:
-        head += "".join(f"// {line}\n" for line in kernel.doc.splitlines())
+    head += comment_lines(kernel.doc or "")
     text = f"\t.arch {_ARCHITECTURES[variant]}\n\t.text\n{head}{text}"
     return Function(symbol, text, e.scratch_bytes, tuple(e.asserts))
 

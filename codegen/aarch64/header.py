@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dslc.codegen.quoting import block_comment, c_name
 from dslc.compiler.artifact import Artifact, Json, Param
 
 _CTYPES = {
@@ -59,10 +60,14 @@ def _declaration(kernel: Artifact) -> Iterator[str]:
     entry, launch = kernel.entry, kernel.launch
     params = {p.name: p for p in kernel.signature.params}
     if kernel.signature.doc:
-        yield f"/* {kernel.signature.doc.strip().splitlines()[0].replace('*/', '* /')} */"
+        yield block_comment(kernel.signature.doc)
     yield f"struct {entry}_args {{"
+    taken: set[str] = set()
     for argument in launch["arguments"]:
-        yield f"    DSLC_WORD {_member(argument, params)};"
+        kind, name = _member(argument, params)
+        name = c_name(name, taken)
+        taken.add(name)
+        yield f"    DSLC_WORD {kind}{name};"
     yield "};"
     turns = " * ".join(f"({text})" for text in launch["grid"]) or "1"
     yield f"/* turns: {turns} */"
@@ -72,22 +77,18 @@ def _declaration(kernel: Artifact) -> Iterator[str]:
     )
 
 
-def _member(argument: Json, params: dict[str, Param]) -> str:
+def _member(argument: Json, params: dict[str, Param]) -> tuple[str, str]:
+    """The type of a member, up to its name, and what it is called."""
     kind = argument["kind"]
     if kind == "value":
-        return f"int64_t {_identifier(argument['value'])}"
+        return "int64_t ", re.sub(r"\W+", "_", argument["value"]).strip("_")
     name = argument["name"]
     if kind == "workspace":
-        return f"void *{name}"
+        return "void *", name
     param = params[name]
     if kind == "scalar":
         kinds = {"f64": "double", "bool": "uint64_t"}
         whole = param.dtype[0] in "iu"
-        return f"{kinds.get(param.dtype, 'int64_t' if whole else 'float')} {name}"
+        return f"{kinds.get(param.dtype, 'int64_t' if whole else 'float')} ", name
     plain = "uint8_t" if param.packed is not None else _CTYPES.get(param.dtype, "uint8_t")
-    return f"{'const ' if param.mode == 'in' else ''}{plain} *{name}"
-
-
-def _identifier(text: str) -> str:
-    """A dim's name as it is, another expression as a name made of its words."""
-    return re.sub(r"\W+", "_", text).strip("_")
+    return f"{'const ' if param.mode == 'in' else ''}{plain} *", name

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dslc.codegen.aie.indices import Index
+from dslc.codegen.quoting import ascii_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Builder:
 
     def name(self, hint: str) -> str:
         """A fresh SSA name."""
-        stem = re.sub(r"\W", "_", hint) or "v"
+        stem = ascii_name(hint) or "v"
         stem = f"v_{stem}" if stem[0].isdigit() else stem
         name, count = stem, self._names.get(stem, 0)
         while name in self._taken:

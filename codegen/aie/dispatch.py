@@ -20,6 +20,7 @@ from dslc.codegen.aie.events import Tensor
 from dslc.codegen.aie.objectfifos import device_text, memref, module_text
 from dslc.codegen.aie.planning import Planned
 from dslc.codegen.aie.stitching import Run, Stitched
+from dslc.codegen.quoting import ascii_name
 
 TRANSFERS, DISPATCH = "@transfers", "@dispatch"
 Printer = Callable[[Planned, str], Iterator[str]]
@@ -31,7 +32,7 @@ def print_dispatch(stitched: Stitched, device: str, lines: Printer) -> str:
         device_text(device, lines(launch.planned, TRANSFERS), f"@{launch.name}")
         for launch in stitched.launches
     ]
-    main = device_text(device, _sequence(stitched), f"@{stitched.program.name}")
+    main = device_text(device, _sequence(stitched), f"@{ascii_name(stitched.program.name)}")
     return module_text([*devices, main])
 
 
@@ -51,7 +52,7 @@ def _run(run: Run) -> str:
 
 
 def _name(tensor: Tensor) -> str:
-    return f"%{tensor.memory.name}"
+    return f"%{ascii_name(tensor.memory.name)}"
 
 
 def _kind(tensor: Tensor) -> str:

@@ -13,6 +13,7 @@ from dslc.codegen.aie.patterns import Dims
 from dslc.codegen.aie.plan import Fifo, Link, Plan, Task, Tile
 from dslc.codegen.aie.planning import Planned
 from dslc.codegen.aie.products import MAPS
+from dslc.codegen.quoting import ascii_name
 from dslc.compiler.dtypes import DType
 
 _KINDS = ("shim", "mem")
@@ -106,7 +107,7 @@ def core_lines(tile: Tile, program: CoreProgram, stack: int) -> Iterator[str]:
 
 def sequence_lines(plan: Plan, symbol: str = "") -> Iterator[str]:
     """The host's sequence: phases pushed one ahead, waited for in order."""
-    names = [f"%{t.memory.name}_host" for t in plan.tensors]
+    names = [f"%{ascii_name(t.memory.name)}_host" for t in plan.tensors]
     kinds = [memref(t.elements, t.memory.dtype) for t in plan.tensors]
     given = ", ".join(f"{n}: {k}" for n, k in zip(names, kinds, strict=True))
     yield f"    aie.runtime_sequence{symbol and ' ' + symbol}({given}) {{"

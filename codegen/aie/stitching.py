@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from dslc.codegen.aie.events import Tensor
 from dslc.codegen.aie.planning import Planned, plan_kernel
+from dslc.codegen.quoting import ascii_name
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role
 from dslc.compiler.targets import Target
@@ -153,11 +154,11 @@ def _stitched(
     memories = [m for m in (*program.params, *program.buffers) if isinstance(m, Memory)]
     tensors = {m: lying[m] for m in memories if m in lying}
     launches: dict[Kernel, Launch] = {}
-    taken = {program.name}
+    taken = {ascii_name(program.name)}
     for kernel, made in planned.items():
-        name, count = kernel.name, 1
+        name, count = ascii_name(kernel.name), 1
         while name in taken:
-            name, count = f"{kernel.name}_{count}", count + 1
+            name, count = f"{ascii_name(kernel.name)}_{count}", count + 1
         taken.add(name)
         launches[kernel] = Launch(name, made)
     given: list[dict[Memory, Memory]] = [{} for _ in kernels]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from dslc.codegen.aie.dtypes import bytes_of
 from dslc.codegen.aie.scopes import Access, Scope, Scopes, expressions, refuse_access
+from dslc.codegen.quoting import ascii_name
 from dslc.compiler.ir import Memory
 from dslc.compiler.ir.affine import difference
 from dslc.compiler.ir.expr import Expr, Var, free_vars
@@ -111,7 +112,8 @@ def find_streams(scopes: Scopes) -> list[Stream]:
     _check_order(scopes.accesses)
     counts: dict[str, int] = {}
     for stream in found:
-        stem = f"{stream.memory.name}_out" if stream.output else stream.memory.name
+        own = ascii_name(stream.memory.name)
+        stem = f"{own}_out" if stream.output else own
         counts[stem] = counts.get(stem, 0) + 1
         stream.name = stem if counts[stem] == 1 else f"{stem}_{counts[stem]}"
     return found

@@ -19,8 +19,7 @@ def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
     found = access(e, s.region, tile.layout, 2 if paired else 1)
     out = e.new(s.out, zero=True) if s.out is not None else None
     once = first_copy(tile.layout)
-    counts = dtype.is_integer and tile.layout.elements == 1
-    if counts:  # a counter orders what the block wrote before and reads after
+    if s.is_counter:  # a counter orders what the block wrote before and reads after
         e.out.line("__threadfence();")
         e.barrier()
     with e.exchanging(found.memory), loops(e.out, found.runs):
@@ -35,7 +34,7 @@ def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
             e.out.line(f"{call};" if out is None else out.write(element, call))
     if out is not None and once:
         broadcast_copies(e, out)
-    if counts:
+    if s.is_counter:
         e.out.line("__threadfence();")
 
 

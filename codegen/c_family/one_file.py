@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-_KERNEL = 'extern "C"'  # what stands before it are definitions, apart by empty lines
+# What stands before it are definitions, apart by empty lines. A header opens a block.
+_KERNEL = re.compile(r'extern "C" (?!\{)')
 _NAME = re.compile(r"^(\w+)\(", re.MULTILINE)
 
 
@@ -16,14 +17,14 @@ def one_file(texts: Sequence[str]) -> str:
     Of equal kernels one is kept; others that share a name are numbered, from the second on. Texts of
     other kinds are put one after another.
     """
-    if len(texts) < 2 or not all(_KERNEL in text for text in texts):
+    if len(texts) < 2 or not all(_KERNEL.search(text) for text in texts):
         return "\n".join(text.rstrip("\n") + "\n" for text in texts)
     definitions: dict[str, None] = {}
     kernels: dict[str, None] = {}
     for text in texts:
         remarks = ""
         for part in (x.strip("\n") for x in text.split("\n\n") if x.strip("\n")):
-            if _KERNEL in part:
+            if _KERNEL.search(part):
                 kernels[remarks + part] = None
             elif all(line.startswith("//") for line in part.splitlines()):
                 remarks = f"{part}\n"

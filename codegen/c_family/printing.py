@@ -7,15 +7,11 @@ from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.scalars import unsupported
+from dslc.codegen.quoting import c_format, comment_lines
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
-
-
-def _quoted(text: str) -> str:
-    """A text inside a C format string."""
-    return text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("\n", "\\n")
 
 
 def assertion(e: Emission, s: ins.Assert) -> None:
@@ -27,9 +23,10 @@ def assertion(e: Emission, s: ins.Assert) -> None:
     with e.out.block(f"if (!({e.scalar(s.condition)}))"):
         late = any(isinstance(x, ins.Dot) and x.is_late for x in walk(e.kernel.body))
         if late or not e.prints:
-            e.out.line(f"__trap();  // assertion: {_quoted(s.text)}")
+            e.out.line(comment_lines(f"assertion: {ascii(s.text)[1:-1]}").rstrip("\n"))
+            e.out.line("__trap();")
             return
-        e.out.line(f'if (tid == 0) printf("assertion failed: {_quoted(s.text)}\\n");')
+        e.out.line(f'if (tid == 0) printf("assertion failed: {c_format(s.text)}\\n");')
         e.out.line("__trap();")
 
 
@@ -38,7 +35,7 @@ def show(e: Emission, s: ins.Print) -> None:
     if not e.prints:
         hint = "run the kernel with --target interp, which prints"
         raise unsupported("print, which needs the machine's device libraries", hint)
-    text = _quoted(s.text)
+    text = c_format(s.text)
     scalars = [a for a in s.args if not isinstance(a, Value)]
     formats = " ".join(_format(a.dtype) for a in scalars)
     values = "".join(f", {_printed(e.scalar(a), a.dtype)}" for a in scalars)

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-_RESERVED = frozenset([
-    "auto", "bool", "break", "case", "char", "const", "continue", "default", "do", "double", "else",
-    "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long", "register", "return",
-    "short", "signed", "sizeof", "static", "struct", "switch", "template", "this", "typedef", "union",
-    "unsigned", "void", "volatile", "while", "asm", "class", "new", "delete", "operator", "true",
-    "false",
-])  # fmt: skip
+from dslc.codegen.quoting import C_WORDS, ascii_name
 
 
 class Writer:
@@ -60,13 +53,13 @@ class Writer:
 
     def name(self, hint: str) -> str:
         """A C identifier like the hint that was not given before."""
-        stem = re.sub(r"\W", "_", hint) or "t"
+        stem = ascii_name(hint) or "t"
         if stem[0].isdigit():
             stem = f"t{stem}"
         count = self._names.get(stem, 0)
         self._names[stem] = count + 1
-        if count or stem in _RESERVED:
-            return self.name(f"{stem}_{count + (stem in _RESERVED)}")
+        if count or stem in C_WORDS:
+            return self.name(f"{stem}_{count + (stem in C_WORDS)}")
         return stem
 
     def text(self) -> str:

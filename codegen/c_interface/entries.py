@@ -7,22 +7,18 @@ from math import prod
 
 from dslc.codegen.c_interface.expressions import c_expression
 from dslc.codegen.c_interface.forms import Form, Interface, Names, ctype_of, dlpack_type, is_float
+from dslc.codegen.quoting import c_name
 from dslc.compiler.artifact import Param
 
-_WORDS = (
-    "auto break case char const continue default do double else enum extern float for goto if inline "
-    "int long register restrict return short signed sizeof static struct switch typedef union "
-    "unsigned void volatile while bool true false stream class namespace new delete template this"
-)
-_TAKEN = frozenset(_WORDS.split())
 _LARGEST_DIM = (1 << 31) - (1 << 20)  # kernels count in 32 bits along an axis
 
 
 def parameters_of(interface: Interface, prefix: str = "") -> str:
     """The parameters of the C function, with names that C has no other use for."""
-    given = []
+    given: list[str] = []
     for p in interface.params:
-        name = f"{prefix}{p.name}" if prefix else f"{p.name}{'_' * (p.name in _TAKEN)}"
+        others = {"stream", *(q.name for q in interface.params if q is not p)}
+        name = f"{prefix}{p.name}" if prefix else c_name(p.name, others)
         given.append(
             f"{ctype_of(p.dtype)} {name}" if p.dims is None else f"const dslc_tensor *{name}"
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from dslc.codegen.c_interface.entries import checks
 from dslc.codegen.c_interface.expressions import c_expression
 from dslc.codegen.c_interface.forms import CTYPES, Form, Interface, Names, ctype_of, is_float
+from dslc.codegen.quoting import c_format, c_string
 from dslc.compiler.artifact import Artifact
 
 _TYPES = {1: 0, 2: 1, 4: 2}  # CUtensorMapDataType of unsigned integers by their bytes
@@ -239,7 +240,7 @@ def _cpu_step(step: Step, symbol: str, spaces: Mapping[str, str]) -> Iterator[st
             case _:
                 words.append(f"(uint64_t){c_expression(argument['value'], step.names)}")
     turns = " * ".join(c_expression(t, step.names) for t in launch["grid"]) or "1"
-    asserts = ", ".join(map(_quoted, launch["asserts"]))
+    asserts = ", ".join(map(c_string, launch["asserts"]))
     yield "  if (!failed) {"
     yield from _requirements(step, "    ")
     yield f"    const uint64_t args[] = {{{', '.join(words) or '0'}}};"
@@ -261,14 +262,9 @@ def variants_of(artifact: Artifact) -> list[Artifact]:
 
 def _requirements(step: Step, indent: str) -> Iterator[str]:
     for r in step.kernel.signature.requires:
-        text = r.text.replace("\\", "").replace('"', "'").replace("%", "%%")
+        text = c_format(r.text)
         condition = c_expression(r.condition, step.names)
         yield f'{indent}if (!{condition}) failed = dslc_fail(DSLC_ARGUMENT, "it requires {text}");'
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def _word(value: str, dtype: str) -> str:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from dslc.codegen.c_interface.entries import call_struct, entry, parameters_of, tvm_ffi_entry
 from dslc.codegen.c_interface.forms import Form, Interface
 from dslc.codegen.c_interface.launches import cpu_form, gpu_conditions, gpu_form, variants_of
+from dslc.codegen.quoting import block_comment
 
 _HEADER = """\
 /* {name} {version}: compiled kernels.
@@ -66,8 +67,7 @@ def header(name: str, version: str, interfaces: Sequence[Interface]) -> str:
     """The header of a package."""
     found = [_HEADER.format(name=name, version=version)]
     for i in interfaces:
-        lines = (i.doc or "").strip().splitlines()
-        doc = f"/* {lines[0].replace('*/', '* /')} */\n" if lines else ""
+        doc = f"{block_comment(i.doc)}\n" if i.doc else ""
         shapes = ", ".join(
             f"{p.name}: {p.mode} {p.dtype}[{', '.join(p.dims)}]"
             for p in i.params

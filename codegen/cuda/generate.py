@@ -23,6 +23,7 @@ from dslc.codegen.cuda import (
     copies,
     ldmatrix,
     matrix,
+    ordering,
     overlapping,
     partners,
     stmatrix,
@@ -30,6 +31,7 @@ from dslc.codegen.cuda import (
 )
 from dslc.codegen.cuda.prelude import functions, used
 from dslc.codegen.emitters import table
+from dslc.codegen.quoting import comment_lines, entry_name
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel
 from dslc.compiler.targets import Target
@@ -39,6 +41,7 @@ EMITTERS = table(
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
     ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS, partners.EMITTERS, overlapping.EMITTERS,
+    ordering.EMITTERS,
 )  # fmt: skip
 
 # Words that CUDA gives a meaning, beside those of C.
@@ -79,7 +82,7 @@ def _parameters(e: Emission) -> list[str]:
 
 
 def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int | None) -> str:
-    doc = "".join(f"// {line}\n" for line in (kernel.doc or "").splitlines())
+    doc = comment_lines(kernel.doc or "")
     signature = ",\n    ".join(params)
     uses = "  extern __shared__ __align__(1024) unsigned char shared[];\n" if shared else ""
     needed = used(body)
@@ -96,7 +99,7 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int
         f"// {kernel.name}: one turn of its grid is one block of {threads} threads.\n{doc}\n"
         f"{vectors}{needed}\n\n"
         f'extern "C" __global__ void {bounds}\n'
-        f"{kernel.name}(\n    {signature}) {{\n{uses}{body}}}\n"
+        f"{entry_name(kernel.name)}(\n    {signature}) {{\n{uses}{body}}}\n"
     )
 
 

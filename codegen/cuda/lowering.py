@@ -19,6 +19,7 @@ from dslc.codegen.cuda.toolchain import (
     architecture_of,
     compile_cubin,
 )
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, Program, TileProgram
 from dslc.compiler.ir.rewrite import kernels as kernels_of
@@ -51,13 +52,13 @@ def _lower_kernel(
         **alignments_of(program),
         **({"cluster": [program.cluster, 1, 1]} if program.cluster is not None else {}),
         **launch_words(program),
-        "resources": binary.resources[program.name].to_data(),
+        "resources": binary.resources[entry_name(program.name)].to_data(),
     }
     return Artifact(
         program.name,
         "kernel",
         target.name,
-        program.name,
+        entry_name(program.name),
         signature_of(program, {}),
         UNKNOWN,
         grid_of(program),
@@ -80,7 +81,7 @@ def _compiled(
     """
     text, shared = emit(kernel, target)
     binary = _binary(kernel, text, target, options, compiled)
-    used = binary.resources[kernel.name]
+    used = binary.resources[entry_name(kernel.name)]
     blocks = None
     if used.spills and used.registers < _most_registers(kernel, target):
         blocks = 1
@@ -89,7 +90,7 @@ def _compiled(
     if blocks is not None:
         other, _ = emit(kernel, target, blocks=blocks)
         better = _binary(kernel, other, target, options, compiled)
-        if not better.resources[kernel.name].spills:
+        if not better.resources[entry_name(kernel.name)].spills:
             return other, shared, better
     return text, shared, binary
 

@@ -42,6 +42,26 @@ DEVICE float atomic_add_bf16(unsigned short* p, float x) {
   return decode_bf16(old);
 }
 
+// A number of 8 or 16 bits by way of the word that it is in: its neighbours may change meanwhile.
+template <class T> DEVICE T add_in_word(T* p, unsigned x) {
+  const unsigned shift = ((unsigned long long)p & 3) * 8, mask = ((1u << 8 * sizeof(T)) - 1) << shift;
+  unsigned* const word = (unsigned*)((unsigned long long)p & ~3ull);
+  unsigned seen = *(volatile unsigned*)word, old;
+  do {
+    old = seen;
+    seen = atomicCAS(word, old, (old & ~mask) | (((old >> shift) + x) << shift & mask));
+  } while (seen != old);
+  return (T)(old >> shift);
+}
+
+DEVICE signed char atomic_add_i8(signed char* p, int x) { return add_in_word(p, (unsigned)x); }
+
+DEVICE unsigned char atomic_add_u8(unsigned char* p, unsigned x) { return add_in_word(p, x); }
+
+DEVICE short atomic_add_i16(short* p, int x) { return add_in_word(p, (unsigned)x); }
+
+DEVICE unsigned short atomic_add_u16(unsigned short* p, unsigned x) { return add_in_word(p, x); }
+
 template <class T> DEVICE void await_value(T* p, T value) {
   while (*(volatile T*)p != value) {}
 }

@@ -13,17 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from dslc.codegen.flydsl import syntax as sx
-from dslc.codegen.flydsl.texts import (
-    POSTFIX,
-    Text,
-    UnprintableError,
-    is_small,
-    literal_of,
-    scalar_of,
-    with_sign,
-    with_type,
-)
-from dslc.codegen.flydsl.types import (
+from dslc.codegen.flydsl.c_types import (
     BOOL,
     DOUBLE,
     FLOAT,
@@ -39,6 +29,16 @@ from dslc.codegen.flydsl.types import (
     common,
     promoted,
 )  # fmt: skip
+from dslc.codegen.flydsl.texts import (
+    POSTFIX,
+    Text,
+    UnprintableError,
+    is_small,
+    literal_of,
+    scalar_of,
+    with_sign,
+    with_type,
+)
 
 _LEVELS = {
     "||": 1, "&&": 2, "==": 4, "!=": 4, "<": 4, ">": 4, "<=": 4, ">=": 4, "|": 5, "^": 6, "&": 7,

@@ -16,11 +16,11 @@ from importlib.resources import files
 from dslc.codegen.c_family.functions import used as used_of
 from dslc.codegen.flydsl import matrix
 from dslc.codegen.flydsl import syntax as sx
+from dslc.codegen.flydsl.c_types import INT, VOID, Pointer
 from dslc.codegen.flydsl.expressions import Expressions
 from dslc.codegen.flydsl.reader import read_function
 from dslc.codegen.flydsl.texts import UnprintableError
 from dslc.codegen.flydsl.type_reader import UnreadableError
-from dslc.codegen.flydsl.types import INT, VOID, Pointer
 from dslc.codegen.hip import prelude
 
 _NAME = re.compile(r"^def (\w+)\(", re.MULTILINE)

@@ -12,14 +12,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from dslc.codegen.c_family.launching import arguments_of
 from dslc.codegen.flydsl import syntax as sx
+from dslc.codegen.flydsl.c_types import Pointer, Scalar, Type
 from dslc.codegen.flydsl.expressions import Expressions
 from dslc.codegen.flydsl.functions import faces, used
 from dslc.codegen.flydsl.reader import read_function
 from dslc.codegen.flydsl.statements import Statements, assigned_in
 from dslc.codegen.flydsl.texts import UnprintableError
 from dslc.codegen.flydsl.type_reader import UnreadableError
-from dslc.codegen.flydsl.types import Pointer, Scalar, Type
+from dslc.codegen.quoting import ascii_name, docstring, entry_name, python_name
 from dslc.compiler.artifact import Artifact, Workspace
 from dslc.compiler.diagnostics import DiagnosticError, Loc, error
 from dslc.compiler.ir import Kernel
@@ -47,18 +49,21 @@ class Text:
     threads: int
     grid: Sequence[str]
     workspaces: Sequence[Workspace]
+    arguments: Sequence[str] = ()  # what the grid calls the parameters, where not as the HIP text
 
     @staticmethod
     def of_kernel(kernel: Kernel, hip: str) -> Text:
         """That of a scheduled kernel."""
         threads = kernel.threads or 0
-        return Text(kernel.name, hip, threads, grid_of(kernel), workspaces_of(kernel))
+        names = [str(a.get("name", a.get("value"))) for a in arguments_of(kernel)]
+        return Text(kernel.name, hip, threads, grid_of(kernel), workspaces_of(kernel), names)
 
     @staticmethod
     def of_artifact(artifact: Artifact, source: str) -> Text:
         """That of an artifact's file."""
         hip, threads = artifact.files[source].decode(), int(artifact.launch["threads"])
-        return Text(artifact.name, hip, threads, artifact.grid, artifact.workspaces)
+        names = [str(a.get("name", a.get("value"))) for a in artifact.launch["arguments"]]
+        return Text(artifact.name, hip, threads, artifact.grid, artifact.workspaces, names)
 
 
 def flydsl_of(artifact: Artifact, source: str) -> str:
@@ -67,8 +72,8 @@ def flydsl_of(artifact: Artifact, source: str) -> str:
     `source` is the file that has them. DSL0590 at the line of it for what FlyDSL has no words for.
     """
     texts = [Text.of_artifact(kernel, source) for kernel in _kernels(artifact)]
-    doc = f": {artifact.signature.doc}" if artifact.signature.doc else ""
-    return print_texts(texts, f"{artifact.name} for {artifact.target}{doc}")
+    title = f"{artifact.name} for {artifact.target}"
+    return print_texts(texts, ": ".join([title, *filter(None, [artifact.signature.doc])]))
 
 
 def print_texts(texts: Sequence[Text], title: str) -> str:
@@ -82,7 +87,7 @@ def print_texts(texts: Sequence[Text], title: str) -> str:
     code = f"{functions}\n\n\n{body}\n"
     imports = [line for word, line in _IMPORTS.items() if re.search(rf"\b{re.escape(word)}", code)]
     names = "\n\nT = fx.T" if re.search(r"\bT\.", code) else ""
-    return f'"""{title}"""\n\n' + "\n".join(imports) + f"{names}\n\n\n{code}"
+    return docstring(title) + "\n" + "\n".join(imports) + f"{names}\n\n\n{code}"
 
 
 def _apart(texts: Sequence[Text]) -> list[Text]:
@@ -130,17 +135,19 @@ def _kernel(text: Text) -> str:
 
 def _definition(kernel: sx.Function, text: Text) -> list[str]:
     names = {name: kind for kind, name in kernel.params}
+    spelled = _spelled(kernel)
     body = kernel.body or ()
-    out = Statements(Expressions(faces(), dict(names), traced=True), assigned=assigned_in(body))
-    out.used |= {*_RESERVED, *faces(), *names, text.name}
+    expressions = Expressions(faces(), dict(names), traced=True, spelled=dict(spelled))
+    out = Statements(expressions, _RESERVED | {*faces(), *spelled.values()}, assigned_in(body))
     out.body(body)
-    given = ", ".join(f"{name}: {_annotation(kind, 'Pointer')}" for kind, name in kernel.params)
+    entry = entry_name(text.name)
+    given = ", ".join(f"{spelled[n]}: {_annotation(kind, 'Pointer')}" for kind, n in kernel.params)
     return [
-        f'@flyc.kernel(name="{text.name}", known_block_size=[{text.threads}, 1, 1])',
-        f"def {text.name}({given}):",
+        f'@flyc.kernel(name="{entry}", known_block_size=[{text.threads}, 1, 1])',
+        f"def {entry}({given}):",
         f'    """One turn of the grid is one workgroup of {text.threads} threads."""',
         *(
-            f"    {name} = pointer(fx.{kind.to.fly}, {name})"
+            f"    {spelled[name]} = pointer(fx.{kind.to.fly}, {spelled[name]})"
             for kind, name in kernel.params
             if isinstance(kind, Pointer) and kind.to is not None
         ),
@@ -149,18 +156,32 @@ def _definition(kernel: sx.Function, text: Text) -> list[str]:
     ]
 
 
+def _spelled(kernel: sx.Function) -> dict[str, str]:
+    """The parameters' names in Python, none of which the file or another one has."""
+    found: dict[str, str] = {}
+    names = [name for _, name in kernel.params]
+    for name in names:
+        others = {n for n in names if n != name} | {*found.values()}
+        found[name] = python_name(name, _RESERVED | {*faces(), *others})
+    return found
+
+
 def _launcher(kernel: sx.Function, text: Text) -> list[str]:
-    params = ", ".join(f"{name}: {_annotation(kind, 'Tensor')}" for kind, name in kernel.params)
-    given = ", ".join(n if isinstance(kind, Scalar) else f"{n}.iter" for kind, n in kernel.params)
-    blocks = " * ".join(f"({_extent(axis)})" for axis in text.grid) or "1"
+    spelled = _spelled(kernel)
+    given_as = [(kind, spelled[name]) for kind, name in kernel.params]
+    params = ", ".join(f"{name}: {_annotation(kind, 'Tensor')}" for kind, name in given_as)
+    given = ", ".join(n if isinstance(kind, Scalar) else f"{n}.iter" for kind, n in given_as)
+    words = dict(zip(text.arguments, (name for _, name in given_as), strict=False))
+    grid = (re.sub(r"[^\W\d]\w*", lambda m: words.get(m[0], m[0]), _extent(a)) for a in text.grid)
+    blocks = " * ".join(f"({axis})" for axis in grid) or "1"
     found = [f"{w.name} has {w.bytes} bytes" for w in text.workspaces]
     doc = f"Workspaces, zero before the first launch: {'; '.join(found)}."
     return [
         "@flyc.jit",
-        f"def launch_{text.name}({params}, stream: fx.Stream):",
-        *([f'    """{doc}"""'] if found else []),
+        f"def launch_{ascii_name(text.name)}({params}, stream: fx.Stream):",
+        *([docstring(doc, "    ").rstrip()] if found else []),
         f"    grid, block = ({blocks}, 1, 1), ({text.threads}, 1, 1)",
-        f"    {text.name}({given}).launch(grid=grid, block=block, stream=stream)",
+        f"    {entry_name(text.name)}({given}).launch(grid=grid, block=block, stream=stream)",
     ]
 
 

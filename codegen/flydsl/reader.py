@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from dslc.codegen.flydsl import syntax as sx
+from dslc.codegen.flydsl.c_types import NAMES, Other, Type
 from dslc.codegen.flydsl.tokens import tokens
 from dslc.codegen.flydsl.type_reader import TypeReader, UnreadableError
-from dslc.codegen.flydsl.types import NAMES, Other, Type
 
 _LEVELS = (
     ("||",), ("&&",), ("|",), ("^",), ("&",), ("==", "!="), ("<", ">", "<=", ">="), ("<<", ">>"),

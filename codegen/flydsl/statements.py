@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dslc.codegen.flydsl import syntax as sx
+from dslc.codegen.flydsl.c_types import BOOL, INT, LONG, Pointer, Scalar
 from dslc.codegen.flydsl.expressions import Expressions
 from dslc.codegen.flydsl.texts import UnprintableError
 from dslc.codegen.flydsl.type_reader import UnreadableError
-from dslc.codegen.flydsl.types import BOOL, INT, LONG, Pointer, Scalar
 
 _COPY = ("copy_4", "copy_8", "copy_16")
 
@@ -24,10 +24,11 @@ class Statements:
     """The lines of a kernel's body, and of what is made before it."""
 
     expressions: Expressions
+    reserved: frozenset[str] = frozenset()  # names that no variable has
+    assigned: set[str] = field(default_factory=set)  # variables that get other values later
     lines: list[str] = field(default_factory=list)
     made: list[str] = field(default_factory=list)  # registers that loops and branches declare
     used: set[str] = field(default_factory=set)
-    assigned: set[str] = field(default_factory=set)  # variables that get other values later
     _indent: int = 1
     _branched: bool = False  # whether a loop or a branch of the machine has begun
     _repeated: dict[str, str] | None = (
@@ -85,7 +86,7 @@ class Statements:
             self.expressions.spelled[name] = spelled
             return spelled
         spelled, k = name, 1
-        while spelled in self.used and not again:
+        while spelled in self.reserved or (spelled in self.used and not again):
             k += 1
             spelled = f"{name}_{k}"
         self.used.add(spelled)

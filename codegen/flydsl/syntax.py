@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dslc.codegen.flydsl.types import Type
+from dslc.codegen.flydsl.c_types import Type
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dslc.codegen.flydsl.types import (
+from dslc.codegen.flydsl.c_types import (
     DOUBLE,
     FLOAT,
     INT,

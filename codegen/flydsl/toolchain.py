@@ -63,7 +63,7 @@ def _ask(path: Path, chip: str, folder: str) -> None:
         "ZIG_LOCAL_CACHE_DIR": folder,
     }
     done = subprocess.run(
-        (sys.executable, str(Path(__file__).with_name("asking.py")), str(path)),
+        (sys.executable, "-P", str(Path(__file__).with_name("asking.py")), str(path)),
         env={**os.environ, **own},
         cwd=folder,
         capture_output=True,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from dslc.codegen.flydsl.c_types import NAMES, Other, Pointer, Scalar, Type
 from dslc.codegen.flydsl.tokens import Token
-from dslc.codegen.flydsl.types import NAMES, Other, Pointer, Scalar, Type
 
 _TYPE_WORDS = frozenset((
     "void", "bool", "char", "short", "int", "long", "float", "double", "signed", "unsigned",

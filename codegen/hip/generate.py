@@ -21,9 +21,10 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.entry import all_shared_memory, parameters, shared_memory, turn_variables
 from dslc.codegen.emitters import table
-from dslc.codegen.hip import block_scaled, copies, groups, interleaving, loads, stores
+from dslc.codegen.hip import block_scaled, copies, groups, interleaving, loads, ordering, stores
 from dslc.codegen.hip.prelude import functions, used, vectors
 from dslc.codegen.hip.spelling import SPELLINGS, spelled
+from dslc.codegen.quoting import comment_lines, entry_name
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
@@ -42,7 +43,7 @@ _CONTROL = {**control.EMITTERS, ins.For: _loop}
 EMITTERS = table(
     elementwise.EMITTERS, _CONTROL, remap.EMITTERS, reductions.EMITTERS, effects.EMITTERS,
     atomics.EMITTERS, gathers.EMITTERS, printing.EMITTERS, staging.EMITTERS, _CASTS,
-    copies.EMITTERS, groups.EMITTERS, loads.EMITTERS, stores.EMITTERS, _MATRIX,
+    copies.EMITTERS, groups.EMITTERS, loads.EMITTERS, stores.EMITTERS, ordering.EMITTERS, _MATRIX,
 )  # fmt: skip
 
 _MOST_THREADS = 1024
@@ -69,7 +70,7 @@ def emit(kernel: Kernel, target: Target, waves: int | None = None) -> tuple[str,
 
 
 def _file(kernel: Kernel, params: list[str], body: str, shared: int, waves: int | None) -> str:
-    doc = "".join(f"// {line}\n" for line in (kernel.doc or "").splitlines())
+    doc = comment_lines(kernel.doc or "")
     text = spelled(body)
     needed = used(text)
     signature = ",\n    ".join(params)
@@ -84,7 +85,7 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int, waves: int 
         f"// {kernel.name}: one turn of its grid is one workgroup of {kernel.threads} threads.\n"
         f"{doc}\n{_HEAD}{types}\n{needed}\n\n"
         f'extern "C" __attribute__((global, {attributes})) void\n'
-        f"{kernel.name}(\n    {signature}) {{\n{lds}{text}}}\n"
+        f"{entry_name(kernel.name)}(\n    {signature}) {{\n{lds}{text}}}\n"
     )
 
 

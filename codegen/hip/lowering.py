@@ -10,6 +10,7 @@ from dslc.codegen.c_family.launching import (
 from dslc.codegen.calls import program_artifact
 from dslc.codegen.hip.generate import emit
 from dslc.codegen.hip.toolchain import DEFAULT, Binary, Options, chip_of, compile_hip
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import kernels as kernels_of
@@ -45,13 +46,13 @@ def _lower_kernel(
         "grid": [blocks_of(kernel)],
         "arguments": arguments_of(kernel),
         **alignments_of(kernel),
-        "resources": binary.resources[kernel.name].to_data(),
+        "resources": binary.resources[entry_name(kernel.name)].to_data(),
     }
     return Artifact(
         kernel.name,
         "kernel",
         target.name,
-        kernel.name,
+        entry_name(kernel.name),
         signature_of(kernel, {}),
         UNKNOWN,
         grid_of(kernel),

@@ -29,6 +29,24 @@ DEVICE float atomic_add_f32(float* p, float x) { return atomic_add(p, x); }
 
 DEVICE double atomic_add_f64(double* p, double x) { return atomic_add(p, x); }
 
+// A number of 8 or 16 bits by way of the word that it is in: its neighbours may change meanwhile.
+template <class T> DEVICE T add_in_word(T* p, unsigned x) {
+  const unsigned shift = ((unsigned long long)p & 3) * 8, mask = ((1u << 8 * sizeof(T)) - 1) << shift;
+  unsigned* const word = (unsigned*)__builtin_align_down(p, 4);
+  unsigned seen = __hip_atomic_load(word, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT), next;
+  do next = (seen & ~mask) | (((seen >> shift) + x) << shift & mask);
+  while (!__hip_atomic_compare_exchange_strong(word, &seen, next, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT));
+  return (T)(seen >> shift);
+}
+
+DEVICE signed char atomic_add_i8(signed char* p, int x) { return add_in_word(p, (unsigned)x); }
+
+DEVICE unsigned char atomic_add_u8(unsigned char* p, unsigned x) { return add_in_word(p, x); }
+
+DEVICE short atomic_add_i16(short* p, int x) { return add_in_word(p, (unsigned)x); }
+
+DEVICE unsigned short atomic_add_u16(unsigned short* p, unsigned x) { return add_in_word(p, x); }
+
 // Pairs of halves that share a word.
 DEVICE void atomic_add_f16x2(unsigned short* p, unsigned x) {
   __builtin_amdgcn_global_atomic_fadd_v2f16((__attribute__((address_space(1))) f16x2*)p, as_f16x2(x));

@@ -13,6 +13,7 @@ from dslc.codegen.nki.late import late_scalar
 from dslc.codegen.nki.lifetimes import begin_lists
 from dslc.codegen.nki.machine_branches import machine_branch, machine_while
 from dslc.codegen.nki.machine_loops import machine_loop
+from dslc.codegen.quoting import python_string
 from dslc.compiler.dtypes import F32, I32
 from dslc.compiler.ir import GridAxis, Value
 from dslc.compiler.ir import expr as ex
@@ -251,7 +252,7 @@ def let(e: Emission, stmt: ins.Let) -> None:
 def check(e: Emission, stmt: ins.Assert) -> None:
     """Checked when the kernel is traced; what only the machine knows is marked, it cannot stop."""
     if not e.is_late(stmt.condition):
-        e.out.line(f"assert {e.scalar(stmt.condition)}, {stmt.text!r}")
+        e.out.line(f"assert {e.scalar(stmt.condition)}, {python_string(stmt.text)}")
         return
     if stmt not in e.checks:
         e.checks.append(stmt)

@@ -27,7 +27,8 @@ from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.outputs import written_whole
 from dslc.codegen.nki.scalars import text
 from dslc.codegen.nki.sharing import Shares
-from dslc.codegen.nki.writer import Writer
+from dslc.codegen.nki.writer import RESERVED, Writer
+from dslc.codegen.quoting import ascii_name, docstring, python_name
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role, TileProgram, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -44,6 +45,8 @@ EMITTERS = table(
     gathers.EMITTERS,
 )  # fmt: skip
 
+# What a file names at its top.
+_WORDS = ("nki", "nl", "nisa", "math", "clipped", "while_loop", "INFINITY", "NAN")
 _HEAD = {
     "math": "import math\n",
     "INFINITY": 'INFINITY = float("inf")\n',
@@ -83,18 +86,19 @@ def emit(program: TileProgram, target: Target) -> tuple[str, Entry]:
     functions_of: dict[Kernel, str] = {}
     checks_of: dict[Kernel, tuple[str, ...]] = {}
     texts: list[str] = []
-    taken: set[str] = {program.name}
+    entry_name = python_name(ascii_name(program.name), {*RESERVED, *_WORDS})
+    taken: set[str] = {entry_name}
     for kernel in kernels(program):
-        name = f"{kernel.name}_turns"
+        name = f"{ascii_name(kernel.name)}_turns"
         while name in taken:
             name += "_"
         taken.add(name)
         functions_of[kernel] = name
         text, checks_of[kernel] = _function(kernel, name, target, needs)
         texts.append(text)
-    entry_text, entry = _entry(program, functions_of, checks_of)
-    doc = (program.doc or program.name).strip().splitlines()[0].replace('"""', "'''")
-    head = [f'"""{doc}"""\n\n']
+    entry_text, entry = _entry(program, entry_name, functions_of, checks_of)
+    doc = (program.doc or "").strip() or program.name
+    head = [docstring(doc.splitlines()[0]) + "\n"]
     head += [_HEAD["math"] + "\n"] if "math" in needs else []
     head.append("import nki\nimport nki.isa as nisa\nimport nki.language as nl\n")
     head += [_WHILE_LOOP] if "while_loop" in needs else []
@@ -118,7 +122,7 @@ def _function(
     kernel: Kernel, name: str, target: Target, needs: set[str]
 ) -> tuple[str, tuple[str, ...]]:
     """The text of a kernel's turns, and its assertions that the machine checks."""
-    out = Writer(taken=(name, "nl", "nisa", "nki", "math", "clipped", "while_loop"))
+    out = Writer(taken=(name, *_WORDS))
     engines = engines_of(target)
     shares = Shares.of(kernel, engines)
     e = Emission(kernel, engines, EMITTERS, out, _uses(kernel), shares, needs=needs)
@@ -142,7 +146,7 @@ def _function(
     e.transfers = partial(stacks.transfers, e)
     e.multiplied |= {v for v, n in by_dots.items() if e.uses[v] == n}
     control.turns(e, kernel.grid, kernel.body)
-    head = f'    """{kernel.doc}"""\n' if kernel.doc else ""
+    head = docstring(kernel.doc, "    ") if kernel.doc else ""
     if e.checks:
         given.append(marks)
         head += (
@@ -183,10 +187,11 @@ def _round_products(e: Emission, kernel: Kernel) -> None:
 
 def _entry(
     program: TileProgram,
+    entry_name: str,
     functions_of: dict[Kernel, str],
     checks_of: dict[Kernel, tuple[str, ...]],
 ) -> tuple[str, Entry]:
-    out = Writer(taken=("nl", "nisa", "nki", program.name))
+    out = Writer(taken=(entry_name, *functions_of.values(), *_WORDS))
     names: dict[Memory, str] = {}
     scalars: dict[ex.Var, str] = {}
     arguments: list[tuple[str, str]] = []
@@ -230,8 +235,8 @@ def _entry(
     checks = tuple(checks_of[call.kernel] for call in calls if checks_of[call.kernel])
     returned = ", ".join((*(name for _, name in results), *marks))
     out.line(f"return {returned}")
-    head = f"\n\n@nki.jit\ndef {program.name}({', '.join(given)}):\n"
-    entry = Entry(program.name, tuple(arguments), tuple(name for name, _ in results), checks)
+    head = f"\n\n@nki.jit\ndef {entry_name}({', '.join(given)}):\n"
+    entry = Entry(entry_name, tuple(arguments), tuple(name for name, _ in results), checks)
     return head + out.text(), entry
 
 

@@ -40,11 +40,11 @@ def dot(e: Emission, stmt: ins.Dot) -> None:
     if stmt.acc is not None and stmt.acc in e.sums:
         _into_sums(e, stmt, stationary, moving)
         return
-    acc = None if stmt.acc is None else e.held(stmt.acc)
+    acc = None if stmt.acc is None else e.in_sbuf(e.held(stmt.acc))
     if acc is not None and acc.constant is not None:
         acc = None if acc.is_zero else e.tensors(acc)
     dtype = e.rounded.get(stmt.out) if acc is None and limit == 0 else None
-    if acc is not None and stmt.acc is not None and e.may_overwrite(stmt.acc) and not acc.psum:
+    if acc is not None and stmt.acc is not None and e.may_overwrite(stmt.acc):
         made = acc  # nobody else reads it: the sums stay where they are
         e.rename(stmt.out, made)
         e.renamed.discard(stmt.out)

@@ -29,6 +29,8 @@ _ROUNDS = 8  # bits, from which on f32 has what is left of 32
 
 def shift(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
     """x << y or x >> y; by less than 0 or more bits than there are leaves 0."""
+    if y.constant is not None and not y.constant.lstrip("-").isdigit():
+        y = e.tensors(y)  # a loop's counter is a number only when the kernel is traced
     if y.constant is None:
         raw = composed.Steps(e, stmt.out).tile(stmt.x.type.dtype)
         _shifted(e, raw, stmt.op, x, y)

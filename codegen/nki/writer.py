@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+
+from dslc.codegen.quoting import ascii_name
+
+# What emitted lines call by these names shall mean what Python means.
+RESERVED = frozenset(dir(builtins))
 
 
 class Writer:
@@ -14,7 +19,7 @@ class Writer:
     def __init__(self, indent: int = 1, taken: Iterable[str] = ()) -> None:
         self.lines: list[str] = []
         self._indent = indent
-        self._names: dict[str, int] = dict.fromkeys(taken, 1)
+        self._names: dict[str, int] = dict.fromkeys((*RESERVED, *taken), 1)
 
     def line(self, text: str) -> None:
         """Add one line, folded at commas where it is long."""
@@ -34,7 +39,7 @@ class Writer:
 
     def name(self, hint: str) -> str:
         """An identifier like the hint that was not given before."""
-        stem = re.sub(r"\W", "_", hint) or "t"
+        stem = ascii_name(hint) or "t"
         if stem[0].isdigit() or keyword.iskeyword(stem):
             stem = f"t_{stem}"
         count = self._names.get(stem, 0)

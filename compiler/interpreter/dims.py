@@ -56,17 +56,22 @@ def bind_dims(
 
 def evaluate(expr: Expr, dims: Mapping[str, Any]) -> int:
     """An index or bool expression over dims and scalars by name; KeyError where one is missing."""
+    return int(number(expr, dims))
+
+
+def number(expr: Expr, dims: Mapping[str, Any]) -> Any:
+    """The same of any dtype: what a program hands to a kernel may be a float."""
     match expr:
         case Const(value=value):
-            return int(value)
+            return value
         case Var(name=name):
-            return int(dims[name])
+            return dims[name]
         case _:
             function, slots, size = _compiled(expr)
             frame: list[Any] = [None] * size
             for name, slot in slots:
                 frame[slot] = dims[name]
-            return int(function(frame))
+            return function(frame)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -121,5 +121,5 @@ def _identifier(hint: str, default: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text between quotes, with escapes."""
-    return json.dumps(text, ensure_ascii=False)
+    """A text between quotes; letters of any script as they are, what does not print by escapes."""
+    return json.dumps(text, ensure_ascii=not text.replace("\n", "").isprintable())

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# Indices and addresses within a tile stay in 64 bits, and a typing error does not take all memory.
+MAX_ELEMENTS = 1 << 40
+_MOST_MODES = 256
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False, weakref_slot=True)
 class Layout(Interned):
     """A function from (thread t, local element i) to the logical index of an element of a tile.
@@ -57,6 +62,12 @@ class Layout(Interned):
 
     def _check(self) -> None:
         modes = (*self.spatial_modes, *self.local_modes)
+        if max(self.rank, len(modes)) > _MOST_MODES:
+            text = f"a layout of {self.rank} axes and {len(modes)} modes is too large"
+            raise error("DSL0300", text, hint=f"it has at most {_MOST_MODES} of each")
+        if max(self.elements, self.threads, self.locals) > MAX_ELEMENTS:
+            count = f"{self.elements} elements and {self.threads} threads"
+            raise error("DSL0300", f"a layout of {count} is too large")
         for mode in modes:
             if mode.size < 1 or not -1 <= mode.axis < self.rank:
                 raise error("DSL0301", f"a mode has size {mode.size} and axis {mode.axis}")

@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from math import prod
 
 from dslc.compiler.diagnostics import error
-from dslc.compiler.layout.layout import Layout
+from dslc.compiler.layout.layout import MAX_ELEMENTS, Layout
 from dslc.compiler.layout.mode import Mode, Modes, replicated
 from dslc.compiler.layout.swizzles import Swizzle
-
-# Indices and addresses within a tile stay in 64 bits, and a typing error does not take all memory.
-MAX_ELEMENTS = 1 << 40
 
 
 def local(*shape: int) -> Layout:

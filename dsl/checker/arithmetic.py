@@ -26,6 +26,7 @@ from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import BOOL, F32, INDEX, DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir.affine import constant as constant_of
 
 OPERATORS = {
     "+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floordiv", "%": "mod", "**": "pow",
@@ -183,8 +184,14 @@ def common_dtype(items: tuple[Item, ...], loc: Loc) -> DType:
             continue
         dtype = item.type.dtype if isinstance(item, Value) else as_expr(item, loc).dtype
         if strong is not None and dtype != strong:
-            fail("DSL0202", f"two dtypes meet: {strong} and {dtype}", loc,
-                 hint=f"write cast(..., {strong}) or cast(..., {dtype})")  # fmt: skip
+            hint = f"write cast(..., {strong}) or cast(..., {dtype})"
+            narrow, wide = sorted((strong, dtype), key=lambda d: d.bits)
+            if narrow.is_low_bit and narrow.is_integer and wide.is_float:
+                hint = (
+                    f"write cast(..., {wide}), and before any arithmetic: {narrow} wraps within its "
+                    f"{narrow.bits} bits, so that w - 8 of a code below 8 is not negative"
+                )
+            fail("DSL0202", f"two dtypes meet: {strong} and {dtype}", loc, hint=hint)
         strong = dtype
     if strong is not None:
         return strong
@@ -219,6 +226,7 @@ def binary(emit: Emitter, op: str, x: Item, y: Item, loc: Loc) -> Item:
         return fold(op, x, y, loc)
     if op in ("eq", "ne") and isinstance(x, DType | str) and isinstance(y, DType | str):
         return (x == y) == (op == "eq")
+    check_divisor(op, x, y, loc)
     if isinstance(x, Value) or isinstance(y, Value):
         (a, b), _ = elementwise(emit, (x, y), loc, op)
         return emit.binary(op, a, b)
@@ -226,6 +234,16 @@ def binary(emit: Emitter, op: str, x: Item, y: Item, loc: Loc) -> Item:
         if not is_scalar(item):
             fail("DSL0214", f"{SYMBOLS.get(op, op)} does not work on {describe(item)}", loc)
     return scalar_binary(op, x, y, loc)
+
+
+def check_divisor(op: str, x: Item, y: Item, loc: Loc) -> None:
+    """Refuse to divide integers by what is known to be 0."""
+    if op not in ("floordiv", "mod") or not is_scalar(y):
+        return
+    divisor = as_expr(y, loc)
+    dividend = x.type.dtype if isinstance(x, Value) else as_expr(x, loc).dtype
+    if dividend.is_integer and divisor.dtype.is_integer and constant_of(divisor) == 0:
+        fail("DSL0224", "division by zero", loc, hint="the divisor is 0 here for every call")
 
 
 def scalar_binary(op: str, x: Item, y: Item, loc: Loc) -> ex.Expr:

@@ -11,6 +11,7 @@ from dslc.checker import expressions, subscript
 from dslc.checker.context import Context, expect_dtype, expect_memory
 from dslc.checker.failure import fail
 from dslc.checker.items import Builtin, Item, KernelName, UserFunction, describe
+from dslc.checker.layout_arguments import misfit
 from dslc.compiler.diagnostics import DiagnosticError, Label, Loc, did_you_mean
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Value
@@ -230,10 +231,8 @@ def _call_layout(c: Context, name: str, node: tree.Call) -> Layout:
     args = [_layout_value(c, a) for a in node.args]
     keywords = {k.name: _layout_value(c, k.value) for k in node.keywords}
     build = LAYOUT_FUNCTIONS[name]
-    try:
-        inspect.signature(build).bind(*args, **keywords)
-    except TypeError as e:
-        fail("DSL0205", f"{name}: {e}", node.loc)
+    if wrong := misfit(build, args, keywords):
+        fail("DSL0205", f"{name}: {wrong}", node.loc)
     return _placed(lambda: build(*args, **keywords), node.loc)
 
 
@@ -281,6 +280,7 @@ def _inline(c: Context, target: UserFunction, node: tree.Call) -> Item:
     if f.name in c.calls or len(c.calls) > MAX_CALLS:
         fail("DSL0229", f"{f.name} calls itself", node.loc,
              hint="functions are inlined and cannot be recursive")  # fmt: skip
+    c.inline(node.loc)
     defaulted = f.params[len(f.params) - len(f.defaults) :]
     found = bind(node, f.name, list(f.params), set(f.params) - set(defaulted))
     values = {p: expressions.evaluate(c, e) for p, e in found.items()}

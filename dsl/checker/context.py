@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from dslc.compiler.ir.affine import constant as constant_of
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
 from dslc.frontend import tree
 
+MAX_INLINED = 10_000  # calls and statements of functions in a kernel
 CONSTANTS = {"inf": math.inf, "nan": math.nan}
 
 
@@ -43,6 +45,15 @@ class Context:
     inline_scalars: bool = False
     known_functions: frozenset[str] = frozenset()
     totals: set[Value] = field(default_factory=set)
+    inlined: int = 0
+
+    def inline(self, loc: Loc) -> None:
+        """Count a call or a statement of a function: what calls double is more than a source shows."""
+        self.inlined += 1
+        if self.inlined > MAX_INLINED:
+            fail("DSL0232", f"functions come to more than {MAX_INLINED} statements here", loc,
+                 hint="a call is replaced by its function's body: keep its value in a name, "
+                 "or repeat it in a loop")  # fmt: skip
 
     def lookup(self, name: tree.Name) -> Item:
         """What a name stands for; an error with the nearest name if nothing."""
@@ -61,6 +72,8 @@ class Context:
     def _near(self, name: str) -> str | None:
         if name == "index":
             return "loops, dims and subscripts are of dtype index; a value to keep is i32 or i64"
+        if re.fullmatch(r"[iu][0-9]+", name):
+            return "integers have 1 to 8, 16, 32 or 64 bits: u4, i8, u16"
         functions = {*self.known_functions, *LAYOUT_FUNCTIONS}
         candidates = {*self.names, *self.outer, *functions, *CONSTANTS}
         dtypes = [d.name for d in all_dtypes() if ("e" in d.name) == ("e" in name)]

@@ -15,7 +15,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout
 
-MAX_ELEMENTS = 1 << 28  # of a tile: beyond what a turn of any machine holds
+MAX_ELEMENTS = 1 << 24  # of a tile: beyond what a turn of any machine holds
 
 
 class Emitter:

@@ -22,6 +22,7 @@ from dslc.compiler.ir.index_arithmetic import add, cdiv, mul, sub
 from dslc.frontend import tree
 
 _OPTIONS = ("stages", "unroll", "split", "atomic")
+_MOST = {"stages": 64, "unroll": 1024, "split": 256}  # each is that many times the loop's code
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ def parse_range(c: Context, node: tree.Expr) -> Range:
         options[name] = c.integer(item, value.loc, name)
         if options[name] < 1:
             fail("DSL0224", f"{name} is at least 1, not {options[name]}", value.loc)
+        if options[name] > _MOST.get(name, options[name]):
+            fail("DSL0224", f"{name} is at most {_MOST[name]}, not {options[name]}", value.loc)
     parts = [_bound(c, a) for a in node.args]
     start = parts[0] if len(parts) > 1 else ex.index(0)
     stop = parts[1] if len(parts) > 1 else parts[0]

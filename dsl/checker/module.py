@@ -8,7 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
 
-from dslc.checker import signature
+from dslc.checker import names, signature
+from dslc.checker.choosing import choose, linked
 from dslc.checker.context import Context, expect_dtype
 from dslc.checker.expressions import evaluate
 from dslc.checker.failure import fail
@@ -80,6 +81,7 @@ class Template:
         tunes |= dict(config or {})
         signature.unknown_defines(dims, self.dims, self.loc)
         signature.unknown_defines(tunes, self.tunes, self.loc)
+        tunes = self.choose(dims, tunes)
         if isinstance(self.node, tree.Kernel):
             return elaborate_kernel(
                 self.node, self.head, self.scope.names, self.define, dims, tunes
@@ -87,6 +89,22 @@ class Template:
         return elaborate_program(
             self.node, self.head, self.scope.names, self.define, dims, tunes, prefer
         )
+
+    @property
+    def dims_of_choices(self) -> tuple[str, ...]:
+        """The dims that requirements on tunes read: choices depend on them."""
+        read = {n for r in linked(self.head) for n in names.reads(r.condition)}
+        return tuple(d for d in self.dims if d in read)
+
+    def choose(self, dims: Mapping[str, int], config: Mapping[str, object]) -> dict[str, object]:
+        """A choice of every tune: those of `config`, and for others the first that is not forbidden.
+
+        DSL0217 where the requirements leave none.
+        """
+        if len(config) == len(self.tunes):
+            return dict(config)
+        c = new_context(self.scope.names)
+        return choose(c, self.head, self.define, dims, config, self.loc)
 
 
 Prefer: TypeAlias = Callable[[Template, Mapping[str, int]], Mapping[str, object]]

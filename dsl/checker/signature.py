@@ -112,10 +112,7 @@ def declare_constants(
     c: Context, head: Head, define: Mapping[str, Item], config: Mapping[str, object]
 ) -> tuple[tuple[str, int], ...]:
     """Bind const and tune names; gives the choice of every tune."""
-    for const in head.consts:
-        with c.recover((const.name,)):
-            value = define[const.name] if const.name in define else evaluate(c, const.value)
-            c.names[const.name] = settled(c, value, const)
+    declare_consts(c, head, define)
     chosen = []
     for tune in head.tunes:
         with c.recover((tune.name,)):
@@ -123,6 +120,14 @@ def declare_constants(
             c.names[tune.name] = value
             chosen.append((tune.name, value))
     return tuple(chosen)  # type: ignore[arg-type]
+
+
+def declare_consts(c: Context, head: Head, define: Mapping[str, Item]) -> None:
+    """Bind the names of constants."""
+    for const in head.consts:
+        with c.recover((const.name,)):
+            value = define[const.name] if const.name in define else evaluate(c, const.value)
+            c.names[const.name] = settled(c, value, const)
 
 
 def settled(c: Context, item: Item, const: tree.Const) -> Item:

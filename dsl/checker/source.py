@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from dslc.checker.failure import NeedsDims
+from dslc.checker.groups import rows_of_one_group
 from dslc.checker.module import Template, check_module
+from dslc.checker.samples import different, equal
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Severity
+from dslc.compiler.ir import Kernel
 from dslc.compiler.passes.split import SplitReduction
 from dslc.frontend.tile_parser import parse_tile
 
-_SAMPLES = (256, 128, 64, 4096, 32, 16, 8, 4, 2, 1)
+_SHAPES = ("DSL0203", "DSL0213")  # codes of extents that do not agree
 
 
 def check_source(
@@ -31,6 +36,9 @@ def check_source(
     except DiagnosticError as e:
         return list(e.diagnostics)
     found: list[Diagnostic] = []
+    if not module.templates:
+        text = f"{file} defines no kernel: what it holds is checked where it is imported and used"
+        found.append(Diagnostic("DSL0234", text, None, severity=Severity.NOTE))
     for template in module.templates.values():
         if template.loc.file == file:
             found += [d for d in check_template(template) if d not in found]
@@ -44,59 +52,82 @@ def check_template(template: Template) -> list[Diagnostic]:
         for diagnostic in _check(template, config):
             if diagnostic not in found:
                 found.append(diagnostic)
-        if any(d.severity is Severity.ERROR for d in found):
+        if _is_refused(found):
             break
     return found
 
 
 def _configurations(template: Template) -> Iterator[Mapping[str, object]]:
+    """The default choices, then each other one that the requirements leave, with what goes with it."""
     yield {}
     for name, choices in template.tunes.items():
-        if name not in template.define:
-            yield from ({name: choice} for choice in choices[1:])
+        for choice in choices[1:] if name not in template.define else ():
+            settled = {n: v for n, v in template.define.items() if n in template.tunes}
+            with suppress(DiagnosticError):
+                yield template.choose({}, {**settled, name: choice})
 
 
 def _check(template: Template, config: Mapping[str, object]) -> list[Diagnostic]:
-    needed: set[str] = set()
+    """Findings for choices, with samples of the dims that are found to be needed."""
+    needed: tuple[str, ...] = ()
     while True:
         try:
-            _compile(template, dict.fromkeys(needed, _SAMPLES[0]), config)
+            return _sampled(template, config, needed)
         except NeedsDims as e:
-            if set(e.dims) <= needed:
+            if {*e.dims} <= {*needed}:
                 return list(e.diagnostics)
-            needed |= set(e.dims)
-        except DiagnosticError as e:
-            return _with_samples(template, config, needed, e) if needed else list(e.diagnostics)
-        else:
-            return [_note(template, dict.fromkeys(needed, _SAMPLES[0]))] if needed else []
+            needed = tuple(d for d in template.dims if d in {*needed, *e.dims})
 
 
-def _compile(template: Template, fixed: Mapping[str, int], config: Mapping[str, object]) -> None:
-    """Elaborate, and split the loops that ask for it: the one shared pass that may refuse."""
-    SplitReduction(atomic=True)(template.elaborate(fixed, config))
-
-
-def _with_samples(
-    template: Template, config: Mapping[str, object], needed: set[str], error: DiagnosticError
+def _sampled(
+    template: Template, config: Mapping[str, object], needed: tuple[str, ...]
 ) -> list[Diagnostic]:
-    """Other samples, since the first may break what the kernel rightly requires of its dims."""
-    for sample in _SAMPLES[1:]:
-        fixed = dict.fromkeys(needed, sample)
-        try:
-            _compile(template, fixed, config)
-        except DiagnosticError:
-            continue
-        return [_note(template, fixed), *_doubts(template, needed, error)]
-    return list(error.diagnostics)
+    """A note of the sizes that a kernel compiles with, or why it compiles with none.
+
+    What compiles only where a dim is equal to a tile's extent or to another dim is wrong: nothing says
+    that it is.
+    """
+    if not needed:
+        return _findings(template, config, {})
+    first: list[Diagnostic] = []
+    for number, fixed in enumerate(different(template, config, needed)):
+        found = _findings(template, config, fixed)
+        if not _is_refused(found):
+            return [_note(template, fixed), *found]
+        if number == 1 and found == first:  # whatever the sizes are
+            return first
+        first = first or found
+    for fixed in equal(template, config, needed):
+        found = _findings(template, config, fixed)
+        if not _is_refused(found):
+            return _coincidence(first, fixed) or [_note(template, fixed), *found]
+    return first or _findings(template, config, dict.fromkeys(needed, 1))
 
 
-def _doubts(template: Template, needed: set[str], error: DiagnosticError) -> Iterator[Diagnostic]:
-    """Shapes that fit by the size of a sample alone, as a square of rows and their sums does."""
-    said = ", ".join(f"{n} = {_SAMPLES[0]}" for n in sorted(needed))
-    for d in error.diagnostics:
-        if d.code == "DSL0203":
-            message = f"with {said}, at {d.loc}: {d.message}"
-            yield Diagnostic("DSL0203", message, d.loc, d.hint, severity=Severity.NOTE)
+def _findings(
+    template: Template, config: Mapping[str, object], fixed: Mapping[str, int]
+) -> list[Diagnostic]:
+    """Elaborate, and split the loops that ask for it: the one shared pass that may refuse."""
+    try:
+        program = template.elaborate(fixed, config)
+        SplitReduction(atomic=True)(program)
+    except NeedsDims:
+        raise
+    except DiagnosticError as e:
+        return list(e.diagnostics)
+    return list(rows_of_one_group(program)) if isinstance(program, Kernel) else []
+
+
+def _is_refused(found: list[Diagnostic]) -> bool:
+    return any(d.severity is Severity.ERROR for d in found)
+
+
+def _coincidence(found: list[Diagnostic], fixed: Mapping[str, int]) -> list[Diagnostic]:
+    """Shapes that do not fit for other sizes, with those for which they do."""
+    said = ", ".join(f"{n} = {v}" for n, v in fixed.items())
+    wanted = " and ".join(f"{n} == {v}" for n, v in fixed.items())
+    hint = f"it fits for {said}: where it is meant for these alone, say `require {wanted}`"
+    return [replace(d, hint=hint) for d in found if d.code in _SHAPES]
 
 
 def _note(template: Template, fixed: Mapping[str, int]) -> Diagnostic:

@@ -289,6 +289,7 @@ def run_function(c: Context, f: tree.Function) -> Item:
 def run_strict(c: Context, body: tuple[tree.Statement, ...]) -> None:
     """Elaborate statements, stopping at the first error (inside an inlined function)."""
     for statement in body:
+        c.inline(statement.loc)
         outer, c.emit.loc = c.emit.loc, statement.loc
         try:
             execute(c, statement)

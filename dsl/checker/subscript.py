@@ -77,7 +77,7 @@ def access(
 ) -> Access:
     """The region that a subscript of a tensor names.
 
-    An open slice takes its length from `layout`. The axis `gathered`, which must be written `:`,
+    A slice `a :` takes its length from `layout`. The axis `gathered`, which must be written `:`,
     becomes a placeholder of size 1.
     """
     items = expand(getattr(node, "items", ()), memory.rank, node.loc)
@@ -95,7 +95,9 @@ def access(
         if isinstance(item, tree.Slice):
             if item.start is None and item.stop is None:
                 whole.append(axis)
-            open_size = layout_shape[place] if place < len(layout_shape) else None
+            # `:` and `: b` say where they end: only `a :` leaves that to the layout.
+            begun = item.start is not None and place < len(layout_shape)
+            open_size = layout_shape[place] if begun else None
             if axis == gathered:
                 axes.append(AxisSlice(ex.index(0), 1))
             else:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _EXAMPLES = """
 dslc check softmax.tile
 dslc check examples/*.tile -D W=i6
+dslc check gemm.tile -t cuda:sm_90a -t aie:npu2 -D M=512 -D N=512 -D K=512
 dslc check gemm.tile --diagnostics sarif > findings.sarif
 """
 
@@ -38,13 +39,27 @@ dslc check gemm.tile --diagnostics sarif > findings.sarif
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Look for imported .tile files here as well. Repeatable.",
 )
+@click.option(
+    "-t",
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="TARGET",
+    help="Say also what a build for TARGET would refuse; no toolchain is needed. Repeatable.",
+)
 @session_options
-def command(files: tuple[Path, ...], define: tuple[str, ...], include: tuple[Path, ...]) -> int:
+def command(
+    files: tuple[Path, ...],
+    define: tuple[str, ...],
+    include: tuple[Path, ...],
+    targets: tuple[str, ...],
+) -> int:
     """Check every kernel of every FILE: names, types, shapes, layouts, split loops.
 
-    Each kernel is checked with its default tune choices and with every other choice alone. Dims that
-    must be known are taken as a sample, with a note that says which. Exit code 1 where there is an
-    error.
+    Each kernel is checked with its default tune choices and with every other choice that its
+    requirements leave. Dims that must be known are taken as a sample, with a note that says which. With
+    -t each is also lowered for a machine, up to what its compiler would get. Exit code 1 where there is
+    an error.
     """
     from dslc.cli.inputs import parse_definitions
     from dslc.cli.report import exit_code, show
@@ -55,6 +70,9 @@ def command(files: tuple[Path, ...], define: tuple[str, ...], include: tuple[Pat
     every: list[Diagnostic] = []
     for file in files:
         found = _check(file, include, definitions)
+        if not any(d.severity is Severity.ERROR for d in found):
+            for target in targets:
+                found += [d for d in _lowered(file, include, definitions, target) if d not in found]
         wrong = any(d.severity is Severity.ERROR for d in found)
         every += found
         if session.diagnostics != "human":
@@ -67,6 +85,22 @@ def command(files: tuple[Path, ...], define: tuple[str, ...], include: tuple[Pat
     if session.diagnostics != "human":
         show(every, session)
     return exit_code(every) if every else ExitCode.OK
+
+
+def _lowered(
+    file: Path,
+    include: tuple[Path, ...],
+    define: dict[str, int | float | bool | str],
+    target: str,
+) -> list[Diagnostic]:
+    """What builds of a file's own kernels for a target would refuse."""
+    import dslc
+    from dslc.dry_build import refusals
+    from dslc.templates import TemplateOrigin
+
+    library = dslc.compile(file, target, define=define, include=include, cache=False)
+    origins = (k.origin for k in library.values() if isinstance(k.origin, TemplateOrigin))
+    return [d for o in origins if o.template.loc.file == str(file) for d in refusals(o)]
 
 
 def _check(

@@ -224,9 +224,8 @@ def _quoted(text: str) -> str:
 def _docstring(doc: str, indent: str) -> list[str]:
     """A docstring, its further lines indented; quotes are escaped only where they would end it."""
     text = "".join(c if c == "\n" else _escaped(c, "\\") for c in doc)
-    text = text.replace('"""', '\\"\\"\\"')
-    if text.endswith('"'):
-        text = text[:-1] + '\\"'
+    if '"""' in doc or doc.endswith('"'):
+        text = text.replace('"', '\\"')
     lines = text.split("\n")
     shown = [f'{indent}"""{lines[0]}', *(f"{indent}{line}" if line else "" for line in lines[1:])]
     if len(lines) > 1:

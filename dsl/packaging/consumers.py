@@ -17,6 +17,7 @@ from dslc.codegen.c_interface.compiling import find_compiler
 from dslc.codegen.c_interface.forms import Form, Interface
 from dslc.codegen.c_interface.module import cpu_source, gpu_source, header
 from dslc.codegen.cuda.nvrtc import load_nvrtc
+from dslc.codegen.quoting import docstring, python_name, python_string
 from dslc.compiler.artifact import Artifact, Param
 from dslc.compiler.diagnostics import error
 from dslc.packaging.entries import Entry, by_kernel
@@ -95,16 +96,17 @@ def _libraries(
     return files
 
 
-_INIT = '''"""{name} {version}: {kernels}. Outputs are written in place."""
-
-from pathlib import Path as _Path
+_INIT = """from pathlib import Path as _Path
 
 import tvm_ffi as _tvm_ffi
 
 _module = _tvm_ffi.load_module(str(_Path(__file__).with_name("{library}")))
 {functions}
 __all__ = {names}
-'''
+"""
+
+
+_OWN = ("_Path", "_tvm_ffi", "_module")
 
 
 def _hugging_face(
@@ -120,11 +122,11 @@ def _hugging_face(
     backend = "cuda" if family == "cuda" else "cpu"
     word = "cpu" if family == "aarch64" else "cu{}{}".format(*load_nvrtc().version)
     folder = f"build/tvm-ffi01-{word}-{host}"
-    functions = "".join(f'{n} = _module["{n}"]\n' for n in names)
-    text = _INIT.format(
-        name=package.name, version=package.version, kernels=", ".join(names), library=library,
-        functions=functions, names=names,
-    )  # fmt: skip
+    own = {n: python_name(n, _OWN) for n in names}
+    functions = "".join(f"{own[n]} = _module[{python_string(n)}]\n" for n in names)
+    title = f"{package.name} {package.version}: {', '.join(names)}. Outputs are written in place."
+    text = docstring(title) + "\n"
+    text += _INIT.format(library=library, functions=functions, names=[*own.values()])
     metadata: dict[str, Any] = {
         "id": f"_{package.name}_{backend}",
         "name": package.name.replace("_", "-"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
+from dslc.codegen.quoting import shell_word, yaml_string
 from dslc.packaging.spec import Spec
 
 System = Literal["github", "gitlab"]
@@ -89,7 +90,7 @@ class Job:
         native = "".join(f" --require-native {t}" for t in self._targets())
         return template.format(
             name=name, folder=folder, lock_file=lock, requirement=self._requirement(),
-            package=f"dslc package {self.path} -o {folder}",
+            package=yaml_string(f"dslc package {shell_word(str(self.path))} -o {folder}"),
             verify=f"dslc verify {folder}{native}",
             lock=f"dslc lock {folder} -o {lock}",
         )  # fmt: skip

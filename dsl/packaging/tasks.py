@@ -66,7 +66,7 @@ def compile_task(task: Task) -> Compiled:
     # Sizes say what choices are for: the code relies on the dims that are compiled in, and a dim that a
     # tile needs is one of them.
     made = origin.specialization(
-        dims, {**origin.defaults, **config}, dims.get, loose if wanted.unaligned else ()
+        dims, origin.settled(config, dims.get), dims.get, loose if wanted.unaligned else ()
     )
     artifact = _with_ptx(made.artifact, origin) if wanted.ptx else made.artifact
     free = {d: n for d, n in wanted.sizes.items() if d not in artifact.signature.fixed}

@@ -12,15 +12,14 @@ import io
 import zipfile
 from pathlib import Path
 
+from dslc.codegen.quoting import docstring, header_line
 from dslc.compiler.diagnostics import error
 from dslc.packaging.spec import is_version
 from dslc.runtime.package.folder import KEPT, PackageFolder
 from dslc.runtime.package.index import INDEX
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that a zip file can name
-_INIT = '''"""Compiled kernels: {kernels}."""
-
-from pathlib import Path
+_INIT = '''from pathlib import Path
 
 DIGEST = "{digest}"
 PATH = Path(__file__).with_name("package")
@@ -63,14 +62,14 @@ def write_wheel(package: PackageFolder, folder: Path) -> Path:
         text = f"{index.name} {index.version} cannot be the name and version of a wheel"
         raise error("DSL0831", text, hint="dslc package makes wheels of what it builds")
     info = f"{index.name}-{index.version}.dist-info"
-    kernels = ", ".join(k.name for k in index.kernels)
+    title = docstring(f"Compiled kernels: {', '.join(k.name for k in index.kernels)}.") + "\n"
     files = {
-        f"{index.name}/__init__.py": _INIT.format(kernels=kernels, digest=package.digest).encode(),
+        f"{index.name}/__init__.py": (title + _INIT.format(digest=package.digest)).encode(),
         f"{index.name}/package/{INDEX}": package.text,
         **{f"{index.name}/package/{_kept(p)}": package.read(p) for p in index.files},
         f"{info}/METADATA": _METADATA.format(
-            name=index.name, version=index.version, targets=", ".join(index.targets),
-            dslc=index.origins.dslc,
+            name=index.name, version=index.version, targets=header_line(", ".join(index.targets)),
+            dslc=header_line(index.origins.dslc),
         ).encode(),
         f"{info}/WHEEL": _WHEEL.encode(),
     }  # fmt: skip

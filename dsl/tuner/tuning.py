@@ -132,8 +132,8 @@ class Tuning:
         if not self.request.settled:
             predicted = self.origin.predicted.find(self.fixed, self.sizes.get)
             if predicted is not None:
-                return {**self.origin.defaults, **predicted.config}
-        return self.origin.defaults
+                return self.origin.settled(predicted.config, self.sizes.get)
+        return self.origin.settled(self.request.settled, self.sizes.get)
 
     def prune(self, workers: Workers) -> Pruned:
         """The candidates by prediction; no device is asked."""

@@ -21,6 +21,7 @@ from dslc.runtime.nki_simulator.reductions import ReduceCommand
 from dslc.runtime.nki_simulator.scalars import VirtualRegister, number_of
 from dslc.runtime.nki_simulator.tensors import Tensor
 from dslc.runtime.nki_simulator.transfers import DgeMode, OobMode
+from dslc.runtime.nki_simulator.whole_numbers import by_whole_numbers, is_known
 
 for _family in ("activation", "elementwise", "patterns", "statistics"):  # enter their instructions
     importlib.import_module(f"dslc.runtime.nki_simulator.{_family}")
@@ -50,15 +51,16 @@ def _jit(function: Any = None, **_: Any) -> Any:
 
 def _bound(core: Core, name: str, function: Instruction) -> Callable[..., None]:
     """An instruction as the kernel calls it: the core knows its line and name, keywords come first."""
+    run = function if core.computes else by_whole_numbers(function)
 
     def call(*args: Any, **kwargs: Any) -> None:
         core.line = sys._getframe(1).f_lineno
         core.doing = name
         kwargs.pop("name", None)
         try:
-            function(core, *args, **kwargs)
+            run(core, *args, **kwargs)
         except TypeError as wrong:
-            if wrong.__traceback__ is None or wrong.__traceback__.tb_next is not None:
+            if not core.computes or wrong.__traceback__ is None or wrong.__traceback__.tb_next:
                 raise
             text = str(wrong).replace(f"{name}()", "it").replace("'core'", "")
             core.fail("signature", text)
@@ -102,11 +104,13 @@ def _registers(core: Core) -> dict[str, Callable[..., Any]]:
     def register_load(dst: VirtualRegister, src: Tensor) -> None:
         core.require(src.size == 1, "shape", f"a register holds one element, {src} has more")
         core.require(array_dtype(src.dtype).kind in "iu", "dtype", f"{src} is no integer")
-        dst.value, dst.set = int(core.read(src).reshape(-1)[0]), True
+        # What is computed from floats has no number in a run without them: no turns, the first place.
+        dst.value, dst.set = int(core.read(src).reshape(-1)[0]) if is_known(src) else 0, True
 
     def register_store(dst: Tensor, src: VirtualRegister) -> None:
         core.require(dst.size == 1, "shape", f"a register is one element, {dst} has more")
-        core.write(dst, array_dtype(dst.dtype).type(number_of(src)))
+        if is_known(dst):
+            core.write(dst, array_dtype(dst.dtype).type(number_of(src)))
         core.run("Pool", 64, (), (dst,), "register_store")
 
     return {f.__name__: f for f in (register_alloc, register_move, register_load, register_store)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from math import prod
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,6 +17,7 @@ from dslc.runtime.nki_simulator.trace import Tile, Trace
 from dslc.runtime.nki_simulator.views import NkiTensor
 
 Instruction = Callable[..., None]
+_FEW = 1 << 20  # elements of a tensor of integers in a run without numbers
 INSTRUCTIONS: dict[str, Instruction] = {}
 """The instructions of `nki.isa` by name; each takes the core first."""
 
@@ -52,10 +54,14 @@ class Loop:
 
 
 class Core:
-    """One run on one core. With `values` False nothing is computed: shapes, rules and times alone."""
+    """One run on one core.
+
+    Where it does not `compute` there are shapes, rules and times, and of numbers the integers alone
+    that loops and slices go by (`whole_numbers.py`). `values` tells an instruction whether it computes.
+    """
 
     def __init__(self, machine: NeuronCore, file: str, values: bool = True) -> None:
-        self.machine, self.file, self.values = machine, file, values
+        self.machine, self.file, self.values, self.computes = machine, file, values, values
         self.version = machine.version
         self.trace = Trace()
         self.line = 0
@@ -89,7 +95,7 @@ class Core:
             self.require(
                 sizes[0] <= PARTITIONS, "partitions", f"{title} would have {sizes[0]} partitions"
             )
-        storage = Storage(title, space, sizes, kind, self.fail, values=self.values)
+        storage = Storage(title, space, sizes, kind, self.fail, values=self.holds(sizes, kind))
         if space != HBM:
             slot = self.loops[-1].slot() if len(self.loops) > 1 else None
             tile = Tile(title, space, storage.bytes, self.line, storage.accesses, slot)
@@ -98,16 +104,14 @@ class Core:
 
     def argument(self, name: str, array: Array) -> NkiTensor:
         """An argument in HBM."""
-        storage = Storage(
-            name,
-            HBM,
-            array.shape,
-            dtype_name(array.dtype),
-            self.fail,
-            array,
-            self.values,
-        )
+        kind = dtype_name(array.dtype)
+        held = self.holds(array.shape, kind)
+        storage = Storage(name, HBM, array.shape, kind, self.fail, array, held)
         return NkiTensor.whole(storage)  # type: ignore[return-value]
+
+    def holds(self, shape: Sequence[int], dtype: str) -> bool:
+        """Whether a tensor has elements: where the core does not compute, few integers have them."""
+        return self.computes or (dtype not in FLOATS and prod(shape) <= _FEW)
 
     def read(self, tensor: Tensor) -> Array:
         """The elements, all of them written."""

@@ -83,8 +83,9 @@ def simulate(
     """Run the kernel `entry` of a source as it stands on `trn1`, `trn2` or `trn3` (or `nki:trn1`, ...).
 
     `args` are arrays for tensors in HBM (bf16 and fp8 by ml_dtypes) and numbers. NkiFault where the
-    kernel breaks a rule of the machine. With `values` False nothing is computed: the rules that do not
-    depend on numbers, traffic and times alone; the outputs are then empty.
+    kernel breaks a rule of the machine. With `values` False nothing is computed but the integers that
+    loops and slices go by: the rules that do not depend on numbers, traffic and times; the outputs are
+    then empty.
     """
     core = Core(find_core(target), file, values)
     with one_thread(), _Located(core):

@@ -16,6 +16,7 @@ import time
 
 from calls import TABLE, hold, problem
 from dslc.codegen.hip.isa import read_isa
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.hip_emulator import EmulationError
 from elaboration import elaborated
@@ -45,7 +46,7 @@ def loops() -> None:
     for chip, tile in LARGE:
         kernel = product(chip, tile, (("K", 8192), ("M", 8192), ("N", 8192)))
         for label, isa in (("flydsl", flydsl.isa), ("clang", hip_emulation.isa)):
-            loop = read_isa(isa(kernel, chip))[kernel.name].main_loop()
+            loop = read_isa(isa(kernel, chip))[entry_name(kernel.name)].main_loop()
             assert loop is not None
             mix = ", ".join(f"{count} {kind}" for kind, count in loop.mix().items())
             print(f"{chip} {tile} {label}: {loop.share('matrix'):.0%} matrix; {mix}", flush=True)

@@ -11,6 +11,7 @@ import time
 
 import ml_dtypes
 import numpy as np
+from dslc.codegen.quoting import entry_name
 
 from support.hip import CHIPS
 from support.hip_emulation import isa, module
@@ -34,13 +35,15 @@ def main() -> None:
             c = np.zeros((SIZE, SIZE), bf16)
             words = [x.view(np.uint16) for x in (a, b, c)]
             dims_of = [np.int32(SIZE)] * (
-                len(made.assembly.kernels[kernel.name].metadata.explicit) - 3
+                len(made.assembly.kernels[entry_name(kernel.name)].metadata.explicit) - 3
             )
             args = [*words, *dims_of]
             grid = -(-SIZE // tile[0]) * -(-SIZE // tile[1])
-            made.launch(kernel.name, args, grid, kernel.threads)  # functions are compiled
+            made.launch(
+                entry_name(kernel.name), args, grid, kernel.threads
+            )  # functions are compiled
             start = time.process_time()
-            done = made.launch(kernel.name, args, grid, kernel.threads).instructions
+            done = made.launch(entry_name(kernel.name), args, grid, kernel.threads).instructions
             took = time.process_time() - start
             wanted = a.astype(np.float32) @ b.astype(np.float32).T
             off = np.abs(c.astype(np.float32) - wanted).max()

@@ -125,6 +125,22 @@ kernel k(a: f16[M, K], w: u8[T, 96], c: out f16[M, 8]):
     assert every(kernel, ins.View)[0].out.type.dtype.name == "i6"
 
 
+@pytest.mark.parametrize(
+    "region", ["b[:, :]", "b[:, 0:8]", "b", "b[...]", "b[:16, :]", "b[::1, :]"]
+)
+def test_a_whole_axis_is_whole_whatever_the_layout_has(region):
+    source = f"""
+kernel k(b: f16[16, 8], c: out f32[1]):
+    c[0] = sum(cast(load({region}, layout=LAYOUT), f32))
+"""
+    with pytest.raises(DiagnosticError) as e:
+        one(source.replace("LAYOUT", "spatial(4, 8)"))
+    assert e.value.diagnostics[0].code == "DSL0222"
+    assert "[4, 8]" in e.value.diagnostics[0].message
+    (load,) = every(one(source.replace("LAYOUT", "local(4, 1).spatial(4, 8)")), ins.Load)
+    assert load.out.type.shape == (16, 8)
+
+
 def test_an_open_slice_takes_its_length_from_the_layout():
     kernel = one("""
 kernel k(a: f16[M, K], c: out f16[M, K]):

@@ -130,17 +130,81 @@ def test_a_folder_and_a_binary_are_no_sources(
     assert captured.err.count("error[") == 2
 
 
-def test_shapes_that_fit_by_the_sample_alone_are_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    source = tmp_path / "add.tile"
-    source.write_text(
-        "kernel add(x: f32[M, N], y: out f32[M, N]):\n"
+COINCIDENCES = {
+    "a size of the source": (
+        "kernel k(x: f32[M, N], y: out f32[M, N]):\n",
         "    for m in parallel(range(0, M, 16)):\n"
-        "        y[m : m + 16, 0 : 16] = x[m : m + 16, 0 : 16] + x[m : m + 16, :]\n"
-    )
-    assert run(["check", str(source)]) == 0
+        "        y[m : m + 16, 0 : 16] = x[m : m + 16, 0 : 16] + x[m : m + 16, :]\n",
+        "N == 16",
+    ),
+    "a tile's extent": (
+        "kernel k(x: f32[M, N], y: out f32[M, N]):\n    tune BN = 128 | 32\n",
+        "    for n in parallel(range(0, N, BN)):\n"
+        "        y[:, n : n + BN] = x[:, n : n + BN] + zeros(f32, [64, BN])\n",
+        "M == 64",
+    ),
+    "another dim": (
+        "kernel k(x: f32[M, N], w: f32[M, K], y: out f32[M, K]):\n",
+        "    for m in parallel(range(0, M, 16)):\n"
+        "        y[m : m + 16, :] = x[m : m + 16, :] + w[m : m + 16, :]\n",
+        "N == K",
+    ),
+    "rows and their sums": (
+        "kernel k(x: f32[M, N], y: out f32[M, N]):\n",
+        "    for p in parallel(range(0, 1)):\n        y[:, :] = x[:, :] - sum(x[:, :], 1)\n",
+        "M == N",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COINCIDENCES)
+def test_shapes_that_fit_for_one_size_alone_are_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head, body, equality = COINCIDENCES[name]
+    source = tmp_path / "k.tile"
+    source.write_text(head + body)
+    assert run(["check", str(source)]) == 1
     told = capsys.readouterr().err
-    assert "checked with N = 16" in told
-    assert "with N = 256" in told
-    assert "shapes [16, 16] and [16, 256] do not fit" in told
+    assert "DSL0203" in told
+    assert "where it is meant for these alone" in told
+    source.write_text(f"{head}    require {equality}\n{body}")
+    assert run(["check", str(source)]) == 0
+
+
+LARGE = """
+kernel k(x: f32[M, N], y: out f32[M, N]):
+    tune B = {choices}
+    for m, n in parallel(range(0, M, B), range(0, N, B)):
+        t = x[m : m + B, n : n + B]
+        y[m : m + B, n : n + B] = t * sum(t)
+"""
+TARGETS = ("cuda:sm_90a", "hip:gfx942", "nki:trn2", "aie:npu2", "aarch64:all", "interp")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_target_without_its_toolchain_is_asked(
+    target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))  # no nvcc, clang, or assembler
+    source = tmp_path / "k.tile"
+    source.write_text(LARGE.format(choices=32))
+    assert run(["check", str(source), "-t", target]) == 0
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(("target", "code"), [("cuda:sm_80", "DSL0503"), ("aie:npu2", "DSL0553")])
+def test_what_a_build_would_refuse_is_told_with_its_target(
+    target: str, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "k.tile"
+    source.write_text(LARGE.format(choices=1024))
+    assert run(["check", str(source)]) == 0
+    assert run(["check", str(source), "-t", "interp", "-t", target]) != 0
+    told = capsys.readouterr().err
+    assert code in told
+    assert f"for {target}: " in told
+    # A build takes another choice where one does not fit, and so does check.
+    source.write_text(LARGE.format(choices="1024 | 32"))
+    assert run(["check", str(source), "-t", target]) == 0
+    capsys.readouterr()

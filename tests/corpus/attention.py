@@ -44,9 +44,8 @@ def window_attention(rng: Generator) -> Trial:
     return Trial({"q": q, "k": k, "v": v, "sink": sink}, {"o": o})
 
 
-@case(near=1e-4)
-def flex_attention(rng: Generator) -> Trial:
-    h, s, length, d = 3, 21, 37, 8
+def flexible(rng: Generator, s: int, length: int) -> Trial:
+    h, d = 3, 8
     q, k, v = normal(rng, h, s, d), normal(rng, h, length, d), normal(rng, h, length, d)
     row, column = np.arange(s)[:, None], np.arange(length)
     o = np.zeros(q.shape)
@@ -55,6 +54,16 @@ def flex_attention(rng: Generator) -> Trial:
         seen = (column <= row) | (column < 10)
         o[i] = softmax(np.where(seen, scores, -np.inf)) @ f64(v[i])
     return Trial({"q": q, "k": k, "v": v, "scale": 0.5}, {"o": o})
+
+
+@case(near=1e-4)
+def flex_attention(rng: Generator) -> Trial:
+    return flexible(rng, 21, 37)
+
+
+@case("flex_attention of one", kernel="flex_attention", near=1e-4)
+def one_key(rng: Generator) -> Trial:
+    return flexible(rng, 1, 1)
 
 
 @case(near=1e-4)

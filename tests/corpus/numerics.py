@@ -16,10 +16,19 @@ def shifted_sum(x: Array) -> Array:
     return sum(np.roll(wide, d, axis)[inner] for d in (1, -1) for axis in range(x.ndim))
 
 
+def stencil(rng: Generator, *shape: int) -> Trial:
+    x = normal(rng, *shape)
+    return Trial({"x": x, "a": 0.5, "b": 0.25}, {"y": 0.5 * x + 0.25 * shifted_sum(x)})
+
+
 @case()
 def stencil3d(rng: Generator) -> Trial:
-    x = normal(rng, 5, 9, 37)
-    return Trial({"x": x, "a": 0.5, "b": 0.25}, {"y": 0.5 * x + 0.25 * shifted_sum(x)})
+    return stencil(rng, 5, 9, 37)
+
+
+@case("stencil3d of one", kernel="stencil3d")
+def one_point(rng: Generator) -> Trial:
+    return stencil(rng, 1, 1, 1)
 
 
 @case()

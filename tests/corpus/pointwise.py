@@ -11,13 +11,27 @@ from corpus.cases import Array, Family, Generator, Trial, bfloat16, f64, normal,
 case = Family("pointwise")
 
 
-@case()
-def swiglu_backward(rng: Generator) -> Trial:
-    d, gate, up = (normal(rng, 7, 99, dtype=np.float16) for _ in range(3))
+def swiglu(rng: Generator, m: int, f: int) -> Trial:
+    d, gate, up = (normal(rng, m, f, dtype=np.float16) for _ in range(3))
     g, s = f64(gate), sigmoid(f64(gate))
     slope = s + g * s * (1 - s)
     wanted = {"d_gate": f64(d) * up * slope, "d_up": f64(d) * g * s}
     return Trial({"d": d, "gate": gate, "up": up}, wanted)
+
+
+@case()
+def swiglu_backward(rng: Generator) -> Trial:
+    return swiglu(rng, 7, 99)
+
+
+@case("swiglu_backward of one", kernel="swiglu_backward")
+def one(rng: Generator) -> Trial:
+    return swiglu(rng, 1, 1)
+
+
+@case("swiglu_backward of no rows", kernel="swiglu_backward")
+def no_rows(rng: Generator) -> Trial:
+    return swiglu(rng, 0, 99)
 
 
 @case()

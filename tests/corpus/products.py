@@ -11,14 +11,28 @@ from corpus.cases import Family, Generator, Trial, bfloat16, f64, normal
 case = Family("products")
 
 
-@case()
-def gemm_transposed_epilogue(rng: Generator) -> Trial:
-    a, b = normal(rng, 50, 37, dtype=np.float16), normal(rng, 50, 45, dtype=np.float16)
-    bias, old = normal(rng, 45, dtype=np.float16), normal(rng, 37, 45, dtype=np.float16)
+def epilogue(rng: Generator, m: int, n: int, k: int) -> Trial:
+    a, b = normal(rng, k, m, dtype=np.float16), normal(rng, k, n, dtype=np.float16)
+    bias, old = normal(rng, n, dtype=np.float16), normal(rng, m, n, dtype=np.float16)
     x = 0.25 * f64(a).T @ f64(b) + bias
     gelu = x * (1 + np.vectorize(erf)(x / np.sqrt(2))) / 2
     args = {"a": a, "b": b, "bias": bias, "old": old, "alpha": 0.25, "beta": 0.5}
     return Trial(args, {"c": gelu + 0.5 * f64(old)})
+
+
+@case()
+def gemm_transposed_epilogue(rng: Generator) -> Trial:
+    return epilogue(rng, 37, 45, 50)
+
+
+@case("gemm_transposed_epilogue 1 x 1 x 1", kernel="gemm_transposed_epilogue")
+def ones(rng: Generator) -> Trial:
+    return epilogue(rng, 1, 1, 1)
+
+
+@case("gemm_transposed_epilogue of nothing", kernel="gemm_transposed_epilogue")
+def nothing(rng: Generator) -> Trial:
+    return epilogue(rng, 5, 7, 0)
 
 
 @case(near=1e-4)

@@ -14,13 +14,22 @@ def spread(s: Array, group: int) -> Array:
     return np.repeat(f64(s), group, 0)
 
 
-@case()
-def gptq_gemm(rng: Generator) -> Trial:
-    a, w = normal(rng, 9, 96, dtype=np.float16), rng.integers(0, 16, (96, 50), np.uint8)
-    z = rng.integers(4, 12, (3, 50), np.uint8)
-    s = rng.uniform(0.01, 0.05, (3, 50)).astype(np.float16)
+def gptq(rng: Generator, m: int, n: int) -> Trial:
+    a, w = normal(rng, m, 96, dtype=np.float16), rng.integers(0, 16, (96, n), np.uint8)
+    z = rng.integers(4, 12, (3, n), np.uint8)
+    s = rng.uniform(0.01, 0.05, (3, n)).astype(np.float16)
     c = f64(a) @ ((w - spread(z, 32) - 1) * spread(s, 32))
     return Trial({"a": a, "w": w, "z": z, "s": s}, {"c": c})
+
+
+@case()
+def gptq_gemm(rng: Generator) -> Trial:
+    return gptq(rng, 9, 50)
+
+
+@case("gptq_gemm of one row and column", kernel="gptq_gemm")
+def one(rng: Generator) -> Trial:
+    return gptq(rng, 1, 1)
 
 
 @case()

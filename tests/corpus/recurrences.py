@@ -55,12 +55,21 @@ def linear_attention(rng: Generator) -> Trial:
     )
 
 
-@case()
-def causal_conv1d(rng: Generator) -> Trial:
-    x, w, b = normal(rng, 11, 45), normal(rng, 11, 4), normal(rng, 11)
-    full = [np.convolve(f64(row), f64(taps)[::-1])[:45] for row, taps in zip(x, w, strict=True)]
+def convolved(rng: Generator, c: int, s: int) -> Trial:
+    x, w, b = normal(rng, c, s), normal(rng, c, 4), normal(rng, c)
+    full = [np.convolve(f64(row), f64(taps)[::-1])[:s] for row, taps in zip(x, w, strict=True)]
     y = np.array(full) + b[:, None]
     return Trial({"x": x, "w": w, "b": b}, {"y": y * sigmoid(y)})
+
+
+@case()
+def causal_conv1d(rng: Generator) -> Trial:
+    return convolved(rng, 11, 45)
+
+
+@case("causal_conv1d of one", kernel="causal_conv1d")
+def one_step(rng: Generator) -> Trial:
+    return convolved(rng, 1, 1)
 
 
 @case(near=4e-3)
@@ -75,6 +84,12 @@ def conv1d_step(rng: Generator) -> Trial:
 def prefix_sum(rng: Generator) -> Trial:
     x = rng.integers(-99, 99, 301).astype(np.int32)
     return Trial({"x": x}, {"y": np.cumsum(x)})
+
+
+@case("prefix_sum of one", kernel="prefix_sum")
+def one_number(rng: Generator) -> Trial:
+    x = np.array([-7], np.int32)
+    return Trial({"x": x}, {"y": x})
 
 
 @case()

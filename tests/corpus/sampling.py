@@ -26,10 +26,19 @@ def repetition_penalty(rng: Generator) -> Trial:
     return Trial({"logits": logits, "seen": seen, "penalty": 1.5}, {"logits": moved})
 
 
+def greatest(rng: Generator, b: int, v: int) -> Trial:
+    logits = np.round(normal(rng, b, v) * 4).astype(np.float16)
+    return Trial({"logits": logits}, {"token": logits.argmax(1), "top": f64(logits).max(1)})
+
+
 @case()
 def greedy(rng: Generator) -> Trial:
-    logits = np.round(normal(rng, 4, 301) * 4).astype(np.float16)
-    return Trial({"logits": logits}, {"token": logits.argmax(1), "top": f64(logits).max(1)})
+    return greatest(rng, 4, 301)
+
+
+@case("greedy of one", kernel="greedy")
+def one_token(rng: Generator) -> Trial:
+    return greatest(rng, 1, 1)
 
 
 @case()

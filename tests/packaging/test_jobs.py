@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -39,3 +40,18 @@ def test_the_extras_are_those_of_the_targets(
     spec = write_spec(tmp_path, ["cuda:sm_80", "aarch64:all", "hip:gfx950", "nki:trn2"])
     assert run(["ci", "gitlab", str(spec)]) == 0
     assert "pip install 'dslc[aarch64,cuda,hip]==" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("system", ["github", "gitlab"])
+def test_a_path_is_one_word_whatever_it_holds(
+    system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "a b: $(touch x) ${{ github.token }} 'c' \"d\" # e.toml"
+    write_spec(tmp_path, ["interp"]).rename(tmp_path / name)
+    assert run(["ci", system, name, "-o", "kernels.yml"]) == 0
+    text = (tmp_path / "kernels.yml").read_text()
+    assert "${{ github.token" not in text
+    line = next(line for line in text.splitlines() if "dslc package" in line)
+    command = json.loads(line.strip().removeprefix("- ").removeprefix("run: "))
+    assert shlex.split(command) == ["dslc", "package", name, "-o", "build/rows.dslc"]

@@ -20,9 +20,11 @@ from support.oracle.profiles import profile
 from support.oracle.running import run
 from support.oracle.shrinker import shrink
 
-# Programs of one case of make test, and of a case of make test-deep, of which there are SHARDS.
-SAMPLES = {"interp": 40, "aarch64:i8mm": 10}
-DEEP = {"interp": 500, "aarch64:i8mm": 500}
+# The seeds that make test runs on a machine, and how many programs make test-deep runs in its shards.
+SAMPLES = {"interp": range(25), "aarch64:i8mm": range(6), "nki:trn2": range(10, 15),
+           "aie:npu2": range(5), "cuda:sm_90a": range(2), "hip:gfx950": range(2)}  # fmt: skip
+DEEP = {"interp": 10_000, "aarch64:i8mm": 10_000, "aie:npu2": 10_000, "nki:trn2": 2_000,
+        "cuda:sm_90a": 2_000, "hip:gfx950": 2_000}  # fmt: skip
 SHARDS = 20
 FIRST = int(os.environ.get("DSLC_TEST_SEED", "0"))
 
@@ -46,15 +48,16 @@ def check(target: str, seeds: range) -> None:
 
 @pytest.mark.parametrize("target", SAMPLES)
 def test_a_sample_of_programs(target: str) -> None:
-    check(target, range(SAMPLES[target]))
+    check(target, SAMPLES[target])
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("shard", range(SHARDS))
 @pytest.mark.parametrize("target", DEEP)
 def test_many_programs(target: str, shard: int) -> None:
-    first = 1_000_000 * FIRST + shard * DEEP[target]
-    check(target, range(first, first + DEEP[target]))
+    count = DEEP[target] // SHARDS
+    first = 1_000_000 * FIRST + shard * count
+    check(target, range(first, first + count))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Strides that a kernel names are those of the arrays at the call, if it is compiled for them too."""
+"""Strides that a kernel names are those of the arrays at the call, wherever they are compiled in."""
 
 from __future__ import annotations
 

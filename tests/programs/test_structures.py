@@ -92,6 +92,24 @@ kernel histogram(x: u8[N], h: inout i32[40]):
         for i in range(min(16, N - n)):
             h[cast(x[n + i], i32)] += 1
 """
+SHIFTS = """
+kernel shifts(x: i32[N], y: u8[N], a: out i32[4, N], b: out u8[4, N]):
+    for i in parallel(range(1)):
+        for k in range(4):
+            a[k, :] = (x[:] >> (k + 1)) << k
+            b[k, :] = (y[:] << k) >> (4 - k)
+"""
+CHAIN = """
+kernel chain(x: f32[M, K], w: f32[K, N], a: f32[K, 8], b: f32[8, N], y: out f32[M, N]):
+    for m, n in parallel(range(0, M, 8), range(0, N, 16)):
+        acc = zeros(f32, [8, 16])
+        low = zeros(f32, [8, 8])
+        for k in range(0, K, 16):
+            acc += dot(x[m : m + 8, k : k + 16], w[k : k + 16, n : n + 16])
+            low += dot(x[m : m + 8, k : k + 16], a[k : k + 16, :])
+        acc += dot(low, b[:, n : n + 16])
+        y[m : m + 8, n : n + 16] = acc
+"""
 
 
 def normal(seed: int, *shape: int) -> np.ndarray:
@@ -173,3 +191,23 @@ def test_counting_where_a_number_tells(target: str) -> None:
     h = np.zeros(40, np.int32)
     call(target, HISTOGRAM, {"x": x, "h": h})
     np.testing.assert_array_equal(h, np.bincount(x, minlength=50)[:40])
+
+
+@pytest.mark.parametrize("target", MACHINES)
+def test_shifts_by_a_counter(target: str) -> None:
+    rng = np.random.default_rng(11)
+    x = rng.integers(-(2**31), 2**31, 20).astype(np.int32)
+    y = rng.integers(0, 256, 20, np.uint8)
+    a, b = np.zeros((4, 20), np.int32), np.zeros((4, 20), np.uint8)
+    call(target, SHIFTS, {"x": x, "y": y, "a": a, "b": b})
+    for k in range(4):
+        np.testing.assert_array_equal(a[k], x >> (k + 1) << k)
+        np.testing.assert_array_equal(b[k], (y << np.uint8(k)) >> np.uint8(4 - k))
+
+
+@pytest.mark.parametrize("target", MACHINES)
+def test_a_product_added_to_what_a_loop_has_summed(target: str) -> None:
+    x, w, a, b = (np.round(normal(12, *s)) for s in ((11, 40), (40, 21), (40, 8), (8, 21)))
+    y = np.zeros((11, 21), np.float32)
+    call(target, CHAIN, {"x": x, "w": w, "a": a, "b": b, "y": y})
+    np.testing.assert_array_equal(y, x @ w + x @ a @ b)

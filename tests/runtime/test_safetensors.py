@@ -124,6 +124,7 @@ DATA = bytes(11)
         (entry("F32", [True], 0, 8), "lists of integers"),
         (entry("F32", [2**62, 2**62], 0, 8), "cannot be held"),
         (entry("F32", [2**64], 0, 8), "lists of integers"),
+        (entry("F32", [0, 2**62], 0, 0), "cannot be held"),
         (entry("U8", [1] * 33, 0, 1), "cannot be held"),
         (entry("F4", [3], 0, 1), "cannot be held"),
         (entry("F7", [2], 0, 8), "there is no dtype 'F7'"),

@@ -1,9 +1,10 @@
 """The corpus (tests/corpus) on a machine.
 
-    PYTHONPATH=tests python -m support.corpus TARGET [FIRST LAST]
+    PYTHONPATH=tests python -m support.corpus TARGET [FIRST LAST] [--page]
 
 A table of what came out of each case, and an error's text under it; a failure stops nothing. FIRST and
-LAST are numbers of cases (the last one not taken), so that a run can be parted and taken up again.
+LAST are numbers of cases (the last one not taken), so that a run can be parted and taken up again. With
+--page a run of all cases writes what was refused into docs/corpus.md.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dslc.compiler.dtypes import DType, storage_dtype, to_ml_dtypes
 from dslc.signature import Signature
 
 from corpus.cases import Case, Trial, cases
+from support.corpus_page import Refusal, write
 from support.machines import launch
 
 # Of the sum of an element's own and the largest one's size.
@@ -30,11 +32,12 @@ _NEAR = {"f64": 1e-11, "f32": 2e-5, "f16": 2e-3, "bf16": 1.6e-2, "f8e4m3": 0.13,
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a case: ok, a code of a refusal, wrong, or the name of an exception."""
+    """What came of a case: ok, an error's code, wrong, or the name of an exception."""
 
     word: str
     text: str = ""
     seconds: float = 0.0
+    refusal: Refusal | None = None
 
 
 @functools.cache
@@ -60,14 +63,12 @@ def run(case: Case, target: str) -> None:
 
 
 def arguments(signature: Signature, trial: Trial) -> dict[str, Any]:
-    """Copies of the trial's arguments, and output arrays full of what nobody wants."""
+    """The trial's arguments as they lie in memory, and output arrays full of what nobody wants."""
     found: dict[str, Any] = {}
     for p in signature.parameters:
         given = trial.args.get(p.name)
-        if p.dims is None:
+        if given is not None:
             found[p.name] = given
-        elif given is not None:
-            found[p.name] = np.array(given)
         else:
             stored = (to_ml_dtypes(p.dtype) if p.dtype.is_float else None) or storage_dtype(p.dtype)
             shape = np.shape(trial.wanted[p.name])
@@ -78,16 +79,17 @@ def arguments(signature: Signature, trial: Trial) -> dict[str, Any]:
 def outcome(case: Case, target: str) -> Outcome:
     """The same as a word, whatever happens."""
     start = _seconds()
-    word, text = "ok", ""
+    word, text, refused = "ok", "", None
     try:
         run(case, target)
     except DiagnosticError as failure:
+        refused = refusal(failure)
         word, text = failure.diagnostics[0].code, str(failure)
     except Wrong as failure:
         word, text = "wrong", str(failure)
     except Exception as failure:
         word, text = type(failure).__name__, "".join(traceback.format_exception(failure)[-4:])
-    return Outcome(word, text, _seconds() - start)
+    return Outcome(word, text, _seconds() - start, refused)
 
 
 def _seconds() -> float:
@@ -114,21 +116,33 @@ def _compare(case: Case, name: str, dtype: DType, got: Any, wanted: Any) -> None
         )
 
 
-def main(target: str, first: int = 0, last: int | None = None) -> int:
-    """Print the table; the number of cases that are not ok."""
+def refusal(failure: DiagnosticError) -> Refusal | None:
+    """What the page says of an error of a pass or generator (DSL05xx); a fault is none."""
+    (first, *_) = failure.diagnostics
+    is_located = first.loc is not None and first.code.startswith("DSL05")
+    return Refusal(first.code, " ".join(first.message.split())) if is_located else None
+
+
+def main(target: str, *rest: str) -> int:
+    """Print the table; the number of cases that are neither right nor refused."""
+    page = "--page" in rest
+    bounds = [int(word) for word in rest if word != "--page"]
     found: dict[str, Outcome] = {}
-    for number, case in list(enumerate(cases().values()))[first:last]:
+    for number, case in list(enumerate(cases().values()))[slice(*bounds or (None,))]:
         made = found[case.name] = outcome(case, target)
         print(
             f"{number:4} {case.file:14} {case.name:36} {made.word:10} {made.seconds:6.1f} s",
             flush=True,
         )
         if made.text:
-            print("\n".join("       " + line for line in made.text.splitlines()[:12]), flush=True)
-    bad = sum(o.word != "ok" for o in found.values())
-    print(f"{len(found) - bad} of {len(found)} ok on {target}")
-    return bad
+            print("\n".join("       " + line for line in made.text.splitlines()[-12:]), flush=True)
+    right = sum(o.word == "ok" for o in found.values())
+    refused = {name: o.refusal for name, o in found.items() if o.refusal}
+    print(f"{right} of {len(found)} right, {len(refused)} refused by {target}")
+    if page and not bounds:
+        write(target, refused)
+    return len(found) - right - len(refused)
 
 
 if __name__ == "__main__":
-    sys.exit(min(100, main(sys.argv[1], *map(int, sys.argv[2:]))))
+    sys.exit(min(100, main(*sys.argv[1:])))

@@ -17,14 +17,12 @@ from dslc.codegen.c_family.accesses import is_row
 from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.bulk import tensor_maps
 from dslc.codegen.cuda.generate import emit
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.dtypes import Kind, as_storage, storage_dtype
 from dslc.compiler.interpreter import bind_dims
-from dslc.compiler.interpreter.dims import evaluate
-from dslc.compiler.interpreter.scalars import compile_scalar
-from dslc.compiler.interpreter.scope import Scope
+from dslc.compiler.interpreter.dims import evaluate, number
 from dslc.compiler.ir import Kernel, Memory, Program, TileProgram, alignment
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.expr import Expr, free_vars
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.gpu import gpu_passes
 from dslc.compiler.passes.pipeline import run_passes
@@ -32,6 +30,7 @@ from dslc.compiler.targets import Target, find_target
 from dslc.runtime import packing
 from dslc.runtime.cuda_emulator import BoxMap, emulate
 from dslc.runtime.expression import evaluate as evaluated
+from dslc.runtime.scalars import as_dtype
 
 TARGET = find_target("cuda:sm_90a")
 Edit = Callable[[str], str]
@@ -79,9 +78,9 @@ def run_calls(program: TileProgram, args: Mapping[str, Any], seed: int, launch: 
         assert codes is not None
         given[param.name] = packing.pack(codes, param.storage.to_data())
     if isinstance(program, Kernel):
-        launch(program, given, {}, seed)
+        launch(program, {**given, **_rounded(program, given)}, {}, seed)
         return
-    dims = dims_of(program, given)
+    dims = {**dims_of(program, given), **_rounded(program, given)}
     arrays = {p: given[p.name] for p in program.params if isinstance(p, Memory)}
     for memory in program.buffers:
         shape = tuple(evaluate(e, dims) for e in memory.shape)
@@ -89,21 +88,18 @@ def run_calls(program: TileProgram, args: Mapping[str, Any], seed: int, launch: 
             storage_dtype(memory.dtype)
         )
         arrays[memory] = arrays[memory].reshape(shape)
-    for number, call in enumerate(program.calls):
+    for place, call in enumerate(program.calls):
         pairs = list(zip(call.kernel.params, call.args, strict=True))
         passed = {p.name: arrays[a] for p, a in pairs if isinstance(a, Memory)}
-        scalars = {p.name: _passed(a, dims) for p, a in pairs if not isinstance(a, Memory)}
-        launch(call.kernel, {**passed, **scalars}, scalars, seed + number)
+        scalars = {p.name: number(a, dims) for p, a in pairs if not isinstance(a, Memory)}
+        scalars = _rounded(call.kernel, scalars)
+        launch(call.kernel, {**passed, **scalars}, scalars, seed + place)
 
 
-def _passed(expr: Expr, known: Mapping[str, Any]) -> Any:
-    """A scalar that a program passes on; a float stays one."""
-    scope = Scope(check=False)
-    value = compile_scalar(scope, expr)
-    frame: list[Any] = [None] * scope.size
-    for var in free_vars(expr):
-        frame[scope.slot(var)] = known[var.name]
-    return value(frame)
+def _rounded(program: TileProgram, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The scalars as runtimes pass them: of their parameters' types."""
+    found = {p.name: p.dtype.name for p in program.params if not isinstance(p, Memory)}
+    return {name: as_dtype(given[name], dtype) for name, dtype in found.items()}
 
 
 def memory_bytes(memory: Memory) -> int:
@@ -146,7 +142,7 @@ def _launch(
     places = [p.name for p in kernel.params]
     maps = [_box(box.to_data(), places, dims) for box in tensor_maps(kernel)]
     emulate(
-        edit(text) if edit else text, kernel.name, [*words, *spaces, *maps],
+        edit(text) if edit else text, entry_name(kernel.name), [*words, *spaces, *maps],
         turns(kernel, dims), launched_threads(kernel), shared, seed,
         alignments={
             i: alignment(p) for i, p in enumerate(kernel.params) if isinstance(p, Memory)
@@ -162,7 +158,9 @@ def arguments(
     words: list[Any] = []
     for param in kernel.params:
         value = given[param.name]
-        if isinstance(param, Memory) and param.strides is None and not value.flags.c_contiguous:
+        if isinstance(param, Memory) and param.strides is not None:
+            value = _elements(value)
+        if isinstance(param, Memory) and not value.flags.c_contiguous:
             raise AssertionError(f"{param.name} is not in C order")
         stored = {p.name for p in kernel.packed}
         if isinstance(param, Memory) and is_row(param) and param.name not in stored:
@@ -172,6 +170,13 @@ def arguments(
         words.append(value)
     words += [dims[d.name] for d in kernel.dims]
     return words, [_workspace(w, dims) for w in kernel.workspaces]
+
+
+def _elements(array: np.ndarray) -> np.ndarray:
+    """The memory of a strided array from its first element to its last, which a kernel addresses."""
+    pairs = zip(array.shape, array.strides, strict=True)
+    count = sum((n - 1) * step // array.itemsize for n, step in pairs) + 1
+    return np.lib.stride_tricks.as_strided(array, (count if array.size else 0,), (array.itemsize,))
 
 
 def check_counters(kernel: Kernel, spaces: list[np.ndarray]) -> None:

@@ -7,6 +7,7 @@ import functools
 from dslc.codegen.flydsl.generate import Text, print_texts
 from dslc.codegen.flydsl.toolchain import compile_flydsl
 from dslc.codegen.hip.generate import emit
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.ir import Kernel
 from dslc.compiler.targets import find_target
 
@@ -20,4 +21,4 @@ def source(kernel: Kernel, chip: str) -> str:
 @functools.lru_cache(maxsize=64)
 def isa(kernel: Kernel, chip: str) -> str:
     """FlyDSL's text for a kernel."""
-    return compile_flydsl(source(kernel, chip), chip)[kernel.name]
+    return compile_flydsl(source(kernel, chip), chip)[entry_name(kernel.name)]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from dslc.codegen.hip.generate import emit
 from dslc.codegen.hip.toolchain import compile_isa
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.ir import Kernel, Memory, TileProgram
 from dslc.compiler.ir.values import Role
 from dslc.compiler.passes.gpu import gpu_passes
@@ -67,7 +68,7 @@ def execute(
         roles = {n: p.role for n, p in enumerate(kernel.params) if isinstance(p, Memory)}
         plain = [_passed(w, roles.get(n)) for n, w in enumerate([*words, *spaces])]
         executed += made.launch(
-            kernel.name, plain, blocks, kernel.threads or 64, seed=seed
+            entry_name(kernel.name), plain, blocks, kernel.threads or 64, seed=seed
         ).instructions
         check_counters(kernel, spaces)
 

@@ -43,6 +43,7 @@ def cdiv(c: Context, a: Argument, b: Argument) -> Item:
         fail("DSL0214", "cdiv divides integers", a.loc)
     if isinstance(x, int) and isinstance(y, int):
         return -arithmetic.fold("floordiv", -x, y, a.loc)
+    arithmetic.check_divisor("floordiv", x, y, b.loc)
     above = arithmetic.scalar_binary("add", x, arithmetic.binary(c.emit, "sub", y, 1, b.loc), a.loc)
     return (
         simplify(ex.Binary("floordiv", above, arithmetic.as_dtype(y, INDEX, b.loc), INDEX))

@@ -9,6 +9,7 @@ import pytest
 from dslc.codegen.cuda.aside import launched_threads
 from dslc.codegen.cuda.generate import emit
 from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
@@ -45,7 +46,7 @@ def test_registers_go_to_the_warps_that_multiply() -> None:
     assert launched_threads(kernel) == 384
     assert f"__launch_bounds__({launched_threads(kernel)}, 1)" in text
     assert "barrier_of_some(256);" in text
-    assert not compile_cubin(text, "sm_90a").resources[kernel.name].spills
+    assert not compile_cubin(text, "sm_90a").resources[entry_name(kernel.name)].spills
 
 
 def test_one_warpgroup_hands_nothing_on() -> None:

@@ -89,7 +89,9 @@ def check(cases: list[Case], head: str = "") -> str:
     codes = [every_code(c.dtype, c.count) for c in cases]
     got = [np.zeros(32 * c.count, np.uint16 if c.to.bits == 16 else np.uint8) for c in cases]
     inputs = [stored(c, x) for c, x in zip(cases, codes, strict=True)]
-    emulate(text, "k", [a for both in zip(inputs, got, strict=True) for a in both], 1, 32, shared)
+    emulate(
+        text, "k_kernel", [a for both in zip(inputs, got, strict=True) for a in both], 1, 32, shared
+    )
     for case, code, found in zip(cases, codes, got, strict=True):
         signed = (code << (8 - case.dtype.bits)).astype(np.uint8).view(np.int8)
         value = signed >> (8 - case.dtype.bits) if case.dtype.kind is Kind.INT else code

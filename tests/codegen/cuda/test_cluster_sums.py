@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from dslc.codegen.cuda.sass import disassemble
 from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
@@ -114,7 +115,7 @@ def test_no_turn_asks_for_the_rank(nvdisasm: None) -> None:
     """Shared addresses have it; the assembler would read it again in every turn."""
     kernel = quantized(8192, 8192, (64, 128, 128), warps=8, split=2, cluster=2)
     binary = compile_cubin(emitted(kernel)[0], "sm_90a")
-    assert not binary.resources[kernel.name].serialized
+    assert not binary.resources[entry_name(kernel.name)].serialized
     (code,) = disassemble(binary.cubin)
     loop = code.main_loop()
     assert loop is not None

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from dslc.codegen.cuda.lowering import lower as lower_to_artifact
 from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
@@ -150,6 +151,6 @@ def test_the_launch_knows_the_cluster() -> None:
     made = lower_to_artifact(kernel, TARGET)
     assert made.launch["cluster"] == [2, 1, 1]
     assert made.grid[0].endswith("66) * 2))")  # whole clusters
-    resources = compile_cubin(emitted(kernel)[0], "sm_90a").resources[kernel.name]
+    resources = compile_cubin(emitted(kernel)[0], "sm_90a").resources[entry_name(kernel.name)]
     assert not resources.spills
     assert not resources.serialized

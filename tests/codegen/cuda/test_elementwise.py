@@ -62,7 +62,7 @@ def run(body: str, dtype: DType, to: DType, *inputs: Any) -> tuple[str, Any]:
     emitted, shared = emit(kernel, find_target("cuda:sm_90a"))
     out = np.zeros(COUNT, storage_dtype(to))
     raw = [np.ascontiguousarray(x).view(np.uint8) for x in (*inputs, out)]
-    emulate(emitted, "k", raw, 1, 32, shared)
+    emulate(emitted, "k_kernel", raw, 1, 32, shared)
     return emitted, out
 
 

@@ -72,7 +72,7 @@ def test_scales_are_cast_as_the_interpreter_does(how: str) -> None:
     b, c = np.zeros(256, ml_dtypes.bfloat16), np.zeros(256, np.uint16)
     run(kernel, {"x": x, "y": y, "b": b})
     code, shared = emit(kernel, find_target("cuda:sm_90a"))
-    emulate(code, "k", [x, z, c], 1, 32, shared)
+    emulate(code, "k_kernel", [x, z, c], 1, 32, shared)
     np.testing.assert_array_equal(y, z)
     np.testing.assert_array_equal(
         b.astype(np.float32), c.view(ml_dtypes.bfloat16).astype(np.float32)
@@ -107,6 +107,6 @@ def test_remainders_and_sigmoids_are_numpys(name: str) -> None:
     assert isinstance(found, Kernel)
     m, n = np.zeros_like(x), np.zeros_like(x)
     code, shared = emit(found, find_target("cuda:sm_90a"))
-    emulate(code, "k", [x, y, m, n], 1, 32, shared)
+    emulate(code, "k_kernel", [x, y, m, n], 1, 32, shared)
     np.testing.assert_array_equal(m, np.mod(x, y))
     np.testing.assert_allclose(n, 1 / (1 + np.exp(-x.astype(np.float64))), rtol=1e-6)

@@ -38,7 +38,7 @@ def test_one_block_is_enough_where_that_keeps_registers_out_of_memory(
     monkeypatch: pytest.MonkeyPatch, left_alone: Resources, told_one: Resources, kept: bool
 ) -> None:
     def compile_cubin(text: str, architecture: str, options: Options, name: str) -> Binary:
-        return Binary(architecture, b"", {"k": told_one if ALONE in text else left_alone})
+        return Binary(architecture, b"", {"k_kernel": told_one if ALONE in text else left_alone})
 
     monkeypatch.setattr(lowering, "compile_cubin", compile_cubin)
     made = lowering.lower(scheduled(), TARGET)

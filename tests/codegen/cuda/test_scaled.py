@@ -75,7 +75,7 @@ def run(kernel: Kernel, dtype: DType, to: DType, m: int, n: int, k: int) -> tupl
         codes = (codes << (8 - dtype.bits)).astype(np.uint8).view(np.int8) >> (8 - dtype.bits)
     stored = packing.pack(codes, kernel.packed[0].storage.to_data()) if kernel.packed else codes
     c = np.zeros((m, n), np.float32)
-    emulate(text, "product", [a, stored, c], 1, kernel.threads or 32, shared)
+    emulate(text, "product_kernel", [a, stored, c], 1, kernel.threads or 32, shared)
     want = a.astype(np.float64) @ np.asarray(decode(codes, dtype)).astype(np.float64)
     return text, c, want
 
@@ -166,7 +166,7 @@ kernel product(a: f16[16, 256], w: {W}[256, 256], z: {W}[1, 256], c: out f32[16,
     c = np.zeros((16, 256), np.float32)
     storages = {p.name: p.storage.to_data() for p in kernel.packed}
     given = [packing.pack(x, storages[n]) if n in storages else x for n, x in (("w", w), ("z", z))]
-    emulate(emitted, "product", [a, *given, c], 1, kernel.threads or 32, shared)
+    emulate(emitted, "product_kernel", [a, *given, c], 1, kernel.threads or 32, shared)
     want = w[np.arange(16) * 16 + 5].astype(np.float32) - z.astype(np.float32)
     assert (c == want).all()
     assert "add_f16x2" in emitted

@@ -173,7 +173,7 @@ def test_wrong_numbers_are_found(old: str, new: str, report: str) -> None:
 def test_machine_code_has_the_units_and_no_spills(nvdisasm: None) -> None:
     text, _ = emitted(lowered((128, 256, 64)))
     binary = compile_cubin(text, "sm_90a")
-    assert binary.resources["product"].spill_stores == 0
+    assert binary.resources["product_kernel"].spill_stores == 0
     (code,) = disassemble(binary.cubin)
     loop = code.main_loop()
     assert loop is not None

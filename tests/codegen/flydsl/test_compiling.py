@@ -7,6 +7,7 @@ import pytest
 from dslc.codegen.flydsl.toolchain import compile_flydsl
 from dslc.codegen.hip.compilers import compilers
 from dslc.codegen.hip.isa import read_isa
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel
 from dslc.runtime.hip_emulator import EmulationError, compiler
@@ -43,13 +44,13 @@ def test_a_ring_of_counted_copies_is_right_and_a_lost_wait_is_not() -> None:
     chip = "gfx950"
     kernel = product(chip, TILE, (("K", K), ("N", N)), dtype="f16", stages=3)
     text = flydsl.source(kernel, chip)
-    computed(kernel, chip, compile_flydsl(text, chip)[kernel.name])
+    computed(kernel, chip, compile_flydsl(text, chip)[entry_name(kernel.name)])
     waits = [line for line in text.splitlines() if line.strip().startswith("copy_wait(")]
     assert len(waits) >= 1
     for line in set(waits):
         text = text.replace(f"{line}\n", line.replace("copy_wait(", "print(") + "\n")
     with pytest.raises((AssertionError, EmulationError)):
-        computed(kernel, chip, compile_flydsl(text, chip)[kernel.name])
+        computed(kernel, chip, compile_flydsl(text, chip)[entry_name(kernel.name)])
 
 
 def test_a_products_loop_is_the_one_of_hip() -> None:
@@ -57,7 +58,7 @@ def test_a_products_loop_is_the_one_of_hip() -> None:
     sizes = (("K", 4096), ("M", 4096), ("N", 4096))
     kernel = product("gfx950", (128, 128, 64), sizes)
     texts = flydsl.isa(kernel, "gfx950"), hip_isa(kernel, "gfx950")
-    loops = [read_isa(text)[kernel.name].main_loop() for text in texts]
+    loops = [read_isa(text)[entry_name(kernel.name)].main_loop() for text in texts]
     mixes = [loop.mix() for loop in loops if loop is not None]
     for kind in ("matrix", "lds", "memory"):
         assert mixes[0][kind] == mixes[1][kind], kind

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
 from dslc.cli.main import run
+from dslc.codegen import flydsl
 from dslc.codegen.flydsl.functions import faces, used
 from dslc.codegen.flydsl.generate import Text, print_texts
 from dslc.compiler.diagnostics import DiagnosticError
@@ -49,6 +51,21 @@ def test_unsigned_words_keep_their_sign_and_narrow_ones_are_widened() -> None:
     assert "if tid < N and i != 0:" in printed("if (tid < N && i) z[i] = 1;")
 
 
+def test_words_of_python_are_no_names() -> None:
+    text = KERNEL.replace("int N)", "int lambda)").replace(
+        "LINE", "const int from = 0; z[i] = from;"
+    )
+    tree = ast.parse(print_texts([Text("twice", text, 64, ("N",), (), ("x", "y", "N"))], "twice"))
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    assert {"from_2", "lambda_"} <= names
+    assert "N" not in names  # the grid's dim is the parameter that holds it
+
+
+def test_no_module_of_the_script_s_folder_hides_one_of_python() -> None:
+    folder = Path(flydsl.__file__).parent
+    assert not {p.stem for p in folder.glob("*.py")} & sys.stdlib_module_names
+
+
 def test_what_is_stored_at_a_computed_place_is_no_variable_of_a_branch() -> None:
     assert "(y + N + i).store(fx.Uint32(tid))" in printed("if (tid < N) (y + N + i)[0] = tid;")
 
@@ -56,7 +73,7 @@ def test_what_is_stored_at_a_computed_place_is_no_variable_of_a_branch() -> None
 def test_kernels_of_one_name_are_two() -> None:
     text = Text("twice", KERNEL.replace("LINE", "z[i] = tid;"), 64, ("N",), ())
     names = [n.name for n in ast.parse(print_texts([text, text], "")).body if hasattr(n, "name")]
-    assert names[-4:] == ["twice", "launch_twice", "twice_2", "launch_twice_2"]
+    assert names[-4:] == ["twice_kernel", "launch_twice", "twice_2_kernel", "launch_twice_2"]
 
 
 @pytest.mark.parametrize(
@@ -85,5 +102,6 @@ def test_the_command_line_prints_all_kernels_of_a_program(
     assert run(["build", source, "-t", "hip:gfx942", "--emit", "flydsl", *choices]) == 0
     text = capsys.readouterr().out
     names = [n.name for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)]
-    assert {"rmsnorm", "launch_rmsnorm", "gemm_residual", "swiglu", "gemm"} < set(names)
+    wanted = {"rmsnorm", "gemm_residual", "swiglu", "gemm"}
+    assert {f"{n}_kernel" for n in wanted} | {f"launch_{n}" for n in wanted} < set(names)
     assert len(names) == len(set(names))

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from dslc.codegen.hip.generate import emit
 from dslc.codegen.hip.toolchain import compile_isa
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.ir import Kernel
 from dslc.compiler.targets import find_target
 from dslc.runtime.hip_emulator import EmulationError, Module, compiler
@@ -71,7 +72,9 @@ def fails(kernel: Kernel, text: str, chip: str = "gfx950") -> bool:
         plain = [args[n].view(np.uint16) for n in "abc"]
         dims = [SIZES[d.name] for d in kernel.dims]
         try:
-            module.launch(kernel.name, [*plain, *dims], 1, kernel.threads or 64, seed=seed)
+            module.launch(
+                entry_name(kernel.name), [*plain, *dims], 1, kernel.threads or 64, seed=seed
+            )
         except EmulationError:
             return True
         if not np.array_equal(args["c"], expected(args)):

@@ -57,7 +57,7 @@ def test_functions_are_within_some_places(dtype: str) -> None:
     y = rng.uniform(0.25, 5, COUNT) * np.where(np.arange(COUNT) % 2, 1, -1)
     x, y = x.astype(real), y.astype(real)
     outputs = [np.full(COUNT, np.nan, real) for _ in [*UNARY, *BINARY]]
-    Module(isa).launch("k", [x, y, *outputs], 1, 64)
+    Module(isa).launch("k_kernel", [x, y, *outputs], 1, 64)
     wide = np.float64 if dtype == "f32" else np.longdouble
     with np.errstate(all="ignore"):
         for (name, f), got in zip([*UNARY.items(), *BINARY.items()], outputs, strict=True):

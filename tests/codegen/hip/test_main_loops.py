@@ -12,6 +12,7 @@ from dslc.codegen.hip.isa import Code, read_isa
 from dslc.codegen.hip.occupancy import occupancy
 from dslc.codegen.hip.resources import Resources
 from dslc.codegen.hip.toolchain import compile_hip
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.targets import find_target
 
 from support.hip_products import OPERANDS, SOURCE, product
@@ -26,9 +27,9 @@ def compiled(chip: str, **options: object) -> tuple[Code, Resources]:
     kernel = product(chip, tile, FIXED, **options)  # type: ignore[arg-type]
     text, _ = emit(kernel, find_target(f"hip:{chip}"))
     made = compile_hip(text, chip)
-    loop = read_isa(made.isa)[kernel.name].main_loop()
+    loop = read_isa(made.isa)[entry_name(kernel.name)].main_loop()
     assert loop is not None
-    return loop, made.resources[kernel.name]
+    return loop, made.resources[entry_name(kernel.name)]
 
 
 @pytest.mark.usefixtures("clang")
@@ -50,7 +51,7 @@ def test_sizes_known_at_the_call_cost_neither_the_loop_nor_registers(tmp_path: P
     file.write_text(SOURCE.format(t="bf16", **OPERANDS["nt"]))
     sizes, tile = dict(FIXED), dict(zip(("BM", "BN", "BK"), LARGE, strict=True))
     made = dslc.compile(file, "hip:gfx950").gemm.specialize_for(sizes, tile).artifact
-    loop = read_isa(made.files["gfx950.s"].decode())["gemm"].main_loop()
+    loop = read_isa(made.files["gfx950.s"].decode())["gemm_kernel"].main_loop()
     assert loop is not None
     assert loop.count("v_mfma_f32_16x16x32_bf16") == 128
     assert loop.share("matrix") >= 0.5
@@ -87,7 +88,7 @@ def test_a_ring_waits_for_the_loads_of_its_last_turn_only() -> None:
     text, _ = emit(kernel, find_target("hip:gfx950"))
     assert "copy_wait<8>();" in text
     isa = compile_hip(text, "gfx950").isa
-    code = read_isa(isa)[kernel.name]
+    code = read_isa(isa)[entry_name(kernel.name)]
     loop = code.main_loop()
     assert loop is not None
     assert any(i.opcode == "s_waitcnt" and i.operands == "vmcnt(8)" for i in loop.instructions)

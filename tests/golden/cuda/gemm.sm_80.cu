@@ -55,7 +55,7 @@ DEVICE void mma_m16n8k16_f16_f16(float* d, const unsigned* a, const unsigned* b)
 }
 
 extern "C" __global__ void __launch_bounds__(128)
-gemm(
+gemm_kernel(
     const unsigned short* __restrict__ a,
     const unsigned short* __restrict__ b,
     unsigned short* __restrict__ c,

@@ -156,7 +156,7 @@ template <int A, int B> DEVICE void wgmma_m64n256k16_ss_f16_f16(float* d, unsign
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
-gemm(
+gemm_kernel(
     const unsigned short* __restrict__ a,
     const unsigned short* __restrict__ b,
     unsigned short* __restrict__ c,

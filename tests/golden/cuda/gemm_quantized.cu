@@ -65,7 +65,7 @@ DEVICE void mma_m16n8k16_f16_f16(float* d, const unsigned* a, const unsigned* b)
 }
 
 extern "C" __global__ void __launch_bounds__(128)
-gemm_quantized(
+gemm_quantized_kernel(
     const unsigned short* __restrict__ a,
     const unsigned char* __restrict__ w,
     const unsigned short* __restrict__ s,

@@ -10,7 +10,7 @@ DEVICE void load_global_16(unsigned* w, const void* p) {
 DEVICE void store_16(void* p, const unsigned* w) { *(uint4*)p = make_uint4(w[0], w[1], w[2], w[3]); }
 
 extern "C" __global__ void __launch_bounds__(128)
-vector_add(
+vector_add_kernel(
     const float* __restrict__ x,
     const float* __restrict__ y,
     float* __restrict__ z,

@@ -43,7 +43,8 @@ def _tensor(s: Scope, dtype: str, shape: Shape) -> Tensor | None:
     low = d.bits < 8 and d.kind in ("int", "uint", "float")
     draw = s.random.choice(("plain", "plain", "special")) if d.is_float else "any"
     strided = s.chance(0.12) and not low and "strided" not in s.profile.lacks
-    made = Tensor(s.name("x"), dtype, tuple(extents), "in", draw, strided, low and s.chance(0.4))
+    packed = low and s.chance(0.4) and "packed" not in s.profile.lacks
+    made = Tensor(s.name("x"), dtype, tuple(extents), "in", draw, strided, packed)
     s.tensors.append(made)
     return made
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from support.oracle.dtypes import DTYPES, Array, DType, decode, encode, objects
+from support.oracle.dtypes import DTYPES, Array, DType, cast, decode, encode, objects
 from support.oracle.tree import Program, Shape, Tensor
 
 _NUMPY = {"f16": "f2", "f32": "f4", "tf32": "f4", "f64": "f8", "bool": "?"}
@@ -27,6 +27,16 @@ def storage(d: DType) -> np.dtype[Any]:
 def drawn(t: Tensor, shape: Shape, rng: np.random.Generator) -> Array:
     """Random values of a tensor."""
     d = DTYPES[t.dtype]
+    if t.draw == "codes":
+        codes = np.arange(math.prod(shape), dtype=np.uint64) % np.uint64(1 << d.bits)
+        return decode(codes.reshape(shape), d)
+    if t.draw == "ids":
+        return objects(list(range(math.prod(shape) - 1, -1, -1)), shape)
+    if t.draw == "tiny":  # numbers whose products and sums of some 64 are exact in every dtype
+        small = rng.integers(-2, 3, shape)
+        if d.is_integer:
+            return objects([min(max(int(v), d.least), d.greatest) for v in small.ravel()], shape)
+        return cast(small.astype(np.float64), DTYPES["f64"], d)
     if d.is_integer:
         count = math.prod(shape)
         some = [

@@ -140,8 +140,9 @@ def _operand(s: Scope, dtype: str, shape: Shape, depth: int) -> Made:
         mine = [(n, v) for n, t, v in s.scalars if t == dtype]
         if mine:
             return Made(Expr("variable", dtype, (), (), (mine[0][0],)), 3, -1)
-    if roll < 0.28 and s.loops and (DTYPES[dtype].bits >= 16 and dtype in ("i16", "i32", "f32")):
-        return Made(Expr("affine", dtype, (), (), (Affine(0, ((1, s.loops[-1][0]),)),)), 8)
+    loops = [name for name, _ in s.loops if not name.startswith("w")]  # those of while are i32
+    if roll < 0.28 and loops and dtype in ("i16", "i32", "f32"):
+        return Made(Expr("affine", dtype, (), (), (Affine(0, ((1, loops[-1]),)),)), 8)
     inner = stretched(s.random, shape) if s.chance(0.35) else shape
     return expression(s, dtype, inner, depth - 1)
 

@@ -61,7 +61,7 @@ def _place(s: Scope, v: Variable | None) -> tuple[tuple[int | str, ...], tuple[S
 def _tensor(s: Scope, dtype: str, extents: tuple[int | str, ...], mode: str) -> Tensor:
     d = DTYPES[dtype]
     low = d.bits < 8 and d.kind in ("int", "uint", "float")
-    packed = low and s.chance(0.4) and "packed out" not in s.profile.lacks
+    packed = low and s.chance(0.4) and not s.profile.lacks & {"packed", "packed out"}
     strided = not low and s.chance(0.1) and "strided" not in s.profile.lacks
     draw = "plain" if d.is_float else "any"
     made = Tensor(s.name("y"), dtype, extents, mode, draw, strided, packed)

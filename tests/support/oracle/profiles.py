@@ -16,7 +16,7 @@ class Profile:
     `without` are dtypes, `outputs` and `inputs` the most tensors, `most` the elements of a tile, and
     `lacks` are: strided (parameters with strides), bits (slices of low-bit rows that are no whole
     bytes), narrow (arithmetic on integers of fewer than 8 bits), narrow += (on tensors of 8 and 16
-    bits), wide functions (exp and the like of f64), packed out (stores to `packed row`).
+    bits), wide functions (exp and the like of f64), packed (`packed row`), packed out (stores to it).
     """
 
     without: frozenset[str] = frozenset()
@@ -38,8 +38,9 @@ class Profile:
 PROFILES = {
     "interp": Profile(),
     "aarch64": Profile(lacks=frozenset({"narrow +=", "packed out", "wide functions"})),
-    "cuda": Profile(lacks=frozenset({"strided"})),
-    "hip": Profile(),
+    # The emulator's calls pack codes themselves, and take arrays in C order.
+    "cuda": Profile(lacks=frozenset({"strided", "packed"})),
+    "hip": Profile(lacks=frozenset({"narrow +=", "packed out"})),
     "nki": Profile(without=frozenset(_WIDE), lacks=frozenset({"strided", "bits"})),
     "aie": Profile(
         without=frozenset(_WIDE | {"tf32"}), outputs=2, inputs=3,

@@ -17,6 +17,8 @@ from support.oracle.tree import Program, Tensor
 
 # Functions whose last bits the language leaves open: the usual bounds of each dtype.
 _CLOSE = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 2e-5, "f64": 1e-5}
+# What a machine or a toolchain finds wrong in the code that the compiler made.
+_FAULTS = ("DSL06", "DSL086", "DSL095", "DSL04")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ def run(target: str, program: Program) -> Outcome:
     try:
         call(target, source(program), given)
     except DiagnosticError as e:
-        return Outcome("refused", _code(e))
+        kind = "crashed" if _code(e).startswith(_FAULTS) else "refused"
+        return Outcome(kind, _code(e))
     except Exception as e:
         return Outcome("crashed", f"{type(e).__name__}: {e}"[:300])
     for t in program.tensors:

@@ -1,0 +1,49 @@
+"""Turns that add to the elements of a tensor, of every type, on every machine that has it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.machines import call
+
+SOURCE = """
+kernel k(x: {d}[N], y: inout {d}[8], old: out {d}[N]):
+    for n in parallel(range(0, N, 4)):
+        y[1:5] += x[n : n + 4]
+        y[0:1] -= x[n : n + 1]
+        old[n : n + 4] = x[n : n + 4]
+"""
+
+
+TABLE = [
+    (target, dtype)
+    for target in ("interp", "cuda:sm_90a", "hip:gfx950")
+    for dtype in ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
+]
+SATURATES = pytest.mark.xfail(strict=True, reason="a NeuronCore's narrow sums stop at the ends")
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype"),
+    [
+        *TABLE,
+        *(("nki:trn2", d) for d in ("i32", "u32")),
+        *(pytest.param("nki:trn2", d, marks=SATURATES) for d in ("i8", "u8", "i16", "u16")),
+    ],
+)
+def test_integers_wrap_at_their_width(target: str, dtype: str) -> None:
+    """Their neighbours in a word stay as they are."""
+    kind = np.dtype(f"{dtype[0]}{int(dtype[1:]) // 8}")
+    ends = np.iinfo(kind)
+    rng = np.random.default_rng(1)
+    x = rng.integers(ends.min, ends.max, 12, kind, endpoint=True)
+    y = rng.integers(ends.min, ends.max, 8, kind, endpoint=True)
+    wanted = y.copy()
+    with np.errstate(over="ignore"):
+        wanted[1:5] += x.reshape(3, 4).sum(0, dtype=kind)
+        wanted[0] -= x[::4].sum(dtype=kind)
+    old = np.zeros_like(x)
+    call(target, SOURCE.format(d=dtype), {"x": x, "y": y, "old": old})
+    np.testing.assert_array_equal(y, wanted)
+    np.testing.assert_array_equal(old, x)
