@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from dslc.arguments import Array, dim_size, element_bytes, plain_on_device, told_dim
+from dslc.packing import pack
 from dslc.runtime.buffers import import_array
 from dslc.short_calls import CallForms
 from dslc.signature import Parameter, Signature
 
 if TYPE_CHECKING:
+    from dslc.compiler.artifact import Param
     from dslc.compiler.diagnostics import Loc
     from dslc.executors import ExecutorChoice
     from dslc.facts import Alignments
@@ -45,6 +47,12 @@ class Origin(Protocol):
         `alignments` are the tensors that begin at multiples of fewer bytes than usual, `plain` 8-bit
         parameters whose bytes come as an ordinary array. `at_call` says that a call waits for it:
         DSL0749 where it would have to be compiled then, and must not.
+        """
+
+    def stored(self, config: Mapping[str, object], sizes: Sizes) -> tuple[Param, ...] | None:
+        """How parameters are stored where the machine compiles for more sizes than are known.
+
+        None where those that are known suffice for a specialisation, which says it.
         """
 
     def tile(self) -> str:
@@ -233,6 +241,9 @@ class Kernel:
         def size(dim: str) -> int | None:
             return dims.get(dim, told_dim(parameter, array, dim))
 
+        stored = origin.stored(config, size)
+        if stored is not None:
+            return pack(parameter, next(p for p in stored if p.name == parameter.name), array)
         return origin.specialization({}, config, size).pack(param, array)
 
     def unpack(self, param: str, packed: object, **dims_and_tunes: object) -> Array:

@@ -47,6 +47,9 @@ class PackagedOrigin:
         """DSL0745: a package has no source."""
         raise error("DSL0745", f"{self.signature.name} comes from a package, without its source")
 
+    def stored(self, config: Mapping[str, object], sizes: Sizes) -> None:
+        """Nothing: what is in a package was compiled for its sizes, and says how it stores."""
+
     def specialization(
         self,
         fixed: Mapping[str, int],

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dslc.building import BuildOptions, build
+from dslc.building import BuildOptions, build, passes_of
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
 from dslc.compiler.fingerprint import digest
 from dslc.compiler.ir.expr import free_vars
+from dslc.compiler.manifest import signature_of
+from dslc.compiler.passes.pipeline import run_passes
 from dslc.compiler.passes.weights import free_names, weight_dims
 from dslc.facts import Alignments, Divisors, Facts, counting, divisor_facts, with_facts
 from dslc.machines import find_machine
@@ -25,6 +27,7 @@ from dslc.tuner.predicted import PredictedChoices, remembered
 
 if TYPE_CHECKING:
     from dslc.checker import NeedsDims, Template
+    from dslc.compiler.artifact import Param
     from dslc.compiler.ir import TileProgram
     from dslc.frontend.imports import Files
     from dslc.frontend.tree import Module
@@ -248,6 +251,18 @@ class TemplateOrigin:
             informed = with_facts(program, facts, self.machine.target)
             required = {v.name for r in program.requires for v in free_vars(r.condition)}
             return Elaborated(informed, choices, schedule, dims, frozenset(required))
+
+    def stored(self, config: Mapping[str, object], sizes: Sizes) -> tuple[Param, ...] | None:
+        """How the kernel stores its parameters, where it is compiled for more sizes than are known.
+
+        The passes choose the storage, and ask for no dim on which it does not depend. None where the
+        sizes that are known suffice to compile the kernel.
+        """
+        if all(d in self.fixed or sizes(d) is not None for d in self._needed):
+            return None
+        made = self.elaborated({}, config, sizes)
+        final = run_passes(made.program, passes_of(self.machine.target, made.schedule))
+        return signature_of(final, made.choices).params
 
     def _make(
         self,

@@ -295,3 +295,33 @@ def test_codes_of_one_axis_are_not_taken_for_bytes(target, count):
         y[:] = -1
         kernel(given, y)
         np.testing.assert_array_equal(y, codes)
+
+
+@pytest.mark.parametrize("target", ["nki:trn2", "aie:npu2"])
+@pytest.mark.parametrize("dtype", ["i5", "u3", "u4", "f4e2m1", "i8"])
+def test_rows_are_packed_without_sizes_where_the_machine_compiles_for_all(target, dtype):
+    """Packing asks for no dim that only other arguments tell."""
+    require(target)
+    source = f"""
+kernel g(x: f32[M, K], w: {dtype}[K, N], y: out f32[M, N]):
+    for m, n in parallel(range(0, M, 8), range(0, N, 32)):
+        acc = zeros(f32, [8, 32])
+        for k in range(0, K, 16):
+            acc += dot(x[m : m + 8, k : k + 16], cast(w[k : k + 16, n : n + 32], f32))
+        y[m : m + 8, n : n + 32] = acc
+"""
+    found = parse_dtype(dtype)
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 1 << (found.bits - 1), (32, 64)).astype(storage_dtype(found))
+    x, results = rng.integers(-3, 4, (16, 32)).astype(np.float32), []
+    for machine in ("interp", target):
+        kernel = dslc.compile(source, target=machine, cache=False)["g"]
+        y = np.zeros((16, 64), np.float32)
+        if machine == target:
+            packed = kernel.pack("w", codes)
+            np.testing.assert_array_equal(packed, kernel.pack("w", codes, M=16))
+            kernel(x=x, w=packed, y=y, N=64)
+        else:
+            kernel(x=x, w=codes, y=y)
+        results.append(y)
+    np.testing.assert_array_equal(*results)

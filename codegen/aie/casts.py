@@ -6,7 +6,18 @@ from dslc.codegen.aie.builder import vector
 from dslc.codegen.aie.dtypes import element, is_code
 from dslc.codegen.aie.emission import Emission, refuse
 from dslc.codegen.aie.small_floats import small_code, small_number
-from dslc.compiler.dtypes import BF16, BOOL, F16, F32, I32, INDEX, U8, DType, parse_dtype
+from dslc.compiler.dtypes import (
+    BF16,
+    BOOL,
+    F16,
+    F32,
+    I32,
+    INDEX,
+    U8,
+    DType,
+    limits,
+    parse_dtype,
+)
 from dslc.compiler.ir.instructions import Stmt
 
 
@@ -39,7 +50,7 @@ def converted(
     if source == target:
         return x
     if is_code(source):
-        return _from_code(e, stmt, x, source, target, lanes)
+        return _from_code(e, stmt, x, source, target, lanes, saturate=saturate)
     if is_code(target):
         return _to_code(e, stmt, x, source, target, lanes, saturate=saturate)
     a, b = element(source, stmt.loc), element(target, stmt.loc)
@@ -59,13 +70,23 @@ def converted(
         word = "cmpf une" if source.is_float else "cmpi ne"
         return e.out.op(f"arith.{word}, {x}, {e.out.constant(0, kind)} : {kind}", "flag")
     if source.is_float and target.is_float:
-        word = "extf" if target == F32 else "truncf"
-        return e.out.op(f"arith.{word} {x} : {kind} to {wide}", "cast")
+        if target == F32:
+            x = e.out.op(f"arith.extf {x} : {kind} to {wide}", "cast")
+            return _finite(e, x, F32, lanes) if saturate else x
+        x = _finite(e, x, target, lanes) if saturate else x
+        return e.out.op(f"arith.truncf {x} : {kind} to {wide}", "cast")
     if target.is_float:
         return _from_integer(e, x, source, target, lanes)
     if source.is_float:
         return _to_integer(e, stmt, x, source, target, lanes)
     return _integers(e, x, source, target, lanes, saturate=saturate)
+
+
+def _finite(e: Emission, x: str, target: DType, lanes: int) -> str:
+    """An f32 within the finite range of a float type; NaN stays."""
+    most, kind = limits(target).greatest, vector(lanes, "f32")
+    x = e.out.op(f"arith.minimumf {x}, {e.out.constant(most, kind)} : {kind}", "clamped")
+    return e.out.op(f"arith.maximumf {x}, {e.out.constant(-most, kind)} : {kind}", "clamped")
 
 
 def _from_integer(e: Emission, x: str, source: DType, target: DType, lanes: int) -> str:
@@ -120,12 +141,18 @@ def _integers(
     return e.out.op(f"arith.{word} {x} : {kind} to {wide}", "cast")
 
 
-def _from_code(e: Emission, stmt: Stmt, x: str, source: DType, target: DType, lanes: int) -> str:
+def _from_code(
+    e: Emission, stmt: Stmt, x: str, source: DType, target: DType, lanes: int, *, saturate: bool
+) -> str:
     """A code in a byte as what it stands for."""
     if source.is_integer:
-        return converted(e, stmt, x, _byte(signed=source.is_signed), target, lanes)
+        byte = _byte(signed=source.is_signed)
+        return converted(e, stmt, x, byte, target, lanes, saturate=saturate)
     code = converted(e, stmt, x, _bits(source), I32, lanes)
-    return converted(e, stmt, small_number(e, code, source, lanes), F32, target, lanes)
+    number = small_number(e, code, source, lanes)
+    if saturate and target == F32:
+        return _finite(e, number, F32, lanes)
+    return converted(e, stmt, number, F32, target, lanes, saturate=saturate)
 
 
 def _to_code(

@@ -102,7 +102,8 @@ _MATH = {"exp": "np.exp", "exp2": "np.exp2", "log": "np.log", "log2": "np.log2",
          "ceil": "np.ceil", "roundeven": "np.round", "absf": "np.abs", "absi": "np.abs"}  # fmt: skip
 _REDUCE = {"add": "{0}.sum(dtype={0}.dtype)", "maximumf": "np.max({0})", "minimumf": "np.min({0})",
            "maxsi": "np.max({0})", "minsi": "np.min({0})", "or": "np.any({0})", "and": "np.all({0})",
-           "maxui": "np.max({0})", "minui": "np.min({0})"}  # fmt: skip
+           "maxui": "np.max(U({0})).astype({0}.dtype)",
+           "minui": "np.min(U({0})).astype({0}.dtype)"}  # fmt: skip
 _VALUE = r"%[\w$.]+(?:#\d+)?"
 
 

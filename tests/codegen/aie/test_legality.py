@@ -195,3 +195,17 @@ def test_what_does_not_fit_is_said(
         plan_kernel(kernel, TARGET)
     assert found.value.diagnostics[0].loc is not None
     assert found.value.diagnostics[0].code == code
+
+
+def test_every_lock_of_a_tile_is_counted() -> None:
+    """Two for each end of a FIFO."""
+    planned = _copied(_GEMM)
+    plan, array = planned.plan, _GEMM.plan.array
+    tile = next(iter(plan.cores))
+    locks = 2 * sum(tile in (f.producer, *f.consumers) for f in plan.fifos)
+    plan.array = dataclasses.replace(array, compute=dataclasses.replace(array.compute, locks=locks))
+    prove(plan, planned.programs)
+    fewer = dataclasses.replace(array.compute, locks=locks - 1)
+    plan.array = dataclasses.replace(array, compute=fewer)
+    with pytest.raises(DiagnosticError, match=f"{locks} locks of tile"):
+        prove(plan, planned.programs)
