@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from dslc.codegen.nki import composed
 from dslc.codegen.nki.combining import BITS, combine, widened, wrap
 from dslc.codegen.nki.copying import copy, copy_chunk
@@ -15,7 +16,8 @@ from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
 from dslc.codegen.nki.reciprocals import power, quotient
 from dslc.codegen.nki.shifts import by_power_of_two, power_of_two, shift
-from dslc.compiler.dtypes import BOOL, F32, I32, Kind
+from dslc.compiler.dtypes import BOOL, F32, I32, Kind, encode
+from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 
 ALU = {
@@ -123,8 +125,15 @@ def full(e: Emission, stmt: ins.Full) -> None:
     if e.is_late(stmt.value):
         e.values[stmt.out] = late_tile(e, stmt.value, stmt.out)
         return
+    dtype = stmt.out.type.dtype
+    if dtype.bits <= 8 and dtype.is_float and isinstance(stmt.value, ex.Const):
+        code = encode(
+            np.array(stmt.value.value, np.float64), dtype
+        )  # small floats are held as codes
+        e.values[stmt.out] = e.constant(stmt.out, str(int(code.view(np.uint8))))
+        return
     text = e.scalar(stmt.value)
-    if stmt.out.type.dtype.kind is Kind.BOOL:
+    if dtype.kind is Kind.BOOL:
         text = text.replace("True", "1").replace("False", "0")
     e.values[stmt.out] = e.constant(stmt.out, text)
 

@@ -21,7 +21,7 @@ from dslc.codegen.quoting import entry_name
 from dslc.compiler.dtypes import Kind, as_storage, storage_dtype
 from dslc.compiler.interpreter import bind_dims
 from dslc.compiler.interpreter.dims import evaluate, number
-from dslc.compiler.ir import Kernel, Memory, Program, TileProgram, alignment
+from dslc.compiler.ir import Kernel, Memory, Program, Role, TileProgram, alignment
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.gpu import gpu_passes
@@ -149,6 +149,16 @@ def _launch(
         },
     )  # fmt: skip
     check_counters(kernel, spaces)
+    for param, stored in zip(kernel.params, words, strict=False):
+        if isinstance(param, Memory) and is_row(param) and param.role is not Role.IN:
+            codes = given[param.name]
+            codes[...] = packing.unpack(stored, row_storage(param), codes.shape).view(codes.dtype)
+
+
+def row_storage(memory: Memory) -> dict[str, Any]:
+    """The storage of a `packed row` tensor."""
+    signed = memory.dtype.kind is Kind.INT
+    return {"scheme": "row", "bits": memory.dtype.bits, "signed": signed}
 
 
 def arguments(
@@ -164,9 +174,8 @@ def arguments(
             raise AssertionError(f"{param.name} is not in C order")
         stored = {p.name for p in kernel.packed}
         if isinstance(param, Memory) and is_row(param) and param.name not in stored:
-            signed = param.dtype.kind is Kind.INT
-            row = {"scheme": "row", "bits": param.dtype.bits, "signed": signed}
-            value = packing.pack(value, row)
+            codes = value if param.dtype.is_integer else value.view(np.uint8)
+            value = packing.pack(codes, row_storage(param))
         words.append(value)
     words += [dims[d.name] for d in kernel.dims]
     return words, [_workspace(w, dims) for w in kernel.workspaces]

@@ -73,12 +73,6 @@ class Subject:
         return kernel
 
 
-def subjects(folder: Path = EXAMPLES) -> Iterator[Subject]:
-    """The kernels and programs of a folder of .tile files."""
-    for file in files(folder):
-        yield from subjects_of(file)
-
-
 def files(folder: Path = EXAMPLES) -> list[Path]:
     """The .tile files of a folder."""
     return sorted(folder.glob("*.tile"))

@@ -26,7 +26,8 @@ SAMPLE = [
     Rows("softmax", "f16", 511, 1, start=0, beside=0, count=3),
     Rows("layernorm", "f32", 77, 5, start=8, beside=1, count=6),
     Rows("argmax", "f32", 257, 1, start=1, beside=8, count=3, signs="least"),
-    Rows("argmin", "i32", 100, 3, count=4, signs="positive"),
+    Rows("argmin", "i32", 1100, 1, count=2, signs="positive"),  # over several warps, as the next
+    Rows("rmsnorm", "f32", 1500, 1, count=2),
     Rows("cumsum", "i32", 513, 1, start=8, beside=8, count=2),
     Rows("halo", "f32", 100, 2, count=5, beside=4),
     Rows("scattered", "f16", 129, 2, start=1, beside=1, count=3),
