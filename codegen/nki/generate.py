@@ -27,6 +27,7 @@ from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.outputs import written_whole
 from dslc.codegen.nki.scalars import text
 from dslc.codegen.nki.sharing import Shares
+from dslc.codegen.nki.strides import row_major
 from dslc.codegen.nki.writer import RESERVED, Writer
 from dslc.codegen.quoting import ascii_name, docstring, python_name
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role, TileProgram, Value
@@ -280,6 +281,9 @@ def _call(call: Call, names: dict[Memory, str], scalars: dict[ex.Var, str]) -> l
         if isinstance(param, Memory) and isinstance(arg, Memory):
             for extent, size in zip(param.shape, arg.shape, strict=True):
                 sizes.setdefault(extent, size)
+            steps = row_major(arg) if arg.strides is None else arg.strides
+            for stride, step in zip(param.strides or (), steps, strict=False):
+                sizes.setdefault(stride, step)
     for dim in call.kernel.dims:
         given.append(text(sizes.get(dim, dim), scalars))
     return given

@@ -34,7 +34,7 @@ CLASSES = {
 BOTH = ("x + y", "x - y", "x * y", "minimum(x, y)", "maximum(x, y)", "where(x < y, x, y)",
         "where(x >= y, y, x)", "where(x == y, x, y + x)", "-x", "abs(x)")  # fmt: skip
 INTEGERS = ("x // y", "x % y", "x & y", "x | y", "x ^ y", "x << (y & 3)", "x >> (y & 3)", "~x",
-            "x // 4", "x % 8", "x >> 1")  # fmt: skip
+            "x // 2", "x % 2", "x >> 1")  # fmt: skip
 FLOATS = ("x / where(y == 0, 1, y)", "floor(x)", "ceil(x)", "round(x)", "sqrt(abs(x))", "tanh(x)",
           "fma(x, y, x)")  # fmt: skip
 REDUCED = ("sum(x, {})", "max(x, {})", "min(x, {})", "cumsum(x, {})")
