@@ -19,10 +19,11 @@ from dslc.codegen.aie.merging import Cascade, find_cascade
 from dslc.codegen.aie.network import Network
 from dslc.codegen.aie.panels import hold_panels
 from dslc.codegen.aie.plan import Fifo, Plan, Tile
-from dslc.codegen.aie.scopes import Scopes, find_scopes
+from dslc.codegen.aie.scopes import Scope, Scopes, find_scopes
 from dslc.codegen.aie.sequence import schedule
 from dslc.codegen.aie.sharing import ORDERS, fit, sharing
 from dslc.codegen.aie.streams import Stream, check_outputs, find_streams
+from dslc.codegen.aie.turns import deals_evenly
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import Kernel, Memory
 from dslc.compiler.ir import instructions as ins
@@ -132,7 +133,13 @@ def _candidates(
     loop = None if cascade is None else cascade.loop
     shares = _Shares(kernel, scopes, loop)
     every = list(herds(kernel, len(array.compute.rows), array.columns, loop))
-    pairs = [(o, h) for o in _options(kernel, target, scopes) for h in every]
+    shared = None if loop is None else scopes.loops[loop]
+    pairs = [
+        (o, h)
+        for o in _options(kernel, target, scopes)
+        for h in every
+        if shared is None or h.cascade is None or _all_are_taken(shared, h, o.streams)
+    ]
 
     def cost(pair: tuple[_Option, Herd]) -> tuple[float, int, int, int]:
         option, herd = pair
@@ -141,6 +148,12 @@ def _candidates(
         return turns * shares.of(herd), moved, cores, -herd.columns
 
     return sorted(pairs, key=cost)
+
+
+def _all_are_taken(shared: Scope, herd: Herd, streams: list[Stream]) -> bool:
+    """Whether no object is left in a channel: a turn that a stage passes over runs no loop in it."""
+    inner = any(shared.holds(s.scope) for s in streams)
+    return not inner or deals_evenly(shared, herd.stages)
 
 
 def _connected(

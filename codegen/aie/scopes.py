@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import Kernel, Region, Role
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.affine import constant
 from dslc.compiler.ir.expr import Expr, Var, free_vars, substitute
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, walk
@@ -53,6 +54,15 @@ class Scope:
     def bounds(self) -> tuple[Expr, ...]:
         """The expressions by which it runs."""
         return tuple(e for e in (self.start, self.stop, self.step) if e is not None)
+
+    @property
+    def trips(self) -> int | None:
+        """How many turns it has, where its bounds are constants."""
+        known = [int(n) for n in map(constant, self.bounds) if n is not None]
+        if len(known) < 3:
+            return None
+        start, stop, step = known
+        return max(0, -((start - stop) // step))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,6 +15,11 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.affine import constant
 
 
+def deals_evenly(scope: Scope, stages: int) -> bool:
+    """Whether every stage of a cascade has as many turns of a loop, none of which it passes over."""
+    return scope.trips is not None and scope.trips % stages == 0
+
+
 @dataclass(frozen=True, slots=True)
 class Turns:
     """Those of loops in the `stage`th of `stages` cores, which share the loop of a cascade."""
@@ -39,8 +44,7 @@ class Turns:
 
     def are_guarded(self, stmt: ins.For, scope: Scope) -> bool:
         """Whether the loop's scope has more turns than its own bound allows, or may have."""
-        shared = self.are_shared(stmt) and self._all_trips(scope) % self.stages
-        return scope.guarded or bool(shared)
+        return scope.guarded or (self.are_shared(stmt) and not deals_evenly(scope, self.stages))
 
     @contextmanager
     def guarded(self, stmt: ins.For, scope: Scope) -> Iterator[None]:
@@ -55,15 +59,6 @@ class Turns:
         with e.out.scope(), e.forgetting():
             yield
         e.out.line("}")
-
-    @staticmethod
-    def _all_trips(scope: Scope) -> int:
-        """The turns of a loop whose bounds are constants, else 1."""
-        bounds = [constant(x) for x in scope.bounds]
-        if None in bounds:
-            return 1
-        start, stop, step = (int(x or 0) for x in bounds)
-        return max(0, -((start - stop) // step))
 
     def count(self, stmt: ins.For, scope: Scope) -> int | str:
         """How many turns a loop has here, those that are passed over among them."""

@@ -174,3 +174,21 @@ def test_the_order_of_what_is_passed_matters() -> None:
     simulate("\n".join(lines) + "\n", padded)
     with pytest.raises(AssertionError):
         assert_close(made.written(padded), made.expected())
+
+
+@pytest.mark.parametrize("taps", [3, 5, 8])
+def test_loops_inside_a_shared_loop_leave_no_object_behind(taps: int) -> None:
+    """Of 5 turns a third stage would pass over one, and over the loop in it that takes its objects."""
+    source = f"""
+kernel blur(x: f32[H, W, C], y: out f32[H, W, C]):
+    for i, j in parallel(range(H), range(0, W, 8)):
+        acc = zeros(f32, [8, C])
+        for d in range({taps}):
+            for e in range({taps}):
+                acc += x[i + d, j + e : j + e + 8, :]
+        y[i, j : j + 8, :] = acc
+"""
+    made = case(source, "blur", H=2, W=9, C=8)
+    padded = made.padded
+    simulate(made.text, padded)
+    assert_close(made.written(padded), made.expected(), rtol=1e-5)
