@@ -60,12 +60,22 @@ def as_stored(
     if may_be_bytes and (array.ndim != parameter.rank or (scheme == "row" and array.ndim == 1)):
         if scheme == "tiles" and array.ndim != parameter.rank + 1:
             raise _wrong_shape(parameter, array, str(parameter), "DSL0751")
-        return array
-    if scheme == "tiles" or (rows and scheme == "row" and not parameter.is_written):
+        if not (rows and array.ndim == parameter.rank and _tell_codes(stored, array, sizes())):
+            return array
+    name, written = parameter.name, parameter.is_written
+    codes = as_array(array, parameter.dtype.name, param=name, writable=written)
+    if scheme == "tiles" or (rows and scheme == "row"):
         _check_extents(parameter, stored, array, sizes())
-        return pack(parameter, stored, array)
-    name = parameter.name
-    return as_array(array, parameter.dtype.name, param=name, writable=parameter.is_written)
+        return pack(parameter, stored, _some_codes(parameter, codes))
+    return codes
+
+
+def give_back(parameter: Parameter, stored: Param, packed: Array, codes: Array) -> None:
+    """What a kernel wrote to bytes that were made of a call's codes, to the codes."""
+    if packed is codes or stored.packed is None:
+        return  # the caller's own bytes
+    found = packing.unpack(packed, stored.packed, codes.shape)
+    codes[...] = found.view(codes.dtype) if parameter.dtype.is_float else found.astype(codes.dtype)
 
 
 def _are_codes(
@@ -105,6 +115,28 @@ def unpack(parameter: Parameter, stored: Param, packed: object, dims: Mapping[st
         text = f"the shape of {parameter} needs the dim {missing.args[0]}"
         raise error("DSL0754", text, hint=hint) from None
     return packing.unpack(data, stored.packed, shape)
+
+
+def _tell_codes(stored: Param, array: Array, dims: Mapping[str, int]) -> bool:
+    """Whether bytes of one axis are codes: as many as elements, and not as many as their bytes."""
+    if stored.packed is None or isinstance(array, packing.Packed):
+        return False
+    try:
+        extents = _extents(stored, dims)
+    except KeyError:
+        return False
+    return list(array.shape) == extents and array.shape != packing.packed_shape(
+        stored.packed, extents
+    )
+
+
+def _some_codes(parameter: Parameter, array: Array) -> Array:
+    """The codes of an argument; of one that is only written any bytes are some."""
+    if parameter.mode != "out" or not parameter.dtype.is_integer or array.dtype.itemsize != 1:
+        return array
+    spare = np.uint8(8 - parameter.dtype.bits)
+    bits = np.ascontiguousarray(array).view(np.uint8) << spare
+    return bits.view(np.int8) >> spare.view(np.int8) if parameter.dtype.is_signed else bits >> spare
 
 
 def _check_extents(

@@ -11,7 +11,8 @@ import numpy as np
 from dslc.arguments import Argument, Array, dim_size, known_dims
 from dslc.compiler.diagnostics import did_you_mean, error
 from dslc.compiler.manifest import plain_choice
-from dslc.packing import as_stored, pack, refuse_packed, unpack
+from dslc.packing import as_stored, give_back, pack, refuse_packed, unpack
+from dslc.runtime.packing import Packed
 from dslc.short_calls import CallForms
 from dslc.signature import Matched, Parameter, Signature
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from dslc.runtime import aie_simulator, nki_simulator
 
     Run = aie_simulator.Run | nki_simulator.Run
+
+# Machines that write `packed row` tensors as bytes; others write codes, one a byte.
+_WRITE_ROWS = frozenset({"cuda", "hip", "aarch64"})
 
 Stages = Mapping[str, Callable[[], str]]
 
@@ -137,9 +141,10 @@ class Specialization:
         def sizes() -> Mapping[str, int]:
             return {**known_dims(self.parameters, ready), **self.fixed}
 
-        rows = self._machine.target.family != "interp"
+        family = self._machine.target.family
+        rows = {False: family != "interp", True: family in _WRITE_ROWS}  # by whether it is written
         stored = {
-            p.name: as_stored(p, s, array, sizes, self.signature.dims, rows=rows)
+            p.name: as_stored(p, s, array, sizes, self.signature.dims, rows=rows[p.is_written])
             for p, s in self._stored_bits
             if isinstance(array := ready[p.name], np.ndarray)
         }
@@ -149,6 +154,10 @@ class Specialization:
         names = {d for p in self.parameters for d in p.dims or ()}
         dims = {d: v for d, v in sizes().items() if d in names and d.isidentifier()}
         self._executable.launch({**ready, **stored}, {**dims, **stated})
+        for p, s in self._stored_bits:
+            codes, made = ready[p.name], stored.get(p.name)
+            if p.is_written and isinstance(codes, np.ndarray) and isinstance(made, Packed):
+                give_back(p, s, made, codes)
 
     def short_call(self, matched: Matched) -> ShortCall | None:
         """A short way for calls like one that was launched, with the arguments as they were passed."""

@@ -5,20 +5,19 @@ from __future__ import annotations
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dslc.building import BuildOptions, build
-from dslc.choices import Chosen, Replacing
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
 from dslc.compiler.fingerprint import digest
 from dslc.compiler.ir.expr import free_vars
 from dslc.compiler.passes.weights import free_names, weight_dims
 from dslc.facts import Alignments, Divisors, Facts, counting, divisor_facts, with_facts
 from dslc.machines import find_machine
+from dslc.replacing import Chosen, Replacements, others
 from dslc.schedule import split
 from dslc.signature import Parameter, Signature, as_dim
 from dslc.tuner.choices import TunedChoices
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from dslc.specialization import Specialization
 
 _MOST_SPECIALIZATIONS = 1024  # kept in memory per kernel; the oldest go first
-_MOST_TRIED = 16  # choices in place of one that was refused
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _MOST_PROGRAMS = 512  # elaborated and not compiled: as many as a choice of tiles looks at
 
@@ -83,7 +81,7 @@ class TemplateOrigin:
         self.sources: Mapping[str, str] = sources or {}  # texts of the imports
         self.tuned = TunedChoices(self)
         self.predicted = PredictedChoices(self)
-        self._replacing = Replacing()
+        self._replacements = Replacements()
         self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
         self._called: dict[Template, TemplateOrigin] = {}
 
@@ -134,16 +132,9 @@ class TemplateOrigin:
         chosen = self.chosen(dims, sizes)
         facts = self._facts(dims, sizes, alignments, plain)
         call = _key({**chosen.fixed_dims, **dims}, dict(chosen.config), {}, facts)
-        others = functools.partial(self._others, dims, sizes)
-        return self._replacing.first_possible(call, chosen, made, others)
-
-    def _others(self, dims: Mapping[str, int], sizes: Sizes, refused: Chosen) -> Iterator[Chosen]:
-        """What to try where choices are refused, and none of it where there is nothing to choose."""
-        if any(len(choices) > 1 for choices in self.open_tunes.values()):
-            config = self.settled(refused.config, lambda d: dims.get(d, sizes(d)))
-            tried = {name: config[name] for name in self.open_tunes}
-            for other in islice(self.predicted.others(dims, sizes, tried), _MOST_TRIED):
-                yield Chosen(other, {}, "the best for which there is room")
+        return self._replacements.first_possible(
+            call, chosen, made, lambda refused: others(self, dims, sizes, refused)
+        )
 
     @property
     def defaults(self) -> Mapping[str, object]:

@@ -19,7 +19,8 @@ _IMMUTABLE = frozenset({"jax", "jaxlib"})  # arrays of these are values, whateve
 def import_array(obj: Any, *, param: str, writable: bool = False) -> Array:
     """The NumPy array on the memory of an array-like object, its element type as it is.
 
-    Takes NumPy arrays and whatever exports DLPack from memory that a host can read. Errors name the
+    Takes NumPy arrays and whatever exports DLPack from memory that a host can read. A tensor of torch
+    that tracks gradients is taken without them, as on a GPU: autograd sees no kernel. Errors name the
     parameter: DSL0760 no array, DSL0762 on a device, DSL0763 read-only though `writable`, DSL0764 not
     exported.
     """
@@ -32,7 +33,7 @@ def import_array(obj: Any, *, param: str, writable: bool = False) -> Array:
                 f"argument {param} is on {device}, and this target runs on the host",
                 hint="copy it to the host first (.cpu(), .get()), or compile for its device",
             )
-        array = from_dlpack(obj)
+        array = from_dlpack(obj.detach() if getattr(obj, "requires_grad", False) else obj)
         if array.flags.writeable and type(obj).__module__.split(".")[0] in _IMMUTABLE:
             array.flags.writeable = False
     else:

@@ -119,7 +119,7 @@ def _refused(obj: Any, problem: Exception) -> Exception:
     return error(
         "DSL0764",
         f"a {type(obj).__qualname__} cannot be read through DLPack: {lines[0]}",
-        hint="a tensor that tracks gradients needs .detach()",
+        hint="a dense one can be: x.to_dense(), x.resolve_conj()",
     )
 
 

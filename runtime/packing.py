@@ -232,7 +232,8 @@ def _join(codes: Array, bits: int) -> Array:
         even, odd = _lanes(width, used)
         words = (words & even) | ((words & odd) >> np.uint64(width - used))
     packed = np.ascontiguousarray(words).view(np.uint8).reshape(-1, 8)[:, :bits]
-    return packed.reshape(-1)[: (count * bits + 7) // 8]
+    # Of one bit the reshaped bytes would be a view of every eighth.
+    return np.ascontiguousarray(packed.reshape(-1)[: (count * bits + 7) // 8])
 
 
 def _spread(data: Array, bits: int) -> Array:

@@ -60,7 +60,7 @@ def test_it_compiles_without_a_driver(lib: Any, monkeypatch: pytest.MonkeyPatch)
     assert made.artifact.files["sm_90a.cubin"].startswith(b"\x7fELF")
     assert made.artifact.target == "cuda:sm_90a"
     assert made.config == {"BN": 128}
-    assert "scale(" in made.source("cu") == made.source()
+    assert "scale_kernel(" in made.source("cu") == made.source()
     assert ".target sm_90a" in made.source("ptx")
     assert made.artifact.launch["resources"]["registers"] > 0
     if find_tool("nvdisasm") is not None:

@@ -6,8 +6,10 @@ import importlib.metadata
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -134,3 +136,70 @@ def test_the_wheel_alone_imports(built: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.split()[0] == str(tmp_path / "dslc")
+
+
+KERNEL = """
+kernel scale(x: f32[N], y: out f32[N]):
+    for n in parallel(range(0, N, 256)):
+        y[n : n + 256] = x[n : n + 256] * 2.0
+"""
+SMOKE = """
+import importlib.util, pathlib, sys
+import numpy as np
+import dslc
+from dslc.codegen.flydsl.toolchain import compile_flydsl, is_installed
+
+assert pathlib.Path(dslc.__file__).is_relative_to(sys.prefix), dslc.__file__
+has = importlib.util.find_spec
+targets = ["interp", "nki:trn2", "aie:npu2"]
+targets += ["hip:gfx950", "aarch64:bf16"] if has("ziglang") else []
+targets += ["cuda:sm_80"] if has("nvidia") else []
+x = np.arange(1000, dtype=np.float32)
+for target in targets:
+    library = dslc.compile("scale.tile", target, define={"N": 1000}, cache=False)
+    made = library.scale.specialize()
+    assert made.source("final")
+    library.save(target.replace(":", "_"), [made])
+    if target in ("interp", "nki:trn2", "aie:npu2"):
+        for kernel in (library.scale, dslc.load(target.replace(":", "_")).scale):
+            y = np.zeros_like(x)
+            kernel(x, y)
+            assert (y == 2 * x).all(), target
+    if target.startswith("hip") and is_installed():
+        assert "scale_kernel" in str(compile_flydsl(made.source("flydsl"), "gfx950"))
+print(*targets)
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment with the wheel; what it depends on is this one's."""
+    place = tmp_path_factory.mktemp("installed")
+    venv.create(place, symlinks=True)
+    own = Path(sysconfig.get_path("purelib", vars={"base": str(place)}))
+    (wheel,) = built.glob("*.whl")
+    pip = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python")]
+    command = [*pip, "install", "-q", "--no-deps", "--no-index", "--no-compile", str(wheel)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    # A folder in a .pth file is searched, but its own .pth files (an editable dslc) are not read.
+    (own / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return place / "bin"
+
+
+def test_the_installed_wheel_works_without_the_tree(installed: Path, tmp_path: Path) -> None:
+    (tmp_path / "scale.tile").write_text(KERNEL)
+    plain = {"PATH": f"{installed}:/usr/bin:/bin", "HOME": str(tmp_path)}
+
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            command, cwd=tmp_path, env=plain, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout + done.stderr
+
+    assert "ok scale.tile" in run(
+        "dslc", "check", "scale.tile", "-t", "aarch64:all", "-t", "aie:npu2", "-D", "N=512"
+    )
+    assert "scale" in run("dslc", "run", "scale.tile", "-D", "N=512", "--verify")
+    assert "interp nki:trn2 aie:npu2" in run("python", "-c", SMOKE)

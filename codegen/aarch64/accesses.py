@@ -116,9 +116,7 @@ def _guarded_load(e: Emission, i: ins.Load, array: Array, where: At, unsure: lis
     s.jump(end)
     s.put(slow)
     with e.branch():
-        frame = s.frame(16 * len(out.regs))
-        for number, reg in enumerate(other.regs):
-            _frame(e, "str", reg, frame + 16 * number, Effect.STORE, frame)
+        frame = to_frame(e, other)
         for lane in range(where.count):
             one = _single(where, lane)
             skip = s.label("skip")
@@ -137,6 +135,14 @@ def _single(at: At, lane: int) -> At:
     from dslc.codegen.aarch64.places import At
 
     return At(at.base, (at.lanes[lane],))
+
+
+def to_frame(e: Emission, lanes: Lanes) -> int:
+    """The registers of a chunk in the stack frame; gives where."""
+    frame = e.s.frame(16 * len(lanes.regs))
+    for number, reg in enumerate(lanes.regs):
+        _frame(e, "str", reg, frame + 16 * number, Effect.STORE, frame)
+    return frame
 
 
 def _frame(e: Emission, op: str, reg: Reg, at: int, effect: Effect, alias: int) -> None:
@@ -168,6 +174,11 @@ def store_chunk(e: Emission, region: Region, at: At, lanes: Lanes) -> None:
     """A chunk of a tile to its place in a region; what is out of bounds is dropped."""
     where = region_at(region, at)
     array = e.memories[region.memory]
+    if array.compact:
+        from dslc.codegen.aarch64 import row_stores
+
+        row_stores.store(e, region, where, lanes)
+        return
     unsure = unproved(e, region, where)
     if not unsure:
         store_lanes(e, array, where, lanes)
@@ -181,9 +192,7 @@ def store_chunk(e: Emission, region: Region, at: At, lanes: Lanes) -> None:
     s.jump(end)
     s.put(slow)
     with e.branch():
-        frame = s.frame(16 * len(lanes.regs))
-        for number, reg in enumerate(lanes.regs):
-            _frame(e, "str", reg, frame + 16 * number, Effect.STORE, frame)
+        frame = to_frame(e, lanes)
         for lane in range(at.count):
             one = _single(where, lane)
             skip = s.label("skip")

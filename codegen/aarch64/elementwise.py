@@ -5,8 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64 import functions
-from dslc.codegen.aarch64.conversions import as_format, cast, mapped, number, rounded, wrapped
-from dslc.codegen.aarch64.formats import F16, MASKS, Lanes
+from dslc.codegen.aarch64.conversions import (
+    as_format,
+    cast,
+    extreme,
+    mapped,
+    number,
+    rounded,
+    wrapped,
+)
+from dslc.codegen.aarch64.formats import F16, F32, MASKS, Lanes
 from dslc.codegen.aarch64.machine import Reg
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import instructions as ins
@@ -44,6 +52,9 @@ def fma(e: Emission, i: ins.Fma, at: At) -> Lanes:
     """x * y + z, rounded once."""
     dtype = i.out.type.dtype
     x, y, z = (operand(e, e.pull(v, at), v.type.dtype) for v in (i.x, i.y, i.z))
+    if x.format == F32 and dtype.mantissa < 23:
+        exact = mapped(e, "fmul {0}.4s, {1}.4s, {2}.4s", F32, x, y)
+        return rounded(e, _odd_sum(e, exact, z), dtype)
     op = "fmla" if dtype.is_float else "mla"
     text = f"{op} {{0}}.@, {{1}}.@, {{2}}.@".replace("@", x.format.arrangement)
     regs = tuple(
@@ -51,6 +62,34 @@ def fma(e: Emission, i: ins.Fma, at: At) -> Lanes:
     )
     made = Lanes(regs, x.format, x.count)
     return rounded(e, made, dtype) if dtype.is_float else wrapped(e, made, dtype)
+
+
+def _odd_sum(e: Emission, x: Lanes, y: Lanes) -> Lanes:
+    """A sum in f32 whose last bit is odd where it is not exact, so that rounding it again rounds once.
+
+    What the sum lost is exact too (Knuth's TwoSum); of infinities it is NaN, which is not above 0.
+    """
+    s = e.s
+    regs = []
+    for a, b in zip(x.regs, y.regs, strict=True):
+        total = s.v("fadd {0}.4s, {1}.4s, {2}.4s", a, b)
+        part = s.v("fsub {0}.4s, {1}.4s, {2}.4s", total, a)
+        rest = s.v("fsub {0}.4s, {1}.4s, {2}.4s", total, part)
+        lost = s.v(
+            "fadd {0}.4s, {1}.4s, {2}.4s",
+            s.v("fsub {0}.4s, {1}.4s, {2}.4s", a, rest),
+            s.v("fsub {0}.4s, {1}.4s, {2}.4s", b, part),
+        )
+        signs = s.v("eor {0}.16b, {1}.16b, {2}.16b", lost, total)
+        step = s.v("sshr {0}.4s, {1}.4s, #31", signs)  # 1 away from zero, or -1
+        step = s.v("orr {0}.16b, {1}.16b, {2}.16b", step, s.splat(1, 32))
+        size = s.v("fabs {0}.4s, {1}.4s", lost)
+        inexact = s.v("fcmgt {0}.4s, {1}.4s, #0.0", size)
+        odd = s.v("cmtst {0}.4s, {1}.4s, {2}.4s", total, s.splat(1, 32))
+        moved = s.v("bic {0}.16b, {1}.16b, {2}.16b", inexact, odd)
+        step = s.v("and {0}.16b, {1}.16b, {2}.16b", step, moved)
+        regs.append(s.v("add {0}.4s, {1}.4s, {2}.4s", total, step))
+    return Lanes(tuple(regs), F32, x.count)
 
 
 def where(e: Emission, i: ins.Where, at: At) -> Lanes:
@@ -177,7 +216,6 @@ def compared(e: Emission, op: str, x: Lanes, y: Lanes) -> Lanes:
 
 
 def _integer_binary(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> Lanes:
-    unsigned = x.format.kind == "u"
     wide = x.format.bits == 64
     if op in _LOGIC:
         text = f"{_LOGIC[op]} {{0}}.16b, {{1}}.16b, {{2}}.16b"
@@ -185,13 +223,8 @@ def _integer_binary(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> L
         return Lanes(tuple(e.s.v(text, a, b) for a, b in pairs), x.format, x.count)
     if op in _INTEGERS and not (wide and op == "mul"):
         return mapped(e, f"{_INTEGERS[op]} {{0}}.@, {{1}}.@, {{2}}.@", x.format, x, y)
-    if op in ("min", "max") and not wide:
-        return mapped(
-            e, f"{'u' if unsigned else 's'}{op} {{0}}.@, {{1}}.@, {{2}}.@", x.format, x, y
-        )
     if op in ("min", "max"):
-        greater = compared(e, "gt", x, y)
-        return select(e, greater, *((x, y) if op == "max" else (y, x)))
+        return extreme(e, op, x, y)
     if op in ("shl", "shr"):
         return _shifted(e, op, x, y, dtype)
     return _by_elements(e, op, x, y, dtype)

@@ -21,36 +21,50 @@ if TYPE_CHECKING:
 
 def scalar(e: Emission, expr: ex.Expr, count: int = 1) -> Lanes:
     """The value of a scalar expression of any dtype in every lane, computed in its format."""
+    form = computed(expr.dtype)
+    if expr.dtype.kind is Kind.BOOL:
+        return mask_of(e, e.integer(expr), form.bits, count)
+    if not expr.dtype.is_float:
+        return splat_general(e, e.integer(expr), form, count)
+    # One register serves a chunk of any length: each of its lanes must hold the number.
+    made = number(e, _everywhere(e, expr), expr.dtype)
+    return Lanes(made.regs * -(-count // form.lanes), form, count)
+
+
+def _everywhere(e: Emission, expr: ex.Expr) -> Lanes:
+    """A float expression in each lane of a register, which may have the format of memory."""
     from dslc.codegen.aarch64.elementwise import apply_binary, apply_unary, select
 
     dtype = expr.dtype
     form = computed(dtype)
-    regs = -(-count // form.lanes)
-    if not dtype.is_float:
-        return splat_general(e, e.integer(expr), form, count)
     match expr:
         case ex.Const(value):
-            return constant_lanes(e, float(value), dtype, count)
+            return constant_lanes(e, float(value), dtype, 1)
         case ex.Var():
-            return Lanes((e.vars[expr].reg,) * regs, form, count)
+            return Lanes((e.vars[expr].reg,), form, 1)
         case ex.Read(value):
-            lanes = number(e, e.pull(value, At((), ((),))), dtype)
-            name = "s" if form.bits == 32 else "d"
-            reg = e.s.v(f"dup {{0}}.{form.arrangement}, {{1}}.{name}[0]", lanes.regs[0])
-            return Lanes((reg,) * regs, form, count)
+            return _from_first(e, number(e, e.pull(value, At((), ((),))), dtype))
         case ex.Unary(op, x):
-            return apply_unary(e, op, scalar(e, x, count), dtype)
+            return apply_unary(e, op, scalar(e, x), dtype)
         case ex.Binary(op, x, y):
-            return apply_binary(e, op, scalar(e, x, count), scalar(e, y, count), x.dtype)
+            return apply_binary(e, op, scalar(e, x), scalar(e, y), x.dtype)
         case ex.Select(c, x, y):
-            mask = mask_of(e, e.integer(c), form.bits, count)
-            return select(e, mask, scalar(e, x, count), scalar(e, y, count))
+            mask = mask_of(e, e.integer(c), form.bits, 1)
+            return select(e, mask, scalar(e, x), scalar(e, y))
         case ex.Convert(x, _, saturate):
-            return number(
-                e, cast(e, scalar(e, x, count), _lane_dtype(x.dtype), dtype, saturate), dtype
-            )
+            source = scalar(e, x)
+            made = number(e, cast(e, source, _lane_dtype(x.dtype), dtype, saturate), dtype)
+            # Two lanes of 64 bits do not fill four.
+            return _from_first(e, made) if source.format.bits > form.bits else made
         case _:
             raise AssertionError(expr)
+
+
+def _from_first(e: Emission, lanes: Lanes) -> Lanes:
+    """A float's first lane in every lane."""
+    name = "s" if lanes.format.bits == 32 else "d"
+    reg = e.s.v(f"dup {{0}}.{lanes.format.arrangement}, {{1}}.{name}[0]", lanes.regs[0])
+    return Lanes((reg,), lanes.format, 1)
 
 
 def _lane_dtype(dtype: DType) -> DType:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.conversions import mapped
 from dslc.codegen.aarch64.formats import F32, F64, Lanes
+from dslc.codegen.aarch64.remainders import divided
 from dslc.compiler.diagnostics import error
 
 if TYPE_CHECKING:
@@ -282,18 +283,11 @@ def function(e: Emission, op: str, x: Lanes) -> Lanes:
 
 def binary(e: Emission, op: str, x: Lanes, y: Lanes) -> Lanes:
     """Whole quotients, remainders of the divisor's sign, and powers."""
-    if x.format == F64:
-        raise missing(e, f"{op} of f64")
-    a, b = Chunk(e, x), Chunk(e, y)
-    match op:
-        case "floordiv":
-            return (a / b).apply("frintm").lanes
-        case "mod":
-            return a.fma((a / b).apply("frintm"), b, minus=True).lanes
-        case "pow":
-            return _power(a, b).lanes
-        case _:
-            raise missing(e, f"{op} of floats")
+    if op in ("floordiv", "mod"):
+        return divided(e, op, x, y)
+    if op != "pow" or x.format == F64:
+        raise missing(e, f"{op} of {'f64' if x.format == F64 else 'floats'}")
+    return _power(Chunk(e, x), Chunk(e, y)).lanes
 
 
 def _power(x: Chunk, y: Chunk) -> Chunk:

@@ -19,7 +19,7 @@ from dslc.codegen.aarch64 import (
 from dslc.codegen.aarch64.allocation import allocate, remove_dead
 from dslc.codegen.aarch64.copies import in_place
 from dslc.codegen.aarch64.driving import plan
-from dslc.codegen.aarch64.emission import Emission, unsupported, without_code
+from dslc.codegen.aarch64.emission import Emission, without_code
 from dslc.codegen.aarch64.formats import UNSIGNED, stored
 from dslc.codegen.aarch64.machine import Effect, File, Inst, Reg, flatten
 from dslc.codegen.aarch64.places import Array
@@ -164,10 +164,6 @@ class Kernels(Emission):
                 strides.insert(0, step)
                 step = step * linear(extent)
         compact = memory.packed == "row" and memory.dtype.is_low_bit
-        if compact and memory.role is not Role.IN:
-            raise unsupported(
-                f"stores to `packed row` parameters such as {memory.name}", memory.loc
-            )
         form = UNSIGNED[8] if compact else stored(memory.dtype)
         alias = INPUTS if memory.role is Role.IN else GLOBAL
         self.memories[memory] = Array(

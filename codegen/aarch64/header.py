@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from dslc.codegen.quoting import block_comment, c_name
 from dslc.compiler.artifact import Artifact, Json, Param
@@ -14,9 +14,7 @@ _CTYPES = {
     **{f"u{n}": f"uint{n}_t" for n in (8, 16, 32, 64)},
 }  # fmt: skip
 _HEAD = """\
-/* {title}
- *
- * A call runs the turns from begin to end - 1; threads take a range each. Members of arguments are
+/* A call runs the turns from begin to end - 1; threads take a range each. Members of arguments are
  * words of 64 bits in this order. `scratch` is private to a call, aligned to 64 bytes. The result is 0,
  * or the number of the assertion that does not hold.
  */
@@ -26,7 +24,7 @@ _HEAD = """\
 
 #ifdef __cplusplus
 #define DSLC_WORD alignas(8)
-extern "C" {{
+extern "C" {
 #else
 #define DSLC_WORD _Alignas(8)
 #endif
@@ -42,9 +40,14 @@ _TAIL = """\
 
 def c_header(artifact: Artifact) -> str:
     """The header of a kernel's library, or of all kernels of a program's."""
-    title = f"{artifact.name} for {artifact.target}"
-    declared = "".join(f"\n{line}" for k in _kernels(artifact) for line in _declaration(k))
-    return _HEAD.format(title=title) + declared + "\n" + _TAIL
+    declared = "".join(f"{line}\n" for k in _kernels(artifact) for line in _declaration(k))
+    return f"{_HEAD}\n/* {artifact.name} for {artifact.target} */\n{declared}{_TAIL}"
+
+
+def one_header(headers: Sequence[str]) -> str:
+    """The headers of several libraries as one, of equal declarations one."""
+    declared = (h.removeprefix(_HEAD).removesuffix(_TAIL) for h in headers)
+    return _HEAD + "".join(dict.fromkeys(declared)) + _TAIL
 
 
 def _kernels(artifact: Artifact) -> Iterator[Artifact]:

@@ -7,6 +7,7 @@ Back, a number is rounded in place of f32's mantissa.
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.conversions import as_format, mapped
@@ -143,14 +144,17 @@ def _scale_code(e: Emission, reg: Reg, dtype: DType) -> Reg:
 
 
 def clamped(e: Emission, x: Lanes, dtype: DType) -> Lanes:
-    """f32 numbers within the range of a float dtype; NaN stays, and of scales 0 becomes the least."""
+    """Numbers within the range of a float dtype; NaN stays, and of scales 0 becomes the least."""
     s, most = e.s, float(limits(dtype).greatest)
+    code = "<f" if x.format == F32 else "<d"
+    ends = [s.literal(struct.pack(code, end) * (128 // x.format.bits)) for end in (most, -most)]
+    bounds = [Lanes((end,) * len(x.regs), x.format, x.count) for end in ends]
+    low = mapped(e, "fmin {0}.@, {1}.@, {2}.@", x.format, x, bounds[0])
+    kept = mapped(e, "fmax {0}.@, {1}.@, {2}.@", x.format, low, bounds[1])
+    if dtype.kind is not Kind.SCALE:
+        return kept
     out = []
-    for reg in x.regs:
-        low = s.v("fmin {0}.4s, {1}.4s, {2}.4s", reg, s.splat_float(most))
-        kept = s.v("fmax {0}.4s, {1}.4s, {2}.4s", low, s.splat_float(-most))
-        if dtype.kind is Kind.SCALE:
-            zero = s.v("fcmeq {0}.4s, {1}.4s, #0.0", reg)
-            kept = s.onto("bsl {0}.16b, {1}.16b, {2}.16b", zero, s.splat(1 << 22, 32), kept)
-        out.append(kept)
+    for reg, number in zip(x.regs, kept.regs, strict=True):
+        zero = s.v("fcmeq {0}.4s, {1}.4s, #0.0", reg)
+        out.append(s.onto("bsl {0}.16b, {1}.16b, {2}.16b", zero, s.splat(1 << 22, 32), number))
     return Lanes(tuple(out), F32, x.count)

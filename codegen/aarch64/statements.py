@@ -274,5 +274,5 @@ def nothing(e: Emission, i: ins.Stmt) -> None:
 STATEMENTS = {
     ins.Store: store, ins.Let: let, ins.Assert: check, ins.Alloc: alloc,
     ins.AtomicAdd: atomic_add, ins.CopyAsync: copy,
-    ins.Sync: nothing, ins.CommitGroup: nothing, ins.WaitGroup: nothing,
+    ins.Sync: nothing, ins.MemoryBarrier: nothing, ins.CommitGroup: nothing, ins.WaitGroup: nothing,
 }  # fmt: skip

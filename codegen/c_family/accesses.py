@@ -62,22 +62,22 @@ class Access:
         start = self.e.scalar(a.start)
         if a.dropped:
             return start
-        inside = self._inside_tile(axis)
+        inside = self.inside_tile(axis)
         if a.step != 1 and inside != "0":
             inside = f"({inside}) * {a.step}"
         return add(start, inside)
 
-    def _inside_tile(self, axis: int) -> str:
+    def inside_tile(self, axis: int) -> str:
         """The index along an axis of the tile, for a memory axis that is not dropped."""
         k = tile_axis(self.region, axis)
         return add(self.e.bases.base(self.layout, k), self.runs.offset(k))
 
-    def inside(self) -> str:
-        """The condition that a chunk is in bounds; empty where it is proved."""
+    def inside(self, axes: int | None = None) -> str:
+        """The condition that a chunk is in bounds of the first axes; empty where it is proved."""
         parts = []
-        for axis, a in enumerate(self.region.axes):
+        for axis, a in enumerate(self.region.axes[:axes]):
             if a.limit is not None:
-                parts.append(f"{self._inside_tile(axis)} < {a.limit}")
+                parts.append(f"{self.inside_tile(axis)} < {a.limit}")
             if not a.checked:
                 continue
             at = self.coordinate(axis)
@@ -141,7 +141,7 @@ def is_row(memory: Memory) -> bool:
 
 
 def refuse_row(memory: Memory) -> None:
-    """DSL0590 where threads would share the bytes that they write, or addresses are by the byte."""
+    """DSL0590 where addresses are by the byte."""
     if is_row(memory):
         raise unsupported(f"this access of {memory.name}, whose elements share bytes")
 
@@ -161,6 +161,12 @@ def vector_width(e: Emission, region: Region, layout: Layout) -> int:
     width = gcd(run, max(1, most * 8 // bits))
     if memory.layout is not None:
         return gcd(width, fastest_run(memory.layout, axis))
+    return proved_run(e, region, width)
+
+
+def proved_run(e: Emission, region: Region, width: int) -> int:
+    """The part of a run of neighbours that begins at multiples of itself and is in bounds whole."""
+    memory, last = region.memory, region.axes[-1]
     step = strides(memory)
     if step[-1] != ex.index(1):
         return 1
@@ -250,7 +256,6 @@ def set_code(tile: Tile, i: str, raw: str, dtype: DType) -> str:
 
 def store(e: Emission, s: ins.Store) -> None:
     """A tile to global or shared memory."""
-    refuse_row(s.region.memory)
     tile = e.tile(s.x)
     found = access(e, s.region, tile.layout)
     once = first_copy(tile.layout)

@@ -5,22 +5,25 @@ from __future__ import annotations
 from dslc.codegen.c_family.accesses import access, first_copy, pointer, vector_width
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
+from dslc.codegen.c_family.scalars import unsupported
 from dslc.codegen.c_family.through_shared import broadcast_copies
 from dslc.compiler.ir import instructions as ins
 
 _PAIRS = ("f16", "bf16")
+_ADDED = frozenset({*(f"{s}{n}" for s in "iu" for n in (8, 16, 32, 64)), "f32", "f64", *_PAIRS})
 
 
 def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
     """Each element added atomically; halves two at a time where they share a word."""
     tile = e.tile(s.x)
     dtype = s.region.memory.dtype
+    if dtype.name not in _ADDED:
+        raise unsupported(f"atomic additions of {dtype}", "add in an i32 or f32 tensor")
     paired = s.out is None and dtype.name in _PAIRS and vector_width(e, s.region, tile.layout) > 1
     found = access(e, s.region, tile.layout, 2 if paired else 1)
     out = e.new(s.out, zero=True) if s.out is not None else None
     once = first_copy(tile.layout)
-    counts = dtype.is_integer and tile.layout.elements == 1
-    if counts:  # a counter orders what the block wrote before and reads after
+    if s.is_counter:  # a counter orders what the block wrote before and reads after
         e.out.line("__threadfence();")
         e.barrier()
     with e.exchanging(found.memory), loops(e.out, found.runs):
@@ -35,7 +38,7 @@ def atomic_add(e: Emission, s: ins.AtomicAdd) -> None:
             e.out.line(f"{call};" if out is None else out.write(element, call))
     if out is not None and once:
         broadcast_copies(e, out)
-    if counts:
+    if s.is_counter:
         e.out.line("__threadfence();")
 
 

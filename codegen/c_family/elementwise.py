@@ -138,11 +138,12 @@ def _converted(x: Tile, to: Tile, i: str) -> str:
 def _saturated(x: Tile, to: Tile, i: str) -> str:
     if not to.dtype.is_float:
         return scalars.convert(x.read(i), x.dtype, to.dtype, saturate=True)
-    most = scalars.float_literal(limits(to.dtype).greatest)
+    double = to.dtype.bits == 64
+    most = scalars.float_literal(limits(to.dtype).greatest, double=double)
     text = scalars.convert(x.read(i), x.dtype, to.dtype)
     if to.dtype.kind is Kind.SCALE:  # 0 has no scale either
         return f"clamp_scale({text}, {most})"
-    return f"clampf({text}, {most})" if to.dtype.bits <= 32 else text
+    return f"{'clampd' if double else 'clampf'}({text}, {most})"
 
 
 def view(e: Emission, s: ins.View) -> None:

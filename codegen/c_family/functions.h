@@ -25,10 +25,17 @@ DEVICE double floormodd(double a, double b) {
   return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
 }
 
-// The quotient of what a remainder leaves, which is whole but for its rounding.
-DEVICE float floordivf(float a, float b) { return b == 0.0f ? a / b : rintf((a - floormodf(a, b)) / b); }
+// The quotient of what a remainder leaves, which is whole but for its rounding; of an infinite divisor 0
+// or -1.
+DEVICE float floordivf(float a, float b) {
+  const float r = fmodf(a, b), q = (a - r) / b;
+  return b == 0.0f ? a / b : rintf(r != 0.0f && (r < 0.0f) != (b < 0.0f) ? q - 1.0f : q);
+}
 
-DEVICE double floordivd(double a, double b) { return b == 0.0 ? a / b : rint((a - floormodd(a, b)) / b); }
+DEVICE double floordivd(double a, double b) {
+  const double r = fmod(a, b), q = (a - r) / b;
+  return b == 0.0 ? a / b : rint(r != 0.0 && (r < 0.0) != (b < 0.0) ? q - 1.0 : q);
+}
 
 template <class T> DEVICE T shift_left(T a, T b) {
   return (unsigned)b < sizeof(T) * 8 ? T((unsigned long long)a << b) : T(0);
@@ -52,6 +59,8 @@ DEVICE double dmax_nan(double a, double b) { return a != a ? a : b != b ? b : a 
 
 // Into -most to most; NaN stays.
 DEVICE float clampf(float x, float most) { return x != x ? x : fminf(fmaxf(x, -most), most); }
+
+DEVICE double clampd(double x, double most) { return x > most ? most : x < -most ? -most : x; }
 
 // To a power of two of e8m0: 0 gives the least, what is past `most` gives that.
 DEVICE float clamp_scale(float x, float most) { return x == 0.0f ? __uint_as_float(0x400000u) : clampf(x, most); }
@@ -94,6 +103,23 @@ DEVICE float round_tf32(float f) {
   const unsigned x = __float_as_uint(f);
   if ((x & 0x7f800000u) == 0x7f800000u) return f;
   return __uint_as_float((x + 0xfffu + ((x >> 13) & 1u)) & ~0x1fffu);
+}
+
+// A double on its way to less than a float: what a float does not hold has an odd last bit, so that
+// rounding it again rounds once (Boldo and Melquiond, 2008).
+DEVICE float odd_f32(double x) {
+  const float f = (float)x;
+  const double off = (double)f - x;
+  if (!(off < 0.0 || off > 0.0)) return f;
+  const unsigned past = (off > 0.0) == (x > 0.0);  // rounded away from zero
+  return __uint_as_float((__float_as_uint(f) - past) | 1u);
+}
+
+// The same of an integer: the bits that a double does not hold are gathered in its last one.
+template <class T> DEVICE float odd_f32_of_long(T x) {
+  const T top = x >> 53;
+  if (top != 0 && top != T(-1)) x = (x & ~T(2047)) | T((x & 2047) != 0) << 11;
+  return odd_f32((double)x);
 }
 
 // A float of 1 + X + Y bits without infinities and NaN.
@@ -183,4 +209,30 @@ template <int B> DEVICE unsigned load_row(const unsigned char* p, long long i) {
   unsigned v = p[at >> 3] >> low;
   if (low + B > 8) v |= (unsigned)p[(at >> 3) + 1] << (8 - low);
   return v & ((1u << B) - 1u);
+}
+
+// Bits [32 j, 32 j + 32) of a run of N bits that begins at a bit of registers.
+template <int N> DEVICE unsigned word_of_run(const unsigned* w, int at, int j) {
+  if (j < 0 || 32 * j >= N) return 0u;
+  const int first = at + 32 * j, low = first & 31;
+  unsigned v = w[first >> 5] >> low;
+  if (low + (N - 32 * j < 32 ? N - 32 * j : 32) > 32) v |= w[(first >> 5) + 1] << (32 - low);
+  return v;
+}
+
+// Elements [low, high) of a run of N codes of B bits, from element k of registers on, to where element
+// i of a row begins. Words that belong to others as well are changed by atomic operations.
+template <int B, int N> DEVICE void store_row(unsigned char* p, long long i, const unsigned* w, int k, int low, int high) {
+  unsigned char* const first = p + (i * B >> 3);
+  const int off = (int)((unsigned long long)first & 3), shift = off * 8 + (int)(i * B & 7);
+  unsigned* const to = (unsigned*)(first - off);
+#pragma unroll
+  for (int j = 0; j <= (N * B + 30) / 32; ++j) {
+    const unsigned here = word_of_run<N * B>(w, k * B, j), before = word_of_run<N * B>(w, k * B, j - 1);
+    const unsigned bits = shift ? here << shift | before >> (32 - shift) : here;
+    const int from = max(low * B + shift - 32 * j, 0), end = min(high * B + shift - 32 * j, 32);
+    if (from >= end) continue;
+    if (end - from == 32) to[j] = bits;
+    else change_bits(to + j, ((1u << (end - from)) - 1u) << from, bits);
+  }
 }

@@ -8,7 +8,6 @@ from dslc.codegen.c_family.accesses import (
     first_copy,
     is_row,
     pointer,
-    refuse_row,
     set_code,
     strides,
     tile_axis,
@@ -18,6 +17,7 @@ from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.remap import move
+from dslc.codegen.c_family.rows import store_codes
 from dslc.compiler.ir import Region, TileType, Value
 from dslc.compiler.ir import instructions as ins
 
@@ -92,7 +92,7 @@ def gather(e: Emission, s: ins.Gather) -> None:
 
 def scatter(e: Emission, s: ins.Scatter) -> None:
     """The inverse of a gather."""
-    refuse_row(s.region.memory)
+    memory = s.region.memory
     ids = _ids_tile(e, s.ids, s.x.type.shape, s.axis, s.x)
     tile = e.tile(s.x)
     found = chunks(tile.layout, 1, e.out)
@@ -106,9 +106,11 @@ def scatter(e: Emission, s: ins.Scatter) -> None:
             e, s.region, tile, at, ids.read(found.element), s.axis, s.ids.type.rank
         )
         condition = " && ".join(c for c in (once, inside) if c)
-        to = f"({pointer(e, s.region.memory)})[{where}]"
-        stored = f"({memory_type(s.region.memory.dtype)}){code(tile, found.element)}"
-        e.out.line(f"if ({condition}) {to} = {stored};")
+        stored = f"({memory_type(memory.dtype)}){code(tile, found.element)}"
+        line = f"({pointer(e, memory)})[{where}] = {stored};"
+        if is_row(memory):
+            line = store_codes(e, memory, 1, where, tile, found.element)
+        e.out.line(f"if ({condition}) {line}")
 
 
 EMITTERS: dict[type, Emitter] = {ins.Gather: gather, ins.Scatter: scatter}

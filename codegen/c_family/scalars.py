@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf, isinf, isnan
 
-from dslc.codegen.c_family.ctypes_of import element_type
+from dslc.codegen.c_family.ctypes_of import element_type, scalar_type
 from dslc.compiler.diagnostics import error
-from dslc.compiler.dtypes import DType, Kind
+from dslc.compiler.dtypes import DType, Kind, limits
+from dslc.compiler.dtypes.dtype import I32, I64
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 
@@ -257,11 +258,7 @@ def convert(x: str, source: DType, to: DType, saturate: bool = False) -> str:
     if to.is_float:
         return _to_float(x, source, to)
     if source.is_float:
-        if to.bits < 32:  # each range is within that of int
-            return clamp(f"to_int({x})", to)
-        function = {(32, True): "to_int", (32, False): "to_unsigned", (64, True): "to_long",
-                    (64, False): "to_ulong"}[(to.bits, to.is_signed)]  # fmt: skip
-        return f"{function}({x})"
+        return _truncated(x, source, to)
     if saturate:
         return clamp(x, to, source)
     return narrow(x, to)
@@ -270,20 +267,41 @@ def convert(x: str, source: DType, to: DType, saturate: bool = False) -> str:
 def _to_float(x: str, source: DType, to: DType) -> str:
     if to.bits == 64:
         return f"(double){x}"
-    base = x if source.is_float and source.bits <= 32 else f"(float){x}"
+    base = x if source.is_float and source.bits <= 32 else _as_float(x, source, to)
     if to.name == "tf32" and source.name != "tf32":
         return f"round_tf32({base})"
     return base  # narrower floats are rounded where they are packed
 
 
-def clamp(x: str, to: DType, source: DType | None = None) -> str:
-    """Into the range of an integer dtype."""
+def _as_float(x: str, source: DType, to: DType) -> str:
+    """An integer or a double as the float that is rounded to `to` once more: nothing rounds twice."""
+    # Integers that a float does not hold are past the range of a type that ends below them.
+    held = source.is_integer and (source.bits <= 24 or limits(to).greatest < 1 << 24)
+    if to.name == "f32" or held or source.kind is Kind.BOOL:
+        return f"(float){x}"
+    return f"{'odd_f32' if source.is_float or source.bits <= 32 else 'odd_f32_of_long'}({x})"
+
+
+def _truncated(x: str, source: DType, to: DType) -> str:
+    """A float cut to an integer: what its own instruction saturates at, and a narrower range."""
+    if to.bits == 64:
+        return f"{'to_long' if to.is_signed else 'to_ulong'}({x})"
+    if source.bits == 64:
+        return clamp(f"to_long({x})", to, I64)
+    return f"to_unsigned({x})" if to.name == "u32" else clamp(f"to_int({x})", to, I32)
+
+
+def clamp(x: str, to: DType, source: DType) -> str:
+    """An integer into the range of another dtype, compared in its own: only ends that it passes."""
     low, high = to.integer_range
-    if source is not None and source.bits >= 32:
-        if to.bits >= 64:
-            return x
-        return f"({element_type(to)})imax<long long>(imin<long long>({x}, {high}), {low}ll)"
-    return f"imax<int>(imin<int>({x}, {high}), {low})"
+    least, greatest = source.integer_range
+    ctype = scalar_type(source)
+    if high < greatest:
+        x = f"imin<{ctype}>({x}, {literal(high, source)})"
+    if low > least:
+        x = f"imax<{ctype}>({x}, {literal(low, source)})"
+    same = element_type(to) == ctype or (ctype == "int" and to.bits < 32)
+    return x if same else f"({element_type(to)}){x}"
 
 
 def narrow(x: str, to: DType) -> str:

@@ -23,6 +23,7 @@ from dslc.codegen.cuda import (
     copies,
     ldmatrix,
     matrix,
+    ordering,
     overlapping,
     partners,
     stmatrix,
@@ -40,6 +41,7 @@ EMITTERS = table(
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
     ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS, partners.EMITTERS, overlapping.EMITTERS,
+    ordering.EMITTERS,
 )  # fmt: skip
 
 # Words that CUDA gives a meaning, beside those of C.

@@ -42,6 +42,11 @@ DEVICE float atomic_add_bf16(unsigned short* p, float x) {
   return decode_bf16(old);
 }
 
+// The bits of a mask in a word whose others belong to other threads.
+DEVICE void change_bits(unsigned* p, unsigned mask, unsigned bits) {
+  atomicAnd(p, ~mask | bits), atomicOr(p, mask & bits);
+}
+
 // A number of 8 or 16 bits by way of the word that it is in: its neighbours may change meanwhile.
 template <class T> DEVICE T add_in_word(T* p, unsigned x) {
   const unsigned shift = ((unsigned long long)p & 3) * 8, mask = ((1u << 8 * sizeof(T)) - 1) << shift;

@@ -7,7 +7,7 @@ a product holds two elements side by side, for which a store of its own each wou
 
 from __future__ import annotations
 
-from dslc.codegen.c_family import accesses
+from dslc.codegen.c_family import accesses, rows
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.cuda.ldmatrix import Matrices, matrices, row_addresses, rows_fit
 from dslc.compiler.ir import instructions as ins
@@ -16,13 +16,13 @@ from dslc.compiler.ir import instructions as ins
 def store(e: Emission, s: ins.Store) -> None:
     """A store, by stmatrix where machine, memory and layout allow it."""
     found = _matrices(e, s)
-    rows = row_addresses(e, s.region, found) if found is not None else None
-    if found is None or rows is None:
-        accesses.store(e, s)
+    addresses = row_addresses(e, s.region, found) if found is not None else None
+    if found is None or addresses is None:
+        rows.store(e, s)
         return
     tile = e.tile(s.x)
     with e.exchanging(s.region.memory):
-        for first, row in rows.items():
+        for first, row in addresses.items():
             e.out.line(f"stmatrix_{found.suffix}({row}, &{tile.name}[{first}]);")
     accesses.announce(e, s.region.memory)
 

@@ -21,7 +21,7 @@ from dslc.codegen.c_family import (
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.entry import all_shared_memory, parameters, shared_memory, turn_variables
 from dslc.codegen.emitters import table
-from dslc.codegen.hip import block_scaled, copies, groups, interleaving, loads, stores
+from dslc.codegen.hip import block_scaled, copies, groups, interleaving, loads, ordering, stores
 from dslc.codegen.hip.prelude import functions, used, vectors
 from dslc.codegen.hip.spelling import SPELLINGS, spelled
 from dslc.codegen.quoting import comment_lines, entry_name
@@ -43,7 +43,7 @@ _CONTROL = {**control.EMITTERS, ins.For: _loop}
 EMITTERS = table(
     elementwise.EMITTERS, _CONTROL, remap.EMITTERS, reductions.EMITTERS, effects.EMITTERS,
     atomics.EMITTERS, gathers.EMITTERS, printing.EMITTERS, staging.EMITTERS, _CASTS,
-    copies.EMITTERS, groups.EMITTERS, loads.EMITTERS, stores.EMITTERS, _MATRIX,
+    copies.EMITTERS, groups.EMITTERS, loads.EMITTERS, stores.EMITTERS, ordering.EMITTERS, _MATRIX,
 )  # fmt: skip
 
 _MOST_THREADS = 1024

@@ -56,6 +56,12 @@ DEVICE void atomic_add_bf16x2(unsigned short* p, unsigned x) {
   __builtin_amdgcn_global_atomic_fadd_v2bf16((__attribute__((address_space(1))) i16x2*)p, __builtin_bit_cast(i16x2, x));
 }
 
+// The bits of a mask in a word whose others belong to other threads.
+DEVICE void change_bits(unsigned* p, unsigned mask, unsigned bits) {
+  __hip_atomic_fetch_and(p, ~mask | bits, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+  __hip_atomic_fetch_or(p, mask & bits, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+
 // A word that other blocks write, and one that they read.
 template <class T> DEVICE void await_value(T* p, T value) {
   while (__hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) != value) __builtin_amdgcn_s_sleep(1);

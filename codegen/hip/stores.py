@@ -16,7 +16,7 @@ import functools
 import itertools
 from collections.abc import Mapping
 
-from dslc.codegen.c_family import accesses, casts
+from dslc.codegen.c_family import accesses, casts, rows
 from dslc.codegen.c_family.accesses import access, first_copy, vector_width
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
@@ -76,7 +76,7 @@ def store(e: Emission, s: ins.Store) -> None:
     """A tile to memory, rounded on its way where the cast was left to it."""
     made = _pair(e, s)
     if made is None:
-        accesses.store(e, s)
+        rows.store(e, s)
         return
     source, tile = e.tile(made.x), e.new(s.x, zero=False)
     found = access(e, s.region, tile.layout)

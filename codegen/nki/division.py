@@ -1,8 +1,8 @@
 """Quotients and remainders of integers, which round down: no engine divides integers.
 
-f32 gives a quotient that is nearly right, GpSimd's exact integers what it leaves. For 32 bits each
-further one divides the rest of the one before, which is 2^22 times smaller; for fewer bits the first is
-enough. Whether the last was rounded up is told by the sign of what is left.
+A product with the reciprocal in f32 gives a quotient that is nearly right, GpSimd's exact integers what
+it leaves. For 32 bits each further one divides the rest of the one before, which is 2^22 times smaller;
+for fewer bits the first is enough. Whether the last was rounded up is told by the sign of what is left.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dslc.codegen.nki.composed import unsigned_quotient
 from dslc.codegen.nki.copying import copy
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.held import Held
+from dslc.codegen.nki.reciprocals import inverse
 from dslc.compiler.dtypes import F32, I32
 from dslc.compiler.ir import instructions as ins
 
@@ -38,11 +39,11 @@ def divide(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
 
 def _nearest(e: Emission, a: Held, b: Held, rounds: int) -> tuple[Held, Held]:
     """The whole number nearest to the quotient, or one beside it, and what it leaves."""
-    divisor = _float(e, b)
+    inverted = inverse(e, b)
     quotient, rest = None, a
     for _ in range(rounds):
         part = e.like(a, "part", I32)
-        combine(e, part, "nl.divide", _float(e, rest), divisor)
+        combine(e, part, "nl.multiply", _float(e, rest), inverted)
         taken = _exact(e, "taken", "nl.multiply", part, b)
         rest = _exact(e, "rest", "nl.subtract", rest, taken)
         if quotient is not None:

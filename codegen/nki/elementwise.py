@@ -14,14 +14,15 @@ from dslc.codegen.nki.copying import copy, copy_chunk
 from dslc.codegen.nki.division import divide
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
+from dslc.codegen.nki.reciprocals import power, quotient
 from dslc.codegen.nki.shifts import by_power_of_two, power_of_two, shift
 from dslc.compiler.dtypes import BOOL, F32, I32, Kind, encode
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 
 ALU = {
-    "add": "nl.add", "sub": "nl.subtract", "mul": "nl.multiply", "div": "nl.divide",
-    "min": "nl.minimum", "max": "nl.maximum", "pow": "nl.power",
+    "add": "nl.add", "sub": "nl.subtract", "mul": "nl.multiply",
+    "min": "nl.minimum", "max": "nl.maximum",
     "eq": "nl.equal", "ne": "nl.not_equal", "lt": "nl.less", "le": "nl.less_equal",
     "gt": "nl.greater", "ge": "nl.greater_equal",
 }  # fmt: skip
@@ -43,6 +44,10 @@ def binary(e: Emission, stmt: ins.Binary) -> None:
             _divided(e, stmt, x, y)
     elif dtype.is_integer and stmt.op == "pow":
         composed.integer_power(e, stmt)
+    elif stmt.op == "pow":
+        power(e, e.result(stmt.out), x, y)
+    elif stmt.op == "div" and dtype.is_float:
+        quotient(e, e.result(stmt.out), x, y)
     elif dtype.is_integer and stmt.op in ALU:
         _integers(e, stmt, x, y)
     elif stmt.op in ALU:

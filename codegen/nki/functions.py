@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, log, nan, pi
 
 from dslc.codegen.nki.combining import combine, widened, wrap
@@ -9,6 +10,7 @@ from dslc.codegen.nki.composed import Steps
 from dslc.codegen.nki.copying import copy
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.held import Held
+from dslc.codegen.nki.reciprocals import power
 from dslc.codegen.nki.rounding import rounded
 from dslc.compiler.dtypes import F32, I32
 from dslc.compiler.ir import Value
@@ -21,7 +23,7 @@ _TABLES = {
     "erf": "nl.erf",
     "abs": "nl.abs",
 }
-# The power of the vector engine has no limits of range, as the scalar engine's roots have.
+# GpSimd's power has no limits of range, as the scalar engine's roots have.
 _POWERS = {"sqrt": 0.5, "rsqrt": -0.5}
 _PI = 3.1415925025939941  # the greatest f32 below pi
 # A turn in parts of 8, 11 and 24 bits.
@@ -42,7 +44,8 @@ def unary(e: Emission, stmt: ins.Unary) -> None:
     elif op in ("log", "log2"):
         _logarithm(e, stmt)
     elif op in _POWERS:
-        _scaled(e, e.result(stmt.out), x, "nl.power", _POWERS[op])
+        exponent = replace(x, name="exponent", dtype=F32, constant=repr(_POWERS[op]), psum=False)
+        power(e, e.result(stmt.out), x, exponent)
     elif op == "neg":
         _scaled(e, e.result(stmt.out), x, "nl.multiply", -1.0)
     elif op in ("sin", "cos"):

@@ -111,6 +111,8 @@ class Statements:
                 self._elementwise(work, out, op)
             case ins.Fma(out=out) | ins.Where(out=out) | ins.Full(out=out) | ins.Arange(out=out):
                 self._elementwise(work, out, "")
+            case ins.MemoryBarrier(warp=warp):
+                work.path += 0.0 if warp else _BARRIER
             case ins.Sync():
                 work.path += _CLUSTER if stmt.cluster else _BARRIER
             case ins.WaitGroup() | ins.CommitGroup() | ins.Let() | ins.WaitDots():

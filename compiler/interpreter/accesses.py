@@ -38,7 +38,7 @@ def load(scope: Scope, i: ins.Load) -> Step:
 
 def gather(scope: Scope, i: ins.Gather) -> Step:
     """Rows by index, 0 out of range."""
-    site = scope.site("the gather", i.loc)
+    site = scope.site("the gather", i.loc, i.out.type.layout)
     windows = compile_indexed(scope, i.region, i.ids, i.axis, site)
     return poison.guard(scope, [i.ids], i.loc, _reader(scope, i, windows, site))
 
@@ -70,14 +70,14 @@ def _reader(scope: Scope, i: ins.Load | ins.Gather, windows: Windows, site: Site
 
 def store(scope: Scope, i: ins.Store) -> Step:
     """A tile to memory; out of bounds is dropped."""
-    site = scope.site("the write", i.loc, i.x.type.layout)
+    site = scope.site("the write", i.loc, i.x.type.layout, once=True)
     windows = compile_window(scope, i.region, site)
     return _writer(scope, [i.x], i, windows, site)
 
 
 def scatter(scope: Scope, i: ins.Scatter) -> Step:
     """Rows by index; out of range is dropped, and equal ids are a race."""
-    site = scope.site("the scatter", i.loc)
+    site = scope.site("the scatter", i.loc, i.x.type.layout, once=True)
     windows = compile_indexed(scope, i.region, i.ids, i.axis, site)
     step = _writer(scope, [i.x, i.ids], i, windows, site)
     if not scope.check:
@@ -119,13 +119,16 @@ def _writer(
 
 def atomic_add(scope: Scope, i: ins.AtomicAdd) -> Step:
     """Each element at once; `out` is what stood there before, 0 out of bounds."""
-    site = scope.site("the atomic addition", i.loc)
+    layout, fetches = i.x.type.layout, i.out is not None
+    site = scope.site("the atomic addition", i.loc, layout, once=True, fetches=fetches)
     windows = compile_window(scope, i.region, site)
     x, memory, dtype = scope.slot(i.x), scope.slot(i.region.memory), i.region.memory.dtype
     out = None if i.out is None else scope.slot(i.out)
     add, default = elements.binary("add", dtype), elements.zero(dtype)
 
     def step(f: Frame) -> None:
+        if i.is_counter:
+            f[TURN].met.pass_barrier()
         tensor: Tensor = f[memory]
         window = windows(f, tensor.shape)
         before: Array | None = None

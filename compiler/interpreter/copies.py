@@ -145,6 +145,16 @@ def sync(scope: Scope, i: ins.Sync) -> Step:
     return step
 
 
+def memory_barrier(scope: Scope, i: ins.MemoryBarrier) -> Step:
+    """A barrier of the turn's threads, or of each warp's, between what they do to tensors."""
+    warp = i.warp
+
+    def step(f: Frame) -> None:
+        f[TURN].met.pass_barrier(warp)
+
+    return step
+
+
 def nothing(scope: Scope, i: ins.AwaitPartner | ins.HandOver) -> Step:
     """Halves that alternate compute what they compute."""
 

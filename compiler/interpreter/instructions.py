@@ -50,6 +50,7 @@ BUILDERS: dict[type, Callable[[Scope, Any], Step]] = {
     ins.AwaitPartner: copies.nothing,
     ins.HandOver: copies.nothing,
     ins.Sync: copies.sync,
+    ins.MemoryBarrier: copies.memory_barrier,
     ins.InitBarriers: arrivals.init_barriers,
     ins.Arrive: arrivals.arrive,
     ins.AwaitPhase: arrivals.await_phase,

@@ -55,7 +55,14 @@ def prepare(kernel: Kernel, check: bool = True) -> Executable:
     """Turn a kernel's IR into closures, with or without checks; those of recent kernels are kept."""
     body = tuple(statements(kernel.body))
     poisoned = poison.reached(kernel.body) if check else frozenset()
-    scope = Scope(check, uses_of(body), poisoned, clusters=kernel.cluster is not None)
+    scope = Scope(
+        check,
+        uses_of(body),
+        poisoned,
+        clusters=kernel.cluster is not None,
+        threads=kernel.threads or 1,
+        warp=max((s.warp for s in body if isinstance(s, ins.MemoryBarrier)), default=0),
+    )
     names: tuple[Name, ...] = (*kernel.params, *kernel.dims, *kernel.workspaces)
     for name in names:
         scope.slot(name)

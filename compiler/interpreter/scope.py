@@ -10,13 +10,12 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-import numpy as np
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.uses import Uses
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir.expr import Var
-from dslc.compiler.layout import Layout
+from dslc.compiler.layout import Layout, owners
 
 Frame: TypeAlias = list[Any]
 Step: TypeAlias = Callable[[Frame], None]
@@ -46,7 +45,8 @@ class Site:
     """A statement as diagnostics speak of it: its number in the kernel, its place and what it does.
 
     `owners` says for an access which thread moves each element of its tile: -1 where several do, None
-    where no layout tells. What is `awaited` has happened for all threads when it lands.
+    where no layout tells; `warps` which warp. What is `awaited` has happened for all threads when it
+    lands. An addition `fetches` where it gives what stood there before.
     """
 
     number: int
@@ -54,6 +54,8 @@ class Site:
     loc: Loc | None
     owners: Array | None = None
     awaited: bool = False
+    warps: Array | None = None
+    fetches: bool = False
 
 
 @dataclass(slots=True)
@@ -62,7 +64,8 @@ class Scope:
 
     `poisoned` are the tiles that may hold undefined elements, `loc` is that of the statement which is
     being compiled, `is_aside` says whether warps aside run it, and `clusters` whether turns of a
-    cluster run side by side.
+    cluster run side by side. `threads` run a turn, of which so many are a `warp` where some barrier is
+    one of warps.
     """
 
     check: bool
@@ -75,6 +78,8 @@ class Scope:
     loc: Loc | None = None
     is_aside: bool = False
     clusters: bool = False
+    threads: int = 1
+    warp: int = 0
     in_memory: dict[Value, int] = field(
         default_factory=dict
     )  # slots of what a late Dot still reads
@@ -99,23 +104,25 @@ class Scope:
         return self.in_memory[value]
 
     def site(
-        self, verb: str, loc: Loc | None, layout: Layout | None = None, *, awaited: bool = False
+        self,
+        verb: str,
+        loc: Loc | None,
+        layout: Layout | None = None,
+        *,
+        awaited: bool = False,
+        once: bool = False,
+        fetches: bool = False,
     ) -> Site:
-        """A new statement; `layout` is that of the tile which it moves to or from memory."""
-        owners = owners_of(layout) if self.check and layout is not None else None
-        self.sites.append(Site(len(self.sites) + 1, verb, loc, owners, awaited))
+        """A new statement; `layout` is that of the tile which it moves to or from memory.
+
+        Of the threads that hold copies of an element the first alone moves it where it does so `once`.
+        """
+        found = layout if self.check else None
+        threads = None if found is None else owners(found, first=once)
+        warps = owners(found, self.warp, first=once) if found is not None and self.warp else None
+        self.sites.append(Site(len(self.sites) + 1, verb, loc, threads, awaited, warps, fetches))
         return self.sites[-1]
 
     def _new(self) -> int:
         self.size += 1
         return self.size - 1
-
-
-def owners_of(layout: Layout) -> Array:
-    """The thread of each element of a tile, -1 where several threads hold it; of the tile's shape."""
-    owners = np.full(layout.shape, -1, np.int32)
-    if layout.is_injective:
-        threads = np.arange(layout.threads, dtype=np.int32)[:, None]
-        table = layout.table()
-        owners[tuple(np.moveaxis(table, -1, 0))] = np.broadcast_to(threads, table.shape[:2])
-    return owners

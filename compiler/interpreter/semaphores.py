@@ -19,6 +19,7 @@ def release(scope: Scope, i: ins.SemaphoreRelease) -> Step:
     memory, dtype = scope.slot(i.region.memory), i.region.memory.dtype
 
     def step(f: Frame) -> None:
+        f[TURN].met.pass_barrier()
         tensor = f[memory]
         window = windows(f, tensor.shape)
         if not window.empty:

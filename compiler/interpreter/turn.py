@@ -23,6 +23,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
+class Met:
+    """The barriers for tensors that a turn's threads have passed, and the number of each kind's last.
+
+    One of the block is one of every warp.
+    """
+
+    count: int = 0
+    block: int = 0
+    warp: int = 0
+
+    def pass_barrier(self, warp: int = 0) -> None:
+        """All threads meet, or those of each warp."""
+        self.count += 1
+        self.warp = self.count
+        if not warp:
+            self.block = self.count
+
+
+@dataclass(slots=True)
 class Turn:
     """A turn's own state: its number and indices, copies under way, barriers passed, what it knows.
 
@@ -41,6 +60,7 @@ class Turn:
     products: Products = field(default_factory=Products)
     phases: Phases = field(default_factory=Phases)
     barriers: int = 0
+    met: Met = field(default_factory=Met)
     hazards: dict[Memory, Barriers] = field(default_factory=dict)
     waiting: Site | None = None
     aside: Generator[Blocked, None, None] | None = None

@@ -10,6 +10,7 @@ from dslc.compiler.interpreter.barriers import Barriers
 from dslc.compiler.interpreter.flights import Flights
 from dslc.compiler.interpreter.initialised import Initialised
 from dslc.compiler.interpreter.observers import Observer
+from dslc.compiler.interpreter.order import Order
 from dslc.compiler.interpreter.races import Races
 from dslc.compiler.interpreter.scope import Scope
 from dslc.compiler.interpreter.tensors import Tensor
@@ -43,6 +44,8 @@ def watch_tensors(
                 races[place] = Races.of(tensor.memory, tensor.shape, turns, scope, title)
             if all(o is not races[place] for o in tensor.observers):
                 more.append(races[place])
+        if memory in scope.uses.written and scope.threads > 1:
+            more.append(Order(tensor.memory, tensor.shape, scope.sites))
         if memory in scope.uses.written and memory in scope.uses.copied:
             more.append(Flights(tensor.memory, tensor.shape))
         tensor.observers = (*more, *tensor.observers)

@@ -27,6 +27,7 @@ from dslc.compiler.ir.memory_instructions import (
     InitBarriers,
     LaunchDependents,
     Load,
+    MemoryBarrier,
     Prefetch,
     Scatter,
     SemaphoreRelease,
@@ -65,9 +66,9 @@ __all__ = [
     "AwaitPartner", "AwaitPhase", "Binary", "Broadcast", "Carried", "Cast", "ClusterReduce",
     "CommitGroup", "Concat", "ConvertLayout", "CopyAsync", "Dot", "Extract", "Fma", "For", "Full",
     "Gather", "HandOver", "If", "InitBarriers", "Instruction", "Joined", "LaunchDependents", "Let",
-    "Load", "Prefetch", "Print", "Reduce", "Repeat", "Reshape", "Scan", "Scatter", "SemaphoreRelease",
-    "SemaphoreWait", "Stmt", "Store", "Sync", "Transpose", "Unary", "Undefined", "View", "WaitDots",
-    "WaitGroup", "Where", "While",
+    "Load", "MemoryBarrier", "Prefetch", "Print", "Reduce", "Repeat", "Reshape", "Scan", "Scatter",
+    "SemaphoreRelease", "SemaphoreWait", "Stmt", "Store", "Sync", "Transpose", "Unary", "Undefined",
+    "View", "WaitDots", "WaitGroup", "Where", "While",
 ]  # fmt: skip
 
 # Scalars and debugging
@@ -218,6 +219,7 @@ Instruction: TypeAlias = (
     | AwaitPartner
     | HandOver
     | Sync
+    | MemoryBarrier
     | InitBarriers
     | Arrive
     | AwaitPhase

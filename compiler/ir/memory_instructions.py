@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 from dslc.compiler.diagnostics import Loc
@@ -58,6 +59,11 @@ class AtomicAdd:
     x: Value
     out: Value | None = None
     loc: Loc | None = _loc()
+
+    @property
+    def is_counter(self) -> bool:
+        """Whether it adds to one integer: it comes after all that the turn's threads did before."""
+        return self.region.memory.dtype.is_integer and prod(self.x.type.shape) == 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,6 +164,18 @@ class Sync:
     """
 
     cluster: bool = False
+    loc: Loc | None = _loc()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MemoryBarrier:
+    """What the turn's threads did to tensors before it, all of them see after it.
+
+    With a `warp`, so many threads from a multiple of that on are a group that sees what its own did.
+    Warps aside take no part in it.
+    """
+
+    warp: int = 0
     loc: Loc | None = _loc()
 
 

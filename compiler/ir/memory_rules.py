@@ -163,6 +163,10 @@ def _wait_group(stmt: ins.WaitGroup | ins.WaitDots) -> Fail | None:
     return ("DSL0416", "less than no group cannot be pending") if stmt.pending < 0 else None
 
 
+def _memory_barrier(stmt: ins.MemoryBarrier) -> Fail | None:
+    return ("DSL0416", "a warp has at least one thread") if stmt.warp < 0 else None
+
+
 def _prefetch(stmt: ins.Prefetch) -> Fail | None:
     if stmt.region.memory.role is Role.BUFFER:
         return "DSL0415", f"@{stmt.region.memory.name} is on the chip already"
@@ -190,6 +194,7 @@ MEMORY_RULES: dict[type, Callable[..., Fail | None]] = {
     ins.CopyAsync: _copy_async,
     ins.WaitGroup: _wait_group,
     ins.WaitDots: _wait_group,
+    ins.MemoryBarrier: _memory_barrier,
     ins.InitBarriers: _init_barriers,
     ins.Arrive: _one_barrier,
     ins.AwaitPhase: _one_barrier,

@@ -30,6 +30,7 @@ from dslc.compiler.ir.traverse import (
     regions,
     results,
     walk,
+    writes,
 )
 from dslc.compiler.ir.values import Memory, Role, TileType, Value
 
@@ -258,6 +259,10 @@ class _KernelVerifier:
             raise self.fail("DSL0416", "an aside has at least one warp, and a register")
         if any(isinstance(s, ins.Sync) for s in walk(stmt.body)):
             raise self.fail("DSL0416", "an aside takes no part in the barriers of the turn's warps")
+        touched = {m for s in walk(stmt.body) for m in memories(s) if m.role is not Role.BUFFER}
+        if both := touched & {r.memory for s in walk(self.kernel.body) for r in writes(s)}:
+            text = f"@{min(m.name for m in both)} is written, and no barrier meets an aside"
+            raise self.fail("DSL0416", text)
         self._body(stmt.body)
 
     def _one_type(self, name: Name, types: list[TileType | DType]) -> None:

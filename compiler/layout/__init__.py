@@ -27,8 +27,8 @@ same for equal functions. A *replicated* digit of t moves nothing: its threads h
 conflicts.
 
 Operators: `composition` (compose, product, concat, broadcast), `division` (divide, left_divide,
-complement), `inversion` (inverse, locate), `reshaping` (permute, reshape, squeeze, unsqueeze, reduce,
-slice), `swizzling`. Questions: `access` (contiguity, vector width), `banks` (bank conflicts),
+complement), `inversion` (inverse, locate, owners), `reshaping` (permute, reshape, squeeze, unsqueeze,
+reduce, slice), `swizzling`. Questions: `access` (contiguity, vector width), `banks` (bank conflicts),
 `conversions` (what brings a tile from one layout to another). `parsing` and `printing` are the text,
 `drawing`, `svg` and `describing` show layouts.
 
@@ -42,7 +42,7 @@ from dslc.compiler.layout.conversions import Conversion, conversion
 from dslc.compiler.layout.describing import compare, describe
 from dslc.compiler.layout.division import complement, divide, divisible, left_divide
 from dslc.compiler.layout.drawing import render_text
-from dslc.compiler.layout.inversion import inverse, locate, locations
+from dslc.compiler.layout.inversion import inverse, locate, locations, owners
 from dslc.compiler.layout.layout import Layout
 from dslc.compiler.layout.mode import Mode
 from dslc.compiler.layout.parsing import (
@@ -76,7 +76,7 @@ __all__ = [
     "Swizzle", "addresses", "bank_conflicts", "bits_per_thread", "broadcast", "call_layout_function",
     "chain_layout", "column_local", "column_spatial", "compare", "complement", "compose", "concat",
     "contiguity", "conversion", "describe", "divide", "divisible", "inverse", "left_divide", "local",
-    "locate", "locations", "modes", "parse_layout", "permute", "product", "reduce", "render_svg",
-    "render_text", "replicate", "reshape", "slice_tile", "spatial", "squeeze", "swizzle", "unsqueeze",
-    "vector_width",
+    "locate", "locations", "modes", "owners", "parse_layout", "permute", "product", "reduce",
+    "render_svg", "render_text", "replicate", "reshape", "slice_tile", "spatial", "squeeze", "swizzle",
+    "unsqueeze", "vector_width",
 ]  # fmt: skip

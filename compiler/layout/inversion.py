@@ -39,6 +39,25 @@ def inverse(layout: Layout) -> Layout:
     return Layout((layout.threads, layout.locals), (), modes, swizzles)
 
 
+def owners(layout: Layout, group: int = 1, *, first: bool = False) -> NDArray[np.int32]:
+    """Which group of so many threads holds each element, int32 of the layout's shape.
+
+    An element that several groups hold has -1, or the first of them.
+    """
+    import numpy as np
+
+    numbers = layout.numbers()
+    threads = np.arange(layout.threads, dtype=np.int32)[:, None] // group
+    held = np.broadcast_to(threads, numbers.shape)
+    lowest = np.full(layout.elements, layout.threads, np.int32)
+    np.minimum.at(lowest, numbers, held)
+    if not first and not layout.is_injective:
+        highest = np.full(layout.elements, -1, np.int32)
+        np.maximum.at(highest, numbers, held)
+        lowest = np.where(lowest == highest, lowest, np.int32(-1))
+    return lowest.reshape(layout.shape)
+
+
 def locate(layout: Layout, index: Sequence[int]) -> tuple[tuple[int, ...], int]:
     """The threads that hold the element at a logical index, ascending, and its local number."""
     if len(index) != layout.rank:

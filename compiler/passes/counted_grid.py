@@ -38,7 +38,7 @@ from dslc.compiler.passes.windows import Touch, Touches, touches
 
 @dataclass(frozen=True, slots=True)
 class CountedGrid:
-    """Grids of constant bounds. DSL0590 where no tensor and no assertion gives a bound."""
+    """Grids of constant bounds. DSL0590 where nothing gives a bound, or a scalar an extent."""
 
     name: ClassVar[str] = "counted-grid"
 
@@ -48,6 +48,7 @@ class CountedGrid:
 
 
 def _counted(kernel: Kernel) -> Kernel:
+    _check_extents(kernel)
     late = [a for a in kernel.grid if any(is_runtime(e, ()) for e in (a.start, a.stop, a.step))]
     if kernel.dims or not late:
         return kernel
@@ -60,6 +61,19 @@ def _counted(kernel: Kernel) -> Kernel:
         body = (ins.If(before, body, loc=kernel.loc),)
     grid = tuple(replace(a, stop=stops.get(a, a.stop)) for a in kernel.grid)
     return replace(kernel, grid=grid, body=body)
+
+
+def _check_extents(kernel: Kernel) -> None:
+    """DSL0590 where a scalar is in the extent of a tensor: transfers are fixed ahead of the call."""
+    for memory in kernel.tensors:
+        used = {v for e in memory.shape for v in ex.free_vars(e)}
+        for scalar in (p for p in kernel.params if isinstance(p, Var) and p in used):
+            raise error(
+                "DSL0590",
+                f"only a call knows how large {memory.name} is: {scalar.name} is in an extent",
+                memory.loc,
+                hint=f"give {memory.name} a dim of its own there, and require what it is",
+            )
 
 
 def _most(kernel: Kernel, axis: GridAxis, asserted: list[Expr], found: Touches) -> Expr:

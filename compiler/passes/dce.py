@@ -36,8 +36,8 @@ from dslc.compiler.ir.values import Memory, Role
 
 _SYNCHRONISATION = (
     ins.CommitGroup, ins.AwaitPartner, ins.HandOver, ins.WaitGroup, ins.WaitDots, ins.Sync,
-    ins.InitBarriers, ins.Arrive, ins.AwaitPhase, ins.SemaphoreWait, ins.SemaphoreRelease,
-    ins.LaunchDependents, ins.AwaitLaunches, ins.Prefetch,
+    ins.MemoryBarrier, ins.InitBarriers, ins.Arrive, ins.AwaitPhase, ins.SemaphoreWait,
+    ins.SemaphoreRelease, ins.LaunchDependents, ins.AwaitLaunches, ins.Prefetch,
 )  # fmt: skip
 _EFFECTS = (*_SYNCHRONISATION, ins.Print, ins.Assert)
 

@@ -16,6 +16,7 @@ from dslc.compiler.passes.gpu_layout import AssignLayouts
 from dslc.compiler.passes.hoist import Hoist
 from dslc.compiler.passes.longest_first import LongestFirst
 from dslc.compiler.passes.lowbit import LowBit
+from dslc.compiler.passes.memory_order import MemoryOrder
 from dslc.compiler.passes.memory_plan import MemoryPlan
 from dslc.compiler.passes.overlap import OverlapLaunches
 from dslc.compiler.passes.pad_extents import PadExtents
@@ -64,6 +65,7 @@ def gpu_passes(
         *((RegisterLimit(registers.bytes),) if registers else ()),
         LowBit(target.warp_size, lanes=True, f8=f8),
         Bounds(),
+        MemoryOrder(target),
         SumPieces(target),
         Producers(target, stages, cluster, producers),
         Pipeline(target, stages),

@@ -38,6 +38,7 @@ from dslc.compiler.ir.traverse import (
     users,
     uses_of,
     walk,
+    writes,
 )
 from dslc.compiler.ir.values import Memory, Place, Role, Value
 from dslc.compiler.passes.bulk import is_box
@@ -151,13 +152,19 @@ def settle(kernel: Kernel, bulk: bool) -> Kernel:
 
 
 def _early(body: Body) -> Body:
-    """The body with the loads of operands as far up as their subscripts allow."""
+    """The body with the loads of operands as far up as subscripts and other statements allow."""
     found: list[Stmt] = []
     for stmt in body:
         at = len(found)
         if isinstance(stmt, ins.Load) and _is_open(stmt):
             needed = {n for use in uses_of(stmt) for n in names_in(use)}
             while at and needed.isdisjoint(results(found[at - 1])):
+                if any(
+                    r.memory is stmt.region.memory
+                    for s in walk((found[at - 1],))
+                    for r in writes(s)
+                ):
+                    break
                 at -= 1
         found.insert(at, stmt)
     return tuple(found)

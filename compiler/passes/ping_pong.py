@@ -75,6 +75,8 @@ def _alternating(loop: ins.For) -> Body | None:
     waits = [i for i, s in enumerate(body) if isinstance(s, ins.WaitDots)]
     if len(waits) != 1 or len(dots) != len(every):
         return None
+    if any(isinstance(s, ins.MemoryBarrier) for s in walk(body)):
+        return None  # which both halves would have to come to at once
     first, last = [i for i in dots if i < waits[0]], [i for i in dots if i > waits[0]]
     if not first or not last:
         return None

@@ -64,14 +64,13 @@ from dslc.compiler.passes.beside import beside, scalars_for
 from dslc.compiler.passes.bulk import is_box, is_loaded_in_bulk
 from dslc.compiler.passes.clusters import cluster_for
 from dslc.compiler.passes.even_work import is_even
-from dslc.compiler.passes.exchanged import exchanged
 from dslc.compiler.passes.facts import kernel_facts
 from dslc.compiler.passes.filled_rings import FilledRings, Placed
 from dslc.compiler.passes.late_products import deferred, is_paced, is_paired, settle
 from dslc.compiler.passes.outgoing import outgoing
 from dslc.compiler.passes.persistent import Persistent
 from dslc.compiler.passes.rings import Placement, in_panels, place
-from dslc.compiler.passes.stages import MOST_STAGES, Room
+from dslc.compiler.passes.stages import MOST_STAGES, Room, converted_bytes
 from dslc.compiler.passes.staging import Ahead, constant_memories, loads_ahead
 from dslc.compiler.targets import Target
 
@@ -79,7 +78,15 @@ _WARPS, _REGISTERS = 4, 40  # aside: a warpgroup, since these hand on registers 
 _FEWEST = 3  # stages: one is read, one is being freed, one comes
 _FEWEST_BESIDE = 2  # of loops whose operands are free before the turn ends
 _BESIDE = 2048  # bytes for barriers and scratch
-_UNMOVED = (ins.Sync, ins.CopyAsync, ins.Alloc, ins.Print, ins.SemaphoreWait, ins.SemaphoreRelease)
+_UNMOVED = (
+    ins.Sync,
+    ins.MemoryBarrier,
+    ins.CopyAsync,
+    ins.Alloc,
+    ins.Print,
+    ins.SemaphoreWait,
+    ins.SemaphoreRelease,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +143,7 @@ class Producers:
         room = (shared.bytes if shared else 0) - _BESIDE
         after = kernel.body[at + 1 :]
         sent = outgoing(kernel, after, room)
-        kept = sum(o.bytes for o in sent) + exchanged(after, self.target.warp_size)
+        kept = sum(o.bytes for o in sent) + converted_bytes(after, self.target.warp_size)
         stages = self._stages(loop, loads, room - kept)
         if stages < _FEWEST:
             return kernel

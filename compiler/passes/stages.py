@@ -62,12 +62,7 @@ class Room:
         """
         shared = target.memory("shared")
         before, _ = around_last_loop(kernel.body)
-        converted = [
-            _exchanged_bytes(s, target.warp_size)
-            for s in walk(before)
-            if isinstance(s, ins.ConvertLayout)
-        ]
-        kept = max(converted, default=0) + operand_bytes(kernel)
+        kept = converted_bytes(before, target.warp_size) + operand_bytes(kernel)
         room = cls((shared.bytes if shared else 0) - kept, kernel.threads, kept)
         if (rates := target.rates) is not None:
             room.reserved = rates.reserved
@@ -81,6 +76,15 @@ def around_last_loop(body: Body) -> tuple[Body, Body]:
     loops = [any(isinstance(t, ins.For | ins.While) for t in walk((s,))) for s in body]
     count = len(body) - loops[::-1].index(True) if any(loops) else len(body)
     return body[:count], body[count:]
+
+
+def converted_bytes(body: Body, warp: int) -> int:
+    """The most that one conversion of layouts takes: a whole tile between two barriers.
+
+    Reductions exchange as much at a time as there is room for.
+    """
+    found = (_exchanged_bytes(s, warp) for s in walk(body) if isinstance(s, ins.ConvertLayout))
+    return max(found, default=0)
 
 
 def exchanges_much(body: Body, warp: int) -> bool:

@@ -30,7 +30,8 @@ from dslc.compiler.ir.traverse import Name, inner_names, results, walk
 from dslc.compiler.passes.thread_views import view_by_shifts
 
 _THREADED = (
-    ins.View, ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync, ins.ConvertLayout, ins.Alloc,
+    ins.View, ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync, ins.MemoryBarrier,
+    ins.ConvertLayout, ins.Alloc,
 )  # fmt: skip
 
 
@@ -89,7 +90,7 @@ class _Unthreader(Rewriter):
             case ins.ConvertLayout():
                 self._tiles[stmt.out] = self.value(stmt.x)
                 return ()
-            case ins.CommitGroup() | ins.WaitGroup() | ins.Sync():
+            case ins.CommitGroup() | ins.WaitGroup() | ins.Sync() | ins.MemoryBarrier():
                 return ()
             case ins.CopyAsync(dst=dst, src=src, loc=loc):
                 if stmt.barrier is not None:

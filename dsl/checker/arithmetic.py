@@ -184,8 +184,14 @@ def common_dtype(items: tuple[Item, ...], loc: Loc) -> DType:
             continue
         dtype = item.type.dtype if isinstance(item, Value) else as_expr(item, loc).dtype
         if strong is not None and dtype != strong:
-            fail("DSL0202", f"two dtypes meet: {strong} and {dtype}", loc,
-                 hint=f"write cast(..., {strong}) or cast(..., {dtype})")  # fmt: skip
+            hint = f"write cast(..., {strong}) or cast(..., {dtype})"
+            narrow, wide = sorted((strong, dtype), key=lambda d: d.bits)
+            if narrow.is_low_bit and narrow.is_integer and wide.is_float:
+                hint = (
+                    f"write cast(..., {wide}), and before any arithmetic: {narrow} wraps within its "
+                    f"{narrow.bits} bits, so that w - 8 of a code below 8 is not negative"
+                )
+            fail("DSL0202", f"two dtypes meet: {strong} and {dtype}", loc, hint=hint)
         strong = dtype
     if strong is not None:
         return strong

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -71,6 +72,8 @@ class Context:
     def _near(self, name: str) -> str | None:
         if name == "index":
             return "loops, dims and subscripts are of dtype index; a value to keep is i32 or i64"
+        if re.fullmatch(r"[iu][0-9]+", name):
+            return "integers have 1 to 8, 16, 32 or 64 bits: u4, i8, u16"
         functions = {*self.known_functions, *LAYOUT_FUNCTIONS}
         candidates = {*self.names, *self.outer, *functions, *CONSTANTS}
         dtypes = [d.name for d in all_dtypes() if ("e" in d.name) == ("e" in name)]

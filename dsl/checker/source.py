@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from dslc.checker.failure import NeedsDims
+from dslc.checker.groups import rows_of_one_group
 from dslc.checker.module import Template, check_module
 from dslc.checker.samples import different, equal
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Severity
+from dslc.compiler.ir import Kernel
 from dslc.compiler.passes.split import SplitReduction
 from dslc.frontend.tile_parser import parse_tile
 
@@ -34,6 +36,9 @@ def check_source(
     except DiagnosticError as e:
         return list(e.diagnostics)
     found: list[Diagnostic] = []
+    if not module.templates:
+        text = f"{file} defines no kernel: what it holds is checked where it is imported and used"
+        found.append(Diagnostic("DSL0234", text, None, severity=Severity.NOTE))
     for template in module.templates.values():
         if template.loc.file == file:
             found += [d for d in check_template(template) if d not in found]
@@ -47,7 +52,7 @@ def check_template(template: Template) -> list[Diagnostic]:
         for diagnostic in _check(template, config):
             if diagnostic not in found:
                 found.append(diagnostic)
-        if any(d.severity is Severity.ERROR for d in found):
+        if _is_refused(found):
             break
     return found
 
@@ -83,32 +88,38 @@ def _sampled(
     that it is.
     """
     if not needed:
-        return _refusal(template, config, {})
+        return _findings(template, config, {})
     first: list[Diagnostic] = []
     for number, fixed in enumerate(different(template, config, needed)):
-        found = _refusal(template, config, fixed)
-        if not found:
-            return [_note(template, fixed)]
+        found = _findings(template, config, fixed)
+        if not _is_refused(found):
+            return [_note(template, fixed), *found]
         if number == 1 and found == first:  # whatever the sizes are
             return first
         first = first or found
     for fixed in equal(template, config, needed):
-        if not _refusal(template, config, fixed):
-            return _coincidence(first, fixed) or [_note(template, fixed)]
-    return first or _refusal(template, config, dict.fromkeys(needed, 1))
+        found = _findings(template, config, fixed)
+        if not _is_refused(found):
+            return _coincidence(first, fixed) or [_note(template, fixed), *found]
+    return first or _findings(template, config, dict.fromkeys(needed, 1))
 
 
-def _refusal(
+def _findings(
     template: Template, config: Mapping[str, object], fixed: Mapping[str, int]
 ) -> list[Diagnostic]:
     """Elaborate, and split the loops that ask for it: the one shared pass that may refuse."""
     try:
-        SplitReduction(atomic=True)(template.elaborate(fixed, config))
+        program = template.elaborate(fixed, config)
+        SplitReduction(atomic=True)(program)
     except NeedsDims:
         raise
     except DiagnosticError as e:
         return list(e.diagnostics)
-    return []
+    return list(rows_of_one_group(program)) if isinstance(program, Kernel) else []
+
+
+def _is_refused(found: list[Diagnostic]) -> bool:
+    return any(d.severity is Severity.ERROR for d in found)
 
 
 def _coincidence(found: list[Diagnostic], fixed: Mapping[str, int]) -> list[Diagnostic]:

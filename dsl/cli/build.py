@@ -76,6 +76,7 @@ def command(
         _write(_canonical(file), output)
         return ExitCode.OK
     from dslc.cli.inputs import parse_definitions
+    from dslc.codegen.aarch64.header import one_header
     from dslc.codegen.c_family.one_file import one_file
 
     library = options.library(file)
@@ -92,7 +93,8 @@ def command(
         _write_binary(binaries, emit, output)
         return ExitCode.OK
     if emit:
-        _write(one_file([m.source(emit) for m in made]), output)
+        joined = one_header if emit == "header" else one_file
+        _write(joined([m.source(emit) for m in made]), output)
         return ExitCode.OK
     folder = output or Path(file.with_suffix(".dslc").name)
     library.save(folder, made)

@@ -184,6 +184,14 @@ def _after_colon(m: Mistake) -> Diagnostic | None:
     return None
 
 
+def _return(m: Mistake) -> Diagnostic | None:
+    """`return` alone: functions give a value, and kernels give none."""
+    if m.previous.kind == "return" and m.token.kind == "NEWLINE":
+        hint = "a function ends with `return x`; a kernel writes its `out` parameters and just ends"
+        return m.error("DSL0110", "`return` gives a value, at the end of a `def`", hint)
+    return None
+
+
 def _plain(m: Mistake) -> Diagnostic:
     if m.token.kind == "NEWLINE":
         return m.error("DSL0101", f"the line ends too early: {_wanted(m.expected)}")
@@ -219,6 +227,7 @@ _LOOKS: tuple[Callable[[Mistake], Diagnostic | None], ...] = (
     _indentation,
     _foreign,
     _misspelt,
+    _return,
     _after_colon,
     _colon,
     _parameter,

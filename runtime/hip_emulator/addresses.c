@@ -43,6 +43,17 @@ static u8 *locate(u64 address, u32 bytes, bool write, int lane, u8 **defined) {
   return a->bytes + at;
 }
 
+// How many bytes of a word are an array's that ends within it: an atomic changes the array's bits of the
+// word and leaves the others as they are, whosever they be (allocations are of whole words).
+u32 bytes_of_array(u64 address, u32 bytes) {
+  const Request *q = machine.request;
+  const u64 number = (address >> ALLOCATION_BITS) - 1;
+  if (number >= q->allocation_count) return bytes;
+  const Allocation *a = &q->allocations[number];
+  const i64 left = a->skew + (i64)a->size + FIRST_BYTE - (i64)(address & (((u64)1 << ALLOCATION_BITS) - 1));
+  return left > 0 && left < bytes ? (u32)left : bytes;
+}
+
 // Where a lane's bytes are: also in its scratch memory, and in LDS through flat addresses.
 u8 *locate_lane(Wave *w, u64 address, u32 bytes, bool write, int lane, u8 **defined) {
   const u64 aperture = address >> 32 << 32;

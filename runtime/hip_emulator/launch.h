@@ -105,6 +105,7 @@ void take_bytes(Flight *, const u8 *from, const u8 *defined, u32 bytes, u32 firs
 void require_defined(Wave *, u32 reg, u32 count, u64 lanes, const char *what);
 void require_scalar(Wave *, u32 reg, u32 count, const char *what);
 u64 lanes_defined(const Wave *, u32 reg, u32 count);
+u32 bytes_of_array(u64 address, u32 bytes);
 u8 *locate_lane(Wave *, u64 address, u32 bytes, bool write, int lane, u8 **defined);
 void buffer_addresses(Wave *, const Ins *, Flight *, u8 *valid);
 void addresses(Wave *, const Ins *, Flight *);

@@ -44,22 +44,33 @@ static void sample_lane(Wave *w, Flight *f, int l, u32 bytes) {
   take_bytes(f, from, defined, bytes, 0, l);
 }
 
+// What nothing wrote yet, and what lies behind the array's end within the word, is run as zeros and as ones:
+// each such bit may stay as it is or get a value of its own, as by a mask; else the result depends on it.
 static void rmw_lane(Wave *w, Flight *f, int l) {
   const Access *a = of(f);
   u8 *defined;
   if (f->address[0][l] % a->bytes) report("an atomic at an address that is no multiple of %u (lane %d)", a->bytes, l);
-  u8 *at = place(w, f, a->bytes, true, l, &defined);
-  for (u32 b = 0; defined && b < a->bytes; b++)
-    if (!defined[b]) report("an atomic on memory that nothing wrote (lane %d)", l);
-  u32 operand[4], old[2] = {0, 0};
+  const u32 own = bytes_of_array(f->address[0][l], a->bytes);
+  u8 *at = place(w, f, own, true, l, &defined);
+  u32 operand[4];
   for (int k = 0; k < 4; k++) operand[k] = f->data[k][l];
-  memcpy(old, at, a->bytes);
-  a->combine(at, operand, operand + a->bytes / 4);
-  if (memcmp(at, old, a->bytes)) machine.changes++;
-  for (u32 k = 0; k < a->bytes / 4u; k++) {
-    f->data[k][l] = old[k];
-    for (int b = 0; b < 4; b++) f->defined[k][b] |= (u64)1 << l;
+  _Alignas(8) u8 old[8] = {0}, made[8] = {0}, zeros[8], ones[8];
+  memset(zeros, 0, 8), memset(ones, 0xff, 8), memcpy(old, at, own), memcpy(made, at, own);
+  for (u32 b = 0; b < own; b++)
+    if (!defined || defined[b]) zeros[b] = ones[b] = at[b];
+  for (int k = 0; k < 3; k++) a->combine(k == 0 ? made : k == 1 ? zeros : ones, operand, operand + a->bytes / 4);
+  for (u32 b = 0; b < a->bytes; b++) {
+    const bool known = b < own && (!defined || defined[b]);
+    if (b >= own && (zeros[b] != 0 || ones[b] != 0xff))
+      report("an atomic changes byte %u behind the end of an array (lane %d)", b - own, l);
+    if (known ? zeros[b] != ones[b] : zeros[b] & ~ones[b])
+      report("an atomic on memory that nothing wrote (lane %d)", l);
+    f->defined[b / 4][b % 4] |= (u64)known << l;
+    if (b < own && !known && (u8)(zeros[b] | ~ones[b])) defined[b] = 1;  // its other bits are not followed
   }
+  memcpy(at, made, own);
+  if (memcmp(at, old, own)) machine.changes++;
+  for (u32 k = 0; k < a->bytes / 4u; k++) memcpy(&f->data[k][l], old + 4 * k, 4);
 }
 
 static void store_lane(Wave *w, Flight *f, int l, u32 bytes) {
@@ -104,7 +115,10 @@ static void check_lanes(Wave *w, Flight *f) {
   FOR_LANES {
     if (!(f->exec >> l & 1)) continue;
     const u32 valid = a->space == BUFFER ? f->valid[l] : a->bytes;
-    if (valid && !(f->host && valid == a->bytes)) locate_lane(w, f->address[0][l], valid, a->action == STORE || a->action == ATOMIC, l, &defined);
+    if (!valid || (f->host && valid == a->bytes)) continue;
+    const bool atomic = a->action == ATOMIC;
+    const u32 own = atomic ? bytes_of_array(f->address[0][l], valid) : valid;
+    locate_lane(w, f->address[0][l], own, a->action == STORE || atomic, l, &defined);
   }
 }
 

@@ -26,6 +26,11 @@ def operator(core: Core, value: Any, what: str, bits: bool | None = None) -> Ope
     return value
 
 
+def of_the_vector_engine(core: Core, *names: str) -> None:
+    """Powers run on GpSimd, which takes two tiles."""
+    core.require("power" not in names, "operator", "nl.power is an operator of tensor_tensor alone")
+
+
 def apply(op: Operator, a: Any, b: Any, reverse: bool = False) -> Any:
     """One operator in the ALU's arithmetic."""
     assert op.alu is not None
@@ -156,9 +161,13 @@ def tensor_scalar(
 def _scalar_engine(core: Core, engine: Engine, names: list[str], bits: bool, *tiles: Tensor) -> str:
     if bits:
         return core.pick(engine, ("DVE",), *tiles)
+    of_the_vector_engine(core, *names)
     if names[0] == "rsqrt" and engine is Engine.unknown:
         return core.pick(engine, ("Pool",) if PSUM not in {t.buffer for t in tiles} else ("DVE",))
     queue = core.pick(engine, ("DVE", "ACT", "Pool"), *tiles)
+    core.require(
+        queue != "Pool" or names == ["rsqrt"], "operator", "GpSimd's tensor_scalar is for nl.rsqrt"
+    )
     if queue == "ACT" and names not in (["multiply", "add"], ["multiply"], ["add"]):
         core.fail("operator", f"the Scalar Engine has no tensor_scalar of {', '.join(names)}")
     return queue
@@ -189,6 +198,7 @@ def scalar_tensor_tensor(
     if source.buffer == PSUM and other.buffer == PSUM:
         core.fail("both-psum", f"{source} and {other} are both in PSUM")
     first, second = operator(core, op0, "op0", False), operator(core, op1, "op1", False)
+    of_the_vector_engine(core, first.name, second.name)
     column = core.vector(operand0, source, "operand0", any_float=True)
     if core.values:
         shape = (source.shape[0], -1)

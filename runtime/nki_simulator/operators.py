@@ -96,9 +96,7 @@ _ALU = (
     Operator("multiply", np.multiply, reducible=True, identity=1.0),
     Operator("maximum", np.maximum, reducible=True, identity=-math.inf),
     Operator("minimum", np.minimum, reducible=True, identity=math.inf),
-    Operator("divide", np.divide),
     Operator("power", np.power),
-    Operator("mod", np.mod),
     Operator("equal", _truth(np.equal)),
     Operator("not_equal", _truth(np.not_equal)),
     Operator("greater", _truth(np.greater)),
@@ -146,6 +144,9 @@ _ACTIVATIONS = (
     Operator("sign", act=np.sign),
 )
 
-OPERATORS = {op.name: op for op in (*_ALU, *_ACTIVATIONS)}
+# Functions of `nki.language` that no engine has.
+_OTHERS = (Operator("divide"), Operator("mod"))
+
+OPERATORS = {op.name: op for op in (*_ALU, *_ACTIVATIONS, *_OTHERS)}
 OPERATORS["max"], OPERATORS["min"] = OPERATORS["maximum"], OPERATORS["minimum"]
 OPERATORS["bypass"] = Operator("bypass", lambda a, _b: a)

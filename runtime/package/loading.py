@@ -13,6 +13,7 @@ from dslc.compiler.diagnostics import DiagnosticError, did_you_mean, error
 from dslc.runtime import packing
 from dslc.runtime.buffers import as_array, import_array
 from dslc.runtime.expression import evaluate
+from dslc.runtime.extents import dim_of
 from dslc.runtime.package.choosing import fitting, nearest, nothing_fits
 from dslc.runtime.package.folder import PackageFolder
 from dslc.runtime.package.freshness import check_version
@@ -114,7 +115,9 @@ class PackagedKernel:
         """
         stored, array = self._packed(param), import_array(codes, param=param)
         config, dims = choices(self.description, dims_and_tunes)
-        sizes = {**shape_dims(self.description, {param: array.shape}), **dims}
+        extents = list(zip(stored.dims or (), array.shape, strict=False))
+        told = ((d, dim_of(text, d, size)) for d in self.description.dims for text, size in extents)
+        sizes = {**{d: n for d, n in told if n is not None}, **dims}
         storage = self._storage(stored, config, sizes)
         codes = as_array(array, stored.dtype, param=param)
         return np.ascontiguousarray(codes) if storage is None else packing.pack(codes, storage)

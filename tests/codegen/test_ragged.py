@@ -13,7 +13,12 @@ import pytest
 from support.ragged import EXAMPLES, TARGETS, Subject, files, outcome, subjects_of
 
 # What a machine cannot do, by family and code.
-REFUSED: dict[tuple[str, str], str] = {}
+REFUSED = {
+    ("cuda", "DSL0503"): "a low rank of thousands, which a turn's registers do not hold",
+    ("hip", "DSL0503"): "the same",
+    ("hip", "DSL0501"): "a low rank of hundreds beside its rings in a program of first choices",
+    ("aie", "DSL0553"): "tiles beyond the 64 KiB of a core",
+}
 # Kernels of each kind, on machines of each family, that take a second or less.
 SAMPLE = [
     ("layernorm", "layernorm", "cuda:sm_90a"), ("softmax", "softmax_rows", "cuda:sm_80"),

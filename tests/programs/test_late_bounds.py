@@ -198,3 +198,16 @@ kernel k(x: f32[M, L], n: i32, y: out f32[M]):
         call(target, source, {"x": x, "n": n, "y": y})
         found.append(y)
     np.testing.assert_array_equal(*found)
+
+
+def test_an_extent_of_a_scalar_is_refused() -> None:
+    source = """
+kernel k(x: f32[H * W], y: out f32[16], H: i32, W: i32):
+    y[:] = x[0:16]
+"""
+    x, y = np.arange(12, dtype=np.float32), np.zeros(16, np.float32)
+    call("interp", source, {"x": x, "y": y, "H": 3, "W": 4})
+    np.testing.assert_array_equal(y, [*range(12), 0, 0, 0, 0])
+    with pytest.raises(DiagnosticError, match=r"2:10: .*DSL0590.*: H is in an extent") as failure:
+        call("aie:npu2", source, {"x": x, "y": y, "H": 3, "W": 4})
+    assert failure.value.diagnostics[0].hint

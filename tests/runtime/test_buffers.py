@@ -296,8 +296,34 @@ def test_torch_tensors() -> None:
         found = as_array(tensor, code, param="x", writable=True)
         assert found.ctypes.data == tensor.data_ptr()
         assert found.shape == (2, 3)
-    with pytest.raises(DiagnosticError, match="detach"):
-        as_array(torch.zeros(3, requires_grad=True), "f32", param="x")
+    tracked = torch.zeros(3, requires_grad=True)
+    found = as_array(tracked, "f32", param="x", writable=True)
+    assert found.ctypes.data == tracked.data_ptr()
+
+
+class Tracked:
+    """Gives itself out as torch's tensors do: not while it tracks gradients."""
+
+    def __init__(self, array: np.ndarray, requires_grad: bool) -> None:
+        self.array, self.requires_grad = array, requires_grad
+
+    def detach(self) -> "Tracked":
+        return Tracked(self.array, False)
+
+    def __dlpack__(self, **options: object) -> object:
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return self.array.__dlpack__()
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_a_tensor_that_tracks_gradients_is_taken_without_them(writable: bool) -> None:
+    array = np.arange(3, dtype=np.float32)
+    found = as_array(Tracked(array, True), "f32", param="x", writable=writable)
+    assert np.shares_memory(found, array)
 
 
 @pytest.mark.torch

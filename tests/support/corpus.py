@@ -63,14 +63,12 @@ def run(case: Case, target: str) -> None:
 
 
 def arguments(signature: Signature, trial: Trial) -> dict[str, Any]:
-    """Copies of the trial's arguments, and output arrays full of what nobody wants."""
+    """The trial's arguments as they lie in memory, and output arrays full of what nobody wants."""
     found: dict[str, Any] = {}
     for p in signature.parameters:
         given = trial.args.get(p.name)
-        if p.dims is None:
+        if given is not None:
             found[p.name] = given
-        elif given is not None:
-            found[p.name] = np.array(given)
         else:
             stored = (to_ml_dtypes(p.dtype) if p.dtype.is_float else None) or storage_dtype(p.dtype)
             shape = np.shape(trial.wanted[p.name])

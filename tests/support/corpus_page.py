@@ -23,6 +23,25 @@ TARGETS = (
     "aie:npu2",
     "aarch64:i8mm",
 )
+# What is known to be wrong and not yet mended, with the reason: the day it is, a deep test says so.
+_GRID = "a bound of the parallel nest that is a scalar parameter"
+_LANES = "a scalar that is cast to f32 is 0 in two of four lanes"
+OPEN: dict[tuple[str, str], str] = {
+    ("aarch64:i8mm", "flex_attention"): _LANES,
+    ("aarch64:i8mm", "cross_entropy"): _LANES,
+    ("aarch64:i8mm", "group_norm"): _LANES,
+    ("aarch64:i8mm", "batch_norm_moments"): _LANES,
+    ("aie:npu2", "varlen_attention"): _GRID,
+    ("aie:npu2", "group_norm"): _GRID,
+    ("aie:npu2", "monte_carlo_pi"): _GRID,
+    ("aie:npu2", "persistent_gemm"): _GRID,
+    ("aie:npu2", "streamk_gemm"): _GRID,
+    ("aie:npu2", "grid_sample"): "an extent that is made of scalar parameters",
+    (
+        "aie:npu2",
+        "depthwise_conv2d",
+    ): "a cascade and a memory tile's distribution wait for each other",
+}
 _MARK = "<!-- written by python -m support.corpus TARGET --page -->\n"
 _ROW = re.compile(
     r"^\| (?P<name>[^|]+) \| (?P<target>[^|]+) \| (?P<code>DSL\d+) \| (?P<reason>.*) \|$", re.M
@@ -58,10 +77,11 @@ def rendered(found: Refusals) -> str:
         files.setdefault(case.file, []).append(case.name)
     lines = ["| file | programs |", "|---|---|"]
     lines += [f"| {file}.tile | {', '.join(names)} |" for file, names in files.items()]
-    lines += ["", "| machine | right | refused |", "|---|---|---|"]
+    lines += ["", "| machine | right | refused | open |", "|---|---|---|---|"]
     for target in TARGETS:
-        refused = sum(t == target for t, _ in found)
-        lines.append(f"| {target} | {len(every) - refused} of {len(every)} | {refused} |")
+        refused, known = (sum(t == target for t, _ in keys) for keys in (found, OPEN))
+        right = len(every) - refused - known
+        lines.append(f"| {target} | {right} of {len(every)} | {refused} | {known} |")
     lines += ["", "| refused | by | code | reason |", "|---|---|---|---|"]
     order = sorted(found, key=lambda key: (list(every).index(key[1]), TARGETS.index(key[0])))
     for target, name in order:

@@ -21,7 +21,7 @@ from dslc.codegen.quoting import entry_name
 from dslc.compiler.dtypes import Kind, as_storage, storage_dtype
 from dslc.compiler.interpreter import bind_dims
 from dslc.compiler.interpreter.dims import evaluate, number
-from dslc.compiler.ir import Kernel, Memory, Program, TileProgram, alignment
+from dslc.compiler.ir import Kernel, Memory, Program, Role, TileProgram, alignment
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.gpu import gpu_passes
@@ -112,11 +112,14 @@ def dims_of(program: Kernel | Program, given: Mapping[str, Any]) -> dict[str, An
     packed = {p.name for p in program.packed}
     tensors = [p for p in program.params if isinstance(p, Memory)]
     shapes = {p.name: None if p.name in packed else given[p.name].shape for p in tensors}
-    arrays = {p.name: given[p.name] for p in tensors if p.strides is not None}
-    strides = {n: [step // a.itemsize for step in a.strides] for n, a in arrays.items()}
     known = {p.name: given[p.name] for p in program.params if not isinstance(p, Memory)}
     known |= dict(program.fixed)
-    return bind_dims(program.params, shapes, strides, known)
+    steps = {
+        p.name: [s // memory_bytes(p) for s in given[p.name].strides]
+        for p in tensors
+        if p.name not in packed and p.strides is not None
+    }
+    return bind_dims(program.params, shapes, steps, known)
 
 
 def turns(kernel: Kernel, dims: Mapping[str, Any]) -> int:
@@ -146,6 +149,16 @@ def _launch(
         },
     )  # fmt: skip
     check_counters(kernel, spaces)
+    for param, stored in zip(kernel.params, words, strict=False):
+        if isinstance(param, Memory) and is_row(param) and param.role is not Role.IN:
+            codes = given[param.name]
+            codes[...] = packing.unpack(stored, row_storage(param), codes.shape).view(codes.dtype)
+
+
+def row_storage(memory: Memory) -> dict[str, Any]:
+    """The storage of a `packed row` tensor."""
+    signed = memory.dtype.kind is Kind.INT
+    return {"scheme": "row", "bits": memory.dtype.bits, "signed": signed}
 
 
 def arguments(
@@ -161,9 +174,8 @@ def arguments(
             raise AssertionError(f"{param.name} is not in C order")
         stored = {p.name for p in kernel.packed}
         if isinstance(param, Memory) and is_row(param) and param.name not in stored:
-            signed = param.dtype.kind is Kind.INT
-            row = {"scheme": "row", "bits": param.dtype.bits, "signed": signed}
-            value = packing.pack(value, row)
+            codes = value if param.dtype.is_integer else value.view(np.uint8)
+            value = packing.pack(codes, row_storage(param))
         words.append(value)
     words += [dims[d.name] for d in kernel.dims]
     return words, [_workspace(w, dims) for w in kernel.workspaces]

@@ -12,6 +12,8 @@ import numpy as np
 from dslc.compiler.dtypes import F32, DType, cast, encode, storage_dtype
 from dslc.signature import Signature
 
+from support import emulation
+
 _FILE = Path(__file__).with_name("features.tile")
 _SIZES = {"M": 20, "N": 40, "K": 33}
 
@@ -33,26 +35,38 @@ class Feature:
         stage = _STAGES[target.partition(":")[0]]
         kernel.specialize(**{d: self.sizes[d] for d in kernel.dims}).source(stage)
 
-    def outputs(self, target: str) -> dict[str, Any]:
-        """What a call on a target writes; the arguments are the same for all."""
+    def outputs(self, target: str, seed: int = 1) -> dict[str, Any]:
+        """What a call on a target writes; the arguments are the same for all.
+
+        For CUDA the emulator draws the order of threads from the seed.
+        """
         kernel = self.compile(target)
         signature: Signature = kernel.origin.signature
+        args = self.arguments(signature)
+        if target.startswith("cuda"):
+            made = kernel.origin.elaborated({}, {}, lambda d: self.sizes[d])
+            emulation.execute(emulation.lower(made.program), args, seed)
+        else:
+            kernel(**args)
+        return {p.name: args[p.name] for p in signature.parameters if p.is_written}
+
+    def arguments(self, signature: Signature) -> dict[str, Any]:
+        """Arguments by name: outputs are zeros."""
         rng = np.random.default_rng(0)
         args = {p.name: _argument(p.dtype, p.dims, self.sizes, rng) for p in signature.parameters}
         for p in signature.parameters:
             if p.mode == "out":
                 args[p.name] = np.zeros_like(args[p.name])
-        kernel(**args)
-        return {p.name: args[p.name] for p in signature.parameters if p.is_written}
+        return args
 
 
 _STAGES = {"aie": "aie-mlir", "nki": "nki", "hip": "hip", "aarch64": "asm"}
 
 
-def features() -> dict[str, Feature]:
-    """All of them by name."""
+def features(file: Path = _FILE) -> dict[str, Feature]:
+    """All of a file by name."""
     found = {}
-    for text in _FILE.read_text().split("\n#: ")[1:]:
+    for text in file.read_text().split("\n#: ")[1:]:
         head, _, source = text.partition("\n")
         name, _, sizes = head.partition(" | ")
         given = {k: int(v) for k, v in re.findall(r"(\w+)=(\d+)", sizes)}

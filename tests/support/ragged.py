@@ -73,12 +73,6 @@ class Subject:
         return kernel
 
 
-def subjects(folder: Path = EXAMPLES) -> Iterator[Subject]:
-    """The kernels and programs of a folder of .tile files."""
-    for file in files(folder):
-        yield from subjects_of(file)
-
-
 def files(folder: Path = EXAMPLES) -> list[Path]:
     """The .tile files of a folder."""
     return sorted(folder.glob("*.tile"))
@@ -101,6 +95,8 @@ def outcome(subject: Subject, target: str, seed: int) -> tuple[Sizes, Diagnostic
     for draw in range(_MOST_DRAWS):
         whole = draw / _MOST_DRAWS  # the share of dims that are none of the ragged ones
         sizes = {d: _size(rng, whole, large) for d in kernel.dims}
+        if draw == _MOST_DRAWS - 1:
+            sizes = dict.fromkeys(sizes, _WHOLE[-1])
         try:
             emit(kernel, sizes)
         except DiagnosticError as refusal:

@@ -148,3 +148,21 @@ def test_named_choices_are_not_replaced() -> None:
     kernel, _ = small((32,))
     with pytest.raises(DiagnosticError, match="no room for 32"):
         kernel.specialize_for({"M": 100}, {"B": 32})
+
+
+def test_columns_that_a_warp_has_three_times_are_no_obstacle() -> None:
+    """Of 192 columns each of four waves has three of the instruction's, which two do not divide."""
+    source = (
+        CHOICES.replace("kernel k", "kernel unused")
+        + """
+kernel low(x: f16[M, K], w: f16[K, 192], y: out f16[M, 192]):
+    for m in parallel(range(0, M, 64)):
+        acc = zeros(f32, [64, 192])
+        for k in range(0, K, 32):
+            acc += dot(x[m : m + 64, k : k + 32], w[k : k + 32, :])
+        y[m : m + 64, :] = cast(acc, f16)
+"""
+    )
+    kernel = dslc.compile(source, target="hip:gfx942", cache=False)["low"]
+    kernel.origin.machine = Emitting(kernel.origin.machine)
+    emit(kernel, {"M": 61, "K": 100})

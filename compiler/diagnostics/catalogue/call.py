@@ -180,8 +180,8 @@ Right: `out = np.empty(n, np.float32); lib.add(x, y, out)`.
         """
 The tensor's library refused to export it, or its elements are of a type that NumPy and ml_dtypes lack.
 
-Wrong: a PyTorch parameter that tracks gradients.
-Right: `x.detach()`.
+Wrong: a sparse or lazily conjugated PyTorch tensor.
+Right: `x.to_dense()`, `x.resolve_conj()`.
 """,
     ),
     "DSL0765": (

@@ -241,4 +241,22 @@ Right:  def f(x):
             y = g(x)
             return y + y""",
     ),
+    "DSL0233": (
+        "one row of scales for several groups",
+        """\
+`s[k // G]` is the group of the element k. Multiplied with a block of more elements than lie in the
+group from k on, it scales the next groups' elements too. A block lies within a group where its size
+divides G: say so by `require G % BK == 0`, or take rows for each group of the block and repeat them.
+
+Warned: for k in range(0, K, 256):
+            w = x[k : k + 256] * s[k // 128]
+Right:  for k in range(0, K, 128):
+            w = x[k : k + 128] * s[k // 128]""",
+    ),
+    "DSL0234": (
+        "a source without kernels",
+        """\
+There is nothing to check: functions and constants are elaborated where a kernel uses them. A file that
+others import from is right so; one that is empty by mistake is not.""",
+    ),
 }

@@ -92,6 +92,15 @@ ENTRIES: dict[str, tuple[str, str]] = {
         "Wrong:  arrive @full[0], bytes=64       and a bulk copy of 128 bytes\n"
         "Right:  arrive @full[0], bytes=128      and a bulk copy of 128 bytes",
     ),
+    "DSL0613": (
+        "A tensor needs a barrier here",
+        "The threads of a turn run at their own pace, while its statements run in order. What one "
+        "thread wrote to a tensor another may read or overwrite only beyond a `memory_barrier` (or "
+        "`sync`), and what one has read another may overwrite only beyond one. The compiler places "
+        "them: in programs of Tile IR that say how many threads there are they are the author's.\n\n"
+        "Wrong:  store @x[0 : +64], %a; %b = load @x[1 : +64]\n"
+        "Right:  store @x[0 : +64], %a; memory_barrier; %b = load @x[1 : +64]",
+    ),
     "DSL0650": (
         "An NKI kernel breaks a rule of the machine",
         "The simulator of NKI ran the kernel's source and met something that a NeuronCore forbids, or "

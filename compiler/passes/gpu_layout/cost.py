@@ -22,6 +22,7 @@ BARRIER = 100  # with what the slowest warp makes the others wait
 _FEWEST = 2.0  # cycles of an access to shared memory by a warp of 64 lanes
 _CONFLICTS = 2  # turns that an access to shared memory takes when the layouts have no swizzle
 _EQUAL = 1e-3  # of a cycle: what decides between equals
+_ATOMIC = 8  # of a store
 _RENAMED = 0.25  # of an instruction for each word that changes its place in registers
 _SHUFFLES = 2  # instructions for each word that changes its lane
 SLOW_OPS = frozenset([
@@ -92,9 +93,16 @@ def read_by_lanes(layout: Layout, bits: int, axis: int | None, warp: int) -> flo
     )
 
 
-def stored(layout: Layout, bits: int, axis: int | None, warp: int) -> float:
-    """A tile to global memory: one copy of each element, a sector each time it is touched."""
+def stored(
+    layout: Layout, bits: int, axis: int | None, warp: int, *, shares_bytes: bool = False
+) -> float:
+    """A tile to global memory: one copy of each element, a sector each time it is touched.
+
+    Where elements share bytes, a thread stores those that fill none by atomic operations.
+    """
     accesses, touched = _accesses(layout, bits, axis, warp)
+    if shares_bytes and layout.threads * layout.locals * bits / (accesses * warp) % 8:
+        return accesses * _ATOMIC * max(1.0, touched * SECTOR_CYCLES)
     warps = layout.threads // warp
     copies = gcd(layout.replication, warps)
     # Of equals the one with fewer instructions.

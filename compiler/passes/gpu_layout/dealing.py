@@ -43,8 +43,9 @@ def dealt(plan: Plan, atom: Atom, bits: int, *, shared: bool = False) -> list[Pl
     if k is not None and _digits(atom.b, 0, plan.b.shape[last - 1] // atom.k, bits) == k:
         along_k = _deal(plan.a, last, k), _deal(plan.b, last - 1, k)
         found.append(replace(plan, a=along_k[0], b=along_k[1], dealt=(True, False)))
-    columns = _digits(atom.c, 1, plan.c.shape[last] // atom.n, bits)
-    if columns is not None and _digits(atom.b, 1, plan.c.shape[last] // atom.n, bits) == columns:
+    repeats = plan.c.shape[last] // atom.n
+    columns = _digits(atom.c, 1, repeats, bits, n)
+    if columns is not None and _digits(atom.b, 1, repeats, bits, n) == columns:
         for p in (plan, *tuple(found)):
             assert p.b is not None
             b, c = _deal(p.b, last, columns), _deal(p.c, last, columns)
@@ -52,9 +53,10 @@ def dealt(plan: Plan, atom: Atom, bits: int, *, shared: bool = False) -> list[Pl
     return found
 
 
-def _digits(layout: Layout, axis: int, repeats: int, bits: int) -> Digits | None:
+def _digits(layout: Layout, axis: int, repeats: int, bits: int, warps: int = 1) -> Digits | None:
     """The digits of an atom's axis, below as many repeats as make a lane's 16 bytes.
 
+    `warps` share the repeats: those that are taken are a part of each warp's, or all of several's.
     None where the lanes' digits come first already.
     """
     modes = [
@@ -66,7 +68,10 @@ def _digits(layout: Layout, axis: int, repeats: int, bits: int) -> Digits | None
     modes.sort(reverse=True)
     own = prod(size for _, size, spatial in modes if not spatial)
     joined = 1
+    each = repeats // warps
     while repeats % (joined * 2) == 0 and joined * 2 * own * bits <= ACCESS_BITS:
+        if each % (joined * 2) and joined * 2 % each:
+            break
         joined *= 2
     digits = ((joined, False), *((size, spatial) for _, size, spatial in modes))
     order = [spatial for size, spatial in digits if size > 1]

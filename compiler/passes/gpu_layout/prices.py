@@ -228,7 +228,8 @@ class Prices:
         if memory.role is Role.BUFFER:
             cycles = cost.loaded(layout, bits, axis, self.warp, staged=False)
         elif not isinstance(stmt, ins.Load):
-            cycles = cost.stored(layout, bits, axis, self.warp)
+            row = memory.packed == "row" and bits < 8
+            cycles = cost.stored(layout, bits, axis, self.warp, shares_bytes=row)
         elif memory in self.regions.packed:
             cycles = cost.packed_load(layout, bits, self.warp)
         else:

@@ -79,3 +79,18 @@ def test_a_block_of_turns_keeps_sums_of_bytes_apart_exactly() -> None:
     """16 sum(high) is read from 32 bits that may have wrapped: it must fit 31."""
     assert DEEPEST * 240 * 128 < 1 << 31
     assert DEEPEST * 15 * 128 < 1 << 31
+
+
+@pytest.mark.parametrize("op", ["+", "-", "*"])
+def test_an_interval_holds_every_result_and_its_ends(op: str) -> None:
+    """Of codes 0 to 15 and -4 to 3."""
+    kernel = one(f"""
+kernel k(a: u4[N], b: i3[N], y: out i32[N]):
+    for n in parallel(range(0, N, 16)):
+        y[n : n + 16] = cast(a[n : n + 16], i32) {op} cast(b[n : n + 16], i32)
+""")
+    made = {v: s for s in walk(kernel.body) for v in results(s) if isinstance(v, Value)}
+    (store,) = (s for s in walk(kernel.body) if isinstance(s, ins.Store))
+    a, b = np.arange(16)[:, None], np.arange(-4, 4)
+    found = {"+": a + b, "-": a - b, "*": a * b}[op]
+    assert interval(store.x, made) == (found.min(), found.max())

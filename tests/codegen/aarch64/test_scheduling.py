@@ -81,6 +81,13 @@ def test_stores_and_loads_of_one_memory_keep_their_order() -> None:
     assert body_of(scheduled(looped(body))) == body
 
 
+def test_a_store_waits_for_the_loads_before_it() -> None:
+    base, x, y = Reg(File.X), vector(), vector()
+    nodes = dependences([load(x, base, "tile"), store(y, base, "tile"), store(y, base, "other")])
+    assert 1 in nodes[0].after
+    assert 2 not in nodes[0].after
+
+
 def test_an_order_does_not_need_more_registers_than_there_are() -> None:
     accumulators, base = [vector() for _ in range(26)], Reg(File.X)
     body = steps(3, accumulators, base)

@@ -26,7 +26,8 @@ SAMPLE = [
     Rows("softmax", "f16", 511, 1, start=0, beside=0, count=3),
     Rows("layernorm", "f32", 77, 5, start=8, beside=1, count=6),
     Rows("argmax", "f32", 257, 1, start=1, beside=8, count=3, signs="least"),
-    Rows("argmin", "i32", 100, 3, count=4, signs="positive"),
+    Rows("argmin", "i32", 1100, 1, count=2, signs="positive"),  # over several warps, as the next
+    Rows("rmsnorm", "f32", 1500, 1, count=2),
     Rows("cumsum", "i32", 513, 1, start=8, beside=8, count=2),
     Rows("halo", "f32", 100, 2, count=5, beside=4),
     Rows("scattered", "f16", 129, 2, start=1, beside=1, count=3),
@@ -141,14 +142,23 @@ kernel k(q: f16[M, 72], k: f16[N, 72], z: inout f32[M, N]):
 """
 
 
-def test_padding_between_computed_operands_adds_nothing() -> None:
-    """Each operand's padding is exp(0) = 1 where nothing takes it away."""
+CUT = """
+kernel k(q: f16[M, 96], k: f16[N, 96], z: inout f32[M, N]):
+    for m, n in parallel(range(0, M, 32), range(0, N, 16)):
+        z[m : m + 32, n : n + 16] = dot(q[m : m + 32, 0:75], k[n : n + 16, 0:75], transposed="b")
+"""
+
+
+@pytest.mark.parametrize("source", [HEADS, CUT], ids=["computed", "cut"])
+def test_padding_of_operands_adds_nothing(source: str) -> None:
+    """Each operand's padding is exp(0) = 1, or what follows it in memory, if nothing takes it away."""
     rng = np.random.default_rng(0)
-    q, k = (rng.integers(-8, 3, (n, 72)).astype(np.float16) / 4 for n in (40, 24))
+    width = 72 if source == HEADS else 96
+    q, k = (rng.integers(-8, 3, (n, width)).astype(np.float16) / 4 for n in (40, 24))
     found = np.zeros((40, 24), np.float32)
     wanted = found.copy()
-    run(one(HEADS), {"q": q, "k": k, "z": wanted}, Options())
-    lowered = emulation.lower(one(HEADS))
+    run(one(source), {"q": q, "k": k, "z": wanted}, Options())
+    lowered = emulation.lower(one(source))
     run(lowered, {"q": q, "k": k, "z": found}, Options())
     np.testing.assert_allclose(found, wanted, 1e-5)
     if compiler() is not None:

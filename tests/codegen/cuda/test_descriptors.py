@@ -65,3 +65,12 @@ def test_groups_that_read_alike_differ_by_a_start() -> None:
     assert more.tolist() == [0, 32, 64]
     with pytest.raises(Mismatch):
         separated(np.array([0, 32, 64, 8192, 8224, 8300]), 2, (3,))
+
+
+def test_every_tile_must_be_read_right_not_only_the_first() -> None:
+    """The second one begins where a row of the swizzle is not at its start."""
+    memory = panels((64, 128), 16)
+    assert memory is not None
+    assert operand(memory, 16, True, (64, 16), np.array([[0, 0]]))
+    with pytest.raises(Mismatch):
+        operand(memory, 16, True, (64, 16), np.array([[0, 0], [0, 56]]))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
 from dslc.cli.main import run
+from dslc.codegen import flydsl
 from dslc.codegen.flydsl.functions import faces, used
 from dslc.codegen.flydsl.generate import Text, print_texts
 from dslc.compiler.diagnostics import DiagnosticError
@@ -47,6 +49,21 @@ def test_unsigned_words_keep_their_sign_and_narrow_ones_are_widened() -> None:
     assert "z[i] = fx.Uint32(fx.Int32(fx.Uint16(x[tid])) + i)" in printed("z[i] = x[tid] + i;")
     assert "z[i] = fx.Uint32(z[i]) & fx.Uint32(0xffff0000)" in printed("z[i] &= 0xffff0000u;")
     assert "if tid < N and i != 0:" in printed("if (tid < N && i) z[i] = 1;")
+
+
+def test_words_of_python_are_no_names() -> None:
+    text = KERNEL.replace("int N)", "int lambda)").replace(
+        "LINE", "const int from = 0; z[i] = from;"
+    )
+    tree = ast.parse(print_texts([Text("twice", text, 64, ("N",), (), ("x", "y", "N"))], "twice"))
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    assert {"from_2", "lambda_"} <= names
+    assert "N" not in names  # the grid's dim is the parameter that holds it
+
+
+def test_no_module_of_the_script_s_folder_hides_one_of_python() -> None:
+    folder = Path(flydsl.__file__).parent
+    assert not {p.stem for p in folder.glob("*.py")} & sys.stdlib_module_names
 
 
 def test_what_is_stored_at_a_computed_place_is_no_variable_of_a_branch() -> None:

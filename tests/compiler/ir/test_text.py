@@ -69,6 +69,8 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   await_partner alone
   hand_over
   sync
+  memory_barrier
+  memory_barrier warp=32
   alloc @full: buffer shared u64[2]
   init_barriers @full[0 : +2!], arrivals=1
   arrive @full[1!], bytes=2048

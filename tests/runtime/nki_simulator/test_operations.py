@@ -76,7 +76,7 @@ def test_activation_scales_and_shifts_by_partition_and_sums_over_instructions() 
 
 BINARY = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum,
-    "minimum": np.minimum, "divide": np.divide, "less": np.less, "greater_equal": np.greater_equal,
+    "minimum": np.minimum, "less": np.less, "greater_equal": np.greater_equal,
     "not_equal": np.not_equal, "logical_and": lambda a, b: (a != 0) & (b != 0),
 }  # fmt: skip
 
@@ -128,8 +128,25 @@ def test_two_operators_in_either_order() -> None:
     body = (
         OUT + "nisa.tensor_scalar(dst=out, data=tx, op0=nl.subtract, operand0=ty, reverse0=True,\n"
     )
-    body += "                   op1=nl.divide, operand1=2.0, reverse1=True)"
-    np.testing.assert_allclose(compute(body, X, COLUMN), 2 / (COLUMN - X), rtol=1e-6)
+    body += "                   op1=nl.subtract, operand1=2.0, reverse1=True)"
+    np.testing.assert_allclose(compute(body, X, COLUMN), 2 - (COLUMN - X), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "tensor_tensor(dst=out, data1=tx, data2=tx, op=nl.divide)",
+        "tensor_tensor(dst=out, data1=tx, data2=tx, op=nl.mod)",
+        "tensor_scalar(dst=out, data=tx, op0=nl.divide, operand0=2.0)",
+        "tensor_scalar(dst=out, data=tx, op0=nl.power, operand0=0.5)",
+        "scalar_tensor_tensor(dst=out, data=tx, op0=nl.multiply, operand0=2.0, op1=nl.power,"
+        " operand1=tx)",
+        "tensor_scalar(dst=out, data=tx, op0=nl.add, operand0=2.0, engine=nisa.engine.gpsimd)",
+    ],
+)
+def test_operators_that_the_engines_have_not(call: str) -> None:
+    with pytest.raises(NkiFault, match="operator"):
+        compute(f"{OUT}nisa.{call}", X)
 
 
 def test_a_column_and_a_tile() -> None:
