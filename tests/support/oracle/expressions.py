@@ -70,7 +70,7 @@ def leaf(s: Scope, dtype: str, shape: Shape) -> Made:
     computes = s.profile.computes(dtype) or dtype == "bool"
     if not shape:
         one = load(s, dtype, ())
-        return one if one else literal(s, dtype)
+        return one or _scalar(s, dtype)
     if computes and s.chance(0.08):
         x = literal(s, dtype)
         return Made(Expr("full", dtype, shape, (x.expr,)), x.high, x.low)
@@ -91,6 +91,16 @@ def leaf(s: Scope, dtype: str, shape: Shape) -> Made:
         value = number(s.random.randint(-4, 4), "i32")
         found = Made(Expr("full", "i32", shape, (value,)), 4)
     return found if found.dtype == dtype else to_dtype(s, found, dtype)
+
+
+def _scalar(s: Scope, dtype: str) -> Made:
+    """A scalar that has a dtype; numbers alone are weak, and are computed as Python's."""
+    own = dtype if s.profile.computes(dtype) or dtype == "bool" else "f32"
+    x = literal(s, own)
+    line = Expr("full", own, (1,), (x.expr,))
+    op = "any" if own == "bool" else "max"
+    made = Made(Expr(op, own, (), (line,), (None, False)), x.high, x.low)
+    return made if own == dtype else to_dtype(s, made, dtype)
 
 
 def _ids(s: Scope, shape: Shape) -> Expr:
