@@ -82,6 +82,20 @@ def decode(bits: str, dtype: DType) -> str:
     return f"decode_small<{dtype.exponent}, {dtype.mantissa}>({bits})"
 
 
+def held(x: str, dtype: DType) -> str:
+    """A value as its dtype holds it: C computes narrow integers in int, narrow floats in float."""
+    if dtype.kind in (Kind.BOOL, Kind.INDEX):
+        return x
+    if dtype.name == "tf32":
+        return f"round_tf32({x})"
+    if not is_packed(dtype):
+        return x
+    if dtype.is_float or dtype.kind is Kind.SCALE:
+        return decode(encode(x, dtype), dtype)
+    mask = f" & {(1 << dtype.bits) - 1}u" if dtype.kind is Kind.UINT else ""
+    return decode(f"((unsigned)({x}){mask})", dtype)
+
+
 def encode(x: str, dtype: DType) -> str:
     """The code of a value, in the low bits."""
     if not dtype.is_float:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from math import inf, isinf, isnan
 
 from dslc.codegen.c_family.ctypes_of import element_type, scalar_type
+from dslc.codegen.c_family.registers import held
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind, limits
 from dslc.compiler.dtypes.dtype import I32, I64
@@ -23,6 +24,8 @@ _INFIX = {
 }  # fmt: skip
 # Where C's own overflow is undefined; narrower integers are computed in int.
 _WRAPPING = {"i32": "unsigned", "i64": "unsigned long long"}
+# What gives one of its operands, or less bits of them; but for `abs` and `neg` of integers.
+_EXACT = {"min", "max", "and", "or", "xor", "shr", "abs", "neg", "floor", "ceil", "round"}
 FLOAT_FUNCTIONS = {
     "exp": "expf", "exp2": "exp2f", "log": "logf", "log2": "log2f", "sqrt": "sqrtf",
     "rsqrt": "rsqrtf", "sin": "sinf", "cos": "cosf", "tanh": "tanhf", "sigmoid": "sigmoidf",
@@ -85,9 +88,11 @@ class Scalars:
             case ex.Select(condition=c, x=x, y=y):
                 return f"({self.text(c)} ? {self.text(x)} : {self.text(y)})"
             case ex.Convert(x=x, dtype=dtype, saturate=saturate):
-                return convert(self.text(x), x.dtype, dtype, saturate)
+                made = convert(self.text(x), x.dtype, dtype, saturate)
+                return held(made, dtype) if dtype.is_float and x.dtype != dtype else made
             case ex.Unary(op=op, x=x, dtype=dtype):
-                return unary(op, self.text(x), dtype)
+                made = unary(op, self.text(x), dtype)
+                return made if dtype.is_float and op in _EXACT else held(made, dtype)
             case ex.Binary(op="mul", x=x, y=y, dtype=dtype) if dtype.kind is Kind.INDEX:
                 # A cast that is written already is enough.
                 wide = not any(isinstance(z, ex.Convert) for z in (x, y))
@@ -99,7 +104,8 @@ class Scalars:
             case ex.Binary(op=op, x=x, y=y):
                 known = self._of_remainder(e)
                 plain = self._plain_division(e)
-                return known or binary(op, self.text(x), self.text(y), x.dtype, plain)
+                made = known or binary(op, self.text(x), self.text(y), x.dtype, plain)
+                return made if op in _EXACT else held(made, e.dtype)
         raise AssertionError(e)
 
     def _short_division(self, x: ex.Expr, y: ex.Expr) -> str | None:

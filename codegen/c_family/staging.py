@@ -10,6 +10,7 @@ from dslc.codegen.c_family.ctypes_of import element_type
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.remap import copy_element, registers
+from dslc.codegen.c_family.scalars import binary
 from dslc.codegen.c_family.through_shared import cell, row_major
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.compiler.ir import instructions as ins
@@ -36,7 +37,8 @@ def scan(e: Emission, s: ins.Scan) -> None:
         e.out.line(f"int at = line / {inner} * {inner * shape[s.axis]} + line % {inner};")
         e.out.line(f"{ctype} total = 0;")
         with e.out.block(f"for (int i = 0; i < {shape[s.axis]}; ++i, at += {inner})"):
-            e.out.line(f"total += {cells}[at]; {cells}[at] = total;")
+            total = binary("add", "total", f"{cells}[at]", x.dtype)
+            e.out.line(f"total = {total}; {cells}[at] = total;")
     e.out.line(e.together)
     tile = e.new(s.out)
     found = chunks(tile.layout, 1, e.out)

@@ -104,6 +104,8 @@ HOST void rsqrt_approx_f32(float& d, float a) { d = rsqrtf(a); }
 HOST void tanh_approx_f32(float& d, float a) { d = tanhf(a); }
 
 // Bits (9.7.7, 9.7.8).
+HOST void set_lt_u32_s32(unsigned& d, int a, int b) { d = a < b ? ~0u : 0u; }
+HOST void set_lt_u32_u32(unsigned& d, unsigned a, unsigned b) { d = a < b ? ~0u : 0u; }
 HOST void lop3_b32(unsigned& d, unsigned a, unsigned b, unsigned c, unsigned truth) {
   unsigned r = 0;
   for (unsigned k = 0; k < 8; ++k)

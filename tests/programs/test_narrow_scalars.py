@@ -1,0 +1,67 @@
+"""Scalars of narrow types wrap and round as elements of tiles do, whatever a machine computes them in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from support.machines import call
+
+MACHINES = ("cuda:sm_90a", "hip:gfx950", "aarch64:i8mm")
+INTEGERS = ("u1", "i2", "u4", "i4", "u7", "i8", "u8", "i16", "u16")
+
+WRAPS = """
+kernel wraps(x: {dtype}[3], y: out i32[8]):
+    a = x[0]
+    b = x[1]
+    y[0] = cast(a + b, i32)
+    y[1] = cast(a - b, i32)
+    y[2] = cast(a * b, i32)
+    y[3] = cast(~a, i32)
+    y[4] = cast(-a, i32)
+    y[5] = cast(a * a * a, i32)
+    y[6] = select(a + b < a, 1, 0)
+    y[7] = select(~a <= b, 1, 0)
+"""
+ROUNDS = """
+kernel rounds(x: {dtype}[3], n: i32, y: out f32[5]):
+    a = x[0]
+    b = x[1]
+    y[0] = cast(a + b, f32)
+    y[1] = cast(a * b, f32)
+    y[2] = cast(cast(n, {dtype}), f32)
+    y[3] = cast(a / b, f32)
+    y[4] = cast(select(a + b == a, 1, 0), f32)
+"""
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("target", MACHINES)
+@pytest.mark.sampled(3)
+def test_integers_wrap(target: str, dtype: str) -> None:
+    bits = int(dtype[1:])
+    low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if dtype[0] == "i" else (0, 1 << bits)
+    values = [high - 1, max(low, high // 2), low]
+    x = np.array(values, f"{'int' if dtype[0] == 'i' else 'uint'}{8 if bits <= 8 else 16}")
+    found, wanted = np.zeros(8, np.int32), np.ones(8, np.int32)
+    call(target, WRAPS.format(dtype=dtype), {"x": x, "y": found})
+    a, b = values[0], values[1]
+    exact = [a + b, a - b, a * b, -1 - a, -a, a**3]
+    wrapped = [(n - low) % (1 << bits) + low for n in exact]
+    wanted[:] = [*wrapped, wrapped[0] < a, wrapped[3] <= b]
+    assert found.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["f16", "bf16"])
+@pytest.mark.parametrize("target", ("cuda:sm_90a", "hip:gfx950", "aarch64:base"))
+@pytest.mark.sampled(2)
+def test_floats_round(target: str, dtype: str) -> None:
+    import ml_dtypes
+
+    held = np.float16 if dtype == "f16" else ml_dtypes.bfloat16
+    x = np.array([2049.0 if dtype == "bf16" else 2048.0, 3.0, 0.0], np.float32).astype(held)
+    found = np.zeros(5, np.float32)
+    call(target, ROUNDS.format(dtype=dtype), {"x": x, "n": 4099, "y": found})
+    a, b = np.float32(x[0]), np.float32(x[1])
+    wanted = [np.float32(held(v)) for v in (a + b, a * b, np.float32(4099), a / b)]
+    assert found.tolist() == [*wanted, float(wanted[0] == a)]
