@@ -1,4 +1,4 @@
-"""Scalars of narrow types wrap and round as elements of tiles do, whatever a machine computes them in."""
+"""Scalars of narrow types wrap and round as elements of tiles do, whatever they are computed in."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_integers_wrap(target: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16"])
-@pytest.mark.parametrize("target", ("cuda:sm_90a", "hip:gfx950", "aarch64:base"))
+@pytest.mark.parametrize("target", ["cuda:sm_90a", "hip:gfx950", "aarch64:base"])
 @pytest.mark.sampled(2)
 def test_floats_round(target: str, dtype: str) -> None:
     import ml_dtypes
