@@ -285,7 +285,9 @@ def _as_float(x: str, source: DType, to: DType) -> str:
     held = source.is_integer and (source.bits <= 24 or limits(to).greatest < 1 << 24)
     if to.name == "f32" or held or source.kind is Kind.BOOL:
         return f"(float){x}"
-    return f"{'odd_f32' if source.is_float or source.bits <= 32 else 'odd_f32_of_long'}({x})"
+    if source.is_float or source.bits <= 32:
+        return f"odd_f32({x})"
+    return f"odd_f32_of_long<{scalar_type(source)}>({x})"
 
 
 def _truncated(x: str, source: DType, to: DType) -> str:

@@ -6,6 +6,7 @@ import pytest
 from calls import TABLE, hold, problem
 from dslc.codegen.hip.compilers import compilers
 from dslc.codegen.hip.resources import parse_resources
+from dslc.codegen.quoting import entry_name
 from dslc.compiler.ir.rewrite import kernels
 from dslc.runtime.hip_emulator import compiler
 from elaboration import elaborated
@@ -28,4 +29,4 @@ def test_the_isa_of_an_example_computes_it(kernel: str, chip: str, index: int) -
     execute(lowered, chip, posed.args, seed=index + 1)
     hold(posed)
     for part in kernels(lowered):
-        assert not parse_resources(isa(part, chip))[part.name].spills
+        assert not parse_resources(isa(part, chip))[entry_name(part.name)].spills

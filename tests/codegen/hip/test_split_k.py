@@ -58,7 +58,8 @@ def adding(chip: str, dtype: str, fixed: tuple[tuple[str, int], ...] = ()) -> Ar
     names = {"T": dtype, "K": 320, "ATOMIC": True, **dict(fixed)}
     lib = dslc.compile(SOURCE, f"hip:{chip}", define=names)
     config = {"BM": 16, "BN": 64, "BK": 64, "SPLIT": 4}
-    return lib["split_k"].specialize_for({"M": 33, "N": 100, "K": 320}, config).artifact
+    sizes = {"M": 33, "N": 100 if fixed else 99, "K": 320}  # of an even N pairs are aligned
+    return lib["split_k"].specialize_for(sizes, config).artifact
 
 
 def launches(artifact: Artifact, chip: str, dtype: str, edit: Callable[[str], str]) -> bool:
