@@ -5,6 +5,7 @@ from __future__ import annotations
 from dslc.codegen.aarch64.generate import FEATURES, emit, variant_of
 from dslc.codegen.aarch64.library import SOURCE
 from dslc.codegen.calls import program_artifact
+from dslc.codegen.padding import refuse_padding
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, Memory, Program, TileProgram
 from dslc.compiler.ir.rewrite import kernels as kernels_of
@@ -17,6 +18,7 @@ def lower(program: TileProgram, target: Target) -> Artifact:
 
     `with_library` adds the library. DSL0590 for what the generator cannot say.
     """
+    refuse_padding(program)
     if isinstance(program, Kernel):
         return _lower_kernel(program, target)
     return _lower_program(program, target)

@@ -13,6 +13,7 @@ from dslc.codegen.aie.objectfifos import fifo_lines, print_objectfifos
 from dslc.codegen.aie.planning import plan_kernel
 from dslc.codegen.aie.stitched_legality import prove_stitched
 from dslc.codegen.aie.stitching import plan_program
+from dslc.codegen.padding import refuse_padding
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, Memory, Program, Role, TileProgram
 from dslc.compiler.ir.affine import constant
@@ -26,6 +27,7 @@ _EMPTY = "module {\n}\n"
 
 def lower(program: TileProgram, target: Target) -> Artifact:
     """Place kernels on the array and print them; DSL0590 to DSL0554 for what has no place there."""
+    refuse_padding(program)
     if isinstance(program, Kernel):
         return _lower_kernel(program, target)
     return _lower_program(program, target)

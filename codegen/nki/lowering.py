@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dslc.codegen.nki.generate import emit
+from dslc.codegen.padding import refuse_padding
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
@@ -13,6 +14,7 @@ SOURCE = "kernel.py"
 
 def lower(program: TileProgram, target: Target) -> Artifact:
     """Write out what the passes of a NeuronCore have placed; DSL0590 for what cannot be said."""
+    refuse_padding(program)
     text, entry = emit(program, target)
     launch: dict[str, Json] = {
         "arguments": [{"kind": kind, "name": name} for kind, name in entry.arguments],
