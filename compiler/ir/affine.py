@@ -237,8 +237,8 @@ def _integer_identity(expr: Binary, y: int) -> Expr:
             return x if y == ones else zero
         case "or" if y == ones:
             return expr.y
-        case "pow" if y == 0:
-            return Const(1, dtype)
+        case "pow" if y == 0:  # whose 1 is -1 in i1
+            return Const(1 if dtype == BOOL else fold.wrap(1, dtype), dtype)
     return expr
 
 

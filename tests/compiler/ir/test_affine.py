@@ -1,7 +1,7 @@
 """Linear forms and simplification of scalar expressions."""
 
 import pytest
-from dslc.compiler.dtypes import BOOL, F32, I32, INDEX, U8
+from dslc.compiler.dtypes import BOOL, F32, I32, INDEX, U8, parse_dtype
 from dslc.compiler.ir.affine import constant, difference, linear, simplify, to_expr
 from dslc.compiler.ir.expr import Binary, Const, Convert, Select, Unary, Var, index
 from dslc.compiler.ir.parser import parse_program
@@ -168,3 +168,10 @@ def test_only_index_has_a_linear_form():
 def test_a_cast_of_a_constant_is_in_range(value, saturate):
     found = constant(Convert(index(value), U8, saturate))
     assert found == (min(max(value, 0), 255) if saturate else value % 256)
+
+
+@pytest.mark.parametrize(("name", "one"), [("i1", -1), ("u1", 1), ("i2", 1), ("i32", 1)])
+def test_a_power_of_nothing_is_the_one_of_its_type(name, one):
+    """Where 1 is no number of the type it wraps, as everything does."""
+    dtype = parse_dtype(name)
+    assert simplify(Binary("pow", Var("x", dtype), Const(0, dtype), dtype)) == Const(one, dtype)
