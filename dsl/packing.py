@@ -70,6 +70,16 @@ def as_stored(
     return codes
 
 
+def opened(parameter: Parameter, stored: Param, array: Array, sizes: Mapping[str, int]) -> Array:
+    """The codes in bytes of a written `packed row` parameter, for a machine that writes codes."""
+    if stored.packed is None or stored.packed["scheme"] != "row" or not parameter.is_written:
+        return array
+    extents = _extents(stored, sizes)
+    if array.dtype != np.uint8 or array.size == int(np.prod(extents)):
+        return array
+    return packing.unpack(array, stored.packed, extents)
+
+
 def give_back(parameter: Parameter, stored: Param, packed: Array, codes: Array) -> None:
     """What a kernel wrote to bytes that were made of a call's codes, to the codes."""
     if packed is codes or stored.packed is None:

@@ -11,7 +11,7 @@ import numpy as np
 from dslc.arguments import Argument, Array, dim_size, known_dims
 from dslc.compiler.diagnostics import did_you_mean, error
 from dslc.compiler.manifest import plain_choice
-from dslc.packing import as_stored, give_back, pack, refuse_packed, unpack
+from dslc.packing import as_stored, give_back, opened, pack, refuse_packed, unpack
 from dslc.runtime.packing import Packed
 from dslc.short_calls import CallForms
 from dslc.signature import Matched, Parameter, Signature
@@ -151,6 +151,13 @@ class Specialization:
         if not stored:
             self._executable.launch(ready, stated)
             return
+        bytes_of = dict(stored)
+        if family == "nki":
+            stored |= {
+                p.name: opened(p, s, stored[p.name], sizes())
+                for p, s in self._stored_bits
+                if p.name in stored
+            }
         names = {d for p in self.parameters for d in p.dims or ()}
         dims = {d: v for d, v in sizes().items() if d in names and d.isidentifier()}
         self._executable.launch({**ready, **stored}, {**dims, **stated})
@@ -158,6 +165,8 @@ class Specialization:
             codes, made = ready[p.name], stored.get(p.name)
             if p.is_written and isinstance(codes, np.ndarray) and isinstance(made, Packed):
                 give_back(p, s, made, codes)
+            elif p.is_written and made is not None and made is not bytes_of[p.name]:
+                bytes_of[p.name][...] = pack(p, s, made)
 
     def short_call(self, matched: Matched) -> ShortCall | None:
         """A short way for calls like one that was launched, with the arguments as they were passed."""
