@@ -36,7 +36,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kernel", "define", "index"), CASES)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 def test_kernel(kernel: str, define: dict[str, str], index: int) -> None:
     file, _, config, calls = TABLE[kernel]
     posed = problem(kernel, calls[index], define, seed=index)
@@ -46,7 +46,7 @@ def test_kernel(kernel: str, define: dict[str, str], index: int) -> None:
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != USUAL])
 @pytest.mark.parametrize("kernel", sorted(TABLE))
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(8)
 def test_every_other_target(kernel: str, target: str) -> None:
     file, defines, config, calls = TABLE[kernel]
     define = defines[-1] if target == "aarch64:bf16" and len(defines) < 3 else defines[0]
@@ -59,7 +59,7 @@ def test_every_other_target(kernel: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("weight", WEIGHTS)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 def test_every_weight_type(weight: str) -> None:
     kernel, define = "gemm_quantized", {"T": "bf16", "W": weight, "G": "32"}
     found = library("gemm_quantized", USUAL, tuple(define.items()))[kernel]

@@ -24,6 +24,7 @@ def library(file: str, define: tuple[tuple[str, Any], ...], target: str = "nki:t
 
 
 @pytest.mark.parametrize(("kernel", "define", "index"), CASES)
+@pytest.mark.sampled(4)
 def test_kernel(kernel: str, define: dict[str, str], index: int) -> None:
     file, _, config, calls = TABLE[kernel]
     posed = problem(kernel, calls[index], define, seed=index)
@@ -33,6 +34,7 @@ def test_kernel(kernel: str, define: dict[str, str], index: int) -> None:
 
 @pytest.mark.parametrize("target", ["nki:trn1", "nki:trn3"])
 @pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.sampled(4)
 def test_other_generations(kernel: str, target: str) -> None:
     file, _, config, calls = TABLE[kernel]
     posed = problem(kernel, calls[1], {}, seed=7)
@@ -42,6 +44,7 @@ def test_other_generations(kernel: str, target: str) -> None:
 
 @pytest.mark.parametrize("weight", WEIGHTS)
 @pytest.mark.parametrize("kernel", ["gemm_quantized", "gemm_quantized_zeros"])
+@pytest.mark.sampled(4)
 def test_every_weight_type(kernel: str, weight: str) -> None:
     define = {"T": "bf16", "W": weight, "G": "32"}
     posed = problem(kernel, {"M": 3, "N": 40, "K": 96}, define, seed=4)

@@ -97,6 +97,7 @@ def differences(target: str, name: str) -> list[str]:
 
 @pytest.mark.parametrize("name", ["i3", "u8", "i64", "f16", "f32"])
 @pytest.mark.parametrize("target", MACHINES)
+@pytest.mark.sampled(3)
 def test_some_operations(target: str, name: str) -> None:
     assert not differences(target, name)
 

@@ -37,6 +37,7 @@ def text(variant: str, group: int | None, rows: int) -> str:
 
 
 @pytest.mark.parametrize(("variant", "group", "rows"), BARS)
+@pytest.mark.sampled(3)
 def test_tiles_are_as_fast_as_they_have_to_be(variant: str, group: int | None, rows: int) -> None:
     if mca_path(22) is None:
         pytest.skip("there is no llvm-mca of LLVM 22 (apt install llvm-22)")

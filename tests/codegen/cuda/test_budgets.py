@@ -51,7 +51,7 @@ def test_every_weight_type_has_a_budget() -> None:
 
 
 @pytest.mark.parametrize("weights", REACHED)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 def test_a_weight_costs_no_more(casts: ModuleType, weights: str) -> None:
     dtype = parse_dtype(weights)
     assert dtype is not None
@@ -119,7 +119,7 @@ def test_a_weight_costs_no_more_on_ampere(casts: ModuleType, weights: str) -> No
         ("gemm_mx", "f8e4m3", DECODE, 3.93),
     ],
 )
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_a_scaled_weight_costs_no_more(
     casts: ModuleType, kernel: str, weights: str, tile: dict[str, int], reached: float
 ) -> None:

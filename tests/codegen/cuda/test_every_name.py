@@ -23,7 +23,7 @@ needs_nvrtc = pytest.mark.skipif(find_library("nvrtc") is None, reason="needs NV
 
 @needs_nvrtc
 @pytest.mark.parametrize("dtype", TRIED, ids=str)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 def test_every_operation_of_a_dtype_compiles(dtype: DType) -> None:
     kernel = joined(dtype)
     assert len(kernel.params) > 40

@@ -73,6 +73,7 @@ def check(text: str, dtype: str, out: str, x: np.ndarray, y: np.ndarray) -> None
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("op", ARITHMETIC_OPS)
+@pytest.mark.sampled(2)
 def test_arithmetic(op: str, dtype: str) -> None:
     x, y = values(dtype, 1), values(dtype, 2)
     if op in ("shl", "shr"):
@@ -114,6 +115,7 @@ def test_functions(op: str, dtype: str) -> None:
 
 @pytest.mark.parametrize("there", TYPES)
 @pytest.mark.parametrize("here", TYPES)
+@pytest.mark.sampled(2)
 def test_casts(here: str, there: str) -> None:
     x = values(here, 6)
     if here in RTOL:
