@@ -7,7 +7,7 @@ from dslc.codegen.c_family.ctypes_of import is_packed
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
 from dslc.codegen.c_family.registers import Tile, encode
-from dslc.compiler.dtypes import Kind, limits
+from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Const
 
@@ -136,14 +136,7 @@ def _converted(x: Tile, to: Tile, i: str) -> str:
 
 
 def _saturated(x: Tile, to: Tile, i: str) -> str:
-    if not to.dtype.is_float:
-        return scalars.convert(x.read(i), x.dtype, to.dtype, saturate=True)
-    double = to.dtype.bits == 64
-    most = scalars.float_literal(limits(to.dtype).greatest, double=double)
-    text = scalars.convert(x.read(i), x.dtype, to.dtype)
-    if to.dtype.kind is Kind.SCALE:  # 0 has no scale either
-        return f"clamp_scale({text}, {most})"
-    return f"{'clampd' if double else 'clampf'}({text}, {most})"
+    return scalars.convert(x.read(i), x.dtype, to.dtype, saturate=True)
 
 
 def view(e: Emission, s: ins.View) -> None:

@@ -257,17 +257,26 @@ def unary(op: str, x: str, dtype: DType) -> str:
 
 def convert(x: str, source: DType, to: DType, saturate: bool = False) -> str:
     """One element in another dtype, as a value of that dtype's element type."""
+    if to.is_float:
+        made = x if source == to else _to_float(x, source, to)
+        return _finite(made, to) if saturate else made
     if source == to:
         return x
     if to.kind is Kind.BOOL:
         return f"({x} != 0)"
-    if to.is_float:
-        return _to_float(x, source, to)
     if source.is_float:
         return _truncated(x, source, to)
     if saturate:
         return clamp(x, to, source)
     return narrow(x, to)
+
+
+def _finite(x: str, to: DType) -> str:
+    """A float within the range of another dtype; of scales, which 0 is none of, the least instead."""
+    double = to.bits == 64
+    most = float_literal(limits(to).greatest, double=double)
+    function = "clamp_scale" if to.kind is Kind.SCALE else "clampd" if double else "clampf"
+    return f"{function}({x}, {most})"
 
 
 def _to_float(x: str, source: DType, to: DType) -> str:

@@ -65,3 +65,23 @@ def test_floats_round(target: str, dtype: str) -> None:
     a, b = np.float32(x[0]), np.float32(x[1])
     wanted = [np.float32(held(v)) for v in (a + b, a * b, np.float32(4099), a / b)]
     assert found.tolist() == [*wanted, float(wanted[0] == a)]
+
+
+SCALES = """
+kernel scales(x: f32[3], y: out f32[6]):
+    y[0] = cast(cast(x[0], e8m0, saturate=True), f32)
+    y[1] = cast(cast(x[1], f8e4m3, saturate=True), f32)
+    y[2] = cast(cast(x[1], f6e3m2, saturate=True), f32)
+    y[3] = cast(cast(x[2], f16, saturate=True), f32)
+    y[4] = cast(cast(x[1], f4e2m1), f32)
+    y[5] = cast(cast(x[0], f3e1m1, saturate=True), f32)
+"""
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_90a", "hip:gfx950", "aarch64:i8mm"])
+def test_floats_saturate(target: str) -> None:
+    x, found, wanted = (np.array([0, 5e8, -np.inf], np.float32), *np.zeros((2, 6), np.float32))
+    call(target, SCALES, {"x": x, "y": found})
+    call("interp", SCALES, {"x": x, "y": wanted})
+    assert found.tolist() == wanted.tolist()
+    assert wanted.tolist()[:4] == [2.0**-127, 448.0, 28.0, -65504.0]
