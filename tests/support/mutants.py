@@ -57,12 +57,17 @@ class Mutant:
 
     @property
     def mirrored(self) -> list[str]:
-        """The test files of the folder that mirrors its own, or of the nearest above that has some."""
+        """The test files of the folder that mirrors its own, or of the nearest above that has some.
+
+        What CUDA and HIP share is tested through both.
+        """
         folder = Path("tests", Path(self.file).parent)
         if folder.parts[1] == "dsl":
             folder = Path("tests", *folder.parts[2:])
         while not (found := sorted((ROOT / folder).glob("test_*.py"))):
             folder = folder.parent
+        if folder.name == "c_family":
+            found += [p for name in ("cuda", "hip") for p in sorted((folder.parent / name).glob("test_*.py"))]
         return [str(p.relative_to(ROOT)) for p in found]
 
     @property
