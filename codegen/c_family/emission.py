@@ -11,14 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from dslc.codegen.c_family.bits import Bits, bits_of, collect
+from dslc.codegen.c_family.casts.bits import Bits, bits_of, collect
 from dslc.codegen.c_family.coalescing import READ_BITS, SharedArrays, shared_arrays
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed, scalar_type
-from dslc.codegen.c_family.exchange import Exchanges, SharedUse, uses_buffers
+from dslc.codegen.c_family.exchanges.exchange_memory import Exchanges, SharedUse, uses_buffers
 from dslc.codegen.c_family.indexing import ThreadBases
 from dslc.codegen.c_family.registers import Tile, tile_of
 from dslc.codegen.c_family.scalars import Scalars, not_negative
 from dslc.codegen.c_family.writer import Writer
+from dslc.compiler.analysis.scalar_facts import Facts, kernel_facts
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import Kernel, Memory, Place, Region, Value
@@ -26,7 +27,6 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.layout import Layout
-from dslc.compiler.passes.facts import Facts, kernel_facts
 from dslc.compiler.targets import Target
 
 Emitter = Callable[["Emission", Any], None]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dslc.codegen.c_family.accesses import first_copy
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
+from dslc.codegen.c_family.memory.accesses import first_copy
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.scalars import unsupported
 from dslc.codegen.quoting import c_format, comment_lines

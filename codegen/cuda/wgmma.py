@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from dslc.codegen.c_family import control
-from dslc.codegen.c_family.accesses import pointer
 from dslc.codegen.c_family.ctypes_of import element_type
 from dslc.codegen.c_family.emission import Emission, Emitter
-from dslc.codegen.c_family.fragments import Mismatch
+from dslc.codegen.c_family.exchanges.through_shared import thread_part
+from dslc.codegen.c_family.memory.accesses import pointer
+from dslc.codegen.c_family.products.instruction_operands import Mismatch
 from dslc.codegen.c_family.registers import Tile
-from dslc.codegen.c_family.through_shared import thread_part
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.codegen.cuda import kept
 from dslc.codegen.cuda.descriptors import (

@@ -8,9 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from dslc.codegen.nki import scalars
+from dslc.codegen.nki.arithmetic import scalars
 from dslc.codegen.nki.dtypes import element
-from dslc.codegen.nki.held import (
+from dslc.codegen.nki.lifetimes import keep, release
+from dslc.codegen.nki.limits import Banks, check_banks, check_tile
+from dslc.codegen.nki.movement.engine_sharing import Shares
+from dslc.codegen.nki.order import Between, few_first, is_streamed
+from dslc.codegen.nki.tile_values import (
     PARTITIONS,
     Held,
     dense_strides,
@@ -18,10 +22,6 @@ from dslc.codegen.nki.held import (
     free_shape,
     part,
 )
-from dslc.codegen.nki.lifetimes import keep, release
-from dslc.codegen.nki.limits import Banks, check_banks, check_tile
-from dslc.codegen.nki.order import Between, few_first, is_streamed
-from dslc.codegen.nki.sharing import Shares
 from dslc.codegen.nki.writer import Writer
 from dslc.codegen.without_code import what_it_is
 from dslc.compiler.diagnostics import DiagnosticError, error
@@ -31,9 +31,9 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, tile_of
-from dslc.compiler.passes.nki_layout.capacity import PANEL
-from dslc.compiler.passes.nki_layout.placement import Placement, placement_of
-from dslc.compiler.passes.nki_layout.residents import Resident
+from dslc.compiler.passes.trainium.capacity import PANEL
+from dslc.compiler.passes.trainium.placement import Placement, placement_of
+from dslc.compiler.passes.trainium.residents import Resident
 from dslc.compiler.targets.nki import Engines
 
 Emit: TypeAlias = Callable[["Emission", Any], None]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.arithmetic.affine import simplify
 from dslc.compiler.ir.traverse import Body, operands, tile_of, walk
-from dslc.compiler.passes.nki_layout.capacity import VIEWS
-from dslc.compiler.passes.nki_layout.residents import Resident
+from dslc.compiler.passes.trainium.capacity import VIEWS
+from dslc.compiler.passes.trainium.residents import Resident
 
 if TYPE_CHECKING:
     from dslc.codegen.nki.emission import Emission

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
 from dslc.compiler.interpreter.scope import Frame, Scope
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.expr import Var
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel

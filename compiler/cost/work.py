@@ -15,7 +15,7 @@ from dslc.compiler.cost.statements import Statements, overlapped, region_bytes
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant, evaluate
+from dslc.compiler.ir.arithmetic.affine import constant, evaluate
 from dslc.compiler.ir.expr import Const, Expr
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import Body, operands, walk

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
 from dslc.compiler.diagnostics import error
-from dslc.compiler.interpreter.clocks import Clock
-from dslc.compiler.interpreter.copies import Copies
-from dslc.compiler.interpreter.held import Products
+from dslc.compiler.interpreter.hazards.clocks import Clock
+from dslc.compiler.interpreter.hazards.held import Products
 from dslc.compiler.interpreter.phases import Phases
 from dslc.compiler.interpreter.scope import Site
+from dslc.compiler.interpreter.steps.copies import Copies
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from dslc.compiler.interpreter.arena import Arenas
-    from dslc.compiler.interpreter.barriers import Barriers
     from dslc.compiler.interpreter.clusters import Cluster
+    from dslc.compiler.interpreter.hazards.barriers import Barriers
     from dslc.compiler.interpreter.scope import Blocked
     from dslc.compiler.ir import Memory
 

@@ -12,7 +12,7 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.values import Memory
 
 if TYPE_CHECKING:
-    from dslc.compiler.lowbit import PackedStorage
+    from dslc.compiler.low_bit_format import PackedStorage
 
 Param: TypeAlias = Memory | Var
 

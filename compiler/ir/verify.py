@@ -14,13 +14,13 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import COMPARE_OPS, Const, Expr, Read, Select, Var
 from dslc.compiler.ir.instructions import Carried, Stmt
-from dslc.compiler.ir.launch_rules import broken_launches
-from dslc.compiler.ir.memory_rules import MEMORY_RULES, reaches_others
-from dslc.compiler.ir.printer import print_expr, print_statement
 from dslc.compiler.ir.program import Kernel, Program, TileProgram
-from dslc.compiler.ir.program_rules import verify_calls, verify_requirements
 from dslc.compiler.ir.rewrite import kernels
-from dslc.compiler.ir.tile_rules import TILE_RULES, Fail, check_tile, operation_dtype
+from dslc.compiler.ir.rules.launch_rules import broken_launches
+from dslc.compiler.ir.rules.memory_rules import MEMORY_RULES, reaches_others
+from dslc.compiler.ir.rules.program_rules import verify_calls, verify_requirements
+from dslc.compiler.ir.rules.tile_rules import TILE_RULES, Fail, check_tile, operation_dtype
+from dslc.compiler.ir.text.printer import print_expr, print_statement
 from dslc.compiler.ir.traverse import (
     Body,
     Name,

@@ -67,7 +67,8 @@ class Mutant:
         while not (found := sorted((ROOT / folder).glob("test_*.py"))):
             folder = folder.parent
         if folder.name == "c_family":
-            found += [p for name in ("cuda", "hip") for p in sorted((folder.parent / name).glob("test_*.py"))]
+            beside = (folder.parent / name for name in ("cuda", "hip"))
+            found += [path for other in beside for path in sorted(other.glob("test_*.py"))]
         return [str(p.relative_to(ROOT)) for p in found]
 
     @property

@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from dslc.codegen.cuda import wgmma
-from dslc.codegen.cuda.sass import disassemble
-from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.cuda.tools.sass import disassemble
+from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins

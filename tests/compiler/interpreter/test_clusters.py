@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.interpreter import Options, run
-from dslc.compiler.ir.parser import parse_program
-from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.text.parser import parse_program
+from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.ir.verify import verify
 
 # Each of two turns copies one row to both, and waits for the two.

@@ -3,8 +3,8 @@
 import pytest
 import random_ir
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.compiler.ir.parser import parse_program
-from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.text.parser import parse_program
+from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.ir.traverse import INSTRUCTIONS, walk
 from dslc.compiler.ir.verify import verify
 from hypothesis import given, settings
