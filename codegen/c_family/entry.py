@@ -78,7 +78,7 @@ def turn_variables(e: Emission) -> None:
     axes = e.kernel.grid
     if not axes:
         return
-    strips = e.kernel.strips if len(axes) > 1 else None
+    strips = e.kernel.rasterization if len(axes) > 1 else None
     counts = [_count(e, axis) for axis in axes]
     const = "" if len(axes) > 1 else "const "
     e.head.line(f"{const}int turn = blockIdx.x;")

@@ -31,8 +31,8 @@ from dslc.compiler.targets import Target
 EMITTERS = table(
     elementwise.EMITTERS, control.EMITTERS, stmatrix.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
-    printing.EMITTERS, row_major_staging.EMITTERS, matrix.EMITTERS, emit_casts.EMITTERS, copies.EMITTERS,
-    ldmatrix.EMITTERS, wgmma.EMITTERS, tma.EMITTERS, ping_pong.EMITTERS, dependent_launch.EMITTERS,
+    printing.EMITTERS, row_major_staging.EMITTERS, matrix.EMITTERS, emit_casts.EMITTERS,
+    copies.EMITTERS, ldmatrix.EMITTERS, wgmma.EMITTERS, tma.EMITTERS, ping_pong.EMITTERS, dependent_launch.EMITTERS,
     ordering.EMITTERS,
 )  # fmt: skip
 
@@ -80,7 +80,7 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int
     needed = used(body)
     threads = warp_specialization.launched_threads(kernel)
     # Registers are handed on where the assembler knows how many a thread begins with.
-    blocks = 1 if warp_specialization.aside_of(kernel) is not None else blocks
+    blocks = 1 if warp_specialization.producers_of(kernel) is not None else blocks
     bounds = f"__launch_bounds__({threads if blocks is None else f'{threads}, {blocks}'})"
     if kernel.cluster is not None:
         bounds = f"__cluster_dims__({kernel.cluster}, 1, 1) {bounds}"

@@ -1,6 +1,6 @@
-"""Warps aside: a kernel's text for the warps that only start bulk copies, beside that for the others.
+"""Warp specialization: a kernel's text for producer warps, which only copy, and for consumer warps.
 
-Both are sides of one branch. Where one block fills a multiprocessor, warps aside give back registers
+Both are sides of one branch. Where one block fills a multiprocessor, producer warps give back registers
 that they do not need, and the others take them (PTX ISA 8.5, 9.7.20.5: setmaxnreg, by warpgroups).
 """
 
@@ -20,30 +20,30 @@ _LED = (ins.For, ins.If, ins.Let, ins.AwaitPhase, ins.Arrive, ins.CopyAsync)
 
 
 def launched_threads(kernel: Kernel) -> int:
-    """The threads of a block: those that run its turn, and those aside."""
+    """The threads of a block: those that run its turn, and those producers."""
     assert kernel.threads is not None
-    aside = aside_of(kernel)
-    return kernel.threads + (aside.warps * _WARP if aside is not None else 0)
+    producers = producers_of(kernel)
+    return kernel.threads + (producers.warps * _WARP if producers is not None else 0)
 
 
-def aside_of(kernel: Kernel) -> ins.Aside | None:
-    """The warps aside of a kernel, if it has any."""
-    return next((s for s in kernel.body if isinstance(s, ins.Aside)), None)
+def producers_of(kernel: Kernel) -> ins.WarpSpecialize | None:
+    """The producer warps of a kernel, if it has any."""
+    return next((s for s in kernel.body if isinstance(s, ins.WarpSpecialize)), None)
 
 
 def body(e: Emission) -> None:
-    """The text of a kernel's body. DSL0590 where warps aside do more than copy in bulk."""
-    aside = aside_of(e.kernel)
-    if aside is None:
+    """The text of a kernel's body. DSL0590 where producer warps do more than copy in bulk."""
+    producers = producers_of(e.kernel)
+    if producers is None:
         e.body(e.kernel.body)
         return
-    at = e.kernel.body.index(aside)
+    at = e.kernel.body.index(producers)
     e.body(e.kernel.body[:at])
-    own, others = _registers(e.kernel, aside)
+    own, others = _registers(e.kernel, producers)
     with e.out.block(f"if (tid >= {e.threads})"):
         if own:
             e.out.line(f"give_registers<{own}>();")
-        _led(e, aside)
+        _led(e, producers)
     with e.out.block("else"):
         if others:
             e.out.line(f"take_registers<{others}>();")
@@ -53,29 +53,29 @@ def body(e: Emission) -> None:
         e.body(e.kernel.body[at + 1 :])
 
 
-def _led(e: Emission, aside: ins.Aside) -> None:
-    """One thread of the warps aside does it all."""
-    for stmt in walk(aside.body):
+def _led(e: Emission, producers: ins.WarpSpecialize) -> None:
+    """One thread of the producer warps does it all."""
+    for stmt in walk(producers.body):
         together = isinstance(stmt, ins.Arrive) and stmt.together
         threads = isinstance(stmt, ins.CopyAsync) and not is_bulk(stmt)
         if not isinstance(stmt, _LED) or together or threads:
-            text = f"warps aside only copy in bulk, but there is {type(stmt).__name__}"
+            text = f"producer warps only copy in bulk, but there is {type(stmt).__name__}"
             raise error("DSL0590", text, stmt.loc)
     leader = e.leader
     with e.out.block(f"if (tid == {e.threads})"):
         e.leader = ""
-        e.body(aside.body)
+        e.body(producers.body)
     e.leader = leader
 
 
-def _registers(kernel: Kernel, aside: ins.Aside) -> tuple[int, int]:
-    """What a thread aside keeps and what one of the others gets; 0 where nothing is handed on."""
+def _registers(kernel: Kernel, producers: ins.WarpSpecialize) -> tuple[int, int]:
+    """What a producer thread keeps and what one of the others gets; 0 where nothing is handed on."""
     assert kernel.threads is not None
     groups, rest = divmod(kernel.threads, _WARP * _GROUP)
-    more, rest_aside = divmod(aside.warps, _GROUP)
-    if aside.registers is None or rest or rest_aside or groups < 2:
+    more, rest_producers = divmod(producers.warps, _GROUP)
+    if producers.registers is None or rest or rest_producers or groups < 2:
         return 0, 0
     at_start = _REGISTERS // (_WARP * _GROUP * (groups + more)) // _STEP * _STEP
-    left = at_start * (groups + more) - aside.registers * more
+    left = at_start * (groups + more) - producers.registers * more
     others = min(_MOST, left // groups // _STEP * _STEP)
-    return (aside.registers, others) if aside.registers < at_start < others else (0, 0)
+    return (producers.registers, others) if producers.registers < at_start < others else (0, 0)

@@ -162,7 +162,7 @@ def running_on(loop: ins.For) -> dict[ins.Dot, Value]:
     """The products of a turn that the next turn waits for, and what their sums are called there."""
     waits = [i for i, s in enumerate(loop.body) if isinstance(s, ins.WaitDots) and not s.pending]
     first = waits[-1] if waits else len(loop.body)
-    dots = (s for s in loop.body[first:] if isinstance(s, ins.Dot) and s.is_late)
+    dots = (s for s in loop.body[first:] if isinstance(s, ins.Dot) and s.is_async)
     handed = {c.yielded: c.inner for c in loop.carried}
     found = {dot: handed.get(dot.out) for dot in dots}
     return {dot: inner for dot, inner in found.items() if isinstance(inner, Value)}

@@ -111,13 +111,13 @@ def _walk(
                 )
                 guarded = is_runtime(stop, counted)
                 most = upper(stop, counted, asserted) if guarded else stop
-                late = most is None or is_runtime(start, counted) or is_runtime(step, counted)
-                guarded = guarded or late
-                if most is not None and not late:
+                dynamic = most is None or is_runtime(start, counted) or is_runtime(step, counted)
+                guarded = guarded or dynamic
+                if most is not None and not dynamic:
                     made.ranges[stmt.var] = _range(start, most, step)
-                inner = counted if late else counted | {stmt.var}
+                inner = counted if dynamic else counted | {stmt.var}
                 own = uncounted
-                if late or own is not None:
+                if dynamic or own is not None:
                     own = (own or frozenset()) | {stmt.var}
                 _walk(stmt.body, known, inner, (*within, stmt), choice or guarded, own, made)
             case ins.Load() | ins.Store() | ins.AtomicAdd() | ins.Gather() | ins.Scatter():

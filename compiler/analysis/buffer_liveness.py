@@ -117,7 +117,7 @@ class Liveness:
                         staying[out] = region.memory
                 case ins.Transpose(out=out, x=x) if x in staying:
                     staying[out] = staying[x]
-                case ins.Dot(a=a, b=b) if s.stmt.is_late:
+                case ins.Dot(a=a, b=b) if s.stmt.is_async:
                     ended = next((w for w in waits if w.number > s.number), s)
                     for x in (a, b):
                         if x in staying:

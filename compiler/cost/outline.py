@@ -28,7 +28,7 @@ from dslc.compiler.passes.layouts.threads import thread_counts
 from dslc.compiler.passes.memory.memory_plan import MemoryPlan
 from dslc.compiler.passes.pass_manager import Pass
 from dslc.compiler.passes.pipelining.prefetchable_loads import tile_bytes
-from dslc.compiler.passes.pipelining.software_pipeline import Pipeline
+from dslc.compiler.passes.pipelining.software_pipeline import SoftwarePipeline
 from dslc.compiler.passes.tile_scheduling.split_k import SplitReduction
 from dslc.compiler.targets import Target
 
@@ -80,7 +80,7 @@ def _staged(kernel: Kernel, target: Target) -> Kernel:
     shared = target.memory("shared")
     passes: tuple[Pass, ...] = (
         SplitReduction.of(target),
-        Pipeline(target),
+        SoftwarePipeline(target),
         MemoryPlan(shared.bytes if shared else None),
     )
     made: TileProgram = kernel

@@ -72,7 +72,7 @@ def _meet(turn: Turn, loc: Loc | None) -> Generator[Blocked, None, None]:
 
     blocked = Blocked(None, None, is_ready, loc)
     while not is_ready():
-        turn.go_on_aside(late=True)
+        turn.run_producers(late=True)
         if not is_ready():
             yield blocked
 

@@ -139,7 +139,7 @@ def _body(body: Iterable[ins.Stmt], known: Known) -> Workload:
                 total.add(_body(itertools.chain(stmt.before, stmt.body), known))
             case ins.If():
                 _branch(stmt, known, total)
-            case ins.Aside():
+            case ins.WarpSpecialize():
                 total.add(_body(stmt.body, known))
             case _:
                 _instruction(stmt, total)

@@ -23,7 +23,7 @@ CASES: dict[str, tuple[dict[str, int], dict[str, int]]] = {
     "attention": (
         {"B": 1, "S": 80, "HQ": 2, "L": 144, "HK": 1, "D": 64}, {"BS": 64, "BL": 64},
     ),
-    # One block fills a multiprocessor: warps aside copy keys and values.
+    # One block fills a multiprocessor: producer warps copy keys and values.
     "attention, aside": (
         {"B": 1, "S": 150, "HQ": 2, "L": 330, "HK": 1, "D": 128}, {"BS": 128, "BL": 128},
     ),
@@ -49,8 +49,8 @@ def lowered(kernel: str) -> Kernel:
 def test_its_products_are_the_warpgroups(kernel: str) -> None:
     program = lowered(kernel)
     dots = every(program, ins.Dot)
-    assert all((d.atom or "").startswith("wgmma") and d.is_late for d in dots)
-    assert bool(every(program, ins.Aside)) == (kernel in ("gemm", "attention, aside"))
+    assert all((d.atom or "").startswith("wgmma") and d.is_async for d in dots)
+    assert bool(every(program, ins.WarpSpecialize)) == (kernel in ("gemm", "attention, aside"))
     if name_of(kernel) == "attention":
         assert dots[-1].acc is not None  # shrunk sums are what the product adds to
 

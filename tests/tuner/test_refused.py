@@ -86,7 +86,7 @@ def test_rows_of_whole_16_bytes_leave_by_the_unit(n: int, sent: bool) -> None:
     made = origin.elaborated({}, {"BM": 128, "BN": 256}, {**SQUARE, "N": n}.get)
     lowered = run_passes(made.program, passes_of(origin.machine.target, made.schedule))
     stmts = list(walk(lowered.body))
-    assert any(isinstance(s, ins.Aside) for s in stmts), "warps copy for the others"
+    assert any(isinstance(s, ins.WarpSpecialize) for s in stmts), "warps copy for the others"
     leaving = [s for s in stmts if isinstance(s, ins.CopyAsync) and s.dst.memory.name == "c"]
     assert bool(leaving) is sent
 

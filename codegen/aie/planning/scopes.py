@@ -151,16 +151,16 @@ def _loop_scope(
     start, stop, step = (substitute(e, dict(known)) for e in (stmt.start, stmt.stop, stmt.step))
     variables = {s.var for s in scope.chain if s.var is not None}
     number, guarded = len(found.loops), False
-    late = [is_runtime(e, variables) for e in (start, stop, step)]
-    if any(late) and reads_by_turn(stmt):
+    dynamic = [is_runtime(e, variables) for e in (start, stop, step)]
+    if any(dynamic) and reads_by_turn(stmt):
         most = upper(stop, variables, asserted)
-        if late[0] or most is None or late[2]:
+        if dynamic[0] or most is None or dynamic[2]:
             raise error(
                 "DSL0590",
                 "the host does not know how often this loop runs, and tensors are read in it",
                 stmt.loc,
                 hint="begin at 0 and add the beginning to the subscripts"
-                if late[0]
+                if dynamic[0]
                 else "assert the most before it: assert start + S <= L",
             )
         stop, guarded = most, True

@@ -12,7 +12,7 @@ from dslc.codegen.c_family.casts.bits import Positions
 from dslc.codegen.c_family.casts.cast_rules import biased_rule, pair
 from dslc.codegen.c_family.casts.extraction import Words
 from dslc.codegen.c_family.casts.word_loops import emit_words
-from dslc.codegen.c_family.emission import Emission, Late
+from dslc.codegen.c_family.emission import Deferred, Emission
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
@@ -35,10 +35,10 @@ def feeds_difference(e: Emission, cast: ins.Cast) -> bool:
     return found is not None and _within(found, dtype)
 
 
-def minus(e: Emission, s: ins.Binary, late: Late) -> None:
-    """out = late - y."""
+def minus(e: Emission, s: ins.Binary, deferred: Deferred) -> None:
+    """out = deferred - y."""
     to = s.out.type.dtype
-    rule = biased_rule(late.dtype, to)
+    rule = biased_rule(deferred.dtype, to)
     assert rule is not None
     y = e.tile(s.y)
     tile = e.new(s.out, zero=False)
@@ -48,7 +48,7 @@ def minus(e: Emission, s: ins.Binary, late: Late) -> None:
         other = f"add_{to.name}x2({y.name}[{index}], {pair(offset, to)})"
         return f"sub_{to.name}x2({text}, {other})"
 
-    emit_words(e.out, late.bits, tile.name, 2, difference)
+    emit_words(e.out, deferred.bits, tile.name, 2, difference)
 
 
 def _within(numbers: tuple[int, int], dtype: DType) -> bool:

@@ -11,7 +11,7 @@ from dslc.codegen.c_family.casts.cast_rules import rule_for
 from dslc.codegen.c_family.casts.differences import feeds_difference, minus
 from dslc.codegen.c_family.casts.scaled_rules import scaled_rule_for
 from dslc.codegen.c_family.casts.word_loops import emit_words, indexed
-from dslc.codegen.c_family.emission import Emission, Emitter, Late
+from dslc.codegen.c_family.emission import Deferred, Emission, Emitter
 from dslc.codegen.c_family.registers import Tile, tile_of
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -28,23 +28,23 @@ def cast(e: Emission, s: ins.Cast) -> None:
         return
     bits = e.bits_of(s.x)
     if scaled_rule_for(dtype, to, 1) is not None and _feeds_one_product(e, s.out):
-        e.late[s.out] = Late(bits, dtype, _exactly)
+        e.deferred[s.out] = Deferred(bits, dtype, _exactly)
         return
     if feeds_difference(e, s):
-        e.late[s.out] = Late(bits, dtype, _exactly, minus)
+        e.deferred[s.out] = Deferred(bits, dtype, _exactly, minus)
         return
     tile = e.new(s.out, zero=False)
     emit_words(e.out, bits, tile.name, lanes, indexed(rule))
 
 
-def _exactly(e: Emission, value: Value, late: Late) -> Tile:
+def _exactly(e: Emission, value: Value, deferred: Deferred) -> Tile:
     """The tile of a cast that no product took over."""
     to = value.type.dtype
-    rule = rule_for(late.dtype, to)
+    rule = rule_for(deferred.dtype, to)
     assert rule is not None
     tile = tile_of(value, e.out.name(value.name or "t"))
     e.out.line(f"{tile.declaration};")
-    emit_words(e.out, late.bits, tile.name, 32 // to.bits, indexed(rule))
+    emit_words(e.out, deferred.bits, tile.name, 32 // to.bits, indexed(rule))
     return tile
 
 

@@ -57,11 +57,11 @@ def move_value(e: Emission, out: Value, x: Value, source: Source) -> None:
     """The same of a value. Narrow elements that stay in their thread are read where they lie; those
     whose cast is yet to come are cast by the reader of `out`.
     """
-    late, dtype = e.late.get(x), x.type.dtype
-    if late is not None or (dtype.bits <= 8 and is_packed(dtype)):
+    deferred, dtype = e.deferred.get(x), x.type.dtype
+    if deferred is not None or (dtype.bits <= 8 and is_packed(dtype)):
         picks = registers(layout_of(x), _wanted(out, layout_of(x), source))
-        if picks is not None and late is not None:
-            e.late[out] = replace(late, bits=late.bits.picked(picks))
+        if picks is not None and deferred is not None:
+            e.deferred[out] = replace(deferred, bits=deferred.bits.picked(picks))
             return
         if picks is not None:
             e.defer(out, e.bits_of(x).picked(picks))

@@ -54,7 +54,7 @@ def dot(e: Emission, s: ins.Dot, late: Way | None = None) -> None:
         text = f"{s.atom} does not multiply {s.a.type.dtype} by {s.b.type.dtype}"
         raise error("DSL0591", text, s.loc)
     try:
-        if s.is_late and late is not None:
+        if s.is_async and late is not None:
             late(e, s, atom)
         else:
             _product(e, s, atom, left, right)
@@ -67,7 +67,7 @@ def dot(e: Emission, s: ins.Dot, late: Way | None = None) -> None:
 def _product(e: Emission, s: ins.Dot, atom: Atom, left: Value, right: Value) -> None:
     """With a swap, d^T = b^T a^T: the atom's rows are the columns of the product."""
     swapped = left is not s.a
-    late = next((x for x in (left, right) if x in e.late), None)
+    late = next((x for x in (left, right) if x in e.deferred), None)
     tiles = [tile_of(x, x.name) if x is late else e.tile(x) for x in (left, right)]
     a, b = (turned(t) if swapped else t for t in tiles)
     per = elements_in_register(a.dtype)
@@ -76,7 +76,7 @@ def _product(e: Emission, s: ins.Dot, atom: Atom, left: Value, right: Value) -> 
     once = added_after_loop(e, s)
     choice = None
     if late is not None:
-        choice = choose(e.late[late], late, found, late is left, once=once)
+        choice = choose(e.deferred[late], late, found, late is left, once=once)
     if late is not None:
         if choice is None:
             tile = e.tile(late)
@@ -96,7 +96,7 @@ def _product(e: Emission, s: ins.Dot, atom: Atom, left: Value, right: Value) -> 
     b = b if found.gather_b is None else gather(e.out, b, found.gather_b)
     call = Call(name_of(atom, a.dtype.name, b.dtype.name), a, b, c, per)
     if choice is not None and late is not None:
-        emit_scaled(e, call, found, choice, e.late[late].bits, late is left, once=once)
+        emit_scaled(e, call, found, choice, e.deferred[late].bits, late is left, once=once)
     else:
         emit_calls(e.out, call, found.steps)
 

@@ -27,7 +27,7 @@ from dslc.codegen.c_family.casts.scaled_rules import (
     scaled_rule_for,
 )
 from dslc.codegen.c_family.casts.word_loops import emit_words, indexed
-from dslc.codegen.c_family.emission import Emission, Late
+from dslc.codegen.c_family.emission import Deferred, Emission
 from dslc.codegen.c_family.products.instruction_operands import Plan, Step
 from dslc.codegen.c_family.products.instructions import Call, emit_calls
 from dslc.codegen.c_family.registers import Tile
@@ -79,18 +79,18 @@ def groups_of(found: Plan, left: bool) -> list[Group]:
     return [Group(tuple(tuple(turn[j] for j in js) for turn in turns)) for js in keys.values()]
 
 
-def choose(late: Late, to: Value, found: Plan, left: bool, *, once: bool) -> Choice | None:
+def choose(deferred: Deferred, to: Value, found: Plan, left: bool, *, once: bool) -> Choice | None:
     """The rule that takes the fewest instructions and fits in registers; None where exact casts do.
 
     `once` says that accumulators are added to after the loop.
     """
     if (found.gather_a if left else found.gather_b) is not None:
         return None
-    words = late.bits.at.reshape(-1, 2, late.dtype.bits)
+    words = deferred.bits.at.reshape(-1, 2, deferred.dtype.bits)
     groups = groups_of(found, left)
-    best, least = None, len(words) + exact_shifts(late.dtype, to.type.dtype, words)
-    for count in class_counts(late.dtype):
-        scaled = scaled_rule_for(late.dtype, to.type.dtype, count)
+    best, least = None, len(words) + exact_shifts(deferred.dtype, to.type.dtype, words)
+    for count in class_counts(deferred.dtype):
+        scaled = scaled_rule_for(deferred.dtype, to.type.dtype, count)
         if scaled is None:
             continue
         classes = tuple(scaled.of(at) for at in words)

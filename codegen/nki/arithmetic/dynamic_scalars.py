@@ -14,7 +14,7 @@ from dslc.compiler.passes.trainium.placement import EVERYWHERE, layout_of
 
 
 def late_tile(e: Emission, expr: ex.Expr, like: Value) -> Held:
-    """A tile all of whose elements are a late scalar: that scalar under strides of 0."""
+    """A tile all of whose elements are a dynamic scalar: that scalar under strides of 0."""
     found = e.held(late_scalar(e, expr))
     shape, place = like.type.shape, e.place(like)
     return replace(found, shape=shape, place=place, strides=(0,) * len(shape), shared=True)
@@ -29,7 +29,7 @@ def late_scalar(e: Emission, expr: ex.Expr) -> Value:
     if isinstance(expr, ex.Var) and expr in e.late_values:
         return late_scalar(e, e.late_values[expr])
     out = _scalar(expr.dtype)
-    if not e.is_late(expr):
+    if not e.is_dynamic(expr):
         e.values[out] = e.constant(out, e.scalar(expr))
         return out
     match expr:
@@ -56,7 +56,7 @@ def _scalar(dtype: DType) -> Value:
 
 
 def register(e: Emission, expr: ex.Expr, hint: str) -> str:
-    """A late scalar in a register, for the bounds of a loop."""
+    """A dynamic scalar in a register, for the bounds of a loop."""
     held = e.tensors(e.held(late_scalar(e, expr)))
     name = e.out.name(hint)
     e.out.line(f"{name} = nisa.register_alloc()")

@@ -122,7 +122,7 @@ def full(e: Emission, stmt: ins.Full) -> None:
     """A number in place of a tile, or one that the machine knows on every partition."""
     from dslc.codegen.nki.arithmetic.dynamic_scalars import late_tile
 
-    if e.is_late(stmt.value):
+    if e.is_dynamic(stmt.value):
         e.values[stmt.out] = late_tile(e, stmt.value, stmt.out)
         return
     dtype = stmt.out.type.dtype

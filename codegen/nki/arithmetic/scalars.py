@@ -1,7 +1,7 @@
 """Scalar expressions as Python: what is known when the kernel is traced is computed there.
 
-Dims, scalar parameters and loop counters are Python numbers. An expression that reads a tile is *late*:
-it is known on the machine only (`late.py`).
+Dims, scalar parameters and loop counters are Python numbers. An expression that reads a tile is
+*dynamic*: it is known on the machine only (`dynamic_scalars.py`).
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _FUNCTIONS = {
 _ATOM = 10
 
 
-def is_late(expr: ex.Expr, late: Set[ex.Var]) -> bool:
+def is_dynamic(expr: ex.Expr, dynamic: Set[ex.Var]) -> bool:
     """Whether the value is known on the machine only."""
-    return any(isinstance(n, ex.Read) or n in late for n in ex.walk(expr))
+    return any(isinstance(n, ex.Read) or n in dynamic for n in ex.walk(expr))
 
 
 def number(value: float | bool, *, whole: bool = False) -> str:

@@ -57,8 +57,8 @@ def _head(e: Emission, var: ex.Var, start: ex.Expr, stop: ex.Expr, step: ex.Expr
 
 def loop(e: Emission, stmt: ins.For) -> None:
     """A sequential loop. What it hands on are names that each turn sets anew."""
-    late = any(e.is_late(x) for x in (stmt.start, stmt.stop, stmt.step))
-    if late or stmt.var in e.machine:
+    dynamic = any(e.is_dynamic(x) for x in (stmt.start, stmt.stop, stmt.step))
+    if dynamic or stmt.var in e.machine:
         machine_loop(e, stmt)
         return
     sums = []
@@ -150,7 +150,7 @@ def _begin(e: Emission, c: ins.Carried | ins.Joined) -> str:
     assert isinstance(c, ins.Carried)
     if isinstance(c.inner, ex.Var):
         assert not isinstance(c.init, Value)
-        if e.is_late(c.init) or (not isinstance(c.yielded, Value) and e.is_late(c.yielded)):
+        if e.is_dynamic(c.init) or (not isinstance(c.yielded, Value) and e.is_dynamic(c.yielded)):
             raise refuse(
                 ins.Sync(), f"{c.inner.name}: a loop hands on no scalar that is read from a tile"
             )
@@ -193,7 +193,7 @@ def while_loop(e: Emission, stmt: ins.While) -> None:
     condition = stmt.condition
     for inner in reversed(lets):
         condition = ex.substitute(condition, {inner.var: inner.value})
-    if len(lets) < len(stmt.before) or e.is_late(condition):
+    if len(lets) < len(stmt.before) or e.is_dynamic(condition):
         machine_while(e, stmt)
         return
     names = [_begin(e, c) for c in stmt.carried]
@@ -218,7 +218,7 @@ def _after(e: Emission, c: ins.Carried) -> None:
 
 def branch(e: Emission, stmt: ins.If) -> None:
     """A branch that tracing decides."""
-    if e.is_late(stmt.condition):
+    if e.is_dynamic(stmt.condition):
         machine_branch(e, stmt)
         return
     names: list[str] = []
@@ -240,8 +240,8 @@ def branch(e: Emission, stmt: ins.If) -> None:
 
 def let(e: Emission, stmt: ins.Let) -> None:
     """A name for a scalar."""
-    if e.is_late(stmt.value):
-        e.late.add(stmt.var)
+    if e.is_dynamic(stmt.value):
+        e.dynamic.add(stmt.var)
         e.late_values[stmt.var] = stmt.value
         return
     text = e.scalar(stmt.value)
@@ -251,7 +251,7 @@ def let(e: Emission, stmt: ins.Let) -> None:
 
 def check(e: Emission, stmt: ins.Assert) -> None:
     """Checked when the kernel is traced; what only the machine knows is marked, it cannot stop."""
-    if not e.is_late(stmt.condition):
+    if not e.is_dynamic(stmt.condition):
         e.out.line(f"assert {e.scalar(stmt.condition)}, {python_string(stmt.text)}")
         return
     if stmt not in e.checks:

@@ -36,7 +36,7 @@ class Edge:
 
 def machine_loop(e: Emission, stmt: ins.For) -> None:
     """The loop as `nl.fori_loop`s: within the tensors, at their edge, and past it."""
-    if e.is_late(stmt.start) or constant(stmt.step) is None:
+    if e.is_dynamic(stmt.start) or constant(stmt.step) is None:
         raise refuse(stmt, "a loop of the machine begins at a known number and has a constant step")
     states = [state(e, stmt, c) for c in stmt.carried]
     edges = _edges(stmt)
@@ -47,7 +47,7 @@ def machine_loop(e: Emission, stmt: ins.For) -> None:
         inside = _inside(stmt, edges, step)
         stop = simplify(ex.Binary("min", stmt.stop, inside, INDEX))
         _turns(e, stmt, states, stmt.start, stop, step)
-        if e.is_late(stmt.stop):
+        if e.is_dynamic(stmt.stop):
             past = _past(edges)
             _edge_turns(e, stmt, states, inside, past, step)
             first = _first_past(inside, past, step)
@@ -130,17 +130,17 @@ def _turns(
     if _is_empty(start, stop):
         return
     low = e.scalar(start)
-    high = register(e, stop, "stop") if e.is_late(stop) else e.scalar(stop)
+    high = register(e, stop, "stop") if e.is_dynamic(stop) else e.scalar(stop)
     counter = _counter(e, stmt, start)
     name = e.out.name(f"{stmt.var.name}_turn")
     argument = e.out.name(stmt.var.name)
     e.names[stmt.var] = argument
-    e.late.add(stmt.var)
+    e.dynamic.add(stmt.var)
     with e.out.block(f"def {name}({argument})"):
         body_in_place(e, stmt, states)
         if counter is not None:
             _advance(e, counter, step)
-    e.late.discard(stmt.var)
+    e.dynamic.discard(stmt.var)
     e.counters.pop(stmt.var, None)
     stepped = f", step={step}" if step != 1 else ""
     e.out.line(f"nl.fori_loop({low}, {high}, {name}{stepped})")
@@ -148,8 +148,8 @@ def _turns(
 
 def _counter(e: Emission, stmt: ins.For, start: ex.Expr) -> Value | None:
     """A tile that counts along, where the counter is computed with."""
-    late = {*e.late, stmt.var}
-    if not any(stmt.var in ex.free_vars(x) for s in walk(stmt.body) for x in _computed(s, late)):
+    dynamic = {*e.dynamic, stmt.var}
+    if not any(stmt.var in ex.free_vars(x) for s in walk(stmt.body) for x in _computed(s, dynamic)):
         return None
     value = Value(TileType(I32, (), layout_of(EVERYWHERE, ())), stmt.var.name)
     made = e.tile(f"{stmt.var.name}_tile", I32, (), EVERYWHERE)
@@ -160,11 +160,11 @@ def _counter(e: Emission, stmt: ins.For, start: ex.Expr) -> Value | None:
     return value
 
 
-def _computed(stmt: ins.Stmt, late: Collection[ex.Var]) -> list[ex.Expr]:
+def _computed(stmt: ins.Stmt, dynamic: Collection[ex.Var]) -> list[ex.Expr]:
     """The scalars of a statement but for the places in a memory that a register tells."""
     numbered = stmt.axis if isinstance(stmt, ins.Gather | ins.Scatter) else None
     starts = [(k, a.start) for r in regions(stmt) for k, a in enumerate(r.axes)]
-    placed = [x for k, x in starts if k == numbered or not is_counted(x, late)]
+    placed = [x for k, x in starts if k == numbered or not is_counted(x, dynamic)]
     return placed + [x for x in expressions(stmt) if x not in [start for _, start in starts]]
 
 

@@ -131,9 +131,9 @@ def span_of(
     """One axis of a transfer, with the clip that it needs written out."""
     if a.checked and not e.beyond.isdisjoint(ex.free_vars(start)):
         return Span(axis, start, a.step, "0", "0", size, clipped=True)
-    if e.is_late(start) and not is_counted(start, e.late):
+    if e.is_dynamic(start) and not is_counted(start, e.dynamic):
         start = _registered(e, a, start)
-    if not a.checked or e.is_late(start):
+    if not a.checked or e.is_dynamic(start):
         return Span(axis, start, a.step, "0", str(size), size, clipped=False)
     left = simplify(ex.Binary("sub", extent, start, INDEX))
     if is_not_negative(e, start):
@@ -163,7 +163,7 @@ def _registered(e: Emission, a: AxisSlice, start: ex.Expr) -> ex.Expr:
     name = register(e, start, "start")
     var = ex.Var(f"${name}", INDEX)
     e.names[var] = name
-    e.late.add(var)
+    e.dynamic.add(var)
     return var
 
 
@@ -240,7 +240,7 @@ def slice_of(e: Emission, span: Span) -> str:
     """The subscript of one axis of a memory."""
     if span.axis is None:
         return e.scalar(span.start)
-    if e.is_late(span.start):
+    if e.is_dynamic(span.start):
         return f"nl.ds({e.scalar(span.start)}, {span.size})"
     first = _moved(e, span, span.first)
     if span.step == 1:

@@ -62,7 +62,7 @@ def _by_rows(e: Emission, memory: Memory, stmt: ins.Stmt, region: Region) -> boo
         and not rows.dropped
         and start is not None
         and (whole or (total <= PARTITIONS and start % step == 0))
-        and all(a.step == 1 and not a.checked and not e.is_late(a.start) for a in region.axes)
+        and all(a.step == 1 and not a.checked and not e.is_dynamic(a.start) for a in region.axes)
         and not any(ex.free_vars(a.start) & e.machine for a in region.axes)
     )
 

@@ -38,7 +38,7 @@ def may_stack(e: Emission, region: Region, made: Held) -> bool:
         and made.chunks % min(made.chunks, STACK) == 0
         and not (made.paired and made.chunks % 2)
         and made.rows % PARTITIONS == 0
-        and all(a.step == 1 and not a.checked and not e.is_late(a.start) for a in region.axes)
+        and all(a.step == 1 and not a.checked and not e.is_dynamic(a.start) for a in region.axes)
     )
 
 

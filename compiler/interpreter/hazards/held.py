@@ -34,7 +34,7 @@ class Held:
 
 @dataclass(slots=True)
 class Products:
-    """A turn's late products under way, oldest first: where each is, and what it reads."""
+    """A turn's asynchronous products under way, oldest first: where each is, and what it reads."""
 
     under_way: list[tuple[Site, list[Held]]] = field(default_factory=list)
 

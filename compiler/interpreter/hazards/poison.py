@@ -46,7 +46,7 @@ def _moves(body: Sequence[ins.Stmt]) -> Iterator[tuple[Value, set[Value]]]:
                 yield out, set(xs)
             case ins.Where(out=out, x=x, y=y):
                 yield out, {x, y}
-            case ins.Aside(body=inner):
+            case ins.WarpSpecialize(body=inner):
                 yield from _moves(inner)
             case ins.For(body=inner, carried=carried):
                 yield from _moves(inner)

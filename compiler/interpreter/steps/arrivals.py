@@ -34,7 +34,7 @@ def init_barriers(scope: Scope, i: ins.InitBarriers) -> Step:
 def arrive(scope: Scope, i: ins.Arrive) -> Step:
     """DSL0612 where more arrive than a phase counts."""
     key, loc, count, name = _key(scope, i.region), i.loc, i.bytes, i.region.memory.name
-    inside, everywhere = scope.is_aside, i.everywhere
+    inside, everywhere = scope.is_producer, i.everywhere
 
     def step(f: Frame) -> None:
         turn, at = f[TURN], key(f)
@@ -46,7 +46,7 @@ def arrive(scope: Scope, i: ins.Arrive) -> Step:
             phase.missing -= 1
             phase.announced += count
         if not inside:
-            turn.go_on_aside()
+            turn.run_producers()
 
     return step
 
@@ -61,7 +61,7 @@ def await_phase(scope: Scope, i: ins.AwaitPhase) -> Step:
         if phase.number % 2 != parity(f):
             return
         if not phase.may_end:
-            f[TURN].go_on_aside(late=True)
+            f[TURN].run_producers(late=True)
         if not phase.may_end:
             coming = sum(c.bytes for c in phase.copies)
             raise error(
@@ -77,9 +77,9 @@ def await_phase(scope: Scope, i: ins.AwaitPhase) -> Step:
 
 
 def phase_flow(scope: Scope, i: ins.AwaitPhase) -> Flow:
-    """The same for warps aside, which let the turn's warps go on meanwhile, and for clusters."""
+    """The same for producer warps, which let the turn's warps go on meanwhile, and for clusters."""
     key, loc, parity = _key(scope, i.region), i.loc, compile_scalar(scope, i.parity)
-    inside = scope.is_aside
+    inside = scope.is_producer
 
     def run(f: Frame) -> Generator[Blocked, None, None]:
         memory, element = key(f)
@@ -87,7 +87,7 @@ def phase_flow(scope: Scope, i: ins.AwaitPhase) -> Flow:
         blocked = Blocked(memory, element, lambda: phase.may_end, loc)
         while phase.number % 2 == wanted and not phase.may_end:
             if not inside:
-                f[TURN].go_on_aside(late=True)
+                f[TURN].run_producers(late=True)
             if not phase.may_end:
                 yield blocked
         if phase.number % 2 == wanted:

@@ -23,7 +23,7 @@ def statements(body: Sequence[ins.Stmt]) -> Iterator[ins.Stmt]:
     for s in body:
         yield s
         match s:
-            case ins.For(body=inner) | ins.Aside(body=inner):
+            case ins.For(body=inner) | ins.WarpSpecialize(body=inner):
                 yield from statements(inner)
             case ins.While(before=before, body=inner):
                 yield from statements((*before, *inner))
@@ -34,8 +34,8 @@ def statements(body: Sequence[ins.Stmt]) -> Iterator[ins.Stmt]:
 
 
 def waits(scope: Scope, s: ins.Stmt) -> bool:
-    """Whether a turn, or its warps aside, may have to wait for others in this statement."""
-    if isinstance(s, ins.Aside):
+    """Whether a turn, or its producer warps, may have to wait for others in this statement."""
+    if isinstance(s, ins.WarpSpecialize):
         return False
     return any(_waits(scope, inner) for inner in statements([s]))
 
@@ -45,7 +45,7 @@ def _waits(scope: Scope, s: ins.Stmt) -> bool:
         case ins.SemaphoreWait() | ins.ClusterReduce():
             return True
         case ins.AwaitPhase():
-            return scope.is_aside or scope.clusters
+            return scope.is_producer or scope.clusters
         case ins.Sync():
             return s.cluster
         case _:
@@ -92,8 +92,8 @@ def _step(scope: Scope, s: ins.Stmt) -> Step:
             return _while(scope, s)
         case ins.If():
             return _if(scope, s)
-        case ins.Aside():
-            return _aside(scope, s)
+        case ins.WarpSpecialize():
+            return _warp_specialize(scope, s)
         case _:
             return build(scope, s)
 
@@ -215,15 +215,15 @@ def _if_flow(scope: Scope, s: ins.If) -> Flow:
     return run
 
 
-def _aside(scope: Scope, s: ins.Aside) -> Step:
+def _warp_specialize(scope: Scope, s: ins.WarpSpecialize) -> Step:
     """Its warps go on whenever the turn's warps wait for them (`arrivals`)."""
-    scope.is_aside = True
+    scope.is_producer = True
     body = compile_flow(scope, s.body)
-    scope.is_aside = False
+    scope.is_producer = False
 
     def run(f: Frame) -> None:
-        f[TURN].aside = body(f)
-        f[TURN].go_on_aside()
+        f[TURN].producers = body(f)
+        f[TURN].run_producers()
 
     return run
 

@@ -14,7 +14,7 @@ from dslc.compiler.ir import instructions as ins
 def dot(scope: Scope, i: ins.Dot) -> Step:
     """The product, plus acc, in the accumulator's dtype."""
     step = _product(scope, i)
-    if not (i.is_late and scope.check):
+    if not (i.is_async and scope.check):
         return step
     site = scope.site("the product", i.loc)
     slots = [scope.in_memory[x] for x in (i.a, i.b) if x in scope.in_memory]
@@ -27,7 +27,7 @@ def dot(scope: Scope, i: ins.Dot) -> Step:
 
 
 def wait_dots(scope: Scope, i: ins.WaitDots) -> Step:
-    """Until at most `pending` late products are under way."""
+    """Until at most `pending` asynchronous products are under way."""
     pending = i.pending
 
     def step(f: Frame) -> None:

@@ -45,8 +45,8 @@ class StatementReader(TypeReader):
                 return self._while(named)
             case "if":
                 return self._if(named)
-            case "aside":
-                return self._aside(named)
+            case "warp_specialize":
+                return self._warp_specialize(named)
             case "let" if not named:
                 return self._let()
             case word if word in words.WORDS and word != "let":
@@ -225,10 +225,10 @@ class StatementReader(TypeReader):
             joined.append(Joined(self._define(token, type_), a, b))
         return ins.If(condition, then, otherwise, tuple(joined), loc=loc)
 
-    def _aside(self, named: list[Named]) -> Stmt:
+    def _warp_specialize(self, named: list[Named]) -> Stmt:
         cursor = self.cursor
         if named:
-            raise cursor.mismatch("an aside has no results", named[0][0])
+            raise cursor.mismatch("a warp_specialize has no results", named[0][0])
         given: dict[str, int] = {}
         while cursor.token.text in ("warps", "registers"):
             name = cursor.name("an option").text
@@ -238,7 +238,7 @@ class StatementReader(TypeReader):
             raise cursor.fail("'warps'")
         loc = self.at()
         body, _ = self._block(0)
-        return ins.Aside(body, given["warps"], given.get("registers"), loc=loc)
+        return ins.WarpSpecialize(body, given["warps"], given.get("registers"), loc=loc)
 
     def _carry(self, named: list[Named]) -> tuple[list[Name], list[Use]]:
         cursor = self.cursor

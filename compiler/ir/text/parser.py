@@ -54,7 +54,11 @@ class _KernelReader(StatementReader):
         doc, fixed = self._facts()
         packed = self._packed_params()
         config = self._numbers("config")
-        threads, cluster, strips = self._count("threads"), self._count("cluster"), self._strips()
+        threads, cluster, rasterization = (
+            self._count("threads"),
+            self._count("cluster"),
+            self._rasterization(),
+        )
         requires = self._requirements()
         workspaces = self._declarations()
         grid = self._grid() if self._header("grid") else ()
@@ -63,7 +67,8 @@ class _KernelReader(StatementReader):
         cursor.end_line()
         return Kernel(
             name, params, dims, grid, body, requires, workspaces, fixed, config,
-            doc=doc, loc=loc, packed=packed, threads=threads, strips=strips, cluster=cluster,
+            doc=doc, loc=loc, packed=packed, threads=threads, rasterization=rasterization,
+            cluster=cluster,
         )  # fmt: skip
 
     def program(self, known: dict[str, Kernel]) -> Program:
@@ -147,8 +152,8 @@ class _KernelReader(StatementReader):
             self.cursor.end_line()
         return tuple(found)
 
-    def _strips(self) -> Expr | None:
-        if not self._header("strips"):
+    def _rasterization(self) -> Expr | None:
+        if not self._header("rasterize"):
             return None
         self.cursor.expect("(")
         height = self.expr()

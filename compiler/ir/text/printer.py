@@ -23,7 +23,7 @@ statement:
     memory    = "@" NAME ":" ROLE PLACE? DTYPE "[" expr,* "]" ("strides" "(" expr,* ")")? layout?
                 ("packed" NAME)? ("offset" INT)? ("align" INT)? at?
     header    = "doc" STRING | "fixed" (NAME "=" INT),* | "config" (NAME "=" INT),* | "memory" memory
-              | "threads" "(" INT ")" | "cluster" "(" INT ")" | "strips" "(" expr ")"
+              | "threads" "(" INT ")" | "cluster" "(" INT ")" | "rasterize" "(" expr ")"
               | "packed" NAME ":" DTYPE "[" expr,* "]" layout ("lanes" INT)?
               | "require" expr "," STRING at? | "grid" (NAME ":" DTYPE? "in" range "reversed"?),*
     call      = "call" NAME "(" (memory name | expr),* ")" at?
@@ -102,8 +102,8 @@ class _KernelPrinter(ExpressionPrinter):
         for word in ("threads", "cluster"):
             if (count := getattr(kernel, word)) is not None:
                 lines.append(f"  {word}({count})")
-        if kernel.strips is not None:
-            lines.append(f"  strips({self.expr(kernel.strips)})")
+        if kernel.rasterization is not None:
+            lines.append(f"  rasterize({self.expr(kernel.rasterization)})")
         lines += self._requirements(kernel)
         lines += [f"  memory {self.declaration(w)}" for w in kernel.workspaces]
         if kernel.grid:
@@ -177,8 +177,8 @@ class _KernelPrinter(ExpressionPrinter):
                 yield from self._while(stmt, indent)
             case ins.If():
                 yield from self._if(stmt, indent)
-            case ins.Aside():
-                yield from self._aside(stmt, indent)
+            case ins.WarpSpecialize():
+                yield from self._warp_specialize(stmt, indent)
             case _:
                 yield indent + self._instruction(stmt)
 
@@ -221,9 +221,9 @@ class _KernelPrinter(ExpressionPrinter):
             yield from otherwise
         yield f"{indent}}}"
 
-    def _aside(self, stmt: ins.Aside, indent: str) -> Iterator[str]:
+    def _warp_specialize(self, stmt: ins.WarpSpecialize, indent: str) -> Iterator[str]:
         options = "" if stmt.registers is None else f" registers={stmt.registers}"
-        head = f"{indent}aside warps={stmt.warps}{options}{self.at(stmt.loc)} {{"
+        head = f"{indent}warp_specialize warps={stmt.warps}{options}{self.at(stmt.loc)} {{"
         yield from (head, *self._block(stmt.body, [], indent), f"{indent}}}")
 
     def _block(self, body: Body, handed: list[Use], indent: str) -> list[str]:

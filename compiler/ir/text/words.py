@@ -48,4 +48,4 @@ del WORDS["unary"], WORDS["binary"]
 WORDS |= dict.fromkeys(UNARY_OPS, ins.Unary)
 WORDS |= dict.fromkeys(BINARY_OPS, ins.Binary)
 
-STRUCTURED = ("for", "while", "if", "aside")
+STRUCTURED = ("for", "while", "if", "warp_specialize")

@@ -37,10 +37,10 @@ from dslc.compiler.ir.rewrite import map_kernels
 
 
 @dataclass(frozen=True, slots=True)
-class CountedGrid:
+class BoundedGrid:
     """Grids of constant bounds. DSL0590 where nothing gives a bound, or a scalar an extent."""
 
-    name: ClassVar[str] = "counted-grid"
+    name: ClassVar[str] = "bounded-grid"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program whose turns are known when it is compiled."""
@@ -49,14 +49,14 @@ class CountedGrid:
 
 def _counted(kernel: Kernel) -> Kernel:
     _check_extents(kernel)
-    late = [a for a in kernel.grid if any(is_runtime(e, ()) for e in (a.start, a.stop, a.step))]
-    if kernel.dims or not late:
+    dynamic = [a for a in kernel.grid if any(is_runtime(e, ()) for e in (a.start, a.stop, a.step))]
+    if kernel.dims or not dynamic:
         return kernel
     asserted = [s.condition for s in kernel.body if isinstance(s, ins.Assert)]
     found = touches(kernel)
-    stops = {a: _most(kernel, a, asserted, found) for a in late}
+    stops = {a: _most(kernel, a, asserted, found) for a in dynamic}
     body = kernel.body
-    for axis in late:
+    for axis in dynamic:
         before = ex.Binary("lt", axis.var, axis.stop, BOOL)
         body = (ins.If(before, body, loc=kernel.loc),)
     grid = tuple(replace(a, stop=stops.get(a, a.stop)) for a in kernel.grid)

@@ -14,7 +14,7 @@ After, where loops and branches hand on tiles alone:
       %s_2 = full read(%s_1) + read(%top) : i32[]
     } yield %s_2
 
-A scalar is late where it is computed from an element of a tile, and where a loop or branch that only
+A scalar is dynamic where it is computed from an element of a tile, and where a loop or branch that only
 the machine can count hands it on. An index becomes an i32.
 """
 
@@ -34,10 +34,10 @@ from dslc.compiler.ir.traverse import Body, Name, Use, handed, values_in, walk
 
 
 @dataclass(frozen=True, slots=True)
-class LateScalars:
-    """Makes tiles of the late scalars that loops and branches hand on."""
+class DynamicScalars:
+    """Makes tiles of the dynamic scalars that loops and branches hand on."""
 
-    name: ClassVar[str] = "late-scalars"
+    name: ClassVar[str] = "dynamic-scalars"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program in which every scalar that is handed on is known when a kernel is traced."""
@@ -45,47 +45,49 @@ class LateScalars:
 
 
 def _kernel(kernel: Kernel) -> Kernel:
-    late = late_scalars(kernel.body)
+    dynamic = dynamic_scalars(kernel.body)
     names = [n for s in walk(kernel.body) for h in handed(s) for n in (h.result,)]
-    return _Tiles(late).kernel(kernel) if late.intersection(names) else kernel
+    return _Tiles(dynamic).kernel(kernel) if dynamic.intersection(names) else kernel
 
 
-def is_late(use: Use, late: Collection[Name]) -> bool:
-    """Whether a scalar is computed from an element of a tile, or from one of those that are late."""
+def is_dynamic(use: Use, dynamic: Collection[Name]) -> bool:
+    """Whether a scalar is computed from an element of a tile, or from one of those that are dynamic."""
     if isinstance(use, Value):
         return False
-    return any(True for _ in values_in(use)) or any(v in late for v in ex.free_vars(use))
+    return any(True for _ in values_in(use)) or any(v in dynamic for v in ex.free_vars(use))
 
 
-def late_scalars(body: Body) -> set[Name]:
+def dynamic_scalars(body: Body) -> set[Name]:
     """The scalars that only the machine knows."""
-    late: set[Name] = set()
+    dynamic: set[Name] = set()
     before = -1
-    while len(late) > before:
-        before = len(late)
+    while len(dynamic) > before:
+        before = len(dynamic)
         for stmt in walk(body):
             counted = False
             match stmt:
-                case ins.Let(var=var, value=value) if is_late(value, late):
-                    late.add(var)
+                case ins.Let(var=var, value=value) if is_dynamic(value, dynamic):
+                    dynamic.add(var)
                 case ins.For(start=start, stop=stop, step=step):
-                    counted = any(is_late(x, late) for x in (start, stop, step))
+                    counted = any(is_dynamic(x, dynamic) for x in (start, stop, step))
                 case ins.While(condition=condition) | ins.If(condition=condition):
-                    counted = is_late(condition, late)
+                    counted = is_dynamic(condition, dynamic)
             for h in handed(stmt):
                 uses = (h.init, h.yielded) if isinstance(h, ins.Carried) else (h.then, h.otherwise)
                 scalar = isinstance(h.result, ex.Var)
-                if scalar and (counted or h.result in late or any(is_late(x, late) for x in uses)):
-                    late.add(h.result)
+                if scalar and (
+                    counted or h.result in dynamic or any(is_dynamic(x, dynamic) for x in uses)
+                ):
+                    dynamic.add(h.result)
                     if isinstance(h, ins.Carried):
-                        late.add(h.inner)
-    return late
+                        dynamic.add(h.inner)
+    return dynamic
 
 
 class _Tiles(Rewriter):
-    def __init__(self, late: set[Name]) -> None:
+    def __init__(self, dynamic: set[Name]) -> None:
         super().__init__()
-        self._late = late
+        self._dynamic = dynamic
         self._tiles: dict[Name, Value] = {}
 
     def var(self, var: ex.Var) -> ex.Expr:
@@ -111,7 +113,7 @@ class _Tiles(Rewriter):
         """The statement behind what it is handed at first."""
         for h in handed(stmt):
             for name in (h.result, h.inner) if isinstance(h, ins.Carried) else (h.result,):
-                if isinstance(name, ex.Var) and name in self._late:
+                if isinstance(name, ex.Var) and name in self._dynamic:
                     dtype = I32 if name.dtype == INDEX else name.dtype
                     self._tiles[name] = Value(TileType(dtype, ()), name.name)
         rebuilt = self.rebuild(stmt)

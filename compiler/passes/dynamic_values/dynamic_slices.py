@@ -37,12 +37,12 @@ from dslc.compiler.ir.arithmetic.index_arithmetic import largest, least, select,
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, map_kernels
 from dslc.compiler.ir.traverse import Name, walk
-from dslc.compiler.passes.dynamic_values.dynamic_scalars import is_late, late_scalars
+from dslc.compiler.passes.dynamic_values.dynamic_scalars import dynamic_scalars, is_dynamic
 
 
 @dataclass(frozen=True, slots=True)
-class LateSlices:
-    """Loads and stores along one late axis that is checked, as gathers and scatters.
+class DynamicSlices:
+    """Loads and stores along one dynamic axis that is checked, as gathers and scatters.
 
     An atomic addition is a load and a store here: one core runs all turns, one after another.
     With `every` also along one that is not checked: on machines that move no slice which only they
@@ -50,24 +50,24 @@ class LateSlices:
     """
 
     every: bool = False
-    name: ClassVar[str] = "late-slices"
+    name: ClassVar[str] = "dynamic-slices"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with no slice that only the machine could clip, where rows do."""
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        late = late_scalars(kernel.body)
+        dynamic = dynamic_scalars(kernel.body)
         if self.every:
-            late |= {p for p in kernel.params if isinstance(p, ex.Var)}
-        counters = set() if self.every else _late_counters(kernel, late)
-        return _Rows(late, counters, self.every).kernel(kernel)
+            dynamic |= {p for p in kernel.params if isinstance(p, ex.Var)}
+        counters = set() if self.every else _dynamic_counters(kernel, dynamic)
+        return _Rows(dynamic, counters, self.every).kernel(kernel)
 
 
-def _late_counters(kernel: Kernel, late: set[Name]) -> set[ex.Var]:
+def _dynamic_counters(kernel: Kernel, dynamic: set[Name]) -> set[ex.Var]:
     """The counters of loops that only the machine can bound."""
     loops = [s for s in walk(kernel.body) if isinstance(s, ins.For)]
-    return {s.var for s in loops if any(is_late(x, late) for x in (s.start, s.stop, s.step))}
+    return {s.var for s in loops if any(is_dynamic(x, dynamic) for x in (s.start, s.stop, s.step))}
 
 
 def is_counted(start: ex.Expr, counters: Collection[ex.Var]) -> bool:
@@ -82,9 +82,9 @@ def is_counted(start: ex.Expr, counters: Collection[ex.Var]) -> bool:
 
 
 class _Rows(Rewriter):
-    def __init__(self, late: set[Name], counters: set[ex.Var], every: bool) -> None:
+    def __init__(self, dynamic: set[Name], counters: set[ex.Var], every: bool) -> None:
         super().__init__()
-        self._late, self._counters, self._every = late, counters, every
+        self._dynamic, self._counters, self._every = dynamic, counters, every
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A gather or scatter in place of the load or store."""
@@ -126,11 +126,11 @@ class _Rows(Rewriter):
 
     def _clipped(self, region: Region) -> list[int]:
         """The axes that only the machine could clip."""
-        late = [k for k, a in enumerate(region.axes) if self._is_late(a.start)]
-        return [k for k in late if self._every or region.axes[k].checked]
+        dynamic = [k for k, a in enumerate(region.axes) if self._is_dynamic(a.start)]
+        return [k for k in dynamic if self._every or region.axes[k].checked]
 
-    def _is_late(self, expr: ex.Expr) -> bool:
-        if is_late(expr, self._late):
+    def _is_dynamic(self, expr: ex.Expr) -> bool:
+        if is_dynamic(expr, self._dynamic):
             return True
         counted = not self._counters.isdisjoint(ex.free_vars(expr))
         return counted and not is_counted(expr, self._counters)

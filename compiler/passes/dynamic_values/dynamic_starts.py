@@ -29,14 +29,14 @@ from dslc.compiler.ir.arithmetic.index_arithmetic import add, cdiv, mul, sub
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, fresh_name, map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Name
-from dslc.compiler.passes.dynamic_values.dynamic_scalars import is_late, late_scalars
+from dslc.compiler.passes.dynamic_values.dynamic_scalars import dynamic_scalars, is_dynamic
 
 
 @dataclass(frozen=True, slots=True)
-class LateStarts:
+class DynamicStarts:
     """Counts the turns of loops whose start only the machine knows."""
 
-    name: ClassVar[str] = "late-starts"
+    name: ClassVar[str] = "dynamic-starts"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program in which every loop of a constant step begins at a number that is known."""
@@ -46,13 +46,17 @@ class LateStarts:
 class _FromZero(Rewriter):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
-        self._late: set[Name] = late_scalars(kernel.body)
+        self._dynamic: set[Name] = dynamic_scalars(kernel.body)
         self._taken = scalar_names(kernel)
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
-        """The statement; of a loop that begins late, one over the number of its turns."""
+        """The statement; of a loop that begins dynamic, one over the number of its turns."""
         step = constant(stmt.step) if isinstance(stmt, ins.For) else None
-        if isinstance(stmt, ins.For) and isinstance(step, int) and is_late(stmt.start, self._late):
+        if (
+            isinstance(stmt, ins.For)
+            and isinstance(step, int)
+            and is_dynamic(stmt.start, self._dynamic)
+        ):
             first, last = (stmt.start, stmt.stop) if step > 0 else (stmt.stop, stmt.start)
             counter = ex.Var(fresh_name(stmt.var.name, self._taken), INDEX)
             here = add(stmt.start, mul(counter, step))

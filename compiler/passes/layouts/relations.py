@@ -51,7 +51,7 @@ def shaping(stmt: Stmt) -> Value | None:
 
 def shaped(stmt: Stmt) -> Iterator[Value]:
     """The operands whose layouts follow from that tile: a Dot's accumulator apart."""
-    if isinstance(stmt, ins.For | ins.While | ins.If | ins.Aside):
+    if isinstance(stmt, ins.For | ins.While | ins.If | ins.WarpSpecialize):
         return
     for f in fields(type(stmt)):
         value = getattr(stmt, f.name)

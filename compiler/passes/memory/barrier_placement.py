@@ -70,7 +70,7 @@ class Placing:
                     otherwise=self._with(stmt.otherwise, otherwise, y),
                 )
                 return Item(found, self._along(then, x).either(self._along(otherwise, y)))
-            case ins.Aside():
+            case ins.WarpSpecialize():
                 return Item(stmt, Way())
             case _:
                 return Item(stmt, self._instruction(stmt))

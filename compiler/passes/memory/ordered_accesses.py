@@ -114,7 +114,7 @@ class _Collector(FactsRewriter):
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
         """A statement with what holds before it."""
-        if isinstance(stmt, ins.Aside):
+        if isinstance(stmt, ins.WarpSpecialize):
             return (stmt,)  # its warps touch no tensor that others write
         own = tuple(a for a in self._of(stmt) if a.memory in self.memories)
         if own:

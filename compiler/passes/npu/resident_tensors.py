@@ -58,7 +58,7 @@ from dslc.compiler.passes.padding.zero_padding import inside_of
 
 
 @dataclass(frozen=True, slots=True)
-class Resident:
+class ResidentTensors:
     """Keeps boxes of tensors on the chip, of `most` bytes at the most where they are only read.
 
     Of those that are written a box of more than `memory` bytes is DSL0553. Transfers move whole words
@@ -68,7 +68,7 @@ class Resident:
     memory: int
     most: int
     word: int
-    name: ClassVar[str] = "resident"
+    name: ClassVar[str] = "resident-tensors"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program whose tensors are read and written at places that are known beforehand."""
@@ -168,11 +168,11 @@ def _reason(memory: Memory, found: Touches, kernel: Kernel) -> _Reason | None:
     counted = {a.var for a in kernel.grid} | set(found.ranges)
     own = found.of(memory)
     for touch in own:
-        late = touch.uncounted or any(_is_late(e, counted) for e in touch.starts)
+        dynamic = touch.uncounted or any(_is_dynamic(e, counted) for e in touch.starts)
         word = "written" if touch.writes else "read"
         if isinstance(touch.stmt, ins.AtomicAdd):
             return _Reason("turns add to it", touch)
-        if late or isinstance(touch.stmt, ins.Gather | ins.Scatter):
+        if dynamic or isinstance(touch.stmt, ins.Gather | ins.Scatter):
             return _Reason(f"where it is {word} only a core knows", touch)
         if touch.writes and touch.choice:
             return _Reason("it is written in a branch or a loop of unknown turns", touch)
@@ -181,7 +181,7 @@ def _reason(memory: Memory, found: Touches, kernel: Kernel) -> _Reason | None:
     return _read_back(own, found, {a.var for a in kernel.grid})
 
 
-def _is_late(expr: Expr, counted: set[Var]) -> bool:
+def _is_dynamic(expr: Expr, counted: set[Var]) -> bool:
     return any(True for _ in values_in(expr)) or not free_vars(expr) <= counted
 
 

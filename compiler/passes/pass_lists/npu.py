@@ -5,13 +5,13 @@ program = run_passes(program, aie_passes(find_target("aie:npu2")))
 
 from __future__ import annotations
 
-from dslc.compiler.passes.dynamic_values.bounded_grid import CountedGrid
+from dslc.compiler.passes.dynamic_values.bounded_grid import BoundedGrid
 from dslc.compiler.passes.dynamic_values.branch_loops import BranchLoops
-from dslc.compiler.passes.dynamic_values.dynamic_slices import LateSlices
+from dslc.compiler.passes.dynamic_values.dynamic_slices import DynamicSlices
 from dslc.compiler.passes.layouts.unthread import Unthread
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
 from dslc.compiler.passes.npu.gather_panels import GatherPanels
-from dslc.compiler.passes.npu.resident_tensors import Resident
+from dslc.compiler.passes.npu.resident_tensors import ResidentTensors
 from dslc.compiler.passes.npu.wide_halves import WideHalves
 from dslc.compiler.passes.padding.short_tiles import ShortTiles
 from dslc.compiler.passes.padding.zero_padding import ZeroPadding
@@ -37,10 +37,10 @@ def aie_passes(target: Target) -> tuple[Pass, ...]:
     return (
         Unthread(),
         Simplify(),
-        CountedGrid(),
+        BoundedGrid(),
         BranchLoops(),
-        Resident(memory * 3 // 4, memory // 4, _WORD),
-        LateSlices(every=True),
+        ResidentTensors(memory * 3 // 4, memory // 4, _WORD),
+        DynamicSlices(every=True),
         GatherPanels(memory // 8),
         ShortTiles(),
         LowBit(rows=True),

@@ -5,9 +5,9 @@ program = run_passes(program, nki_passes(find_target("nki:trn2")))
 
 from __future__ import annotations
 
-from dslc.compiler.passes.dynamic_values.dynamic_scalars import LateScalars
-from dslc.compiler.passes.dynamic_values.dynamic_slices import LateSlices
-from dslc.compiler.passes.dynamic_values.dynamic_starts import LateStarts
+from dslc.compiler.passes.dynamic_values.dynamic_scalars import DynamicScalars
+from dslc.compiler.passes.dynamic_values.dynamic_slices import DynamicSlices
+from dslc.compiler.passes.dynamic_values.dynamic_starts import DynamicStarts
 from dslc.compiler.passes.layouts.unthread import Unthread
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
 from dslc.compiler.passes.pass_manager import Pass
@@ -30,11 +30,11 @@ def nki_passes(target: Target) -> tuple[Pass, ...]:
     return (
         Unthread(),
         Simplify(),
-        LateStarts(),
-        LateScalars(),
+        DynamicStarts(),
+        DynamicScalars(),
         LowBit(rows=True),
         Bounds(),
-        LateSlices(),
+        DynamicSlices(),
         DeadCode(),
         StripMine(target, place.kernel),
         place,

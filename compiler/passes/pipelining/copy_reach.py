@@ -45,7 +45,7 @@ def limits(region: Region) -> list[tuple[Expr, int]]:
 class CopyReach:
     """Requires of every kernel that its asynchronous copies reach all of their tiles."""
 
-    name: ClassVar[str] = "reach"
+    name: ClassVar[str] = "copy-reach"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its requirements."""

@@ -29,14 +29,14 @@ class PipelinedLoop:
         rings: Sequence[Ring],
         prefetched: Sequence[Ahead],
         taken: set[str],
-        late: Sequence[ins.Dot] = (),
+        async_dots: Sequence[ins.Dot] = (),
         paced: bool = False,
         last: ins.WaitDots | None = None,
         held: int = 1,
     ) -> None:
         """`held` is by how many turns loads to registers run ahead, `last` a wait of the next turn."""
-        self.late, self.held, self.last = tuple(late), held, last
-        self.ahead = stages - 1 - (paced or bool(self.late))  # turns that copies run ahead
+        self.async_dots, self.held, self.last = tuple(async_dots), held, last
+        self.ahead = stages - 1 - (paced or bool(self.async_dots))  # turns that copies run ahead
         self.loop, self.stages, self.rings, self.taken = loop, stages, rings, taken
         self.prefetched = prefetched
         assert isinstance(loop.step, Const)
@@ -67,7 +67,7 @@ class PipelinedLoop:
             out.append(self._prologue())
         firsts = [self._firsts(a, out) for a in self.prefetched]
         out.append(self._loop(firsts))
-        if self.late or self.last is not None:
+        if self.async_dots or self.last is not None:
             out.append(ins.WaitDots(0, loc=self.loop.loc))
         if self.rings and (more or freed):
             # No copy is under way, but only a wait shows that the rings are free.
@@ -98,7 +98,7 @@ class PipelinedLoop:
                 head.append(ins.Sync())
             ahead = self._at(loop.var, self.ahead)
             filling = [*self._copies(ahead, self.fill, again=True), *self._commit()]
-            if not self.late and self.last is None:
+            if not self.async_dots and self.last is None:
                 head += filling
             carried += self._counters()
         reads: dict[Value, Value] = {}
@@ -108,10 +108,10 @@ class PipelinedLoop:
             carried += held
         renamed = Substitution(values=reads)
         body = renamed.body(tuple(s for s in map(self._read, loop.body) if s is not None))
-        if self.late:
+        if self.async_dots:
             body = tuple(s for s in body if not isinstance(s, ins.WaitDots))
-            last = max(i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_late)
-            wait = ins.WaitDots(len(self.late), loc=self.late[-1].loc)
+            last = max(i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_async)
+            wait = ins.WaitDots(len(self.async_dots), loc=self.async_dots[-1].loc)
             # The unit has work before the threads begin to copy.
             body = (*body[: last + 1], *filling, wait, *self._freed(1), *body[last + 1 :])
         elif self.last is not None:
@@ -124,7 +124,7 @@ class PipelinedLoop:
         kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)
         # Unrolled by as many turns, tiles change their names and not their registers.
         unroll = loop.unroll or (self.held if self.held > 1 else None)
-        if is_made_anew(loop, self.late):
+        if is_made_anew(loop, self.async_dots):
             unroll = unroll or 2  # the registers of two turns are read
         # What is loaded last takes the registers that are read first, once they have been read.
         body = (*head, *body, *merged(tail))

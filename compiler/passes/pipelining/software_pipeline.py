@@ -28,14 +28,15 @@ the turn before. Groups are committed in every turn, empty ones too, so the coun
 end. Where each thread reads only what it copied itself there is no barrier. Nothing is left to wait
 for after the loop, since no copy is issued past its end.
 
-Where products end later (`late_products`), the slot that is filled is that of two turns before, and
+Where products end later (`async_products`), the slot that is filled is that of two turns before, and
 one group fewer is under way: the products of the turn before may still read theirs.
 
 What the machine has a unit for is copied in bulk (`bulk`): one arrival announces the bytes of a slot,
 and instead of its group a turn waits for the phase of that slot's barrier. Beside the operands of a
-late product these are runs of bytes that threads read, such as packed weights. Where all is copied in
-bulk there is no barrier of the block: warps arrive at a second barrier of the slot when late products
-have read it, and its next filling waits for that phase, so that warps may be a turn apart.
+asynchronous product these are runs of bytes that threads read, such as packed weights. Where all is
+copied in bulk there is no barrier of the block: warps arrive at a second barrier of the slot when
+asynchronous products have read it, and its next filling waits for that phase, so that warps may be a
+turn apart.
 
 A load that stays the same for several turns is copied once for all of them, into a ring of its own
 count. What cannot be copied asynchronously is loaded into registers a turn ahead (`staging` has the
@@ -90,7 +91,7 @@ _LAGGING = 2  # stages up to which no product may run on into the next turn
 
 
 @dataclass(frozen=True, slots=True)
-class Pipeline:
+class SoftwarePipeline:
     """Pipelines the sequential loops of every kernel.
 
     A loop's own `stages=` is obeyed, else `stages`, else the number is chosen; 1 leaves a loop alone.
@@ -98,7 +99,7 @@ class Pipeline:
 
     target: Target
     stages: int | None = None
-    name: str = "pipeline"
+    name: str = "software-pipeline"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its loops pipelined."""
@@ -170,20 +171,20 @@ class _Loops(FactsRewriter):
             straight = PipelinedLoop(loop, 1, (), found, self.taken, held=held)
             return 0, straight.body(self.depth > 0, self.more)
         staged = [a for a in found if a.width]
-        late = deferred(loop)
+        async_dots = deferred(loop)
         bulk = self._in_bulk(staged, facts)
         paced = is_paced(loop) and len(bulk) == len(staged)
-        lag = int(paced or bool(late))
+        lag = int(paced or bool(async_dots))
         paired = is_paired(loop, self.room.threads, self.target.rates)
         stages = asked or choose_stages(loop, staged, room, lag, paired=paired)
-        if stages == 1 and asked is None and (paced or late):
+        if stages == 1 and asked is None and (paced or async_dots):
             stages = choose_stages(loop, staged, room)
         if stages == 1:
             staged = []
         elif asked is None and (turns := turns_of(loop.start, loop.stop, loop.step)) is not None:
             stages = min(stages, max(2, len(turns)))
         if stages <= _LAGGING or not staged:
-            late, paced = (), False
+            async_dots, paced = (), False
         kept = {a.load for a in staged}
         # With two blocks the other fills the pause, and registers under way would be too many.
         two = paired and stages * sum(a.bytes for a in staged) <= room.half
@@ -192,13 +193,15 @@ class _Loops(FactsRewriter):
         prefetched = [a for a in found if a.load not in kept and is_prefetched(a, threads)]
         if not staged and not prefetched:
             return 0, None
-        under_way = {x for d in late for x in in_registers(d)}
+        under_way = {x for d in async_dots for x in in_registers(d)}
         if any(
             a.load.out in under_way for a in prefetched
         ):  # the next turn's take the same registers
-            late, paced, last = (), False, None
+            async_dots, paced, last = (), False, None
         rings = [self._ring(a, stages, a in bulk) for a in staged]
-        pipelined = PipelinedLoop(loop, stages, rings, prefetched, self.taken, late, paced, last)
+        pipelined = PipelinedLoop(
+            loop, stages, rings, prefetched, self.taken, async_dots, paced, last
+        )
         return sum(r.bytes for r in rings), pipelined.body(self.depth > 0, self.more, self.freed)
 
     def _ring(self, ahead: Ahead, stages: int, bulk: bool) -> Ring:

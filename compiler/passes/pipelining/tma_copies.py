@@ -10,7 +10,7 @@
     commit_group
     wait_group pending=0
 
-where the threads that hold the results of a late product have short runs of each row.
+where the threads that hold the results of an asynchronous product have short runs of each row.
 
 Hopper's unit takes a tensor of up to five axes whose rows follow each other at multiples of 16 bytes,
 and copies a box of it to or from panels with its own swizzles (PTX ISA 8.5, "Tensor copies"). What is
@@ -142,11 +142,11 @@ class _Finder(FactsRewriter):
 
 
 @dataclass(frozen=True, slots=True)
-class BulkStores:
-    """Sends the results of late products to memory by the unit that copies boxes."""
+class TmaStores:
+    """Sends the results of asynchronous products to memory by the unit that copies boxes."""
 
     active: bool
-    name: str = "bulk-stores"
+    name: str = "tma-stores"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its stores in bulk; as it is where the machine has no such unit."""
@@ -154,7 +154,7 @@ class BulkStores:
 
 
 def _with_bulk_stores(kernel: Kernel) -> Kernel:
-    if not any(isinstance(s, ins.Dot) and s.is_late for s in walk(kernel.body)):
+    if not any(isinstance(s, ins.Dot) and s.is_async for s in walk(kernel.body)):
         return kernel
     found = {
         s

@@ -57,33 +57,37 @@ _REGISTERS_BESIDE = 30  # addresses, counters: beside the results of products
 
 
 def deferred(loop: ins.For) -> tuple[ins.Dot, ...]:
-    """The late products right in the body of a loop, if only the next turns' products read them."""
-    late = tuple(s for s in loop.body if isinstance(s, ins.Dot) and s.is_late)
-    held = {x for d in late for x in in_registers(d)}
+    """The asynchronous products right in a loop's body, if only the next turns' products read them."""
+    async_dots = tuple(s for s in loop.body if isinstance(s, ins.Dot) and s.is_async)
+    held = {x for d in async_dots for x in in_registers(d)}
     # The next turn gives what it hands on the same registers.
     if not held.isdisjoint(c.inner for c in loop.carried) or (held and (loop.unroll or 2) % 2):
         return ()
     readers = users((loop,))
-    sums: set[Value] = {d.out for d in late}
+    sums: set[Value] = {d.out for d in async_dots}
     sums |= {c.inner for c in loop.carried if c.yielded in sums and isinstance(c.inner, Value)}
     handed = {c.yielded for c in loop.carried}
     for value in sums:
         for reader in readers.get(value, ()):
-            chained = isinstance(reader, ins.Dot) and reader in late and reader.acc is value
+            chained = isinstance(reader, ins.Dot) and reader in async_dots and reader.acc is value
             if not chained and not (reader is loop and value in handed):
                 return ()
-    nested = sum(isinstance(s, ins.Dot) and s.is_late for s in walk(loop.body))
-    return late if nested == len(late) else ()
+    nested = sum(isinstance(s, ins.Dot) and s.is_async for s in walk(loop.body))
+    return async_dots if nested == len(async_dots) else ()
 
 
 def last_wait(loop: ins.For) -> ins.WaitDots | None:
     """The wait for a turn's last product, where the next turn's first wait may stand for it."""
     body = loop.body
-    late = [i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_late]
+    async_dots = [i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_async]
     waits = [i for i, s in enumerate(body) if isinstance(s, ins.WaitDots) and not s.pending]
-    if len(late) < 2 or len(waits) < 2 or not late[0] < waits[0] < late[-1] < waits[-1]:
+    if (
+        len(async_dots) < 2
+        or len(waits) < 2
+        or not async_dots[0] < waits[0] < async_dots[-1] < waits[-1]
+    ):
         return None
-    dot, wait = body[late[-1]], body[waits[-1]]
+    dot, wait = body[async_dots[-1]], body[waits[-1]]
     assert isinstance(dot, ins.Dot)
     assert isinstance(wait, ins.WaitDots)
     readers = users((loop,))
@@ -109,30 +113,30 @@ def in_registers(dot: ins.Dot) -> tuple[Value, ...]:
     return tuple(x for x in (dot.a, dot.b) if x.type.layout is not None)
 
 
-def is_made_anew(loop: ins.For, late: Iterable[ins.Dot]) -> bool:
+def is_made_anew(loop: ins.For, async_dots: Iterable[ins.Dot]) -> bool:
     """Whether products take from registers what each turn makes."""
     made = definitions(loop.body)
-    return any(x in made for d in late for x in in_registers(d))
+    return any(x in made for d in async_dots for x in in_registers(d))
 
 
 def is_paced(loop: ins.For) -> bool:
-    """Whether late products right in the loop's body are all that read what it loads for them."""
-    late = [s for s in loop.body if isinstance(s, ins.Dot) and s.is_late]
-    inside = [s for s in walk(loop.body) if isinstance(s, ins.Dot) and s.is_late]
-    return bool(late) and len(late) == len(inside)
+    """Whether asynchronous products in the loop's body alone read what it loads for them."""
+    async_dots = [s for s in loop.body if isinstance(s, ins.Dot) and s.is_async]
+    inside = [s for s in walk(loop.body) if isinstance(s, ins.Dot) and s.is_async]
+    return bool(async_dots) and len(async_dots) == len(inside)
 
 
 def leaves_gaps(loop: ins.For) -> bool:
-    """Whether threads compute between late products of a turn, which each are waited for."""
-    late = [i for i, s in enumerate(loop.body) if isinstance(s, ins.Dot) and s.is_late]
+    """Whether threads compute between asynchronous products of a turn, which each are waited for."""
+    async_dots = [i for i, s in enumerate(loop.body) if isinstance(s, ins.Dot) and s.is_async]
     waits = [i for i, s in enumerate(loop.body) if isinstance(s, ins.WaitDots)]
-    return any(late[0] < w < late[-1] for w in waits) if late else False
+    return any(async_dots[0] < w < async_dots[-1] for w in waits) if async_dots else False
 
 
 def result_words(loop: ins.For) -> int:
-    """The registers of a thread for the results of a loop's late products."""
-    late = (s.out for s in loop.body if isinstance(s, ins.Dot) and s.is_late)
-    return sum(thread_bytes(x, None) // 4 for x in late)
+    """The registers of a thread for the results of a loop's asynchronous products."""
+    async_dots = (s.out for s in loop.body if isinstance(s, ins.Dot) and s.is_async)
+    return sum(thread_bytes(x, None) // 4 for x in async_dots)
 
 
 def is_paired(loop: ins.For, threads: int | None, rates: Rates | None) -> bool:
@@ -144,8 +148,8 @@ def is_paired(loop: ins.For, threads: int | None, rates: Rates | None) -> bool:
 
 
 def settle(kernel: Kernel, bulk: bool) -> Kernel:
-    """The kernel with every operand of late products in shared memory; `bulk` where a unit may copy."""
-    if not any(isinstance(s, ins.Dot) and s.is_late for s in walk(kernel.body)):
+    """The kernel with operands of asynchronous products in shared memory; `bulk`: a unit may copy."""
+    if not any(isinstance(s, ins.Dot) and s.is_async for s in walk(kernel.body)):
         return kernel
     kernel = replace(kernel, body=_early(kernel.body))
     return replace(kernel, body=_Settler(kernel, bulk).body(kernel.body))

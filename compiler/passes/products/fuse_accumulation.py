@@ -21,10 +21,10 @@ from dslc.compiler.ir.traverse import Body, use_counts
 
 
 @dataclass(frozen=True, slots=True)
-class FuseSums:
+class FuseAccumulation:
     """Makes accumulators of what is added to products."""
 
-    name: str = "fuse-sums"
+    name: str = "fuse-accumulation"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its products accumulating."""

@@ -46,7 +46,7 @@ class SliceProducts:
     """Slices the products on a matrix unit whose operands come through shared memory."""
 
     target: Target
-    name: str = "slices"
+    name: str = "k-slices"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its products in slices."""
@@ -77,7 +77,7 @@ class _Slicer(Rewriter):
     def statement(self, stmt: Stmt) -> Body:
         """A product in slices, where it has several."""
         match stmt:
-            case ins.Dot(atom=str(name)) if not stmt.is_late and not stmt.is_scaled:
+            case ins.Dot(atom=str(name)) if not stmt.is_async and not stmt.is_scaled:
                 atom = self.target.atom(name)
                 sliced = _slices(stmt, atom.k, self) if atom is not None else None
                 if sliced is not None:

@@ -46,17 +46,17 @@ from dslc.compiler.targets import Target
 from dslc.compiler.targets.target import SWAP, Atom
 
 _LEAST = 64  # columns of a piece: with fewer the unit waits for its left operand
-_ASIDE = 128 * 40  # registers that warps aside keep
+_ASIDE = 128 * 40  # registers that producer warps keep
 _MOST, _STEP = 240, 8  # registers of a thread at most, by how many
 _BESIDE = 24  # registers for addresses and counters
 
 
 @dataclass(frozen=True, slots=True)
-class SumPieces:
-    """Divides the late products of groups whose sums do not fit beside the running ones."""
+class SplitAccumulators:
+    """Divides the asynchronous products of groups whose sums do not fit beside the running ones."""
 
     target: Target
-    name: str = "sum-pieces"
+    name: str = "split-accumulators"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with such products in pieces."""
@@ -71,7 +71,7 @@ class SumPieces:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A loop's one late product, and the sums that it is scaled onto."""
+    """A loop's one asynchronous product, and the sums that it is scaled onto."""
 
     loop: ins.For
     dot: ins.Dot
@@ -195,8 +195,8 @@ class _Piece(TileParts):
 
 def _group(loop: ins.For) -> _Group | None:
     """The product and the sums of a loop, if all that reads either is on the way between them."""
-    late = [s for s in walk(loop.body) if isinstance(s, ins.Dot) and s.is_late]
-    if len(late) != 1 or late[0] not in loop.body or late[0].acc is not None:
+    async_dots = [s for s in walk(loop.body) if isinstance(s, ins.Dot) and s.is_async]
+    if len(async_dots) != 1 or async_dots[0] not in loop.body or async_dots[0].acc is not None:
         return None
     if any(writes(s) for s in walk(loop.body)):
         return None
@@ -204,9 +204,9 @@ def _group(loop: ins.For) -> _Group | None:
     for c in loop.carried:
         match c:
             case Carried(Value() as result, Value() as inner, Value() as init, Value() as yielded):
-                chain = _chain(yielded, late[0].out.type.shape, known, counts)
-                if {inner, late[0].out} <= chain:
-                    return _Group(loop, late[0], c, inner, init, yielded, result)
+                chain = _chain(yielded, async_dots[0].out.type.shape, known, counts)
+                if {inner, async_dots[0].out} <= chain:
+                    return _Group(loop, async_dots[0], c, inner, init, yielded, result)
     return None
 
 

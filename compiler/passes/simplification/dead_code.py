@@ -46,7 +46,7 @@ _EFFECTS = (*_SYNCHRONISATION, ins.Print, ins.Assert)
 class DeadCode:
     """Removes statements that no effect depends on."""
 
-    name: str = "dce"
+    name: str = "dead-code"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program without its dead code."""
@@ -103,7 +103,7 @@ class _Liveness:
                 return self._while(stmt, live)
             case ins.If():
                 return self._if(stmt, live)
-            case ins.Aside():
+            case ins.WarpSpecialize():
                 body, inside = self.body(stmt.body, set())
                 live |= inside
                 return unchanged.replaced(stmt, body=body) if body else None

@@ -37,10 +37,10 @@ _MOST_BYTES = 256  # of a thread's registers for one tile that lives through a l
 
 
 @dataclass(frozen=True, slots=True)
-class Hoist:
+class LoopInvariantLoads:
     """Moves loads out of the loops that do not change them."""
 
-    name: str = "hoist"
+    name: str = "loop-invariant-loads"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its loads where they are needed."""

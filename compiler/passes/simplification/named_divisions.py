@@ -50,7 +50,7 @@ _NAMES = {"floordiv": "quotient", "mod": "remainder"}
 class NameDivisions:
     """Gives divisions by what is no constant a name, outside of the loops that do not change them."""
 
-    name: str = "divisions"
+    name: str = "named-divisions"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its divisions named; running the pass again changes nothing."""

@@ -60,10 +60,10 @@ def in_cluster(
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSums:
+class ClusterReduction:
     """Writes out what blocks of a cluster exchange, once loops are pipelined."""
 
-    name: str = "cluster-sums"
+    name: str = "cluster-reduction"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program without `cluster_reduce`."""

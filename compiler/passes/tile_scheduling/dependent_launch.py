@@ -37,15 +37,15 @@ from dslc.compiler.passes.pipelining.tma_copies import is_run
 from dslc.compiler.passes.tile_scheduling.rasterization import origins
 
 # A ring's first turns end where something is waited for.
-_WAITS = (ins.WaitGroup, ins.AwaitPhase, ins.Sync, ins.SemaphoreWait, ins.While, ins.Aside)
+_WAITS = (ins.WaitGroup, ins.AwaitPhase, ins.Sync, ins.SemaphoreWait, ins.While, ins.WarpSpecialize)
 
 
 @dataclass(frozen=True, slots=True)
-class OverlapLaunches:
+class DependentLaunch:
     """Lets launches begin early and wait, where the machine can."""
 
     active: bool
-    name: str = "overlap-launches"
+    name: str = "dependent-launch"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with waits for the launches before."""

@@ -1,4 +1,4 @@
-"""Blocks that take turn after turn, with warps aside that copy for all of them.
+"""Blocks that take turn after turn, with producer warps that copy for all of them.
 
 `producers` shows a kernel before and after. The copies of a turn begin while the turn before still
 computes and stores its results. `even_work` says which turns a block takes, `parts` adds up those that
@@ -22,9 +22,9 @@ from dslc.compiler.ir.traverse import Body
 from dslc.compiler.ir.values import Memory
 from dslc.compiler.passes.products.async_products import is_made_anew
 from dslc.compiler.passes.tile_scheduling.stream_k import joined, sharing
-from dslc.compiler.passes.tile_scheduling.tile_scheduler import EvenWork, Part
-from dslc.compiler.passes.warp_specialization.epilogue_stores import Outgoing
-from dslc.compiler.passes.warp_specialization.producer_rings import FilledRings
+from dslc.compiler.passes.tile_scheduling.tile_scheduler import Part, TileScheduler
+from dslc.compiler.passes.warp_specialization.epilogue_stores import EpilogueStores
+from dslc.compiler.passes.warp_specialization.producer_rings import ProducerRings
 from dslc.compiler.targets import Target
 
 
@@ -32,7 +32,7 @@ class Persistent:
     """Builds both sides of one kernel."""
 
     def __init__(
-        self, kernel: Kernel, rings: FilledRings, sent: Sequence[Outgoing], target: Target
+        self, kernel: Kernel, rings: ProducerRings, sent: Sequence[EpilogueStores], target: Target
     ) -> None:
         self.source, self.loop, self.rings, self.sent = kernel, rings.loop, rings, sent
         self.taken = rings.taken
@@ -40,14 +40,14 @@ class Persistent:
         self.before, self.after = kernel.body[:at], kernel.body[at + 1 :]
         shared = sharing(kernel, self.loop, target)
         self.cluster = rings.cluster
-        self.work = EvenWork(kernel, self.loop, target.units, shared, self.taken, self.cluster)
+        self.work = TileScheduler(kernel, self.loop, target.units, shared, self.taken, self.cluster)
 
     def kernel(self, warps: int, registers: int) -> Kernel:
-        """The kernel in turns of blocks, with so many warps aside."""
+        """The kernel in turns of blocks, with so many producer warps."""
         allocs = [ins.Alloc(o.memory, loc=o.store.loc) for o in self.sent]
         clusters = self.cluster is not None
         begin = (*self.work.lets, *self.rings.begin(), *allocs, ins.Sync(cluster=clusters))
-        aside = ins.Aside((self._producer(),), warps, registers, loc=self.loop.loc)
+        producers = ins.WarpSpecialize((self._producer(),), warps, registers, loc=self.loop.loc)
         consumer, spaces = self._consumer()
         # What left last may still be read from shared memory, which ends with the block.
         end = (ins.WaitGroup(0),) if self.sent else ()
@@ -57,7 +57,7 @@ class Persistent:
         return replace(
             self.source,
             grid=self.work.grid,
-            body=(*begin, aside, consumer, *end),
+            body=(*begin, producers, consumer, *end),
             workspaces=(*self.source.workspaces, *spaces),
             cluster=self.cluster.size if self.cluster is not None else None,
         )
@@ -105,7 +105,7 @@ class Persistent:
         stop = least(self.loop.stop, self._at(part.end))
         carried = (*(self.loop.carried if own else ()), *counters)
         # What is made ready for a product lies in the registers of two turns.
-        unroll = 2 if own and is_made_anew(self.loop, self.rings.late) else None
+        unroll = 2 if own and is_made_anew(self.loop, self.rings.async_dots) else None
         return ins.For(
             var, simplify(self._at(part.first)), simplify(stop), self.loop.step, body, carried,
             stages=1, unroll=unroll, loc=self.loop.loc,

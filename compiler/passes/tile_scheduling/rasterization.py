@@ -1,6 +1,6 @@
 """The order of turns: strips in which turns that run at once share what they read.
 
-    grid m in range(0, M, 128), n in range(0, N, 256)       ->    strips(16)
+    grid m in range(0, M, 128), n in range(0, N, 256)       ->    rasterize(16)
 
 As many turns as the machine has units run at once. Numbered row by row they would read a few rows of
 one operand and all columns of the other; as a block of r x c turns, r rows of the one and c columns of
@@ -34,20 +34,20 @@ _HIGHEST = 64  # strips of rows that share nothing
 
 
 @dataclass(frozen=True, slots=True)
-class Strips:
+class Rasterize:
     """Orders the turns of kernels whose products are as fast as what feeds them."""
 
     target: Target
-    name: str = "strips"
+    name: str = "rasterize"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with its turns in order."""
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        late = any(isinstance(s, ins.Dot) and s.is_late for s in walk(kernel.body))
-        numbered = kernel.strips is not None or kernel.cluster is not None
-        if not late or len(kernel.grid) < 2 or numbered:
+        async_dots = any(isinstance(s, ins.Dot) and s.is_async for s in walk(kernel.body))
+        numbered = kernel.rasterization is not None or kernel.cluster is not None
+        if not async_dots or len(kernel.grid) < 2 or numbered:
             return kernel
         high, wide = (constant(axis.step) for axis in kernel.grid[-2:])
         if not high or not wide or high < 0 or wide < 0:
@@ -55,8 +55,8 @@ class Strips:
         rates, by_rows, by_columns = self.target.rates, *_shared_reads(kernel)
         if rates is not None and by_rows and not by_columns:
             strips = _cached_rows(kernel, by_rows, int(rates.cache_bytes * _CACHED))
-            return replace(kernel, strips=strips)
-        return replace(kernel, strips=index(strip_of(self.target.units, high, wide)))
+            return replace(kernel, rasterization=strips)
+        return replace(kernel, rasterization=index(strip_of(self.target.units, high, wide)))
 
 
 def strip_of(units: int, high: float, wide: float) -> int:

@@ -111,7 +111,7 @@ class SplitReduction:
     atomic: bool = False
     added: int = _ADDED
     cluster: int | None = 1
-    name: str = "split"
+    name: str = "split-k"
 
     @classmethod
     def of(cls, target: Target, cluster: int | None = None) -> SplitReduction:

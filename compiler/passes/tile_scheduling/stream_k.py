@@ -35,7 +35,7 @@ from dslc.compiler.ir.traverse import Body
 from dslc.compiler.ir.values import Memory, Place, Region, Role, TileType, Value
 from dslc.compiler.ir.workload import turns_of
 from dslc.compiler.layout import Layout, Mode, local
-from dslc.compiler.passes.tile_scheduling.tile_scheduler import EvenWork, Part, Sharing
+from dslc.compiler.passes.tile_scheduling.tile_scheduler import Part, Sharing, TileScheduler
 from dslc.compiler.targets import Target
 
 _WORDS = 4  # of a thread's access
@@ -97,7 +97,7 @@ class _Sum:
 
 
 def joined(
-    work: EvenWork, part: Part, loop: ins.For, kernel: Kernel, after: Body, taken: set[str]
+    work: TileScheduler, part: Part, loop: ins.For, kernel: Kernel, after: Body, taken: set[str]
 ) -> tuple[Body, tuple[Memory, ...]]:
     """What follows the loop, once all parts of the turn have been added; and the workspaces."""
     if not work.is_shared:
@@ -122,7 +122,7 @@ def joined(
 
 class _Joiner:
     def __init__(
-        self, work: EvenWork, part: Part, sums: list[_Sum], arrivals: Memory, taken: set[str]
+        self, work: TileScheduler, part: Part, sums: list[_Sum], arrivals: Memory, taken: set[str]
     ) -> None:
         self.work, self.part, self.sums, self.arrivals, self.taken = (
             work, part, sums, arrivals, taken,

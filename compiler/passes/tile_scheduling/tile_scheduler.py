@@ -88,7 +88,7 @@ class Part:
     own: Expr = TRUE
 
 
-class EvenWork:
+class TileScheduler:
     """The schedule of one kernel on `units` multiprocessors, whose turns may be shared.
 
     The blocks of a cluster take neighbouring turns: they count as one unit, and these as one turn.

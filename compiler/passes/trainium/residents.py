@@ -47,7 +47,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Resident:
+class ResidentTensors:
     """A tile that stays through the turns of `across`; `inside` are the loops that tell its versions.
 
     `firsts` are the counters whose first turns make it.
@@ -65,14 +65,14 @@ class Resident:
 @dataclass(slots=True)
 class _Search:
     kernel: Kernel
-    found: list[Resident] = field(default_factory=list)
+    found: list[ResidentTensors] = field(default_factory=list)
     makers: dict[Value, Stmt] = field(default_factory=dict)
     deps: dict[Value, frozenset[ex.Var]] = field(default_factory=dict)
     lets: dict[ex.Var, frozenset[ex.Var]] = field(default_factory=dict)
     readers: dict[Value, list[Stmt]] = field(default_factory=dict)
 
 
-def residents(kernel: Kernel, engines: Engines, machine: Set[ex.Var]) -> list[Resident]:
+def residents(kernel: Kernel, engines: Engines, machine: Set[ex.Var]) -> list[ResidentTensors]:
     """The tiles that stay, most traffic saved for a byte first; no loop of the machine is crossed."""
     search = _Search(kernel)
     for stmt in walk(kernel.body):
@@ -81,7 +81,7 @@ def residents(kernel: Kernel, engines: Engines, machine: Set[ex.Var]) -> list[Re
     loops = tuple(_counted(a.var, a.start, a.stop, a.step) for a in kernel.grid)
     _visit(search, kernel.body, loops, streams(kernel))
     room = usable(engines) - 2 * sbuf_peak(kernel).bytes
-    chosen: list[Resident] = []
+    chosen: list[ResidentTensors] = []
     for one in sorted(search.found, key=lambda r: r.saved / r.bytes, reverse=True):
         if one.bytes > room or any(x.var in machine for x in (*one.firsts, *one.inside)):
             continue
@@ -184,7 +184,7 @@ def _consider(search: _Search, value: Value, loops: tuple[Counted, ...]) -> None
         work = sum(tile_bytes(made) for s in chain if (made := tile_of(s)) is not None)
         saved = float(outer * versions * repeats * work)
         if size:
-            search.found.append(Resident(value, chain, across, inside, firsts, size, saved))
+            search.found.append(ResidentTensors(value, chain, across, inside, firsts, size, saved))
 
 
 def _outside(search: _Search) -> set[ex.Var]:

@@ -39,7 +39,7 @@ _SHARE = 4  # of the room that pieces take at most: one part in so many
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
+class EpilogueStores:
     """A store whose result leaves in pieces of `size` along an axis, through a memory of two places."""
 
     store: ins.Store
@@ -83,9 +83,9 @@ class Outgoing:
         return tuple(out)
 
 
-def outgoing(kernel: Kernel, after: Sequence[Stmt], room: int) -> list[Outgoing]:
+def outgoing(kernel: Kernel, after: Sequence[Stmt], room: int) -> list[EpilogueStores]:
     """The stores that leave in pieces, as far as there is room beside what a loop needs."""
-    found: list[Outgoing] = []
+    found: list[EpilogueStores] = []
     able = bulk_stores(kernel)
     for stmt in after:
         if not isinstance(stmt, ins.Store) or stmt not in able:
@@ -99,7 +99,7 @@ def outgoing(kernel: Kernel, after: Sequence[Stmt], room: int) -> list[Outgoing]
     return found
 
 
-def _divided(store: ins.Store, layout: Layout) -> Iterator[Outgoing]:
+def _divided(store: ins.Store, layout: Layout) -> Iterator[EpilogueStores]:
     """The ways to divide a result: into the largest pieces of which there is room for two, else one."""
     shape, bits = store.x.type.shape, store.x.type.dtype.bits
     for most, axis in ((2, 1), (2, 0), (1, 1), (1, 0)):
@@ -121,4 +121,4 @@ def _divided(store: ins.Store, layout: Layout) -> Iterator[Outgoing]:
                 tuple(map(index, (places, *piece))), Role.BUFFER, Place.SHARED,
                 layout=compose(local(places, 1, 1), placed), loc=store.loc,
             )  # fmt: skip
-            yield Outgoing(store, axis, size, memory)
+            yield EpilogueStores(store, axis, size, memory)

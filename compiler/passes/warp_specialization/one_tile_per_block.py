@@ -1,4 +1,4 @@
-"""Warps aside for a kernel whose blocks take one turn each: attention, and what adds up no products.
+"""Producer warps for a kernel whose blocks take one turn each: attention, and what adds up no products.
 
     %q = load @q[s : +128, ...]                                 (no layout: the unit reads it)
     ... = for l in range(0, stop, 128) carry (...) {
@@ -8,7 +8,7 @@
     }
 ->
     alloc @k_ring ... init_barriers @full ... sync
-    aside warps=4 registers=40 {
+    warp_specialize warps=4 registers=40 {
       for l in range(0, stop, 128) carry (fill = 0, freed = 1) { ... copies ... }
     }
     ... = for l in range(0, stop, 128) carry (..., slot = 0, phase = 0) { ... }
@@ -32,7 +32,7 @@ from dslc.compiler.ir.rewrite import fresh_name
 from dslc.compiler.ir.traverse import Body, Name, names_in, results, uses_of
 from dslc.compiler.ir.values import Memory, Value
 from dslc.compiler.passes.products.async_products import is_made_anew
-from dslc.compiler.passes.warp_specialization.producer_rings import FilledRings, Placed
+from dslc.compiler.passes.warp_specialization.producer_rings import Placed, ProducerRings
 
 
 def scalars_for(
@@ -66,8 +66,10 @@ def _is_scalar(stmt: Stmt, unwritten: Container[Memory]) -> bool:
     return pure and all(not isinstance(v, Value) or not v.type.shape for v in results(stmt))
 
 
-def beside(kernel: Kernel, rings: FilledRings, scalars: Body, warps: int, registers: int) -> Kernel:
-    """The kernel with so many warps aside."""
+def beside(
+    kernel: Kernel, rings: ProducerRings, scalars: Body, warps: int, registers: int
+) -> Kernel:
+    """The kernel with so many producer warps."""
     loop, taken = rings.loop, rings.taken
     at = kernel.body.index(loop)
     rest = tuple(s for s in kernel.body[:at] if s not in scalars)
@@ -77,12 +79,12 @@ def beside(kernel: Kernel, rings: FilledRings, scalars: Body, warps: int, regist
         carried=tuple(rings.filling(fill)), stages=1, unroll=None, split=None,
     )  # fmt: skip
     # What is made ready for a product lies in the registers of two turns.
-    unroll = 2 if is_made_anew(loop, rings.late) else loop.unroll
+    unroll = 2 if is_made_anew(loop, rings.async_dots) else loop.unroll
     turns = replace(
         loop, body=rings.turn(slot, loop.start), stages=1, unroll=unroll,
         carried=(*loop.carried, *rings.reading(slot)),
     )  # fmt: skip
-    aside = ins.Aside((copies,), warps, registers, loc=loop.loc)
+    producers = ins.WarpSpecialize((copies,), warps, registers, loc=loop.loc)
     begin = (*scalars, *rings.begin(), ins.Sync())
     end = (ins.WaitDots(0, loc=loop.loc), *kernel.body[at + 1 :])
-    return replace(kernel, body=(*begin, aside, *rest, turns, *end))
+    return replace(kernel, body=(*begin, producers, *rest, turns, *end))

@@ -50,8 +50,8 @@ class PingPong:
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        aside = any(isinstance(s, ins.Aside) for s in kernel.body)
-        if not aside or kernel.threads != 2 * _GROUP or self.target.rates is None:
+        producers = any(isinstance(s, ins.WarpSpecialize) for s in kernel.body)
+        if not producers or kernel.threads != 2 * _GROUP or self.target.rates is None:
             return kernel
         costs = Statements(self.target, self.target.rates, kernel.threads)
         out: list[Stmt] = []
@@ -70,8 +70,8 @@ class PingPong:
 def _alternating(loop: ins.For) -> Body | None:
     """A turn that waits for its first products and leaves the last to the next one; None for others."""
     body = loop.body
-    dots = [i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_late]
-    every = [s for s in walk(body) if isinstance(s, ins.Dot) and s.is_late]
+    dots = [i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_async]
+    every = [s for s in walk(body) if isinstance(s, ins.Dot) and s.is_async]
     waits = [i for i, s in enumerate(body) if isinstance(s, ins.WaitDots)]
     if len(waits) != 1 or len(dots) != len(every):
         return None
@@ -91,7 +91,7 @@ def _is_hidden(loop: ins.For, costs: Statements) -> bool:
     for stmt in loop.body:
         if isinstance(stmt, ins.Dot):
             products += costs.of(stmt).matrix
-        elif not isinstance(stmt, ins.For | ins.While | ins.If | ins.Aside):
+        elif not isinstance(stmt, ins.For | ins.While | ins.If | ins.WarpSpecialize):
             work = costs.of(stmt)
             computing += work.slots / _SCHEDULERS + work.special / costs.rates.special
     return computing <= _HIDDEN * products

@@ -1,4 +1,4 @@
-"""Rings that warps aside fill and the others read, with barriers for each group of loads.
+"""Rings that producer warps fill and the others read, with barriers for each group of loads.
 
     %x = load @k[l : +128, ...]
     %s = dot %q, %x
@@ -66,7 +66,7 @@ class Group:
         return sum(r.bytes // r.slots for r in self.rings)
 
 
-class FilledRings:
+class ProducerRings:
     """The rings of one loop: what fills them, and a turn that reads them."""
 
     def __init__(
@@ -78,8 +78,8 @@ class FilledRings:
         cluster: Cluster | None = None,
     ) -> None:
         self.loop, self.stages, self.taken, self.cluster = loop, stages, taken, cluster
-        self.late = deferred(loop)
-        self.body = _with_waits(loop, self.late)
+        self.async_dots = deferred(loop)
+        self.body = _with_waits(loop, self.async_dots)
         self.phase, self.freed = self._var("phase"), self._var("freed")
         self.groups = self._groups(loads)
 
@@ -92,7 +92,7 @@ class FilledRings:
             allocs += [*group.full.begin(), *group.empty.begin(readers)]
         return tuple(allocs)
 
-    # The warps aside
+    # The producer warps
 
     def fill(self, fill: Expr, own: Iterable[Stmt], scalars: dict[Var, Expr]) -> Body:
         """All copies of a turn, each as soon as its slot is free; subscripts may be of `own`."""
@@ -175,7 +175,7 @@ class FilledRings:
         for ahead, placed in loads:
             first, last = self._read(ahead.load)
             freed = next((n for n, w in enumerate(waits) if w > last), None)
-            if self.late:
+            if self.async_dots:
                 freed = None  # the wait in the loop is for the turn before
             key = sum(w < first for w in waits)
             found.setdefault(key, []).append(
@@ -217,13 +217,13 @@ class FilledRings:
         return Var(fresh_name(hint, self.taken), INDEX)
 
 
-def _with_waits(loop: ins.For, late: tuple[ins.Dot, ...]) -> Body:
+def _with_waits(loop: ins.For, async_dots: tuple[ins.Dot, ...]) -> Body:
     """The body with the waits that it needs, and loads of what units read where that is read first."""
     gone = last_wait(loop)
-    body = [s for s in loop.body if s is not gone and not (late and _is_wait(s))]
-    if late:
-        last = max(i for i, s in enumerate(body) if s in late)
-        body.insert(last + 1, ins.WaitDots(len(late), loc=late[-1].loc))
+    body = [s for s in loop.body if s is not gone and not (async_dots and _is_wait(s))]
+    if async_dots:
+        last = max(i for i, s in enumerate(body) if s in async_dots)
+        body.insert(last + 1, ins.WaitDots(len(async_dots), loc=async_dots[-1].loc))
     for load in [s for s in body if isinstance(s, ins.Load) and s.out.type.layout is None]:
         body.remove(load)
         reads = (

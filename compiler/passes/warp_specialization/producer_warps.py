@@ -15,7 +15,7 @@ becomes, with 4 stages,
     init_barriers @full[0 : +4], arrivals=1
     init_barriers @empty[0 : +4], arrivals=1
     sync
-    aside warps=4 registers=40 {
+    warp_specialize warps=4 registers=40 {
       for round in range(0, rounds) carry (first_fill = 0, first_freed = 1) {
         let m = ...
         for k in range(0, K, 64) carry (fill = first_fill, freed = first_freed) {
@@ -41,11 +41,11 @@ becomes, with 4 stages,
       store ...
     }
 
-No warp that multiplies waits to start a copy. That is for kernels whose one loop feeds late products by
-bulk copies alone: whatever else a loop loads, its own warps would have to wait for. Where products do
-nothing but add up, and all turns are alike, blocks take turn after turn (`persistent`): the copies of a
-turn begin while the turn before still computes and stores its results. Otherwise the grid stays
-(`beside`), unless two blocks on a multiprocessor fill each other's gaps.
+No warp that multiplies waits to start a copy. That is for kernels whose one loop feeds asynchronous
+products by bulk copies alone: whatever else a loop loads, its own warps would have to wait for. Where
+products do nothing but add up, and all turns are alike, blocks take turn after turn (`persistent`): the
+copies of a turn begin while the turn before still computes and stores its results. Otherwise the grid
+stays (`beside`), unless two blocks on a multiprocessor fill each other's gaps.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ from dslc.compiler.passes.tile_scheduling.persistent import Persistent
 from dslc.compiler.passes.tile_scheduling.tile_scheduler import is_even
 from dslc.compiler.passes.warp_specialization.epilogue_stores import outgoing
 from dslc.compiler.passes.warp_specialization.one_tile_per_block import beside, scalars_for
-from dslc.compiler.passes.warp_specialization.producer_rings import FilledRings, Placed
+from dslc.compiler.passes.warp_specialization.producer_rings import Placed, ProducerRings
 from dslc.compiler.targets import Target
 
 _WARPS, _REGISTERS = 4, 40  # aside: a warpgroup, since these hand on registers together
@@ -90,8 +90,8 @@ _UNMOVED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Producers:
-    """Gives the bulk copies of products to warps of their own; `stages` as `Pipeline` takes them.
+class WarpSpecialization:
+    """Gives the copies of products to warps of their own; `stages` as `SoftwarePipeline` takes them.
 
     With a `cluster` so many blocks share what they read in common, where they do. With `wanted` 0 no
     warps are set aside, with 1 also where two blocks on a multiprocessor would fill each other's gaps;
@@ -102,7 +102,7 @@ class Producers:
     stages: int | None = None
     cluster: int | None = None
     wanted: int | None = None
-    name: str = "producers"
+    name: str = "warp-specialization"
 
     def __call__(self, program: TileProgram) -> TileProgram:
         """The program with producers where all of a loop's copies can be theirs."""
@@ -150,7 +150,7 @@ class Producers:
         taken = scalar_names(kernel)
         size = self.cluster or 1
         cluster = cluster_for(kernel, loads, size, taken) if size > 1 else None
-        rings = FilledRings(loop, loads, stages, taken, cluster)
+        rings = ProducerRings(loop, loads, stages, taken, cluster)
         return Persistent(kernel, rings, sent, self.target).kernel(_WARPS, _REGISTERS)
 
     def _beside(self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed]) -> Kernel:
@@ -166,7 +166,7 @@ class Producers:
         paired = not self.wanted and is_paired(loop, kernel.threads, self.target.rates)
         if scalars is None or paired or stages < _FEWEST_BESIDE:
             return kernel
-        rings = FilledRings(loop, loads, stages, scalar_names(kernel))
+        rings = ProducerRings(loop, loads, stages, scalar_names(kernel))
         return settle(beside(kernel, rings, scalars, _WARPS, _REGISTERS), bulk=True)
 
     def _stages(self, loop: ins.For, loads: Sequence[Placed], room: int) -> int:
@@ -204,7 +204,7 @@ def _operands(before: Body) -> list[ins.Load]:
 
 
 def _is_scalar(before: Body, loads: Sequence[Placed]) -> bool:
-    """Whether subscripts are made of scalars alone, which warps aside can compute again."""
+    """Whether subscripts are made of scalars alone, which producer warps can compute again."""
     needs = [s for ahead, _ in loads for s in ahead.needs]
     if any(not isinstance(s, ins.Let) for s in needs):
         return False

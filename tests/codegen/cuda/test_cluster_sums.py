@@ -52,7 +52,7 @@ def test_products_of_warpgroups(
     tile: tuple[int, int, int], m: int, k: int, n: int, options: dict[str, int]
 ) -> None:
     kernel = quantized(k, n, tile, **options)
-    assert every(kernel, ins.Aside)
+    assert every(kernel, ins.WarpSpecialize)
     assert sums(kernel) == options["split"] - 1
     args, wanted = arrays(m, k, n, 4)
     for seed in range(2):

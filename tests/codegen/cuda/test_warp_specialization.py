@@ -1,4 +1,4 @@
-"""Warps aside in CUDA C: two sides of one branch, their registers, and turns that blocks share."""
+"""Producer warps in CUDA C: two sides of one branch, their registers, and turns that blocks share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def lowered(
 ) -> Kernel:
     found = run_passes(product(tile, dtype, **more), gpu_passes(replace(HOPPER, units=units)))
     assert isinstance(found, Kernel)
-    assert every(found, ins.Aside)
+    assert every(found, ins.WarpSpecialize)
     return found
 
 

@@ -30,7 +30,7 @@ NUMPY = {
 def lowered(*args: object, **options: object) -> Kernel:
     found = lower(product(*args, **options))  # type: ignore[arg-type]
     assert isinstance(found, Kernel)
-    assert all(d.is_late for d in every(found, ins.Dot))
+    assert all(d.is_async for d in every(found, ins.Dot))
     return found
 
 

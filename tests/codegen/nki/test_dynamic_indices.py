@@ -115,7 +115,7 @@ def normal(*shape: int) -> Any:
 
 
 def check(source: str, arguments: Callable[[], list[Any]], target: str, tmp_path: Path) -> None:
-    path = tmp_path / "late.tile"
+    path = tmp_path / "dynamic.tile"
     path.write_text(source, encoding="utf-8")
     wanted, got = arguments(), arguments()
     dslc.compile(path, target="interp", cache=False).k(*wanted)
@@ -157,7 +157,7 @@ def test_a_table_looked_up_by_two_numbers(tmp_path: Path) -> None:
 
 
 def test_codes_of_few_bits_are_refused_where_they_may_lie_outside(tmp_path: Path) -> None:
-    path = tmp_path / "late.tile"
+    path = tmp_path / "dynamic.tile"
     text = rows("x[t, :] = cast(c[s // 8, s % 8, :], f32)".replace("D", str(D)))
     path.write_text(text.replace("c: f32[B, 8, D]", "c: u4[B, 8, 32] packed row"), "utf-8")
     kernel = dslc.compile(path, target="nki:trn2", cache=False).k

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from dslc.compiler.interpreter import run
 from dslc.compiler.ir.verify import verify
-from dslc.compiler.passes.dynamic_values.dynamic_scalars import LateScalars
+from dslc.compiler.passes.dynamic_values.dynamic_scalars import DynamicScalars
 
 from support.kernels import one
 
@@ -68,7 +68,7 @@ def argument() -> Any:
 @pytest.mark.parametrize("target", ["nki:trn1", "nki:trn3"])
 @pytest.mark.parametrize("case", BODIES)
 def test_the_machine_has_the_interpreters_numbers(case: str, target: str, tmp_path: Path) -> None:
-    path = tmp_path / "late.tile"
+    path = tmp_path / "dynamic.tile"
     path.write_text(text(BODIES[case]), encoding="utf-8")
     wanted, got = np.zeros(16, np.int32), np.zeros(16, np.int32)
     dslc.compile(path, target="interp", cache=False).k(argument(), wanted)
@@ -79,7 +79,7 @@ def test_the_machine_has_the_interpreters_numbers(case: str, target: str, tmp_pa
 @pytest.mark.parametrize("case", BODIES)
 def test_the_pass_changes_no_number(case: str) -> None:
     before = one(text(BODIES[case]))
-    after = LateScalars()(before)
+    after = DynamicScalars()(before)
     assert (after is before) == case.startswith("a number")
     verify(after)
     found = []

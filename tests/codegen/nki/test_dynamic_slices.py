@@ -30,7 +30,7 @@ def results(path: Path, target: str, start: int) -> Any:
 @pytest.mark.parametrize("target", ["nki:trn1", "nki:trn2"])
 @pytest.mark.parametrize("case", BODIES)
 def test_a_slice_at_a_number_of_the_machine(case: str, target: str, tmp_path: Path) -> None:
-    path = tmp_path / "late.tile"
+    path = tmp_path / "dynamic.tile"
     head = "kernel k(x: f32[16, 8], at: i32[1], y: inout f32[16, 8]):\n    t = max(at[0:1], 0)\n"
     path.write_text(f"{head}    {BODIES[case]}\n", encoding="utf-8")
     for start in (-2, 3, 6, 14, 40):

@@ -12,7 +12,7 @@ from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
-from dslc.compiler.passes.dynamic_values.bounded_grid import CountedGrid
+from dslc.compiler.passes.dynamic_values.bounded_grid import BoundedGrid
 from dslc.compiler.passes.dynamic_values.branch_loops import BranchLoops
 from dslc.compiler.passes.pass_manager import run_passes
 
@@ -53,7 +53,7 @@ def _kernel() -> Kernel:
 @pytest.mark.parametrize("n", [0, 2, 3, 5, 12])
 def test_a_kernel_means_what_it_meant(n: int) -> None:
     before = _kernel()
-    after = run_passes(before, [CountedGrid(), BranchLoops()])
+    after = run_passes(before, [BoundedGrid(), BranchLoops()])
     x = np.random.default_rng(0).integers(-9, 9, (12, 64), np.int32)
     results = []
     for program in (before, after):
@@ -64,7 +64,7 @@ def test_a_kernel_means_what_it_meant(n: int) -> None:
 
 
 def test_no_loop_over_a_tensor_stays_in_a_branch() -> None:
-    after = run_passes(_kernel(), [CountedGrid(), BranchLoops()])
+    after = run_passes(_kernel(), [BoundedGrid(), BranchLoops()])
     assert isinstance(after, Kernel)
     inside = [s for b in walk(after.body) if isinstance(b, ins.If) for s in walk((b,))]
     assert not any(isinstance(s, ins.For) and reads_by_turn(s) for s in inside)
@@ -81,4 +81,4 @@ kernel k(x: f32[8], n: i32, y: out f32[8]):
 """
     library: Any = dslc.compile(source, target="interp", cache=False)
     program = library.k.origin.elaborated({}, {}, {}.get).program
-    assert run_passes(program, [CountedGrid(), BranchLoops()]) is program
+    assert run_passes(program, [BoundedGrid(), BranchLoops()]) is program

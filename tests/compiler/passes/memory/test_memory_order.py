@@ -130,7 +130,7 @@ def test_a_copy_may_land_until_it_is_waited_for() -> None:
 
 def test_an_aside_touches_nothing_that_is_written() -> None:
     body = (
-        "  aside warps=1 {\n    %q = load @x[0!] : f32[] `modes([], spatial=[[32]])`\n  }\n"
+        "  warp_specialize warps=1 {\n    %q = load @x[0!] : f32[] `modes([], spatial=[[32]])`\n  }\n"
         f"  %r = full f32(1.0) : f32[1024] {ROW}\n  store @x[0 : +1024!], %r\n"
     )
     with pytest.raises(DiagnosticError, match=r"DSL0416.*@x is written, and no barrier meets"):

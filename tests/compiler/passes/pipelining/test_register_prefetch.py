@@ -13,7 +13,7 @@ from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.passes.layouts.assign_layouts import AssignLayouts
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
-from dslc.compiler.passes.pipelining.software_pipeline import Pipeline
+from dslc.compiler.passes.pipelining.software_pipeline import SoftwarePipeline
 from dslc.compiler.targets import find_target
 
 from support.kernels import every, one
@@ -33,7 +33,7 @@ kernel decode(a: f16[M, 1024], w: u4[1024, N], s: f16[8, N], c: out f16[M, N]):
 
 def scheduled(bm: int, stages: int | None) -> tuple[Kernel, Kernel]:
     before = LowBit(32, lanes=True)(AssignLayouts(TARGET)(one(DECODE.format(bm=bm), {"N": 128})))
-    after = Pipeline(TARGET, stages)(before)
+    after = SoftwarePipeline(TARGET, stages)(before)
     assert isinstance(before, Kernel)
     assert isinstance(after, Kernel)
     verify(after)

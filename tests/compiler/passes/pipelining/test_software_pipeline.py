@@ -22,10 +22,10 @@ from dslc.compiler.passes.layouts.assign_layouts import AssignLayouts
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
 from dslc.compiler.passes.memory.memory_plan import MemoryPlan
 from dslc.compiler.passes.pass_manager import run_passes
-from dslc.compiler.passes.pipelining.software_pipeline import Pipeline
+from dslc.compiler.passes.pipelining.software_pipeline import SoftwarePipeline
 from dslc.compiler.passes.simplification.bounds import Bounds
 from dslc.compiler.passes.simplification.dead_code import DeadCode
-from dslc.compiler.passes.simplification.loop_invariant_loads import Hoist
+from dslc.compiler.passes.simplification.loop_invariant_loads import LoopInvariantLoads
 from dslc.compiler.passes.simplification.simplify import Simplify
 from dslc.compiler.targets import find_target
 from hypothesis import given, settings
@@ -98,7 +98,7 @@ def prepared(text: str, by: int = 8, layouts: bool = True) -> Kernel:
 
 
 def pipelined(kernel: Kernel, stages: int | None = None, plan: bool = True) -> Kernel:
-    after = Bounds()(Simplify()(Pipeline(TARGET, stages)(kernel)))
+    after = Bounds()(Simplify()(SoftwarePipeline(TARGET, stages)(kernel)))
     after = MemoryPlan()(after) if plan else after
     verify(after)
     return after
@@ -138,9 +138,9 @@ def test_a_product_is_the_same_for_any_number_of_stages_and_turns(stages, layout
 @given(random_ir.kernels(statements=10), st.sampled_from([None, 2, 3, 5]), st.integers(0, 9))
 @settings(max_examples=150)
 def test_pipelining_keeps_the_meaning(kernel, stages, seed):
-    changed = Pipeline(TARGET, stages)(kernel)
+    changed = SoftwarePipeline(TARGET, stages)(kernel)
     verify(changed)
-    changed = MemoryPlan()(Bounds()(Simplify()(Hoist()(changed))))
+    changed = MemoryPlan()(Bounds()(Simplify()(LoopInvariantLoads()(changed))))
     verify(changed)
     meaning.assert_same_meaning(kernel, changed, random_ir.inputs(kernel, seed))
 
@@ -224,16 +224,16 @@ def test_stages_of_the_loop_are_obeyed():
     assert {s.memory.shape[0].value for s in every(after, ins.Alloc)} == {6}
     assert [s.pending for s in every(after, ins.WaitGroup)] == [4]
     before = prepared(PRODUCT.replace("range(0, K, BK)", "range(0, K, BK, stages=1)"))
-    assert Pipeline(TARGET)(before) is before
-    assert Pipeline(TARGET, 4)(before) is before
+    assert SoftwarePipeline(TARGET)(before) is before
+    assert SoftwarePipeline(TARGET, 4)(before) is before
     before = prepared(PRODUCT)
-    assert Pipeline(TARGET, 1)(before) is before
+    assert SoftwarePipeline(TARGET, 1)(before) is before
 
 
 def test_pipelining_again_changes_nothing():
     after = pipelined(prepared(PRODUCT))
-    assert Pipeline(TARGET)(after) is after
-    assert Pipeline(TARGET, 3)(after) is after
+    assert SoftwarePipeline(TARGET)(after) is after
+    assert SoftwarePipeline(TARGET, 3)(after) is after
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ kernel f(x: inout f32[N], y: out f32[N]):
         y[i : i + 128] = t
 """
     before = prepared(text)
-    assert Pipeline(TARGET, 3)(before) is before
+    assert SoftwarePipeline(TARGET, 3)(before) is before
 
 
 def test_hand_written_copies_and_buffers_are_left_alone():
@@ -289,7 +289,7 @@ kernel f(x: f32[N], y: out f32[N]):
         y[i : i + 128] = b[:] + x[i : i + 128]
 """
     before = prepared(text)
-    assert Pipeline(TARGET, 3)(before) is before
+    assert SoftwarePipeline(TARGET, 3)(before) is before
 
 
 def test_a_loop_that_counts_down():
@@ -345,7 +345,14 @@ def test_a_known_number_of_turns_needs_no_more_stages():
 
 def test_the_text_of_w4a16_before_and_after(request):
     before = parse_program((GOLDEN / "w4a16.before.tir").read_text(encoding="utf-8"))
-    passes = (Pipeline(TARGET), Hoist(), Simplify(), Bounds(), DeadCode(), MemoryPlan())
+    passes = (
+        SoftwarePipeline(TARGET),
+        LoopInvariantLoads(),
+        Simplify(),
+        Bounds(),
+        DeadCode(),
+        MemoryPlan(),
+    )
     found = print_program(run_passes(before, passes))
     path = GOLDEN / "w4a16.after.tir"
     if request.config.getoption("--update-golden"):

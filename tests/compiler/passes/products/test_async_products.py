@@ -1,4 +1,4 @@
-"""Late products and bulk copies: what is written, and that none of it can be left out."""
+"""Asynchronous products and bulk copies: what is written, and that none of it can be left out."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ class _Without(Rewriter):
 def test_operands_stay_in_shared_memory_and_sums_wait_for_the_next_turn() -> None:
     kernel = lowered(product((64, 64, 32), stages=2))
     (dot,) = every(kernel, ins.Dot)
-    assert dot.is_late
+    assert dot.is_async
     assert [s.out.type.layout for s in every(kernel, ins.Load)] == [None, None]
     assert [s.pending for s in every(kernel, ins.WaitDots)] == [0]
-    assert kernel.strips is not None
+    assert kernel.rasterization is not None
 
 
 def test_an_ampere_has_neither() -> None:
     kernel = lowered(product((64, 64, 32)), AMPERE)
-    assert not any(d.is_late for d in every(kernel, ins.Dot))
+    assert not any(d.is_async for d in every(kernel, ins.Dot))
     assert not every(kernel, ins.InitBarriers)
-    assert kernel.strips is None
+    assert kernel.rasterization is None
 
 
 def test_it_means_the_same_and_parses_back() -> None:
@@ -134,4 +134,4 @@ def test_unaligned_rows_are_left_to_the_warps() -> None:
         text = text.replace(f"{dim} % 16 == 0", f"{dim} % 2 == 0")
     free = parse_program(text)
     assert isinstance(free, Kernel)
-    assert not any(d.is_late for d in every(lowered(free), ins.Dot))
+    assert not any(d.is_async for d in every(lowered(free), ins.Dot))

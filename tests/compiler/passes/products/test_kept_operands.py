@@ -1,4 +1,4 @@
-"""Operands of late products that are loaded once, before the loop that multiplies them."""
+"""Operands of asynchronous products that are loaded once, before the loop that multiplies them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_its_wait_cannot_be_left_out() -> None:
 
 
 def test_strips_have_as_many_rows_as_the_cache_serves() -> None:
-    strips = lowered().strips
+    strips = lowered().rasterization
     assert strips is not None
     found = [evaluate(strips, {"H": 16, "M": 4096, "N": 1 << n}) for n in (12, 16, 18, 22)]
     assert found == [64, 4, 1, 1]

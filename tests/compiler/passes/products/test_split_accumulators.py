@@ -80,7 +80,7 @@ def test_pieces_mean_what_the_whole_did(
 ) -> None:
     kernel = lowered(grouped((128, 256, 64), update=update), units)
     assert len(products(kernel)) == 2
-    assert every(kernel, ins.Aside)
+    assert every(kernel, ins.WarpSpecialize)
     for shuffle in (None, 1):
         given = operands(*dims, 64)
         run(kernel, given, Options(shuffle=shuffle))

@@ -7,7 +7,7 @@ import random_ir
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.passes.simplification.bounds import Bounds
-from dslc.compiler.passes.simplification.loop_invariant_loads import Hoist
+from dslc.compiler.passes.simplification.loop_invariant_loads import LoopInvariantLoads
 from dslc.compiler.passes.simplification.simplify import Simplify
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +25,7 @@ kernel f(x: f32[N], s: f32[G, 4], y: out f32[4]):
 
 def hoisted(row: str, old: str = "", new: str = ""):
     before = Bounds()(Simplify()(one(TEXT.format(row=row).replace(old, new))))
-    after = Hoist()(before)
+    after = LoopInvariantLoads()(before)
     verify(after)
     for n, g in ((0, 1), (4, 3), (40, 4), (41, 1)):
         args = {
@@ -73,12 +73,12 @@ def test_what_the_kernel_writes_stays():
     text = TEXT.format(row="2").replace("s: f32", "s: inout f32")
     text = text.replace("    y[:] = acc", "        s[2, :] = acc\n    y[:] = acc")
     kernel = one(text)
-    assert Hoist()(kernel) is kernel
+    assert LoopInvariantLoads()(kernel) is kernel
 
 
 @given(random_ir.kernels(statements=10), st.integers(0, 9))
 @settings(max_examples=80)
 def test_hoisting_keeps_the_meaning(kernel, seed):
-    changed = Hoist()(kernel)
+    changed = LoopInvariantLoads()(kernel)
     verify(changed)
     meaning.assert_same_meaning(kernel, changed, random_ir.inputs(kernel, seed))

@@ -78,16 +78,16 @@ def wait_of(kernel: Kernel) -> ins.Stmt:
     return next(s for s in kernel.body if isinstance(s, ins.AwaitLaunches))
 
 
-@pytest.mark.parametrize("fault", ["late", "missing", "twice", "nested"])
+@pytest.mark.parametrize("fault", ["async_dots", "missing", "twice", "nested"])
 def test_the_verifier_finds_a_wait_in_the_wrong_place(fault: str) -> None:
     kernel = lowered()
     rest = tuple(s for s in kernel.body if not isinstance(s, ins.AwaitLaunches))
     wait = wait_of(kernel)
     body, text = {
-        "late": ((*rest, wait), "touched before"),
+        "async_dots": ((*rest, wait), "touched before"),
         "missing": (rest, "must wait"),
         "twice": ((*kernel.body, ins.AwaitLaunches()), "once"),
-        "nested": ((ins.Aside((wait,), 4), *rest), "right in"),
+        "nested": ((ins.WarpSpecialize((wait,), 4), *rest), "right in"),
     }[fault]
     verify(kernel)
     with pytest.raises(DiagnosticError, match=text):

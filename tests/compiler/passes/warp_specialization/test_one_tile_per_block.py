@@ -1,4 +1,4 @@
-"""Warps aside beside blocks of one turn: groups of loads with barriers of their own."""
+"""Producer warps beside blocks of one turn: groups of loads with barriers of their own."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def arguments() -> tuple[dict[str, np.ndarray], np.ndarray]:
 
 def test_keys_and_values_have_barriers_of_their_own() -> None:
     kernel = lowered()
-    (aside,) = every(kernel, ins.Aside)
+    (producers,) = every(kernel, ins.WarpSpecialize)
     assert len(kernel.grid) == 1
     names = {s.memory.name for s in every(kernel, ins.Alloc)}
     assert {"full", "empty", "full_1", "empty_1"} <= names
-    waits = [s.region.memory.name for s in walk(aside.body) if isinstance(s, ins.AwaitPhase)]
+    waits = [s.region.memory.name for s in walk(producers.body) if isinstance(s, ins.AwaitPhase)]
     assert waits == ["empty", "empty_1"]
     (loop,) = (s for s in kernel.body if isinstance(s, ins.For))
     order = [
@@ -79,7 +79,7 @@ def test_keys_and_values_have_barriers_of_their_own() -> None:
 @pytest.mark.parametrize("stages", [None, 2])
 def test_both_sides_mean_what_the_loop_meant(stages: int | None) -> None:
     kernel = lowered(stages)
-    assert every(kernel, ins.Aside)
+    assert every(kernel, ins.WarpSpecialize)
     for shuffle in (None, 1, 2):
         args, wanted = arguments()
         run(kernel, args, Options(shuffle=shuffle))
@@ -109,18 +109,18 @@ def test_blocks_that_fill_gaps_in_pairs_have_none() -> None:
     text = CHAIN.replace(f"[{ROWS}, {WIDE}]", "[64, 128]").replace(str(ROWS), "64")
     found = run_passes(one(text), gpu_passes(HOPPER))
     assert isinstance(found, Kernel)
-    assert any(d.is_late for d in every(found, ins.Dot))
-    assert not every(found, ins.Aside)
+    assert any(d.is_async for d in every(found, ins.Dot))
+    assert not every(found, ins.WarpSpecialize)
 
 
 def test_an_operand_that_threads_copy_leaves_the_loop_to_them() -> None:
-    """Every second row is no box. Its copy would stand where warps aside take part."""
+    """Every second row is no box. Its copy would stand where producer warps take part."""
     text = CHAIN.replace(f"q[s : s + {ROWS}, :]", f"q[s * 2 : s * 2 + {2 * ROWS} : 2, :]")
     assert text != CHAIN
     found = run_passes(one(text), gpu_passes(HOPPER))
     assert isinstance(found, Kernel)
-    assert any(d.is_late for d in every(found, ins.Dot))
-    assert not every(found, ins.Aside)
+    assert any(d.is_async for d in every(found, ins.Dot))
+    assert not every(found, ins.WarpSpecialize)
 
 
 def test_scalars_that_the_kernel_writes_are_not_read_ahead() -> None:
@@ -130,7 +130,7 @@ def test_scalars_that_the_kernel_writes_are_not_read_ahead() -> None:
     assert text != CHAIN
     found = run_passes(one(text), gpu_passes(HOPPER))
     assert isinstance(found, Kernel)
-    assert not every(found, ins.Aside)
+    assert not every(found, ins.WarpSpecialize)
 
 
 @pytest.mark.parametrize("stop", [f"ends[s // {ROWS}]", "L"])

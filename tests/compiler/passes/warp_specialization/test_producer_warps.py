@@ -42,9 +42,9 @@ def computed(kernel: Kernel, m: int, n: int, k: int, shuffle: int | None = None)
 
 def test_the_warps_aside_copy_and_the_others_start_no_copy() -> None:
     kernel = lowered(product((128, 128, 64)))
-    (aside,) = every(kernel, ins.Aside)
-    assert {type(s) for s in walk(aside.body)} >= {ins.AwaitPhase, ins.Arrive, ins.CopyAsync}
-    inside = {s for s in walk(aside.body) if isinstance(s, ins.CopyAsync)}
+    (producers,) = every(kernel, ins.WarpSpecialize)
+    assert {type(s) for s in walk(producers.body)} >= {ins.AwaitPhase, ins.Arrive, ins.CopyAsync}
+    inside = {s for s in walk(producers.body) if isinstance(s, ins.CopyAsync)}
     copies = every(kernel, ins.CopyAsync)
     assert inside == {s for s in copies if s.barrier is not None}
     text = print_program(kernel)
@@ -88,7 +88,7 @@ kernel product(a: f16[M, K], b: f16[K, N], c: out f16{shape}):
         {to} = cast(acc, f16)
 """
         kernel = lowered(one(text), 3)
-        assert every(kernel, ins.Aside)
+        assert every(kernel, ins.WarpSpecialize)
         rng = np.random.default_rng(0)
         a, b = (rng.integers(-3, 4, s).astype(np.float16) for s in ((100, 64), (64, 64)))
         c = np.full((2, 100, 64) if batched else (100, 64), np.nan, np.float16)
@@ -108,7 +108,7 @@ kernel biased(a: f16[M, K], b: f16[K, N], c: out f32[M, N]):
         c[m : m + 64, n : n + 64] = acc
 """
     kernel = lowered(one(text), 8)
-    assert every(kernel, ins.Aside)
+    assert every(kernel, ins.WarpSpecialize)
     assert not kernel.workspaces
     ones = np.ones((64, 64), np.float16)
     c = np.zeros((64, 64), np.float32)
@@ -118,7 +118,7 @@ kernel biased(a: f16[M, K], b: f16[K, N], c: out f32[M, N]):
 
 @pytest.mark.parametrize("stages", [1, 2])
 def test_too_few_stages_leave_the_loop_to_its_warps(stages: int) -> None:
-    assert not every(lowered(product((64, 64, 32), stages=stages)), ins.Aside)
+    assert not every(lowered(product((64, 64, 32), stages=stages)), ins.WarpSpecialize)
 
 
 def test_loads_that_are_no_boxes_leave_the_loop_to_its_warps() -> None:
@@ -132,7 +132,7 @@ kernel scaled(a: f16[M, K], b: f16[K, N], s: f32[K], c: out f32[M, N]):
             acc += dot(a[m : m + 64, k : k + 32], b[k : k + 32, n : n + 64]) * s[k]
         c[m : m + 64, n : n + 64] = acc
 """
-    assert not every(lowered(one(text)), ins.Aside)
+    assert not every(lowered(one(text)), ins.WarpSpecialize)
 
 
 @pytest.mark.parametrize(
@@ -151,8 +151,8 @@ kernel expert(a: f16[M, K], b: f16[E, K], ids: i32[R], c: out f32[M, N], d: out 
         c[m : m + 64, n : n + 64] = acc
 """
     kernel = lowered(one(text))
-    assert any(d.is_late for d in every(kernel, ins.Dot))
-    assert not every(kernel, ins.Aside)
+    assert any(d.is_async for d in every(kernel, ins.Dot))
+    assert not every(kernel, ins.WarpSpecialize)
 
 
 def test_the_prediction_knows_what_blocks_share() -> None:
@@ -169,7 +169,7 @@ TEXT = """kernel t[M](@a: in f16[M, 64], @c: out f16[M, 64]) {
   init_barriers @full[0 : +1!], arrivals=1
   sync
   alloc @x: buffer shared f16[64, 64] `swizzle(local(64, 8), dim=1).local(1, 8)` offset 0
-  aside warps=4 registers=40 {
+  warp_specialize warps=4 registers=40 {
     arrive @full[0!], bytes=8192
     copy_async @x[0 : +64!, 0 : +64!], @a[m : +64, 0 : +64!], barrier=@full[0!]
   }
@@ -194,7 +194,11 @@ def test_an_aside_runs_beside_what_follows() -> None:
     ("old", "new", "code"),
     [
         ("    arrive", "    sync\n    arrive", "DSL0416"),
-        ("  await_phase", "  aside warps=1 {\n    commit_group\n  }\n  await_phase", "DSL0416"),
+        (
+            "  await_phase",
+            "  warp_specialize warps=1 {\n    commit_group\n  }\n  await_phase",
+            "DSL0416",
+        ),
         ("warps=4", "warps=0", "DSL0416"),
         ("    arrive", "    await_phase @full[0!], 0\n    arrive", "DSL0612"),
     ],

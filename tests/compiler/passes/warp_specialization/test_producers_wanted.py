@@ -31,8 +31,8 @@ def scheduled(weights: str, producers: int | None = None) -> Kernel:
 
 @pytest.mark.parametrize("weights", ["u2", "u4", "f6e3m2"])
 def test_weights_of_any_width_are_copied_by_warps_aside(weights: str) -> None:
-    assert any(isinstance(s, ins.Aside) for s in scheduled(weights).body)
+    assert any(isinstance(s, ins.WarpSpecialize) for s in scheduled(weights).body)
 
 
 def test_none_where_none_are_wanted() -> None:
-    assert not any(isinstance(s, ins.Aside) for s in scheduled("u4", 0).body)
+    assert not any(isinstance(s, ins.WarpSpecialize) for s in scheduled("u4", 0).body)
