@@ -32,8 +32,8 @@ EMITTERS = table(
     elementwise.EMITTERS, control.EMITTERS, stmatrix.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
     printing.EMITTERS, row_major_staging.EMITTERS, matrix.EMITTERS, emit_casts.EMITTERS,
-    copies.EMITTERS, ldmatrix.EMITTERS, wgmma.EMITTERS, tma.EMITTERS, ping_pong.EMITTERS, dependent_launch.EMITTERS,
-    ordering.EMITTERS,
+    copies.EMITTERS, ldmatrix.EMITTERS, wgmma.EMITTERS, tma.EMITTERS, ping_pong.EMITTERS,
+    dependent_launch.EMITTERS, ordering.EMITTERS,
 )  # fmt: skip
 
 # Words that CUDA gives a meaning, beside those of C.

@@ -10,14 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dslc.calls.argument_facts import (
-    Alignments,
-    Divisors,
-    Facts,
-    counting,
-    divisor_facts,
-    with_facts,
-)
+from dslc.calls import argument_facts
+from dslc.calls.argument_facts import Alignments, Divisors, Facts
 from dslc.calls.launch_options import split
 from dslc.calls.signature import Parameter, Signature, as_dim
 from dslc.compilation.building import BuildOptions, build, passes_of
@@ -205,7 +199,9 @@ class TemplateOrigin:
     def _counts(self) -> frozenset[str]:
         """The dims that are the first extent of tensors alone."""
         shapes = [p.dims for p in self.signature.parameters if p.dims]
-        return counting([[_NAME.findall(extent) for extent in shape] for shape in shapes])
+        return argument_facts.counting(
+            [[_NAME.findall(extent) for extent in shape] for shape in shapes]
+        )
 
     @property
     def _needed(self) -> tuple[str, ...]:
@@ -255,7 +251,7 @@ class TemplateOrigin:
             if len(self._programs) >= _MOST_PROGRAMS and key not in self._programs:
                 del self._programs[next(iter(self._programs))]
             self._programs[key] = program
-            informed = with_facts(program, facts, self.machine.target)
+            informed = argument_facts.with_facts(program, facts, self.machine.target)
             required = {v.name for r in program.requires for v in free_vars(r.condition)}
             return Elaborated(informed, choices, schedule, dims, frozenset(required))
 
@@ -289,7 +285,7 @@ class TemplateOrigin:
                 if key in self._made:
                     return self._made[key]
                 program = self._elaborate(dims, choices, sizes)
-            program = with_facts(program, facts, self.machine.target)
+            program = argument_facts.with_facts(program, facts, self.machine.target)
             made = build(
                 program, choices, self.signature, self.machine, self.options, self._tile, schedule,
                 at_call=at_call,
@@ -338,7 +334,7 @@ class TemplateOrigin:
     def divisors(self, dims: Mapping[str, int], sizes: Sizes) -> Divisors:
         """What divides the dims beyond `dims`, as far as a kernel may rely on it."""
         free = [d for d in self.signature.dims if d not in dims]
-        return divisor_facts(self.machine.target, free, sizes, self._counts)
+        return argument_facts.divisor_facts(self.machine.target, free, sizes, self._counts)
 
     def _fix(self, dims: dict[str, int], names: Sequence[str], sizes: Sizes) -> bool:
         """Fix dims by the arguments' shapes; whether any was."""

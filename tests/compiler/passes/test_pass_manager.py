@@ -54,18 +54,18 @@ def test_observers_see_the_input_and_every_pass(tmp_path):
     program = run_passes(
         parse_program(TEXT),
         (DeadCode(), Simplify()),
-        observers=[print_after({"dce"}, stream), dump_to(tmp_path / "ir"), seen.append],
+        observers=[print_after({"dead-code"}, stream), dump_to(tmp_path / "ir"), seen.append],
     )
     assert [p.name for p in sorted((tmp_path / "ir").iterdir())] == [
         "00-input.tir",
-        "01-dce.tir",
+        "01-dead-code.tir",
         "02-simplify.tir",
     ]
     assert (tmp_path / "ir" / "00-input.tir").read_text() == TEXT
     assert (tmp_path / "ir" / "02-simplify.tir").read_text() == print_program(program)
-    assert stream.getvalue().startswith("# after 01-dce\nkernel f")
+    assert stream.getvalue().startswith("# after 01-dead-code\nkernel f")
     assert "neg" not in stream.getvalue()
-    assert [stage.name for stage in seen] == ["input", "dce", "simplify"]
+    assert [stage.name for stage in seen] == ["input", "dead-code", "simplify"]
     assert all(stage.seconds > 0 for stage in seen[1:])
 
 
@@ -94,7 +94,7 @@ def test_a_kernel_called_twice_is_changed_once():
 def test_every_target_has_its_passes(name):
     passes = shared_passes(find_target(name))
     names = " ".join(p.name for p in passes)
-    assert names == "simplify split simplify bounds low-bit bounds memory-plan"
+    assert names == "simplify split-k simplify bounds low-bit bounds memory-plan"
     run_passes(parse_program(TEXT), passes)
 
 
