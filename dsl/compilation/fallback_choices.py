@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -20,11 +20,15 @@ _NO_ROOM = frozenset(["DSL0501", "DSL0503"])  # what other choices may have room
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Choices for a call that names none, the dims to compile in with them, and where they are from."""
+    """Choices for a call that names none, the dims to compile in with them, and where they are from.
+
+    With `calls_as_alone` the kernels that a program calls have the choices that they have alone.
+    """
 
     config: Mapping[str, object]
     fixed_dims: Mapping[str, int]
     reason: str
+    calls_as_alone: bool = False
 
 
 class Replacements:
@@ -63,7 +67,13 @@ def others(
     sizes: Callable[[str], int | None],
     refused: Chosen,
 ) -> Iterator[Chosen]:
-    """What to try where choices of a kernel are refused; nothing where there is nothing to choose."""
+    """What to try where choices are refused; nothing where there is nothing to choose.
+
+    A program has no tunes: its kernels have, and each finds alone what there is room for.
+    """
+    if origin.template.kind == "program":
+        yield replace(refused, reason="the kernels' choices alone", calls_as_alone=True)
+        return
     if all(len(choices) < 2 for choices in origin.open_tunes.values()):
         return
     config = origin.settled(refused.config, lambda d: dims.get(d, sizes(d)))

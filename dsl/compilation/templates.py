@@ -15,6 +15,7 @@ from dslc.calls.argument_facts import Alignments, Divisors, Facts
 from dslc.calls.launch_options import split
 from dslc.calls.signature import Parameter, Signature, as_dim
 from dslc.compilation.building import BuildOptions, build, passes_of
+from dslc.compilation.called_kernels import CalledKernels
 from dslc.compilation.fallback_choices import Chosen, Replacements, others
 from dslc.compiler.analysis.weights import free_names, weight_dims
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
@@ -87,7 +88,7 @@ class TemplateOrigin:
         self.predicted = PredictedChoices(self)
         self._replacements = Replacements()
         self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
-        self._called: dict[Template, TemplateOrigin] = {}
+        self._called = CalledKernels(self)
 
     def tile(self) -> str:
         """The kernel as `.tile` text."""
@@ -126,9 +127,10 @@ class TemplateOrigin:
             settled = self.settled(chosen.config, lambda d: known.get(d, sizes(d)))
             choices, schedule = split(settled, self.signature.tunes)
             self._fix(known, self._needed, sizes)
-            key = _key(known, choices, schedule, self._facts(known, sizes, alignments, plain))
+            facts = self._facts(known, sizes, alignments, plain)
+            key = _key(known, choices, schedule, facts, chosen.calls_as_alone)
             return self._made.get(key) or self._make(
-                known, choices, schedule, sizes, alignments, plain, at_call
+                known, choices, schedule, sizes, alignments, plain, at_call, chosen.calls_as_alone
             )
 
         if config:
@@ -182,18 +184,6 @@ class TemplateOrigin:
             self._preferred[key] = kept["config"]
         config = self._preferred[key]
         return Chosen(config, {}, "by the model of the engines" if config else "the first of each")
-
-    def _preferred_of_call(
-        self, template: Template, dims: Mapping[str, int]
-    ) -> Mapping[str, object]:
-        """The blocks of a kernel that a program calls, on machines where first choices may not fit."""
-        if self.machine.target.family != "aie":
-            return {}
-        if template not in self._called:
-            self._called[template] = TemplateOrigin(
-                template, self.options, self._tile, {**self.sources, "kernel": template.name}
-            )
-        return self._called[template].chosen({}, dims.get).config
 
     @functools.cached_property
     def _counts(self) -> frozenset[str]:
@@ -276,15 +266,16 @@ class TemplateOrigin:
         alignments: Alignments,
         plain: frozenset[str],
         at_call: bool,
+        calls_as_alone: bool,
     ) -> Specialization:
         with self._lock:
             program = None
             while program is None:
                 facts = self._facts(dims, sizes, alignments, plain)
-                key = _key(dims, choices, schedule, facts)
+                key = _key(dims, choices, schedule, facts, calls_as_alone)
                 if key in self._made:
                     return self._made[key]
-                program = self._elaborate(dims, choices, sizes)
+                program = self._elaborate(dims, choices, sizes, calls_as_alone=calls_as_alone)
             program = argument_facts.with_facts(program, facts, self.machine.target)
             made = build(
                 program, choices, self.signature, self.machine, self.options, self._tile, schedule,
@@ -295,12 +286,20 @@ class TemplateOrigin:
             self._made[key] = made
             return made
 
-    def _elaborate(self, dims: dict[str, int], choices: dict[str, object], sizes: Sizes) -> Any:
+    def _elaborate(
+        self,
+        dims: dict[str, int],
+        choices: dict[str, object],
+        sizes: Sizes,
+        *,
+        calls_as_alone: bool = False,
+    ) -> Any:
         """The Tile IR, or None after fixing more dims that it was found to need."""
         from dslc.checker import NeedsDims
 
         try:
-            program = self.template.elaborate(dims, choices, self._preferred_of_call)
+            prefer = self._called.as_alone if calls_as_alone else self._called.preferred
+            program = self.template.elaborate(dims, choices, prefer)
             more = self._of_weights(program)
             return None if self._fix(dims, more, sizes) else program
         except NeedsDims as needs:
@@ -359,8 +358,10 @@ def _key(
     choices: Mapping[str, object],
     schedule: Mapping[str, int],
     facts: Facts | None,
+    calls_as_alone: bool = False,
 ) -> tuple[object, ...]:
-    return (*sorted(dims.items()), *sorted(choices.items()), *sorted(schedule.items()), facts)
+    settled = (*sorted(dims.items()), *sorted(choices.items()), *sorted(schedule.items()))
+    return (*settled, facts, calls_as_alone)
 
 
 def _signature(template: Template) -> Signature:
