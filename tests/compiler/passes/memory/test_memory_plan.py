@@ -82,6 +82,11 @@ COPY = "  copy_async @a[0 : +4], @x[0 : +4]\n  commit_group\n"
             + use("b", "big"),
             {"a": 256, "b": 256, "big": 0},
         ),
+        # of what shares a start the longest counts
+        (
+            alloc("c") + alloc("big", size=64) + alloc("b", size=8) + use("c", "big", "b", "c"),
+            {"c": 256, "big": 0, "b": 0},
+        ),
         # buffers without a place count, registers do not
         (alloc("a", place="") + use("a"), {"a": 0}),
         (alloc("a", place="register") + use("a"), {"a": None}),

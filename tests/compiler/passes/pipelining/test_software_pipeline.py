@@ -69,6 +69,17 @@ kernel nested(a: f16[M, K], b: f16[K, N], c: out f32[M, N]):
                 acc += dot(a[m : m + B, k : k + B], b[k : k + B, n : n + B])
             c[m : m + B, n : n + B] = acc
 """
+SEQUENCE = """
+kernel sequence(a: f16[M, K], b: f16[K, N], c: out f32[M, N]):
+    const B = 16
+    for m, n in parallel(range(0, M, B), range(0, N, B)):
+        acc = zeros(f32, [B, B])
+        for k in range(0, K, B):
+            acc += dot(a[m : m + B, k : k + B], b[k : k + B, n : n + B])
+        for k in range(0, K, 2 * B):
+            acc += dot(a[m : m + B, k : k + 2 * B], b[k : k + 2 * B, n : n + B])
+        c[m : m + B, n : n + B] = acc
+"""
 STREAM = """
 kernel stream(x: f32[N], y: out f32[4]):
     acc = zeros(f32, [512])
@@ -178,6 +189,17 @@ def test_no_wait_commit_or_barrier_can_be_left_out(text, dims, count, stages):
         broken = _Without(stmt).kernel(after)
         with pytest.raises(DiagnosticError, match=r"DSL06(03|04|05|09)"):
             run(broken, {n: a.copy() for n, a in args.items()})
+
+
+@pytest.mark.parametrize("stages", [2, 3, 5])
+def test_rings_of_two_loops_lie_in_one_place_behind_a_barrier(stages):
+    """Slots of the first may still be read when the second begins to copy."""
+    after = pipelined(prepared(SEQUENCE), stages)
+    assert [s.memory.offset for s in every(after, ins.Alloc)].count(0) == 2
+    first, second = (i for i, s in enumerate(after.body) if isinstance(s, ins.For) and s.carried)
+    assert len([s for s in after.body[first:second] if isinstance(s, ins.Sync)]) == 1
+    before = prepared(SEQUENCE)
+    meaning.assert_same_meaning(before, after, arguments(after, {"M": 16, "N": 16, "K": 256}))
 
 
 def test_each_thread_waits_for_its_own_copies_alone():
