@@ -1,4 +1,4 @@
-"""Launches that overlap: what lets the next one begin, the wait, and prefetches before it."""
+"""Programmatic dependent launch (PDL): what lets the next launch begin, the wait, and prefetches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many blocks of a kernel a multiprocessor holds at once, and what limits it.
+"""Occupancy: how many blocks (CTAs) a multiprocessor holds at once, and what limits it.
 
 The limits of each compute capability are those of the CUDA C++ Programming Guide ("Technical
 Specifications per Compute Capability"), the granularities those of NVIDIA's occupancy calculator.

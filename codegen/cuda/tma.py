@@ -1,4 +1,4 @@
-"""Bulk copies: boxes of tensors moved by the machine's own unit, and the barriers that tell of them.
+"""TMA: bulk copies of boxes of tensors by the machine's own unit, and the mbarriers that tell of them.
 
 A kernel gets a tensor map, a parameter of 128 bytes that the runtime encodes, for each tensor and box
 (PTX ISA 8.5, "Tensor maps"). One thread starts the copies, a panel at a time. What lies in a row in

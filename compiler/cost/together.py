@@ -1,7 +1,8 @@
 """How many tiles the blocks that run at one time read, where they find their turns themselves.
 
 A grid's own variables say which of its turns read the same (`traffic`). Blocks that take turn after
-turn (`passes.even_work`) compute theirs from their number: that is done here for each first turn.
+turn (`passes.tile_scheduling.tile_scheduler`) compute theirs from their number: that is done here for
+each first turn.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators: which dtypes meet, what shape comes out, and the instructions for it.
+"""Operators: type promotion (which dtypes meet), what shape comes out, and the instructions for it.
 
 A known number and an index scalar are weak: they take the dtype of what they meet. Two strong dtypes
 must be equal; the error names the cast to write.

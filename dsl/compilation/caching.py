@@ -1,4 +1,4 @@
-"""The compile cache as the compiler uses it: which folder, which keys, and what is kept.
+"""The compile cache as the compiler uses it: its folder, its cache keys, and what is kept.
 
 A cache key covers the elaborated program with its source locations (so the source and all it
 imports), the dims, the tune choices, the target, and the compiler's own sources.

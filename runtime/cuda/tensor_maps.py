@@ -1,8 +1,8 @@
-"""Tensor maps: what the unit that copies boxes is told of a tensor, encoded by the driver.
+"""Tensor maps (TMA descriptors): what the unit that copies boxes is told of a tensor.
 
-A map holds the tensor's address. So one is encoded for each address that a launch with these dims
-meets, and kept; a launch with addresses of before copies 128 bytes (CUDA Driver API, "Tensor Map Object
-Management").
+The driver encodes them. A map holds the tensor's address. So one is encoded for each address that a
+launch with these dims meets, and kept; a launch with addresses of before copies 128 bytes (CUDA Driver
+API, "Tensor Map Object Management").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Registers by graph colouring, with spilling as the last way (Chaitin 1982; Briggs et al. 1994).
+"""Register allocation by graph colouring, with spilling last (Chaitin 1982; Briggs et al. 1994).
 
 Two registers interfere where one is defined while the other is live. Registers of low degree are put
 aside first and coloured last; where none is left, the one that costs least to keep in memory goes on as

@@ -1,4 +1,4 @@
-"""Which registers are live where: backward data flow over basic blocks, sets as bits of integers."""
+"""Live ranges of registers: backward data flow over basic blocks, with sets as bits of integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies in the memories of tiles, and how deep FIFOs are so that it fits.
+"""FIFO depths, and what lies in the memories of tiles: both are chosen so that all of it fits.
 
 FIFOs hold two objects for each stream, so that one is filled while the other is used. Where a
 core's memory is short, results give up theirs first, then the largest operands.

@@ -11,7 +11,7 @@ are added, maxima taken again. A sum that is rescaled as a maximum grows, as onl
                 * f - higher * f), 1)
         top = higher
 
-That is so if what is added scales with the maximum as the factor does, which `scaling` proves.
+That is so if what is added scales with the maximum as the factor does, which `rescaling` proves.
 """
 
 from __future__ import annotations

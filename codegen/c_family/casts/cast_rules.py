@@ -1,4 +1,4 @@
-"""How a word of cast results is made from codes of 1 to 8 bits: the numbers themselves.
+"""Casts of low-bit codes (int4 to f16 and its kin, the lop3 trick): a word of results at a time.
 
 To a 16-bit float, whose mantissa has Y bits (10 in f16, 7 in bf16):
 

@@ -1,4 +1,4 @@
-"""Loads and stores: from regions and layouts to addresses, vectors and predicates.
+"""Loads and stores: from regions and layouts to addresses, vector widths and predicates.
 
 A thread's elements are met in chunks: runs of neighbours along the memory's last axis, as wide as the
 layout, the access units (16 bytes) and the alignment that is proved allow.

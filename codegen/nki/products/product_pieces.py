@@ -1,4 +1,4 @@
-"""A product on the matrix unit: pieces of its result, each a sum over steps of k in PSUM."""
+"""A product in pieces of at most 128 rows (stationary) by 512 columns (moving), summed in PSUM."""
 
 from __future__ import annotations
 

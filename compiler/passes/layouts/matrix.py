@@ -1,4 +1,4 @@
-"""Products on a matrix unit: how the warps of a block share a tile, and the operands' layouts.
+"""Products on a matrix unit: its atom (mma, wgmma), how warps share a tile, the operands' layouts.
 
 The result is (warps over m and n) . (repeats) . (the atom's c); an operand lies as the atom has it,
 repeated along k, with copies in the warps that differ only along the other operand's axis (Tilus
@@ -44,7 +44,7 @@ class Plan:
     share: tuple[int, ...]  # how many warps stand along each axis of the result
     copies: int  # how many warps hold the same part of it
     cycles: float  # of the matrix units of one multiprocessor
-    dealt: tuple[bool, bool] = (False, False)  # k, and the columns of the result (`dealing`)
+    dealt: tuple[bool, bool] = (False, False)  # k and the result's columns (`operand_interleaving`)
     scales: tuple[Layout | None, Layout | None] = (None, None)  # of a and of b
 
     def operands(self, dot: ins.Dot) -> Iterator[tuple[Value, Layout]]:

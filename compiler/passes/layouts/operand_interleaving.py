@@ -1,4 +1,4 @@
-"""Neighbours for each lane: another order of an axis of a matrix unit's operands.
+"""Operand interleaving (a permutation of k or of columns): each lane gets neighbours in memory.
 
 A unit spreads k, and the rows and columns of a result, over its lanes in pairs: lane t of four has
 elements 2t and 2t + 1 of eight, so a load straight from memory takes 4 bytes a lane. No product minds

@@ -1,7 +1,7 @@
 """Which operands of products a matrix unit may read from shared memory itself.
 
 Those that a loop loads from memory that nobody writes, 16 bytes at once, for one product alone: they
-are copied to shared memory anyhow (`passes.pipelining`), and then need no registers. And those that are
+are copied to shared memory anyhow (`software_pipeline`), and then need no registers. And those that are
 loaded before a loop for a product in it: in registers they would take room through all of it.
 """
 

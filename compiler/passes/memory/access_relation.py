@@ -1,9 +1,10 @@
 """Whether two accesses of one tensor need a barrier between them, and among which threads.
 
 None is needed where they are proved to touch no element in common, or where the layouts of both say
-that one thread touches each. A slice's starts are compared as sums (`facts`): a constant distance gives
-the common elements exactly, one that is known modulo a number at least the few distances at which
-slices meet. Along an axis of which nothing is known it is enough that the thread does not depend on it.
+that one thread touches each. A slice's starts are compared as sums (`analysis.scalar_facts`): a
+constant distance gives the common elements exactly, one that is known modulo a number at least the few
+distances at which slices meet. Along an axis of which nothing is known it is enough that the thread
+does not depend on it.
 
 An access in a later turn of a loop is proved with other names for all that the loop makes, and a
 greater count of turns: `z[n : n + 64]` of the turn n + 64 * (t + 1) meets nothing of the turn n's.

@@ -1,4 +1,4 @@
-"""What the blocks of a cluster read in common: each copies a part of it to all of them.
+"""Multicast in a cluster: of what its blocks (CTAs) read in common, each copies a part to all of them.
 
     grid m in range(0, M, 128), n in range(0, N, 256)
     for k in range(0, K, 64) {

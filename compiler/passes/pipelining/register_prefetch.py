@@ -1,10 +1,10 @@
-"""Loads that need no ring: straight from memory to the registers that want them, turns ahead.
+"""Register prefetch: loads that need no ring go straight to the registers that want them, turns ahead.
 
 Shared memory serves tiles that several warps read, or whose elements reach a thread in small pieces.
 Where each thread reads 8 or 16 bytes at once, and no other thread reads them too, a copy through
 shared memory only costs instructions and a barrier a turn; without one, warps run on their own.
 Weights in the order of registers are such tiles, and activations whose k is dealt
-(`gpu_layout.dealing`). Beside them a small tile, such as a row of scales, needs none either.
+(`layouts.operand_interleaving`). Beside them a small tile, such as a row of scales, needs none either.
 
 A register that waits for memory is one that the turn cannot use, so this is for tiles of which a thread
 holds little. How far loads run ahead follows from the bytes that must be under way.

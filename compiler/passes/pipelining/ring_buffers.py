@@ -1,4 +1,4 @@
-"""Rings in shared memory, and the barriers of their slots."""
+"""Rings: multi-stage buffers in shared memory (double buffering has 2), and their slots' barriers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the stages of a ring lie in shared memory, and which thread copies which element.
+"""Where the stages of a ring lie in shared memory, how they are swizzled, and which thread copies what.
 
 A row-major tile makes threads that walk down a column meet in a bank. The remedy is a swizzle, which
 changes the 16-byte chunk of a row by the number of the row; which rows share a key and how many chunks

@@ -31,17 +31,17 @@ for after the loop, since no copy is issued past its end.
 Where products end later (`async_products`), the slot that is filled is that of two turns before, and
 one group fewer is under way: the products of the turn before may still read theirs.
 
-What the machine has a unit for is copied in bulk (`bulk`): one arrival announces the bytes of a slot,
-and instead of its group a turn waits for the phase of that slot's barrier. Beside the operands of a
-asynchronous product these are runs of bytes that threads read, such as packed weights. Where all is
+What the machine has a unit for is copied in bulk (`tma_copies`): one arrival announces the bytes of a
+slot, and instead of its group a turn waits for the phase of that slot's barrier. Beside the operands of
+a asynchronous product these are runs of bytes that threads read, such as packed weights. Where all is
 copied in bulk there is no barrier of the block: warps arrive at a second barrier of the slot when
 asynchronous products have read it, and its next filling waits for that phase, so that warps may be a
 turn apart.
 
 A load that stays the same for several turns is copied once for all of them, into a ring of its own
 count. What cannot be copied asynchronously is loaded into registers a turn ahead (`staging` has the
-rules, `rings` the layouts), and where no load gains by shared memory all are, several turns ahead
-(`straight`). Kernels with copies or barriers of their own are left as they are, as are
+rules, `ring_layout` the layouts), and where no load gains by shared memory all are, several turns ahead
+(`register_prefetch`). Kernels with copies or barriers of their own are left as they are, as are
 those with shared buffers for which the compiler places the barriers.
 """
 

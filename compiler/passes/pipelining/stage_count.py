@@ -1,4 +1,4 @@
-"""How many stages a loop gets.
+"""How many stages a pipelined loop gets: the depth of its multi-stage buffers.
 
 Enough that a multiprocessor has the bytes under way that hide the latency of its memory
 (`Rates.in_flight`). More stages than that only take shared memory from other blocks.

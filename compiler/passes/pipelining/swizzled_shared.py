@@ -1,4 +1,4 @@
-"""How operands lie in shared memory from where a matrix unit reads them itself.
+"""Swizzled shared layouts: how operands lie that a matrix unit (wgmma) reads from shared memory itself.
 
     f16[128, 128]  ->  two panels of 128 rows of 64 elements, one after the other
 

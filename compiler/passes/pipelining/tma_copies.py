@@ -1,4 +1,4 @@
-"""What a unit of the machine can copy in bulk: boxes of tensors.
+"""TMA copies (Tensor Memory Accelerator): what the copy unit can move in bulk: boxes of tensors.
 
     store @c[m : +128, n : +256], %o
 ->

@@ -1,4 +1,4 @@
-"""Products that end later: where they are waited for, and what they read.
+"""Asynchronous products (wgmma): where they are waited for, and what they read until then.
 
     %x = load @ring[slot, ...] : f16[128, 64]             (no layout: the unit reads it)
     %y = load @ring_1[slot, ...] : f16[64, 256]
@@ -6,7 +6,7 @@
 
 A product is waited for at once, but for those of a pipelined loop that does nothing with the sums but
 hand them on. Its turn's products may run on while the next turn begins: the wait leaves them pending,
-and the last ones are waited for after the loop (`passes.pipelining` then fills a slot one turn later).
+and the last ones are waited for after the loop (`software_pipeline` then fills a slot one turn later).
 Where a loop computes between products, the last of a turn runs on into the next, whose first wait is
 for both: so the unit goes from the one to the other without a pause.
 An operand that no ring holds is copied to shared memory on the spot. One that is loaded before a loop

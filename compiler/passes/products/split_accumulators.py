@@ -1,4 +1,4 @@
-"""Products of groups in pieces, where registers do not hold their sums beside the running ones.
+"""Accumulator splitting: a group's product comes in pieces where registers do not hold both sums.
 
     %sum = for k in range(0, K, 128) carry (%acc = %zero) {
       %x = load @q[m : +256, k : +128] : f8e4m3[256, 128]            (no layout: the unit reads it)

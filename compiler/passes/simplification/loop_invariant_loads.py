@@ -1,4 +1,4 @@
-"""Loads that a loop repeats without need.
+"""Loop-invariant code motion (LICM) of loads: those that a loop repeats without need leave it.
 
     for k in range(0, K, 64) {                 %s = load @s[0 : +128] : f16[128]
       %s = load @s[0 : +128] : f16[128]   ->   for k in range(0, K, 64) {

@@ -1,4 +1,4 @@
-"""Divisions by run-time numbers, computed once and outside of loops.
+"""Divisions by run-time numbers get a name: each is computed once, outside of loops (LICM of scalars).
 
     for l in range(0, L, 64) {                    let quotient = h // max(HQ // HK, 1)
       %k = load @k[b, l : +64, h // (HQ // HK)!]  for l in range(0, L, 64) {

@@ -1,4 +1,4 @@
-"""Simplification: index arithmetic, conditions and loops that the facts decide.
+"""Simplification (peephole rules, constant folding): indices, conditions, loops that facts decide.
 
     grid m in range(0, M, 16)                   grid m in range(0, M, 16)
     for k in range(0, 64, 64) {                 %x = load @x[m : +16, 0 : +64] : f16[16, 64]

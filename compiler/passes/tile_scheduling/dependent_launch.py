@@ -1,4 +1,4 @@
-"""Launches that overlap: a kernel begins while the one before it ends, and waits before it reads.
+"""Programmatic dependent launch (PDL): a kernel begins while the one before ends, waits, then reads.
 
     alloc @x: ...                                     launch_dependents
     for turn in range(0, 2, 1) {                      alloc @x: ...

@@ -1,4 +1,4 @@
-"""The order of turns: those that take longest begin first.
+"""Longest first: the order of turns in which those that take longest begin first.
 
     grid h in range(0, H, 1), s in range(0, S, 128)            grid ..., s in range(0, S, 128) reversed
     for l in range(0, s + 128, 128) { ... }             ->     for l in range(0, s + 128, 128) { ... }

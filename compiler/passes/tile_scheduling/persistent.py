@@ -1,8 +1,9 @@
-"""Blocks that take turn after turn, with producer warps that copy for all of them.
+"""Persistent blocks (CTAs) take turn after turn; producer warps copy for all of these turns.
 
-`producers` shows a kernel before and after. The copies of a turn begin while the turn before still
-computes and stores its results. `even_work` says which turns a block takes, `parts` adds up those that
-several share; results leave in pieces (`outgoing`), for which there is room beside the rings.
+`producer_warps` shows a kernel before and after. The copies of a turn begin while the turn before still
+computes and stores its results. `tile_scheduler` says which turns a block takes, `stream_k` adds up
+those that several share; results leave in pieces (`epilogue_stores`), for which there is room beside
+the rings.
 """
 
 from __future__ import annotations

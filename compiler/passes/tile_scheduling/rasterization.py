@@ -1,4 +1,4 @@
-"""The order of turns: strips in which turns that run at once share what they read.
+"""CTA rasterization (grouped order): strips in which turns that run at once share what they read.
 
     grid m in range(0, M, 128), n in range(0, N, 256)       ->    rasterize(16)
 

@@ -1,4 +1,4 @@
-"""Split reduction: the turns of one sequential loop over several parallel turns.
+"""Split-K: the turns of one sequential loop are divided among several parallel turns.
 
     grid m in range(0, M, 16)
     %zero = full f32(0.0) : f32[16]
@@ -46,7 +46,7 @@ Where the loop says `atomic=1` and the machine adds to memory, parts do not wait
 
 A part waits for one that has a lower number alone, so that it ends wherever turns begin in order.
 
-Parts that are the blocks of a cluster need no memory between them (`cluster_sums`):
+Parts that are the blocks of a cluster need no memory between them (`cluster_reduction`):
 
     %sum = cluster_reduce add %part, part           in the order of the parts
     if part == 0 {

@@ -1,4 +1,4 @@
-"""Turns that several blocks share: their parts, added up in a fixed order by the last block to come.
+"""Stream-K: turns that several blocks share; the last block to come adds their parts in a fixed order.
 
     %sum = for k in range(first, end, 64) ...
     store @c[m : +128, n : +256], %sum
@@ -13,7 +13,7 @@
 
 Partial sums lie in the order of registers, which reads and writes whole lines. The order of the sum is
 that of the steps, whoever comes last; nobody waits for anybody. The count of arrivals is left
-at zero for the next launch. (`split` does the same where a program asks for it.)
+at zero for the next launch. (`split_k` does the same where a program asks for it.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """Warp specialization.
 
-Pproducer warps that only copy, consumers that compute, ping-pong between warpgroups.
+Producer warps only copy, consumer warps compute, and two warpgroups may alternate (ping-pong).
 """

@@ -1,4 +1,4 @@
-"""Results that leave by bulk copies in pieces, while rings keep their place in shared memory.
+"""Epilogue: results leave by TMA in pieces, while rings keep their place in shared memory.
 
     store @c[m : +128, n : +256], %o
 ->

@@ -1,4 +1,4 @@
-"""Producer warps for a kernel whose blocks take one turn each: attention, and what adds up no products.
+"""Producer warps where each block takes one turn: for attention, and where no products are summed.
 
     %q = load @q[s : +128, ...]                                 (no layout: the unit reads it)
     ... = for l in range(0, stop, 128) carry (...) {

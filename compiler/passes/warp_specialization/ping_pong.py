@@ -1,4 +1,4 @@
-"""Two warpgroups that alternate at the matrix unit: one multiplies while the other computes.
+"""Ping-pong: two warpgroups alternate at the matrix unit; one multiplies while the other computes.
 
     for l in range(0, stop, 64) {                     await_partner alone
       %s = dot %q, %k                                 for l in range(0, stop, 64) {

@@ -1,4 +1,4 @@
-"""Warps that only copy, beside those that multiply, in blocks that take turn after turn.
+"""Warp specialization: producer warps only copy, beside consumer warps, which multiply.
 
     grid m in range(0, M, 128), n in range(0, N, 256)
     %zero = full f32(0.0) : f32[128, 256]
@@ -45,7 +45,7 @@ No warp that multiplies waits to start a copy. That is for kernels whose one loo
 products by bulk copies alone: whatever else a loop loads, its own warps would have to wait for. Where
 products do nothing but add up, and all turns are alike, blocks take turn after turn (`persistent`): the
 copies of a turn begin while the turn before still computes and stores its results. Otherwise the grid
-stays (`beside`), unless two blocks on a multiprocessor fill each other's gaps.
+stays (`one_tile_per_block`), unless two blocks on a multiprocessor fill each other's gaps.
 """
 
 from __future__ import annotations
