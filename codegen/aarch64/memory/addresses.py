@@ -1,4 +1,4 @@
-"""Scratch memory of a call, and the addresses of elements: pointers that loops move on."""
+"""Scratch memory of a call, and addresses by strength reduction: pointers that loops move on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rings: multi-stage buffers in shared memory (double buffering has 2), and their slots' barriers."""
+"""Rings: multi-stage buffers in shared memory (double buffering has 2), and their slots' mbarriers."""
 
 from __future__ import annotations
 
