@@ -8,10 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from dslc.checker import check_module, check_source
+from dslc.checker import check_source
 from dslc.compiler.diagnostics import Severity
-from dslc.compiler.ir.text.printer import print_program
-from dslc.frontend.tile_parser import parse_tile
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -21,7 +19,14 @@ def blocks(document: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
-@pytest.mark.parametrize("document", ["README.md", "docs/architecture.md"])
+def chapters(language: str = "") -> list[str]:
+    """The pages of docs/compiler, those alone that show something in a language."""
+    pages = sorted((ROOT / "docs" / "compiler").glob("*.md"))
+    names = [page.relative_to(ROOT).as_posix() for page in pages]
+    return [name for name in names if not language or blocks(name, language)]
+
+
+@pytest.mark.parametrize("document", ["README.md", *chapters("tile")])
 def test_kernels_compile(document: str) -> None:
     found = blocks(document, "tile")
     assert found
@@ -48,16 +53,6 @@ assert np.abs(c - expected).max() < 0.2 * np.abs(expected).max()
     assert done.returncode == 0, done.stderr
 
 
-def test_the_architecture_shows_real_ir() -> None:
-    from dslc.compiler.passes.simplification.bounds import Bounds
-
-    (source,) = blocks("docs/architecture.md", "tile")
-    (template,) = check_module(parse_tile(source, "<doc>")).templates.values()
-    program = template.elaborate({}, {})
-    shown = [text.strip() for text in blocks("docs/architecture.md", "ir")]
-    assert shown == [print_program(program).strip(), print_program(Bounds()(program)).strip()]
-
-
 def anchors(text: str) -> set[str]:
     """The names under which a page's headings can be linked to."""
     headings = re.findall(
@@ -76,22 +71,28 @@ def test_links_lead_somewhere() -> None:
                 assert anchor in anchors(page.read_text(encoding="utf-8")), f"{page.name}: {anchor}"
 
 
-def test_files_that_the_architecture_names_exist() -> None:
+@pytest.mark.parametrize("document", ["docs/architecture.md", *chapters()])
+def test_files_that_the_architecture_names_exist(document: str) -> None:
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if listed.returncode:
         pytest.skip("this is no clone")
     files = [f"/{path}" for path in listed.stdout.split()]
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    for name in re.findall(r"(?<![\w/.*])(?:[\w.-]+/)*[\w-]+\.(?:py|c|h|fly)(?!\w)", text):
+    text = re.sub(r"```.*?```", "", (ROOT / document).read_text(encoding="utf-8"), flags=re.DOTALL)
+    for name in re.findall(r"(?<![\w/.*])(?:[\w.-]+/)*[\w-]+\.(?:py|c|h|fly|lark)(?!\w)", text):
         assert any(path.endswith(f"/{name}") for path in files), name
+    folders = {path.rpartition("/")[0] + "/" for path in files}
+    for name in re.findall(
+        r"(?<![\w/.*])(?:compiler|codegen|dsl|runtime|tests)/[\w/]*\w(?![\w.])", text
+    ):
+        assert any(f"/{name}/" in folder for folder in folders), name
 
 
 def test_commands_in_the_documents_exist() -> None:
     from dslc.cli.main import COMMANDS
 
-    for document in ("README.md", "docs/architecture.md"):
+    for document in ("README.md", "docs/architecture.md", "docs/compiler/passes.md"):
         text = (ROOT / document).read_text(encoding="utf-8")
         named = re.findall(r"^dslc (\w+)", text, re.MULTILINE)
         assert named

@@ -1,0 +1,120 @@
+"""docs/compiler: what is shown of kernels' ways is what the compiler gives, and pictures are drawn.
+
+A comment before a block says what it shows: the kernel, the target, the stage (`ir`, a pass, `text` for
+the file that is emitted, `launch` for its artifact's), and where its lines begin and end:
+
+    <!-- shown: gemm cuda:sm_90a warp-specialization | warp_specialize warps | yield (fill -->
+
+Without ends it is the whole text. A picture's alternative text is what it shows (`support.diagrams`).
+`pytest --update-golden` writes the blocks and draws the pictures anew.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+from dslc.checker import check_module
+from dslc.compilation.building import passes_of
+from dslc.compiler.ir.text.printer import print_program
+from dslc.compiler.passes.pass_manager import Stage, run_passes
+from dslc.compiler.targets import find_target
+from dslc.frontend.tile_parser import parse_tile
+
+from support.diagrams import draw
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "compiler"
+PAGES = sorted(FOLDER.glob("*.md"))
+SHOWN = re.compile(
+    r"<!-- shown: (\w+) (\S+) (\S+)(?: \| (.*?) \| (.*?))? -->\n\n```(\w*)\n(.*?)^```$", re.M | re.S
+)
+PICTURE = re.compile(r"!\[([^\]]+)\]\((\.\./pictures/compiler_\w+\.svg)\)")
+SIZES = {"M": 1024, "N": 1024, "K": 1024}
+TILE = re.compile(r"```tile\n(.*?)^```$", re.M | re.S)
+KERNELS = {
+    name: source
+    for page in PAGES
+    for source in TILE.findall(page.read_text(encoding="utf-8"))
+    for name in re.findall(r"^kernel (\w+)", source, re.M)
+}
+
+
+@functools.cache
+def stages(kernel: str, target_name: str) -> dict[str, str]:
+    """The texts of a kernel: after each pass (the last of a name), and what is emitted."""
+    template = check_module(parse_tile(KERNELS[kernel], "<docs>")).templates[kernel]
+    target = find_target(target_name)
+    sizes = {} if target.family == "interp" else {dim: SIZES[dim] for dim in template.dims}
+    program = template.elaborate(sizes, {})
+    found = {"ir": print_program(program)}
+
+    def see(stage: Stage) -> None:
+        if stage.number:
+            found[stage.name] = print_program(stage.program)
+
+    program = run_passes(program, passes_of(target), observers=(see,))
+    if target.family in ("cuda", "hip"):
+        made = importlib.import_module(f"dslc.codegen.{target.family}.generate").emit(
+            program, target
+        )
+        found["text"] = made[0] if isinstance(made, tuple) else made
+    elif target.family != "interp":
+        artifact = importlib.import_module(f"dslc.codegen.{target.family}.lowering").lower(
+            program, target
+        )
+        found["text"] = next(iter(artifact.files.values())).decode()
+        found["launch"] = json.dumps(artifact.launch, indent=1)
+    return found
+
+
+def excerpt(text: str, begin: str | None, end: str | None) -> str:
+    """From the first line that has `begin` to the first one from there on that has `end`."""
+    lines = text.rstrip("\n").split("\n")
+    if begin is None or end is None:
+        return "\n".join(lines) + "\n"
+    first = next(i for i, line in enumerate(lines) if begin in line)
+    last = next(i for i, line in enumerate(lines) if i >= first and end in line)
+    margin = min(len(line) - len(line.lstrip()) for line in lines[first : last + 1] if line.strip())
+    return "".join(f"{line[margin:]}\n" for line in lines[first : last + 1])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_what_is_shown_is_what_the_compiler_gives(
+    page: Path, request: pytest.FixtureRequest
+) -> None:
+    text = page.read_text(encoding="utf-8")
+
+    def now(match: re.Match[str]) -> str:
+        kernel, target, stage, begin, end, _, block = match.groups()
+        return (
+            match[0].removesuffix(f"{block}```")
+            + excerpt(stages(kernel, target)[stage], begin, end)
+            + "```"
+        )
+
+    made = SHOWN.sub(now, text)
+    if request.config.getoption("--update-golden"):
+        page.write_text(made, encoding="utf-8")
+        return
+    assert text == made
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_every_chapter_has_an_example_and_a_picture(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<!-- shown:") == len(SHOWN.findall(text)) > 0
+    assert PICTURE.search(text)
+    assert len(text.splitlines()) <= 250
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_pictures_are_drawn_from_their_texts(page: Path, request: pytest.FixtureRequest) -> None:
+    for text, path in PICTURE.findall(page.read_text(encoding="utf-8")):
+        file = page.parent / path
+        if request.config.getoption("--update-golden"):
+            file.write_text(draw(text), encoding="utf-8")
+        assert file.read_text(encoding="utf-8") == draw(text)
