@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 PYTEST = $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-deep test-torch test-gpu bench bench-gpu check format typing-view system-packages clean
+.PHONY: help demo test test-deep test-torch test-gpu bench bench-gpu check docs format typing-view system-packages clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1	\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -50,6 +50,13 @@ format: $(VENV)/.ready ## rewrite the sources in the project's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The site's tools come into an environment of their own; what it says of Python it reads from the sources.
+DOCS_VENV ?= .venv-docs
+
+docs: $(DOCS_VENV)/.ready typing-view ## build the documentation's site into build/site
+	@NO_MKDOCS_2_WARNING=1 $(DOCS_VENV)/bin/mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
+
 # An editable install hides the package from type checkers: a folder of links shows it to them.
 typing-view:
 	@rm -rf build/typing && mkdir -p build/typing/dslc
@@ -75,5 +82,11 @@ $(TORCH_VENV)/.ready: $(VENV)/.ready
 	@$(TORCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[torch]"
 	@touch $@
 
+$(DOCS_VENV)/.ready: pyproject.toml
+	@echo "setting up $(DOCS_VENV) with MkDocs (once)"
+	@$(PYTHON) -m venv $(DOCS_VENV)
+	@$(DOCS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	@touch $@
+
 clean: ## remove everything that was built
-	rm -rf build $(VENV) $(TORCH_VENV) dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build $(VENV) $(TORCH_VENV) $(DOCS_VENV) dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
