@@ -1,4 +1,4 @@
-"""Machine code of bounds: two of them and a comparison are no single instruction (ptxas 13.0 to 13.3)."""
+"""Machine code of bounds: no instruction makes two and compares them, as ptxas 13.0 to 13.3 would."""
 
 from __future__ import annotations
 
