@@ -18,10 +18,10 @@ import dslc
 import numpy as np
 import pytest
 from dslc.cli.main import run
-from dslc.codegen.aarch64.toolchain import link
+from dslc.codegen.aarch64.tools.toolchain import link
 from dslc.codegen.c_family.one_file import one_file
 from dslc.codegen.hip.compilers import compilers
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.frontend import parse_tile
 
 from support.aarch64 import needs_assembler
@@ -158,7 +158,7 @@ def test_kernels_of_any_name_are_c() -> None:
 
 def test_kernels_of_any_name_are_cuda() -> None:
     """Compiled as one file, so that each meets what NVRTC knows by itself."""
-    nvrtc = pytest.importorskip("dslc.codegen.cuda.toolchain")
+    nvrtc = pytest.importorskip("dslc.codegen.cuda.tools.toolchain")
     texts = [emitted("cuda:sm_80", source(name=name)) for name in NAMES]
     assert len(nvrtc.compile_cubin(one_file(texts), "sm_80").resources) == len(NAMES)
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import dslc
 import pytest
-from calls import EXAMPLES, TABLE
-from dslc.codegen.cuda.locate import find_library
-from dslc.codegen.cuda.resources import Resources
+from dslc.codegen.cuda.tools.locate import find_library
+from dslc.codegen.cuda.tools.resources import Resources
 from dslc.compiler.targets import TARGETS
 from layer_sizes import SIZES
+
+from calls import EXAMPLES, TABLE
 
 pytestmark = pytest.mark.skipif(
     find_library("nvrtc") is None, reason="needs NVRTC: pip install nvidia-cuda-nvrtc"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from calls import TABLE, hold, problem
+from dslc.calls.argument_facts import Facts, divisor_facts, with_facts
 from dslc.compiler.dtypes import storage_dtype
 from dslc.compiler.ir import Memory
-from dslc.facts import Facts, divisor_facts, with_facts
 from dslc.runtime.cuda_emulator import compiler
 from elaboration import elaborated
 
+from calls import TABLE, hold, problem
 from support.emulation import TARGET, execute, lower
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")

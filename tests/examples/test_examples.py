@@ -17,6 +17,7 @@ import near
 import numpy as np
 import pytest
 import references
+
 from calls import EXAMPLES, FILES, MX_ELEMENTS, TABLE, WEIGHTS, hold, problem
 
 

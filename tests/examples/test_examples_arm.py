@@ -7,8 +7,8 @@ from typing import Any
 
 import dslc
 import pytest
-from calls import EXAMPLES, MX_ELEMENTS, TABLE, WEIGHTS, hold, problem
 
+from calls import EXAMPLES, MX_ELEMENTS, TABLE, WEIGHTS, hold, problem
 from support.aarch64 import needs_emulator
 
 TARGETS = ("aarch64:base", "aarch64:dotprod", "aarch64:i8mm", "aarch64:bf16")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from calls import TABLE, hold, problem
 from dslc.compiler import interpreter
-from dslc.compiler.passes.pipeline import Stage, run_passes, shared_passes
+from dslc.compiler.passes.pass_manager import Stage, run_passes, shared_passes
 from dslc.runtime import packing
 from elaboration import elaborated
+
+from calls import TABLE, hold, problem
 
 
 @pytest.mark.parametrize("index", [0, 1])

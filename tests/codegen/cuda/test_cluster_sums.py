@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dslc.codegen.cuda.sass import disassemble
-from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.cuda.tools.sass import disassemble
+from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.codegen.quoting import entry_name
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
@@ -52,7 +52,7 @@ def test_products_of_warpgroups(
     tile: tuple[int, int, int], m: int, k: int, n: int, options: dict[str, int]
 ) -> None:
     kernel = quantized(k, n, tile, **options)
-    assert every(kernel, ins.Aside)
+    assert every(kernel, ins.WarpSpecialize)
     assert sums(kernel) == options["split"] - 1
     args, wanted = arrays(m, k, n, 4)
     for seed in range(2):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dslc.codegen.c_family.matrix import name_of
+from dslc.codegen.c_family.products.matrix import name_of
 from dslc.codegen.hip import mfma
 from dslc.codegen.hip.generate import emit
 from dslc.codegen.hip.prelude import functions, used, vectors
