@@ -21,6 +21,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -41,6 +42,7 @@ ROOMS = ("dsl", "compiler", "codegen", "runtime")
 _COPIED = (*ROOMS, "tests", "examples", "docs", "pyproject.toml", "README.md", "Makefile", ".ci")
 _COPIED += ("LICENSE", "CHANGELOG.md", "CONTRIBUTING.md")
 _SECONDS = 600  # of one run of pytest; a fault that makes it hang is caught
+_BYTES = 8 << 30  # that a process may have: a fault may want all there are
 _QUICK, _FEW = 10.0, 40  # tests that reach a fault: seconds and number of those tried first,
 _SLOW = 90.0  # and seconds of all
 _PLUGIN = """from hypothesis import Phase, settings
@@ -101,6 +103,10 @@ def mutants() -> list[Mutant]:
     return found
 
 
+def _limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (_BYTES, _BYTES))
+
+
 class Copy:
     """A tree of its own, in which dslc is the copy's; `fault` puts one in, and takes it out again."""
 
@@ -136,7 +142,7 @@ class Copy:
         try:
             done = subprocess.run(
                 command, cwd=self.folder, env=self.environment, capture_output=True, text=True,
-                timeout=_SECONDS, check=False,
+                timeout=_SECONDS, check=False, preexec_fn=_limit_memory,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return "hangs"

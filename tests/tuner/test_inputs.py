@@ -27,7 +27,7 @@ def test_positions_are_zero_and_the_rest_random() -> None:
 
 def test_a_given_matrix_lies_as_its_strides_say() -> None:
     source = """
-kernel copy(x: f32[M, N] strided(S, 1), y: out f32[M, N]):
+kernel copy(x: f32[M, N] strides (S, 1), y: out f32[M, N]):
     for m in parallel(range(M)):
         y[m, :] = x[m, :]
 """
