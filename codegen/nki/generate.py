@@ -25,6 +25,7 @@ from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.eight_bits import paired
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.outputs import written_whole
+from dslc.codegen.nki.scalar_functions import NAMES, definitions
 from dslc.codegen.nki.scalars import text
 from dslc.codegen.nki.sharing import Shares
 from dslc.codegen.nki.strides import row_major
@@ -47,7 +48,7 @@ EMITTERS = table(
 )  # fmt: skip
 
 # What a file names at its top.
-_WORDS = ("nki", "nl", "nisa", "math", "clipped", "while_loop", "INFINITY", "NAN")
+_WORDS = ("nki", "nl", "nisa", "math", "clipped", "while_loop", "INFINITY", "NAN", *NAMES)
 _HEAD = {
     "math": "import math\n",
     "INFINITY": 'INFINITY = float("inf")\n',
@@ -108,6 +109,7 @@ def emit(program: TileProgram, target: Target) -> tuple[str, Entry]:
         head.append("\n" + "".join(named))
     if "clipped" in needs:
         head.append(_CLIPPED)
+    head.append(definitions(needs))
     return "".join(head) + "".join(texts) + entry_text, entry
 
 
