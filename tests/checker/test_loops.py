@@ -5,7 +5,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 
-from support.kernels import every, statements
+from support.kernels import every, one, statements
 
 
 def codes(body):
@@ -178,3 +178,16 @@ for i in range(3):
     (found,) = e.value.diagnostics
     assert found.code == "DSL0206"
     assert found.hint == "a loop counts when the kernel runs, even where its ends are constants"
+
+
+@pytest.mark.parametrize(
+    ("line", "column"),
+    [("for i in parallel(range(0, n[0], 8)):", 23), ("for i in parallel(range(max(n[0:4]))):", 23)],
+)
+def test_a_range_of_the_nest_reads_no_tensor(line: str, column: int) -> None:
+    source = f"kernel k(n: i32[4], y: inout f32[N]):\n    {line}\n        y[i : i + 8] = 0.0\n"
+    with pytest.raises(DiagnosticError) as e:
+        one(source)
+    (found,) = e.value.diagnostics
+    assert found.loc is not None
+    assert (found.code, found.loc.line, found.loc.col) == ("DSL0215", 2, column)
