@@ -85,7 +85,7 @@ class Emission:
     # Loaded tiles that nothing but products reads.
     multiplied: set[Value] = field(default_factory=set)
     transfers: Callable[[Stmt], int] = field(default=lambda _: 0)
-    # Tiles that stay through a loop, the statements that only they need, the lists that hold them.
+    # Tiles that stay through a loop; statements that are needed by them alone; lists that hold them.
     resident: dict[Value, ResidentTensors] = field(default_factory=dict)
     deferred: set[Stmt] = field(default_factory=set)
     lists: dict[Value, str] = field(default_factory=dict)

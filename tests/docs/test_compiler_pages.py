@@ -100,7 +100,7 @@ def test_what_is_shown_is_what_the_compiler_gives(
     if request.config.getoption("--update-golden"):
         page.write_text(made, encoding="utf-8")
         return
-    assert text == made
+    assert text == made, "the compiler gives something else: pytest tests/docs --update-golden"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
