@@ -5,7 +5,7 @@ the file that is emitted, `launch` for its artifact's), and where its lines begi
 
     <!-- shown: gemm cuda:sm_90a warp-specialization | warp_specialize warps | yield (fill -->
 
-Without ends it is the whole text. A picture's alternative text is what it shows (`support.diagrams`).
+Without ends it is the whole text. A picture's alternative text is what it shows (`support.documents.diagrams`).
 `pytest --update-golden` writes the blocks and draws the pictures anew.
 """
 
@@ -25,7 +25,7 @@ from dslc.compiler.passes.pass_manager import Stage, run_passes
 from dslc.compiler.targets import find_target
 from dslc.frontend.tile_parser import parse_tile
 
-from support.diagrams import draw
+from support.documents.diagrams import draw
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "compiler"
 PAGES = sorted(FOLDER.glob("*.md"))

@@ -11,8 +11,8 @@ After:
     %z = where %inside, %x, 0 : f32[8, 16]
     store @y[m : +8!, n : +16], %z
 
-The tile is written as a whole, past the tensor's end into its padding. Whoever reads the tensor next takes
-this padding for the zeros that lie beyond the end. A load with another fill reads those zeros and
+The tile is written as a whole, past the tensor's end into its padding. Whoever reads the tensor next
+takes this padding for the zeros that lie beyond the end. A load with another fill reads those zeros and
 chooses by the same mask. Where a slice may begin before the tensor does, so does the padding.
 """
 
