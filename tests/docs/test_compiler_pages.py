@@ -5,7 +5,7 @@ the file that is emitted, `launch` for its artifact's), and where its lines begi
 
     <!-- shown: gemm cuda:sm_90a warp-specialization | warp_specialize warps | yield (fill -->
 
-Without ends it is the whole text. A picture's alternative text is what it shows (`support.documents.diagrams`).
+Without ends it is the whole text. A picture's alternative text is what it shows (support.documents).
 `pytest --update-golden` writes the blocks and draws the pictures anew.
 """
 
