@@ -1,4 +1,4 @@
-"""A turn's last product that runs on into the next turn: attention's second one."""
+"""An iteration's last product that runs on into the next one: attention's second one."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "joined": ("b = concat([a, a], 1)\nz[m : m + B, S : S + N] = b[:, N // 2 : N // 2 + N]", ("i32",)),
     "flat": ("r[m : m + B] = max(max(reshape(a, [B, N, 1]), 2), 1)", ("i32",)),
-    # Blocks of the whole row, whose loads run turns ahead.
+    # Blocks of the whole row, whose loads run iterations ahead.
     "looped": (
         "t = zeros(f32, [B, N])\n"
         "for n in range(0, W, N):\n"

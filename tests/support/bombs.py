@@ -55,7 +55,9 @@ BOMBS: dict[str, Callable[[int], str]] = {
     "squares": lambda n: _consts(n, "3", "A * A"),
     "shifts": lambda n: f"const A = 1 << 10**{n}\n" + COPY,
     "parts": _split,
-    "unrolled turns": lambda n: _body(f"for i in range(0, N, unroll={10**n}):", "    a = a + 1.0"),
+    "unrolled iterations": lambda n: _body(
+        f"for i in range(0, N, unroll={10**n}):", "    a = a + 1.0"
+    ),
     "stages": lambda n: _body(f"for i in range(0, N, stages={10**n}):", "    a = a + 1.0"),
     "repeats": lambda n: _body(*["a = repeat(a, 16, 0)"] * n),
     "pairs": lambda n: _body(*["a = concat([a, a], 0)"] * n),

@@ -111,12 +111,12 @@ class _Writer:
         elif kind == 10:
             self.line(f"{v} = twice({u}, {self.expression(1)})")
         elif kind == 11 and len(self.counters) < 2:
-            turns = self.name("w")
-            self.line(f"{turns} = 0")
-            self.line(f"while {turns} < 2 and sum({u}) {self.random.choice('<>')} 9:")
-            self.counters.append(turns)
+            count = self.name("w")
+            self.line(f"{count} = 0")
+            self.line(f"while {count} < 2 and sum({u}) {self.random.choice('<>')} 9:")
+            self.counters.append(count)
             self.statements(1, 3)
-            self.line(f"{turns} += 1")
+            self.line(f"{count} += 1")
             self.counters.pop()
         elif kind == 12:
             self.line(f"if {self.test(u)}:")

@@ -61,7 +61,7 @@ WAIT = "  await_launches();\n"
 
 
 def after_the_first_copies(text: str) -> str:
-    """The wait behind the loop that begins the ring's first turns."""
+    """The wait behind the loop that begins the ring's first iterations."""
     without = text.replace(WAIT, "")
     at = without.index("int slot = 0;")
     return without[:at] + WAIT + without[at:]

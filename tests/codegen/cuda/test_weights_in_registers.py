@@ -21,9 +21,9 @@ emulated = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
 
 CASES = [
     ((64, 64, 128), 64, 1024, 64, {}),
-    ((64, 64, 64), 40, 896, 64, {"stages": 4}),  # groups of two turns
-    ((64, 128, 128), 70, 640, 128, {"warps": 8}),  # two warpgroups, an odd number of turns
-    ((64, 128, 128), 64, 256, 128, {"warps": 4}),  # two turns, two rows of instructions
+    ((64, 64, 64), 40, 896, 64, {"stages": 4}),  # groups of two iterations
+    ((64, 128, 128), 70, 640, 128, {"warps": 8}),  # two warpgroups, an odd number of iterations
+    ((64, 128, 128), 64, 256, 128, {"warps": 4}),  # two iterations, two rows of instructions
     ((64, 64, 256), 64, 1024, 64, {}),
     ((128, 64, 64), 128, 512, 64, {"stages": 2}),  # waited for at once
     ((64, 64, 128), 64, 1536, 64, {"split": 4, "stages": 4}),
@@ -62,7 +62,7 @@ def test_widths(weights: str) -> None:
 
 
 def test_everything_is_copied_by_the_unit_and_one_product_runs_on() -> None:
-    """Producer warps copy, no barrier of the block stands in the loop: warps may be a turn apart."""
+    """Producer warps copy, no barrier of the block is in the loop: warps may be an iteration apart."""
     kernel = quantized(8192, 8192, (64, 128, 128), warps=8)
     (producers,) = every(kernel, ins.WarpSpecialize)
     (loop,) = (s for s in every(kernel, ins.For) if s.unroll == 2)
@@ -106,14 +106,14 @@ def test_what_is_left_out_is_found(line: str) -> None:
         (8192, (64, 128, 128), {"warps": 8}),
         (8192, (64, 128, 128), {"warps": 4}),
         (896, (64, 64, 128), {}),
-        (None, (128, 128, 64), {"warps": 8}),  # as many turns as the call says
+        (None, (128, 128, 64), {"warps": 8}),  # as many iterations as the call says
         (8192, (64, 64, 128), {"split": 2, "stages": 4}),
     ],
 )
 def test_machine_code_leaves_registers_under_way_alone(
     nvdisasm: None, k: int | None, tile: tuple[int, int, int], options: dict[str, int]
 ) -> None:
-    """The registers of two turns are different ones, and ptxas puts no waits of its own."""
+    """The registers of two iterations are different ones, and ptxas puts no waits of its own."""
     text, _ = emitted(quantized(k, 8192, tile, **options))
     (code,) = disassemble(compile_cubin(text, "sm_90a").cubin)
     assert any(left(i) for i in code.instructions)

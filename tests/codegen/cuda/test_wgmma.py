@@ -129,7 +129,7 @@ def without(line: str) -> Edit:
     ],
 )
 def test_what_is_left_out_is_found(line: str, again: int) -> None:
-    # Two warpgroups may be a turn apart: one alone waits for itself.
+    # Two warpgroups may be an iteration apart: one alone waits for itself.
     wide = 128 if "empty" in line else 64
     # Blocks share the turn: with fewer stages than a share has steps, slots are filled again.
     kernel = lowered((wide, wide, 32), again=again, stages=None if again else 3)

@@ -41,7 +41,7 @@ IN_KERNELS = {
     ),
     "every product accumulates": (GEMM, "accumulate=(k > 0)", "accumulate=True", "accumulate"),
     "no product accumulates": (GEMM, "accumulate=(k > 0)", "accumulate=False", "accumulate"),
-    "the first turn accumulates, the others not": (GEMM, "(k > 0)", "(k == 0)", "accumulate"),
+    "the first iteration accumulates, the others not": (GEMM, "(k > 0)", "(k == 0)", "accumulate"),
     "accumulation onto zeros of a memset": (
         GEMM,
         "nisa.nc_matmul(dst=acc, stationary=a_tile, moving=b_tile, accumulate=(k > 0))",
