@@ -7,7 +7,7 @@ import time
 import pytest
 from dslc.checker.source import check_source
 
-from support.bombs import BOMBS
+from support.generated.bombs import BOMBS
 
 REFUSED = {
     "calls": "DSL0232", "calls in an expression": "DSL0232", "calls of scalars": "DSL0232",

@@ -14,7 +14,7 @@ from dslc.codegen.aie.proving.legality import prove
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.aie_simulator import simulate
 
-from support.npu import Case, assert_close, case, lowered
+from support.npu.kernels import Case, assert_close, case, lowered
 
 _ATTENTION = """
 kernel attention(q: bf16[S, Q], k: bf16[L, E], v: bf16[L, E], past: i32[1], scale: f32,

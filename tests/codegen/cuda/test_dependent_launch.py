@@ -14,7 +14,7 @@ from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.compiler.ir import Kernel
 from dslc.runtime.cuda_emulator import EmulationError, compiler
 
-from support.emulation import emitted, execute, lower
+from support.gpu.emulation import emitted, execute, lower
 from support.kernels import one
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")

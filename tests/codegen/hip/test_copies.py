@@ -15,8 +15,8 @@ from dslc.compiler.ir import Kernel
 from dslc.compiler.targets import find_target
 from dslc.runtime.hip_emulator import EmulationError, Module, compiler
 
-from support.hip_emulation import execute
-from support.hip_products import product
+from support.hip.emulation import execute
+from support.hip.products import product
 
 pytestmark = [
     pytest.mark.usefixtures("clang"),

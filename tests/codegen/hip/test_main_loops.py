@@ -15,7 +15,7 @@ from dslc.codegen.hip.toolchain import compile_hip
 from dslc.codegen.quoting import entry_name
 from dslc.compiler.targets import find_target
 
-from support.hip_products import OPERANDS, SOURCE, product
+from support.hip.products import OPERANDS, SOURCE, product
 
 FIXED = (("K", 8192), ("M", 8192), ("N", 8192))
 LARGE = (256, 256, 64)

@@ -12,8 +12,8 @@ import re
 
 import pytest
 
-from support.hip import needs_clang
-from support.hip_subjects import SUBJECTS, body_lines, text_of
+from support.hip.subjects import SUBJECTS, body_lines, text_of
+from support.hip.toolchain import needs_clang
 
 pytestmark = needs_clang
 LATE, UNDEFINED, OUTSIDE, RACE = "before the s_waitcnt", "undefined", "has", "race"

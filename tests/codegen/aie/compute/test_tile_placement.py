@@ -12,9 +12,9 @@ from dslc.codegen.aie.planning.plan_kernel import plan_kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
 
+from support.generated.random_sources import differs
 from support.machines import call
-from support.npu import EXAMPLES, TARGET, case, lowered
-from support.random_sources import differs
+from support.npu.kernels import EXAMPLES, TARGET, case, lowered
 
 _HEAD = """
 kernel k(x: i32[24, 8], n: i32, y: out i32[32, 8]):

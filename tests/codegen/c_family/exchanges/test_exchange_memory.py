@@ -14,7 +14,7 @@ from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.ir.traverse import walk
 from dslc.runtime.cuda_emulator import EmulationError, compiler
 
-from support.emulation import emitted, execute, lower
+from support.gpu.emulation import emitted, execute, lower
 
 needs_cxx = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
 

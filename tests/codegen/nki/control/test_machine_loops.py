@@ -7,7 +7,7 @@ import pytest
 from dslc.codegen.nki.control import budget
 from dslc.compiler.ir import Kernel
 
-from support.trainium import both, lower, source
+from support.nki.trainium import both, lower, source
 
 SCALED = """kernel scaled[](@x: in f32[300, 50], @y: out f32[300, 50]) {
   grid m in range(0, 300, 128)

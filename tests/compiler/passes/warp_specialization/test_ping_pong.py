@@ -14,7 +14,7 @@ from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
-from support.groups import grouped
+from support.gpu.groups import grouped
 from support.kernels import every
 from support.products import product
 
