@@ -9,7 +9,7 @@ from dslc.checker import check_module
 from dslc.codegen.cuda.lowering import lower
 from dslc.codegen.cuda.tools.sass import disassemble
 from dslc.compiler.cost.registers import estimate_registers
-from dslc.compiler.cost.weights import main_turn
+from dslc.compiler.cost.weights import main_iteration
 from dslc.compiler.ir import Kernel
 from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.compiler.passes.pass_manager import run_passes
@@ -44,13 +44,13 @@ def test_counts_are_near_those_of_the_assembler(
     kernel = run_passes(template.elaborate(dims, choices), gpu_passes(A100))
     assert isinstance(kernel, Kernel)
     made = lower(kernel, A100)
-    turn = main_turn(kernel, A100)
+    iteration = main_iteration(kernel, A100)
     (code,) = disassemble(made.files["sm_80.cubin"])
     loop = code.main_loop()
-    assert turn is not None
+    assert iteration is not None
     assert loop is not None
-    unrolled = max(1.0, loop.mix()["matrix"] / turn.matrix)
-    assert len(loop) / unrolled / 1.7 < turn.instructions < len(loop) / unrolled * 1.7
+    unrolled = max(1.0, loop.mix()["matrix"] / iteration.matrix)
+    assert len(loop) / unrolled / 1.7 < iteration.instructions < len(loop) / unrolled * 1.7
     registers = made.launch["resources"]["registers"]
     assert registers / 1.6 < min(255, estimate_registers(kernel)) < registers * 1.6
-    assert (turn.weights > 0) == (name == "gemm_quantized")
+    assert (iteration.weights > 0) == (name == "gemm_quantized")

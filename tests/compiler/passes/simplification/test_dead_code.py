@@ -75,7 +75,7 @@ def after(body):
             "  %a = full i32(1) : i32[4]\n  atomic_add @z[0 : +4], %a\n",
         ),
         ('  let i = M + 1\n  assert i == 2, "two"\n', None),
-        ('  for k in range(0, M, 1) {\n    print "turn", k\n  }\n', None),
+        ('  for k in range(0, M, 1) {\n    print "k", k\n  }\n', None),
         ("  if M == 1 {\n    sync\n  }\n", None),
     ],
 )

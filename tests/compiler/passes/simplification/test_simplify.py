@@ -39,7 +39,7 @@ def after(body):
 """,
             GRID + "  %x = load @x[m : +16] : f32[16]\n  store @y[m : +16], %x\n",
         ),
-        # no turn: what went in comes out
+        # no iteration: what went in comes out
         (
             """\
   %a = load @x[0 : +4] : f32[4]
@@ -51,7 +51,7 @@ def after(body):
 """,
             "  %a = load @x[0 : +4] : f32[4]\n  store @y[3 : +4], %a\n",
         ),
-        # one turn, seen by the range of the grid
+        # one iteration, seen by the range of the grid
         (
             GRID
             + """\

@@ -78,7 +78,7 @@ def test_one_part_is_no_split(option):
     assert changed is kernel
 
 
-# Statements of one turn: %acc and %x: i32[4], s and k are scalars; each yields %next and t.
+# Statements of one iteration: %acc and %x: i32[4], s and k are scalars; each yields %next and t.
 TURNS = [
     "%next = add %acc, %x : i32[4]\n  let t = s",
     "%next = add %x, %acc : i32[4]\n  let t = s + k",
