@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from math import log2, prod
 from types import MappingProxyType
 
-from dslc.compiler.cost.amounts import Work
+from dslc.compiler.analysis.amounts import Work
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import evaluate
