@@ -5,7 +5,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 
-from support.kernels import every, statements
+from support.kernels import every, one, statements
 
 
 def codes(body):
@@ -178,3 +178,31 @@ for i in range(3):
     (found,) = e.value.diagnostics
     assert found.code == "DSL0206"
     assert found.hint == "a loop counts when the kernel runs, even where its ends are constants"
+
+
+@pytest.mark.parametrize("subscript", ["0, 1", "0:1", "0:2, 0"])
+def test_a_list_takes_one_integer(subscript):
+    assert codes(f"tiles = [x[0, 0:8], x[1, 0:8]]\ny[0, 0:8] = tiles[{subscript}]") == ["DSL0212"]
+
+
+def test_a_parallel_range_does_not_count_down():
+    with pytest.raises(DiagnosticError) as e:
+        one("""
+kernel down(y: out f32[N]):
+    for n in parallel(range(N, 0, -8)):
+        y[n - 8 : n] = zeros(f32, [8])
+""")
+    assert [d.code for d in e.value.diagnostics] == ["DSL0224"]
+
+
+@pytest.mark.parametrize(
+    ("line", "column"),
+    [("for i in parallel(range(0, n[0], 8)):", 23), ("for i in parallel(range(max(n[0:4]))):", 23)],
+)
+def test_a_range_of_the_nest_reads_no_tensor(line: str, column: int) -> None:
+    source = f"kernel k(n: i32[4], y: inout f32[N]):\n    {line}\n        y[i : i + 8] = 0.0\n"
+    with pytest.raises(DiagnosticError) as e:
+        one(source)
+    (found,) = e.value.diagnostics
+    assert found.loc is not None
+    assert (found.code, found.loc.line, found.loc.col) == ("DSL0215", 2, column)

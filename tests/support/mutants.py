@@ -21,6 +21,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -41,8 +42,14 @@ ROOMS = ("dsl", "compiler", "codegen", "runtime")
 _COPIED = (*ROOMS, "tests", "examples", "docs", "pyproject.toml", "README.md", "Makefile", ".ci")
 _COPIED += ("LICENSE", "CHANGELOG.md", "CONTRIBUTING.md")
 _SECONDS = 600  # of one run of pytest; a fault that makes it hang is caught
+_BYTES = 8 << 30  # that a process may have: a fault may want all there are
 _QUICK, _FEW = 10.0, 40  # tests that reach a fault: seconds and number of those tried first,
 _SLOW = 90.0  # and seconds of all
+_PLUGIN = """from hypothesis import Phase, settings
+def pytest_configure():  # that a fault is seen is enough: no example is made smaller
+    settings.register_profile("first", settings(), phases=[Phase.explicit, Phase.generate])
+    settings.load_profile("first")
+"""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
 
 
@@ -96,6 +103,10 @@ def mutants() -> list[Mutant]:
     return found
 
 
+def _limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (_BYTES, _BYTES))
+
+
 class Copy:
     """A tree of its own, in which dslc is the copy's; `fault` puts one in, and takes it out again."""
 
@@ -116,6 +127,7 @@ class Copy:
             (dslc / path.name).symlink_to(path)
         for room in ROOMS[1:]:
             (dslc / room).symlink_to(folder / room)
+        (self.links / "first_failure.py").write_text(_PLUGIN)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -125,12 +137,12 @@ class Copy:
     def fails(self, tests: Sequence[str], but: Iterable[str] = ()) -> str | None:
         """The first test that fails of some, "hangs" where they do not end; None where all pass."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        command += ["-m", "not gpu and not deep", "--timeout", "200", "--no-header"]
+        command += ["-p", "first_failure", "-m", "not gpu and not deep", "--timeout", "200"]
         command += [f"--deselect={test}" for test in but]
         try:
             done = subprocess.run(
                 command, cwd=self.folder, env=self.environment, capture_output=True, text=True,
-                timeout=_SECONDS, check=False,
+                timeout=_SECONDS, check=False, preexec_fn=_limit_memory,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return "hangs"

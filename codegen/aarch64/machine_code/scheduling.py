@@ -177,7 +177,7 @@ def _best(insts: Sequence[Inst], live_out: frozenset[Reg]) -> Sequence[Inst]:
     for reach in _REACHES:
         pressure = _Pressure(insts, live_out)
         order = _Order(dependences(insts), pressure, most, reach).instructions()
-        if all(pressure.peak[f] <= most[f] for f in File):
+        if order is not None:
             return order
     return insts
 
@@ -196,17 +196,19 @@ class _Order:
         heapq.heapify(self.ready)
         self.cycle, self.free, self.width = 0, dict(PIPES), WIDTH
 
-    def instructions(self) -> list[Inst]:
-        """The region in order."""
+    def instructions(self) -> list[Inst] | None:
+        """The region in order; None where registers run out."""
         out = []
         while self.ready:
             at = self._next()
+            if at is None:
+                return None
             out.append(self.nodes[at].inst)
             self._take(at)
         return out
 
-    def _next(self) -> int:
-        """The instruction that goes next; where registers run out, the first of the text."""
+    def _next(self) -> int | None:
+        """The instruction that goes next; None where the registers left are enough for none."""
         while True:
             passed, found, late = [], None, False
             while self.ready and found is None:
@@ -220,8 +222,7 @@ class _Order:
                 else:
                     found = key[1]
             if found is None and not late:
-                found = min(i for _, i in passed)
-                passed.remove(next(key for key in passed if key[1] == found))
+                return None
             for key in passed:
                 heapq.heappush(self.ready, key)
             if found is not None:

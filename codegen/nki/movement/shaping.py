@@ -162,7 +162,7 @@ def repeat(e: Emission, stmt: ins.Repeat) -> None:
 def _load_repeated(e: Emission, stmt: ins.Repeat, memory: Memory) -> None:
     """Rows of a matrix to `times` partitions each."""
     rows_of_x = stmt.x.type.shape[stmt.axis]
-    if stmt.axis != 0 or rows_of_x * stmt.times % 1:
+    if stmt.axis != 0:
         raise refuse(stmt, "a repetition along this axis has no code on a NeuronCore")
     made = e.result(stmt.out)
     width = prod(stmt.x.type.shape[1:])

@@ -4,12 +4,14 @@ Threads of a turn run at their own pace between two `sync()`s. What one statemen
 read or overwrite only after a barrier, and what one has read another may overwrite only after one.
 Where the layouts of both say that one and the same thread moves an element, its own order is enough:
 a thread that reads only what it copied itself needs the wait, but no barrier. Copies that several
-threads hold of an element count as different threads.
+threads hold of an element count as different threads. A buffer that begins to live in bytes of others
+finds there what these were read and written for since the last barrier.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from dslc.compiler.diagnostics import Label, error
@@ -19,6 +21,8 @@ from dslc.compiler.interpreter.scope import Site
 from dslc.compiler.interpreter.turn import Turn
 from dslc.compiler.interpreter.windows import Window
 from dslc.compiler.ir import Memory
+
+Spans: TypeAlias = "tuple[Array, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,22 @@ class Barriers(Observer):
     def fresh(cls, memory: Memory, shape: tuple[int, ...], sites: list[Site]) -> Barriers:
         """No access yet."""
         return cls(memory, sites, Last.fresh(shape), Last.fresh(shape))
+
+    def follow(self, other: Barriers, turn: Turn, mine: Spans, its: Spans) -> None:
+        """What was done to the other's elements since the last barrier was done to these bytes.
+
+        Spans have for each byte of an element its place, in arrays of the memory's shape.
+        """
+        start = self._start(turn)
+        for last, before in ((self.writes, other.writes), (self.reads, other.reads)):
+            for span in its:
+                recent = before.tokens >= start
+                places, tokens = span[recent], before.tokens[recent]
+                for own in mine:
+                    shared = np.isin(own, places)
+                    if shared.any():
+                        last.tokens[shared] = tokens.max()
+                        last.owners[shared] = -1
 
     @property
     def shape(self) -> tuple[int, ...]:

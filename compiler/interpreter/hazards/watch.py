@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from dslc.compiler.interpreter.arena import byte_spans
 from dslc.compiler.interpreter.hazards.barriers import Barriers
 from dslc.compiler.interpreter.hazards.flights import Flights
 from dslc.compiler.interpreter.hazards.initialised import Initialised
@@ -55,7 +56,7 @@ def watch_buffer(scope: Scope, tensor: Tensor, turn: Turn) -> None:
     """Attach the checks of an on-chip buffer that begins to live beside those of its contents.
 
     A buffer that begins anew in a loop has the same bytes again: what its last life read and wrote
-    since the last barrier still counts.
+    since the last barrier still counts. So does what other buffers did that had its bytes.
     """
     memory, uses = tensor.memory, scope.uses
     more: list[Observer] = []
@@ -66,6 +67,11 @@ def watch_buffer(scope: Scope, tensor: Tensor, turn: Turn) -> None:
         found = turn.hazards.get(memory)
         if found is None or found.shape != tensor.shape:
             found = turn.hazards[memory] = Barriers.fresh(memory, tensor.shape, scope.sites)
+        if memory.offset is not None:
+            spans = byte_spans(memory, tensor.shape)
+            for other, there in turn.hazards.items():
+                if other is not memory and other.offset is not None:
+                    found.follow(there, turn, spans, byte_spans(other, there.shape))
         more.append(found)
     tensor.observers = (*more, *tensor.observers)
 

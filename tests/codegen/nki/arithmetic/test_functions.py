@@ -21,6 +21,14 @@ CASES = {
     ),
     "argmax across partitions": ("x: f32[200, 16], y: out i32[16]", "argmax(x[:200, :16], 0)"),
     "repeat rows": ("x: f32[8, 16], y: out f32[24, 16]", "repeat(x[:8, :16], 3, 0)"),
+    "repeat rows of several chunks": (
+        "x: f32[72, 600], y: out f32[144, 600]",
+        "repeat(x[:72, :600], 2, 0)",
+    ),
+    "repeat rows that part within a chunk": (
+        "x: f32[72, 600], y: out f32[216, 600]",
+        "repeat(x[:72, :600], 3, 0)",
+    ),
     "repeat columns": ("x: f32[8, 16], y: out f32[8, 48]", "repeat(x[:8, :16], 3, 1)"),
     "product of i16": (
         "x: i16[16, 300], w: i16[300, 24], y: out i32[16, 24]",

@@ -30,6 +30,18 @@ COUNTED = """kernel counted[](@x: in f32[70, 8], @n: in i32[1], @y: out f32[16, 
   store @y[0 : +16!, 0 : +8!], %sum
 }
 """
+SUMMED = """kernel summed[](@a: in f32[256, 256], @b: in f32[256, 1024], @c: out f32[256, 1024]) {
+  grid m in range(0, 256, 128)
+  %zero = full f32(0.0) : f32[128, 1024]
+  %sum = for k in range(0, m, 128) carry (%acc : f32[128, 1024] = %zero) {
+    %a = load @a[m : +128, k : +128] : f32[128, 128]
+    %b = load @b[k : +128, 0 : +1024!] : f32[128, 1024]
+    %next = dot %a, %b, acc=%acc : f32[128, 1024]
+    yield %next
+  }
+  store @c[m : +128, 0 : +1024!], %sum
+}
+"""
 
 
 def test_a_loop_past_the_budget_is_counted_by_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,6 +65,17 @@ def test_a_bound_read_from_a_tile(n: int) -> None:
     args = {"x": x, "n": np.array([n], np.int32), "y": np.zeros((16, 8), np.float32)}
     wanted, got = both(COUNTED, args)
     np.testing.assert_array_equal(got["y"], wanted["y"])
+
+
+def test_sums_of_no_products_are_zero() -> None:
+    """The first turn of the grid has no turn of the loop, which would write the sums."""
+    draw = np.random.default_rng(3)
+    shapes = {"a": (256, 256), "b": (256, 1024), "c": (256, 1024)}
+    args = {n: draw.integers(1, 4, shape).astype(np.float32) for n, shape in shapes.items()}
+    wanted, got = both(SUMMED, args)
+    np.testing.assert_array_equal(got["c"], wanted["c"])
+    assert not got["c"][:128].any()
+    assert got["c"][128:].all()
 
 
 def test_the_largest_loop_is_taken_first() -> None:

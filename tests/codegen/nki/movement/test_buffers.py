@@ -31,6 +31,14 @@ kernel halves(x: f32[M, N], y: out f32[M, N]):
         b[{low} : {low} + 32, 1, :] = b[{low} : {low} + 32, 0, :] * 3.0
         y[m : m + BM, n : n + BN] = b[:, 1, :]
 """
+PART = """
+kernel part(x: f32[M, N], first: i32[1], y: out f32[M, 32]):
+    for m in parallel(range(0, M, 32)):
+        b = buffer(f32, [32, 64])
+        b[:, :] = x[m : m + 32, 0 : 64]
+        at = first[0]
+        y[m : m + 32, :] = b[:, {columns}]
+"""
 LARGE = """
 kernel large(x: f32[M, N], y: out f32[M, N]):
     const BM = 128
@@ -75,6 +83,19 @@ def test_rows_from_where_an_instruction_can_begin(low: int, on_chip: bool) -> No
         wanted[m + low : m + low + 32] = 3 * x[m + low : m + low + 32]
     np.testing.assert_allclose(y, wanted, rtol=1e-6)
     assert is_on_chip(found.halves, M=256, N=64) == on_chip
+
+
+@pytest.mark.parametrize("columns", ["0 : 64 : 2", "40 : 72", "at : at + 32"])
+def test_columns_that_no_view_has(columns: str) -> None:
+    """With a step, past the end, from where only the machine knows."""
+    source = PART.format(columns=columns)
+    x = np.random.default_rng(0).random((64, 64)).astype(np.float32)
+    found = []
+    for target in ("interp", "nki:trn2"):
+        y = np.zeros((64, 32), np.float32)
+        library(source, target).part(x, np.array([13], np.int32), y)
+        found.append(y)
+    np.testing.assert_array_equal(found[1], found[0])
 
 
 def test_a_buffer_that_does_not_fit() -> None:

@@ -162,3 +162,21 @@ kernel k(x: f32[16, 8], y: out f32[8, 8], z: out f32[8, 8]):
     a, b = x[:8], x[8:]
     np.testing.assert_array_equal(y, b.T + 2 * (a + b @ a) + a)
     np.testing.assert_array_equal(z, a.T + b @ b + b)
+
+
+def test_a_product_that_is_read_beside_its_cast_is_not_rounded() -> None:
+    source = """
+kernel both(a: bf16[M, K], b: bf16[K, N], rounded: out bf16[M, N], sums: out f32[M, N]):
+    for m, n in parallel(range(0, M, 32), range(0, N, 64)):
+        product = dot(a[m : m + 32, 0 : 128], b[0 : 128, n : n + 64])
+        rounded[m : m + 32, n : n + 64] = cast(product, bf16)
+        sums[m : m + 32, n : n + 64] = product
+"""
+    draw = np.random.default_rng(5)
+    a, b = (draw.integers(0, 9, shape).astype(BF16) for shape in ((32, 128), (128, 64)))
+    rounded, sums = np.zeros((32, 64), BF16), np.zeros((32, 64), np.float32)
+    dslc.compile(source=source, target="nki:trn2", cache=False).both(a, b, rounded, sums)
+    exact = a.astype(np.float32) @ b.astype(np.float32)
+    assert (exact != exact.astype(BF16)).any()
+    np.testing.assert_array_equal(sums, exact)
+    np.testing.assert_array_equal(rounded, exact.astype(BF16))

@@ -6,7 +6,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.passes.layouts.assign_layouts import AssignLayouts
 from dslc.compiler.passes.pipelining.prefetchable_loads import constant_memories
-from dslc.compiler.passes.pipelining.software_pipeline import Pipeline
+from dslc.compiler.passes.pipelining.software_pipeline import SoftwarePipeline
 from dslc.compiler.targets import find_target
 
 from support.kernels import every, one
@@ -33,7 +33,7 @@ kernel f(x: f32[N], ready: inout i32[M], y: out f32[128]):
 
 def test_subscripts_that_the_loop_carries_are_not_known_ahead() -> None:
     before = AssignLayouts(TARGET)(one(CARRIED))
-    after = Pipeline(TARGET, 6)(before)
+    after = SoftwarePipeline(TARGET, 6)(before)
     verify(after)
     assert after is before
 
@@ -41,7 +41,7 @@ def test_subscripts_that_the_loop_carries_are_not_known_ahead() -> None:
 def test_what_other_blocks_may_still_write_is_not_read_early() -> None:
     before = AssignLayouts(TARGET)(one(AWAITED))
     assert {m.name for m in constant_memories(before.body, before.tensors)} == {"x"}
-    after = Pipeline(TARGET, 6)(before)
+    after = SoftwarePipeline(TARGET, 6)(before)
     verify(after)
     bodies = [s.body for s in every(after, ins.For)]
     (body,) = (b for b in bodies if any(isinstance(s, ins.SemaphoreWait) for s in b))

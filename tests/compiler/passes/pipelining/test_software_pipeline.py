@@ -197,9 +197,11 @@ def test_rings_of_two_loops_lie_in_one_place_behind_a_barrier(stages):
     after = pipelined(prepared(SEQUENCE), stages)
     assert [s.memory.offset for s in every(after, ins.Alloc)].count(0) == 2
     first, second = (i for i, s in enumerate(after.body) if isinstance(s, ins.For) and s.carried)
-    assert len([s for s in after.body[first:second] if isinstance(s, ins.Sync)]) == 1
-    before = prepared(SEQUENCE)
-    meaning.assert_same_meaning(before, after, arguments(after, {"M": 16, "N": 16, "K": 256}))
+    (barrier,) = (s for s in after.body[first:second] if isinstance(s, ins.Sync))
+    before, args = prepared(SEQUENCE), arguments(after, {"M": 16, "N": 16, "K": 256})
+    meaning.assert_same_meaning(before, after, args)
+    with pytest.raises(DiagnosticError, match="DSL0609"):
+        run(_Without(barrier).kernel(after), args)
 
 
 def test_each_thread_waits_for_its_own_copies_alone():
