@@ -1,5 +1,7 @@
 """The verifier: valid kernels pass, each broken rule is named."""
 
+from dataclasses import replace
+
 import pytest
 import random_ir
 from dslc.compiler.diagnostics import DiagnosticError, Loc
@@ -196,3 +198,12 @@ def test_a_call_fits_its_kernel(call, code):
     with pytest.raises(DiagnosticError) as raised:
         verify(parse_program(CALLS.replace("(@a, @b, k)", call)))
     assert raised.value.diagnostics[0].code == code
+
+
+@pytest.mark.parametrize("place", ["start", "stop", "step"])
+@pytest.mark.parametrize("bound", [Var("nowhere", INDEX), Const(2.0, F32)])
+def test_bounds_of_the_grid_are_known_numbers(place, bound):
+    kernel = parse_program("kernel k[M](@x: in f32[M]) {\n  grid m in range(0, M, 4)\n}\n")
+    (axis,) = kernel.grid
+    with pytest.raises(DiagnosticError):
+        verify(replace(kernel, grid=(replace(axis, **{place: bound}),)))
