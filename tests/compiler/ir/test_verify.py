@@ -24,6 +24,14 @@ kernel k[M](@x: in f32[M, 8], @y: out f32[M, 8], @z: inout i32[M], n: i32) {
 """
 
 WRONG = [
+    ("DSL0415", "scatter @x[0 : +1, 0 : +8], %i, %a, axis=0", "only read"),
+    (
+        "DSL0413",
+        "%j = full f32(1.0) : f32[4]\n  scatter @y[0 : +1, 0 : +8], %j, %a, axis=0",
+        "integers",
+    ),
+    ("DSL0415", "scatter @y[0 : +4, 0 : +8], %i, %a, axis=0", "placeholder"),
+    ("DSL0416", "scatter @y[0 : +1, 0 : +8], %i, %a, axis=2", "none of the 2 axes"),
     ("DSL0412", "%c = full f32(0.0) : f32[4, 0]", "at least 1"),
     ("DSL0412", "%c = add %a, %b : f32[4]", "give a result of shape"),
     ("DSL0413", "%c = add %a, %b : f16[4, 8]", "f32 does not go with f16"),
