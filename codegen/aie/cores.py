@@ -11,6 +11,7 @@ from dslc.codegen.aie.builder import Builder
 from dslc.codegen.aie.control import Program
 from dslc.codegen.aie.emission import Emission, Rule
 from dslc.codegen.aie.evaluation import evaluate
+from dslc.codegen.aie.idle import idle_scalars
 from dslc.codegen.aie.passing import vectors_of
 from dslc.codegen.aie.placement import find_placement
 from dslc.codegen.aie.plan import Plan, Tile
@@ -53,7 +54,7 @@ def emit_core(
     placement = find_placement(body, blocking.atoms.keys(), accesses)
     e = Emission(
         out, RULES, definitions(body), placement.kept, placement.in_place, blocking.blocks,
-        suffix=f"_{tile[0]}_{tile[1]}",
+        suffix=f"_{tile[0]}_{tile[1]}", idle=idle_scalars(kernel, plan.herd, row, column),
     )  # fmt: skip
     program = Program(
         e,
