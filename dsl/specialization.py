@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
     Run = aie_simulator.Run | nki_simulator.Run
 
-# Machines that write `packed row` tensors as bytes; others write codes, one a byte.
+# Machines that write `packed row` tensors as bytes, and those that write codes, one a byte.
 _WRITE_ROWS = frozenset({"cuda", "hip", "aarch64"})
+_WRITE_CODES = frozenset({"nki", "aie"})
 
 Stages = Mapping[str, Callable[[], str]]
 
@@ -152,7 +153,7 @@ class Specialization:
             self._executable.launch(ready, stated)
             return
         bytes_of = dict(stored)
-        if family == "nki":
+        if family in _WRITE_CODES:
             stored |= {
                 p.name: opened(p, s, stored[p.name], sizes())
                 for p, s in self._stored_bits
