@@ -17,6 +17,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from dslc.calls.settings import options as options
+    from dslc.compilation.specialization import Specialization as Specialization
     from dslc.compiler.diagnostics import DiagnosticError as DiagnosticError
     from dslc.decorator import kernel as kernel
     from dslc.decorator import program as program
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from dslc.package import load as load
     from dslc.session import Dispatch as Dispatch
     from dslc.session import Session as Session
-    from dslc.settings import options as options
-    from dslc.specialization import Specialization as Specialization
     from dslc.torch_operator import torch_op as torch_op
 
 __version__ = "0.1.0"
@@ -42,13 +42,13 @@ _HOME = {
     "Library": "dslc.library",
     "Dispatch": "dslc.session",
     "Session": "dslc.session",
-    "Specialization": "dslc.specialization",
+    "Specialization": "dslc.compilation.specialization",
     "compile": "dslc.library",
     "dims": "dslc.lang",
     "inout": "dslc.lang",
     "kernel": "dslc.decorator",
     "load": "dslc.package",
-    "options": "dslc.settings",
+    "options": "dslc.calls.settings",
     "out": "dslc.lang",
     "program": "dslc.decorator",
     "torch_op": "dslc.torch_operator",

@@ -65,9 +65,9 @@ class DecoratedKernel(Kernel):
             return self._module
 
     def _origin_for_target(self) -> Origin:
-        from dslc.building import build_options
+        from dslc.compilation.building import build_options
+        from dslc.compilation.templates import origins
         from dslc.environment import default_target
-        from dslc.templates import origins
 
         target = self._target or default_target()
         found = self._origins.get(target)

@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
-from dslc.arguments import Array, dim_size, element_bytes, plain_on_device, told_dim
-from dslc.packing import pack
+from dslc.calls.arguments import Array, dim_size, element_bytes, plain_on_device, told_dim
+from dslc.calls.parameter_storage import pack
+from dslc.calls.short_calls import CallForms
+from dslc.calls.signature import Parameter, Signature
 from dslc.runtime.buffers import import_array
-from dslc.short_calls import CallForms
-from dslc.signature import Parameter, Signature
 
 if TYPE_CHECKING:
+    from dslc.calls.argument_facts import Alignments
+    from dslc.compilation.specialization import Specialization
     from dslc.compiler.artifact import Param
     from dslc.compiler.diagnostics import Loc
     from dslc.executors import ExecutorChoice
-    from dslc.facts import Alignments
-    from dslc.machines import Machine
-    from dslc.specialization import Specialization
+    from dslc.machines.registry import Machine
     from dslc.tuner.search import Report
     from dslc.tuner.tuning import Result
 

@@ -13,9 +13,9 @@ from dslc.compiler.diagnostics import DiagnosticError, did_you_mean, error
 from dslc.kernels import Kernel
 
 if TYPE_CHECKING:
-    from dslc.caching import CacheChoice
-    from dslc.compiler.passes.pipeline import Observer
-    from dslc.specialization import Specialization
+    from dslc.compilation.caching import CacheChoice
+    from dslc.compilation.specialization import Specialization
+    from dslc.compiler.passes.pass_manager import Observer
 
 
 class UnknownKernelError(DiagnosticError, AttributeError, KeyError):
@@ -107,17 +107,17 @@ def compile(  # noqa: A001 - the module's own
     file's own. `cache`: True, False, a folder, or None for `DSLC_CACHE` and the user's cache.
     `print_after` names passes whose result is printed on the standard error (`all` for each),
     `dump_dir` gets one file a pass, and `observers` are called with every stage
-    (`dslc.compiler.passes.pipeline`); with any of these the passes run whatever the cache holds. On
+    (`dslc.compiler.passes.pass_manager`); with any of these the passes run whatever the cache holds. On
     GPUs, `line_info` lets profilers show the emitted lines, and `fmad` lets the compiler contract
     products and sums, which changes results in the last place. With `autotune` the first call of sizes
     that were never tuned finds the fastest choices (docs/tuning.md).
 
     Raises DiagnosticError with all that is wrong in the source.
     """
-    from dslc.building import build_options
+    from dslc.compilation.building import build_options
+    from dslc.compilation.templates import origins
     from dslc.frontend import parse_tile, read_source
-    from dslc.machines import CodeOptions
-    from dslc.templates import origins
+    from dslc.machines.registry import CodeOptions
 
     folder = None
     if isinstance(source, str) and "\n" in source:
@@ -137,9 +137,9 @@ def compile(  # noqa: A001 - the module's own
 def _watchers(
     print_after: tuple[str, ...], dump_dir: str | os.PathLike[str] | None
 ) -> Iterator[Observer]:
-    from dslc.compiler.passes import pipeline
+    from dslc.compiler.passes import pass_manager
 
     if print_after:
-        yield pipeline.print_after(print_after, sys.stderr)
+        yield pass_manager.print_after(print_after, sys.stderr)
     if dump_dir is not None:
-        yield pipeline.dump_to(Path(dump_dir))
+        yield pass_manager.dump_to(Path(dump_dir))

@@ -12,24 +12,24 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from dslc.calls.argument_facts import Alignments
+from dslc.calls.signature import Parameter, Signature
+from dslc.compilation.specialization import Specialization
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.fingerprint import compiler_fingerprint
 from dslc.compiler.manifest import plain_choice
 from dslc.compiler.targets import find_target
-from dslc.facts import Alignments
 from dslc.kernels import Kernel, Sizes
 from dslc.library import Library
-from dslc.machines import Machine, find_machine, resolve_target
+from dslc.machines.registry import Machine, find_machine, resolve_target
 from dslc.packaging.entries import Entry, described
 from dslc.packaging.writing import package_files, write_tree
 from dslc.runtime.aarch64 import is_host
 from dslc.runtime.expression import holds, names_of
 from dslc.runtime.package import Index, IndexedKernel, PackageFolder
 from dslc.runtime.package.index import IndexedParameter, Origins
-from dslc.signature import Parameter, Signature
-from dslc.specialization import Specialization
 
 
 class PackagedOrigin:

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.targets import find_target
-from dslc.machines import resolve_target
+from dslc.machines.registry import resolve_target
 from dslc.runtime.elements import Array, element_name
 from dslc.runtime.expression import evaluate
 from dslc.runtime.memory import Buffer, memory_of
 
 if TYPE_CHECKING:
+    from dslc.calls.signature import Parameter
+    from dslc.compilation.specialization import Specialization
     from dslc.kernels import Kernel
     from dslc.runtime.memory import Memory, Traffic
-    from dslc.signature import Parameter
-    from dslc.specialization import Specialization
 
 
 class Dispatch(Mapping[str, Buffer]):

@@ -10,10 +10,10 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from dslc.calls.signature import Parameter
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import Kind
 from dslc.kernels import Kernel
-from dslc.signature import Parameter
 
 _registered: dict[tuple[str, str], Any] = {}  # torch forgets an operator with its library
 
@@ -57,7 +57,7 @@ def _devices(target: str) -> str:
     """What torch calls the devices that a target's kernels run on: AMD's GPUs are CUDA to it, too."""
     family = target.partition(":")[0]
     if family == "hip":
-        from dslc.hip_machine import runs_on_gpu
+        from dslc.machines.hip import runs_on_gpu
 
         return "CUDA" if runs_on_gpu() else "CPU"
     return "CUDA" if family == "cuda" else "CPU"

@@ -17,7 +17,7 @@ from pathlib import Path
 import dslc
 import numpy as np
 import platformdirs
-from dslc.cli.tables import plain_table, size_text
+from dslc.cli.tables.table import plain_table, size_text
 from dslc.quantize import Quantized, quantize
 from minilm.model import (
     LAYERS,

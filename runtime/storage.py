@@ -5,7 +5,7 @@ into tiles; the codes of a tile stand in the order in which the threads hold the
 are whole bytes, and these are dealt out in words, the first word of every thread, then the second, ...
 so that neighbouring threads load neighbouring words. With several lanes a thread's bits are cut into as
 many parts, which its 32-bit words hold side by side. The compiler writes the description
-(`dslc.compiler.lowbit.PackedStorage.to_data`).
+(`dslc.compiler.low_bit_format.PackedStorage.to_data`).
 """
 
 from __future__ import annotations

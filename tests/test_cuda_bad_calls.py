@@ -8,7 +8,7 @@ from typing import Any
 import dslc
 import numpy as np
 import pytest
-from dslc.codegen.cuda.locate import find_library
+from dslc.codegen.cuda.tools.locate import find_library
 from dslc.compiler.diagnostics import DiagnosticError
 
 from support.fake_cuda import FakeDriver, OnDevice, aligned

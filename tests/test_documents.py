@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from dslc.checker import check_module, check_source
 from dslc.compiler.diagnostics import Severity
-from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.text.printer import print_program
 from dslc.frontend.tile_parser import parse_tile
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,7 +49,7 @@ assert np.abs(c - expected).max() < 0.2 * np.abs(expected).max()
 
 
 def test_the_architecture_shows_real_ir() -> None:
-    from dslc.compiler.passes.bounds import Bounds
+    from dslc.compiler.passes.simplification.bounds import Bounds
 
     (source,) = blocks("docs/architecture.md", "tile")
     (template,) = check_module(parse_tile(source, "<doc>")).templates.values()

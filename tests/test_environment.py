@@ -8,7 +8,7 @@ from typing import Any
 import dslc
 import numpy as np
 import pytest
-from dslc.caching import open_cache
+from dslc.compilation.caching import open_cache
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.environment import cache_is_on, calls_compile, default_target
 

@@ -7,8 +7,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import dslc
-import dslc.machines
-import dslc.templates
+import dslc.compilation.templates
+import dslc.machines.registry
 import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
@@ -168,13 +168,13 @@ def test_a_program_is_called_like_a_kernel(lib):
 
 def test_nothing_is_copied_on_the_way(lib, monkeypatch):
     seen = {}
-    launch = dslc.machines.InterpretedProgram.launch
+    launch = dslc.machines.registry.InterpretedProgram.launch
 
     def spy(self, args, dims):
         seen.update(args)
         launch(self, args, dims)
 
-    monkeypatch.setattr(dslc.machines.InterpretedProgram, "launch", spy)
+    monkeypatch.setattr(dslc.machines.registry.InterpretedProgram, "launch", spy)
     big = np.zeros((10, 14), np.float32)
     x, y = big[::2, ::2], np.zeros((5, 7), np.float32)
     lib.softmax(x, y)
@@ -210,9 +210,9 @@ def test_a_wrong_call_says_why(lib, call, code, message):
 def test_dims_are_fixed_by_the_arguments_once_a_value(monkeypatch):
     lib = dslc.compile(SOURCE)
     made = []
-    build = dslc.templates.build
+    build = dslc.compilation.templates.build
     monkeypatch.setattr(
-        dslc.templates,
+        dslc.compilation.templates,
         "build",
         lambda p, *rest, **more: made.append(dict(p.fixed)) or build(p, *rest, **more),
     )
@@ -283,8 +283,8 @@ def test_source_shows_every_stage(lib):
     one = lib.softmax.specialize(N=7, BM=4)
     assert one.stages[:2] == ("tile", "ir")
     assert one.stages[-1] == "final"
-    from dslc.compiler.ir.parser import parse_program
-    from dslc.compiler.ir.printer import print_program
+    from dslc.compiler.ir.text.parser import parse_program
+    from dslc.compiler.ir.text.printer import print_program
 
     for stage in one.stages[1:]:
         text = one.source(stage)
@@ -347,9 +347,9 @@ def test_checks_can_be_switched_off():
 
 def test_threads_share_one_compilation(monkeypatch):
     made = []
-    build = dslc.templates.build
+    build = dslc.compilation.templates.build
     monkeypatch.setattr(
-        dslc.templates,
+        dslc.compilation.templates,
         "build",
         lambda *args, **more: made.append(threading.get_ident()) or build(*args, **more),
     )
@@ -368,7 +368,7 @@ def test_threads_share_one_compilation(monkeypatch):
 
 
 def test_specialisations_in_memory_are_bounded(monkeypatch):
-    monkeypatch.setattr(dslc.templates, "_MOST_SPECIALIZATIONS", 3)
+    monkeypatch.setattr(dslc.compilation.templates, "_MOST_SPECIALIZATIONS", 3)
     lib = dslc.compile(SOURCE)
     made = [lib.scale.specialize(N=n) for n in range(1, 6)]
     assert lib.scale.specialize(N=5) is made[-1]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64 import floats
-from dslc.codegen.aarch64.machine import Reg
+from dslc.codegen.aarch64.chunks import floats
+from dslc.codegen.aarch64.chunks.scalars import INVERSE, condition_of
+from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.places import Array, InRegisters
-from dslc.codegen.aarch64.scalars import INVERSE, condition_of
+from dslc.codegen.aarch64.products.sweeps import run, sweep_of
 from dslc.codegen.aarch64.statements import keep, scratch_for
-from dslc.codegen.aarch64.sweeps import run, sweep_of
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins

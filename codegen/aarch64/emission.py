@@ -13,25 +13,25 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-from dslc.codegen.aarch64.addresses import Addresses
-from dslc.codegen.aarch64.driving import Plan
-from dslc.codegen.aarch64.formats import Lanes
-from dslc.codegen.aarch64.machine import Label, Reg
-from dslc.codegen.aarch64.marks import Marks
+from dslc.codegen.aarch64.chunks.formats import Lanes
+from dslc.codegen.aarch64.machine_code.blocks import Label, Reg
+from dslc.codegen.aarch64.machine_code.stream import Scope
+from dslc.codegen.aarch64.memory.addresses import Addresses
 from dslc.codegen.aarch64.places import Array, At, Bound, InRegisters, Inside, Loops
-from dslc.codegen.aarch64.stream import Scope
+from dslc.codegen.aarch64.products.driving import Plan
+from dslc.codegen.aarch64.products.marks import Marks
 from dslc.codegen.quoting import ascii_name
 from dslc.codegen.without_code import what_it_is
+from dslc.compiler.analysis.axis_extents import Extents
 from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import Linear, constant, linear, simplify, to_expr
+from dslc.compiler.ir.arithmetic.affine import Linear, constant, linear, simplify, to_expr
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import fresh_name, scalar_names
 from dslc.compiler.ir.traverse import uses_of
-from dslc.compiler.passes.axis_extents import Extents
 
 Emitter: TypeAlias = "Callable[[Emission, Any, At], Lanes]"
 
@@ -88,25 +88,25 @@ class Emission(Addresses):
 
     def integer(self, expr: ex.Expr) -> Reg:
         """An integer expression in a general register."""
-        from dslc.codegen.aarch64.scalars import integer
+        from dslc.codegen.aarch64.chunks.scalars import integer
 
         return integer(self, expr)
 
     def read_integer(self, value: Value) -> Reg:
         """The element of a tile of rank 0 in a general register."""
-        from dslc.codegen.aarch64.transfer import to_general
+        from dslc.codegen.aarch64.memory.transfer import to_general
 
         return to_general(self, self.pull(value, At((), ((),))), value.type.dtype)
 
     def compare_floats(self, expr: ex.Binary) -> Reg:
         """A comparison of float scalars as 0 or 1."""
-        from dslc.codegen.aarch64 import floats
+        from dslc.codegen.aarch64.chunks import floats
 
         return floats.compare(self, expr)
 
     def float_to_integer(self, expr: ex.Expr, dtype: Any) -> Reg:
         """A float scalar truncated and saturated."""
-        from dslc.codegen.aarch64 import floats
+        from dslc.codegen.aarch64.chunks import floats
 
         return floats.to_integer(self, expr, dtype)
 
@@ -136,11 +136,11 @@ class Emission(Addresses):
         with self.s.ahead_of(level):
             home = self.homes.get(value)
             if isinstance(home, InRegisters):
-                from dslc.codegen.aarch64.transfer import from_registers
+                from dslc.codegen.aarch64.memory.transfer import from_registers
 
                 made = from_registers(self, home, at)
             elif home is not None:
-                from dslc.codegen.aarch64.transfer import load_lanes
+                from dslc.codegen.aarch64.memory.transfer import load_lanes
 
                 made = load_lanes(self, home, at, value.type.dtype)
             else:

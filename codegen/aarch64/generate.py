@@ -5,41 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dslc.codegen.aarch64 import (
-    accesses,
-    bits,
-    control,
-    elementwise,
-    indirect,
-    products,
-    reductions,
-    shapes,
-    statements,
-)
-from dslc.codegen.aarch64.allocation import allocate, remove_dead
-from dslc.codegen.aarch64.copies import in_place
-from dslc.codegen.aarch64.driving import plan
+from dslc.codegen.aarch64 import control, statements
+from dslc.codegen.aarch64.chunks import bits, elementwise, indirect, reductions, shapes
+from dslc.codegen.aarch64.chunks.formats import UNSIGNED, stored
 from dslc.codegen.aarch64.emission import Emission, without_code
-from dslc.codegen.aarch64.formats import UNSIGNED, stored
-from dslc.codegen.aarch64.machine import Effect, File, Inst, Reg, flatten
+from dslc.codegen.aarch64.machine_code.allocation import allocate, remove_dead
+from dslc.codegen.aarch64.machine_code.blocks import Effect, File, Inst, Reg, flatten
+from dslc.codegen.aarch64.machine_code.scheduling import scheduled
+from dslc.codegen.aarch64.machine_code.stream import GLOBAL, INPUTS
+from dslc.codegen.aarch64.machine_code.text import function_text
+from dslc.codegen.aarch64.memory import accesses
+from dslc.codegen.aarch64.memory.copies import in_place
 from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.planning import LAZY, kept
-from dslc.codegen.aarch64.scheduling import scheduled
-from dslc.codegen.aarch64.stream import GLOBAL, INPUTS
-from dslc.codegen.aarch64.text import function_text
+from dslc.codegen.aarch64.products import emit_products
+from dslc.codegen.aarch64.products.driving import plan
 from dslc.codegen.quoting import ascii_name, comment_lines
+from dslc.compiler.analysis.axis_extents import extents
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import GridAxis, Kernel, Memory, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import Linear, linear, simplify
-from dslc.compiler.passes.axis_extents import extents
+from dslc.compiler.ir.arithmetic.affine import Linear, linear, simplify
 from dslc.compiler.targets import Target
 
 PULLS: dict[type, Any] = {**elementwise.PULLS, **shapes.PULLS, **accesses.PULLS, **bits.PULLS}
 STATEMENTS: dict[type, Any] = {
     **statements.STATEMENTS, **reductions.STATEMENTS, **control.STATEMENTS, **indirect.STATEMENTS,
-    **products.STATEMENTS,
+    **emit_products.STATEMENTS,
 }  # fmt: skip
 FEATURES = {
     "base": frozenset[str](),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dslc.codegen.aarch64.generate import FEATURES, emit, variant_of
-from dslc.codegen.aarch64.library import SOURCE
+from dslc.codegen.aarch64.tools.library import SOURCE
 from dslc.codegen.calls import program_artifact
 from dslc.codegen.padding import refuse_padding
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from dslc.codegen.aarch64.formats import Format
-from dslc.codegen.aarch64.machine import Reg
+from dslc.codegen.aarch64.chunks.formats import Format
+from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.affine import Linear, to_expr
+from dslc.compiler.ir.arithmetic.affine import Linear, to_expr
 
 Coordinates: TypeAlias = "tuple[int, ...]"
 

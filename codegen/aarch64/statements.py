@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64 import floats
-from dslc.codegen.aarch64.accesses import check as in_bounds
-from dslc.codegen.aarch64.accesses import region_at, span, store_chunk, unproved
-from dslc.codegen.aarch64.conversions import for_memory
+from dslc.codegen.aarch64.chunks import floats
+from dslc.codegen.aarch64.chunks.conversions import for_memory
+from dslc.codegen.aarch64.chunks.formats import Format, Lanes, stored
+from dslc.codegen.aarch64.chunks.scalars import condition_of
 from dslc.codegen.aarch64.emission import unsupported
-from dslc.codegen.aarch64.formats import Format, Lanes, stored
-from dslc.codegen.aarch64.machine import Effect, Inst, Reg
-from dslc.codegen.aarch64.nests import Span, lanes_for, nest
+from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
+from dslc.codegen.aarch64.memory.accesses import check as in_bounds
+from dslc.codegen.aarch64.memory.accesses import region_at, span, store_chunk, unproved
+from dslc.codegen.aarch64.memory.nests import Span, lanes_for, nest
+from dslc.codegen.aarch64.memory.transfer import places, store_lanes
 from dslc.codegen.aarch64.places import Array, At, InRegisters, Inside
-from dslc.codegen.aarch64.scalars import condition_of
-from dslc.codegen.aarch64.transfer import places, store_lanes
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Memory, TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import Linear, constant
+from dslc.compiler.ir.arithmetic.affine import Linear, constant
 from dslc.compiler.ir.traverse import operands
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def keep(e: Emission, value: Value, array: Array | None = None) -> Array:
     array = array or scratch_for(e, value)
     driver = _driver(e, value)
     if driver is not None:
-        from dslc.codegen.aarch64.products import drive
+        from dslc.codegen.aarch64.products.emit_products import drive
 
         drive(e, driver, value, array)
         return array

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from dslc.codegen.aie.arguments import are_bytes, program_as_arrays, scalar_words, scalars_of
-from dslc.codegen.aie.descriptors import descriptor_lines, print_descriptors
-from dslc.codegen.aie.dispatch import print_dispatch
-from dslc.codegen.aie.events import Tensor
-from dslc.codegen.aie.herd import turn_counts
-from dslc.codegen.aie.objectfifos import fifo_lines, print_objectfifos
-from dslc.codegen.aie.planning import plan_kernel
-from dslc.codegen.aie.stitched_legality import prove_stitched
-from dslc.codegen.aie.stitching import plan_program
+from dslc.codegen.aie.planning.arguments import (
+    are_bytes,
+    program_as_arrays,
+    scalar_words,
+    scalars_of,
+)
+from dslc.codegen.aie.planning.events import Tensor
+from dslc.codegen.aie.planning.herd import turn_counts
+from dslc.codegen.aie.planning.plan_kernel import plan_kernel
+from dslc.codegen.aie.planning.stitching import plan_program
+from dslc.codegen.aie.printing.descriptors import descriptor_lines, print_descriptors
+from dslc.codegen.aie.printing.dispatch import print_dispatch
+from dslc.codegen.aie.printing.objectfifos import fifo_lines, print_objectfifos
+from dslc.codegen.aie.proving.stitched_legality import prove_stitched
 from dslc.codegen.padding import refuse_padding
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, Memory, Program, Role, TileProgram
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.program import Param
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
 from dslc.compiler.targets import Target

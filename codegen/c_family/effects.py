@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dslc.codegen.c_family.accesses import access, pointer
 from dslc.codegen.c_family.ctypes_of import memory_type
 from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.memory.accesses import access, pointer
 from dslc.codegen.c_family.scalars import unsupported
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import instructions as ins

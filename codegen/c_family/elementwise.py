@@ -59,9 +59,9 @@ def unary(e: Emission, s: ins.Unary) -> None:
 
 def binary(e: Emission, s: ins.Binary) -> None:
     """out = op(x, y)."""
-    late = e.late.get(s.x)
-    if s.op == "sub" and late is not None and late.minus is not None:
-        late.minus(e, s, late)
+    deferred = e.deferred.get(s.x)
+    if s.op == "sub" and deferred is not None and deferred.minus is not None:
+        deferred.minus(e, s, deferred)
         return
     x, y = e.tile(s.x), e.tile(s.y)
     if s.op in _PAIRS and x.dtype.name in _PAIRED:

@@ -11,14 +11,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from dslc.codegen.c_family.bits import Bits, bits_of, collect
+from dslc.codegen.c_family.casts.bits import Bits, bits_of, collect
 from dslc.codegen.c_family.coalescing import READ_BITS, SharedArrays, shared_arrays
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed, scalar_type
-from dslc.codegen.c_family.exchange import Exchanges, SharedUse, uses_buffers
+from dslc.codegen.c_family.exchanges.exchange_memory import Exchanges, SharedUse, uses_buffers
 from dslc.codegen.c_family.indexing import ThreadBases
 from dslc.codegen.c_family.registers import Tile, tile_of
 from dslc.codegen.c_family.scalars import Scalars, not_negative
 from dslc.codegen.c_family.writer import Writer
+from dslc.compiler.analysis.scalar_facts import Facts, kernel_facts
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import Kernel, Memory, Place, Region, Value
@@ -26,7 +27,6 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import operands, walk
 from dslc.compiler.layout import Layout
-from dslc.compiler.passes.facts import Facts, kernel_facts
 from dslc.compiler.targets import Target
 
 Emitter = Callable[["Emission", Any], None]
@@ -36,7 +36,7 @@ _OWN = ("i", "j", "other", "other_at", "line", "tid", "turn", "shared", "scratch
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class Deferred:
     """A cast that is not carried out yet: bits of a narrow dtype. `emit` makes it a plain tile.
 
     `minus` writes the difference of it and another tile, for the instruction that alone reads it.
@@ -44,8 +44,8 @@ class Late:
 
     bits: Bits
     dtype: DType
-    emit: Callable[[Emission, Value, Late], Tile]
-    minus: Callable[[Emission, ins.Binary, Late], None] | None = None
+    emit: Callable[[Emission, Value, Deferred], Tile]
+    minus: Callable[[Emission, ins.Binary, Deferred], None] | None = None
 
 
 @dataclass(slots=True)
@@ -72,7 +72,9 @@ class Emission:
     out: Writer = field(default_factory=lambda: Writer(1))
     tiles: dict[Value, Tile] = field(default_factory=dict)
     bits: dict[Value, Bits] = field(default_factory=dict)  # of tiles that no registers hold
-    late: dict[Value, Late] = field(default_factory=dict)  # casts that their reader carries out
+    deferred: dict[Value, Deferred] = field(
+        default_factory=dict
+    )  # casts that their reader carries out
     readers: dict[Value, list[ins.Stmt]] = field(default_factory=dict)
     variables: dict[ex.Var, str] = field(default_factory=dict)
     wide: set[ex.Var] = field(default_factory=set)
@@ -150,8 +152,8 @@ class Emission:
 
     def tile(self, value: Value) -> Tile:
         """The registers of a value that was emitted; bits that lie elsewhere are collected here."""
-        if value in self.late:
-            return self.late[value].emit(self, value, self.late[value])
+        if value in self.deferred:
+            return self.deferred[value].emit(self, value, self.deferred[value])
         bits = self.bits.get(value)
         if bits is None:
             return self.tiles[value]
@@ -197,7 +199,7 @@ class Emission:
     def _holder(self, value: Value) -> Tile | None:
         """The array that a tile shares, unless that turned out to be another tile's."""
         other = self.shares.holders.get(value)
-        if other is None or other not in self.tiles or other in self.late or other in self.bits:
+        if other is None or other not in self.tiles or other in self.deferred or other in self.bits:
             return None
         tile = self.tiles[other]
         return tile if self.owners.get(tile.name) is self.shares.root(other) else None

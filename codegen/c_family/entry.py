@@ -6,12 +6,12 @@ from math import prod
 
 from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
 from dslc.codegen.c_family.emission import Emission
-from dslc.codegen.c_family.exchange import Exchanges
+from dslc.codegen.c_family.exchanges.exchange_memory import Exchanges
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import GridAxis, Memory, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.traverse import walk
 
 
@@ -78,7 +78,7 @@ def turn_variables(e: Emission) -> None:
     axes = e.kernel.grid
     if not axes:
         return
-    strips = e.kernel.strips if len(axes) > 1 else None
+    strips = e.kernel.rasterization if len(axes) > 1 else None
     counts = [_count(e, axis) for axis in axes]
     const = "" if len(axes) > 1 else "const "
     e.head.line(f"{const}int turn = blockIdx.x;")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dslc.codegen.c_family.accesses import first_copy
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import add, chunks, loops
+from dslc.codegen.c_family.memory.accesses import first_copy
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.scalars import unsupported
 from dslc.codegen.quoting import c_format, comment_lines
@@ -17,11 +17,11 @@ from dslc.compiler.ir.traverse import walk
 def assertion(e: Emission, s: ins.Assert) -> None:
     """Stop the kernel, with a text where that may be printed.
 
-    Where a kernel calls a function, `printf` too, ptxas has every late product wait for the one before
-    (its remark C7510).
+    Where a kernel calls a function, `printf` too, ptxas has every asynchronous product wait for the one
+    before (its remark C7510).
     """
     with e.out.block(f"if (!({e.scalar(s.condition)}))"):
-        late = any(isinstance(x, ins.Dot) and x.is_late for x in walk(e.kernel.body))
+        late = any(isinstance(x, ins.Dot) and x.is_async for x in walk(e.kernel.body))
         if late or not e.prints:
             e.out.line(comment_lines(f"assertion: {ascii(s.text)[1:-1]}").rstrip("\n"))
             e.out.line("__trap();")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass, replace
 
-from dslc.codegen.c_family.accesses import (
+from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.indexing import loops
+from dslc.codegen.c_family.memory.accesses import (
     Access,
     access,
     first_copy,
     pointer,
     refuse_row,
 )
-from dslc.codegen.c_family.copying import by_elements, widest
-from dslc.codegen.c_family.emission import Emission, Emitter
-from dslc.codegen.c_family.indexing import loops
-from dslc.codegen.cuda import bulk
-from dslc.codegen.cuda.bulk import is_bulk
+from dslc.codegen.c_family.memory.copying import by_elements, widest
+from dslc.codegen.cuda import tma
+from dslc.codegen.cuda.tma import is_bulk
 from dslc.compiler.ir import Kernel, Memory
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
@@ -28,8 +28,8 @@ _SIZES = (16, 8, 4)  # bytes of a thread's cp.async
 
 def copy_async(e: Emission, s: ins.CopyAsync) -> None:
     """Every thread copies its runs; what is out of bounds is filled with zeros."""
-    if bulk.is_bulk(s):
-        bulk.copy(e, s)
+    if tma.is_bulk(s):
+        tma.copy(e, s)
         return
     refuse_row(s.src.memory)
     found = widest(e, s, _SIZES)

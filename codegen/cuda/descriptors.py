@@ -17,10 +17,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from dslc.codegen.c_family.fragments import Mismatch
+from dslc.codegen.c_family.products.instruction_operands import Mismatch
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.layout import Layout, Mode
 from dslc.compiler.layout.inversion import local_numbers
 from numpy.typing import NDArray

@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from dslc.codegen.c_family import (
-    atomics,
-    casts,
-    control,
-    effects,
-    elementwise,
-    gathers,
-    printing,
-    reductions,
-    remap,
-    staging,
-)
+from dslc.codegen.c_family import control, effects, elementwise, printing
+from dslc.codegen.c_family.casts import emit_casts
 from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.entry import all_shared_memory, parameters, shared_memory, turn_variables
+from dslc.codegen.c_family.exchanges import reductions, remap, row_major_staging
+from dslc.codegen.c_family.memory import atomics, gathers
 from dslc.codegen.c_family.scalars import FLOAT_FUNCTIONS
 from dslc.codegen.cuda import (
-    aside,
-    bulk,
     copies,
+    dependent_launch,
     ldmatrix,
     matrix,
     ordering,
-    overlapping,
-    partners,
+    ping_pong,
     stmatrix,
+    tma,
+    warp_specialization,
     wgmma,
 )
 from dslc.codegen.cuda.prelude import functions, used
@@ -39,9 +31,9 @@ from dslc.compiler.targets import Target
 EMITTERS = table(
     elementwise.EMITTERS, control.EMITTERS, stmatrix.EMITTERS, remap.EMITTERS,
     reductions.EMITTERS, effects.EMITTERS, atomics.EMITTERS, gathers.EMITTERS,
-    printing.EMITTERS, staging.EMITTERS, matrix.EMITTERS, casts.EMITTERS, copies.EMITTERS,
-    ldmatrix.EMITTERS, wgmma.EMITTERS, bulk.EMITTERS, partners.EMITTERS, overlapping.EMITTERS,
-    ordering.EMITTERS,
+    printing.EMITTERS, row_major_staging.EMITTERS, matrix.EMITTERS, emit_casts.EMITTERS,
+    copies.EMITTERS, ldmatrix.EMITTERS, wgmma.EMITTERS, tma.EMITTERS, ping_pong.EMITTERS,
+    dependent_launch.EMITTERS, ordering.EMITTERS,
 )  # fmt: skip
 
 # Words that CUDA gives a meaning, beside those of C.
@@ -65,7 +57,7 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
     shared = shared_memory(e)
     e.head.line("const int tid = threadIdx.x;")
     turn_variables(e)
-    aside.body(e)
+    warp_specialization.body(e)
     total = all_shared_memory(e, shared)
     body = e.head.text() + e.out.text()
     return _file(kernel, params, body, total, blocks), total
@@ -74,8 +66,8 @@ def emit(kernel: Kernel, target: Target, blocks: int | None = None) -> tuple[str
 def _parameters(e: Emission) -> list[str]:
     """Those of the family, then tensor maps."""
     found = parameters(e)
-    e.sent = bulk.sent_from(e.kernel)
-    for box in bulk.tensor_maps(e.kernel):
+    e.sent = tma.sent_from(e.kernel)
+    for box in tma.tensor_maps(e.kernel):
         e.maps[box] = e.out.name(f"{box.memory.name}_map")
         found.append(f"const __grid_constant__ TensorMap {e.maps[box]}")
     return found
@@ -86,15 +78,15 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int
     signature = ",\n    ".join(params)
     uses = "  extern __shared__ __align__(1024) unsigned char shared[];\n" if shared else ""
     needed = used(body)
-    threads = aside.launched_threads(kernel)
+    threads = warp_specialization.launched_threads(kernel)
     # Registers are handed on where the assembler knows how many a thread begins with.
-    blocks = 1 if aside.aside_of(kernel) is not None else blocks
+    blocks = 1 if warp_specialization.producers_of(kernel) is not None else blocks
     bounds = f"__launch_bounds__({threads if blocks is None else f'{threads}, {blocks}'})"
     if kernel.cluster is not None:
         bounds = f"__cluster_dims__({kernel.cluster}, 1, 1) {bounds}"
     vectors = "#define DEVICE static __device__ __forceinline__\n\n"
     if "TensorMap" in signature:
-        vectors += bulk.TENSOR_MAP
+        vectors += tma.TENSOR_MAP
     return (
         f"// {kernel.name}: one turn of its grid is one block of {threads} threads.\n{doc}\n"
         f"{vectors}{needed}\n\n"
@@ -105,7 +97,7 @@ def _file(kernel: Kernel, params: list[str], body: str, shared: int, blocks: int
 
 def check(kernel: Kernel) -> None:
     """Refuse what this machine cannot run."""
-    if kernel.threads is None or aside.launched_threads(kernel) > 1024:
+    if kernel.threads is None or warp_specialization.launched_threads(kernel) > 1024:
         raise error(
             "DSL0590", f"a block has at most 1024 threads, not {kernel.threads}", kernel.loc
         )

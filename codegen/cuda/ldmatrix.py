@@ -11,15 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from dslc.codegen.c_family import accesses
-from dslc.codegen.c_family.accesses import multiple, pointer, strides, swizzled_address
 from dslc.codegen.c_family.ctypes_of import memory_type
 from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.exchanges.through_shared import thread_part
 from dslc.codegen.c_family.indexing import add, fastest_run
-from dslc.codegen.c_family.through_shared import thread_part
+from dslc.codegen.c_family.memory import accesses
+from dslc.codegen.c_family.memory.accesses import multiple, pointer, strides, swizzled_address
 from dslc.compiler.ir import Memory, Place, Region
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.expr import Expr
 from dslc.compiler.layout import Layout, column_spatial, divide, divisible, spatial
 from numpy.typing import NDArray

@@ -8,17 +8,17 @@ from dslc.codegen.c_family.launching import (
     blocks_of,
 )
 from dslc.codegen.calls import program_artifact
-from dslc.codegen.cuda.aside import launched_threads
-from dslc.codegen.cuda.bulk import tensor_maps
+from dslc.codegen.cuda.dependent_launch import launch_words
 from dslc.codegen.cuda.generate import emit
-from dslc.codegen.cuda.overlapping import launch_words
-from dslc.codegen.cuda.toolchain import (
+from dslc.codegen.cuda.tma import tensor_maps
+from dslc.codegen.cuda.tools.toolchain import (
     DEFAULT,
     Binary,
     Options,
     architecture_of,
     compile_cubin,
 )
+from dslc.codegen.cuda.warp_specialization import launched_threads
 from dslc.codegen.quoting import entry_name
 from dslc.compiler.artifact import UNKNOWN, Artifact, Json
 from dslc.compiler.ir import Kernel, Program, TileProgram

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dslc.codegen.c_family import matrix
 from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.products import matrix
 from dslc.codegen.cuda import wgmma
 from dslc.compiler.ir import instructions as ins
 

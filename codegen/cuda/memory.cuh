@@ -1,4 +1,4 @@
-// Accesses to memory by matrices and atomic additions; warps aside; launches that overlap.
+// Accesses to memory by matrices and atomic additions; producer warps; launches that overlap.
 
 DEVICE void ldmatrix_x4(unsigned* w, const void* p) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -131,7 +131,7 @@ DEVICE void stmatrix_x4_trans(void* p, const unsigned* w) {
     :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
 }
 
-// Warps aside: the barrier of the others, and registers that go from the ones to the others.
+// Producer warps: the barrier of the others, and registers that go from the ones to the others.
 DEVICE void barrier_of_some(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
 
 // Two warpgroups that alternate: number g waits at barrier 2 + g, at which the other one counts.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
-from dslc.codegen.c_family.matrix import elements_in_register, name_of
+from dslc.codegen.c_family.products.matrix import elements_in_register, name_of
 from dslc.compiler.dtypes import DType, parse_dtype
 from dslc.compiler.targets import TARGETS, Atom
 

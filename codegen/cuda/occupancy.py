@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dslc.codegen.cuda.resources import Resources
+from dslc.codegen.cuda.tools.resources import Resources
 
 _REGISTERS = 65536  # of a multiprocessor
 _REGISTERS_AT_ONCE = 256  # are given to a warp

@@ -7,8 +7,8 @@ a product holds two elements side by side, for which a store of its own each wou
 
 from __future__ import annotations
 
-from dslc.codegen.c_family import accesses, rows
 from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.memory import accesses, rows
 from dslc.codegen.cuda.ldmatrix import Matrices, matrices, row_addresses, rows_fit
 from dslc.compiler.ir import instructions as ins
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from dslc.codegen.c_family import control
-from dslc.codegen.c_family.accesses import pointer
 from dslc.codegen.c_family.ctypes_of import element_type
 from dslc.codegen.c_family.emission import Emission, Emitter
-from dslc.codegen.c_family.fragments import Mismatch
+from dslc.codegen.c_family.exchanges.through_shared import thread_part
+from dslc.codegen.c_family.memory.accesses import pointer
+from dslc.codegen.c_family.products.instruction_operands import Mismatch
 from dslc.codegen.c_family.registers import Tile
-from dslc.codegen.c_family.through_shared import thread_part
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.codegen.cuda import kept
 from dslc.codegen.cuda.descriptors import (
@@ -162,7 +162,7 @@ def running_on(loop: ins.For) -> dict[ins.Dot, Value]:
     """The products of a turn that the next turn waits for, and what their sums are called there."""
     waits = [i for i, s in enumerate(loop.body) if isinstance(s, ins.WaitDots) and not s.pending]
     first = waits[-1] if waits else len(loop.body)
-    dots = (s for s in loop.body[first:] if isinstance(s, ins.Dot) and s.is_late)
+    dots = (s for s in loop.body[first:] if isinstance(s, ins.Dot) and s.is_async)
     handed = {c.yielded: c.inner for c in loop.carried}
     found = {dot: handed.get(dot.out) for dot in dots}
     return {dot: inner for dot, inner in found.items() if isinstance(inner, Value)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from dslc.codegen.c_family.ctypes_of import is_packed
-from dslc.codegen.c_family.matrix import name_of
+from dslc.codegen.c_family.products.matrix import name_of
 from dslc.codegen.hip.mfma import SCALED, UNSCALED, builtin, written
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.targets import Atom

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from dslc.codegen.c_family import control
 from dslc.codegen.c_family.emission import Emission
-from dslc.codegen.c_family.fragments import Mismatch, plan, sides
-from dslc.codegen.c_family.matrix import dot as plain_dot
-from dslc.codegen.c_family.matrix import name_of, turned
+from dslc.codegen.c_family.exchanges.remap import gather
+from dslc.codegen.c_family.products.instruction_operands import Mismatch, plan, sides
+from dslc.codegen.c_family.products.matrix import dot as plain_dot
+from dslc.codegen.c_family.products.matrix import name_of, turned
 from dslc.codegen.c_family.registers import Tile
-from dslc.codegen.c_family.remap import gather
 from dslc.codegen.hip.mfma import SCALED
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes.dtype import MX_BLOCK

@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from math import prod
 
 import numpy as np
-from dslc.codegen.c_family.accesses import Access, access, first_copy, pointer, refuse_row
-from dslc.codegen.c_family.copying import by_elements, widest
 from dslc.codegen.c_family.ctypes_of import memory_bits
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
+from dslc.codegen.c_family.memory.accesses import Access, access, first_copy, pointer, refuse_row
+from dslc.codegen.c_family.memory.copying import by_elements, widest
 from dslc.codegen.hip.lanes import Lanes
 from dslc.compiler.dtypes import BOOL
 from dslc.compiler.ir import Memory, Place, Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.layout import Layout, addresses, local
-from dslc.compiler.passes.linear_copies import linear_layout
-from dslc.compiler.passes.reach import limits
+from dslc.compiler.passes.pipelining.copy_reach import limits
+from dslc.compiler.passes.pipelining.linear_copies import linear_layout
 
 _SIZES = (16, 8, 4)  # bytes of a thread's copy through registers
 _TOGETHER = 4  # loads whose places in LDS one instruction's offset reaches

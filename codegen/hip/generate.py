@@ -6,20 +6,12 @@ needs, so that every clang that knows the chip compiles it, hipcc and hiprtc amo
 
 from __future__ import annotations
 
-from dslc.codegen.c_family import (
-    atomics,
-    casts,
-    control,
-    effects,
-    elementwise,
-    gathers,
-    printing,
-    reductions,
-    remap,
-    staging,
-)
+from dslc.codegen.c_family import control, effects, elementwise, printing
+from dslc.codegen.c_family.casts import emit_casts
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.entry import all_shared_memory, parameters, shared_memory, turn_variables
+from dslc.codegen.c_family.exchanges import reductions, remap, row_major_staging
+from dslc.codegen.c_family.memory import atomics, gathers
 from dslc.codegen.emitters import table
 from dslc.codegen.hip import block_scaled, copies, groups, interleaving, loads, ordering, stores
 from dslc.codegen.hip.prelude import functions, used, vectors
@@ -31,7 +23,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets import Target
 
 _MATRIX: dict[type, Emitter] = {ins.Dot: block_scaled.dot}
-_CASTS = {kind: emitter for kind, emitter in casts.EMITTERS.items() if kind is not ins.Cast}
+_CASTS = {kind: emitter for kind, emitter in emit_casts.EMITTERS.items() if kind is not ins.Cast}
 
 
 def _loop(e: Emission, s: ins.For) -> None:
@@ -42,7 +34,7 @@ def _loop(e: Emission, s: ins.For) -> None:
 _CONTROL = {**control.EMITTERS, ins.For: _loop}
 EMITTERS = table(
     elementwise.EMITTERS, _CONTROL, remap.EMITTERS, reductions.EMITTERS, effects.EMITTERS,
-    atomics.EMITTERS, gathers.EMITTERS, printing.EMITTERS, staging.EMITTERS, _CASTS,
+    atomics.EMITTERS, gathers.EMITTERS, printing.EMITTERS, row_major_staging.EMITTERS, _CASTS,
     copies.EMITTERS, groups.EMITTERS, loads.EMITTERS, stores.EMITTERS, ordering.EMITTERS, _MATRIX,
 )  # fmt: skip
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from dslc.codegen.c_family.accesses import pointer, strides, tile_axis
 from dslc.codegen.c_family.ctypes_of import memory_bits
 from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.indexing import add
+from dslc.codegen.c_family.memory.accesses import pointer, strides, tile_axis
 from dslc.compiler.ir import Region
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.expr import Const, Var
 from dslc.compiler.layout import Layout
 from numpy.typing import NDArray

@@ -12,11 +12,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from dslc.codegen.c_family import accesses
-from dslc.codegen.c_family.accesses import tile_axis, vector_width
 from dslc.codegen.c_family.emission import Emission, Emitter
+from dslc.codegen.c_family.exchanges.remap import registers
+from dslc.codegen.c_family.memory import accesses
+from dslc.codegen.c_family.memory.accesses import tile_axis, vector_width
 from dslc.codegen.c_family.registers import Tile
-from dslc.codegen.c_family.remap import registers
 from dslc.codegen.c_family.unrolling import linear_loops
 from dslc.compiler.ir import Place, Value
 from dslc.compiler.ir import instructions as ins

@@ -12,7 +12,7 @@ import functools
 from typing import Protocol
 
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
-from dslc.codegen.c_family.matrix import name_of
+from dslc.codegen.c_family.products.matrix import name_of
 from dslc.compiler.dtypes import DType, parse_dtype
 from dslc.compiler.targets import TARGETS, Atom
 

@@ -16,10 +16,11 @@ import functools
 import itertools
 from collections.abc import Mapping
 
-from dslc.codegen.c_family import accesses, casts, rows
-from dslc.codegen.c_family.accesses import access, first_copy, vector_width
+from dslc.codegen.c_family.casts import emit_casts
 from dslc.codegen.c_family.emission import Emission, Emitter
 from dslc.codegen.c_family.indexing import loops
+from dslc.codegen.c_family.memory import accesses, rows
+from dslc.codegen.c_family.memory.accesses import access, first_copy, vector_width
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
@@ -69,7 +70,7 @@ def cast(e: Emission, s: ins.Cast) -> None:
     """Another dtype; nothing where the store behind it does it."""
     store = next((r for r in e.readers.get(s.out, []) if isinstance(r, ins.Store)), None)
     if store is None or _pair(e, store) is not s:
-        casts.cast(e, s)
+        emit_casts.cast(e, s)
 
 
 def store(e: Emission, s: ins.Store) -> None:

@@ -8,9 +8,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from dslc.codegen.nki import scalars
+from dslc.codegen.nki.arithmetic import scalars
+from dslc.codegen.nki.arithmetic.scalar_functions import needed
 from dslc.codegen.nki.dtypes import element
-from dslc.codegen.nki.held import (
+from dslc.codegen.nki.lifetimes import keep, release
+from dslc.codegen.nki.limits import Banks, check_banks, check_tile
+from dslc.codegen.nki.movement.engine_sharing import Shares
+from dslc.codegen.nki.order import Between, few_first, is_streamed
+from dslc.codegen.nki.tile_values import (
     PARTITIONS,
     Held,
     dense_strides,
@@ -18,11 +23,6 @@ from dslc.codegen.nki.held import (
     free_shape,
     part,
 )
-from dslc.codegen.nki.lifetimes import keep, release
-from dslc.codegen.nki.limits import Banks, check_banks, check_tile
-from dslc.codegen.nki.order import Between, few_first, is_streamed
-from dslc.codegen.nki.scalar_functions import needed
-from dslc.codegen.nki.sharing import Shares
 from dslc.codegen.nki.writer import Writer
 from dslc.codegen.without_code import what_it_is
 from dslc.compiler.diagnostics import DiagnosticError, error
@@ -32,9 +32,9 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, tile_of
-from dslc.compiler.passes.nki_layout.capacity import PANEL
-from dslc.compiler.passes.nki_layout.placement import Placement, placement_of
-from dslc.compiler.passes.nki_layout.residents import Resident
+from dslc.compiler.passes.trainium.capacity import PANEL
+from dslc.compiler.passes.trainium.placement import Placement, placement_of
+from dslc.compiler.passes.trainium.residents import ResidentTensors
 from dslc.compiler.targets.nki import Engines
 
 Emit: TypeAlias = Callable[["Emission", Any], None]
@@ -52,9 +52,9 @@ class At:
 class Emission:
     """What is known while a kernel is written out.
 
-    `names` are the Python names of scalars, `not_negative` those proved to be at least 0, `late` those
-    known on the machine only. `uses` counts the readers of each tile, `shares` the work of two engines.
-    `needs` are words of the file's head.
+    `names` are the Python names of scalars, `not_negative` those proved to be at least 0, `dynamic`
+    those known on the machine only. `uses` counts the readers of each tile, `shares` the work of two
+    engines. `needs` are words of the file's head.
     """
 
     kernel: Kernel
@@ -67,7 +67,7 @@ class Emission:
     memories: dict[Memory, str] = field(default_factory=dict)
     values: dict[Value, Held] = field(default_factory=dict)
     not_negative: set[ex.Var] = field(default_factory=set)
-    late: set[ex.Var] = field(default_factory=set)
+    dynamic: set[ex.Var] = field(default_factory=set)
     needs: set[str] = field(default_factory=set)
     streamed: dict[Value, ins.Load] = field(default_factory=dict)
     # Accumulators of the loop at hand in PSUM, with the text that tells of an earlier product.
@@ -86,7 +86,7 @@ class Emission:
     multiplied: set[Value] = field(default_factory=set)
     transfers: Callable[[Stmt], int] = field(default=lambda _: 0)
     # Tiles that stay through a loop, the statements that only they need, the lists that hold them.
-    resident: dict[Value, Resident] = field(default_factory=dict)
+    resident: dict[Value, ResidentTensors] = field(default_factory=dict)
     deferred: set[Stmt] = field(default_factory=set)
     lists: dict[Value, str] = field(default_factory=dict)
     # Loops that are not unrolled.
@@ -152,9 +152,9 @@ class Emission:
         """The same as an element of a tile."""
         return self.note(scalars.element(expr, self.names))
 
-    def is_late(self, expr: ex.Expr) -> bool:
+    def is_dynamic(self, expr: ex.Expr) -> bool:
         """Whether the expression is known on the machine only."""
-        return scalars.is_late(expr, self.late)
+        return scalars.is_dynamic(expr, self.dynamic)
 
     def declare(self, var: ex.Var, *, not_negative: bool = False) -> str:
         """A name for a scalar."""

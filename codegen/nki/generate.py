@@ -7,28 +7,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from dslc.codegen.emitters import table
-from dslc.codegen.nki import (
-    accesses,
-    casts,
-    control,
-    elementwise,
-    functions,
-    gathers,
-    packed,
-    products,
-    reductions,
-    shaping,
-    stacks,
-)
-from dslc.codegen.nki.budget import machine_counters
+from dslc.codegen.nki.arithmetic import casts, elementwise, functions, reductions
+from dslc.codegen.nki.arithmetic.eight_bits import paired
+from dslc.codegen.nki.arithmetic.scalar_functions import NAMES, definitions
+from dslc.codegen.nki.arithmetic.scalars import text
+from dslc.codegen.nki.control import emit_control
+from dslc.codegen.nki.control.budget import machine_counters
 from dslc.codegen.nki.dtypes import element
-from dslc.codegen.nki.eight_bits import paired
 from dslc.codegen.nki.emission import Emission
+from dslc.codegen.nki.movement import accesses, gathers, packed, shaping, stacks
+from dslc.codegen.nki.movement.engine_sharing import Shares
+from dslc.codegen.nki.movement.strides import row_major
 from dslc.codegen.nki.outputs import written_whole
-from dslc.codegen.nki.scalar_functions import NAMES, definitions
-from dslc.codegen.nki.scalars import text
-from dslc.codegen.nki.sharing import Shares
-from dslc.codegen.nki.strides import row_major
+from dslc.codegen.nki.products import emit_products
 from dslc.codegen.nki.writer import RESERVED, Writer
 from dslc.codegen.quoting import ascii_name, docstring, python_name
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role, TileProgram, Value
@@ -36,14 +27,14 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.traverse import operands, tile_of, walk
-from dslc.compiler.passes.nki_layout.capacity import usable, widest_panel
-from dslc.compiler.passes.nki_layout.residents import residents
+from dslc.compiler.passes.trainium.capacity import usable, widest_panel
+from dslc.compiler.passes.trainium.residents import residents
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
 
 EMITTERS = table(
     elementwise.EMITTERS, functions.EMITTERS, casts.EMITTERS, reductions.EMITTERS,
-    shaping.EMITTERS, accesses.EMITTERS, products.EMITTERS, control.EMITTERS, packed.EMITTERS,
+    shaping.EMITTERS, accesses.EMITTERS, emit_products.EMITTERS, emit_control.EMITTERS, packed.EMITTERS,
     gathers.EMITTERS,
 )  # fmt: skip
 
@@ -148,7 +139,7 @@ def _function(
     e.paired = paired(kernel, engines)
     e.transfers = partial(stacks.transfers, e)
     e.multiplied |= {v for v, n in by_dots.items() if e.uses[v] == n}
-    control.turns(e, kernel.grid, kernel.body)
+    emit_control.turns(e, kernel.grid, kernel.body)
     head = docstring(kernel.doc, "    ") if kernel.doc else ""
     if e.checks:
         given.append(marks)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.arithmetic.affine import simplify
 from dslc.compiler.ir.traverse import Body, operands, tile_of, walk
-from dslc.compiler.passes.nki_layout.capacity import VIEWS
-from dslc.compiler.passes.nki_layout.residents import Resident
+from dslc.compiler.passes.trainium.capacity import VIEWS
+from dslc.compiler.passes.trainium.residents import ResidentTensors
 
 if TYPE_CHECKING:
     from dslc.codegen.nki.emission import Emission
@@ -30,7 +30,7 @@ def release(e: Emission, rest: Body) -> None:
             del e.in_psum[value]
 
 
-def keep(e: Emission, kept: Resident) -> None:
+def keep(e: Emission, kept: ResidentTensors) -> None:
     """Make a tile in the first turn of its loop, and take it from its list in all."""
     name = e.lists[kept.value]
     first = " and ".join(f"{e.names[x.var]} == {e.scalar(x.start)}" for x in kept.firsts)
@@ -47,7 +47,7 @@ def keep(e: Emission, kept: Resident) -> None:
     e.values[kept.value] = replace(held, name=taken)
 
 
-def _version(e: Emission, kept: Resident) -> str:
+def _version(e: Emission, kept: ResidentTensors) -> str:
     """The number of a version of a tile that stays: its loops' turns as digits."""
     number: ex.Expr = ex.index(0)
     for loop in kept.inside:

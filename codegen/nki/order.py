@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body
-from dslc.compiler.passes.nki_layout.capacity import is_long
+from dslc.compiler.passes.trainium.capacity import is_long
 
 if TYPE_CHECKING:
     from dslc.codegen.nki.emission import Emission

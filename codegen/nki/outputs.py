@@ -8,7 +8,7 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Kernel, Memory, Program, Region, TileProgram
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.traverse import Body
 
 Loops = dict[ex.Var, tuple[ex.Expr, ex.Expr, ex.Expr]]

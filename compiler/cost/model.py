@@ -41,7 +41,7 @@ from dslc.compiler.targets import Target
 from dslc.compiler.targets.rates import Rates
 
 _PARTS, _AT_ONCE = 4, 8  # of a multiprocessor; registers of a lane
-_MULTIPLYING = 240  # registers of a thread beside warps aside
+_MULTIPLYING = 240  # registers of a thread beside producer warps
 _TURNS = 6  # of the grid whose work is looked at
 _START = 500.0  # cycles until a block's first instruction, and after its last until the next begins
 _SPILLED = 40.0  # times longer, for as many spilled registers as a thread has
@@ -130,7 +130,7 @@ def _kernel(
     tiles = tiles_at_once(kernel, known, int(at_once))
     read = device_bytes(kernel, work.loaded, dims, counts, at_once, rates.cache_bytes, tiles)
     written = device_bytes(kernel, work.stored, dims, counts, at_once, rates.cache_bytes)
-    by_unit = any(isinstance(s, ins.Aside) for s in kernel.body)
+    by_unit = any(isinstance(s, ins.WarpSpecialize) for s in kernel.body)
     launch = _Launch(target, rates, work, resident.blocks, blocks, read, written, by_unit, most)
     # A register that is spilled is stored and loaded again in most turns.
     seconds = launch.seconds() * (1 + _SPILLED * resident.spilled / MOST)
@@ -199,7 +199,7 @@ def _resident(
     count = min(most, wanted)
     warps = -(-threads // target.warp_size)
     each = -(-count // _AT_ONCE) * _AT_ONCE * target.warp_size * warps
-    if any(isinstance(s, ins.Aside) for s in kernel.body):
+    if any(isinstance(s, ins.WarpSpecialize) for s in kernel.body):
         # Its block has the multiprocessor, and its threads all registers, for itself.
         spilled = _spilled(wanted, under_way(kernel), _MULTIPLYING)
         return _Resident(1, "shared memory", count, spilled)

@@ -22,14 +22,14 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import Rewriter
 from dslc.compiler.ir.traverse import walk
-from dslc.compiler.passes.gpu_layout.in_place import readable_in_place
-from dslc.compiler.passes.gpu_layout.matrix import atoms_for, group_atom
-from dslc.compiler.passes.gpu_layout.threads import thread_counts
-from dslc.compiler.passes.memory_plan import MemoryPlan
-from dslc.compiler.passes.pipeline import Pass
-from dslc.compiler.passes.pipelining import Pipeline
-from dslc.compiler.passes.split import SplitReduction
-from dslc.compiler.passes.staging import tile_bytes
+from dslc.compiler.passes.layouts.matrix import atoms_for, group_atom
+from dslc.compiler.passes.layouts.shared_operands import readable_in_place
+from dslc.compiler.passes.layouts.threads import thread_counts
+from dslc.compiler.passes.memory.memory_plan import MemoryPlan
+from dslc.compiler.passes.pass_manager import Pass
+from dslc.compiler.passes.pipelining.prefetchable_loads import tile_bytes
+from dslc.compiler.passes.pipelining.software_pipeline import SoftwarePipeline
+from dslc.compiler.passes.tile_scheduling.split_k import SplitReduction
 from dslc.compiler.targets import Target
 
 
@@ -80,7 +80,7 @@ def _staged(kernel: Kernel, target: Target) -> Kernel:
     shared = target.memory("shared")
     passes: tuple[Pass, ...] = (
         SplitReduction.of(target),
-        Pipeline(target),
+        SoftwarePipeline(target),
         MemoryPlan(shared.bytes if shared else None),
     )
     made: TileProgram = kernel

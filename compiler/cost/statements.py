@@ -14,7 +14,7 @@ from types import MappingProxyType
 from dslc.compiler.cost.amounts import Work
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import evaluate
+from dslc.compiler.ir.arithmetic.affine import evaluate
 from dslc.compiler.ir.expr import Expr, Var
 from dslc.compiler.ir.values import Region, Role, Value
 from dslc.compiler.layout import Conversion, Layout, conversion, divisible, spatial

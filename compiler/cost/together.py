@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
 from dslc.compiler.interpreter.scope import Frame, Scope
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.expr import Var
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
@@ -25,15 +25,15 @@ Run: TypeAlias = Callable[[Frame, Read], bool]
 
 
 def tiles_at_once(kernel: Kernel, known: Known, blocks: int) -> Mapping[Memory, int]:
-    """By global memory that warps aside read, the different tiles of so many blocks' first steps."""
-    aside = next((s for s in kernel.body if isinstance(s, ins.Aside)), None)
-    if aside is None or len(kernel.grid) != 1:
+    """By global memory that producer warps read, the different tiles of so many blocks' first steps."""
+    producers = next((s for s in kernel.body if isinstance(s, ins.WarpSpecialize)), None)
+    if producers is None or len(kernel.grid) != 1:
         return {}
-    before = kernel.body[: kernel.body.index(aside)]
+    before = kernel.body[: kernel.body.index(producers)]
     if any(isinstance(s, ins.Load) for s in before):
         return {}  # where they read follows from what is in memory
     reader = _Reader()
-    run = reader.body((*before, *aside.body))
+    run = reader.body((*before, *producers.body))
     own = reader.scope.slot(kernel.grid[0].var)
     slots = {reader.scope.slot(var): constant(value) for var, value in known.items()}
     found: dict[Memory, set[tuple[Any, ...]]] = {}

@@ -21,19 +21,19 @@ from math import prod
 from dslc.compiler.ir import Kernel, Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.traverse import tile_of
-from dslc.compiler.passes.gpu_layout.regions import Site, find_sites
-from dslc.compiler.passes.nki_layout.capacity import (
+from dslc.compiler.passes.layouts.layout_regions import Site, find_sites
+from dslc.compiler.passes.trainium.capacity import (
     load_bytes,
     peak_within,
     sbuf_peak,
     usable,
     widest_panel,
 )
-from dslc.compiler.passes.nki_layout.placement import chunks, counts, placement_of
-from dslc.compiler.passes.nki_layout.prices import TRANSPOSING, transposed
-from dslc.compiler.passes.nki_layout.residents import residents
+from dslc.compiler.passes.trainium.placement import chunks, counts, placement_of
+from dslc.compiler.passes.trainium.placement_costs import TRANSPOSING, transposed
+from dslc.compiler.passes.trainium.residents import residents
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import MOVING, PARTITIONS, PSUM_BANKS, STACK, Engines, engines_of
 

@@ -39,19 +39,19 @@ def turns_looked_at(axes: list[range], turns: int) -> list[tuple[int, ...]]:
 
 
 def is_persistent(kernel: Kernel) -> bool:
-    """Whether blocks take turn after turn, beside warps aside."""
-    aside = next((s for s in kernel.body if isinstance(s, ins.Aside)), None)
-    return aside is not None and any(
-        isinstance(t, ins.For) for s in aside.body if isinstance(s, ins.For) for t in s.body
+    """Whether blocks take turn after turn, beside producer warps."""
+    producers = next((s for s in kernel.body if isinstance(s, ins.WarpSpecialize)), None)
+    return producers is not None and any(
+        isinstance(t, ins.For) for s in producers.body if isinstance(s, ins.For) for t in s.body
     )
 
 
 def multiplying(kernel: Kernel) -> Kernel:
-    """What decides about the registers: beside warps aside, the loop that multiplies.
+    """What decides about the registers: beside producer warps, the loop that multiplies.
 
     Sums that turns add up and hand on afterwards are the same registers.
     """
-    if not any(isinstance(s, ins.Aside) for s in kernel.body):
+    if not any(isinstance(s, ins.WarpSpecialize) for s in kernel.body):
         return kernel
     loops = [s for s in walk(kernel.body) if isinstance(s, ins.For)]
     own = [s for s in loops if any(isinstance(t, ins.Dot) for t in s.body)]
@@ -61,7 +61,7 @@ def multiplying(kernel: Kernel) -> Kernel:
 def under_way(kernel: Kernel) -> int:
     """Registers of operands that products of the turn before still read while the next are made."""
     loops = [s for s in walk(kernel.body) if isinstance(s, ins.For) and (s.unroll or 1) > 1]
-    dots = [s for loop in loops for s in loop.body if isinstance(s, ins.Dot) and s.is_late]
+    dots = [s for loop in loops for s in loop.body if isinstance(s, ins.Dot) and s.is_async]
     layouts = [(x.type.layout, x.type.dtype.bits) for s in dots for x in (s.a, s.b)]
     return sum(layout.locals * bits // 32 for layout, bits in layouts if layout is not None)
 

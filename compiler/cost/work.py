@@ -15,7 +15,7 @@ from dslc.compiler.cost.statements import Statements, overlapped, region_bytes
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant, evaluate
+from dslc.compiler.ir.arithmetic.affine import constant, evaluate
 from dslc.compiler.ir.expr import Const, Expr
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import Body, operands, walk
@@ -58,16 +58,16 @@ def turn_work(loop: ins.For, known: Known, costs: Statements) -> Work:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """A buffer that warps aside fill: its slots, and the bytes of one."""
+    """A buffer that producer warps fill: its slots, and the bytes of one."""
 
     slots: int
     bytes: float
 
 
 def rings_of(kernel: Kernel) -> dict[Memory, Ring]:
-    """The rings that warps aside fill."""
-    asides = [s for s in kernel.body if isinstance(s, ins.Aside)]
-    copies = [s for a in asides for s in walk(a.body) if isinstance(s, ins.CopyAsync)]
+    """The rings that producer warps fill."""
+    specialized = [s for s in kernel.body if isinstance(s, ins.WarpSpecialize)]
+    copies = [s for a in specialized for s in walk(a.body) if isinstance(s, ins.CopyAsync)]
     found = {}
     for copy in copies:
         slots = constant(copy.dst.memory.shape[0])
@@ -102,7 +102,7 @@ class _Walk:
                     total.add(self.body(itertools.chain(stmt.before, stmt.body), known))
                 case ins.If():
                     self._branch(stmt, known, total)
-                case ins.Aside():
+                case ins.WarpSpecialize():
                     beside = self.body(stmt.body, known)
                     total.add(replace(beside, path=0.0, waits=0.0, flights=[]))
                 case _:
@@ -156,7 +156,7 @@ class _Walk:
 
     def _in_step(self, loop: ins.For) -> float:
         """What products wait for those of other warps, where a ring keeps all in one turn."""
-        works = [self.costs.of(s) for s in loop.body if isinstance(s, ins.Dot) and s.is_late]
+        works = [self.costs.of(s) for s in loop.body if isinstance(s, ins.Dot) and s.is_async]
         return sum(max(0.0, w.matrix - w.path) for w in works) if len(works) == 1 else 0.0
 
     def _before_copies(self, loop: ins.For, known: Known) -> float:
@@ -192,7 +192,7 @@ def _read(body: Body) -> set[Memory]:
 
 def _is_kept(loop: ins.For) -> bool:
     """Whether a turn's slot is freed late in the next turn: once that has made its operand ready."""
-    dots = [s for s in loop.body if isinstance(s, ins.Dot) and s.is_late]
+    dots = [s for s in loop.body if isinstance(s, ins.Dot) and s.is_async]
     return any(x.type.layout is not None for s in dots for x in (s.a, s.b))
 
 

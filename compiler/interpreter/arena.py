@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from dslc.compiler.dtypes import packed_bytes, storage_dtype
 from dslc.compiler.dtypes.storage import Array
-from dslc.compiler.interpreter.initialised import Initialised, Owned
+from dslc.compiler.interpreter.hazards.initialised import Initialised, Owned
 from dslc.compiler.interpreter.tensors import PackedTensor, Tensor, garbage
 from dslc.compiler.ir import Memory, Place
 

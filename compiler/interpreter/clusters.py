@@ -14,10 +14,10 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
 from dslc.compiler.diagnostics import Label, Loc, error
-from dslc.compiler.interpreter import elements
 from dslc.compiler.interpreter.options import Options
 from dslc.compiler.interpreter.scalars import compile_scalar
 from dslc.compiler.interpreter.scope import TURN, Blocked, Flow, Frame, Scope
+from dslc.compiler.interpreter.steps import elements
 from dslc.compiler.interpreter.turn import Turn
 from dslc.compiler.ir import instructions as ins
 
@@ -72,7 +72,7 @@ def _meet(turn: Turn, loc: Loc | None) -> Generator[Blocked, None, None]:
 
     blocked = Blocked(None, None, is_ready, loc)
     while not is_ready():
-        turn.go_on_aside(late=True)
+        turn.run_producers(late=True)
         if not is_ready():
             yield blocked
 

@@ -13,20 +13,25 @@ from typing import Any, TypeAlias
 import numpy as np
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import storage_dtype
-from dslc.compiler.interpreter import poison
 from dslc.compiler.interpreter.arena import Arenas, Plan
-from dslc.compiler.interpreter.clocks import Clock
 from dslc.compiler.interpreter.clusters import run_clusters
-from dslc.compiler.interpreter.control import compile_block, compile_flow, make_range, statements
-from dslc.compiler.interpreter.observers import element_text
+from dslc.compiler.interpreter.hazards import poison
+from dslc.compiler.interpreter.hazards.clocks import Clock
+from dslc.compiler.interpreter.hazards.observers import element_text
+from dslc.compiler.interpreter.hazards.watch import freeze, watch_tensors
 from dslc.compiler.interpreter.options import Options
 from dslc.compiler.interpreter.scalars import compile_scalars
 from dslc.compiler.interpreter.schedule import Key, Wakeups, run_flows, run_steps
 from dslc.compiler.interpreter.scope import TURN, Flow, Frame, Name, Scope, Step
+from dslc.compiler.interpreter.steps.control import (
+    compile_block,
+    compile_flow,
+    make_range,
+    statements,
+)
 from dslc.compiler.interpreter.tensors import Tensor
 from dslc.compiler.interpreter.turn import Turn, turn_title
 from dslc.compiler.interpreter.uses import uses_of
-from dslc.compiler.interpreter.watch import freeze, watch_tensors
 from dslc.compiler.ir import Kernel, Memory
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Var

@@ -10,7 +10,7 @@ from dslc.compiler.ir import Memory
 
 if TYPE_CHECKING:
     from dslc.compiler.diagnostics import Loc
-    from dslc.compiler.interpreter.copies import Copy
+    from dslc.compiler.interpreter.steps.copies import Copy
     from dslc.compiler.interpreter.turn import Turn
 
 Key = tuple[Memory, tuple[int, ...]]

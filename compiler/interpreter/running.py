@@ -11,12 +11,12 @@ from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter import arguments
 from dslc.compiler.interpreter.arguments import Argument, Scalars
 from dslc.compiler.interpreter.dims import evaluate
+from dslc.compiler.interpreter.hazards.watch import watch_undefined
 from dslc.compiler.interpreter.launch import launch, prepare
 from dslc.compiler.interpreter.options import Options
 from dslc.compiler.interpreter.scalars import compile_scalar
 from dslc.compiler.interpreter.scope import Scope
 from dslc.compiler.interpreter.tensors import Tensor, garbage
-from dslc.compiler.interpreter.watch import watch_undefined
 from dslc.compiler.ir import Kernel, Memory, Param, Program, Role
 from dslc.compiler.ir.expr import Expr, Var
 

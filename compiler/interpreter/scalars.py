@@ -15,8 +15,9 @@ from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 from dslc.compiler.dtypes import BOOL, DType, Kind, cast, encode, round_to, value_dtype
-from dslc.compiler.interpreter import elements, poison
+from dslc.compiler.interpreter.hazards import poison
 from dslc.compiler.interpreter.scope import Frame, Scope
+from dslc.compiler.interpreter.steps import elements
 from dslc.compiler.ir import expr as ex
 
 Scalar: TypeAlias = Callable[[Frame], Any]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dslc.compiler.diagnostics import Label, error
-from dslc.compiler.interpreter.observers import Observer
+from dslc.compiler.interpreter.hazards.observers import Observer
 from dslc.compiler.interpreter.options import Options
 from dslc.compiler.interpreter.scope import TURN, Blocked, Flow, Frame, Site, Step
 from dslc.compiler.interpreter.turn import Turn

@@ -63,7 +63,7 @@ class Scope:
     """The slots of one kernel's frame.
 
     `poisoned` are the tiles that may hold undefined elements, `loc` is that of the statement which is
-    being compiled, `is_aside` says whether warps aside run it, and `clusters` whether turns of a
+    being compiled, `is_producer` says whether producer warps run it, and `clusters` whether turns of a
     cluster run side by side. `threads` run a turn, of which so many are a `warp` where some barrier is
     one of warps.
     """
@@ -76,13 +76,13 @@ class Scope:
     size: int = 1
     sites: list[Site] = field(default_factory=list)
     loc: Loc | None = None
-    is_aside: bool = False
+    is_producer: bool = False
     clusters: bool = False
     threads: int = 1
     warp: int = 0
     in_memory: dict[Value, int] = field(
         default_factory=dict
-    )  # slots of what a late Dot still reads
+    )  # slots of what an asynchronous Dot still reads
 
     def slot(self, name: Name) -> int:
         """The slot of a tile, a scalar or a memory."""

@@ -18,7 +18,7 @@ from dslc.compiler.dtypes import (
     unpack_bits,
 )
 from dslc.compiler.dtypes.storage import Array
-from dslc.compiler.interpreter.observers import Observer
+from dslc.compiler.interpreter.hazards.observers import Observer
 from dslc.compiler.interpreter.scope import Site
 from dslc.compiler.interpreter.windows import Index, Window
 from dslc.compiler.ir import Memory

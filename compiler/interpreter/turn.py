@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TextIO
 
 from dslc.compiler.diagnostics import error
-from dslc.compiler.interpreter.clocks import Clock
-from dslc.compiler.interpreter.copies import Copies
-from dslc.compiler.interpreter.held import Products
+from dslc.compiler.interpreter.hazards.clocks import Clock
+from dslc.compiler.interpreter.hazards.held import Products
 from dslc.compiler.interpreter.phases import Phases
 from dslc.compiler.interpreter.scope import Site
+from dslc.compiler.interpreter.steps.copies import Copies
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from dslc.compiler.interpreter.arena import Arenas
-    from dslc.compiler.interpreter.barriers import Barriers
     from dslc.compiler.interpreter.clusters import Cluster
+    from dslc.compiler.interpreter.hazards.barriers import Barriers
     from dslc.compiler.interpreter.scope import Blocked
     from dslc.compiler.ir import Memory
 
@@ -45,9 +45,10 @@ class Met:
 class Turn:
     """A turn's own state: its number and indices, copies under way, barriers passed, what it knows.
 
-    `hazards` are the checks of its shared buffers. `aside` is what its warps aside still have to do:
-    in every second turn of a grid they go on as early as they can, else as late as they must. A turn
-    of a `cluster` has come to `meetings` of its barriers, and reaches others until these are `over`.
+    `hazards` are the checks of its shared buffers. `producers` is what its producer warps still have to
+    do: in every second turn of a grid they go on as early as they can, else as late as they must. A
+    turn of a `cluster` has come to `meetings` of its barriers, and reaches others until these are
+    `over`.
     """
 
     number: int
@@ -63,23 +64,23 @@ class Turn:
     met: Met = field(default_factory=Met)
     hazards: dict[Memory, Barriers] = field(default_factory=dict)
     waiting: Site | None = None
-    aside: Generator[Blocked, None, None] | None = None
+    producers: Generator[Blocked, None, None] | None = None
     cluster: Cluster | None = None
     meetings: int = 0
     over: bool = False
 
-    def go_on_aside(self, *, late: bool = False) -> None:
-        """Warps aside go on until they wait; where they may be `late`, only if they must go on now."""
-        if self.aside is None or (self.number % 2 and not late):
+    def run_producers(self, *, late: bool = False) -> None:
+        """Producer warps go on until they wait; where they may be `late`, only if they must."""
+        if self.producers is None or (self.number % 2 and not late):
             return
-        if next(self.aside, None) is None:
-            self.aside = None
+        if next(self.producers, None) is None:
+            self.producers = None
 
     def end(self) -> None:
         """The turn is over: nothing may still be under way."""
-        self.go_on_aside(late=True)
-        if self.aside is not None:
-            raise error("DSL0612", f"the warps aside wait for ever, in {self.title}")
+        self.run_producers(late=True)
+        if self.producers is not None:
+            raise error("DSL0612", f"the producer warps wait for ever, in {self.title}")
         self.over = True
         if self.arenas.plan.check:
             self.copies.check_over(self.title)

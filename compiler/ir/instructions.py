@@ -62,13 +62,60 @@ from dslc.compiler.ir.tile_instructions import (
 from dslc.compiler.ir.values import Value
 
 __all__ = [
-    "ELEMENTWISE", "Alloc", "Arange", "Arrive", "Aside", "Assert", "AtomicAdd", "AwaitLaunches",
-    "AwaitPartner", "AwaitPhase", "Binary", "Broadcast", "Carried", "Cast", "ClusterReduce",
-    "CommitGroup", "Concat", "ConvertLayout", "CopyAsync", "Dot", "Extract", "Fma", "For", "Full",
-    "Gather", "HandOver", "If", "InitBarriers", "Instruction", "Joined", "LaunchDependents", "Let",
-    "Load", "MemoryBarrier", "Prefetch", "Print", "Reduce", "Repeat", "Reshape", "Scan", "Scatter",
-    "SemaphoreRelease", "SemaphoreWait", "Stmt", "Store", "Sync", "Transpose", "Unary", "Undefined",
-    "View", "WaitDots", "WaitGroup", "Where", "While",
+    "ELEMENTWISE",
+    "Alloc",
+    "Arange",
+    "Arrive",
+    "Assert",
+    "AtomicAdd",
+    "AwaitLaunches",
+    "AwaitPartner",
+    "AwaitPhase",
+    "Binary",
+    "Broadcast",
+    "Carried",
+    "Cast",
+    "ClusterReduce",
+    "CommitGroup",
+    "Concat",
+    "ConvertLayout",
+    "CopyAsync",
+    "Dot",
+    "Extract",
+    "Fma",
+    "For",
+    "Full",
+    "Gather",
+    "HandOver",
+    "If",
+    "InitBarriers",
+    "Instruction",
+    "Joined",
+    "LaunchDependents",
+    "Let",
+    "Load",
+    "MemoryBarrier",
+    "Prefetch",
+    "Print",
+    "Reduce",
+    "Repeat",
+    "Reshape",
+    "Scan",
+    "Scatter",
+    "SemaphoreRelease",
+    "SemaphoreWait",
+    "Stmt",
+    "Store",
+    "Sync",
+    "Transpose",
+    "Unary",
+    "Undefined",
+    "View",
+    "WaitDots",
+    "WaitGroup",
+    "WarpSpecialize",
+    "Where",
+    "While",
 ]  # fmt: skip
 
 # Scalars and debugging
@@ -171,7 +218,7 @@ class If:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Aside:
+class WarpSpecialize:
     """Warps of their own run the body, beside the turn's warps, which go on with what follows at once.
 
     It stands right in a kernel's body, once. The two sides meet at barriers with phases alone; a Sync
@@ -232,6 +279,6 @@ Instruction: TypeAlias = (
     | Print
     | Assert
 )
-Stmt: TypeAlias = Instruction | For | While | If | Aside
+Stmt: TypeAlias = Instruction | For | While | If | WarpSpecialize
 ELEMENTWISE = (Unary, Binary, Fma, Where, Cast)
 """Of whose operands only the elements at one place tell the result's element there."""

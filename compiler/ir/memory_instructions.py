@@ -130,7 +130,7 @@ class WaitGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WaitDots:
-    """Wait until at most `pending` late Dots are under way."""
+    """Wait until at most `pending` asynchronous Dots are under way."""
 
     pending: int
     loc: Loc | None = _loc()
@@ -160,7 +160,7 @@ class HandOver:
 class Sync:
     """A barrier of all threads of the turn; of a `cluster`, of all of its turns.
 
-    Warps aside take part in none of them.
+    Producer warps take part in none of them.
     """
 
     cluster: bool = False
@@ -172,7 +172,7 @@ class MemoryBarrier:
     """What the turn's threads did to tensors before it, all of them see after it.
 
     With a `warp`, so many threads from a multiple of that on are a group that sees what its own did.
-    Warps aside take no part in it.
+    Producer warps take no part in it.
     """
 
     warp: int = 0

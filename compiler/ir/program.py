@@ -12,7 +12,7 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.values import Memory
 
 if TYPE_CHECKING:
-    from dslc.compiler.lowbit import PackedStorage
+    from dslc.compiler.low_bit_format import PackedStorage
 
 Param: TypeAlias = Memory | Var
 
@@ -56,11 +56,11 @@ class Kernel:
 
     `params` are in the caller's order. `dims` are the free dims (index variables); those that were
     fixed are constants in the shapes, kept in `fixed`. `config` is the choice of every `tune`. A turn
-    of the grid runs `body`; no axis means one turn. `workspaces` are given by the runtime. `packed`
-    are the low-bit parameters whose memory in `params` is bytes by now. `threads` is how many threads
-    run a turn together, once tiles have layouts over them. With `strips` the turns of the last two axes
-    are numbered in strips of so many of the first of them (an index over dims), down each strip before
-    along it: turns that run at once share more of what they read. No order is promised. With a
+    of the grid runs `body`; no axis means one turn. `workspaces` are given by the runtime. `packed` are
+    the low-bit parameters whose memory in `params` is bytes by now. `threads` is how many threads run a
+    turn together, once tiles have layouts over them. With `rasterization` the turns of the last two
+    axes are numbered in strips of so many of the first of them (an index over dims), down each strip
+    before along it: turns that run at once share more of what they read. No order is promised. With a
     `cluster` so many turns that follow each other run at once, and reach each other's shared memory: a
     turn's number modulo that is its rank, and the number of all turns is a multiple.
     """
@@ -78,7 +78,7 @@ class Kernel:
     loc: Loc | None = None
     packed: tuple[PackedParam, ...] = ()
     threads: int | None = None
-    strips: Expr | None = None
+    rasterization: Expr | None = None
     cluster: int | None = None
 
     @property

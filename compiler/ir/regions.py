@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from dslc.compiler.ir.affine import constant, simplify
+from dslc.compiler.ir.arithmetic.affine import constant, simplify
+from dslc.compiler.ir.arithmetic.index_arithmetic import add, mul
 from dslc.compiler.ir.expr import Expr, index
-from dslc.compiler.ir.index_arithmetic import add, mul
 from dslc.compiler.ir.values import AxisSlice, Memory, Region
 
 

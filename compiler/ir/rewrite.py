@@ -105,7 +105,7 @@ class Rewriter:
                 )
             case ins.If():
                 return self._branches(stmt)
-            case ins.Aside():
+            case ins.WarpSpecialize():
                 return replaced(stmt, body=self.nested(stmt, 0, [])[0])
             case _:
                 return self._instruction(stmt)
@@ -121,7 +121,7 @@ class Rewriter:
             params=each(kernel.params, self._param),
             grid=each(kernel.grid, self._grid_axis),
             requires=each(kernel.requires, lambda r: replaced(r, condition=self.expr(r.condition))),
-            strips=kernel.strips and self.expr(kernel.strips),
+            rasterization=kernel.rasterization and self.expr(kernel.rasterization),
             workspaces=each(kernel.workspaces, self.memory),
             body=self.body(kernel.body),
         )

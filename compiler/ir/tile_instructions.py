@@ -226,8 +226,8 @@ class Dot:
 
     Floats accumulate in f32 (f64 for f64), integers in i32. `atom` names the matrix unit, once chosen.
     An operand that has no layout by then is read from shared memory by the unit itself, which takes its
-    time: such a Dot `is_late`. Its result may be read, and what it reads be overwritten, only after the
-    WaitDots for it; the next Dot may take the result as its accumulator at once.
+    time: such a Dot `is_async`. Its result may be read, and what it reads be overwritten, only after
+    the WaitDots for it; the next Dot may take the result as its accumulator at once.
 
     `scale_a` [.., m, k / 32] and `scale_b` [.., k / 32, n] of e8m0 multiply blocks of 32 along k (OCP
     Microscaling Formats Specification 1.0, section 5).
@@ -248,7 +248,7 @@ class Dot:
         return self.scale_a is not None or self.scale_b is not None
 
     @property
-    def is_late(self) -> bool:
+    def is_async(self) -> bool:
         """Whether it ends only at a WaitDots."""
         in_memory = self.a.type.layout is None or self.b.type.layout is None
         return self.atom is not None and in_memory

@@ -24,7 +24,7 @@ Name: TypeAlias = Value | Var
 Use: TypeAlias = Value | Expr
 
 INSTRUCTIONS: tuple[type[Instruction], ...] = get_args(Instruction)
-STATEMENTS: tuple[type[Stmt], ...] = (*INSTRUCTIONS, ins.For, ins.While, ins.If, ins.Aside)
+STATEMENTS: tuple[type[Stmt], ...] = (*INSTRUCTIONS, ins.For, ins.While, ins.If, ins.WarpSpecialize)
 
 
 class Part(enum.Enum):
@@ -100,9 +100,9 @@ def fields(kind: type[Instruction]) -> tuple[Field, ...]:
 
 
 def bodies(stmt: Stmt) -> tuple[Body, ...]:
-    """The nested bodies of a loop, an If or an Aside."""
+    """The nested bodies of a loop, an If or a WarpSpecialize."""
     match stmt:
-        case ins.For() | ins.Aside():
+        case ins.For() | ins.WarpSpecialize():
             return (stmt.body,)
         case ins.While():
             return (stmt.before, stmt.body)
@@ -125,7 +125,7 @@ def handed(stmt: Stmt) -> tuple[Carried | Joined, ...]:
 
 def results(stmt: Stmt) -> tuple[Name, ...]:
     """The tiles and scalars that may be read after the statement."""
-    if isinstance(stmt, ins.For | ins.While | ins.If | ins.Aside):
+    if isinstance(stmt, ins.For | ins.While | ins.If | ins.WarpSpecialize):
         return tuple(h.result for h in handed(stmt))
     found = [getattr(stmt, n) for n in _DEFINING[type(stmt)]]
     return tuple(r for r in found if r is not None)
@@ -157,7 +157,7 @@ def entering(stmt: Stmt) -> tuple[Use, ...]:
             return tuple(c.init for c in stmt.carried)
         case ins.If():
             return (stmt.condition,)
-        case ins.Aside():
+        case ins.WarpSpecialize():
             return ()
         case _:
             return tuple(_instruction_uses(stmt))
@@ -173,7 +173,7 @@ def leaving(stmt: Stmt) -> tuple[tuple[Use, ...], ...]:
         case ins.If():
             then = tuple(j.then for j in stmt.joined)
             return then, tuple(j.otherwise for j in stmt.joined)
-        case ins.Aside():
+        case ins.WarpSpecialize():
             return ((),)
         case _:
             return ()
@@ -196,7 +196,7 @@ def expressions(stmt: Stmt) -> tuple[Expr, ...]:
 
 def regions(stmt: Stmt) -> tuple[Region, ...]:
     """The regions of memory that the statement touches itself."""
-    if isinstance(stmt, ins.For | ins.While | ins.If | ins.Aside):
+    if isinstance(stmt, ins.For | ins.While | ins.If | ins.WarpSpecialize):
         return ()
     found = (getattr(stmt, n) for n in _REGIONS[type(stmt)])
     return tuple(region for region in found if region is not None)

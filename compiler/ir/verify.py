@@ -14,13 +14,13 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import COMPARE_OPS, Const, Expr, Read, Select, Var
 from dslc.compiler.ir.instructions import Carried, Stmt
-from dslc.compiler.ir.launch_rules import broken_launches
-from dslc.compiler.ir.memory_rules import MEMORY_RULES, reaches_others
-from dslc.compiler.ir.printer import print_expr, print_statement
 from dslc.compiler.ir.program import Kernel, Program, TileProgram
-from dslc.compiler.ir.program_rules import verify_calls, verify_requirements
 from dslc.compiler.ir.rewrite import kernels
-from dslc.compiler.ir.tile_rules import TILE_RULES, Fail, check_tile, operation_dtype
+from dslc.compiler.ir.rules.launch_rules import broken_launches
+from dslc.compiler.ir.rules.memory_rules import MEMORY_RULES, reaches_others
+from dslc.compiler.ir.rules.program_rules import verify_calls, verify_requirements
+from dslc.compiler.ir.rules.tile_rules import TILE_RULES, Fail, check_tile, operation_dtype
+from dslc.compiler.ir.text.printer import print_expr, print_statement
 from dslc.compiler.ir.traverse import (
     Body,
     Name,
@@ -95,8 +95,10 @@ class _KernelVerifier:
         size = self.kernel.cluster
         if size is None:
             return
-        if not 2 <= size <= _MOST_BLOCKS or self.kernel.strips is not None:
-            raise self.fail("DSL0416", f"a cluster has 2 to {_MOST_BLOCKS} turns, and no strips")
+        if not 2 <= size <= _MOST_BLOCKS or self.kernel.rasterization is not None:
+            raise self.fail(
+                "DSL0416", f"a cluster has 2 to {_MOST_BLOCKS} turns, and no rasterization"
+            )
         for stmt in walk(self.kernel.body):
             if isinstance(stmt, ins.SemaphoreWait):
                 self.stmt = stmt
@@ -176,8 +178,8 @@ class _KernelVerifier:
                 self._while(stmt)
             case ins.If():
                 self._if(stmt)
-            case ins.Aside():
-                self._aside(stmt)
+            case ins.WarpSpecialize():
+                self._warp_specialize(stmt)
             case ins.Alloc():
                 self._alloc(stmt.memory)
             case _:
@@ -251,17 +253,21 @@ class _KernelVerifier:
         self._body(stmt.then, [j.then for j in stmt.joined])
         self._body(stmt.otherwise, [j.otherwise for j in stmt.joined])
 
-    def _aside(self, stmt: ins.Aside) -> None:
-        found = [s for s in walk(self.kernel.body) if isinstance(s, ins.Aside)]
+    def _warp_specialize(self, stmt: ins.WarpSpecialize) -> None:
+        found = [s for s in walk(self.kernel.body) if isinstance(s, ins.WarpSpecialize)]
         if len(found) > 1 or stmt not in self.kernel.body:
-            raise self.fail("DSL0416", "an aside stands once, right in a kernel's body")
+            raise self.fail("DSL0416", "a warp_specialize stands once, right in a kernel's body")
         if stmt.warps < 1 or (stmt.registers or 1) < 1:
-            raise self.fail("DSL0416", "an aside has at least one warp, and a register")
+            raise self.fail("DSL0416", "a warp_specialize has at least one warp, and a register")
         if any(isinstance(s, ins.Sync) for s in walk(stmt.body)):
-            raise self.fail("DSL0416", "an aside takes no part in the barriers of the turn's warps")
+            raise self.fail(
+                "DSL0416", "a warp_specialize takes no part in the barriers of the turn's warps"
+            )
         touched = {m for s in walk(stmt.body) for m in memories(s) if m.role is not Role.BUFFER}
         if both := touched & {r.memory for s in walk(self.kernel.body) for r in writes(s)}:
-            text = f"@{min(m.name for m in both)} is written, and no barrier meets an aside"
+            text = (
+                f"@{min(m.name for m in both)} is written, and no barrier meets a warp_specialize"
+            )
             raise self.fail("DSL0416", text)
         self._body(stmt.body)
 

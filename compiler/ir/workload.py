@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant, evaluate
+from dslc.compiler.ir.arithmetic.affine import constant, evaluate
 from dslc.compiler.ir.expr import Const, Expr, Var, free_vars, substitute
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import reads, regions, walk, writes
@@ -139,7 +139,7 @@ def _body(body: Iterable[ins.Stmt], known: Known) -> Workload:
                 total.add(_body(itertools.chain(stmt.before, stmt.body), known))
             case ins.If():
                 _branch(stmt, known, total)
-            case ins.Aside():
+            case ins.WarpSpecialize():
                 total.add(_body(stmt.body, known))
             case _:
                 _instruction(stmt, total)

@@ -26,7 +26,7 @@ from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import BOOL, F32, INDEX, DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.affine import constant as constant_of
+from dslc.compiler.ir.arithmetic.affine import constant as constant_of
 
 OPERATORS = {
     "+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floordiv", "%": "mod", "**": "pow",

@@ -15,7 +15,7 @@ from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Label, Loc, d
 from dslc.compiler.dtypes import INDEX, DType, all_dtypes, parse_dtype
 from dslc.compiler.ir import Memory, Value
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.affine import constant as constant_of
+from dslc.compiler.ir.arithmetic.affine import constant as constant_of
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
 from dslc.frontend import tree
 

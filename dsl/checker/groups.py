@@ -19,7 +19,7 @@ from dslc.compiler.diagnostics import Diagnostic, Loc, Severity
 from dslc.compiler.ir import Kernel, Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.traverse import operands, tile_of, walk
 
 _STOPS = (ins.Dot, ins.Reduce, ins.For, ins.If)

@@ -17,8 +17,8 @@ from dslc.compiler.dtypes import INDEX, DType
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import simplify
-from dslc.compiler.ir.index_arithmetic import add, cdiv, mul, sub
+from dslc.compiler.ir.arithmetic.affine import simplify
+from dslc.compiler.ir.arithmetic.index_arithmetic import add, cdiv, mul, sub
 from dslc.frontend import tree
 
 _OPTIONS = ("stages", "unroll", "split", "atomic")

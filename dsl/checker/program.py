@@ -18,7 +18,7 @@ from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Call, Kernel, Memory, Program, Role
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.affine import constant, difference, simplify
+from dslc.compiler.ir.arithmetic.affine import constant, difference, simplify
 from dslc.frontend import tree
 
 

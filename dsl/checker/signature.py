@@ -17,7 +17,7 @@ from dslc.compiler.diagnostics import Label, Loc, did_you_mean
 from dslc.compiler.dtypes import INDEX, DType, parse_dtype
 from dslc.compiler.ir import Memory, Param, Requirement, Role
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.affine import constant as constant_of
+from dslc.compiler.ir.arithmetic.affine import constant as constant_of
 from dslc.compiler.layout import Layout
 from dslc.frontend import tree
 

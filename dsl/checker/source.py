@@ -13,7 +13,7 @@ from dslc.checker.module import Template, check_module
 from dslc.checker.samples import different, equal
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Severity
 from dslc.compiler.ir import Kernel
-from dslc.compiler.passes.split import SplitReduction
+from dslc.compiler.passes.tile_scheduling.split_k import SplitReduction
 from dslc.frontend.tile_parser import parse_tile
 
 _SHAPES = ("DSL0203", "DSL0213")  # codes of extents that do not agree

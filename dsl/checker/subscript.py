@@ -14,7 +14,7 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.affine import linear, simplify, to_expr
+from dslc.compiler.ir.arithmetic.affine import linear, simplify, to_expr
 from dslc.compiler.layout import Layout
 from dslc.frontend import tree
 

@@ -13,7 +13,7 @@ import click
 from dslc.cli.session import session_options
 
 if TYPE_CHECKING:
-    from dslc.compiler.passes.pipeline import Observer, Stage
+    from dslc.compiler.passes.pass_manager import Observer, Stage
     from dslc.kernels import Kernel
     from dslc.library import Library
 
@@ -55,23 +55,23 @@ class CompileOptions:
 
     def _observers(self) -> Iterator[Observer]:
         """What watches the passes; each kernel of the file dumps into a folder of its own."""
-        from dslc.compiler.passes import pipeline
+        from dslc.compiler.passes import pass_manager
 
         if self.print_after:
             _check_passes(self.print_after, self.target)
-            yield pipeline.print_after(self.print_after, sys.stderr)
+            yield pass_manager.print_after(self.print_after, sys.stderr)
         folder = self.dump_dir
         if folder is not None:
-            yield lambda stage: pipeline.dump_to(folder / stage.program.name)(stage)
+            yield lambda stage: pass_manager.dump_to(folder / stage.program.name)(stage)
         if self.time_passes:
             yield _print_time
 
 
 def _check_passes(names: Iterable[str], target: str) -> None:
-    from dslc.building import passes_of
+    from dslc.compilation.building import passes_of
     from dslc.compiler.diagnostics import did_you_mean, error
     from dslc.compiler.targets import find_target
-    from dslc.machines import resolve_target
+    from dslc.machines.registry import resolve_target
 
     found = passes_of(find_target(resolve_target(target)))
     known = [*dict.fromkeys(p.name for p in found), "all"]

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from dslc.calls.random_inputs import random_array
 from dslc.cli.inputs import Array, Scalar, fit
 from dslc.cli.session import current
 from dslc.compiler.diagnostics import did_you_mean, error
 from dslc.compiler.dtypes import DType, parse_dtype, storage_dtype
-from dslc.random_inputs import random_array
 from dslc.runtime.expression import evaluate
 
 if TYPE_CHECKING:
+    from dslc.calls.signature import Parameter
+    from dslc.compilation.specialization import Specialization
     from dslc.compiler.artifact import Param
     from dslc.kernels import Kernel
-    from dslc.signature import Parameter
-    from dslc.specialization import Specialization
 
 
 @dataclass(frozen=True, slots=True)

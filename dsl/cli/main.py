@@ -58,7 +58,7 @@ class LazyGroup(DocumentedGroup):
         """Import the command's file."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"dslc.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"dslc.cli.commands.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

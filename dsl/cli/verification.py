@@ -10,11 +10,11 @@ import numpy as np
 from dslc.cli.feeding import Feed
 from dslc.cli.inputs import Array
 from dslc.cli.session import ExitCode, current
-from dslc.cli.tables import print_table
+from dslc.cli.tables.table import print_table
 from dslc.compiler.dtypes import DType, decode
 
 if TYPE_CHECKING:
-    from dslc.specialization import Specialization
+    from dslc.compilation.specialization import Specialization
 
 Outputs = Mapping[str, Array]
 
@@ -69,7 +69,7 @@ def verify_stages(
 def interpret(made: Specialization, stage: str, fed: Feed, shuffle: int | None) -> Outputs:
     """The outputs of a stage's IR on the interpreter."""
     from dslc.compiler.interpreter import Options, run
-    from dslc.compiler.ir.parser import parse_program
+    from dslc.compiler.ir.text.parser import parse_program
     from dslc.runtime.packing import pack
 
     program = parse_program(made.source(stage), f"<{stage}>")

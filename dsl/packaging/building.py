@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from dslc.packaging.spec import Spec, check_spec, decode_spec, fewest
 
 if TYPE_CHECKING:
-    from dslc.caching import CacheChoice
+    from dslc.compilation.caching import CacheChoice
     from dslc.executors import ExecutorChoice, Workers
     from dslc.packaging.compiling import Report
     from dslc.packaging.inputs import Inputs
@@ -85,7 +85,7 @@ def _workers(spec: Spec, executor: ExecutorChoice, jobs: int | None) -> Iterator
 
 
 def _inputs(spec: Spec, file: Path, cache: CacheChoice) -> tuple[Inputs, Cache | None]:
-    from dslc.caching import open_cache
+    from dslc.compilation.caching import open_cache
     from dslc.packaging.inputs import Inputs
 
     opened = open_cache(cache)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import as_completed
 
-from dslc.caching import keep
+from dslc.compilation.caching import keep
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, error
 from dslc.executors import Kind, WorkerDiedError, Workers

@@ -16,7 +16,7 @@ from typing import Any
 from dslc.codegen.c_interface.compiling import find_compiler
 from dslc.codegen.c_interface.forms import Form, Interface
 from dslc.codegen.c_interface.module import cpu_source, gpu_source, header
-from dslc.codegen.cuda.nvrtc import load_nvrtc
+from dslc.codegen.cuda.tools.nvrtc import load_nvrtc
 from dslc.codegen.quoting import docstring, python_name, python_string
 from dslc.compiler.artifact import Artifact, Param
 from dslc.compiler.diagnostics import error

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from dslc.calls.signature import Signature
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import error
 from dslc.compiler.manifest import plain_choice
 from dslc.runtime.package.index import IndexedKernel, IndexedParameter, Tuning
-from dslc.signature import Signature
 
 
 @dataclass(frozen=True, slots=True)

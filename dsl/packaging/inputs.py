@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
-from dslc.machines import find_machine
+from dslc.machines.registry import find_machine
 from dslc.packaging.spec import Spec
 from dslc.runtime.package.folder import PackageFolder
 from dslc.runtime.package.index import Origins

@@ -18,8 +18,8 @@ from dslc.packaging.spec import Wanted
 from dslc.runtime.package.index import Tuning
 
 if TYPE_CHECKING:
+    from dslc.compilation.templates import TemplateOrigin
     from dslc.compiler.artifact import Artifact
-    from dslc.templates import TemplateOrigin
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +93,10 @@ def _origins(
     cache: bool | str | None,
     tuning: str,
 ) -> dict[str, TemplateOrigin]:
-    from dslc.building import build_options
+    from dslc.compilation.building import build_options
+    from dslc.compilation.templates import origins
     from dslc.frontend import parse_tile
     from dslc.frontend.imports import Texts, normal_path
-    from dslc.templates import origins
     from dslc.tuner.store import parse
 
     files = Texts(dict(sources))
@@ -132,8 +132,8 @@ def _chosen(
 
 def _with_ptx(artifact: Artifact, origin: TemplateOrigin) -> Artifact:
     """With PTX beside the machine code of each kernel, for GPUs that none was made for."""
-    from dslc.caching import cached_files
-    from dslc.codegen.cuda.toolchain import compile_ptx
+    from dslc.codegen.cuda.tools.toolchain import compile_ptx
+    from dslc.compilation.caching import cached_files
 
     architecture = artifact.target.partition(":")[2]
 

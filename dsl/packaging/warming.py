@@ -5,9 +5,9 @@ from __future__ import annotations
 
 def import_compiler() -> None:
     """Import front-end, checker and what is around them; a generator comes with its first task."""
-    import dslc.building
     import dslc.checker.source
+    import dslc.compilation.building
+    import dslc.compilation.templates
     import dslc.frontend
     import dslc.packaging.tasks
-    import dslc.templates
     import dslc.tuner.store  # noqa: F401

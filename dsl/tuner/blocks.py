@@ -16,12 +16,12 @@ from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.ir.workload import workload
-from dslc.compiler.passes.aie import aie_passes
-from dslc.compiler.passes.nki import nki_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.npu import aie_passes
+from dslc.compiler.passes.pass_lists.trainium import nki_passes
+from dslc.compiler.passes.pass_manager import run_passes
 
 if TYPE_CHECKING:
-    from dslc.templates import TemplateOrigin
+    from dslc.compilation.templates import TemplateOrigin
 
 _ROUNDS = 2
 _PRODUCTS = 64  # of an NPU's choices that are looked at
@@ -97,7 +97,7 @@ def _npu_time(
     origin: TemplateOrigin, sizes: Mapping[str, int], config: Mapping[str, object]
 ) -> float:
     """Modelled cycles of an NPU's array; infinite for what has no plan."""
-    from dslc.codegen.aie.planning import modelled_cycles, plan_kernel
+    from dslc.codegen.aie.planning.plan_kernel import modelled_cycles, plan_kernel
 
     target = origin.machine.target
     try:

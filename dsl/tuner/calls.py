@@ -8,19 +8,19 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from dslc.arguments import dim_size, is_tensor
+from dslc.calls.arguments import dim_size, is_tensor
+from dslc.calls.signature import Parameter, plain_number
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.dtypes import storage_dtype
 from dslc.environment import calls_compile
 from dslc.runtime.cuda.arrays import DeviceArray
-from dslc.signature import Parameter, plain_number
 from dslc.tuner.records import bucket
 from dslc.tuner.tuning import Request, Result, Settings, tune
 
 if TYPE_CHECKING:
-    from dslc.arguments import Argument
+    from dslc.calls.arguments import Argument
+    from dslc.compilation.templates import TemplateOrigin
     from dslc.kernels import Origin
-    from dslc.templates import TemplateOrigin
     from dslc.tuner.inputs import Array, Scalar
     from dslc.tuner.records import Sizes
 
@@ -83,7 +83,7 @@ def tune_for_call(origin: Origin, ready: Mapping[str, Argument], size: Sizes) ->
 
 def tunable(origin: Origin) -> TemplateOrigin:
     """The origin where it has the kernel's source; DSL0920 for a package's."""
-    from dslc.templates import TemplateOrigin
+    from dslc.compilation.templates import TemplateOrigin
 
     if isinstance(origin, TemplateOrigin):
         return origin

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dslc.calls.launch_options import OPTIONS, as_option
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint
 from dslc.compiler.manifest import plain_choice
-from dslc.schedule import OPTIONS, as_option
 from dslc.tuner.bench import TUNED
 
 if TYPE_CHECKING:
+    from dslc.compilation.templates import TemplateOrigin
     from dslc.runtime.cuda.device import CudaDevice
-    from dslc.templates import TemplateOrigin
     from dslc.tuner.records import Environment, Record, Sizes
 
 

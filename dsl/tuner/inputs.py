@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from dslc.calls.random_inputs import repeated_array
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import DType, Kind, storage_dtype
-from dslc.random_inputs import repeated_array
 from dslc.runtime.binding import dense_strides
 from dslc.runtime.expression import evaluate
 from dslc.runtime.packing import pack, packed_shape
 
 if TYPE_CHECKING:
+    from dslc.calls.signature import Parameter
     from dslc.compiler.artifact import Param
-    from dslc.signature import Parameter
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 Scalar: TypeAlias = "int | float | bool"

@@ -23,14 +23,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from dslc.compiler.analysis.weights import weight_dims
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
-from dslc.compiler.passes.weights import weight_dims
 from dslc.tuner.space import Configuration, choices_of
 
 if TYPE_CHECKING:
+    from dslc.compilation.templates import TemplateOrigin
     from dslc.kernels import Sizes
-    from dslc.templates import TemplateOrigin
     from dslc.tuner.ranking import Candidate
 
 _ROWS = 16  # of a dim that packed weights have not

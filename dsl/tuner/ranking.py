@@ -13,15 +13,15 @@ from dslc.compiler.cost.outline import outline
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.program import PackedParam
-from dslc.compiler.passes.lowbit import LowBit
-from dslc.compiler.passes.pipeline import schedule
+from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
+from dslc.compiler.passes.pass_manager import schedule
 from dslc.tuner.climbing import climb
 from dslc.tuner.requirements import check_requirements
 from dslc.tuner.space import Configuration
 from dslc.tuner.tasks import emitted, storage_of
 
 if TYPE_CHECKING:
-    from dslc.templates import Elaborated, TemplateOrigin
+    from dslc.compilation.templates import Elaborated, TemplateOrigin
 
 _SCHEDULED = 4  # configurations that go through the passes, of those fed alike
 _CLOSE, _MOST = 1.03, 8  # as many whose outlines are so near to the least
@@ -100,13 +100,13 @@ class Ranking:
 
     def scheduled(self, made: Elaborated) -> TileProgram:
         """After the passes; DiagnosticError where one refuses it."""
-        from dslc.building import passes_of
+        from dslc.compilation.building import passes_of
 
         return schedule(made.program, passes_of(self._target, made.schedule))
 
     def packed(self, made: Elaborated) -> tuple[PackedParam, ...]:
         """The weights that the compiler packs; DiagnosticError where a pass refuses the program."""
-        from dslc.building import passes_of
+        from dslc.compilation.building import passes_of
 
         passes = passes_of(self._target, made.schedule)
         before = [p.name for p in passes].index(LowBit.name) + 1

@@ -7,8 +7,8 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from dslc.calls.launch_options import OPTIONS
 from dslc.compiler.manifest import plain_choice
-from dslc.schedule import OPTIONS
 
 # Launch options that are tried beside the compiler's own choice.
 TRIED: Mapping[str, tuple[int, ...]] = {"warps": (2, 4, 8, 16), "stages": (2, 3, 4, 5, 6)}

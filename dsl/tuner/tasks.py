@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 from dslc.compiler.cost import Prediction, predict
 from dslc.compiler.fingerprint import digest
 from dslc.compiler.ir import Kernel, TileProgram
-from dslc.compiler.ir.parser import parse_program
 from dslc.compiler.ir.rewrite import kernels
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.ir.text.parser import parse_program
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import Target, find_target
 
 if TYPE_CHECKING:
-    from dslc.caching import CacheChoice
+    from dslc.compilation.caching import CacheChoice
     from dslc.compiler.artifact import Artifact
-    from dslc.machines import CodeOptions
+    from dslc.machines.registry import CodeOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ def predict_task(task: Task) -> Outlook:
 
 def compile_task(task: Task) -> Compiled:
     """Compile through the cache."""
-    from dslc.building import BuildOptions, compile_program
-    from dslc.caching import open_cache
-    from dslc.machines import find_machine
+    from dslc.compilation.building import BuildOptions, compile_program
+    from dslc.compilation.caching import open_cache
+    from dslc.machines.registry import find_machine
 
     cache = open_cache(task.cache)
     machine = find_machine(task.target, task.code)
@@ -111,7 +111,7 @@ def storage_of(program: TileProgram) -> str:
 
 
 def _scheduled(task: Task, target: Target) -> TileProgram:
-    from dslc.building import passes_of
+    from dslc.compilation.building import passes_of
 
     program = parse_program(task.program, "<tuning>")
     return run_passes(program, passes_of(target, task.schedule))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.text.printer import print_program
 from dslc.executors import ExecutorChoice, Workers, open_workers
 from dslc.runtime.cache import CacheWarning
 from dslc.tuner.bench import MODELLED, TUNED
@@ -26,8 +26,8 @@ from dslc.tuner.store import TuningStore
 from dslc.tuner.tasks import Task, predict_task
 
 if TYPE_CHECKING:
+    from dslc.compilation.templates import TemplateOrigin
     from dslc.compiler.artifact import Artifact
-    from dslc.templates import TemplateOrigin
     from dslc.tuner.bench import Bench
     from dslc.tuner.inputs import Array, Scalar
 
@@ -198,7 +198,7 @@ class Tuning:
     def _arrived(self, artifact: Artifact) -> None:
         """Keep what another machine compiled where calls look for it."""
         if self._remote and (cache := self.origin.options.cache) is not None:
-            from dslc.caching import keep
+            from dslc.compilation.caching import keep
 
             keep(cache, artifact)
 

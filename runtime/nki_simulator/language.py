@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from dslc.runtime.nki_simulator.engines.operators import OPERATORS
+from dslc.runtime.nki_simulator.engines.statistics import BN_LIMIT
 from dslc.runtime.nki_simulator.machine import BANK_BYTES, PARTITIONS
 from dslc.runtime.nki_simulator.neuroncore import INSTRUCTIONS, Core, Loop
-from dslc.runtime.nki_simulator.operators import OPERATORS
 from dslc.runtime.nki_simulator.scalars import RuntimeScalar, VirtualRegister, number_of
-from dslc.runtime.nki_simulator.statistics import BN_LIMIT
 from dslc.runtime.nki_simulator.tensors import HBM, PSUM, SBUF, Storage
 from dslc.runtime.nki_simulator.views import NkiTensor, Slice
 

@@ -14,17 +14,17 @@ from collections.abc import Callable
 from typing import Any
 
 from dslc.runtime.nki_simulator.elements import array_dtype
+from dslc.runtime.nki_simulator.engines.matmul import PerfMode
+from dslc.runtime.nki_simulator.engines.reductions import ReduceCommand
+from dslc.runtime.nki_simulator.engines.transfers import DgeMode, OobMode
 from dslc.runtime.nki_simulator.language import Language, language_module
-from dslc.runtime.nki_simulator.matmul import PerfMode
 from dslc.runtime.nki_simulator.neuroncore import INSTRUCTIONS, Core, Engine, Instruction
-from dslc.runtime.nki_simulator.reductions import ReduceCommand
 from dslc.runtime.nki_simulator.scalars import VirtualRegister, number_of
 from dslc.runtime.nki_simulator.tensors import Tensor
-from dslc.runtime.nki_simulator.transfers import DgeMode, OobMode
 from dslc.runtime.nki_simulator.whole_numbers import by_whole_numbers, is_known
 
 for _family in ("activation", "elementwise", "patterns", "statistics"):  # enter their instructions
-    importlib.import_module(f"dslc.runtime.nki_simulator.{_family}")
+    importlib.import_module(f"dslc.runtime.nki_simulator.engines.{_family}")
 
 _VERSIONS = {2: "gen2", 3: "gen3", 4: "gen4"}
 

@@ -227,7 +227,7 @@ class NkiTensor(Tensor):
         found = at._view(shape, steps, start, at.dtype, around=True)
         if vector_offset is None:
             return found
-        from dslc.runtime.nki_simulator.indirect import IndirectTensor
+        from dslc.runtime.nki_simulator.engines.indirect import IndirectTensor
 
         return IndirectTensor(found, vector_offset, indirect_dim)
 

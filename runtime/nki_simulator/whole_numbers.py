@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dslc.runtime.nki_simulator.indirect import IndirectTensor
+from dslc.runtime.nki_simulator.engines.indirect import IndirectTensor
 from dslc.runtime.nki_simulator.neuroncore import Core
 from dslc.runtime.nki_simulator.tensors import Tensor
 

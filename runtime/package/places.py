@@ -64,7 +64,7 @@ def cpu_place(processor: Any) -> Place:
 def simulator(target: str) -> Place:
     """The simulator of a target; DSL0834 where there is none, DSL0951 where dslc is not whole."""
     try:
-        place: Place = importlib.import_module("dslc.stand_in").StandIn(target)
+        place: Place = importlib.import_module("dslc.machines.stand_in").StandIn(target)
     except ImportError as missing:
         raise error(
             "DSL0951", f"simulating {target} needs all of dslc: {missing}", hint="pip install dslc"

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import dslc
-from dslc.codegen.aarch64.mca import models
-from dslc.codegen.aarch64.throughput import DEPTH, throughputs
+from dslc.codegen.aarch64.products.throughput import DEPTH, throughputs
+from dslc.codegen.aarch64.tools.mca import models
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -16,13 +16,13 @@ from pathlib import Path
 
 from dslc.checker import check_module
 from dslc.codegen.cuda.lowering import lower
-from dslc.codegen.cuda.sass import Code, disassemble
+from dslc.codegen.cuda.tools.sass import Code, disassemble
 from dslc.compiler.dtypes import all_dtypes, parse_dtype
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 from dslc.frontend import parse_tile
 

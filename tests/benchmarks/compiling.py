@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dslc.checker import NeedsDims, check_module, check_source
 from dslc.compiler.diagnostics import Severity
-from dslc.compiler.passes.pipeline import run_passes, shared_passes
+from dslc.compiler.passes.pass_manager import run_passes, shared_passes
 from dslc.frontend.tile_parser import parse_tile
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

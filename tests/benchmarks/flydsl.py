@@ -14,13 +14,13 @@ import argparse
 import sys
 import time
 
-from calls import TABLE, hold, problem
 from dslc.codegen.hip.isa import read_isa
 from dslc.codegen.quoting import entry_name
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.hip_emulator import EmulationError
 from elaboration import elaborated
 
+from calls import TABLE, hold, problem
 from support import flydsl, hip_emulation
 from support.hip_products import product
 

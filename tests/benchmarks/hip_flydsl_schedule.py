@@ -21,10 +21,10 @@ from math import exp, log
 from pathlib import Path
 
 import dslc
-from dslc.cli.code_tables import prediction_of
+from dslc.cli.tables.machine_code import prediction_of
 from dslc.compiler.cost import predict
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.kernels import Kernel
 from dslc.tuner.ranking import Ranking
 from dslc.tuner.space import Configuration

@@ -19,10 +19,10 @@ from pathlib import Path
 import dslc
 import ml_dtypes
 import numpy as np
-from dslc.cli.code_tables import prediction_of
-from dslc.compiler.ir.parser import parse_program
+from dslc.cli.tables.machine_code import prediction_of
+from dslc.compilation.specialization import Specialization
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.runtime.hip import HipKernel
-from dslc.specialization import Specialization
 
 SOURCE = Path(__file__).with_name("split_k.tile")
 Shape = tuple[int, int, int, bool]  # M, N, K, and whether there is a bias

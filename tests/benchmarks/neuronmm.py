@@ -20,8 +20,8 @@ from pathlib import Path
 import dslc
 import ml_dtypes
 import numpy as np
-from dslc.cli.nki_tables import run_of
-from dslc.cli.tables import plain_table
+from dslc.cli.tables.nki import run_of
+from dslc.cli.tables.table import plain_table
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compress import aligned_rank
 from dslc.runtime.nki_simulator import Run, simulate

@@ -180,6 +180,21 @@ for i in range(3):
     assert found.hint == "a loop counts when the kernel runs, even where its ends are constants"
 
 
+@pytest.mark.parametrize("subscript", ["0, 1", "0:1", "0:2, 0"])
+def test_a_list_takes_one_integer(subscript):
+    assert codes(f"tiles = [x[0, 0:8], x[1, 0:8]]\ny[0, 0:8] = tiles[{subscript}]") == ["DSL0212"]
+
+
+def test_a_parallel_range_does_not_count_down():
+    with pytest.raises(DiagnosticError) as e:
+        one("""
+kernel down(y: out f32[N]):
+    for n in parallel(range(N, 0, -8)):
+        y[n - 8 : n] = zeros(f32, [8])
+""")
+    assert [d.code for d in e.value.diagnostics] == ["DSL0224"]
+
+
 @pytest.mark.parametrize(
     ("line", "column"),
     [("for i in parallel(range(0, n[0], 8)):", 23), ("for i in parallel(range(max(n[0:4]))):", 23)],

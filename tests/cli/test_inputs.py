@@ -9,6 +9,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from dslc.calls.random_inputs import random_array
 from dslc.cli.inputs import (
     fit,
     parse_definitions,
@@ -18,7 +19,6 @@ from dslc.cli.inputs import (
 )
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import BF16, F16, I32, DType, Kind, all_dtypes, decode, storage_dtype
-from dslc.random_inputs import random_array
 
 
 @pytest.mark.parametrize(

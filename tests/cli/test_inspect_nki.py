@@ -7,7 +7,7 @@ from pathlib import Path
 import dslc
 import pytest
 from dslc.cli.main import run
-from dslc.cli.nki_tables import greatest_number, run_of
+from dslc.cli.tables.nki import greatest_number, run_of
 from dslc.runtime.nki_simulator import Run
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

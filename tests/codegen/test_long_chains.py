@@ -1,8 +1,8 @@
 """Tiles that are read twice, one after another: 3 ** 26 ways lead back, none is gone twice."""
 
 import pytest
-from dslc.building import passes_of
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compilation.building import passes_of
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
 from support.kernels import one

@@ -8,9 +8,9 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import BOOL, F32, F64, I32, INDEX, U8, parse_dtype
 from dslc.compiler.ir import GridAxis, Kernel, Memory, PackedParam, Program, Requirement, Role
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.affine import constant
+from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.layout import local, spatial
-from dslc.compiler.lowbit import storage_for
+from dslc.compiler.low_bit_format import storage_for
 from dslc.compiler.manifest import (
     expression_text,
     grid_of,

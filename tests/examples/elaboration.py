@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 
-from calls import EXAMPLES, TABLE
 from dslc.checker import CheckedModule, NeedsDims, check_module
 from dslc.compiler.ir import TileProgram
 from dslc.frontend import parse_tile
+
+from calls import EXAMPLES, TABLE
 
 
 @functools.cache

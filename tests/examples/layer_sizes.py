@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from calls import sizes
 from inputs import Dims
+
+from calls import sizes
 
 HALVES = ("f16", "bf16")
 # Kernel -> element types, dims.

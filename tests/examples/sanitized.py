@@ -10,8 +10,9 @@ from __future__ import annotations
 import sys
 
 import dslc
-from calls import EXAMPLES, TABLE, hold, problem
 from inputs import Dims
+
+from calls import EXAMPLES, TABLE, hold, problem
 
 # Ragged in every dim, with enough turns of the loop over K to fill and drain the rings.
 CASES: dict[str, tuple[str, dict[str, str], Dims]] = {

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import dslc
 import pytest
-from calls import EXAMPLES, TABLE
-from dslc.codegen.cuda.locate import find_library
-from dslc.codegen.cuda.resources import Resources
+from dslc.codegen.cuda.tools.locate import find_library
+from dslc.codegen.cuda.tools.resources import Resources
 from dslc.compiler.targets import TARGETS
 from layer_sizes import SIZES
+
+from calls import EXAMPLES, TABLE
 
 pytestmark = pytest.mark.skipif(
     find_library("nvrtc") is None, reason="needs NVRTC: pip install nvidia-cuda-nvrtc"
@@ -30,7 +31,7 @@ def resources(file: Path, kernel: str, target: str, dims: dict[str, int]) -> dic
 
 @pytest.mark.parametrize("target", NVIDIA)
 @pytest.mark.parametrize("kernel", TABLE)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 def test_an_example_compiles_without_spills(kernel: str, target: str) -> None:
     file, _, _, calls = TABLE[kernel]
     dims = SIZES[kernel][1][0] if kernel in SIZES else calls[0]

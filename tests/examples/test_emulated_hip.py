@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from calls import TABLE, hold, problem
 from dslc.codegen.hip.compilers import compilers
 from dslc.codegen.hip.resources import parse_resources
 from dslc.codegen.quoting import entry_name
@@ -11,6 +10,7 @@ from dslc.compiler.ir.rewrite import kernels
 from dslc.runtime.hip_emulator import compiler
 from elaboration import elaborated
 
+from calls import TABLE, hold, problem
 from support.hip_emulation import execute, isa, lower
 
 pytestmark = pytest.mark.skipif(
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize(("chip", "index"), [("gfx942", 1), ("gfx950", 0)])
 @pytest.mark.parametrize("kernel", TABLE)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 def test_the_isa_of_an_example_computes_it(kernel: str, chip: str, index: int) -> None:
     dims = TABLE[kernel][3][index]
     posed = problem(kernel, dims, {}, seed=index)

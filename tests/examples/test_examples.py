@@ -17,6 +17,7 @@ import near
 import numpy as np
 import pytest
 import references
+
 from calls import EXAMPLES, FILES, MX_ELEMENTS, TABLE, WEIGHTS, hold, problem
 
 
@@ -44,6 +45,7 @@ def check(kernel: Any, posed: inputs.Problem, config: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(("kernel", "define", "index"), CASES)
+@pytest.mark.sampled(2)
 def test_kernel(kernel: str, define: dict[str, str], index: int) -> None:
     file, _, config, calls = TABLE[kernel]
     found = library(file, tuple(define.items()))[kernel]

@@ -11,6 +11,7 @@ from typing import Any
 
 import dslc
 import pytest
+
 from calls import EXAMPLES, MX_ELEMENTS, TABLE, WEIGHTS, hold, problem
 
 pytestmark = pytest.mark.gpu

@@ -10,9 +10,10 @@ from typing import Any
 
 import dslc
 import pytest
-from calls import EXAMPLES, TABLE
 from inputs import Dims
 from layer_sizes import SIZES
+
+from calls import EXAMPLES, TABLE
 
 gpu = pytest.mark.gpu
 

@@ -6,11 +6,11 @@ All of them: tests/benchmarks/flydsl.py.
 from __future__ import annotations
 
 import pytest
-from calls import TABLE, hold, problem
 from dslc.codegen.hip.compilers import compilers
 from dslc.runtime.hip_emulator import compiler
 from elaboration import elaborated
 
+from calls import TABLE, hold, problem
 from support import flydsl
 from support.hip_emulation import execute, lower
 

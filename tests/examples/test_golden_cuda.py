@@ -8,12 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from dslc.calls.argument_facts import Facts, divisor_facts, with_facts
 from dslc.codegen.cuda.generate import emit
 from dslc.compiler.ir import Kernel
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
-from dslc.facts import Facts, divisor_facts, with_facts
 from elaboration import elaborated, module
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "cuda"

@@ -6,23 +6,24 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from calls import TABLE, hold, problem
 from dslc.compiler import interpreter
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.printer import print_program
 from dslc.compiler.ir.rewrite import kernels
+from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.layout import Conversion, conversion
-from dslc.compiler.passes.gpu_layout import AssignLayouts
-from dslc.compiler.passes.lowbit import LowBit
-from dslc.compiler.passes.pipeline import run_passes
-from dslc.compiler.passes.simplify import Simplify
-from dslc.compiler.passes.split import SplitReduction
+from dslc.compiler.passes.layouts.assign_layouts import AssignLayouts
+from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
+from dslc.compiler.passes.pass_manager import run_passes
+from dslc.compiler.passes.simplification.simplify import Simplify
+from dslc.compiler.passes.tile_scheduling.split_k import SplitReduction
 from dslc.compiler.targets import find_target
 from dslc.runtime import packing
 from elaboration import elaborated
+
+from calls import TABLE, hold, problem
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "layouts"
 TARGET = find_target("cuda:sm_90a")
@@ -58,6 +59,7 @@ def atoms(program: TileProgram) -> list[str | None]:
 
 @pytest.mark.parametrize("index", [0, 1])
 @pytest.mark.parametrize("kernel", TABLE)
+@pytest.mark.sampled(2)
 def test_the_pass_keeps_the_meaning(kernel: str, index: int) -> None:
     dims = TABLE[kernel][3][index]
     posed = problem(kernel, dims, {}, seed=index)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from calls import TABLE, hold, problem
 from dslc.compiler import interpreter
 from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import Kernel, Requirement, TileProgram
@@ -13,11 +12,13 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Binary, index
 from dslc.compiler.ir.rewrite import kernels, map_kernels
 from dslc.compiler.ir.traverse import walk
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 from dslc.runtime import packing
 from elaboration import elaborated
+
+from calls import TABLE, hold, problem
 
 TARGET = find_target("cuda:sm_90a")
 PRODUCTS = ("gemm", "gemm_quantized", "gemm_w4a8_group", "attention", "attention_input", "lowrank")
@@ -50,7 +51,7 @@ def check(program: TileProgram, kernel: str, dims: dict[str, int], seed: int) ->
 
 
 @pytest.mark.parametrize("kernel", TABLE)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_every_example_runs_after_the_passes_of_a_gpu(kernel: str) -> None:
     for number, dims in enumerate(TABLE[kernel][3]):
         program = specialised(elaborated(kernel, dims), dims)

@@ -7,6 +7,7 @@ from typing import Any
 
 import dslc
 import pytest
+
 from calls import EXAMPLES, MX_ELEMENTS, TABLE, WEIGHTS, hold, problem
 
 KERNELS = list(TABLE)

@@ -14,8 +14,9 @@ from typing import Any
 
 import dslc
 import pytest
-from calls import EXAMPLES, TABLE, hold, problem
 from test_nki import KERNELS
+
+from calls import EXAMPLES, TABLE, hold, problem
 
 LAUNCHES = "dslc.runtime.nki_simulator.simulate"
 

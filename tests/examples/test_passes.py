@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from calls import TABLE, hold, problem
 from dslc.compiler import interpreter
-from dslc.compiler.passes.pipeline import Stage, run_passes, shared_passes
+from dslc.compiler.passes.pass_manager import Stage, run_passes, shared_passes
 from dslc.runtime import packing
 from elaboration import elaborated
+
+from calls import TABLE, hold, problem
 
 
 @pytest.mark.parametrize("index", [0, 1])
 @pytest.mark.parametrize("kernel", TABLE)
+@pytest.mark.sampled(2)
 def test_every_pass_keeps_the_meaning(kernel: str, index: int) -> None:
     dims = TABLE[kernel][3][index]
     stages: list[Stage] = []

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from calls import hold, problem
+from dslc.calls.argument_facts import Facts, divisor_facts, with_facts
 from dslc.codegen.cuda.generate import emit
-from dslc.codegen.cuda.locate import find_library
-from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.cuda.tools.locate import find_library
+from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.compiler import interpreter
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.rewrite import Rewriter
-from dslc.facts import Facts, divisor_facts, with_facts
 from dslc.runtime.cuda_emulator import compiler
 from elaboration import elaborated
 
+from calls import hold, problem
 from support.emulation import TARGET, execute, lower
 from support.kernels import every
 

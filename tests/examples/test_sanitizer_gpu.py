@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from dslc.codegen.cuda.locate import find_tool
+from dslc.codegen.cuda.tools.locate import find_tool
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cuda import CudaDevice
 from sanitized import CASES
@@ -49,7 +49,7 @@ def test_nothing_is_found(sanitizer: str, case: str, tool: str) -> None:
 
 OVERRUN = """
 import numpy
-from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.compiler.artifact import Artifact, Hashes, Param, Signature
 from dslc.runtime.cuda import CudaDevice, CudaKernel
 

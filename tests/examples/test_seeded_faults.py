@@ -12,11 +12,11 @@ where a deletion changes no number:
 from __future__ import annotations
 
 import pytest
-from calls import TABLE, hold, problem
 from dslc.compiler.ir import Kernel
 from dslc.runtime.cuda_emulator import EmulationError, compiler
 from elaboration import elaborated
 
+from calls import TABLE, hold, problem
 from support.emulation import emitted, execute, lower
 from support.seeded_faults import Fault, faults, index_faults
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from calls import hold, problem
+from dslc.calls.argument_facts import Facts, divisor_facts, with_facts
 from dslc.codegen.cuda.generate import emit
-from dslc.codegen.cuda.locate import find_library
-from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.cuda.tools.locate import find_library
+from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.compiler import interpreter
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
-from dslc.facts import Facts, divisor_facts, with_facts
 from dslc.runtime import packing
 from dslc.runtime.cuda_emulator import compiler
 from elaboration import elaborated
 
+from calls import hold, problem
 from support.emulation import TARGET, execute, lower
 from support.kernels import every
 
@@ -23,7 +23,7 @@ CASES: dict[str, tuple[dict[str, int], dict[str, int]]] = {
     "attention": (
         {"B": 1, "S": 80, "HQ": 2, "L": 144, "HK": 1, "D": 64}, {"BS": 64, "BL": 64},
     ),
-    # One block fills a multiprocessor: warps aside copy keys and values.
+    # One block fills a multiprocessor: producer warps copy keys and values.
     "attention, aside": (
         {"B": 1, "S": 150, "HQ": 2, "L": 330, "HK": 1, "D": 128}, {"BS": 128, "BL": 128},
     ),
@@ -49,8 +49,8 @@ def lowered(kernel: str) -> Kernel:
 def test_its_products_are_the_warpgroups(kernel: str) -> None:
     program = lowered(kernel)
     dots = every(program, ins.Dot)
-    assert all((d.atom or "").startswith("wgmma") and d.is_late for d in dots)
-    assert bool(every(program, ins.Aside)) == (kernel in ("gemm", "attention, aside"))
+    assert all((d.atom or "").startswith("wgmma") and d.is_async for d in dots)
+    assert bool(every(program, ins.WarpSpecialize)) == (kernel in ("gemm", "attention, aside"))
     if name_of(kernel) == "attention":
         assert dots[-1].acc is not None  # shrunk sums are what the product adds to
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from dslc.codegen.cuda.nvrtc import load_nvrtc
+from dslc.codegen.cuda.tools.nvrtc import load_nvrtc
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.packaging import build_package
 from dslc.runtime.package import PackageFolder

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from dslc.codegen.aarch64.assemblers import assemblers
-from dslc.codegen.cuda.locate import find_library
+from dslc.codegen.aarch64.tools.assemblers import assemblers
+from dslc.codegen.cuda.tools.locate import find_library
 from dslc.packaging import build_package
 from dslc.runtime.package import PackageFolder
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dslc.cuda_machine import present_target
+from dslc.machines.cuda import present_target
 from dslc.packaging import build_package
 
 from support.packages import write_spec

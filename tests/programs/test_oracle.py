@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from dslc.compiler.interpreter import tiles
+from dslc.compiler.interpreter.steps import tiles
 
 from support.machines import require
 from support.oracle.__main__ import report

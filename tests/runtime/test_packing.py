@@ -8,7 +8,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.diagnostics.catalogue import entries
 from dslc.compiler.dtypes import pack_bits
 from dslc.compiler.layout import Layout, parse_layout, reshape
-from dslc.compiler.lowbit import PackedStorage, default_layout, interleaved, storage_for
+from dslc.compiler.low_bit_format import PackedStorage, default_layout, interleaved, storage_for
 from dslc.runtime.packing import pack, packed_shape, unpack
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
-from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.text.printer import print_program
 
 
 def results(kernel: Kernel, args: Mapping[str, np.ndarray], shuffle: int | None = None) -> dict:

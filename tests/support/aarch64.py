@@ -6,8 +6,8 @@ import functools
 from importlib.resources import files
 
 import pytest
-from dslc.codegen.aarch64.assemblers import Kind, assemblers
-from dslc.codegen.aarch64.toolchain import link
+from dslc.codegen.aarch64.tools.assemblers import Kind, assemblers
+from dslc.codegen.aarch64.tools.toolchain import link
 from dslc.runtime.aarch64_emulator import qemu_path
 
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import dslc
 import numpy as np
+from dslc.calls.signature import Signature
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import DType, storage_dtype, to_ml_dtypes
-from dslc.signature import Signature
 
 from corpus.cases import Case, Trial, cases
 from support.corpus_page import Refusal, write

@@ -13,10 +13,10 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from dslc.codegen.c_family.accesses import is_row
-from dslc.codegen.cuda.aside import launched_threads
-from dslc.codegen.cuda.bulk import tensor_maps
+from dslc.codegen.c_family.memory.accesses import is_row
 from dslc.codegen.cuda.generate import emit
+from dslc.codegen.cuda.tma import tensor_maps
+from dslc.codegen.cuda.warp_specialization import launched_threads
 from dslc.codegen.quoting import entry_name
 from dslc.compiler.dtypes import Kind, as_storage, storage_dtype
 from dslc.compiler.interpreter import bind_dims
@@ -24,8 +24,8 @@ from dslc.compiler.interpreter.dims import evaluate, number
 from dslc.compiler.ir import Kernel, Memory, Program, Role, TileProgram, alignment
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import Target, find_target
 from dslc.runtime import packing
 from dslc.runtime.cuda_emulator import BoxMap, emulate

@@ -8,7 +8,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import INDEX, DType, all_dtypes, parse_dtype
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir.expr import BINARY_OPS, UNARY_OPS
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.ir.verify import verify
 
 DTYPES = [d for d in all_dtypes() if d != INDEX]

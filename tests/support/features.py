@@ -9,8 +9,8 @@ from typing import Any
 
 import dslc
 import numpy as np
+from dslc.calls.signature import Signature
 from dslc.compiler.dtypes import F32, DType, cast, encode, storage_dtype
-from dslc.signature import Signature
 
 from support import emulation
 

@@ -12,8 +12,8 @@ from dslc.codegen.hip.toolchain import compile_isa
 from dslc.codegen.quoting import entry_name
 from dslc.compiler.ir import Kernel, Memory, TileProgram
 from dslc.compiler.ir.values import Role
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 from dslc.runtime.hip_emulator import Buffer, Module
 

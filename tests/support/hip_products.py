@@ -8,9 +8,9 @@ from pathlib import Path
 
 import dslc
 from dslc.compiler.ir import Kernel
-from dslc.compiler.ir.parser import parse_program
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.ir.text.parser import parse_program
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
 SOURCE = """kernel gemm(a: {t}[M, K], b: {t}[{shape}], c: out {t}[M, N]):

@@ -12,13 +12,13 @@ from typing import Any
 
 import dslc
 import pytest
-from dslc.arguments import dim_size
+from dslc.calls.arguments import dim_size
 from dslc.codegen.hip.compilers import compilers
+from dslc.compilation.templates import TemplateOrigin
 from dslc.compiler.interpreter.dims import evaluate
 from dslc.compiler.ir import Memory, Role, TileProgram
 from dslc.compiler.targets import find_target
 from dslc.runtime import cuda_emulator, hip_emulator, packing
-from dslc.templates import TemplateOrigin
 
 from support import emulation
 from support.aarch64 import needs_emulator

@@ -2,7 +2,8 @@
 
 tests/mutants/ROOM.toml lists the faults: a text of one file, what stands there instead, and the tests
 that look at it. Each is tried alone in a copy of the tree. It is caught where one of its tests fails,
-or one of the folder that mirrors its file, or (--all) any; and the test that failed passes without it.
+or one that support/reach.py saw at its place, or (where none was seen) one of the folder that
+mirrors its file, or (--all) any; and what failed passes without it.
 
     python -m support.mutants                        in tests/: every fault, and a table by room
     python -m support.mutants compiler-facts-3 ...   these
@@ -20,6 +21,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -33,10 +35,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LISTS = ROOT / "tests" / "mutants"
 STATE = ROOT / "build" / "mutants.jsonl"
+REACH = (
+    ROOT / "build" / "reach.jsonl"
+)  # support/reach.py: a fault, a test that reaches it, its seconds
 ROOMS = ("dsl", "compiler", "codegen", "runtime")
 _COPIED = (*ROOMS, "tests", "examples", "docs", "pyproject.toml", "README.md", "Makefile", ".ci")
 _COPIED += ("LICENSE", "CHANGELOG.md", "CONTRIBUTING.md")
-_SECONDS = 1200  # of one run of pytest; a fault that makes it hang is caught
+_SECONDS = 600  # of one run of pytest; a fault that makes it hang is caught
+_BYTES = 8 << 30  # that a process may have: a fault may want all there are
+_QUICK, _FEW = 10.0, 40  # tests that reach a fault: seconds and number of those tried first,
+_SLOW = 90.0  # and seconds of all
+_PLUGIN = """from hypothesis import Phase, settings
+def pytest_configure():  # that a fault is seen is enough: no example is made smaller
+    settings.register_profile("first", settings(), phases=[Phase.explicit, Phase.generate])
+    settings.load_profile("first")
+"""
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
 
 
@@ -55,8 +68,7 @@ class Mutant:
         """The first two folders of its file, such as codegen/nki."""
         return "/".join(Path(self.file).parts[:-1][:2])
 
-    @property
-    def mirrored(self) -> list[str]:
+    def mirrored(self, tree: Path) -> list[str]:
         """The test files of the folder that mirrors its own, or of the nearest above that has some.
 
         What CUDA and HIP share is tested through both.
@@ -64,11 +76,15 @@ class Mutant:
         folder = Path("tests", Path(self.file).parent)
         if folder.parts[1] == "dsl":
             folder = Path("tests", *folder.parts[2:])
-        while not (found := sorted((ROOT / folder).glob("test_*.py"))):
+        while not (found := sorted((tree / folder).glob("test_*.py"))):
             folder = folder.parent
         if folder.name == "c_family":
-            found += [p for name in ("cuda", "hip") for p in sorted((folder.parent / name).glob("test_*.py"))]
-        return [str(p.relative_to(ROOT)) for p in found]
+            found += [
+                p
+                for name in ("cuda", "hip")
+                for p in sorted((folder.parent / name).glob("test_*.py"))
+            ]
+        return [str(p.relative_to(tree)) for p in found]
 
     @property
     def key(self) -> str:
@@ -87,11 +103,16 @@ def mutants() -> list[Mutant]:
     return found
 
 
+def _limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (_BYTES, _BYTES))
+
+
 class Copy:
     """A tree of its own, in which dslc is the copy's; `fault` puts one in, and takes it out again."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.sound: dict[str, str] = {}  # files as they were
         skip = shutil.ignore_patterns("__pycache__")
         for name in _COPIED:
             source, target = ROOT / name, folder / name
@@ -99,23 +120,29 @@ class Copy:
                 shutil.copytree(source, target, ignore=skip)
             else:
                 shutil.copy(source, target)
-        links = folder / "build" / "links" / "dslc"
-        links.mkdir(parents=True)
+        self.links = folder / "build" / "links"
+        dslc = self.links / "dslc"
+        dslc.mkdir(parents=True)
         for path in (folder / "dsl").iterdir():
-            (links / path.name).symlink_to(path)
+            (dslc / path.name).symlink_to(path)
         for room in ROOMS[1:]:
-            (links / room).symlink_to(folder / room)
+            (dslc / room).symlink_to(folder / room)
+        (self.links / "first_failure.py").write_text(_PLUGIN)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """In which `import dslc` finds the copy."""
+        return {**os.environ, "PYTHONPATH": str(self.links)}
 
     def fails(self, tests: Sequence[str], but: Iterable[str] = ()) -> str | None:
         """The first test that fails of some, "hangs" where they do not end; None where all pass."""
-        environment = {**os.environ, "PYTHONPATH": str(self.folder / "build" / "links")}
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        command += ["-m", "not gpu and not deep", "--timeout", "600", "--no-header"]
+        command += ["-p", "first_failure", "-m", "not gpu and not deep", "--timeout", "200"]
         command += [f"--deselect={test}" for test in but]
         try:
             done = subprocess.run(
-                command, cwd=self.folder, env=environment, capture_output=True, text=True,
-                timeout=_SECONDS, check=False,
+                command, cwd=self.folder, env=self.environment, capture_output=True, text=True,
+                timeout=_SECONDS, check=False, preexec_fn=_limit_memory,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return "hangs"
@@ -126,28 +153,61 @@ class Copy:
 
     def write(self, mutant: Mutant, *, fault: bool) -> None:
         """Put the fault in, or the file as it was."""
-        text = (ROOT / mutant.file).read_text(encoding="utf-8")
+        path = self.folder / mutant.file
+        text = self.sound.setdefault(mutant.file, path.read_text(encoding="utf-8"))
         changed = text.replace(mutant.before, mutant.after) if fault else text
-        (self.folder / mutant.file).write_text(changed, encoding="utf-8")
+        path.write_text(changed, encoding="utf-8")
 
 
-def caught_by(copy: Copy, mutant: Mutant, sound: dict[str, bool], *, everything: bool) -> str:
-    """The test that sees a fault; empty where none does. `sound` has tests that pass without one."""
-    stages = [mutant.tests, mutant.mirrored, ["tests"] if everything else []]
-    for tests in filter(None, stages):
+def reaching(name: str) -> list[tuple[float, str]]:
+    """The seconds and names of tests that reach the fault of this name, the quickest first."""
+    rows = map(json.loads, REACH.read_text(encoding="utf-8").splitlines()) if REACH.exists() else ()
+    return sorted(
+        {test: (seconds, test) for fault, test, seconds in rows if fault == name}.values()
+    )
+
+
+def stages(copy: Copy, mutant: Mutant, *, everything: bool) -> Iterator[list[str]]:
+    """Tests to try in turn: its own, quick ones that reach it, slower ones.
+
+    Where none is known to reach it, those of the mirrored folder.
+    """
+    yield list(mutant.tests)
+    passed, quick, slow = 0.0, list[str](), list[str]()
+    for seconds, test in reaching(mutant.name):
+        passed += seconds
+        if len(quick) < _FEW and (passed < _QUICK or not quick):
+            quick.append(test)
+        elif passed < _SLOW:
+            slow.append(test)
+    yield quick
+    yield slow
+    yield [] if quick or slow else mutant.mirrored(copy.folder)
+    yield ["tests"] if everything else []
+
+
+def caught_by(
+    copy: Copy, mutant: Mutant, tests: Iterable[list[str]], sound: dict[str, bool]
+) -> str:
+    """What sees a fault: a test, or an end of pytest's; empty where nothing does.
+
+    `sound` has tests that have failed, and whether they pass without a fault.
+    """
+    for some in filter(None, tests):
         copy.write(mutant, fault=True)
         try:
-            while found := copy.fails(tests, [t for t, passes in sound.items() if not passes]):
-                test = found.partition(" - ")[0]
-                if found == "hangs" or found.startswith("pytest ends"):
-                    return found
-                if test not in sound:
+            while found := copy.fails(some, [t for t, passes in sound.items() if not passes]):
+                is_test = found.startswith("tests/")
+                if not (is_test and found in sound):
                     copy.write(mutant, fault=False)
-                    sound[test] = copy.fails([test]) is None
+                    passes = copy.fails([found] if is_test else some) is None
                     copy.write(mutant, fault=True)
-                if sound[test]:
+                    if not is_test:
+                        return found if passes else ""
+                    sound[found] = passes
+                if sound[found]:
                     return found
-                print(f"  {test} fails without the fault, too", flush=True)
+                print(f"  {found} fails without the fault, too", flush=True)
         finally:
             copy.write(mutant, fault=False)
     return ""
@@ -184,21 +244,25 @@ def main() -> int:
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
-    listed, results = mutants(), {} if options.again else known()
     part, parts = map(int, options.shard.split("/"))
-    chosen = [m for m in listed if not options.names or m.name in options.names][part - 1 :: parts]
+    listed = [m for m in mutants() if not options.names or m.name in options.names]
+    chosen = listed[part - 1 :: parts]
     if not options.table:
         STATE.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="dslc-mutants-") as folder:
             copy, sound = Copy(Path(folder)), dict[str, bool]()
-            for m in (m for m in chosen if m.key not in results):
+            for m in chosen:
+                if not options.again and m.key in known():  # other runs add to it
+                    continue
                 start = time.monotonic()
-                results[m.key] = caught = caught_by(copy, m, sound, everything=options.all)
+                tests = stages(copy, m, everything=options.all)
+                caught = caught_by(copy, m, tests, sound)
                 row = {"key": m.key, "name": m.name, "caught": caught}
                 with STATE.open("a", encoding="utf-8") as state:
                     state.write(json.dumps(row) + "\n")
                 said = caught or "SURVIVES"
                 print(f"{m.name} {time.monotonic() - start:.0f} s: {said}", flush=True)
+    results = known()
     print(*table(chosen, results), sep="\n")
     return 0 if all(results.get(m.key, "?") for m in chosen) else 1
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import dslc
 import numpy as np
-from dslc.codegen.aie.objectfifos import print_objectfifos
-from dslc.codegen.aie.planning import Planned, plan_kernel
+from dslc.codegen.aie.planning.plan_kernel import Planned, plan_kernel
+from dslc.codegen.aie.printing.objectfifos import print_objectfifos
 from dslc.compiler.dtypes import storage_dtype
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel, Role
-from dslc.compiler.passes.aie import aie_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.npu import aie_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
 TARGET = find_target("aie:npu2")

@@ -8,18 +8,18 @@ from typing import Any
 
 import dslc
 import numpy as np
-from dslc.codegen.aie.arguments import program_as_arrays
-from dslc.codegen.aie.descriptors import descriptor_lines
-from dslc.codegen.aie.dispatch import print_dispatch
-from dslc.codegen.aie.objectfifos import fifo_lines
-from dslc.codegen.aie.stitched_legality import prove_stitched
-from dslc.codegen.aie.stitching import Stitched, plan_program
+from dslc.codegen.aie.planning.arguments import program_as_arrays
+from dslc.codegen.aie.planning.stitching import Stitched, plan_program
+from dslc.codegen.aie.printing.descriptors import descriptor_lines
+from dslc.codegen.aie.printing.dispatch import print_dispatch
+from dslc.codegen.aie.printing.objectfifos import fifo_lines
+from dslc.codegen.aie.proving.stitched_legality import prove_stitched
 from dslc.compiler.dtypes import storage_dtype
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Memory, Program, Role
-from dslc.compiler.ir.affine import constant
-from dslc.compiler.passes.aie import aie_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.ir.arithmetic.affine import constant
+from dslc.compiler.passes.pass_lists.npu import aie_passes
+from dslc.compiler.passes.pass_manager import run_passes
 
 from support.npu import TARGET
 

@@ -8,9 +8,9 @@ from dslc.checker import check_module
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.memory_order import MemoryOrder
-from dslc.compiler.passes.pipeline import schedule
+from dslc.compiler.passes.memory.memory_order import MemoryOrder
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import schedule
 from dslc.compiler.targets import find_target
 from dslc.frontend import parse_tile
 

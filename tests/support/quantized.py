@@ -26,7 +26,7 @@ def quantized(
     config = dict(zip(("BM", "BN", "BK"), tile, strict=True)) | {"SPLIT": split}
     found = lower(module.templates["gemm_quantized"].elaborate(fixed, config), **options)
     assert isinstance(found, Kernel)
-    assert all(d.is_late for d in every(found, ins.Dot))
+    assert all(d.is_async for d in every(found, ins.Dot))
     return found
 
 

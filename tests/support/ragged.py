@@ -12,7 +12,7 @@ import dslc
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import TileProgram
-from dslc.machines import Machine
+from dslc.machines.registry import Machine
 from dslc.tuner.tasks import emitted
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

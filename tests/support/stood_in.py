@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dslc.building import passes_of
+from dslc.compilation.building import passes_of
 from dslc.compiler.artifact import Hashes
 from dslc.compiler.ir import TileProgram
-from dslc.compiler.passes.pipeline import run_passes
-from dslc.machines import find_machine
+from dslc.compiler.passes.pass_manager import run_passes
+from dslc.machines.registry import find_machine
 from dslc.runtime import packing
 
 

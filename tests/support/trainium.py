@@ -9,9 +9,9 @@ import numpy as np
 from dslc.codegen.nki.generate import Entry, emit
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import TileProgram
-from dslc.compiler.ir.parser import parse_program
-from dslc.compiler.passes.nki import nki_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.ir.text.parser import parse_program
+from dslc.compiler.passes.pass_lists.trainium import nki_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 from dslc.runtime.nki_simulator import Run, simulate
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dslc.codegen.cuda.sass import Code, Instruction
+from dslc.codegen.cuda.tools.sass import Code, Instruction
 
 _REGISTER = re.compile(r"(?<![U\w])R(\d+)(?:\.(64))?\b")
 _SHAPE = re.compile(r"(\d+)x(\d+)x(\d+)")

@@ -7,7 +7,7 @@ from typing import Any
 
 import dslc
 import pytest
-from dslc.codegen.cuda.locate import find_library
+from dslc.codegen.cuda.tools.locate import find_library
 from dslc.library import Library
 from dslc.tuner.tasks import Task, compile_task, predict_task
 from dslc.tuner.tuning import Request, Result, Settings, tune

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import dslc
+import numpy as np
 import pytest
+from dslc.compilation import templates
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.traverse import walk
+from dslc.machines.registry import find_machine
 
 from support.ragged import Emitted, Emitting, emit
 
@@ -79,14 +83,14 @@ def test_results_that_no_unit_sends_have_room_beside_rings(columns: int) -> None
 
 @pytest.mark.parametrize(("n", "sent"), [(50257, False), (50260, False), (50264, True)])
 def test_rows_of_whole_16_bytes_leave_by_the_unit(n: int, sent: bool) -> None:
-    from dslc.building import passes_of
-    from dslc.compiler.passes.pipeline import run_passes
+    from dslc.compilation.building import passes_of
+    from dslc.compiler.passes.pass_manager import run_passes
 
     origin = product("turned").origin
     made = origin.elaborated({}, {"BM": 128, "BN": 256}, {**SQUARE, "N": n}.get)
     lowered = run_passes(made.program, passes_of(origin.machine.target, made.schedule))
     stmts = list(walk(lowered.body))
-    assert any(isinstance(s, ins.Aside) for s in stmts), "warps copy for the others"
+    assert any(isinstance(s, ins.WarpSpecialize) for s in stmts), "warps copy for the others"
     leaving = [s for s in stmts if isinstance(s, ins.CopyAsync) and s.dst.memory.name == "c"]
     assert bool(leaving) is sent
 
@@ -135,6 +139,52 @@ def test_the_first_refusal_is_told_where_every_choice_is_refused() -> None:
     with pytest.raises(DiagnosticError, match="no room for 32"):
         kernel.specialize_for({"M": 100})
     assert sorted(machine.asked) == [32, 64, 128]
+
+
+class OfCalls(Small):
+    """A machine that refuses blocks of a program's kernels."""
+
+    def compile(self, program: Any, config: Mapping[str, Any], hashes: Any) -> Any:
+        for kernel in kernels(program):
+            found = dict(kernel.config)
+            self.asked.append((kernel.name, found["B"]))
+            if found["B"] in self._refused:
+                raise error(self._code, f"no room for {found['B']}")
+        return self._machine.compile(program, config, hashes)
+
+
+PROGRAM = (
+    CHOICES
+    + """
+kernel turned(x: f32[M], y: out f32[M]):
+    tune B = 128 | 32
+    for m in parallel(range(0, M, B)):
+        y[m : m + B] = -x[m : m + B]
+
+program both(x: f32[M], y: out f32[M]):
+    h = buffer(f32, [M])
+    k(x, h)
+    turned(h, y)
+"""
+)
+
+
+def test_kernels_of_a_program_take_the_choices_that_they_have_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first of one has no room; that of the other stays, and so does what a call names."""
+    machine = OfCalls(find_machine("interp", None), (32,))
+    monkeypatch.setattr(templates, "find_machine", lambda *_: machine)
+    program = dslc.compile(PROGRAM, target="interp", cache=False)["both"]
+    assert program.specialize_for({"M": 100}) is program.specialize_for({"M": 100})
+    assert machine.asked[-2:] == [("k", 64), ("turned", 128)]
+    x = np.arange(100, dtype=np.float32)
+    y = np.zeros_like(x)
+    program(x, y)
+    assert (y == -2 * x).all()
+    named = PROGRAM.replace("k(x, h)", "k(x, h, B=32)")
+    with pytest.raises(DiagnosticError, match="no room for 32"):
+        dslc.compile(named, target="interp", cache=False)["both"].specialize_for({"M": 100})
 
 
 def test_other_errors_are_no_matter_of_choice() -> None:

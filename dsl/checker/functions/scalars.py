@@ -10,7 +10,7 @@ from dslc.checker.items import Item
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
-from dslc.compiler.ir.affine import simplify
+from dslc.compiler.ir.arithmetic.affine import simplify
 
 
 def axis_in(axis: Argument, rank: int) -> int:

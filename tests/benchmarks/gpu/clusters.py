@@ -25,7 +25,7 @@ if __name__ == "__main__":  # tests import it too
     sys.path[0] = str(HERE.parent)
 
 import dslc  # noqa: E402
-from dslc.specialization import Specialization  # noqa: E402
+from dslc.compilation.specialization import Specialization  # noqa: E402
 
 EXAMPLES = HERE.parents[2] / "examples"
 GROUP = 128

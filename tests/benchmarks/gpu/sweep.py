@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from dslc.compilation.specialization import Specialization
 from dslc.compiler.artifact import Param
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.specialization import Specialization
 from dslc.tuner.bench import Effort
 from dslc.tuner.gpu import CudaBench
 from dslc.tuner.inputs import Inputs

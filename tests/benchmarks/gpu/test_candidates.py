@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from dslc.schedule import OPTIONS
+from dslc.calls.launch_options import OPTIONS
 from gpu.ours import candidates, kernels
 from gpu.ours.candidates import LISTED, choices
 from gpu.ours.kernels import EXAMPLES, library

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import dslc
 import pytest
-from dslc.codegen.aarch64.mca import CPUS, mca_path, models
-from dslc.codegen.aarch64.throughput import DEPTH, main_loops
+from dslc.codegen.aarch64.products.throughput import DEPTH, main_loops
+from dslc.codegen.aarch64.tools.mca import CPUS, mca_path, models
 
 from support.aarch64 import needs_assembler
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from dslc.codegen.aarch64.generate import emit
 from dslc.compiler.ir import Kernel
-from dslc.compiler.passes.cpu import cpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.cpu import cpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
 from support.kernels import one

@@ -7,7 +7,7 @@ import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
-from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.text.printer import print_program
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dslc.codegen.aie.descriptors import print_descriptors
-from dslc.codegen.aie.legality import prove
-from dslc.codegen.aie.merging import find_cascade
-from dslc.codegen.aie.planning import Planned
+from dslc.codegen.aie.planning.merging import find_cascade
+from dslc.codegen.aie.planning.plan_kernel import Planned
+from dslc.codegen.aie.printing.descriptors import print_descriptors
+from dslc.codegen.aie.proving.legality import prove
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.aie_simulator import simulate
 

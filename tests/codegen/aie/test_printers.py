@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dslc.codegen.aie.descriptors import print_descriptors
+from dslc.codegen.aie.printing.descriptors import print_descriptors
 from dslc.runtime.aie_simulator import simulate
 
 from support.npu import EXAMPLES, Case, case

@@ -6,17 +6,17 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-from dslc.codegen.aie.events import Tensor
-from dslc.codegen.aie.objectfifos import print_objectfifos
-from dslc.codegen.aie.planning import plan_kernel
+from dslc.codegen.aie.planning.events import Tensor
+from dslc.codegen.aie.planning.plan_kernel import plan_kernel
+from dslc.codegen.aie.printing.objectfifos import print_objectfifos
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir.expr import Expr, Var, index
-from dslc.compiler.ir.printer import print_program
 from dslc.compiler.ir.rewrite import Substitution
-from dslc.compiler.passes.aie import aie_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.ir.text.printer import print_program
+from dslc.compiler.passes.pass_lists.npu import aie_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.runtime.aie_simulator import AieFault, simulate
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st

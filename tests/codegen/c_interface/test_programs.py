@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dslc.codegen.aarch64.assemblers import assemblers
-from dslc.codegen.cuda.locate import find_library
+from dslc.codegen.aarch64.tools.assemblers import assemblers
+from dslc.codegen.cuda.tools.locate import find_library
 from dslc.packaging import build_package
 from dslc.runtime.aarch64_emulator import qemu_path
 

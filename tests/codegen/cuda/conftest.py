@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dslc.codegen.cuda.locate import find_library, find_tool
+from dslc.codegen.cuda.tools.locate import find_library, find_tool
 
 
 @pytest.fixture(scope="session")

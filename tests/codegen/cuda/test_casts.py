@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dslc.codegen.c_family.cast_rules import rule_for
+from dslc.codegen.c_family.casts.cast_rules import rule_for
 from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import DType, Kind, all_dtypes, decode, encode, pack_bits, storage_dtype
 from dslc.compiler.ir import Kernel
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.layout import Layout, Mode, local, spatial
-from dslc.compiler.lowbit import byte_form, interleaved, lanes_for, storage_for
+from dslc.compiler.low_bit_format import byte_form, interleaved, lanes_for, storage_for
 from dslc.compiler.targets import find_target
 from dslc.runtime import packing
 from dslc.runtime.cuda_emulator import compiler, emulate

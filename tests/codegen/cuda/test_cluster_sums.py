@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
-from dslc.codegen.cuda.sass import disassemble
-from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.cuda.tools.sass import disassemble
+from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.codegen.quoting import entry_name
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
@@ -52,7 +54,7 @@ def test_products_of_warpgroups(
     tile: tuple[int, int, int], m: int, k: int, n: int, options: dict[str, int]
 ) -> None:
     kernel = quantized(k, n, tile, **options)
-    assert every(kernel, ins.Aside)
+    assert every(kernel, ins.WarpSpecialize)
     assert sums(kernel) == options["split"] - 1
     args, wanted = arrays(m, k, n, 4)
     for seed in range(2):
@@ -109,6 +111,16 @@ def test_faults_are_found(was: str, instead: str) -> None:
         if (got["least"] != least).any() or (got["total"] != total).any():
             return
     pytest.fail(f"nobody misses {was}")
+
+
+def test_blocks_meet_with_a_fence_before_they_read_of_each_other_and_without_one_at_the_end() -> (
+    None
+):
+    """No emulator here has memory that lags behind: the fence is looked for in the text."""
+    _, _, body = emitted(rows()[0])[0].partition("__global__")
+    meetings = re.findall(r"cluster_(sync|meet)\(\);", body)
+    assert meetings[-1] == "meet"
+    assert set(meetings[:-1]) == {"sync"}
 
 
 def test_no_turn_asks_for_the_rank(nvdisasm: None) -> None:

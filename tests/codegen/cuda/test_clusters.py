@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from dslc.codegen.cuda.lowering import lower as lower_to_artifact
-from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.codegen.quoting import entry_name
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from dslc.compiler.interpreter import Options, run
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.runtime.cuda_emulator import compiler
 
 from support.emulation import emitted, execute, lower

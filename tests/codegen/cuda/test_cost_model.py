@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from dslc.checker import check_module
 from dslc.codegen.cuda.lowering import lower
-from dslc.codegen.cuda.sass import disassemble
+from dslc.codegen.cuda.tools.sass import disassemble
 from dslc.compiler.cost.registers import estimate_registers
 from dslc.compiler.cost.weights import main_turn
 from dslc.compiler.ir import Kernel
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 from dslc.frontend import parse_tile
 

@@ -6,11 +6,11 @@ from math import gcd
 
 import numpy as np
 import pytest
-from dslc.codegen.c_family.fragments import Mismatch
+from dslc.codegen.c_family.products.instruction_operands import Mismatch
 from dslc.codegen.cuda.descriptors import operand, separated
 from dslc.compiler.layout import Layout, local
 from dslc.compiler.layout.swizzles import Swizzle
-from dslc.compiler.passes.panels import panels
+from dslc.compiler.passes.pipelining.swizzled_shared import panels
 
 SHAPES = [(8, 32), (16, 64), (64, 64), (128, 256), (64, 96), (64, 16)]
 

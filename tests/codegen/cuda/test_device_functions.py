@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from dslc.codegen.c_family.matrix import name_of
+from dslc.codegen.c_family.products.matrix import name_of
 from dslc.codegen.c_family.registers import decode as decoded
 from dslc.codegen.c_family.registers import encode as encoded
 from dslc.codegen.cuda.prelude import functions, used

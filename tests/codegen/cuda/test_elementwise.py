@@ -9,7 +9,7 @@ import pytest
 from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import DType, all_dtypes, cast, decode, encode, storage_dtype
 from dslc.compiler.ir import Kernel
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.targets import find_target
 from dslc.runtime.cuda_emulator import compiler, emulate
 

@@ -6,13 +6,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 from dslc.codegen.cuda.generate import emit
-from dslc.codegen.cuda.locate import find_library
-from dslc.codegen.cuda.nvrtc import load_nvrtc
-from dslc.codegen.cuda.toolchain import DEFAULT
+from dslc.codegen.cuda.tools.locate import find_library
+from dslc.codegen.cuda.tools.nvrtc import load_nvrtc
+from dslc.codegen.cuda.tools.toolchain import DEFAULT
 from dslc.compiler.dtypes import DType
 from dslc.compiler.interpreter import run
 from dslc.compiler.ir import Kernel
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.targets import find_target
 from dslc.runtime.cuda_emulator import compiler, emulate
 

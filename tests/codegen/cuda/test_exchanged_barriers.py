@@ -14,8 +14,8 @@ from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import memories, walk
 from dslc.compiler.ir.values import Role
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 from dslc.runtime.cuda_emulator import EmulationError, compiler
 

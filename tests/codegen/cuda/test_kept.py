@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from dslc.checker import check_module
-from dslc.codegen.cuda.sass import Code, disassemble
-from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.cuda.tools.sass import Code, disassemble
+from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.compiler.ir import Kernel
 from dslc.frontend import parse_tile
 

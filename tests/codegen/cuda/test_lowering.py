@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from dslc.codegen.cuda import lowering
-from dslc.codegen.cuda.resources import Resources
-from dslc.codegen.cuda.toolchain import Binary, Options
+from dslc.codegen.cuda.tools.resources import Resources
+from dslc.codegen.cuda.tools.toolchain import Binary, Options
 from dslc.compiler.ir import Kernel
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
 from support.kernels import one

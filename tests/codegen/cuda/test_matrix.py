@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 from dslc.codegen.c_family.ctypes_of import element_type, is_packed
-from dslc.codegen.c_family.fragments import Mismatch
-from dslc.codegen.c_family.matrix import emit_product, name_of, turned
+from dslc.codegen.c_family.products.instruction_operands import Mismatch
+from dslc.codegen.c_family.products.matrix import emit_product, name_of, turned
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.c_family.writer import Writer
 from dslc.codegen.cuda import mma
-from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.compiler.dtypes import DType, Kind, decode, encode, parse_dtype, storage_dtype
 from dslc.compiler.layout import Layout, Mode, local, parse_layout, reshape, spatial
 from dslc.compiler.targets import find_target

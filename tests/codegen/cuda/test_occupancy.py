@@ -1,6 +1,6 @@
 import pytest
 from dslc.codegen.cuda.occupancy import occupancy
-from dslc.codegen.cuda.resources import Resources
+from dslc.codegen.cuda.tools.resources import Resources
 
 
 @pytest.mark.parametrize(

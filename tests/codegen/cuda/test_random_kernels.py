@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
-from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.text.printer import print_program
 from dslc.runtime.cuda_emulator import EmulationError, compiler
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st

@@ -10,8 +10,8 @@ from dslc.checker import check_module
 from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import DType, Kind, all_dtypes, decode, storage_dtype
 from dslc.compiler.ir import Kernel
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 from dslc.frontend import parse_tile
 from dslc.runtime import packing

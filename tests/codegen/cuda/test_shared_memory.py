@@ -8,7 +8,7 @@ import dslc
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 
 from support.emulation import emitted, lower
 

@@ -7,8 +7,8 @@ import pytest
 from dslc.codegen.cuda.generate import emit
 from dslc.compiler.dtypes import storage_dtype
 from dslc.compiler.ir import Kernel
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 from dslc.runtime.cuda_emulator import compiler
 

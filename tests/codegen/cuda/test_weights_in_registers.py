@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dslc.codegen.cuda.sass import disassemble
-from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.cuda.tools.sass import disassemble
+from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
@@ -62,13 +62,13 @@ def test_widths(weights: str) -> None:
 
 
 def test_everything_is_copied_by_the_unit_and_one_product_runs_on() -> None:
-    """Warps aside copy, no barrier of the block stands in the loop: warps may be a turn apart."""
+    """Producer warps copy, no barrier of the block stands in the loop: warps may be a turn apart."""
     kernel = quantized(8192, 8192, (64, 128, 128), warps=8)
-    (aside,) = every(kernel, ins.Aside)
+    (producers,) = every(kernel, ins.WarpSpecialize)
     (loop,) = (s for s in every(kernel, ins.For) if s.unroll == 2)
     copies = [s for s in every(kernel, ins.CopyAsync) if s.dst.memory.name.endswith("_ring")]
     assert {s.dst.memory.name for s in copies} == {"a_ring", "w_ring", "s_ring"}
-    assert all(s.barrier is not None and s in set(walk(aside.body)) for s in copies)
+    assert all(s.barrier is not None and s in set(walk(producers.body)) for s in copies)
     assert not any(isinstance(s, ins.Sync | ins.WaitGroup) for s in loop.body)
     assert [s.pending for s in every(kernel, ins.WaitDots)] == [1, 0]
     body = emitted(kernel)[0].partition("#pragma unroll 2")[2].partition("\n      }\n")[0]
@@ -110,6 +110,7 @@ def test_what_is_left_out_is_found(line: str) -> None:
         (8192, (64, 64, 128), {"split": 2, "stages": 4}),
     ],
 )
+@pytest.mark.sampled(2)
 def test_machine_code_leaves_registers_under_way_alone(
     nvdisasm: None, k: int | None, tile: tuple[int, int, int], options: dict[str, int]
 ) -> None:

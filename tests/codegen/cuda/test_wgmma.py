@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 from dslc.codegen.cuda import wgmma
-from dslc.codegen.cuda.sass import disassemble
-from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.cuda.tools.sass import disassemble
+from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
@@ -30,7 +30,7 @@ NUMPY = {
 def lowered(*args: object, **options: object) -> Kernel:
     found = lower(product(*args, **options))  # type: ignore[arg-type]
     assert isinstance(found, Kernel)
-    assert all(d.is_late for d in every(found, ins.Dot))
+    assert all(d.is_async for d in every(found, ins.Dot))
     return found
 
 

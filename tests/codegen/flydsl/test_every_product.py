@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dslc.codegen.c_family.matrix import name_of
+from dslc.codegen.c_family.products.matrix import name_of
 from dslc.codegen.flydsl.functions import used
 from dslc.codegen.flydsl.toolchain import compile_flydsl
 from dslc.codegen.hip.compilers import compilers

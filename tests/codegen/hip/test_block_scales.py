@@ -13,7 +13,7 @@ from dslc.codegen.hip.generate import emit
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import decode, parse_dtype
 from dslc.compiler.ir import Kernel
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.targets import find_target
 from dslc.runtime.hip import HipKernel
 from dslc.runtime.hip_emulator import compiler

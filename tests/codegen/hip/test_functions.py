@@ -9,7 +9,7 @@ import pytest
 from dslc.codegen.hip.generate import emit
 from dslc.codegen.hip.toolchain import compile_isa
 from dslc.compiler.ir import Kernel
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.targets import find_target
 from dslc.runtime.hip_emulator import Module, compiler
 

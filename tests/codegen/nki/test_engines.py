@@ -8,7 +8,7 @@ import dslc
 import ml_dtypes
 import numpy as np
 import pytest
-from dslc.cli.nki_tables import run_of
+from dslc.cli.tables.nki import run_of
 from dslc.runtime.nki_simulator import Run, simulate
 
 ROOT = Path(__file__).parents[3]

@@ -7,7 +7,7 @@ import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import parse_dtype, storage_dtype
 from dslc.compiler.ir.expr import ARITHMETIC_OPS, COMPARE_OPS, UNARY_OPS
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.ir.verify import verify
 
 from support.trainium import both

@@ -8,8 +8,8 @@ import dslc
 import ml_dtypes
 import numpy as np
 import pytest
-from dslc.codegen.nki import products
 from dslc.codegen.nki.limits import Banks, check_start, check_tile
+from dslc.codegen.nki.products import emit_products
 from dslc.compiler.diagnostics import DiagnosticError
 
 BF16 = ml_dtypes.bfloat16
@@ -73,13 +73,13 @@ def test_products_beside_and_behind_sums_that_stay_in_psum(target: str) -> None:
 
 
 def test_a_generator_that_takes_too_many_banks_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = products.Pieces.__init__
+    made = emit_products.Pieces.__init__
 
-    def greedy(self: products.Pieces, *given: Any) -> None:
+    def greedy(self: emit_products.Pieces, *given: Any) -> None:
         made(self, *given)
         self.group = 16
 
-    monkeypatch.setattr(products.Pieces, "__init__", greedy)
+    monkeypatch.setattr(emit_products.Pieces, "__init__", greedy)
     source = SOURCE.replace("const BM = 512", "const BM = 2048")
     found = dslc.compile(source=source, target="nki:trn2", cache=False)
     with pytest.raises(

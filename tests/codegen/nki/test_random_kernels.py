@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel
-from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.text.printer import print_program
 from dslc.runtime.nki_simulator import NkiFault
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st

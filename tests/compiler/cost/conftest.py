@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from dslc.checker import check_module
 from dslc.compiler.ir import TileProgram
-from dslc.compiler.passes.gpu import gpu_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 from dslc.frontend import parse_tile
 

@@ -8,7 +8,7 @@ import pytest
 from dslc.compiler.cost import predict
 from dslc.compiler.cost.alike import are_turns_alike
 from dslc.compiler.ir import Kernel, TileProgram
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.targets import find_target
 
 H200 = find_target("cuda:sm_90a")

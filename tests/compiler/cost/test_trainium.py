@@ -9,8 +9,8 @@ import pytest
 from dslc.compiler.cost.trainium import Busy, busy
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel
-from dslc.compiler.passes.nki import nki_passes
-from dslc.compiler.passes.pipeline import run_passes
+from dslc.compiler.passes.pass_lists.trainium import nki_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

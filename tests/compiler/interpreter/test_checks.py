@@ -32,7 +32,7 @@ def zeros(*shape, dtype=np.float32):
 
 
 def test_every_code_that_is_raised_is_explained():
-    sources = Path(interpreter.__file__).parent.glob("*.py")
+    sources = Path(interpreter.__file__).parent.rglob("*.py")
     codes = {c for s in sources for c in re.findall(r"DSL\d{4}", s.read_text(encoding="utf-8"))}
     assert len(codes) > 15
     assert all(explain(c) for c in codes)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.interpreter import Options, run
-from dslc.compiler.ir.parser import parse_program
-from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.text.parser import parse_program
+from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.ir.verify import verify
 
 # Each of two turns copies one row to both, and waits for the two.
@@ -93,7 +93,7 @@ def test_what_is_missing_is_told(text: str, was: str, instead: str, said: str) -
     [
         (SHARED, "  cluster(2)\n", "", "no clusters"),
         (SHARED, "cluster(2)", "cluster(17)", "2 to 16"),
-        (SHARED, "cluster(2)", "cluster(2)\n  strips(2)", "no strips"),
+        (SHARED, "cluster(2)", "cluster(2)\n  rasterize(2)", "no rasterization"),
         (SHARED, "barrier=@full[0!], multicast", "multicast", "copied in bulk"),
         (READ, "%other = load @row[0 : +32!]", "%other = load @x[t!, 0 : +32!]", "only shared"),
     ],

@@ -3,8 +3,6 @@
 import random_ir
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Var, index
-from dslc.compiler.ir.parser import parse_program
-from dslc.compiler.ir.printer import print_program
 from dslc.compiler.ir.rewrite import (
     Rewriter,
     Substitution,
@@ -13,6 +11,8 @@ from dslc.compiler.ir.rewrite import (
     map_kernels,
     scalar_names,
 )
+from dslc.compiler.ir.text.parser import parse_program
+from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.ir.traverse import (
     INSTRUCTIONS,
     definitions,

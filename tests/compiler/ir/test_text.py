@@ -3,8 +3,8 @@
 import pytest
 import random_ir
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.compiler.ir.parser import parse_program
-from dslc.compiler.ir.printer import print_program
+from dslc.compiler.ir.text.parser import parse_program
+from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.ir.traverse import INSTRUCTIONS, walk
 from dslc.compiler.ir.verify import verify
 from hypothesis import given, settings
@@ -17,7 +17,7 @@ kernel every[M, N, sm](@x: in f16[M, 64], @w: in u4[64, N] packed row, \
   fixed K = 64
   config BM = 16, BN = 32
   threads(32)
-  strips(M * 8)
+  rasterize(M * 8)
   require M % 16 == 0, "M % BM == 0"
   memory @ws: workspace global f32[M // 16, 4]
   grid m in range(0, M, 16), b: i32 in range(i32(0), n, i32(1)) reversed

@@ -7,7 +7,7 @@ from dslc.compiler.dtypes import F32, INDEX
 from dslc.compiler.ir import AxisSlice, Kernel, Memory, Region, Role, TileType, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Const, Var, index
-from dslc.compiler.ir.parser import parse_program
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.ir.verify import verify
 from hypothesis import given
 

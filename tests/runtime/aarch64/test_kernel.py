@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dslc.codegen.aarch64.library import with_library
+from dslc.codegen.aarch64.tools.library import with_library
 from dslc.compiler.artifact import Artifact, Hashes, Param, Requirement, Signature, Workspace
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.aarch64 import Aarch64Kernel, Processor

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dslc.codegen.cuda.toolchain import compile_cubin
+from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.compiler.artifact import Artifact, Hashes, Param, Signature, Workspace
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cuda import CudaDevice, CudaKernel

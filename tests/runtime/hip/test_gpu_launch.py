@@ -15,7 +15,7 @@ from dslc.codegen.hip.compilers import compilers
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.targets import find_target
-from dslc.hip_machine import HipGpuExecutable, HipMachine, runs_on_gpu
+from dslc.machines.hip import HipGpuExecutable, HipMachine, runs_on_gpu
 from dslc.packaging.entries import Entry
 from dslc.packaging.writing import package_files, write_tree
 from dslc.runtime.hip import HipDevice, HipGpuKernel, is_present

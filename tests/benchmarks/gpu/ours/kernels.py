@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 import dslc
-from dslc.specialization import Specialization
+from dslc.compilation.specialization import Specialization
 from gpu.ours.candidates import Choice, choices, given
 
 EXAMPLES = Path(__file__).resolve().parents[4] / "examples"
@@ -31,7 +31,7 @@ Job = tuple[str, str, tuple[tuple[str, Any], ...], tuple[tuple[str, int], ...], 
 
 @functools.cache
 def target() -> str:
-    from dslc.cuda_machine import present_target
+    from dslc.machines.cuda import present_target
 
     return present_target()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from dslc.specialization import Specialization
+from dslc.compilation.specialization import Specialization
 from gpu import problems
 from gpu.cases import Case
 from gpu.measure import Prepared, copies_beyond_cache, relative_error, timed

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from dslc.specialization import Specialization
+from dslc.compilation.specialization import Specialization
 from gpu import attention_problem
 from gpu.cases import Case
 from gpu.measure import Prepared, copies_beyond_cache, relative_error, timed

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterable, Sequence
 
 import torch
-from dslc.specialization import Specialization
+from dslc.compilation.specialization import Specialization
 from gpu.cases import GROUP, Case
 from gpu.ours.kernels import Job, build, job, jobs_for, target
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from dslc.compilation.specialization import Specialization
 from dslc.runtime.packing import packed_shape
-from dslc.specialization import Specialization
 
 STRIP = 1024  # rows of K that one thread packs at a time; a multiple of every tile
 # What was packed last: kernels for other numbers of rows often take weights in the same storage.

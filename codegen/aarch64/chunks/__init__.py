@@ -1,0 +1,4 @@
+"""Chunks of tiles in vector registers.
+
+Eelementwise operations, casts, bits, shapes, reductions, scalars.
+"""

@@ -1,0 +1,95 @@
+"""Tiles by index, joined tiles, and views of bits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dslc.codegen.aarch64.chunks.conversions import for_memory
+from dslc.codegen.aarch64.memory.accesses import load, store_chunk
+from dslc.codegen.aarch64.memory.nests import lanes_for, nest
+from dslc.codegen.aarch64.memory.transfer import store_lanes, to_general
+from dslc.codegen.aarch64.places import Array, At
+from dslc.codegen.aarch64.statements import in_registers, scratch_for
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import AxisSlice, Region, TileType, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+
+if TYPE_CHECKING:
+    from dslc.codegen.aarch64.emission import Emission
+
+
+def _row(e: Emission, region: Region, ids: Value, axis: int, at: At) -> tuple[Region, At]:
+    """The region of one id, and a chunk's coordinates in it."""
+    rank = ids.type.rank
+    before = sum(not a.dropped for a in region.axes[:axis])
+    (first, *_) = at.lanes
+    where = At(at.base[before : before + rank], (tuple(first[before : before + rank]),))
+    number = to_general(e, e.pull(ids, where), ids.type.dtype)
+    var = e.fresh("row")
+    e.bind(var, number)
+    start = ex.Binary("add", region.axes[axis].start, var, INDEX)
+    chosen = AxisSlice(start, 1, dropped=True)
+    axes = (*region.axes[:axis], chosen, *region.axes[axis + 1 :])
+    rest = At(
+        (*at.base[:before], *at.base[before + rank :]),
+        tuple((*lane[:before], *lane[before + rank :]) for lane in at.lanes),
+    )
+    return Region(region.memory, axes), rest
+
+
+def _lanes(shape: tuple[int, ...], region: Region, ids: Value, axis: int) -> int:
+    behind = any(not a.dropped for a in region.axes[axis + 1 :])
+    return lanes_for(shape[-1]) if shape and behind else 1
+
+
+def gather(e: Emission, i: ins.Gather) -> None:
+    """Row by row; ids out of range read 0."""
+    result = scratch_for(e, i.out)
+    dtype = i.out.type.dtype
+
+    def chunk(at: At) -> None:
+        region, rest = _row(e, i.region, i.ids, i.axis, at)
+        one = ins.Load(Value(TileType(dtype, region.shape)), region)
+        store_lanes(e, result, at, for_memory(e, load(e, one, rest), dtype))
+
+    shape = i.out.type.shape
+    nest(e, shape, _lanes(shape, i.region, i.ids, i.axis), chunk, unroll=in_registers(e, i.ids))
+    e.settle(i.out, result)
+
+
+def scatter(e: Emission, i: ins.Scatter) -> None:
+    """Row by row; ids out of range are dropped."""
+
+    def chunk(at: At) -> None:
+        region, rest = _row(e, i.region, i.ids, i.axis, at)
+        lanes = for_memory(e, e.pull(i.x, at), i.x.type.dtype)
+        store_chunk(e, region, rest, lanes)
+
+    shape = i.x.type.shape
+    held = in_registers(e, i.x) or in_registers(e, i.ids)
+    nest(e, shape, _lanes(shape, i.region, i.ids, i.axis), chunk, unroll=held)
+    e.s.forget("tile")
+
+
+def concat(e: Emission, i: ins.Concat) -> None:
+    """Each tile to its part of the result."""
+    result = scratch_for(e, i.out)
+    start = 0
+    for x in i.xs:
+        offset = result.strides[i.axis].scale(start).constant * result.form.bits // 8
+        part = Array(
+            result.base, result.offset + offset, result.form, result.shape, result.strides,
+            result.alias,
+        )  # fmt: skip
+        shape = x.type.shape
+
+        def chunk(at: At, x: Value = x, part: Array = part) -> None:
+            store_lanes(e, part, at, for_memory(e, e.pull(x, at), x.type.dtype))
+
+        nest(e, shape, lanes_for(shape[-1]), chunk, unroll=in_registers(e, x))
+        start += shape[i.axis]
+    e.settle(i.out, result)
+
+
+STATEMENTS = {ins.Gather: gather, ins.Scatter: scatter, ins.Concat: concat}

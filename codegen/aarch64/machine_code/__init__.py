@@ -1,0 +1,4 @@
+"""Instructions over virtual registers.
+
+Sstreams, liveness, scheduling, register allocation, text.
+"""

@@ -1,0 +1,219 @@
+"""Loads and stores of regions, with checks where an element may be out of bounds.
+
+A chunk that lies in bounds whole is read or written at once. Else its elements that do are copied
+one by one between the tensor and the stack frame; nothing out of bounds is touched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dslc.codegen.aarch64.chunks import floats
+from dslc.codegen.aarch64.chunks.conversions import for_memory
+from dslc.codegen.aarch64.chunks.formats import Format, Lanes
+from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
+from dslc.codegen.aarch64.memory.transfer import load_lanes, store_lanes
+from dslc.compiler.dtypes import INDEX, Kind
+from dslc.compiler.ir import AxisSlice, Region
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic.affine import Linear, linear, simplify, to_expr
+
+if TYPE_CHECKING:
+    from dslc.codegen.aarch64.emission import Emission
+    from dslc.codegen.aarch64.places import Array, At
+
+_SUFFIX = {8: "b", 16: "h", 32: "s", 64: "d"}
+
+
+def load(e: Emission, i: ins.Load, at: At) -> Lanes:
+    """A chunk of a region; `other`, or 0, where it is out of bounds."""
+    where = region_at(i.region, at)
+    array = e.memories[i.region.memory]
+    dtype = i.out.type.dtype
+    unsure = unproved(e, i.region, where)
+    if not unsure:
+        return load_lanes(e, array, where, dtype)
+    return _guarded_load(e, i, array, where, unsure)
+
+
+def region_at(region: Region, at: At) -> At:
+    """A chunk of a region's tile as a chunk of its memory."""
+    from dslc.codegen.aarch64.emission import linear_of
+    from dslc.codegen.aarch64.places import At
+
+    base: list[Linear] = []
+    lanes: list[list[int]] = [[] for _ in at.lanes]
+    k = 0
+    for axis in region.axes:
+        start = linear_of(axis.start)
+        if axis.dropped:
+            base.append(start)
+            for lane in lanes:
+                lane.append(0)
+            continue
+        base.append(start + at.base[k].scale(axis.step))
+        for mine, theirs in zip(lanes, at.lanes, strict=True):
+            mine.append(theirs[k] * axis.step)
+        k += 1
+    return At(tuple(base), tuple(tuple(lane) for lane in lanes))
+
+
+def unproved(e: Emission, region: Region, where: At) -> list[int]:
+    """The axes on which a chunk may be out of bounds."""
+    found = []
+    for k, axis in enumerate(region.axes):
+        if axis.checked and not _is_inside(e, where, k, region.memory.shape[k]):
+            found.append(k)
+    return found
+
+
+def _is_inside(e: Emission, where: At, axis: int, extent: ex.Expr) -> bool:
+    least = min(lane[axis] for lane in where.lanes)
+    most = max(lane[axis] for lane in where.lanes)
+    for fact in e.inside:
+        if fact.extent != extent:
+            continue
+        distance = where.base[axis] - fact.form
+        low = distance.constant
+        if distance.is_constant and low + least >= 0 and low + most < fact.count:
+            return True
+    return False
+
+
+def check(e: Emission, region: Region, where: At, unsure: list[int]) -> Reg:
+    """1 where all of a chunk is in bounds on these axes, else 0."""
+    total: Reg | None = None
+    for k in unsure:
+        least = min(lane[k] for lane in where.lanes)
+        most = max(lane[k] for lane in where.lanes)
+        first = to_expr(where.base[k] + Linear(constant=least))
+        extent = region.memory.shape[k]
+        # As unsigned numbers: what is negative is above every extent.
+        lowest = e.integer(first)
+        inside = e.s.x("cmp {1}, {2}\n\tcset {0}, lo", lowest, e.integer(extent))
+        if most > least:
+            last = e.integer(to_expr(where.base[k] + Linear(constant=most)))
+            inside = e.s.x(
+                "cmp {1}, #0\n\tccmp {2}, {3}, #0, ge\n\tcset {0}, lt", lowest, last,
+                e.integer(extent),
+            )  # fmt: skip
+        total = inside if total is None else e.s.x("and {0}, {1}, {2}", total, inside)
+    assert total is not None
+    return total
+
+
+def _guarded_load(e: Emission, i: ins.Load, array: Array, where: At, unsure: list[int]) -> Lanes:
+    s = e.s
+    dtype = i.out.type.dtype
+    other = _other(e, i, where.count)
+    slow, end = s.label("edge"), s.label("loaded")
+    inside = check(e, i.region, where, unsure)
+    s.branch("cbz {0}, @", slow, inside)
+    with e.branch():
+        found = load_lanes(e, array, where, dtype)
+        out = Lanes(tuple(s.copy(r) for r in found.regs), found.format, found.count)
+    s.jump(end)
+    s.put(slow)
+    with e.branch():
+        frame = to_frame(e, other)
+        for lane in range(where.count):
+            one = _single(where, lane)
+            skip = s.label("skip")
+            s.branch("cbz {0}, @", skip, check(e, i.region, one, unsure))
+            with e.branch():
+                code = load_lanes(e, array, one, dtype)
+                _element(e, "str", code.regs[0], out.format, frame, lane, Effect.STORE)
+            s.put(skip)
+        for number, reg in enumerate(out.regs):
+            _frame(e, "ldr", reg, frame + 16 * number, Effect.LOAD, frame)
+    s.put(end)
+    return out
+
+
+def _single(at: At, lane: int) -> At:
+    from dslc.codegen.aarch64.places import At
+
+    return At(at.base, (at.lanes[lane],))
+
+
+def to_frame(e: Emission, lanes: Lanes) -> int:
+    """The registers of a chunk in the stack frame; gives where."""
+    frame = e.s.frame(16 * len(lanes.regs))
+    for number, reg in enumerate(lanes.regs):
+        _frame(e, "str", reg, frame + 16 * number, Effect.STORE, frame)
+    return frame
+
+
+def _frame(e: Emission, op: str, reg: Reg, at: int, effect: Effect, alias: int) -> None:
+    loads = effect is Effect.LOAD
+    text = f"{op} {{0:q}}, [sp, #{at}]"
+    e.s.put(Inst(text, (reg,), int(loads), effect=effect, alias=("frame", alias)))
+
+
+def _element(
+    e: Emission, op: str, reg: Reg, form: Format, frame: int, lane: int, effect: Effect
+) -> None:
+    at = frame + lane * form.bits // 8
+    text = f"{op} {{0:{_SUFFIX[form.bits]}}}, [sp, #{at}]"
+    e.s.put(Inst(text, (reg,), int(effect is Effect.LOAD), effect=effect, alias=("frame", frame)))
+
+
+def _other(e: Emission, i: ins.Load, count: int) -> Lanes:
+    """What stands out of bounds, in the format of memory."""
+    dtype = i.out.type.dtype
+    form = e.memories[i.region.memory].form
+    if i.other is None or simplify(i.other) in (ex.Const(0, i.other.dtype),):
+        return Lanes((e.s.splat(0, 8),) * -(-count // form.lanes), form, count)
+    if dtype.kind is Kind.BOOL:
+        return floats.mask_of(e, e.integer(i.other), 8, count)
+    return for_memory(e, floats.scalar(e, i.other, count), dtype)
+
+
+def store_chunk(e: Emission, region: Region, at: At, lanes: Lanes) -> None:
+    """A chunk of a tile to its place in a region; what is out of bounds is dropped."""
+    where = region_at(region, at)
+    array = e.memories[region.memory]
+    if array.compact:
+        from dslc.codegen.aarch64.memory import row_stores
+
+        row_stores.store(e, region, where, lanes)
+        return
+    unsure = unproved(e, region, where)
+    if not unsure:
+        store_lanes(e, array, where, lanes)
+        return
+    s = e.s
+    slow, end = s.label("edge"), s.label("stored")
+    inside = check(e, region, where, unsure)
+    s.branch("cbz {0}, @", slow, inside)
+    with e.branch():
+        store_lanes(e, array, where, lanes)
+    s.jump(end)
+    s.put(slow)
+    with e.branch():
+        frame = to_frame(e, lanes)
+        for lane in range(at.count):
+            one = _single(where, lane)
+            skip = s.label("skip")
+            s.branch("cbz {0}, @", skip, check(e, region, one, unsure))
+            with e.branch():
+                code = s.vector()
+                _element(e, "ldr", code, lanes.format, frame, lane, Effect.LOAD)
+                store_lanes(e, array, one, Lanes((code,), lanes.format, 1))
+            s.put(skip)
+    s.put(end)
+
+
+def span(e: Emission, axis: AxisSlice, extent: ex.Expr) -> tuple[ex.Expr, ex.Expr]:
+    """From which to which (exclusive) coordinate of a checked axis of step 1 elements are in bounds."""
+    start = axis.start if axis.start.dtype == INDEX else ex.Convert(axis.start, INDEX)
+    low: ex.Expr = ex.index(0)
+    if not e.is_natural(linear(start)):
+        low = ex.Binary("max", low, ex.Unary("neg", start, INDEX), INDEX)
+    left = ex.Binary("sub", extent, start, INDEX)
+    high = ex.Binary("min", ex.index(axis.size), left, INDEX)
+    return simplify(low), simplify(ex.Binary("max", low, high, INDEX))
+
+
+PULLS: dict[type, Any] = {ins.Load: load}

@@ -1,0 +1,1 @@
+"""Products: operands in panels, register tiles of accumulators, and the units that multiply."""

@@ -1,0 +1,1 @@
+"""Assemblers, libraries, headers, and llvm-mca."""

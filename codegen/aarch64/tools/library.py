@@ -1,0 +1,73 @@
+"""The library of an artifact: all its kernels, assembled and linked into one file."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from dslc.codegen.aarch64.tools.toolchain import link
+from dslc.compiler.artifact import Artifact, Json
+
+SOURCE = "kernel.s"
+LIBRARY = "kernel.so"
+LIBRARY_MACOS = "kernel.dylib"
+
+
+def with_library(artifact: Artifact, *, macos: bool = False) -> Artifact:
+    """The artifact with its library.
+
+    A program's kernels go into one. Two that are made of one kernel have one symbol: those but the
+    first get their number behind it. DSL0951 without a toolchain, DSL0952 for a refused text.
+    """
+    made = artifact if artifact.kind == "kernel" else _with_own_symbols(artifact)
+    return _with(made, macos)
+
+
+def join(artifacts: Sequence[Artifact], *, macos: bool = False) -> Artifact:
+    """One artifact of those for several variants, with one library: `launch` has their manifests.
+
+    The errors are those of `with_library`.
+    """
+    own = [a if a.kind == "kernel" else _with_own_symbols(a) for a in artifacts]
+    names = [a.target.partition(":")[2] for a in own]
+    files = {f"{v}.{n}": c for v, a in zip(names, own, strict=True) for n, c in a.files.items()}
+    manifests: list[Json] = [{**a.to_manifest(), "files": {}} for a in own]
+    made = dataclasses.replace(
+        own[0], files=files, launch={"variants": manifests}, entry=own[0].name
+    )
+    return _with(made, macos)
+
+
+def library_of(artifact: Artifact, *, macos: bool) -> bytes:
+    """The library of an artifact's sources, for Linux or for macOS, whatever it holds already."""
+    texts = {n.removesuffix(".s"): c.decode() for n, c in sources_of(artifact).items()}
+    return link(texts, "dylib" if macos else "library")
+
+
+def _with(artifact: Artifact, macos: bool) -> Artifact:
+    name = LIBRARY_MACOS if macos else LIBRARY
+    files = {**artifact.files, name: library_of(artifact, macos=macos)}
+    return dataclasses.replace(artifact, files=files)
+
+
+def sources_of(artifact: Artifact) -> dict[str, bytes]:
+    """Its files of assembly."""
+    return {n: c for n, c in artifact.files.items() if n.endswith(".s")}
+
+
+def _with_own_symbols(artifact: Artifact) -> Artifact:
+    files = dict(artifact.files)
+    manifests: list[Json] = []
+    seen: set[str] = set()
+    for number, manifest in enumerate(artifact.launch["kernels"]):
+        entry: str = manifest["entry"]
+        own = f"{entry}_{number}" if entry in seen else entry
+        seen.add(own)
+        source = f"{number}.{SOURCE}"
+        word = re.compile(rf"(?<![\w.$]){re.escape(entry)}(?![\w.$])")
+        files[source] = word.sub(own, files[source].decode()).encode()
+        manifests.append({**manifest, "entry": own, "files": {}})
+    return dataclasses.replace(
+        artifact, files=files, launch={**artifact.launch, "kernels": manifests}
+    )

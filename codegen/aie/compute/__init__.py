@@ -1,0 +1,4 @@
+"""The program of a compute core.
+
+Ttiles in its memory, chunks in its registers, loops and branches.
+"""

@@ -1,0 +1,180 @@
+"""Which streams take turns on a channel, and the objects that they share.
+
+A core has two DMA channels in. Where it reads more tensors, some come on one FIFO, in the order in
+which the core takes them. Objects that are alike share it as they are. Others are widened along their
+rows to as many bytes, and the FIFO is one of bytes, which the core views as each tensor's type:
+
+    t: f32[16]  (64 bytes, once a turn)        t: f32[512]
+    w: u8[64, 32]  (2048 bytes, each step)     w: u8[64, 32]      objects of 2048 bytes
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import TypeAlias
+
+from dslc.codegen.aie.dtypes import WORD, bytes_of
+from dslc.codegen.aie.planning.scopes import Scope
+from dslc.codegen.aie.planning.streams import Stream
+from dslc.compiler.diagnostics import error
+from dslc.compiler.dtypes import U8, DType
+
+Group = tuple[Stream, ...]
+Rule: TypeAlias = Callable[[Group], bool]
+_WIDENED = 2  # times the largest object: rows that fit no better are not shared
+
+
+def sharing(
+    streams: list[Stream], channels: int, runs: Callable[[Scope], int], order: Sequence[Rule]
+) -> Iterator[Group]:
+    """Streams by the FIFO that they use; where a core has too few channels, some take turns.
+
+    `runs` says how often a scope begins, by which the cheapest pairs are found; `order` are the rules
+    that a group keeps, those that are given up last of all first.
+    """
+    for output in (False, True):
+        groups: list[Group] = [(s,) for s in streams if s.output == output]
+        while len(groups) > channels:
+            joined = _join(groups, mixed=False)
+            for rule in order:
+                joined = joined or _join(groups, mixed=True, rule=rule)
+                joined = joined or (None if output else _join_unlike(groups, runs, rule))
+            if joined is None:
+                break
+            groups = joined
+        yield from groups
+
+
+def _is_apart(group: Group) -> bool:
+    """Whether no two streams take turns step by step of a loop, each turn a transfer of its own."""
+    loops = [s.scope for s in group if s.scope.loop is not None]
+    return len(loops) == len(set(loops))
+
+
+def _is_even(group: Group) -> bool:
+    """Whether a core takes as many objects in each scope: the bulk does not come on one channel."""
+    scopes = [s.scope for s in group]
+    return len({scopes.count(scope) for scope in scopes}) == 1
+
+
+def _is_any(_: Group) -> bool:
+    return True
+
+
+ORDERS: tuple[tuple[Rule, ...], ...] = (
+    (lambda g: _is_even(g) and _is_apart(g), _is_even, _is_any),
+    (_is_even, _is_any),
+)
+
+
+def _join(groups: list[Group], *, mixed: bool, rule: Rule = _is_even) -> list[Group] | None:
+    """Two groups of one kind as one, those of the outermost scope first.
+
+    With `mixed` they may be of different scopes, or wanted by different cores, if a rule allows it.
+    """
+    by_depth = sorted(groups, key=lambda g: len(g[0].scope.chain))
+    for group, other in combinations(by_depth, 2):
+        a, b = group[0], other[0]
+        if _is_alike(a, b) and (mixed or _in_one_scope(a, b)):
+            both = _ordered(group, other)
+            if rule(both):
+                return _replaced(groups, group, other, both)
+    return None
+
+
+def _join_unlike(
+    groups: list[Group], runs: Callable[[Scope], int], rule: Rule
+) -> list[Group] | None:
+    """The two groups as one that move the fewest bytes more for being widened."""
+    best: tuple[int, list[Group]] | None = None
+    for group, other in combinations(groups, 2):
+        both = _ordered(group, other)
+        size = _shared_bytes(both)
+        if size is None or not rule(both):
+            continue
+        more = sum(runs(s.scope) * size for s in both)
+        more -= sum(runs(s.scope) * (_shared_bytes(g) or 0) for g in (group, other) for s in g)
+        if best is None or more < best[0]:
+            best = more, _replaced(groups, group, other, both)
+    return None if best is None else best[1]
+
+
+def _tasks(group: Group, runs: Callable[[Scope], int]) -> int:
+    """The tasks of a turn with a loop in which tensors alternate, those of others around it too."""
+    most = 0
+    for scope in {s.scope for s in group if s.scope.loop is not None}:
+        tensors = {s.memory for s in group if s.scope is scope}
+        turn = next(s for s in reversed(scope.chain) if s.loop is None)
+        if len(tensors) > 1:
+            others = {s.memory for s in group} - tensors
+            most = max(most, len(tensors) * runs(scope) // max(1, runs(turn)) + len(others))
+    return most
+
+
+def _ordered(group: Group, other: Group) -> Group:
+    return tuple(sorted((*group, *other), key=lambda s: s.number))
+
+
+def _replaced(groups: list[Group], group: Group, other: Group, both: Group) -> list[Group]:
+    return [*(g for g in groups if g is not group and g is not other), both]
+
+
+def _is_alike(a: Stream, b: Stream) -> bool:
+    """Whether objects of two streams may come on one FIFO."""
+    return a.memory.dtype == b.memory.dtype and a.elements == b.elements
+
+
+def _in_one_scope(a: Stream, b: Stream) -> bool:
+    """Whether two streams take turns with few transfers, and nothing is lost by it."""
+    blocks = a.blocks == b.blocks and (a.blocks is None or a.matrix == b.matrix)
+    return a.scope is b.scope and a.scope.loop is None and blocks and a.variables == b.variables
+
+
+def _words(stream: Stream) -> int:
+    """The words of a row of a stream's window."""
+    return -(-stream.sizes[-1] * bytes_of(stream.memory.dtype) // WORD)
+
+
+def _shared_bytes(group: Group) -> int | None:
+    """The bytes of an object that serves all streams of a group; None where their rows fit none."""
+    rows = [math.prod(s.sizes[:-1]) for s in group]
+    largest = max(n * _words(s) for n, s in zip(rows, group, strict=True))
+    unit = math.lcm(*rows)
+    words = -(-largest // unit) * unit
+    return words * WORD if words <= _WIDENED * largest else None
+
+
+def fit(groups: list[Group]) -> None:
+    """Make the objects of each group one size.
+
+    Streams that share a FIFO but not their blocks come row by row: the core makes the blocks.
+    """
+    for group in groups:
+        if len({(s.blocks, s.matrix, s.memory.dtype) for s in group}) > 1:
+            for stream in group:
+                stream.blocks = None
+        if len({(s.elements, s.memory.dtype) for s in group}) > 1:
+            size = _shared_bytes(group)
+            assert size is not None, "groups are made of streams that fit"
+            for stream in group:
+                stream.widen(size)
+
+
+def objects_of(streams: Group) -> tuple[DType, int]:
+    """The element type of the objects that streams share, and how many an object has.
+
+    DSL0552 where whole words have made their objects differ in size.
+    """
+    sizes = {s.bytes for s in streams}
+    if len(sizes) > 1:
+        raise error(
+            "DSL0552",
+            f"tensors {', '.join(s.memory.name for s in streams)} take turns on a channel, "
+            "and their objects are of different sizes once they are whole words",
+            streams[0].memory.loc,
+        )
+    (size,), dtypes = sizes, {s.memory.dtype for s in streams}
+    dtype = U8 if len(dtypes) > 1 else dtypes.pop()
+    return dtype, size // bytes_of(dtype)

@@ -1,0 +1,1 @@
+"""Casts: words of results from words of codes, by rules of bits."""

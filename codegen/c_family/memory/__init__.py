@@ -1,0 +1,1 @@
+"""Loads, stores, copies and atomics: addresses, vectors and predicates."""

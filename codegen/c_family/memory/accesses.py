@@ -1,0 +1,314 @@
+"""Loads and stores: from regions and layouts to addresses, vectors and predicates.
+
+A thread's elements are met in chunks: runs of neighbours along the memory's last axis, as wide as the
+layout, the access units (16 bytes) and the alignment that is proved allow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd
+
+from dslc.codegen.c_family.ctypes_of import memory_bits, memory_type
+from dslc.codegen.c_family.emission import Emission
+from dslc.codegen.c_family.indexing import Chunks, Digit, add, chunks, fastest_run, loops
+from dslc.codegen.c_family.registers import Tile, decode
+from dslc.codegen.c_family.scalars import unsupported
+from dslc.compiler.dtypes import INDEX, DType, Kind
+from dslc.compiler.ir import Memory, Place, Region, alignment
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic.affine import constant, simplify
+from dslc.compiler.layout import Layout
+from dslc.compiler.layout.mode import with_weights
+
+MAX_BYTES = 16
+
+
+def strides(memory: Memory) -> tuple[ex.Expr, ...]:
+    """Elements between neighbours along each axis."""
+    if memory.strides is not None:
+        return memory.strides
+    found: list[ex.Expr] = [ex.index(1)]
+    for extent in memory.shape[:0:-1]:
+        found.append(simplify(ex.Binary("mul", found[-1], extent, INDEX)))
+    return tuple(reversed(found))
+
+
+def multiple(e: Emission, expression: ex.Expr) -> int:
+    """A number that is proved to divide an index expression (0 divides into 0)."""
+    modulus, residue = e.facts.prover.congruence(e.facts.form(expression))
+    return gcd(modulus, residue)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One region met by one tile's layout, `width` elements at a time."""
+
+    e: Emission
+    region: Region
+    layout: Layout
+    width: int
+    runs: Chunks
+
+    @property
+    def memory(self) -> Memory:
+        """The memory accessed."""
+        return self.region.memory
+
+    def coordinate(self, axis: int) -> str:
+        """The index along a memory axis of a chunk's first element."""
+        a = self.region.axes[axis]
+        start = self.e.scalar(a.start)
+        if a.dropped:
+            return start
+        inside = self.inside_tile(axis)
+        if a.step != 1 and inside != "0":
+            inside = f"({inside}) * {a.step}"
+        return add(start, inside)
+
+    def inside_tile(self, axis: int) -> str:
+        """The index along an axis of the tile, for a memory axis that is not dropped."""
+        k = tile_axis(self.region, axis)
+        return add(self.e.bases.base(self.layout, k), self.runs.offset(k))
+
+    def inside(self, axes: int | None = None) -> str:
+        """The condition that a chunk is in bounds of the first axes; empty where it is proved."""
+        parts = []
+        for axis, a in enumerate(self.region.axes[:axes]):
+            if a.limit is not None:
+                parts.append(f"{self.inside_tile(axis)} < {a.limit}")
+            if not a.checked:
+                continue
+            at = self.coordinate(axis)
+            extent = self.e.scalar(self.memory.shape[axis])
+            if not self.e.not_negative(a.start):
+                parts.append(f"({at}) >= 0")
+            parts.append(f"{at} < {extent}")
+        return " && ".join(parts)
+
+    def address(self) -> str:
+        """The offset in elements of a chunk's first element."""
+        if self.memory.layout is not None:
+            return swizzled_address(
+                self.memory.layout, [self.coordinate(a) for a in range(self.memory.rank)]
+            )
+        shared = self.memory.place is Place.SHARED
+        parts = []
+        for axis, stride in enumerate(strides(self.memory)):
+            at = self.coordinate(axis)
+            if at == "0":
+                continue
+            if stride == ex.index(1):
+                parts.append(at)
+            elif shared:
+                parts.append(f"({at}) * {self.e.scalar(stride)}")
+            else:
+                parts.append(f"(long long)({at}) * {self.e.scalar(stride)}")
+        return add(*parts) if parts else "0"
+
+    def distance(self) -> str | None:
+        """How many elements a chunk lies behind the thread's first; None where that is no constant."""
+        if self.memory.layout is not None:
+            return None
+        kept = [axis for axis, a in enumerate(self.region.axes) if not a.dropped]
+        every = strides(self.memory)
+        steps: list[tuple[Digit, int]] = []
+        for digit in self.runs.digits:
+            axis = kept[digit.mode.axis]
+            step = constant(every[axis])
+            if step is None:
+                return None
+            steps.append((digit, digit.mode.stride * self.region.axes[axis].step * int(step)))
+        wide = "LL" if sum(abs(by) * digit.size for digit, by in steps) >= 1 << 31 else ""
+        return add(*(f"{digit.var} * {by}{wide}" for digit, by in steps)) if steps else "0"
+
+
+def tile_axis(region: Region, axis: int) -> int:
+    """The tile's axis that a memory axis which is not dropped gives."""
+    return sum(not a.dropped for a in region.axes[:axis])
+
+
+def access(e: Emission, region: Region, layout: Layout, width: int | None = None) -> Access:
+    """Meet a region by a layout; the width is the greatest that is proved, unless given."""
+    found = width if width is not None else vector_width(e, region, layout)
+    return Access(e, region, layout, found, chunks(layout, found, e.out))
+
+
+def is_row(memory: Memory) -> bool:
+    """Whether elements lie bit beside bit, so that each is taken out of its bytes."""
+    return memory.packed == "row" and memory.dtype.bits < 8
+
+
+def refuse_row(memory: Memory) -> None:
+    """DSL0590 where addresses are by the byte."""
+    if is_row(memory):
+        raise unsupported(f"this access of {memory.name}, whose elements share bytes")
+
+
+def vector_width(e: Emission, region: Region, layout: Layout) -> int:
+    """How many elements one access may move."""
+    memory = region.memory
+    if is_row(memory):
+        return 1
+    last = region.axes[-1] if region.axes else None
+    if last is None or last.dropped or last.step != 1:
+        return 1
+    axis = memory.rank - 1
+    bits = memory_bits(memory.dtype)
+    run = fastest_run(layout, tile_axis(region, axis))
+    most = MAX_BYTES if memory.place is Place.SHARED else min(MAX_BYTES, alignment(memory))
+    width = gcd(run, max(1, most * 8 // bits))
+    if memory.layout is not None:
+        return gcd(width, fastest_run(memory.layout, axis))
+    return proved_run(e, region, width)
+
+
+def proved_run(e: Emission, region: Region, width: int) -> int:
+    """The part of a run of neighbours that begins at multiples of itself and is in bounds whole."""
+    memory, last = region.memory, region.axes[-1]
+    step = strides(memory)
+    if step[-1] != ex.index(1):
+        return 1
+    width = gcd(width, multiple(e, last.start))
+    for stride, a in zip(step[:-1], region.axes[:-1], strict=True):
+        if not (a.dropped and a.start == ex.index(0)):
+            width = gcd(width, multiple(e, stride))
+    if last.checked:
+        width = gcd(width, multiple(e, memory.shape[-1]))
+    return gcd(width, last.count)
+
+
+def swizzled_address(layout: Layout, at: list[str]) -> str:
+    """The address in a memory of an explicit layout of the element at coordinates."""
+    at = list(at)
+    for s in reversed(layout.swizzles):  # each undoes itself
+        key = f"({at[s.source]}) / {s.source_unit} % {min(s.source_size, s.size)}"
+        digit = f"(({at[s.dim]}) / {s.unit} % {s.size})"
+        at[s.dim] = f"({at[s.dim]} + (({digit} ^ ({key})) - {digit}) * {s.unit})"
+    parts = []
+    for mode, weight in with_weights(layout.local_modes):
+        text = f"({at[mode.axis]})"
+        if mode.stride != 1:
+            text = f"{text} / {mode.stride}"
+        if mode.stride * mode.size < layout.shape[mode.axis]:
+            text = f"{text} % {mode.size}"
+        parts.append(f"({text}) * {weight}" if weight != 1 else f"({text})")
+    return add(*parts) if parts else "0"
+
+
+def pointer(e: Emission, memory: Memory) -> str:
+    """The C pointer of a memory."""
+    return e.memories[memory]
+
+
+def load(e: Emission, s: ins.Load) -> None:
+    """A tile from global or shared memory."""
+    tile = e.new(s.out, zero=True)
+    found = access(e, s.region, tile.layout)
+    fill = "" if s.other is None else e.scalar(s.other)
+    with loops(e.out, found.runs):
+        inside = found.inside()
+        if inside:
+            with e.out.block(f"if ({inside})"):
+                _load_chunk(e, found, tile)
+            if fill:
+                with e.out.block("else"), e.out.loop("j", found.width):
+                    e.out.line(tile.write(add(found.runs.element, "j"), fill))
+        else:
+            _load_chunk(e, found, tile)
+
+
+def _load_chunk(e: Emission, found: Access, tile: Tile) -> None:
+    memory = found.memory
+    if is_row(memory):
+        raw = f"load_row<{memory.dtype.bits}>({pointer(e, memory)}, {found.address()})"
+        e.out.line(set_code(tile, found.runs.element, raw, memory.dtype))
+        return
+    source = f"{pointer(e, memory)} + {found.address()}"
+    move(e, tile, found.runs.element, found.width, source, memory.dtype)
+
+
+def move(e: Emission, tile: Tile, element: str, width: int, source: str, dtype: DType) -> None:
+    """`width` elements from memory into registers, from element number `element`."""
+    bits = memory_bits(dtype)
+    size = width * bits // 8
+    same = bits == dtype.bits or dtype.kind is Kind.BOOL
+    if size >= 4 and same and dtype.kind is not Kind.BOOL and tile.words != tile.count:
+        word = f"({element}) * {bits} / 32"
+        e.out.line(f"load_global_{size}(&{tile.name}[{word}], {source});")
+    elif size >= 4 and dtype.bits >= 32:
+        e.out.line(f"load_global_{size}((unsigned*)&{tile.name}[{element}], {source});")
+    else:
+        for j in range(width):
+            raw = f"({source})[{j}]"
+            e.out.line(set_code(tile, add(element, str(j)), raw, dtype))
+
+
+def set_code(tile: Tile, i: str, raw: str, dtype: DType) -> str:
+    """The statement that puts a storage code into element i."""
+    if tile.words == tile.count and dtype.bits >= 32:
+        return f"{tile.name}[{i}] = {raw};"
+    if dtype.kind is Kind.BOOL:
+        return f"{tile.name}[{i}] = {raw} != 0;"
+    return f"set_bits<{dtype.bits}>({tile.name}, {i}, (unsigned){raw});"
+
+
+def store(e: Emission, s: ins.Store) -> None:
+    """A tile to global or shared memory."""
+    tile = e.tile(s.x)
+    found = access(e, s.region, tile.layout)
+    once = first_copy(tile.layout)
+    with e.exchanging(found.memory), loops(e.out, found.runs):
+        inside = " && ".join(p for p in (once, found.inside()) if p)
+        if inside:
+            with e.out.block(f"if ({inside})"):
+                store_chunk(e, found, tile)
+        else:
+            store_chunk(e, found, tile)
+    announce(e, s.region.memory)
+
+
+def announce(e: Emission, memory: Memory) -> None:
+    """What was written to a buffer is for the unit that copies boxes to see, where it sends that."""
+    if memory in e.sent:
+        e.out.line("fence_async_proxy();")
+
+
+def first_copy(layout: Layout) -> str:
+    """The condition that a thread is the first of those that hold copies; empty without copies."""
+    parts = []
+    for mode, weight in with_weights(layout.spatial_modes):
+        if mode.is_replicated and mode.size > 1:
+            whole = weight * mode.size >= layout.threads
+            digit = f"tid / {weight}" if weight > 1 else "tid"
+            parts.append(f"{digit} == 0" if whole else f"{digit} % {mode.size} == 0")
+    return " && ".join(parts)
+
+
+def store_chunk(e: Emission, found: Access, tile: Tile) -> None:
+    """One chunk of a tile, from its registers to memory."""
+    dtype = found.memory.dtype
+    bits = memory_bits(dtype)
+    size = found.width * bits // 8
+    to = f"{pointer(e, found.memory)} + {found.address()}"
+    element = found.runs.element
+    same = bits == dtype.bits or dtype.bits >= 32
+    if size >= 4 and same and dtype.kind is not Kind.BOOL:
+        if dtype.bits >= 32:
+            e.out.line(f"store_{size}({to}, (const unsigned*)&{tile.name}[{element}]);")
+        else:
+            e.out.line(f"store_{size}({to}, &{tile.name}[({element}) * {bits} / 32]);")
+        return
+    for j in range(found.width):
+        i = add(element, str(j))
+        raw = code(tile, i)
+        e.out.line(f"({to})[{j}] = ({memory_type(dtype)}){raw};")
+
+
+def code(tile: Tile, i: str) -> str:
+    """The storage code of an element."""
+    if (tile.words == tile.count and tile.dtype.bits >= 32) or tile.dtype.kind is Kind.BOOL:
+        return f"{tile.name}[{i}]"
+    bits = f"get_bits<{tile.dtype.bits}>({tile.name}, {i})"
+    return decode(bits, tile.dtype) if tile.dtype.is_integer else bits

@@ -1,0 +1,4 @@
+"""Products.
+
+Mmatrix instructions over registers, operands through shared memory, scaled operands.
+"""

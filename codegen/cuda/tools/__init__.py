@@ -1,0 +1,1 @@
+"""NVRTC, nvcc, and machine code read back."""

@@ -1,0 +1,135 @@
+"""One instruction of two operands, and what the emitters of operations make of such.
+
+A number, or one number for each partition, is the scalar operand of `tensor_scalar`, at no cost; two
+full tiles take `tensor_tensor`. Both round once, from f32 to the result's type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from dslc.codegen.nki.emission import At, Emission
+from dslc.codegen.nki.movement.copying import copy
+from dslc.codegen.nki.tile_values import Held
+from dslc.compiler.dtypes import BOOL, F32, DType
+
+BITS = {
+    "and": "nl.bitwise_and", "or": "nl.bitwise_or", "xor": "nl.bitwise_xor",
+    "shl": "nl.left_shift", "shr": "nl.right_shift",
+}  # fmt: skip
+
+
+def combine(e: Emission, made: Held, op: str, x: Held, y: Held, engine: str | None = None) -> None:
+    """made = x op y on the engines of floats."""
+    if x.constant is not None and y.constant is not None:
+        x = e.tensors(x)
+    if x.psum and y.psum:
+        y = e.in_sbuf(y)
+    if op not in BITS.values():
+        x, y = _column_in_f32(e, x, y), _column_in_f32(e, y, x)
+    with e.filled(made) as at:
+        dst = e.text(made, at)
+        if y.constant is not None or (_is_column(y) and not x.is_row_scalar):
+            e.call(
+                "tensor_scalar", dst=dst, data=e.text(x, at), op0=op, operand0=e.column(y, at),
+                engine=engine,
+            )  # fmt: skip
+        elif x.constant is not None or (_is_column(x) and not y.is_row_scalar):
+            e.call(
+                "tensor_scalar", dst=dst, data=e.text(y, at), op0=op, operand0=e.column(x, at),
+                reverse0="True", engine=engine,
+            )  # fmt: skip
+        else:
+            parts = (e.text(x, at), e.text(y, at))
+            e.call("tensor_tensor", dst=dst, data1=parts[0], data2=parts[1], op=op, engine=engine)
+
+
+def _is_column(held: Held) -> bool:
+    return held.is_row_scalar and held.dtype == F32
+
+
+def _column_in_f32(e: Emission, held: Held, other: Held) -> Held:
+    """One number a partition in f32, as `tensor_scalar` takes it."""
+    if held.constant is not None or not held.is_row_scalar or other.is_row_scalar:
+        return held
+    if held.dtype == F32:
+        return held
+    narrow = replace(held, extents=(1,), offset=0, dtype=F32, name=e.out.name(held.name))
+    if held.shared:
+        at = At(None, 128)
+        column = e.column(held, at)
+        e.out.line(f"{narrow.name} = nl.ndarray((128, 1), dtype=nl.float32, buffer=nl.sbuf)")
+        e.call("tensor_copy", dst=narrow.name, src=column)
+        return narrow
+    with e.filled(narrow) as at:
+        e.call("tensor_copy", dst=e.column(narrow, at), src=e.column(held, at))
+    return narrow
+
+
+def step(
+    e: Emission, hint: str, x: Held, dtype: DType, op: str, by: float, op1: str | None = None,
+    by1: float | None = None,
+) -> Held:  # fmt: skip
+    """A new tile by one instruction with one or two numbers."""
+    made = e.like(x, hint, dtype)
+    put_step(e, made, x, op, by, op1, by1)
+    return made
+
+
+def put_step(
+    e: Emission, made: Held, x: Held, op: str, by: float, op1: str | None = None,
+    by1: float | None = None,
+) -> None:  # fmt: skip
+    """The same into the tile of a result."""
+    with e.filled(made) as at:
+        e.call(
+            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0=op, operand0=repr(by),
+            op1=op1, operand1=None if by1 is None else repr(by1),
+        )  # fmt: skip
+
+
+def widened(e: Emission, held: Held, dtype: DType) -> Held:
+    """An integer tile in 32 bits, dense and in SBUF."""
+    if held.constant is not None:
+        made = e.like(held, "number", dtype)
+        with e.filled(made) as at:
+            e.call("memset", dst=e.text(made, at), value=held.constant)
+        return made
+    held = e.in_sbuf(held)
+    if held.dtype == dtype:
+        return held
+    made = e.like(held, held.name, dtype)
+    copy(e, made, held)
+    return made
+
+
+def wrap(e: Emission, held: Held, dtype: DType) -> Held:
+    """The lowest bits of 32-bit integers as a narrower type.
+
+    Of a signed type the highest of them is turned over, which adds half of the range, and that is
+    taken off again: f32 has the numbers exactly.
+    """
+    kept, half = (1 << dtype.bits) - 1, 1 << (dtype.bits - 1)
+    if not dtype.is_signed:
+        made = e.like(held, held.name, dtype)
+        copy(e, made, step(e, held.name, held, held.dtype, "nl.bitwise_and", kept))
+        return made
+    moved = step(e, held.name, held, held.dtype, "nl.bitwise_and", kept, "nl.bitwise_xor", half)
+    return step(e, held.name, moved, dtype, "nl.subtract", float(half))
+
+
+def compared(e: Emission, x: Held, op: str, with_: float) -> Held:
+    """A mask of the elements for which the comparison with a number holds."""
+    made = e.like(x, "mask", BOOL)
+    with e.filled(made) as at:
+        e.call(
+            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0=op, operand0=repr(with_)
+        )
+    return made
+
+
+def put(e: Emission, made: Held, value: Held | str, where: Held) -> None:
+    """Overwrite a tile, by a number or another tile, where the mask holds."""
+    with e.over(made) as at:
+        src = value if isinstance(value, str) else e.text(value, at)
+        e.call("tensor_copy_predicated", dst=e.text(made, at), src=src, predicate=e.text(where, at))

@@ -1,0 +1,115 @@
+"""How much is unrolled: loops past a budget of instructions are counted by the machine.
+
+Tracing writes every instruction of a Python loop out, and the Neuron compiler schedules them all:
+better code, but its time grows with their number. The outermost loops become loops of the machine until
+what is left of the body keeps to the budget, where their slices are such as a register can begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from dslc.compiler.dtypes import INDEX
+from dslc.compiler.ir import Kernel, Memory, Region, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic.affine import simplify
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.traverse import Body, bodies, expressions, regions, walk
+from dslc.compiler.ir.workload import turns_of
+from dslc.compiler.passes.trainium.placement import chunks, counts, placement_of
+from dslc.compiler.targets.nki import MOVING, PARTITIONS
+
+BUDGET = 100_000
+"""Instructions of an unrolled body: a strip of NeuronMM's largest problem has 16 thousand."""
+
+
+def machine_counters(kernel: Kernel) -> set[ex.Var]:
+    """The counters of the loops that are not unrolled."""
+    loops = [(a.var, _turns(a.start, a.stop, a.step)) for a in kernel.grid]
+    body: Body = kernel.body
+    found: set[ex.Var] = set()
+    while True:
+        total = prod(n for _, n in loops) * instructions(body)
+        for var, turns in loops:
+            if total <= BUDGET:
+                return found
+            if turns > 1 and _may_be_counted(kernel, var):
+                found.add(var)
+                total //= turns
+        inner = [s for s in body if isinstance(s, ins.For)]
+        if total <= BUDGET or len(inner) != 1:
+            return found
+        loops = [(inner[0].var, _turns(inner[0].start, inner[0].stop, inner[0].step))]
+        body = inner[0].body
+
+
+def instructions(body: Body) -> int:
+    """About how many instructions of the machine a body is."""
+    return sum(_instructions(s) for s in body)
+
+
+def _instructions(stmt: Stmt) -> int:
+    if isinstance(stmt, ins.For):
+        return _turns(stmt.start, stmt.stop, stmt.step) * instructions(stmt.body)
+    if bodies(stmt):
+        return sum(instructions(b) for b in bodies(stmt))
+    out = getattr(stmt, "out", None) or getattr(stmt, "x", None)
+    if not isinstance(out, Value):
+        return 1
+    place = None if out.type.layout is None else placement_of(out.type.layout)
+    if place is None:
+        return 1
+    number = chunks(place, out.type.shape)
+    if isinstance(stmt, ins.Dot):
+        columns = counts(place, out.type.shape)[1]
+        return number * -(-columns // MOVING) * (1 + -(-stmt.a.type.shape[-1] // PARTITIONS))
+    return number
+
+
+def _turns(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
+    turns = turns_of(start, stop, step)
+    return 1 if turns is None else max(1, len(turns))  # not known: unrolled in tracing
+
+
+def _may_be_counted(kernel: Kernel, var: ex.Var) -> bool:
+    """Whether a register can count the loop: it begins slices, and nothing that tracing decides."""
+    for stmt in walk(kernel.body):
+        for region, value in _accesses(stmt):
+            if not all(_begins(a.start, var, a.step) for a in region.axes):
+                return False
+            begun = any(var in ex.free_vars(a.start) for a in region.axes)
+            if begun and not _in_order(region, value):
+                return False
+        inside = {v for r in regions(stmt) for a in r.axes for v in ex.free_vars(a.start)}
+        decided = {v for e in expressions(stmt) for v in ex.free_vars(e)} - inside
+        if var in decided and not isinstance(stmt, ins.Full | ins.Load | ins.Store):
+            return False
+    return True
+
+
+def _accesses(stmt: Stmt) -> Iterator[tuple[Region, Value | None]]:
+    for region in regions(stmt):
+        value = getattr(stmt, "out", None) or getattr(stmt, "x", None)
+        yield region, value if isinstance(value, Value) else None
+
+
+def _begins(start: ex.Expr, var: ex.Var, step: int) -> bool:
+    if var not in ex.free_vars(start):
+        return True
+    rest = simplify(ex.Binary("sub", start, var, INDEX))
+    return step == 1 and var not in ex.free_vars(rest)
+
+
+def _in_order(region: Region, value: Value | None) -> bool:
+    """Whether the transfer is of slices, not of a pattern of strides."""
+    memory: Memory = region.memory
+    if value is None or value.type.layout is None or memory.packed is not None:
+        return False
+    place = placement_of(value.type.layout)
+    rank = value.type.rank
+    if place is None or place.axis is None or place.run > 1 or rank < 1:
+        return False
+    transposed = rank == 2 and place.axis == 1 and value.type.dtype.bits == 16
+    return place.axis == 0 or transposed

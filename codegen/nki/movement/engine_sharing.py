@@ -1,0 +1,106 @@
+"""Copies between on-chip memories, shared out between the vector and the scalar engine.
+
+Both reach PSUM and both convert floats. Which one copies is chosen where a copy is written out: the one
+that would be done first with all that it has so far, by the documented cycles. What only one of them
+can do is counted before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import prod
+
+from dslc.compiler.ir import GridAxis, Kernel, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic.affine import constant
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.traverse import Body, bodies, tile_of
+from dslc.compiler.passes.trainium.placement import chunks, counts, placement_of
+from dslc.compiler.targets.nki import Engines
+
+_FEWEST = 64  # cycles of an instruction
+_TABLES = ("exp", "exp2", "log", "log2", "tanh", "sigmoid", "erf", "abs")
+_PASSES: dict[type, int] = {ins.Binary: 2, ins.Where: 2, ins.Fma: 4, ins.Unary: 1, ins.Reduce: 1}
+
+
+@dataclass(slots=True)
+class Shares:
+    """The work of both engines in nanoseconds, and how often each statement of the kernel runs."""
+
+    engines: Engines
+    turns: dict[Stmt, int] = field(default_factory=dict)
+    vector: float = 0.0
+    scalar: float = 0.0
+
+    @classmethod
+    def of(cls, kernel: Kernel, engines: Engines) -> Shares:
+        """With the work that cannot be shared."""
+        made = cls(engines)
+        for stmt, turns in _repeated(kernel.body, prod(_turns(a) for a in kernel.grid)):
+            made.turns[stmt] = turns
+            made._fixed(stmt, turns)
+        return made
+
+    @classmethod
+    def of_turn(cls, body: Body, engines: Engines) -> Shares:
+        """The work of a body that cannot be shared, once."""
+        made = cls(engines)
+        for stmt, turns in _repeated(body, 1):
+            made._fixed(stmt, turns)
+        return made
+
+    def _fixed(self, stmt: Stmt, turns: int) -> None:
+        out = tile_of(stmt)
+        if isinstance(stmt, ins.Reduce):
+            out = stmt.x
+        if out is None:
+            return
+        cycles = turns * _cycles(out)
+        if isinstance(stmt, ins.Unary) and stmt.op in _TABLES:
+            self.scalar += cycles / self.engines.scalar
+        elif isinstance(stmt, ins.Dot) and stmt.acc is not None:
+            self.vector += cycles / self.engines.vector
+        else:
+            self.vector += _PASSES.get(type(stmt), 0) * cycles / self.engines.vector
+
+    def take(self, stmt: Stmt | None, columns: int, times: int) -> str:
+        """The engine that copies so many columns so many times in a turn: vector or scalar."""
+        cycles = max(_FEWEST, columns) * times * (1 if stmt is None else self.turns.get(stmt, 1))
+        vector = self.vector + cycles / self.engines.vector
+        scalar = self.scalar + cycles / self.engines.scalar
+        if scalar < vector:
+            self.scalar = scalar
+            return "scalar"
+        self.vector = vector
+        return "vector"
+
+
+def _repeated(body: Body, turns: int) -> Iterator[tuple[Stmt, int]]:
+    for stmt in body:
+        yield stmt, turns
+        inner = turns * _turns(stmt) if isinstance(stmt, ins.For) else turns
+        for nested in bodies(stmt):
+            yield from _repeated(nested, inner)
+
+
+def _turns(loop: ins.For | GridAxis) -> int:
+    start, stop, step = (_known(e) for e in (loop.start, loop.stop, loop.step))
+    if start is None or stop is None or not step:
+        return 1  # not known: as if it ran once
+    return max(0, -((start - stop) // step))
+
+
+def _known(expr: ex.Expr) -> int | None:
+    found = constant(expr)
+    return None if found is None else int(found)
+
+
+def _cycles(value: Value) -> int:
+    """Of an instruction that takes one for each element of a partition."""
+    place = None if value.type.layout is None else placement_of(value.type.layout)
+    if place is None:
+        return 0
+    _, each = counts(place, value.type.shape)
+    return chunks(place, value.type.shape) * max(_FEWEST, each)

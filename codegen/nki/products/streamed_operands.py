@@ -1,0 +1,56 @@
+"""Operands of a product that are loaded panel by panel, while the panels before are multiplied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from dslc.codegen.nki.emission import Emission
+from dslc.codegen.nki.movement.accesses import read
+from dslc.codegen.nki.movement.stacks import may_stack, stack
+from dslc.codegen.nki.products.product_pieces import Operand, Part, Pieces
+from dslc.codegen.nki.tile_values import Held
+from dslc.compiler.ir.regions import part
+from dslc.compiler.targets.nki import PARTITIONS
+
+
+def parts(pieces: Pieces) -> Iterator[Part]:
+    """The product as a whole, or a part for each panel: its load is written out first."""
+    e, made = pieces.e, pieces.made
+    stationary, moving = pieces.stationary, pieces.moving
+    if stationary.load is not None:
+        assert moving.held is not None
+        for start, panel, width in _panels(e, stationary):
+            first, last = start // PARTITIONS, -(-(start + width) // PARTITIONS)
+            yield Part(panel, moving.held, first, last, moving.columns, stationary_from=start)
+    elif moving.load is not None:
+        assert stationary.held is not None
+        for start, panel, width in _panels(e, moving):
+            yield Part(stationary.held, panel, 0, made.chunks, width, column_from=start)
+    else:
+        assert stationary.held is not None
+        assert moving.held is not None
+        yield Part(stationary.held, moving.held, 0, made.chunks, moving.columns)
+
+
+def _panels(e: Emission, side: Operand) -> Iterator[tuple[int, Held, int]]:
+    """Some columns of the operand after others, loaded."""
+    for start in range(0, side.columns, e.panel):
+        width = min(e.panel, side.columns - start)
+        yield start, _panel(e, side, start, width), width
+
+
+def _panel(e: Emission, side: Operand, start: int, width: int) -> Held:
+    load = side.load
+    assert load is not None
+    place = e.place(load.out)
+    column = 1 - (place.axis or 0)
+    region = part(load.region, column, start, width)
+    rows, columns = load.out.type.shape
+    shape = (rows, width) if column == 1 else (width, columns)
+    made = e.tile(load.out.name, load.out.type.dtype, shape, place)
+    if may_stack(e, region, made):
+        stack(e, region, made)
+        return made
+    with e.filled(made) as at:
+        read(e, region, made, at, load.other)
+    return made

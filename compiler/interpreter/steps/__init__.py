@@ -1,0 +1,1 @@
+"""The step of each instruction, in NumPy."""

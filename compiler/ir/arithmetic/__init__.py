@@ -1,0 +1,1 @@
+"""Arithmetic on scalar expressions: folding, and index expressions as linear forms."""

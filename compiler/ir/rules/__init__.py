@@ -1,0 +1,1 @@
+"""What the verifier holds: the rules of instructions, programs and launches."""

@@ -1,0 +1,60 @@
+"""What a program of several kernels asks: requirements over its dims, calls that fit its memories."""
+
+from __future__ import annotations
+
+from dslc.compiler.diagnostics import error
+from dslc.compiler.dtypes import BOOL
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir.expr import Expr, Var
+from dslc.compiler.ir.program import Param, Program
+from dslc.compiler.ir.rules.tile_rules import Fail
+from dslc.compiler.ir.values import Memory, Role, alignment
+
+
+def verify_requirements(program: Program) -> None:
+    """DSL0410 or DSL0413 where a requirement is no condition over the program's dims and scalars."""
+    scalars = {p for p in program.params if isinstance(p, Var)} | set(program.dims)
+    for requirement in program.requires:
+        if unknown := ex.free_vars(requirement.condition) - scalars:
+            message = f"{', '.join(sorted(v.name for v in unknown))} is not defined here"
+            raise error("DSL0410", message, requirement.loc)
+        if requirement.condition.dtype != BOOL:
+            raise error("DSL0413", "a requirement is no condition", requirement.loc)
+
+
+def verify_calls(program: Program) -> None:
+    """DSL04xx where the arguments of a call do not fit its kernel's parameters."""
+    known = {m for m in (*program.params, *program.buffers) if isinstance(m, Memory)}
+    scalars = {p for p in program.params if isinstance(p, Var)} | set(program.dims)
+    for call in program.calls:
+        place = f"call {call.kernel.name}"
+        if len(call.args) != len(call.kernel.params):
+            message = f"{place} takes {len(call.kernel.params)} arguments, not {len(call.args)}"
+            raise error("DSL0404", message, call.loc)
+        for param, arg in zip(call.kernel.params, call.args, strict=True):
+            if failed := _argument(param, arg, known, scalars):
+                raise error(failed[0], f"{failed[1]}\n  in: {place}", call.loc)
+
+
+def _argument(
+    param: Param, arg: Memory | Expr, known: set[Memory], scalars: set[Var]
+) -> Fail | None:
+    if isinstance(param, Memory):
+        if not isinstance(arg, Memory):
+            return "DSL0415", f"@{param.name} is a memory, its argument a scalar"
+        if arg not in known:
+            return "DSL0410", f"@{arg.name} is no memory of the program"
+        if arg.dtype != param.dtype or arg.rank != param.rank:
+            return "DSL0413", f"@{arg.name} does not fit @{param.name}: other dtype or axes"
+        if alignment(arg) < alignment(param):
+            return "DSL0413", f"@{arg.name} begins at lower multiples of bytes than @{param.name}"
+        if arg.role is Role.IN and param.role is not Role.IN:
+            return "DSL0415", f"@{arg.name} is only read: its role is `in`"
+        return None
+    if isinstance(arg, Memory):
+        return "DSL0415", f"{param.name} is a scalar, its argument a memory"
+    if unknown := ex.free_vars(arg) - scalars:
+        return "DSL0410", f"{', '.join(sorted(v.name for v in unknown))} is not defined here"
+    if arg.dtype != param.dtype:
+        return "DSL0413", f"{param.name} is {param.dtype}, its argument {arg.dtype}"
+    return None

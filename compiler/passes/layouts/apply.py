@@ -1,0 +1,238 @@
+"""A kernel over the layouts that were chosen: conversions where a reader wants another one.
+
+A tile has a version in each layout that is read. A version stands right after the tile where a loop
+reads it again and again, else before the first statement that reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from dslc.compiler.ir import Kernel, Memory, Place, Role, Value
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.instructions import Stmt
+from dslc.compiler.ir.rewrite import Rewriter
+from dslc.compiler.ir.traverse import (
+    Body,
+    Name,
+    Use,
+    bodies,
+    handed,
+    inner_names,
+    operands,
+    results,
+)
+from dslc.compiler.layout import Layout
+from dslc.compiler.layout.conversions import shared_axis
+from dslc.compiler.passes.layouts.blocked import blocked, vector_of
+from dslc.compiler.passes.layouts.relations import (
+    alike,
+    operand_layout,
+    result_layout,
+    shaped,
+    shaping,
+)
+from dslc.compiler.passes.layouts.solve import Solution
+
+Wants = dict[Value, Layout]
+
+
+def apply(kernel: Kernel, solution: Solution) -> Kernel:
+    """The kernel with a layout on every tile."""
+    return replace(_Applier(solution).kernel(kernel), threads=solution.threads)
+
+
+class _Demands:
+    """Which layouts of each tile are read, and which of them stand right after it."""
+
+    def __init__(self, solution: Solution) -> None:
+        self.solution = solution
+        self.early: dict[Value, list[Layout]] = {}
+        regions = solution.regions
+        for site in regions.sites:
+            if not regions.free.isdisjoint(results(site.stmt)):
+                continue
+            for x, layout in self.of(site.stmt).items():
+                if x in regions.free or site.depth > regions.origin[x].depth:
+                    self._ask(x, layout)
+        for site in reversed(regions.sites):
+            for out in regions.free.intersection(results(site.stmt)):
+                for layout in self.early.get(out, []):
+                    for x, wanted in self.under(site.stmt, layout).items():
+                        self._ask(x, wanted)
+
+    def _ask(self, x: Value, layout: Layout) -> None:
+        if layout not in self.early.setdefault(x, []):
+            self.early[x].append(layout)
+
+    def of(self, stmt: Stmt) -> Wants:
+        """The layout that each tile read by a statement must have."""
+        kept = self.solution.in_memory
+        wants = {x: self.home(x) for x in operands(stmt) if x not in kept}
+        for h in handed(stmt):
+            uses = (h.init, h.yielded) if isinstance(h, ins.Carried) else (h.then, h.otherwise)
+            if isinstance(h.result, Value):
+                wants |= {u: self.home(h.result) for u in uses if isinstance(u, Value)}
+        match stmt:
+            case ins.Store(x=x) | ins.AtomicAdd(x=x) if stmt in self.solution.accesses:
+                wants[x] = self.solution.accesses[stmt]
+            case ins.Dot() if stmt in self.solution.plans:
+                wants |= dict(self.solution.plans[stmt].operands(stmt))
+        out = shaping(stmt)
+        if out is None or out in kept:
+            return wants
+        return wants | self.under(stmt, self.home(out))
+
+    def under(self, stmt: Stmt, there: Layout) -> Wants:
+        """What the operands must have, those that follow from the result's layout."""
+        same = alike(stmt)
+        wants: Wants = {}
+        for x in (*same[1:], *shaped(stmt)):
+            layout = there if x in same else operand_layout(stmt, x, there)
+            if layout is not None:
+                wants[x] = layout
+        return wants
+
+    def home(self, x: Value) -> Layout:
+        """The layout in which a tile is made; a tile made as asked has this where none is asked."""
+        found = self.solution.layout(x)
+        if found is not None:
+            return found
+        shape = x.type.shape
+        return blocked(shape, self.solution.threads, vector_of(shape[-1], 32) if shape else 1)
+
+
+class _Applier(Rewriter):
+    def __init__(self, solution: Solution) -> None:
+        super().__init__()
+        self.solution = solution
+        self.demands = _Demands(solution)
+        self.versions: dict[Value, dict[Layout, Value]] = {}
+        self.kept: dict[Value, Value] = {}  # tiles that stay in memory
+        self.wants: Wants = {}  # of the statement at hand
+        self.pending: list[Stmt] = []  # conversions that stand before it
+
+    def value(self, value: Value) -> Value:
+        """The version that the statement at hand wants."""
+        if value in self.kept:
+            return self.kept[value]
+        return self._version(value, self.wants.get(value) or self.demands.home(value))
+
+    def _version(self, value: Value, layout: Layout) -> Value:
+        versions = self.versions[value]
+        if layout not in versions:
+            home = versions.get(self.demands.home(value)) or next(iter(versions.values()))
+            versions[layout] = _laid(value, layout)
+            loc = self.solution.regions.origin[value].stmt.loc
+            self.pending.append(ins.ConvertLayout(versions[layout], home, loc=loc))
+        return versions[layout]
+
+    def define(self, name: Name) -> Name:
+        """A tile where it is made, in its home layout."""
+        if not isinstance(name, Value):
+            return name
+        if name in self.solution.in_memory:
+            self.kept[name] = _laid(name, None)
+            return self.kept[name]
+        home = self.demands.home(name)
+        self.versions[name] = {home: _laid(name, home)}
+        return self.versions[name][home]
+
+    def memory(self, memory: Memory) -> Memory:
+        """On-chip buffers are in shared memory."""
+        found = super().memory(memory)
+        if found.role is Role.BUFFER and found.place is None:
+            found = self._memories[memory] = replace(found, place=Place.SHARED)
+        return found
+
+    def statement(self, stmt: Stmt) -> Iterable[Stmt]:
+        """The statement with the conversions that it wants before it, and early ones after it."""
+        outer, self.pending = self.pending, []
+        made = self._free(stmt) if self._is_free(stmt) else self._laid_out(stmt)
+        before, self.pending = self.pending, outer
+        return [*before, *made, *self._after(results(stmt))]
+
+    def _is_free(self, stmt: Stmt) -> bool:
+        return not self.solution.regions.free.isdisjoint(results(stmt))
+
+    def _free(self, stmt: Stmt) -> list[Stmt]:
+        """The statement once for each layout in which its tile is read."""
+        (out,) = results(stmt)
+        assert isinstance(out, Value)
+        made: list[Stmt] = []
+        versions: dict[Layout, Value] = {}
+        for layout in self.demands.early.get(out, []):
+            self.wants = self.demands.under(stmt, layout)
+            versions[layout] = _laid(out, layout)
+            made.append(_giving(self.rebuild(stmt), out=versions[layout]))
+        self.versions[out] = versions
+        return made
+
+    def _laid_out(self, stmt: Stmt) -> list[Stmt]:
+        self.wants = self.demands.of(stmt)
+        match stmt:
+            case ins.Dot() if (plan := self.solution.plans.get(stmt)) is not None:
+                # One tile may be both operands, in two versions.
+                a, b = (
+                    self.value(x) if layout is None else self._version(x, layout)
+                    for x, layout in ((stmt.a, plan.a), (stmt.b, plan.b))
+                )
+                rebuilt = self.rebuild(stmt)
+                dot = _giving(rebuilt, a=a, b=b, atom=plan.atom)
+                late = isinstance(dot, ins.Dot) and dot.is_async
+                return [dot, ins.WaitDots(0, loc=stmt.loc)] if late else [dot]
+            case ins.Load() if stmt.out not in self.solution.in_memory:
+                return self._made_as(stmt, stmt.out, self.solution.accesses[stmt])
+            case ins.Reduce(out=out, x=x):
+                given = result_layout(stmt, self.wants[x])
+                assert given is not None
+                if shared_axis(self.wants[x], stmt.axis, self.solution.warp)[1] > 1:
+                    return [self.rebuild(stmt)]  # warps hand it out as it is wanted
+                return self._made_as(stmt, out, given)
+        return [self.rebuild(stmt)]
+
+    def _made_as(self, stmt: Stmt, out: Value, layout: Layout) -> list[Stmt]:
+        """The statement gives that layout, and a conversion follows where the tile's is another."""
+        rebuilt = self.rebuild(stmt)
+        home = self.demands.home(out)
+        if layout == home:
+            return [rebuilt]
+        made = _laid(out, layout)
+        settled = self.versions[out][home]
+        self.versions[out][layout] = made
+        return [_giving(rebuilt, out=made), ins.ConvertLayout(settled, made, loc=stmt.loc)]
+
+    def _after(self, names: Iterable[Name]) -> list[Stmt]:
+        """The versions that stand right after these tiles."""
+        outer, self.pending = self.pending, []
+        for name in names:
+            for layout in self.demands.early.get(name, []) if isinstance(name, Value) else ():
+                assert isinstance(name, Value)
+                self._version(name, layout)
+        made, self.pending = self.pending, outer
+        return made
+
+    def nested(self, stmt: Stmt, which: int, handed_on: list[Use]) -> tuple[Body, list[Use]]:
+        """A body; the versions that are made in it are its own."""
+        kept = {value: dict(found) for value, found in self.versions.items()}
+        outer, self.pending = self.pending, []
+        body = self._after(inner_names(stmt)) if which == 0 else []
+        for inner in bodies(stmt)[which]:
+            body.extend(self.statement(inner))
+        self.wants = self.demands.of(stmt)
+        uses = [self.use(u) for u in handed_on]
+        body.extend(self.pending)
+        self.pending = outer
+        if not (isinstance(stmt, ins.While) and which == 0):
+            self.versions = kept
+        return tuple(body), uses
+
+
+def _laid(value: Value, layout: Layout | None) -> Value:
+    return Value(replace(value.type, layout=layout), value.name)
+
+
+def _giving(stmt: Stmt, **parts: object) -> Stmt:
+    """The instruction with other parts."""
+    return replace(stmt, **parts)  # type: ignore[arg-type]

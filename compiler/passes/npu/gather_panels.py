@@ -1,0 +1,130 @@
+"""Rows by number from a tensor that does not fit on the chip: panel after panel of it passes.
+
+Before:
+
+    %y = gather @t[0 : +1, 0 : +64], %ids, axis=0 : f32[16, 64]
+
+After, where 256 rows fit:
+
+    %none = full 0 : f32[16, 64]
+    alloc @panel: buffer f32[256, 64]
+    for p in range(0, 32000, 256), %y_1 = %none {
+      %rows = load @t[p : +256, 0 : +64]
+      store @panel[0 : +256, 0 : +64], %rows
+      %here = gather @panel[0 - p : +1, 0 : +64], %ids, axis=0
+      %y_2 = where %inside, %here, %y_1
+    } yield %y_2
+
+A machine whose transfers are fixed before the launch cannot fetch the rows alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from dslc.compiler.dtypes import BOOL, I32, INDEX
+from dslc.compiler.ir import AxisSlice, Kernel, Memory, Region, Role, TileProgram, TileType, Value
+from dslc.compiler.ir import expr as ex
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic.affine import constant
+from dslc.compiler.ir.arithmetic.index_arithmetic import add, sub
+from dslc.compiler.ir.expr import Expr, Var
+from dslc.compiler.ir.instructions import Carried, Stmt
+from dslc.compiler.ir.rewrite import Rewriter, fresh_name, map_kernels, scalar_names
+from dslc.compiler.ir.traverse import memories, walk
+
+
+@dataclass(frozen=True, slots=True)
+class GatherPanels:
+    """Gathers of tensors become loops over panels of `most` bytes."""
+
+    most: int
+    name: ClassVar[str] = "gather-panels"
+
+    def __call__(self, program: TileProgram) -> TileProgram:
+        """The program whose gathers are of memory on the chip."""
+        return map_kernels(program, lambda k: _Panels(k, self.most).kernel(k))
+
+
+class _Panels(Rewriter):
+    def __init__(self, kernel: Kernel, most: int) -> None:
+        super().__init__()
+        self._most = most
+        self._scalars = scalar_names(kernel)
+        self._taken = {m.name for s in walk(kernel.body) for m in memories(s)}
+        self._taken |= {p.name for p in kernel.params}
+
+    def statement(self, stmt: Stmt) -> Iterable[Stmt]:
+        """The statement; of a gather of a tensor, a loop."""
+        if not isinstance(stmt, ins.Gather) or stmt.region.memory.role is Role.BUFFER:
+            return super().statement(stmt)
+        memory = stmt.region.memory
+        extent = constant(memory.shape[stmt.axis])
+        if memory.dtype.is_low_bit or not isinstance(extent, int) or extent < 1:
+            return super().statement(stmt)
+        return self._looped(stmt, extent)
+
+    def _looped(self, stmt: ins.Gather, extent: int) -> Iterator[Stmt]:
+        out, loc, dtype = stmt.out, stmt.loc, stmt.out.type.dtype
+        memory, axes, axis = stmt.region.memory, stmt.region.axes, stmt.axis
+        row = math.prod(a.size for a in axes) * max(1, dtype.bits // 8)
+        count = min(extent, max(1, self._most // row))
+        sizes = tuple(count if k == axis else a.size for k, a in enumerate(axes))
+        panel = Memory(
+            fresh_name(f"{memory.name}_panel", self._taken), dtype,
+            tuple(map(ex.index, sizes)), Role.BUFFER, loc=memory.loc,
+        )  # fmt: skip
+        turn = Var(fresh_name("panel", self._scalars), INDEX)
+        none, found, result = (Value(out.type, out.name) for _ in range(3))
+        rows, here = Value(TileType(dtype, sizes), "rows"), Value(out.type, out.name)
+        taken = tuple(
+            AxisSlice(turn, count) if k == axis else replace(a, dropped=False)
+            for k, a in enumerate(axes)
+        )
+        inner = tuple(
+            replace(a, start=sub(a.start, turn))
+            if k == axis
+            else AxisSlice(ex.index(0), a.size, dropped=a.dropped, checked=False)
+            for k, a in enumerate(axes)
+        )
+        whole = tuple(AxisSlice(ex.index(0), n, checked=False) for n in sizes)
+        masks, inside = _inside(stmt, turn, count)
+        body = (
+            ins.Load(rows, Region(memory, taken), loc=loc),
+            ins.Store(Region(panel, whole), rows, loc=loc),
+            ins.Gather(here, Region(panel, inner), stmt.ids, axis, loc=loc),
+            *masks,
+            ins.Where(result, inside, here, found, loc=loc),
+        )
+        yield ins.Full(none, ex.Const(False if dtype == BOOL else 0, dtype), loc=loc)
+        yield ins.Alloc(panel, loc=loc)
+        yield ins.For(
+            turn, ex.index(0), ex.index(extent), ex.index(count), body,
+            (Carried(out, found, none, result),), loc=loc,
+        )  # fmt: skip
+
+
+def _inside(stmt: ins.Gather, turn: Expr, count: int) -> tuple[list[Stmt], Value]:
+    """Which elements come from the panel that begins at `turn`."""
+    out, ids, loc, start = stmt.out.type, stmt.ids.type, stmt.loc, stmt.region.axes[stmt.axis].start
+    before = sum(not a.dropped for a in stmt.region.axes[: stmt.axis])
+    rank = len(ids.shape)
+    shape = tuple(n if before <= k < before + rank else 1 for k, n in enumerate(out.shape))
+    numbers, first, end = (Value(TileType(I32, ids.shape), n) for n in ("ids", "first", "end"))
+    after, below, both = (Value(TileType(BOOL, ids.shape), "inside") for _ in range(3))
+    column, wide = (Value(TileType(BOOL, s), "inside") for s in (shape, out.shape))
+    low = sub(turn, start)
+    made: list[Stmt] = [
+        ins.Cast(numbers, stmt.ids, saturate=True, loc=loc),
+        ins.Full(first, ex.Convert(low, I32), loc=loc),
+        ins.Full(end, ex.Convert(add(low, count), I32), loc=loc),
+        ins.Binary(after, "ge", numbers, first, loc=loc),
+        ins.Binary(below, "lt", numbers, end, loc=loc),
+        ins.Binary(both, "and", after, below, loc=loc),
+        ins.Reshape(column, both, loc=loc),
+        ins.Broadcast(wide, column, loc=loc),
+    ]
+    return made, wide

@@ -1,0 +1,1 @@
+"""The passes of each family of targets, in the order in which they run."""

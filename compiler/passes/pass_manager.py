@@ -1,0 +1,116 @@
+"""Passes in a row: the verifier between them, and observers that print or dump.
+
+program = run_passes(program, shared_passes(target), observers=[print_after({"bounds"}, sys.stdout)])
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TextIO, TypeAlias
+
+from dslc.compiler.ir.program import TileProgram
+from dslc.compiler.ir.text.printer import print_program
+from dslc.compiler.ir.verify import verify
+from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
+from dslc.compiler.passes.memory.memory_plan import MemoryPlan
+from dslc.compiler.passes.simplification.bounds import Bounds
+from dslc.compiler.passes.simplification.simplify import Simplify
+from dslc.compiler.passes.tile_scheduling.split_k import SplitReduction
+from dslc.compiler.targets import INTERP, Target
+
+INPUT = "input"  # the stage before the first pass
+
+
+class Pass(Protocol):
+    """A step of the compiler: a program in, a program of the same meaning out."""
+
+    @property
+    def name(self) -> str:
+        """The word by which `--print-after` knows it."""
+        ...
+
+    def __call__(self, program: TileProgram) -> TileProgram:
+        """The program after the pass. DSL05xx where the pass cannot do what was asked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The program after a pass, as observers see it; number 0 is the input."""
+
+    number: int
+    name: str
+    program: TileProgram
+    seconds: float
+
+
+Observer: TypeAlias = Callable[[Stage], None]
+
+
+def shared_passes(target: Target = INTERP) -> tuple[Pass, ...]:
+    """What every target runs first, in this order: of the machine they know its shared memory alone."""
+    shared = target.memory("shared")
+    return (
+        Simplify(),
+        SplitReduction(),
+        Simplify(),
+        Bounds(),
+        LowBit(target.warp_size),
+        Bounds(),
+        MemoryPlan(shared.bytes if shared else None),
+    )
+
+
+def run_passes(
+    program: TileProgram, passes: Iterable[Pass], *, observers: Iterable[Observer] = ()
+) -> TileProgram:
+    """The program after the passes, verified before the first and after each.
+
+    DSL04xx names a rule of Tile IR that the input or a pass broke, DSL05xx what a pass refuses.
+    """
+    watching = tuple(observers)
+    verify(program)
+    stage = Stage(0, INPUT, program, 0.0)
+    for observe in watching:
+        observe(stage)
+    for number, step in enumerate(passes, start=1):
+        began = time.perf_counter()
+        program = step(program)
+        stage = Stage(number, step.name, program, time.perf_counter() - began)
+        verify(program)
+        for observe in watching:
+            observe(stage)
+    return program
+
+
+def schedule(program: TileProgram, passes: Iterable[Pass]) -> TileProgram:
+    """`run_passes` without verifying: for programs that are looked at and not kept."""
+    for step in passes:
+        program = step(program)
+    return program
+
+
+def print_after(names: Collection[str], stream: TextIO) -> Observer:
+    """Print the text form after each pass of these names; `all` names every one."""
+
+    def observe(stage: Stage) -> None:
+        if stage.name in names or "all" in names:
+            stream.write(f"# after {stage.number:02}-{stage.name}\n")
+            stream.write(print_program(stage.program))
+            stream.write("\n")
+
+    return observe
+
+
+def dump_to(folder: Path) -> Observer:
+    """Write `00-input.tir`, `01-simplify.tir`, ... into a folder, which is made."""
+
+    def observe(stage: Stage) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{stage.number:02}-{stage.name}.tir"
+        path.write_text(print_program(stage.program), encoding="utf-8")
+
+    return observe

@@ -1,0 +1,4 @@
+"""Passes that make a program simpler and mean the same on every machine.
+
+Ffolding, bounds, dead code, loop invariants.
+"""

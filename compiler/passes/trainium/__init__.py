@@ -1,0 +1,4 @@
+"""Passes for NeuronCores.
+
+Wwhich axis of a tile lies along the partitions, what stays in SBUF, and that it fits.
+"""

@@ -1,0 +1,213 @@
+"""Warps that only copy, beside those that multiply, in blocks that take turn after turn.
+
+    grid m in range(0, M, 128), n in range(0, N, 256)
+    %zero = full f32(0.0) : f32[128, 256]
+    %sum = for k in range(0, K, 64) carry (%acc = %zero) {
+      %x = load @a[m : +128, k : +64] : f16[128, 64]            (no layout: the unit reads it)
+      %y = load @b[k : +64, n : +256] : f16[64, 256]
+      %d = dot %x, %y, acc=%acc, atom="wgmma.m64n256k16.ss" : f32[128, 256] `...`
+    }
+    store @c[m : +128, n : +256], %sum
+
+becomes, with 4 stages,
+
+    grid block in range(0, 132)
+    init_barriers @full[0 : +4], arrivals=1
+    init_barriers @empty[0 : +4], arrivals=1
+    sync
+    warp_specialize warps=4 registers=40 {
+      for round in range(0, rounds) carry (first_fill = 0, first_freed = 1) {
+        let m = ...
+        for k in range(0, K, 64) carry (fill = first_fill, freed = first_freed) {
+          await_phase @empty[fill], freed
+          arrive @full[fill], bytes=49152
+          copy_async @a_ring[fill, ...], @a[m : +128, k : +64], barrier=@full[fill]
+          copy_async @b_ring[fill, ...], @b[k : +64, n : +256], barrier=@full[fill]
+        }
+      }
+    }
+    for round in range(0, rounds) carry (first_slot = 0, first_phase = 0) {
+      let m = ...
+      for k in range(0, K, 64) carry (%acc = %zero, slot = first_slot, phase = first_phase) {
+        await_phase @full[slot], phase
+        %x = load @a_ring[slot, ...]
+        %y = load @b_ring[slot, ...]
+        %d = dot %x, %y, acc=%acc
+        wait_dots pending=1
+        if k > 0 { arrive @empty[slot before], together }
+      }
+      wait_dots pending=0
+      arrive @empty[slot before], together
+      store ...
+    }
+
+No warp that multiplies waits to start a copy. That is for kernels whose one loop feeds asynchronous
+products by bulk copies alone: whatever else a loop loads, its own warps would have to wait for. Where
+products do nothing but add up, and all turns are alike, blocks take turn after turn (`persistent`): the
+copies of a turn begin while the turn before still computes and stores its results. Otherwise the grid
+stays (`beside`), unless two blocks on a multiprocessor fill each other's gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from dslc.compiler.analysis.accumulation import ADD, accumulators
+from dslc.compiler.analysis.scalar_facts import kernel_facts
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import Read
+from dslc.compiler.ir.expr import walk as expressions
+from dslc.compiler.ir.program import Kernel, TileProgram
+from dslc.compiler.ir.rewrite import map_kernels, scalar_names
+from dslc.compiler.ir.traverse import Body, walk, writes
+from dslc.compiler.passes.pipelining.cluster_multicast import cluster_for
+from dslc.compiler.passes.pipelining.prefetchable_loads import Ahead, constant_memories, loads_ahead
+from dslc.compiler.passes.pipelining.ring_layout import Placement, in_panels, place
+from dslc.compiler.passes.pipelining.stage_count import MOST_STAGES, Room, converted_bytes
+from dslc.compiler.passes.pipelining.tma_copies import is_box, is_loaded_in_bulk
+from dslc.compiler.passes.products.async_products import deferred, is_paced, is_paired, settle
+from dslc.compiler.passes.tile_scheduling.persistent import Persistent
+from dslc.compiler.passes.tile_scheduling.tile_scheduler import is_even
+from dslc.compiler.passes.warp_specialization.epilogue_stores import outgoing
+from dslc.compiler.passes.warp_specialization.one_tile_per_block import beside, scalars_for
+from dslc.compiler.passes.warp_specialization.producer_rings import Placed, ProducerRings
+from dslc.compiler.targets import Target
+
+_WARPS, _REGISTERS = 4, 40  # aside: a warpgroup, since these hand on registers together
+_FEWEST = 3  # stages: one is read, one is being freed, one comes
+_FEWEST_BESIDE = 2  # of loops whose operands are free before the turn ends
+_BESIDE = 2048  # bytes for barriers and scratch
+_UNMOVED = (
+    ins.Sync,
+    ins.MemoryBarrier,
+    ins.CopyAsync,
+    ins.Alloc,
+    ins.Print,
+    ins.SemaphoreWait,
+    ins.SemaphoreRelease,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WarpSpecialization:
+    """Gives the copies of products to warps of their own; `stages` as `SoftwarePipeline` takes them.
+
+    With a `cluster` so many blocks share what they read in common, where they do. With `wanted` 0 no
+    warps are set aside, with 1 also where two blocks on a multiprocessor would fill each other's gaps;
+    None is the pass's own judgement, which knows no sizes.
+    """
+
+    target: Target
+    stages: int | None = None
+    cluster: int | None = None
+    wanted: int | None = None
+    name: str = "warp-specialization"
+
+    def __call__(self, program: TileProgram) -> TileProgram:
+        """The program with producers where all of a loop's copies can be theirs."""
+        able = self.target.bulk_copies and self.wanted != 0
+        return map_kernels(program, self._kernel) if able else program
+
+    def _kernel(self, kernel: Kernel) -> Kernel:
+        loops = [s for s in walk(kernel.body) if isinstance(s, ins.For | ins.While)]
+        if len(loops) != 1 or loops[0] not in kernel.body or kernel.threads is None:
+            return kernel
+        (loop,) = loops
+        if not isinstance(loop, ins.For) or not is_paced(loop):
+            return kernel
+        if any(isinstance(s, _UNMOVED) for s in walk(kernel.body)):
+            return kernel
+        if kernel.threads + _WARPS * self.target.warp_size > self.target.threads:
+            return kernel
+        loads = self._loads(kernel, loop)
+        if not loads:
+            return kernel
+        adds_up = deferred(loop) or set(accumulators(loop)) == {ADD}
+        if adds_up and is_even(kernel, loop):
+            return self._persistent(kernel, loop, loads)
+        # Parts of turns that a program splits for clusters are a wave of blocks, one turn each.
+        if deferred(loop) and kernel.cluster is None:
+            return kernel
+        return self._beside(kernel, loop, loads)
+
+    def _persistent(self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed]) -> Kernel:
+        """In turns of blocks, where several may do what stands before and in the loop for one turn."""
+        at = kernel.body.index(loop)
+        before = kernel.body[:at]
+        if any(writes(s) for s in walk((*before, loop))) or not _is_scalar(before, loads):
+            return kernel
+        if _operands(before):
+            return kernel
+        shared = self.target.memory("shared")
+        room = (shared.bytes if shared else 0) - _BESIDE
+        after = kernel.body[at + 1 :]
+        sent = outgoing(kernel, after, room)
+        kept = sum(o.bytes for o in sent) + converted_bytes(after, self.target.warp_size)
+        stages = self._stages(loop, loads, room - kept)
+        if stages < _FEWEST:
+            return kernel
+        taken = scalar_names(kernel)
+        size = self.cluster or 1
+        cluster = cluster_for(kernel, loads, size, taken) if size > 1 else None
+        rings = ProducerRings(loop, loads, stages, taken, cluster)
+        return Persistent(kernel, rings, sent, self.target).kernel(_WARPS, _REGISTERS)
+
+    def _beside(self, kernel: Kernel, loop: ins.For, loads: Sequence[Placed]) -> Kernel:
+        """In the grid as it is, but for loops of which two blocks fill each other's gaps."""
+        assert kernel.threads is not None
+        before = kernel.body[: kernel.body.index(loop)]
+        facts = kernel_facts(kernel)
+        if not all(is_box(s.region, kernel.tensors, facts) for s in _operands(before)):
+            return kernel  # threads would have to copy them, before the two sides part
+        unwritten = constant_memories(kernel.body, kernel.tensors)
+        scalars = scalars_for(before, loop, loads, unwritten)
+        stages = self._stages(loop, loads, Room.of(kernel, self.target).bytes - _BESIDE)
+        paired = not self.wanted and is_paired(loop, kernel.threads, self.target.rates)
+        if scalars is None or paired or stages < _FEWEST_BESIDE:
+            return kernel
+        rings = ProducerRings(loop, loads, stages, scalar_names(kernel))
+        return settle(beside(kernel, rings, scalars, _WARPS, _REGISTERS), bulk=True)
+
+    def _stages(self, loop: ins.For, loads: Sequence[Placed], room: int) -> int:
+        asked = loop.stages or self.stages or MOST_STAGES
+        return min(asked, room // sum(ahead.bytes for ahead, _ in loads))
+
+    def _loads(self, kernel: Kernel, loop: ins.For) -> list[Placed]:
+        """The loads of the loop, if the unit copies them all: boxes for units, runs for threads.
+
+        Rows that serve several turns, such as scales, are copied in each: nobody waits for that.
+        """
+        facts = kernel_facts(kernel)
+        facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
+        ahead = loads_ahead(loop, facts, constant_memories(kernel.body, kernel.tensors))
+        found = [(a, self._placed(kernel, a)) for a in ahead if a.width]
+        able = [
+            (a, placed) for a, placed in found if is_loaded_in_bulk(a.load, kernel.tensors, facts)
+        ]
+        every = [s for s in walk(loop.body) if isinstance(s, ins.Load)]
+        return able if len(able) == len(every) else []
+
+    def _placed(self, kernel: Kernel, ahead: Ahead) -> Placement:
+        """How a slot lies in shared memory: as the unit reads it, or for threads."""
+        type_, bits = ahead.load.out.type, ahead.load.region.memory.dtype.bits
+        if type_.layout is None and kernel.threads is not None:
+            return in_panels(type_.shape, bits, ahead.width, kernel.threads)
+        # Runs of bytes come as they lie in memory: the unit scatters nothing for threads to read.
+        placed = place(type_.shape, bits, ahead.width, type_.layout, self.target.banks)
+        return replace(placed, layout=None, conflicts=())
+
+
+def _operands(before: Body) -> list[ins.Load]:
+    """The loads of what units read in every turn."""
+    return [s for s in before if isinstance(s, ins.Load) and s.out.type.layout is None]
+
+
+def _is_scalar(before: Body, loads: Sequence[Placed]) -> bool:
+    """Whether subscripts are made of scalars alone, which producer warps can compute again."""
+    needs = [s for ahead, _ in loads for s in ahead.needs]
+    if any(not isinstance(s, ins.Let) for s in needs):
+        return False
+    lets = [s.value for s in (*needs, *before) if isinstance(s, ins.Let)]
+    starts = [x.start for ahead, _ in loads for x in ahead.load.region.axes]
+    return not any(isinstance(n, Read) for e in (*lets, *starts) for n in expressions(e))

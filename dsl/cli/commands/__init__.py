@@ -1,0 +1,1 @@
+"""The commands of `dslc`, one file each."""

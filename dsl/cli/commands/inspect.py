@@ -1,0 +1,195 @@
+"""`dslc inspect`: what the compiler knows about a kernel, before and after its passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from dslc.cli.compiling import (
+    CompileOptions,
+    compile_options,
+    file_argument,
+    kernel_option,
+    picked_kernels,
+    set_option,
+)
+from dslc.cli.pages import Documented
+from dslc.cli.session import current
+
+if TYPE_CHECKING:
+    from dslc.compilation.specialization import Specialization
+    from dslc.kernels import Kernel
+
+DEFAULT_SIZE = 1024  # of a dim that nothing says
+
+_EXAMPLES = """
+dslc inspect softmax.tile --dim M=1024 --dim N=4096
+dslc inspect gemm_quantized.tile -k gemm_quantized --dim M=16 --dim N=4096 --dim K=4096 --set BN=64
+dslc inspect gemm.tile --emit simplify
+dslc inspect softmax.tile -k softmax -t nki:trn2 --dim M=4096 --timeline softmax.svg
+dslc inspect gemm.tile -k gemm -t aie:npu2 -D T=bf16 --timeline gemm.svg
+"""
+
+
+@click.command("inspect", cls=Documented, examples=_EXAMPLES)
+@file_argument
+@kernel_option
+@set_option
+@click.option(
+    "--dim",
+    "dims",
+    multiple=True,
+    metavar="NAME=SIZE",
+    help="The size of a dim for the counts (default 1024). Repeatable.",
+)
+@click.option("--emit", metavar="STAGE", help="Print a stage instead: tile, ir, a pass, or final.")
+@click.option(
+    "--timeline",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="SVG",
+    help="Draw when each engine or tile works (Trainium, NPUs).",
+)
+@compile_options
+def command(
+    file: Path,
+    name: str | None,
+    choices: tuple[str, ...],
+    dims: tuple[str, ...],
+    emit: str | None,
+    timeline: Path | None,
+    options: CompileOptions,
+) -> None:
+    """Show a kernel's signature and choices, its IR's size after every pass, memory and work.
+
+    Bytes are those that the loads and stores ask for in one launch, against those of each tensor taken
+    once. For GPUs: registers, instructions, and the predicted time against the roofline. For Trainium:
+    a modelled run, of which --timeline makes a picture. For Arm CPUs: multiply-adds a cycle of each
+    product, by llvm-mca. Without --kernel every kernel is shown.
+    """
+    from dslc.cli.inputs import parse_definitions, parse_integers
+
+    library = options.library(file)
+    kernels = picked_kernels(library, name, file)
+    config = parse_definitions(choices, "--set")
+    sizes = parse_integers(dims, "--dim")
+    for i, kernel in enumerate(kernels):
+        own = {n: v for n, v in config.items() if len(kernels) == 1 or n in kernel.tunes}
+        if emit:
+            click.echo(_specialized(kernel, sizes, own)[0].source(emit).rstrip("\n"))
+            continue
+        if i:
+            click.echo()
+        _show(kernel, sizes, own, timeline)
+
+
+def _specialized(
+    kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any]
+) -> tuple[Specialization, dict[str, int]]:
+    every = dict.fromkeys(kernel.dims, DEFAULT_SIZE) | dict(sizes)
+    made = kernel.specialize_for(every, config)
+    return made, every | dict(made.fixed)
+
+
+def _show(
+    kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any], timeline: Path | None
+) -> None:
+    from dslc.cli.tables.aarch64 import arm_lines
+    from dslc.cli.tables.accounting import plan_table, work_tables
+    from dslc.cli.tables.hip import hip_lines
+    from dslc.cli.tables.machine_code import code_lines, prediction_of
+    from dslc.compiler.ir.text.parser import parse_program
+
+    click.echo(f"{kernel.name}({', '.join(map(str, kernel.parameters))})")
+    if kernel.doc:
+        click.echo(f"  {kernel.doc.splitlines()[0]}")
+    made, every = _specialized(kernel, sizes, config)
+    _line("dims", " ".join(f"{d}={every[d]}" for d in kernel.dims))
+    _line("fixed", " ".join(f"{d}={n}" for d, n in made.fixed.items()))
+    for tune, values in kernel.tunes.items():
+        _line(f"tune {tune}", f"{' | '.join(map(str, values))}   now {made.config.get(tune)}")
+    if kernel.tunes:
+        _line("choices", "as given" if config else _reason(kernel, every))
+    program = parse_program(made.source(made.ir_stages[-1]), "<final>")
+    for label, text in (*code_lines(made, program), *hip_lines(made), *arm_lines(made)):
+        _line(label, text)
+    _simulated(made, every, timeline)
+    if (prediction := prediction_of(made, program, every)) is not None:
+        _indented(str(prediction))
+    _stages(made)
+    for text in (*work_tables(program, every), plan_table(program)):
+        if text:
+            _indented(text)
+
+
+def _simulated(made: Specialization, sizes: Mapping[str, int], timeline: Path | None) -> None:
+    """A run on the machine's simulator, where it has one that models time."""
+    if made.target.startswith("aie:"):
+        from dslc.cli.tables.aie import array_lines
+        from dslc.cli.tables.aie import run_lines as npu_lines
+        from dslc.cli.tables.aie import run_of as npu_run
+
+        npu = npu_run(made)
+        for label, text in npu_lines(npu):
+            _line(label, text)
+        _indented("\n".join(array_lines(npu)))
+        if timeline is not None:
+            from dslc.runtime.aie_simulator.picture import timeline_svg as npu_svg
+
+            timeline.write_text(npu_svg(npu, made.artifact.name), encoding="utf-8")
+            current().note(f"wrote {timeline}")
+        return
+    if not made.target.startswith("nki:"):
+        if timeline is not None:
+            raise click.UsageError(f"--timeline draws simulated runs, not those on {made.target}")
+        return
+    from dslc.cli.tables.nki import run_lines, run_of
+
+    run = run_of(made, sizes)
+    for label, text in run_lines(run):
+        _line(label, text)
+    if timeline is not None:
+        from dslc.runtime.nki_simulator.picture import timeline_svg
+
+        timeline.write_text(timeline_svg(run, made.artifact.name), encoding="utf-8")
+        current().note(f"wrote {timeline}")
+
+
+def _reason(kernel: Kernel, sizes: Mapping[str, int]) -> str:
+    """Where the choices of a call of these sizes come from."""
+    from dslc.compilation.templates import TemplateOrigin
+
+    origin = kernel.origin
+    assert isinstance(origin, TemplateOrigin), "what is inspected has a source"
+    return origin.chosen({}, sizes.get).reason
+
+
+def _line(label: str, text: str) -> None:
+    if text:
+        click.echo(f"  {label + ':':<14}{text}")
+
+
+def _indented(text: str) -> None:
+    click.echo()
+    for line in text.rstrip("\n").splitlines():
+        click.echo(f"  {line}".rstrip())
+
+
+def _stages(made: Specialization) -> None:
+    """The size of the IR after every pass: statements, and axes of accesses that are checked."""
+    from dslc.cli.tables.table import plain_table
+    from dslc.compiler.ir.rewrite import kernels
+    from dslc.compiler.ir.text.parser import parse_program
+    from dslc.compiler.ir.traverse import walk
+    from dslc.compiler.ir.workload import checked_axes
+
+    rows = []
+    for stage in made.ir_stages:
+        parts = kernels(parse_program(made.source(stage), f"<{stage}>"))
+        statements = sum(1 for k in parts for _ in walk(k.body))
+        counts = [checked_axes(k) for k in parts]
+        rows.append(
+            (stage, str(statements), f"{sum(c for c, _ in counts)} of {sum(n for _, n in counts)}")
+        )
+    _indented(plain_table(("stage", "statements", "checked axes"), rows, (1,)))

@@ -1,0 +1,1 @@
+"""From a checked kernel to a specialisation: elaborated, built, cached."""

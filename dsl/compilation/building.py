@@ -1,0 +1,172 @@
+"""From elaborated Tile IR to a specialisation: passes, code generation, and the cache before them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from dslc.calls.launch_options import OPTIONS
+from dslc.calls.signature import Signature, as_choice
+from dslc.compilation.caching import CacheChoice, fetch, open_cache
+from dslc.compilation.specialization import Specialization
+from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.fingerprint import compiler_fingerprint, digest
+from dslc.compiler.ir import TileProgram
+from dslc.compiler.ir.text.printer import print_program
+from dslc.compiler.passes.pass_manager import Observer, Pass, run_passes, shared_passes
+from dslc.compiler.targets import Target
+from dslc.environment import calls_compile, default_target
+from dslc.machines.registry import PLAIN_CODE, CodeOptions, Machine
+from dslc.runtime.cache import Cache
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """What holds for all kernels of a library.
+
+    `define` fixes dims and tunes and overrides consts; `observers` see the program after each pass.
+    """
+
+    target: str
+    define: Mapping[str, object] = field(default_factory=dict)
+    cache: Cache | None = None
+    observers: tuple[Observer, ...] = ()
+    code: CodeOptions = PLAIN_CODE
+
+
+def build_options(
+    target: str | None = None,
+    define: Mapping[str, object] | None = None,
+    cache: CacheChoice = None,
+    observers: Iterable[Observer] = (),
+    code: CodeOptions = PLAIN_CODE,
+) -> BuildOptions:
+    """The options as `dslc.compile` takes them, with their defaults from the environment."""
+    values = {name: as_choice(name, value) for name, value in (define or {}).items()}
+    target = target or default_target()
+    return BuildOptions(target, values, open_cache(cache), tuple(observers), code)
+
+
+def passes_of(target: Target, options: Mapping[str, int] | None = None) -> tuple[Pass, ...]:
+    """The passes of a target, in order, with the launch options of `dslc.calls.launch_options`."""
+    chosen = options or {}
+    if target.family == "nki":
+        from dslc.compiler.passes.pass_lists.trainium import nki_passes
+
+        return nki_passes(target)
+    if target.family == "aie":
+        from dslc.compiler.passes.pass_lists.npu import aie_passes
+
+        return aie_passes(target)
+    if target.family == "aarch64":
+        from dslc.compiler.passes.pass_lists.cpu import cpu_passes
+
+        return cpu_passes()
+    if target.family not in ("cuda", "hip"):
+        return shared_passes(target)
+    from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+
+    return gpu_passes(target, **{n: chosen.get(n) for n in OPTIONS})
+
+
+def build(
+    program: TileProgram,
+    config: Mapping[str, object],
+    signature: Signature,
+    machine: Machine,
+    options: BuildOptions,
+    tile: Callable[[], str],
+    schedule: Mapping[str, int] | None = None,
+    *,
+    at_call: bool = False,
+) -> Specialization:
+    """Compile an elaborated program, or take from the cache what was compiled of it before.
+
+    `config` are its tune choices, `schedule` the launch options. DSL0749 where a call
+    would have to compile, and must not.
+    """
+    made = compile_program(program, config, schedule or {}, machine, options, at_call=at_call)
+    artifact, compiled = made
+    executable = machine.load(artifact, compiled)
+    passes = passes_of(machine.target, schedule)
+    ir = _stages(program, passes)
+    stages = {"tile": tile, **ir, **machine.texts(artifact)}
+    return Specialization(signature, artifact, machine, executable, stages, tuple(ir))
+
+
+def compile_program(
+    program: TileProgram,
+    config: Mapping[str, object],
+    schedule: Mapping[str, int],
+    machine: Machine,
+    options: BuildOptions,
+    *,
+    at_call: bool = False,
+) -> tuple[Artifact, TileProgram | None]:
+    """The artifact, and the program after the passes where they ran: the cache may have had it."""
+    passes = passes_of(machine.target, schedule)
+    config = {**config, **schedule}
+    hashes = Hashes(
+        source=digest({"ir": print_program(program, locations=True)}),
+        options=digest(
+            {
+                "target": machine.target.name,
+                "passes": _identity(passes),
+                "config": repr(sorted(config.items())),
+            }
+        ),
+        compiler=compiler_fingerprint(),
+        toolchain=machine.toolchain(),
+    )
+    compiled: list[TileProgram] = []
+
+    def compile_now() -> Artifact:
+        if at_call and not calls_compile():
+            raise _not_compiled(program, config, machine)
+        final = run_passes(program, passes, observers=options.observers)
+        compiled.append(final)
+        return machine.compile(final, config, hashes)
+
+    # Whoever watches the passes gets them run.
+    cache = None if options.observers else options.cache
+    artifact = compile_now() if cache is None else fetch(cache, hashes, compile_now)
+    return artifact, compiled[0] if compiled else None
+
+
+@functools.lru_cache(maxsize=256)
+def _identity(passes: tuple[Pass, ...]) -> str:
+    """The hash of passes with their options: a GPU has half a megabyte of instructions."""
+    return digest({"passes": repr(passes)})
+
+
+def _not_compiled(
+    program: TileProgram, config: Mapping[str, object], machine: Machine
+) -> DiagnosticError:
+    chosen = [f"{n} = {v}" for n, v in (*program.fixed, *config.items())]
+    chosen += [r.text for r in program.requires]
+    chosen += [f"{p.name} unaligned" for p in program.params if getattr(p, "align", None)]
+    what = f" with {', '.join(chosen)}" if chosen else ""
+    return error(
+        "DSL0749",
+        f"{program.name} was not compiled before for {machine.target.name}{what}, and DSLC_JIT=error "
+        "keeps this call from compiling it",
+        program.loc,
+        hint=f"call {program.name}.specialize_for(sizes, choices) before, or load a package that has "
+        "it: dslc build FILE -o FOLDER",
+    )
+
+
+def _stages(program: TileProgram, passes: Sequence[Pass]) -> dict[str, Callable[[], str]]:
+    """The IR before the passes and after each; passes run again when a text is asked for."""
+    stages: dict[str, Callable[[], str]] = {"ir": partial(print_program, program)}
+    for count, one in enumerate(passes, 1):
+        name = one.name if one.name not in stages else f"{one.name}-{count}"
+        stages[name] = partial(_text_after, program, tuple(passes[:count]))
+    return stages
+
+
+def _text_after(program: TileProgram, passes: Sequence[Pass]) -> str:
+    return print_program(run_passes(program, passes))

@@ -1,0 +1,1 @@
+"""The machines: how each builds an artifact and runs it."""

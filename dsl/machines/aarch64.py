@@ -1,0 +1,160 @@
+"""Arm CPUs: kernels generated as assembly, linked to libraries, run here or in an emulator."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterator, Mapping
+
+from dslc.calls.arguments import Argument
+from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.ir import TileProgram
+from dslc.compiler.manifest import signature_of
+from dslc.compiler.targets import TARGETS, Target
+from dslc.compiler.targets.aarch64 import ALL
+from dslc.machines.aarch64_processors import find_processor
+from dslc.machines.registry import HostArguments, OneWay
+from dslc.runtime.aarch64 import Aarch64Kernel, Processor
+from dslc.runtime.aarch64.kernel import LIBRARY, LIBRARY_MACOS
+from dslc.runtime.aarch64.variants import chosen_variant
+
+_FORMS = {"so": LIBRARY, "dylib": LIBRARY_MACOS}
+_MACOS = sys.platform == "darwin"
+
+
+class ArmMachine(HostArguments):
+    """What the machines of this family have in common: their tools, texts and arguments."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self._variant = target.name.partition(":")[2]
+
+    def toolchain(self) -> str:
+        """The assembler and linker."""
+        from dslc.codegen.aarch64.tools.toolchain import toolchain_identity
+
+        return toolchain_identity("dylib" if _MACOS else "library")
+
+    def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
+        """Assembly (`asm`, and `final`) and the C header of the library (`header`)."""
+
+        def assembly() -> str:
+            from dslc.codegen.aarch64.tools.library import sources_of
+
+            return "\n".join(text.decode() for text in sources_of(artifact).values())
+
+        def header() -> str:
+            from dslc.codegen.aarch64.tools.header import c_header
+
+            return c_header(artifact)
+
+        return {"asm": assembly, "header": header, "final": assembly}
+
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """The library for Linux (`so`), and for macOS (`dylib`); the other is linked when asked for."""
+        return _Libraries(artifact)
+
+
+class _Libraries(Mapping[str, bytes]):
+    """The libraries of an artifact by form; what it has not is linked when it is asked for."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self._artifact = artifact
+
+    def __getitem__(self, form: str) -> bytes:
+        from dslc.codegen.aarch64.tools.library import library_of
+
+        name = _FORMS[form]
+        made = self._artifact.files.get(name)
+        return library_of(self._artifact, macos=form == "dylib") if made is None else made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_FORMS)
+
+    def __len__(self) -> int:
+        return len(_FORMS)
+
+
+class VariantMachine(ArmMachine):
+    """CPUs with the features of one target; to compile, none of them is needed."""
+
+    def compile(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
+        """Assembly and the library. DSL0951 without an assembler, DSL0590 for what cannot be said."""
+        from dslc.codegen.aarch64.tools.library import with_library
+
+        return with_library(self.lowered(program, config, hashes), macos=_MACOS)
+
+    def lowered(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
+        """The artifact before its library is made."""
+        from dslc.codegen.aarch64.lowering import lower
+
+        signature = signature_of(program, config)
+        made = lower(program, self.target)
+        return dataclasses.replace(
+            made, target=self.target.name, signature=signature, hashes=hashes
+        )
+
+    def load(self, artifact: Artifact, program: TileProgram | None = None) -> Aarch64Executable:
+        """DSL0802 where the artifact's launch cannot be read. The CPU is asked at the first launch."""
+        return Aarch64Executable(lambda: artifact, self._variant)
+
+
+class AllVariants(ArmMachine):
+    """Every variant in one library: the best that the CPU runs is chosen when a kernel is loaded."""
+
+    def __init__(self) -> None:
+        super().__init__(ALL)
+        others = (t for t in TARGETS.values() if t.family == ALL.family and t != ALL)
+        self._machines = tuple(map(VariantMachine, others))
+
+    def compile(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
+        """The library of all variants of one scheduled program; the errors are those of each.
+
+        So what is packed for one of them is packed for all.
+        """
+        from dslc.codegen.aarch64.tools.library import join
+
+        made = [m.lowered(program, config, hashes) for m in self._machines]
+        return dataclasses.replace(join(made, macos=_MACOS), target=self.target.name)
+
+    def choose(self, artifact: Artifact) -> Artifact:
+        """The variant of an artifact that runs here, with the library of all."""
+        return chosen_variant(artifact, find_processor(self._variant))
+
+    def load(self, artifact: Artifact, program: TileProgram | None = None) -> Aarch64Executable:
+        """DSL0860 at the first launch where the CPU runs no variant."""
+        return Aarch64Executable(lambda: self.choose(artifact), self._variant)
+
+
+class Aarch64Executable(OneWay):
+    """A kernel on this CPU, or elsewhere on an emulated one with the target's features."""
+
+    def __init__(self, artifact: Callable[[], Artifact], variant: str) -> None:
+        self._artifact, self._variant = artifact, variant
+        self._kernel: Aarch64Kernel | None = None
+        self._processor: Processor | None = None
+
+    def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
+        """Run it. DSL0860 where the CPU has not the instructions, DSL0861 where emulation fails."""
+        self.kernel.launch(args, dims)
+
+    @property
+    def kernel(self) -> Aarch64Kernel:
+        """The kernel as it is loaded."""
+        processor = find_processor(self._variant)
+        if self._kernel is None or processor is not self._processor:
+            file = LIBRARY_MACOS if _MACOS else LIBRARY
+            self._kernel = Aarch64Kernel(self._artifact(), processor, file)
+            self._processor = processor
+        return self._kernel
+
+
+def machine_of(target: Target) -> VariantMachine | AllVariants:
+    """The machine of a target of this family."""
+    return AllVariants() if target == ALL else VariantMachine(target)

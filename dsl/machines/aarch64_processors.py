@@ -1,0 +1,56 @@
+"""What runs kernels for Arm CPUs here: the CPU, or one that is emulated."""
+
+from __future__ import annotations
+
+import functools
+import os
+from importlib.resources import files
+
+from dslc.compiler.diagnostics import error
+from dslc.compiler.targets import TARGETS
+from dslc.runtime.aarch64 import FEATURES, HostProcessor, Processor, best_variant, is_host
+from dslc.runtime.aarch64.emulated import EmulatedProcessor
+
+# What QEMU emulates for a target: of several, the CPU that has no more than the target says.
+_CPUS = {"base": "cortex-a57", "dotprod": "neoverse-n1"}
+_LARGEST = "max"
+
+
+def find_processor(variant: str) -> Processor:
+    """What runs kernels of a variant: this CPU, or an emulated one with its features.
+
+    `DSLC_QEMU_CPU` names the CPU that QEMU emulates, on an Arm machine too.
+    """
+    cpu = os.environ.get("DSLC_QEMU_CPU")
+    if cpu is None and is_host():
+        return HostProcessor.get()
+    return _emulated(cpu or _CPUS.get(variant, _LARGEST))
+
+
+def _emulated(cpu: str) -> Processor:
+    found = _emulators.get(cpu)
+    if found is None or not found.alive:
+        found = _emulators[cpu] = EmulatedProcessor(_guest(), cpu)
+    return found
+
+
+_emulators: dict[str, EmulatedProcessor] = {}
+
+
+@functools.cache
+def _guest() -> bytes:
+    from dslc.codegen.aarch64.tools.toolchain import link
+
+    text = files("dslc.runtime.aarch64_emulator").joinpath("guest.s").read_text(encoding="utf-8")
+    return link({"guest": text}, "program")
+
+
+def present_target() -> str:
+    """The target of the CPU that is there, the largest that it runs; elsewhere the largest of all."""
+    variants = [n.partition(":")[2] for n, t in TARGETS.items() if t.family == "aarch64"]
+    features = HostProcessor.get().features if is_host() else frozenset(FEATURES)
+    best = best_variant(variants, features)
+    if best is None:
+        text = f"there is no target for a CPU with {', '.join(sorted(features)) or 'no features'}"
+        raise error("DSL0901", text, hint=f"the variants are {', '.join(variants)}")
+    return f"aarch64:{best}"

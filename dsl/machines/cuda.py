@@ -1,0 +1,178 @@
+"""NVIDIA GPUs: kernels generated as CUDA C, compiled by NVRTC, launched by the driver."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dslc.calls.argument_facts import Alignments
+from dslc.calls.arguments import Argument, is_packed, prepare
+from dslc.calls.settings import current_settings
+from dslc.calls.signature import Parameter
+from dslc.compiler.artifact import Artifact, Hashes, Param
+from dslc.compiler.diagnostics import error
+from dslc.compiler.ir import TileProgram
+from dslc.compiler.manifest import signature_of
+from dslc.compiler.targets import TARGETS, Target
+from dslc.machines.registry import PLAIN_CODE, CodeOptions, ShortCall
+from dslc.runtime.cuda import CudaDevice, CudaKernel, stream_handle
+from dslc.runtime.cuda.arrays import (
+    DeviceArray,
+    alignment_of,
+    check_element,
+    device_array,
+    refuse_host_tensors,
+)
+from dslc.runtime.cuda.description import ALIGNMENT
+from dslc.runtime.cuda.device import fits
+
+if TYPE_CHECKING:
+    from dslc.codegen.cuda.tools.toolchain import Options
+
+SOURCE = "kernel.cu"
+
+
+class CudaMachine:
+    """GPUs of one architecture; to compile, neither a GPU nor a driver is needed."""
+
+    def __init__(self, target: Target, code: CodeOptions = PLAIN_CODE) -> None:
+        self.target = target
+        self._code = code
+        self._architecture = target.name.partition(":")[2]
+
+    def toolchain(self) -> str:
+        """The CUDA compiler and its options."""
+        from dslc.codegen.cuda.tools.toolchain import toolchain_identity
+
+        return toolchain_identity(self._options())
+
+    def _options(self) -> Options:
+        from dslc.codegen.cuda.tools.toolchain import Options
+
+        return Options(line_info=self._code.line_info, fmad=self._code.fmad)
+
+    def compile(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
+        """Machine code and its source. DSL0951 without a CUDA compiler, DSL0590 for what cannot be."""
+        from dslc.codegen.cuda.lowering import lower
+
+        made = lower(program, self.target, self._options())
+        signature = signature_of(program, config)
+        return dataclasses.replace(
+            made, target=self.target.name, signature=signature, hashes=hashes
+        )
+
+    def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
+        """CUDA C (`cu`, and `final`), PTX (`ptx`) and the disassembled machine code (`sass`)."""
+        from dslc.codegen.c_family.one_file import one_file
+
+        def cu() -> str:
+            return one_file([text.decode() for text in artifact.each(SOURCE)])
+
+        def ptx() -> str:
+            from dslc.codegen.cuda.tools.toolchain import compile_ptx
+
+            sources = [text.decode() for text in artifact.each(SOURCE)]
+            options = self._options()
+            return "\n".join(compile_ptx(s, self._architecture, options) for s in sources)
+
+        def sass() -> str:
+            from dslc.codegen.cuda.tools.sass import disassemble
+
+            codes = artifact.each(f"{self._architecture}.cubin")
+            functions = [f for code in codes for f in disassemble(code)]
+            return "".join(f"{f.name}:\n{f.text()}" for f in functions)
+
+        return {"cu": cu, "ptx": ptx, "sass": sass, "final": cu}
+
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """The machine code of a kernel (`cubin`); DSL0803 where there is none for this architecture."""
+        if artifact.kind == "program":
+            return {}
+        return {"cubin": artifact.each(f"{self._architecture}.cubin")[0]}
+
+    def prepare(
+        self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
+    ) -> dict[str, Argument]:
+        """Arrays of GPUs as they are; those of the host are copied there and back by the launch."""
+        stream = stream_of_call() or 0
+        return prepare_for_gpu(parameters, arguments, lambda v, name: device_array(v, name, stream))
+
+    def alignments(
+        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
+    ) -> Alignments:
+        """The tensors of the GPU that begin between multiples of 16 bytes, as slices of others may."""
+        return alignments_on_gpu(parameters, ready)
+
+    def load(self, artifact: Artifact, program: TileProgram | None = None) -> CudaExecutable:
+        """DSL0802 where the artifact's launch cannot be read. The GPU is asked at the first launch."""
+        return CudaExecutable(artifact)
+
+
+def prepare_for_gpu(
+    parameters: Sequence[Parameter],
+    arguments: Mapping[str, object],
+    find_array: Callable[[object, str], DeviceArray | None],
+) -> dict[str, Argument]:
+    """A call's arguments checked: those that `find_array` finds on a GPU, and arrays of the host."""
+
+    def find(parameter: Parameter, value: object) -> DeviceArray | None:
+        found = find_array(value, parameter.name)
+        if found is None or parameter.dtype.is_low_bit or is_packed(parameter, found):
+            return found
+        check_element(found, _described(parameter))  # before a kernel is compiled
+        return found
+
+    ready = prepare(parameters, arguments, find)
+    found = {name: a for name, a in ready.items() if isinstance(a, DeviceArray)}
+    refuse_host_tensors(arguments, found)
+    return ready
+
+
+def alignments_on_gpu(parameters: Sequence[Parameter], ready: Mapping[str, Argument]) -> Alignments:
+    """The tensors of a GPU that begin between multiples of 16 bytes, and what they begin at."""
+    found = []
+    for p in parameters:
+        array = ready[p.name]
+        if isinstance(array, DeviceArray) and array.address % ALIGNMENT:
+            found.append((p.name, alignment_of(array, p.name)))
+    return tuple(found)
+
+
+class CudaExecutable:
+    """A kernel on the stream of `dslc.options`, or the current one."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self.kernel = CudaKernel(artifact)
+
+    def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
+        """Enqueue it; with arrays of the host, wait for it."""
+        self.kernel.launch(args, stream_of_call(), dims)
+
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> ShortCall | None:
+        """The short way of tensors of torch or CuPy."""
+        return self.kernel.short_call(arguments, dims)
+
+
+def present_target() -> str:
+    """The target of the GPU that is there; DSL0840 without one, DSL0901 where its kind is not known."""
+    device = CudaDevice.get(0)
+    names = [n for n, t in TARGETS.items() if t.family == "cuda"]
+    fitting = [n for n in names if fits(n.partition(":")[2], device.capability)]
+    if not fitting:
+        text = f"there is no target for {device.name}, compute capability {device.architecture}"
+        raise error("DSL0901", text, hint=f"the targets are {', '.join(names)}")
+    return fitting[-1]
+
+
+def _described(parameter: Parameter) -> Param:
+    mode: Any = parameter.mode
+    return Param(parameter.name, parameter.dtype.name, mode, parameter.dims)
+
+
+def stream_of_call() -> int | None:
+    """The stream of `dslc.options`, None for the current one."""
+    stream = current_settings().stream
+    return None if stream is None else stream_handle(stream)

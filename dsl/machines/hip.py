@@ -1,0 +1,152 @@
+"""AMD Instinct GPUs: kernels generated as HIP C++, compiled by any clang that knows the chip.
+
+Calls go to a GPU where there is one, else to the emulator of its instructions.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from dslc.calls.argument_facts import Alignments
+from dslc.calls.arguments import Argument, prepare
+from dslc.calls.signature import Parameter
+from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.diagnostics import DiagnosticError, Loc
+from dslc.compiler.ir import TileProgram
+from dslc.compiler.manifest import signature_of
+from dslc.compiler.targets import Target
+from dslc.machines.cuda import alignments_on_gpu, prepare_for_gpu, stream_of_call
+from dslc.machines.registry import PLAIN_CODE, CodeOptions, Executable, OneWay
+
+if TYPE_CHECKING:
+    from dslc.codegen.hip.toolchain import Options
+    from dslc.runtime.hip import HipGpuKernel, HipKernel
+
+SOURCE = "kernel.hip"
+VARIABLE = "DSLC_HIP"
+
+
+class HipMachine:
+    """GPUs of one chip; to compile, neither a GPU nor ROCm is needed."""
+
+    def __init__(self, target: Target, code: CodeOptions = PLAIN_CODE) -> None:
+        self.target = target
+        self._code = code
+        self._chip = target.name.partition(":")[2]
+
+    def toolchain(self) -> str:
+        """The compiler and its options."""
+        from dslc.codegen.hip.toolchain import toolchain_identity
+
+        return toolchain_identity(self._options())
+
+    def _options(self) -> Options:
+        from dslc.codegen.hip.toolchain import Options
+
+        return Options(line_info=self._code.line_info)
+
+    def compile(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
+        """A code object and its source. DSL0951 without a compiler, DSL0590 for what cannot be."""
+        from dslc.codegen.hip.lowering import lower
+
+        made = lower(program, self.target, self._options())
+        signature = signature_of(program, config)
+        return dataclasses.replace(made, signature=signature, hashes=hashes)
+
+    def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
+        """HIP C++ (`hip`, and `final`), the compiler's ISA text (`isa`), FlyDSL source (`flydsl`)."""
+        from dslc.codegen.c_family.one_file import one_file
+
+        def hip() -> str:
+            return one_file(_texts(artifact, SOURCE))
+
+        def isa() -> str:
+            return "\n".join(_texts(artifact, f"{self._chip}.s"))
+
+        def flydsl() -> str:
+            from dslc.codegen.flydsl.generate import flydsl_of
+
+            return flydsl_of(artifact, SOURCE)
+
+        return {"hip": hip, "isa": isa, "flydsl": flydsl, "final": hip}
+
+    def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
+        """The code object of a kernel (`hsaco`); DSL0803 where there is none for this chip."""
+        if artifact.kind == "program":
+            return {}
+        return {"hsaco": artifact.each(f"{self._chip}.hsaco")[0]}
+
+    def prepare(
+        self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
+    ) -> dict[str, Argument]:
+        """Arrays of the host without a copy; on a GPU, its arrays as they are."""
+        if not runs_on_gpu():
+            return prepare(parameters, arguments)
+        from dslc.runtime.hip.kernel import hip_array
+
+        stream = stream_of_call() or 0
+        return prepare_for_gpu(parameters, arguments, lambda v, name: hip_array(v, name, stream))
+
+    def alignments(
+        self, parameters: Sequence[Parameter], ready: Mapping[str, Argument]
+    ) -> Alignments:
+        """The tensors of a GPU that begin between multiples of 16 bytes; the emulator has its own."""
+        return alignments_on_gpu(parameters, ready)
+
+    def load(self, artifact: Artifact, program: TileProgram | None = None) -> Executable:
+        """The kernel on a GPU, or in the emulator; DSL0802 where its launch cannot be read."""
+        if runs_on_gpu():
+            return HipGpuExecutable(artifact)
+        return HipExecutable(artifact, None if program is None else program.loc)
+
+
+def runs_on_gpu() -> bool:
+    """Whether calls go to a GPU: where there is one, or as `DSLC_HIP=gpu` or `emulator` says."""
+    from dslc.runtime.hip import is_present
+
+    wanted = os.environ.get(VARIABLE, "")
+    return wanted == "gpu" or (wanted != "emulator" and is_present())
+
+
+class HipGpuExecutable(OneWay):
+    """A kernel on the stream of `dslc.options`, or the current one."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        from dslc.runtime.hip import HipGpuKernel
+
+        self.kernel: HipGpuKernel = HipGpuKernel(artifact)
+
+    def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
+        """Enqueue it; with arrays of the host, wait for it. DSL0840 without a GPU."""
+        self.kernel.launch(args, stream_of_call(), dims)
+
+
+class HipExecutable(OneWay):
+    """A kernel by the compiler's ISA text, executed by the emulator of its chip."""
+
+    def __init__(self, artifact: Artifact, loc: Loc | None = None) -> None:
+        self._artifact, self._loc = artifact, loc
+
+    @cached_property
+    def kernel(self) -> HipKernel:
+        """The kernel as it is loaded, at the first launch."""
+        from dslc.runtime.hip import HipKernel
+
+        return HipKernel(self._artifact)
+
+    def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
+        """Run it once; DSL0861, at the kernel, for what the machine forbids."""
+        try:
+            self.kernel.launch(args, dims)
+        except DiagnosticError as problem:
+            raise problem.at(self._loc) from None
+
+
+def _texts(artifact: Artifact, name: str) -> list[str]:
+    return [content.decode() for content in artifact.each(name)]

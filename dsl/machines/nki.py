@@ -1,0 +1,103 @@
+"""AWS Trainium: kernels generated as nki source, run by the simulator of their machine."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from dslc.calls.arguments import Argument
+from dslc.compiler.artifact import Artifact, Hashes
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.ir import TileProgram
+from dslc.compiler.manifest import signature_of
+from dslc.compiler.targets import Target
+from dslc.machines.registry import OneWay, SourceOnly
+from dslc.runtime.binding import bind_copied
+from dslc.runtime.expression import Number
+from dslc.runtime.scalars import as_dtype
+
+SOURCE = "kernel.py"
+
+
+class NkiMachine(SourceOnly):
+    """NeuronCores of one generation; neither they nor the Neuron compiler need to be there."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+
+    def compile(
+        self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
+    ) -> Artifact:
+        """The source of the kernels and their entry. DSL0590 for what cannot be said."""
+        from dslc.codegen.nki.lowering import lower
+
+        made = lower(program, self.target)
+        signature = signature_of(program, config)
+        return dataclasses.replace(made, signature=signature, hashes=hashes)
+
+    def texts(self, artifact: Artifact) -> Mapping[str, Callable[[], str]]:
+        """The nki source, as `nki` and as `final`."""
+
+        def nki() -> str:
+            return artifact.file(SOURCE).decode()
+
+        return {"nki": nki, "final": nki}
+
+    def load(self, artifact: Artifact, program: TileProgram | None = None) -> NkiExecutable:
+        """The kernel on the simulator."""
+        return NkiExecutable(artifact)
+
+
+class NkiExecutable(OneWay):
+    """A kernel's source, executed by the simulator of its machine."""
+
+    def __init__(self, artifact: Artifact) -> None:
+        self._artifact = artifact
+        self.last: Any = None  # the run of the last launch, with its timeline
+
+    @cached_property
+    def _text(self) -> str:
+        return self._artifact.file(SOURCE).decode()
+
+    def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
+        """Run it once; outputs are written in place.
+
+        DSL075x where shapes do not fit, DSL0608 where an assertion did not hold.
+        """
+        from dslc.runtime.nki_simulator import simulate
+
+        launch = self._artifact.launch
+        values = bind_copied(self._artifact.signature, args, dims)
+        written: list[Any] = [args[name] for name in launch["results"]]
+        if not any(array.size for array in written):
+            return  # nothing would be written
+        dtypes = {p.name: p.dtype for p in self._artifact.signature.params}
+        for name in values.keys() & dtypes.keys():
+            values[name] = as_dtype(values[name], dtypes[name])
+        given = [_argument(a["kind"], a["name"], args, values) for a in launch["arguments"]]
+        run = simulate(self._text, self._artifact.entry, given, self._artifact.target)
+        results = run.outputs[: len(launch["results"])]
+        for texts, marks in zip(launch["checks"], run.outputs[len(results) :], strict=True):
+            for text, mark in zip(texts, marks.flat, strict=True):
+                if mark:
+                    raise self._broken(text)
+        for name, found in zip(launch["results"], results, strict=True):
+            target: Any = args[name]
+            target[...] = found.view(target.dtype) if found.dtype != target.dtype else found
+        self.last = run
+
+    def _broken(self, text: str) -> DiagnosticError:
+        told = f": {text}" if text else ""
+        return error("DSL0608", f"{self._artifact.name}: the assertion does not hold{told}")
+
+
+def _argument(
+    kind: str, name: str, args: Mapping[str, Argument], values: Mapping[str, Number]
+) -> Any:
+    if kind != "tensor":
+        return values[name]
+    array = np.ascontiguousarray(args[name])
+    return array.view(np.uint8) if array.dtype == np.bool_ else array

@@ -1,0 +1,1 @@
+"""The engines of a NeuronCore: each instruction checked, computed and timed."""

@@ -1,0 +1,116 @@
+"""Passes in a row."""
+
+import io
+from dataclasses import dataclass, replace
+
+import meaning
+import pytest
+import random_ir
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.ir.text.parser import parse_program
+from dslc.compiler.ir.text.printer import print_program
+from dslc.compiler.passes.pass_manager import (
+    dump_to,
+    print_after,
+    run_passes,
+    shared_passes,
+)
+from dslc.compiler.passes.simplification.dead_code import DeadCode
+from dslc.compiler.passes.simplification.simplify import Simplify
+from dslc.compiler.targets import TARGETS, find_target
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+TEXT = """\
+kernel f[M](@x: in f32[M], @y: out f32[M]) {
+  let n = M + 0
+  %a = load @x[n - M : +4] : f32[4]
+  %b = neg %a : f32[4]
+  store @y[0 : +4], %a
+}
+"""
+PROGRAM = (
+    TEXT
+    + """
+program p[M](@x: in f32[M], @y: out f32[M]) {
+  memory @t: buffer f32[M]
+  call f(@x, @t)
+  call f(@t, @y)
+}
+"""
+)
+
+
+@dataclass(frozen=True)
+class Breaks:
+    name: str = "breaks"
+
+    def __call__(self, program):
+        return replace(program, body=program.body[1:])
+
+
+def test_observers_see_the_input_and_every_pass(tmp_path):
+    stream, seen = io.StringIO(), []
+    program = run_passes(
+        parse_program(TEXT),
+        (DeadCode(), Simplify()),
+        observers=[print_after({"dead-code"}, stream), dump_to(tmp_path / "ir"), seen.append],
+    )
+    assert [p.name for p in sorted((tmp_path / "ir").iterdir())] == [
+        "00-input.tir",
+        "01-dead-code.tir",
+        "02-simplify.tir",
+    ]
+    assert (tmp_path / "ir" / "00-input.tir").read_text() == TEXT
+    assert (tmp_path / "ir" / "02-simplify.tir").read_text() == print_program(program)
+    assert stream.getvalue().startswith("# after 01-dead-code\nkernel f")
+    assert "neg" not in stream.getvalue()
+    assert [stage.name for stage in seen] == ["input", "dead-code", "simplify"]
+    assert all(stage.seconds > 0 for stage in seen[1:])
+
+
+def test_a_dump_reads_back(tmp_path):
+    run_passes(parse_program(PROGRAM), shared_passes(), observers=[dump_to(tmp_path)])
+    for path in tmp_path.iterdir():
+        text = path.read_text()
+        assert print_program(parse_program(text)) == text
+
+
+def test_the_verifier_runs_before_and_after_each_pass():
+    with pytest.raises(DiagnosticError, match="n is not defined here"):
+        run_passes(parse_program(TEXT), (Breaks(),))
+    with pytest.raises(DiagnosticError, match="n is not defined here"):
+        run_passes(Breaks()(parse_program(TEXT)), ())
+
+
+def test_a_kernel_called_twice_is_changed_once():
+    program = run_passes(parse_program(PROGRAM), shared_passes())
+    first, second = (c.kernel for c in program.calls)
+    assert first is second
+    assert "let" not in print_program(program)
+
+
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_every_target_has_its_passes(name):
+    passes = shared_passes(find_target(name))
+    names = " ".join(p.name for p in passes)
+    assert names == "simplify split-k simplify bounds low-bit bounds memory-plan"
+    run_passes(parse_program(TEXT), passes)
+
+
+def test_the_plan_knows_the_machine():
+    big = (
+        TEXT.replace("  let n", "  alloc @b: buffer f32[65536]\n  let n")
+        .replace("  store", "  store @b[0 : +4], %a\n  %c = load @b[0 : +4] : f32[4]\n  store")
+        .replace("store @y[0 : +4], %a", "store @y[0 : +4], %c")
+    )
+    run_passes(parse_program(big), shared_passes())
+    with pytest.raises(DiagnosticError, match="262144 bytes of shared memory"):
+        run_passes(parse_program(big), shared_passes(find_target("cuda:sm_80")))
+
+
+@given(random_ir.kernels(statements=12), st.integers(0, 9))
+@settings(max_examples=60)
+def test_the_shared_passes_keep_the_meaning(kernel, seed):
+    changed = run_passes(kernel, shared_passes())
+    meaning.assert_same_meaning(kernel, changed, random_ir.inputs(kernel, seed))

@@ -1,0 +1,43 @@
+"""Activation functions beside each other: approximations are near, slopes are slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from dslc.runtime.nki_simulator.engines.operators import OPERATORS
+
+X = np.linspace(-6, 6, 241, dtype=np.float32)
+
+
+def act(name: str) -> Callable[[Any], Any]:
+    found = OPERATORS[name].act
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("name", "of", "apart"), [
+    ("gelu_apprx_tanh", "gelu", 1e-3), ("gelu_apprx_sigmoid", "gelu", 2.1e-2),
+])  # fmt: skip
+def test_an_approximation_is_near(name: str, of: str, apart: float) -> None:
+    found = np.abs(act(name)(X) - act(of)(X)).max()
+    assert 0 < found < apart
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu", "erf"])
+def test_a_slope_is_the_difference_of_neighbours(name: str) -> None:
+    step = np.float32(1 / 64)
+    rise = (act(name)(X + step) - act(name)(X - step)) / (2 * step)
+    np.testing.assert_allclose(act(f"{name}_dx")(X), rise, atol=2e-3)
+
+
+def test_functions_of_each_other() -> None:
+    sigmoid = act("sigmoid")(X)
+    np.testing.assert_allclose(act("silu")(X), X * sigmoid, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(sigmoid, 1 - act("sigmoid")(-X), atol=1e-6)
+    np.testing.assert_allclose(act("softplus")(X) - act("softplus")(-X), X, atol=1e-5)
+    np.testing.assert_allclose(
+        act("mish")(X), X * np.tanh(act("softplus")(X)), rtol=1e-4, atol=1e-6
+    )
