@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from dslc.compilation.building import passes_of
 from dslc.compiler.ir.expr import BINARY_OPS, UNARY_OPS
 from dslc.compiler.ir.text.words import STRUCTURED, WORDS
 from dslc.compiler.targets import TARGETS
+from dslc.machines.registry import find_machine
 
 ROOT = Path(__file__).resolve().parents[1]
 TEXT = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ def test_every_pass_is_there_with_its_file() -> None:
     rows = {
         m[1]: m[2] for m in re.finditer(r"^\| `([a-z-]+)` \| .* \| `([\w/]+\.py)` \|$", TEXT, re.M)
     }
-    passes = {p.name: type(p) for target in TARGETS.values() for p in passes_of(target)}
+    passes = {p.name: type(p) for target in TARGETS for p in find_machine(target).passes({})}
     assert {name: kind.__module__ for name, kind in passes.items()} == {
         name: f"dslc.{path.removesuffix('.py').replace('/', '.')}" for name, path in rows.items()
     }

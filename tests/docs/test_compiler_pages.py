@@ -12,18 +12,17 @@ Without ends it is the whole text. A picture's alternative text is what it shows
 from __future__ import annotations
 
 import functools
-import importlib
 import json
 import re
 from pathlib import Path
 
 import pytest
 from dslc.checker import check_module
-from dslc.compilation.building import passes_of
+from dslc.codegen.aarch64.lowering import lower
 from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.passes.pass_manager import Stage, run_passes
-from dslc.compiler.targets import find_target
 from dslc.frontend.tile_parser import parse_tile
+from dslc.machines.registry import find_machine
 
 from support.documents.diagrams import draw
 
@@ -47,8 +46,8 @@ KERNELS = {
 def stages(kernel: str, target_name: str) -> dict[str, str]:
     """The texts of a kernel: after each pass (the last of a name), and what is emitted."""
     template = check_module(parse_tile(KERNELS[kernel], "<docs>")).templates[kernel]
-    target = find_target(target_name)
-    sizes = {} if target.family == "interp" else {dim: SIZES[dim] for dim in template.dims}
+    machine = find_machine(target_name)
+    sizes = {} if target_name == "interp" else {dim: SIZES[dim] for dim in template.dims}
     program = template.elaborate(sizes, {})
     found = {"ir": print_program(program)}
 
@@ -56,18 +55,10 @@ def stages(kernel: str, target_name: str) -> dict[str, str]:
         if stage.number:
             found[stage.name] = print_program(stage.program)
 
-    program = run_passes(program, passes_of(target), observers=(see,))
-    if target.family in ("cuda", "hip"):
-        made = importlib.import_module(f"dslc.codegen.{target.family}.generate").emit(
-            program, target
-        )
-        found["text"] = made[0] if isinstance(made, tuple) else made
-    elif target.family != "interp":
-        artifact = importlib.import_module(f"dslc.codegen.{target.family}.lowering").lower(
-            program, target
-        )
-        found["text"] = next(iter(artifact.files.values())).decode()
-        found["launch"] = json.dumps(artifact.launch, indent=1)
+    program = run_passes(program, machine.passes({}), observers=(see,))
+    found |= dict(zip(("text",), machine.draft(program).texts, strict=False))
+    if target_name.startswith("aarch64"):
+        found["launch"] = json.dumps(lower(program, machine.target).launch, indent=1)
     return found
 
 
