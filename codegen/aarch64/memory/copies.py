@@ -1,4 +1,4 @@
-"""Copies that a value makes to be changed and to come back: changed where it is instead.
+"""Copy elimination: a value that is copied, changed and copied back is changed where it is instead.
 
     mov  t, total                     fmla total, x, s
     fmla t, x, s               ->

@@ -1,4 +1,4 @@
-"""Vectors over all partitions: each has some neighbours, the last ones maybe fewer."""
+"""Vectors over all partitions: each partition has a run of neighbours, the last ones maybe fewer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Loops that read tensors stand outside of branches, where one that is not taken gives them no
-iterations.
+"""Loops that read tensors leave branches; where the branch is not taken they have no iterations.
 
 Before:
 

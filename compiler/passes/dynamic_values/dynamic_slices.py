@@ -1,4 +1,4 @@
-"""Slices that begin at a number from a tile become rows by number, each of which is moved or left out.
+"""Slices that begin at a number from a tile become gathers; rows out of bounds are left out.
 
 Before, where the slice may reach past the end of the tensor:
 

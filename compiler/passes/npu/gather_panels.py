@@ -1,4 +1,4 @@
-"""Rows by number from a tensor that does not fit on the chip: panel after panel of it passes.
+"""Gathers from a tensor that does not fit on the chip read it panel after panel.
 
 Before:
 

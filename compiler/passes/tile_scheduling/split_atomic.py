@@ -1,4 +1,4 @@
-"""What each part of a split reduction adds to the stored result by itself.
+"""Atomic split-K: each part of a split reduction adds what it has to the stored result by itself.
 
     %b = add %sum, %bias : f32[16]             %y = cast %sum : bf16[16]
     %y = cast %b : bf16[16]              ->    atomic_add @y[m : +16], %y

@@ -1,4 +1,4 @@
-"""Sums that do not fit into SBUF are made for some rows of a strip after others.
+"""Strip mining: sums that do not fit into SBUF are made for some rows first, then for others.
 
 Before, for y = (x u) v with f32 sums of 512 KiB a partition:
 
