@@ -14,7 +14,7 @@ from dslc.calls import argument_facts
 from dslc.calls.argument_facts import Alignments, Divisors, Facts
 from dslc.calls.launch_options import split
 from dslc.calls.signature import Parameter, Signature, as_dim
-from dslc.compilation.building import BuildOptions, build, passes_of
+from dslc.compilation.building import BuildOptions, build
 from dslc.compilation.called_kernels import CalledKernels
 from dslc.compilation.fallback_choices import Chosen, Replacements, others
 from dslc.compiler.analysis.weights import free_names, weight_dims
@@ -239,7 +239,7 @@ class TemplateOrigin:
         if all(d in self.fixed or sizes(d) is not None for d in self._needed):
             return None
         made = self.elaborated({}, config, sizes)
-        final = run_passes(made.program, passes_of(self.machine.target, made.schedule))
+        final = run_passes(made.program, self.machine.passes(made.schedule))
         return signature_of(final, made.choices).params
 
     def _make(

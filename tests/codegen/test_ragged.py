@@ -16,9 +16,7 @@ from support.ragged import EXAMPLES, TARGETS, Subject, files, outcome, subjects_
 REFUSED = {
     ("cuda", "DSL0503"): ("lowrank_mlp",),  # ranks of thousands, in registers
     ("hip", "DSL0501"): ("lowrank_mlp",),  # the same, on the way through LDS
-    ("aie", "DSL0552"): (
-        "lowrank_mlp",
-    ),  # weights that one channel of a core cannot bring in turns
+    ("aie", "DSL0552"): ("lowrank_mlp",),  # weights that one channel cannot bring in turns
     ("aie", "DSL0553"): ("lowrank_mlp",),  # tiles beyond the 64 KiB of a core
 }
 # Kernels of each kind, on machines of each family, that take a second or less.
