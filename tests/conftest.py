@@ -14,19 +14,18 @@ from dslc.compiler import targets
 from hypothesis import HealthCheck, settings
 
 from support.gpu.cuda_driver import driver, fake_library  # noqa: F401 - fixtures of all tests
-from support.tiers import stays
+from support.tiers import IS_FIXED, stays
 
 # Another process on the machine fails no law: neither a deadline nor the time that drawing takes.
 _unhurried = {*settings.default.suppress_health_check, HealthCheck.too_slow}
 # A suite that fails by chance has no authority: what is random is found by `make test-deep`, which
 # sets the seed, and becomes a case here.
-_is_fixed = "DSLC_TEST_SEED" not in os.environ
 settings.register_profile(
     "dslc",
     deadline=None,
     suppress_health_check=_unhurried,
-    derandomize=_is_fixed,
-    database=None if _is_fixed else settings.default.database,
+    derandomize=IS_FIXED,
+    database=None if IS_FIXED else settings.default.database,
 )
 settings.load_profile("dslc")
 

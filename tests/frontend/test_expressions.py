@@ -9,10 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from support.generated.random_tree import expressions, through_python
+from support.tiers import drawn
 
 
 @given(expressions)
-@settings(max_examples=200)
+@settings(max_examples=drawn(80))
 def test_precedence_is_pythons(expr: tree.Expr) -> None:
     """An expression printed with the fewest parentheses means the same to both parsers."""
     text = print_expression(expr)
@@ -40,7 +41,7 @@ SOUP = st.lists(
 @example("( a , )")
 @example("a ,")
 @example("a if b else f if 1 else 2")
-@settings(max_examples=500)
+@settings(max_examples=drawn(150))
 def test_an_expression_means_what_python_reads(text: str) -> None:
     """What one parser takes, the other takes, and the trees are equal."""
     try:
@@ -60,7 +61,7 @@ def test_an_expression_means_what_python_reads(text: str) -> None:
 @example("1e999")
 @example(".5")
 @example("5.")
-@settings(max_examples=300)
+@settings(max_examples=drawn(100))
 def test_a_number_is_one_where_python_reads_one(text: str) -> None:
     try:
         value = ast.literal_eval(text)
@@ -81,7 +82,7 @@ def test_a_number_is_one_where_python_reads_one(text: str) -> None:
 @example("\\x41\\u00e9\\101\\q\\\n", '"')
 @example("\\N{BULLET}", '"')
 @example('a"', '"""')
-@settings(max_examples=300)
+@settings(max_examples=drawn(100))
 @pytest.mark.filterwarnings("ignore::SyntaxWarning", "ignore::DeprecationWarning")
 def test_a_string_has_the_value_that_python_reads(inner: str, quote: str) -> None:
     inner = inner.replace("\r", "").replace("\f", "").replace("\0", "")

@@ -4,10 +4,11 @@ from dslc.frontend import parse_tile, print_module, tree
 from hypothesis import given, settings
 
 from support.generated.random_tree import modules
+from support.tiers import drawn
 
 
 @given(modules)
-@settings(max_examples=150)
+@settings(max_examples=drawn(60))
 def test_parsing_what_was_printed_gives_the_tree(module: tree.Module) -> None:
     text = print_module(module)
     parsed = parse_tile(text, "printed")

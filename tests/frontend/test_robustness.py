@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.generated.random_tree import modules
+from support.tiers import drawn
 
 HEAD = "kernel k(x: f32[N], y: out f32[N]):\n"
 BIG = 16 << 20
@@ -86,13 +87,13 @@ def assert_sound(text: str) -> None:
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=200)
+@settings(max_examples=drawn(80))
 def test_any_text_gives_a_tree_or_located_errors(text: str) -> None:
     assert_sound(text)
 
 
 @given(modules, st.data())
-@settings(max_examples=100)
+@settings(max_examples=drawn(40))
 def test_a_damaged_program_gives_a_tree_or_located_errors(
     module: tree.Module, data: st.DataObject
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.generated.random_tree import L, expressions, nodes, statements, through_python
+from support.tiers import drawn
 
 WARNINGS = pytest.mark.filterwarnings("ignore::SyntaxWarning")
 
@@ -31,7 +32,7 @@ def places(node: object) -> list[tuple[int, ...]]:
 
 @WARNINGS
 @given(expressions)
-@settings(max_examples=150)
+@settings(max_examples=drawn(60))
 def test_expressions_have_the_same_places(expr: tree.Expr) -> None:
     text = print_expression(expr)
     assert places(parse_expression(text)) == places(through_python(text))
@@ -39,7 +40,7 @@ def test_expressions_have_the_same_places(expr: tree.Expr) -> None:
 
 @WARNINGS
 @given(st.lists(statements, min_size=1, max_size=3))
-@settings(max_examples=100)
+@settings(max_examples=drawn(40))
 def test_statements_have_the_same_tree_and_places(body: list[tree.Statement]) -> None:
     kernel = tree.Kernel("k", (), tuple(body), loc=L)
     header, _, text = print_module(tree.Module((kernel,), loc=L)).partition("\n")

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from strategies import random_ir
 from support.npu.kernels import TARGET
+from support.tiers import drawn
 
 _SAID = {"DSL0550", "DSL0551", "DSL0552", "DSL0553", "DSL0554", "DSL0590"}
 
@@ -33,7 +34,7 @@ def _inside(tensor: Tensor, shape: tuple[int, ...]) -> tuple[slice, ...]:
 
 
 @given(random_ir.kernels(), st.integers(0, 99))
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=drawn(25), suppress_health_check=list(HealthCheck))
 def test_the_text_means_what_the_kernel_means(kernel: Kernel, seed: int) -> None:
     args = random_ir.inputs(kernel, seed)
     wanted = {n: a.copy() for n, a in args.items()}

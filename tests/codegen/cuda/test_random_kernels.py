@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from strategies import random_ir
 from support.gpu.emulation import emitted, execute, lower
+from support.tiers import drawn
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
 
 
 @given(random_ir.kernels(), st.integers(0, 99))
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=drawn(25), suppress_health_check=list(HealthCheck))
 def test_the_text_means_what_the_kernel_means(kernel: Kernel, seed: int) -> None:
     args = random_ir.inputs(kernel, seed)
     wanted = {n: a.copy() for n, a in args.items()}

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from strategies import random_ir
 from support.nki.trainium import execute, interpret, lower, source
+from support.tiers import drawn
 
 
 @given(random_ir.kernels(), st.integers(0, 99))
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=drawn(25), suppress_health_check=list(HealthCheck))
 def test_the_text_means_what_the_kernel_means(kernel: Kernel, seed: int) -> None:
     args = random_ir.inputs(kernel, seed)
     wanted = {n: a.copy() for n, a in args.items()}

@@ -27,6 +27,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.kernels import every, one
+from support.tiers import drawn
 
 TARGET = find_target("cuda:sm_90a")
 PRODUCT = """
@@ -141,7 +142,7 @@ def test_a_product_is_the_same_for_any_number_of_stages_and_iterations(stages, l
 
 
 @given(random_ir.kernels(statements=10), st.sampled_from([None, 2, 3, 5]), st.integers(0, 9))
-@settings(max_examples=150)
+@settings(max_examples=drawn(60))
 def test_pipelining_keeps_the_meaning(kernel, stages, seed):
     changed = SoftwarePipeline(TARGET, stages)(kernel)
     verify(changed)
