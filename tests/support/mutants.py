@@ -160,11 +160,17 @@ class Copy:
 
 
 def reaching(name: str) -> list[tuple[float, str]]:
-    """The seconds and names of tests that reach the fault of this name, the quickest first."""
-    rows = map(json.loads, REACH.read_text(encoding="utf-8").splitlines()) if REACH.exists() else ()
-    return sorted(
-        {test: (seconds, test) for fault, test, seconds in rows if fault == name}.values()
-    )
+    """The seconds and names of tests that reach the fault of this name, the quickest first.
+
+    Where pytest does not find a case by its name again, all cases of its test.
+    """
+    found: dict[str, float] = {}
+    for line in REACH.read_text(encoding="utf-8").splitlines() if REACH.exists() else ():
+        fault, test, seconds = json.loads(line)
+        if fault == name:
+            test = test.partition("[")[0] if "\\" in test else test
+            found[test] = seconds + found.get(test, 0)
+    return sorted((seconds, test) for test, seconds in found.items())
 
 
 def stages(copy: Copy, mutant: Mutant, *, everything: bool) -> Iterator[list[str]]:
@@ -183,28 +189,24 @@ def stages(copy: Copy, mutant: Mutant, *, everything: bool) -> Iterator[list[str
     yield ["tests"] if everything else []
 
 
-def caught_by(
-    copy: Copy, mutant: Mutant, tests: Iterable[list[str]], sound: dict[str, bool]
-) -> str:
+def caught_by(copy: Copy, mutant: Mutant, tests: Iterable[list[str]], unsound: set[str]) -> str:
     """What sees a fault: a test, or an end of pytest's; empty where nothing does.
 
-    `sound` has tests that have failed, and whether they pass without a fault.
+    `unsound` learns the tests that fail without a fault, too.
     """
     for some in filter(None, tests):
         copy.write(mutant, fault=True)
         try:
-            while found := copy.fails(some, [t for t, passes in sound.items() if not passes]):
+            while found := copy.fails(some, unsound):
                 is_test = found.startswith("tests/")
-                if not (is_test and found in sound):
-                    copy.write(mutant, fault=False)
-                    passes = copy.fails([found] if is_test else some) is None
-                    copy.write(mutant, fault=True)
-                    if not is_test:
-                        return found if passes else ""
-                    sound[found] = passes
-                if sound[found]:
+                copy.write(mutant, fault=False)
+                if copy.fails([found] if is_test else some) is None:
                     return found
+                copy.write(mutant, fault=True)
                 print(f"  {found} fails without the fault, too", flush=True)
+                if not is_test:
+                    break
+                unsound.add(found)
         finally:
             copy.write(mutant, fault=False)
     return ""
@@ -247,13 +249,13 @@ def main() -> int:
     if not options.table:
         STATE.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="dslc-mutants-") as folder:
-            copy, sound = Copy(Path(folder)), dict[str, bool]()
+            copy, unsound = Copy(Path(folder)), set[str]()
             for m in chosen:
                 if not options.again and m.key in known():  # other runs add to it
                     continue
                 start = time.monotonic()
                 tests = stages(copy, m, everything=options.all)
-                caught = caught_by(copy, m, tests, sound)
+                caught = caught_by(copy, m, tests, unsound)
                 row = {"key": m.key, "name": m.name, "caught": caught}
                 with STATE.open("a", encoding="utf-8") as state:
                     state.write(json.dumps(row) + "\n")
