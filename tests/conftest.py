@@ -39,6 +39,8 @@ def pytest_configure() -> None:
     """Tests start hundreds of Python processes: with no bytecode each compiles all of dslc anew."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+    # Trees and tables of a compiler are no cycles: looking for those each 700 objects costs a fifth.
+    gc.set_threshold(100_000, 20, 50)
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks

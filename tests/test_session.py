@@ -72,7 +72,10 @@ def test_weights_go_from_the_file_to_the_machine(target: str, tmp_path: Path) ->
     np.testing.assert_array_equal(held.read().view(np.uint16), w.view(np.uint16))
 
 
-def test_a_layer_moves_its_activations_alone(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("target", ["nki:trn2", pytest.param("aie:npu2", marks=pytest.mark.deep)])
+def test_a_layer_moves_its_activations_alone(
+    target: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     import sys
 
     sys.path.insert(0, str(EXAMPLES))
@@ -80,7 +83,7 @@ def test_a_layer_moves_its_activations_alone(capsys: pytest.CaptureFixture[str])
         import session as example
     finally:
         sys.path.pop(0)
-    example.main("aie:npu2", "bf16")
+    example.main(target, "bf16")
     said = capsys.readouterr().out
     assert float(said.split("error ")[1].split(",")[0]) < 0.1
     rows, hidden, heads = 64, 128, 64

@@ -118,23 +118,23 @@ DEVICE unsigned f16x2_of_f8e4m3x2(unsigned x) {
 #endif
 }
 
-// The least and greatest of 32 bits by a mask: of min.s32 and max.s32 in a row ptxas 13.0 to 13.2 make one
-// instruction of three operands, and forget an operand's sign or compare with a bound the wrong way round.
+// The least and greatest of 32 bits by a mask: of two in a row, by min.s32 or by a comparison and a selection,
+// ptxas 13.0 to 13.3 make one instruction, and forget an operand's sign or compare with a bound the wrong way.
 template <class T> DEVICE T imin(T a, T b) {
 #if __CUDA_ARCH__ >= 900
-  if constexpr (sizeof(T) == 4) return less(a, b) ? a : b;
+  if constexpr (sizeof(T) == 4) return b ^ ((a ^ b) & T(less(a, b)));
 #endif
   return a < b ? a : b;
 }
 
 template <class T> DEVICE T imax(T a, T b) {
 #if __CUDA_ARCH__ >= 900
-  if constexpr (sizeof(T) == 4) return less(b, a) ? a : b;
+  if constexpr (sizeof(T) == 4) return b ^ ((a ^ b) & T(less(b, a)));
 #endif
   return a > b ? a : b;
 }
 
-// Whether a is less than b, so that the compiler does not see it.
+// All ones where a is less than b, so that the compiler does not see it.
 template <class T> DEVICE unsigned less(T a, T b) {
   unsigned d;
   if (T(-1) < T(0)) asm("set.lt.u32.s32 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from dslc.codegen.nki.arithmetic import scalars
+from dslc.codegen.nki.arithmetic.scalar_functions import needed
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.lifetimes import keep, release
 from dslc.codegen.nki.limits import Banks, check_banks, check_tile
@@ -145,11 +146,11 @@ class Emission:
 
     def scalar(self, expr: ex.Expr) -> str:
         """An expression known at tracing, as text."""
-        found = scalars.text(expr, self.names)
-        for word in ("INFINITY", "NAN", "math"):
-            if word in found:
-                self.needs.add(word)
-        return found
+        return self.note(scalars.text(expr, self.names))
+
+    def element(self, expr: ex.Expr) -> str:
+        """The same as an element of a tile."""
+        return self.note(scalars.element(expr, self.names))
 
     def is_dynamic(self, expr: ex.Expr) -> bool:
         """Whether the expression is known on the machine only."""
@@ -323,11 +324,10 @@ class Emission:
         self.note(given)
         self.out.line(f"nisa.{operation}({given})")
 
-    def note(self, text: str) -> None:
-        """Remember the words of the file's head that a text uses."""
-        for word in ("INFINITY", "NAN"):
-            if word in text:
-                self.needs.add(word)
+    def note(self, text: str) -> str:
+        """A text whose words of the file's head are remembered."""
+        self.needs |= needed(text)
+        return text
 
     def rename(self, value: Value, held: Held) -> None:
         """A tile that is another's elements."""

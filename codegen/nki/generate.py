@@ -9,6 +9,7 @@ from functools import partial
 from dslc.codegen.emitters import table
 from dslc.codegen.nki.arithmetic import casts, elementwise, functions, reductions
 from dslc.codegen.nki.arithmetic.eight_bits import paired
+from dslc.codegen.nki.arithmetic.scalar_functions import NAMES, definitions
 from dslc.codegen.nki.arithmetic.scalars import text
 from dslc.codegen.nki.control import emit_control
 from dslc.codegen.nki.control.budget import machine_counters
@@ -38,7 +39,7 @@ EMITTERS = table(
 )  # fmt: skip
 
 # What a file names at its top.
-_WORDS = ("nki", "nl", "nisa", "math", "clipped", "while_loop", "INFINITY", "NAN")
+_WORDS = ("nki", "nl", "nisa", "math", "clipped", "while_loop", "INFINITY", "NAN", *NAMES)
 _HEAD = {
     "math": "import math\n",
     "INFINITY": 'INFINITY = float("inf")\n',
@@ -99,6 +100,7 @@ def emit(program: TileProgram, target: Target) -> tuple[str, Entry]:
         head.append("\n" + "".join(named))
     if "clipped" in needs:
         head.append(_CLIPPED)
+    head.append(definitions(needs))
     return "".join(head) + "".join(texts) + entry_text, entry
 
 

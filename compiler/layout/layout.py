@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Indices and addresses within a tile stay in 64 bits, and a typing error does not take all memory.
 MAX_ELEMENTS = 1 << 40
-_MOST_MODES = 256
+MAX_MODES = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, weakref_slot=True)
@@ -62,9 +62,9 @@ class Layout(Interned):
 
     def _check(self) -> None:
         modes = (*self.spatial_modes, *self.local_modes)
-        if max(self.rank, len(modes)) > _MOST_MODES:
+        if max(self.rank, len(modes)) > MAX_MODES:
             text = f"a layout of {self.rank} axes and {len(modes)} modes is too large"
-            raise error("DSL0300", text, hint=f"it has at most {_MOST_MODES} of each")
+            raise error("DSL0300", text, hint=f"it has at most {MAX_MODES} of each")
         if max(self.elements, self.threads, self.locals) > MAX_ELEMENTS:
             count = f"{self.elements} elements and {self.threads} threads"
             raise error("DSL0300", f"a layout of {count} is too large")

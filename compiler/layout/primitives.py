@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from dslc.compiler.diagnostics import error
-from dslc.compiler.layout.layout import MAX_ELEMENTS, Layout
+from dslc.compiler.layout.layout import MAX_ELEMENTS, MAX_MODES, Layout
 from dslc.compiler.layout.mode import Mode, Modes, replicated
 from dslc.compiler.layout.swizzles import Swizzle
 
@@ -40,6 +40,9 @@ def replicate(count: int, rank: int = 1) -> Layout:
     (count,) = checked_shape("replicate", (count,))
     if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
         raise error("DSL0300", f"replicate's rank is an integer of at least 1, not {rank!r}")
+    if rank > MAX_MODES:
+        hint = f"it has at most {MAX_MODES}"
+        raise error("DSL0300", f"a layout of {rank} axes is too large", hint=hint)
     return Layout((1,) * rank, (replicated(count),), ())
 
 

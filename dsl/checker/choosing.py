@@ -91,15 +91,16 @@ def _first(
     order = list(choices)
     later = {n: k for k, n in enumerate(order)}
     # A requirement is looked at once the last tune that it reads has its choice.
-    at = [max((later.get(n, -1) for n in names.reads(r.condition)), default=-1) for r in requires]
+    reads = [{*names.reads(r.condition)} for r in requires]
+    at = [max((later.get(n, -1) for n in read), default=-1) for read in reads]
     broken: list[_Broken] = []
     looked = 0
 
     def holds(depth: int) -> bool:
-        for require, last in zip(requires, at, strict=True):
+        for require, read, last in zip(requires, reads, at, strict=True):
             if last == depth and is_broken(c, require):
-                read = {n for n in names.reads(require.condition) if n in choices or n in given}
-                broken.append(_Broken(require, {n: c.names[n] for n in sorted(read)}))
+                chosen = sorted(n for n in read if n in choices or n in given)
+                broken.append(_Broken(require, {n: c.names[n] for n in chosen}))
                 return False
         return True
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from dslc.checker import loops, signature, statements
 from dslc.checker.accumulate import in_place
@@ -12,7 +13,7 @@ from dslc.checker.expressions import evaluate
 from dslc.checker.failure import NeedsDims, fail
 from dslc.checker.items import Item
 from dslc.checker.subscript import index
-from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.diagnostics import DiagnosticError, Loc
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import GridAxis, Kernel
 from dslc.compiler.ir import expr as ex
@@ -84,12 +85,20 @@ def _body(c: Context, body: tuple[tree.Statement, ...]) -> tuple[GridAxis, ...]:
 def _prelude(c: Context, body: tuple[tree.Statement, ...]) -> None:
     """Scalars and layouts before the turns begin, which the extents of the grid may use."""
     c.inline_scalars = True
-    before = len(c.emit.block)
-    statements.run(c, body)
+    for statement in body:
+        with _known_at_the_call(c, "what stands before the parallel nest", statement.loc):
+            statements.run(c, (statement,))
     c.inline_scalars = False
+
+
+@contextmanager
+def _known_at_the_call(c: Context, what: str, loc: Loc) -> Iterator[None]:
+    """An error where statements would be needed, which belong to a turn: it reads a tensor, say."""
+    before = len(c.emit.block)
+    yield
     if len(c.emit.block) != before:
-        fail("DSL0215", "only scalars may be computed before the parallel nest", body[0].loc,
-             hint="move the statement into the nest")  # fmt: skip
+        fail("DSL0215", f"{what} is computed at the call, from dims and scalars alone", loc,
+             hint="read tensors within the nest; a size may be a parameter such as n: i32")  # fmt: skip
 
 
 def _is_nest(statement: tree.Statement) -> bool:
@@ -117,7 +126,8 @@ def _parallel(c: Context, nest: tree.For, rest: tuple[tree.Statement, ...]) -> t
         fail("DSL0215", f"{len(nest.targets)} names for {len(ranges)} ranges", nest.loc)
     grid = []
     for target, node in zip(nest.targets, ranges, strict=True):
-        turns = loops.parse_range(c, node)
+        with _known_at_the_call(c, "a range of the parallel nest", node.loc):
+            turns = loops.parse_range(c, node)
         if turns.options:
             fail("DSL0215", f"{next(iter(turns.options))} is for sequential loops", node.loc)
         step = c.known(turns.step)
@@ -141,7 +151,8 @@ def _grid(c: Context, statement: tree.Statement) -> tuple[GridAxis, ...]:
         )
     axes = []
     for k, node in enumerate(call.args):
-        extent = index(evaluate(c, node), node.loc)
+        with _known_at_the_call(c, "an extent of the grid", node.loc):
+            extent = index(evaluate(c, node), node.loc)
         var = c.emit.fresh_var(f"block{k}", INDEX)
         axes.append(GridAxis(var, ex.index(0), extent, ex.index(1)))
     c.block_index = tuple(a.var for a in axes)

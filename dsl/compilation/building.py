@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -113,7 +114,7 @@ def compile_program(
         options=digest(
             {
                 "target": machine.target.name,
-                "passes": repr(passes),
+                "passes": _identity(passes),
                 "config": repr(sorted(config.items())),
             }
         ),
@@ -133,6 +134,12 @@ def compile_program(
     cache = None if options.observers else options.cache
     artifact = compile_now() if cache is None else fetch(cache, hashes, compile_now)
     return artifact, compiled[0] if compiled else None
+
+
+@functools.lru_cache(maxsize=256)
+def _identity(passes: tuple[Pass, ...]) -> str:
+    """The hash of passes with their options: a GPU has half a megabyte of instructions."""
+    return digest({"passes": repr(passes)})
 
 
 def _not_compiled(

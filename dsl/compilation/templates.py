@@ -43,16 +43,13 @@ _MOST_PROGRAMS = 512  # elaborated and not compiled: as many as a choice of tile
 
 @dataclass(frozen=True, slots=True)
 class Elaborated:
-    """A kernel's Tile IR before the passes, with the choices and fixed dims that it was made for.
-
-    `required` are the dims that its own requirements are about.
-    """
+    """A kernel's Tile IR before the passes, with the choices and fixed dims that it was made for."""
 
     program: TileProgram
     choices: dict[str, object]
     schedule: dict[str, int]
     dims: dict[str, int]
-    required: frozenset[str]
+    required: frozenset[str]  # the dims that its own requirements are about
 
 
 class TemplateOrigin:

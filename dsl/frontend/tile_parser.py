@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -27,8 +28,11 @@ _NODES = frozenset({
 _ITEM_STARTS = frozenset({"from", "const", "def", "kernel", "program"})
 
 
+@functools.lru_cache(
+    maxsize=64
+)  # a file is compiled for several machines, an import for several files
 def parse_tile(source: str, file: str) -> tree.Module:
-    """The tree of a `.tile` source; `file` is its name in places.
+    """The tree of a `.tile` source; `file` is its name in places. It is made once.
 
     DiagnosticError with every syntax error that was found (20 at most).
     """

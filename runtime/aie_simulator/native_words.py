@@ -14,7 +14,7 @@ BINARY = {
 }  # fmt: skip
 INDEX = {"shrui": "{0} >> {1}", "divui": "{0} / {1}", "remui": "{0} % {1}"}
 MATH = {"exp": "expf({0})", "exp2": "exp2f({0})", "sqrt": "sqrtf({0})", "rsqrt": "1.0f / sqrtf({0})",
-         "absf": "fabsf({0})", "tanh": "tanhf({0})", "fma": "{0} * {1} + {2}"}  # fmt: skip
+         "absf": "fabsf({0})", "tanh": "tanhf({0})", "fma": "fmaf({0}, {1}, {2})"}  # fmt: skip
 REDUCE = {"add": "t + {0}", "maximumf": "greater(t, {0})", "minimumf": "lesser(t, {0})"}
 ORDER = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from dslc.runtime.aie_simulator.errors import AieFault
+from dslc.runtime.aie_simulator.fused import fused
 from dslc.runtime.aie_simulator.parts import View
 from dslc.runtime.aie_simulator.reader import Operation
 from dslc.runtime.elements import extension_dtype
@@ -80,7 +81,7 @@ def as_bf16(x: Any, _: int) -> Any:
 NAMES: dict[str, Any] = {
     "np": np, "R": round_bf16, "W": _wrapped, "U": _unsigned, "erf": _erf, "F": _cast_float,
     "nan": np.float32("nan"), "inf": np.float32("inf"), "View": View,
-    "codes": _codes,
+    "codes": _codes, "fused": fused,
 }  # fmt: skip
 _TYPES = {"i8": "np.int8", "i16": "np.int16", "i32": "np.int32", "i64": "np.int64", "f32": "np.float32",
           "bf16": "np.float32", "i1": "np.bool_", "index": "int"}  # fmt: skip
@@ -241,7 +242,7 @@ def _math(op: Operation, word: str, resolve: Resolve) -> str:
     operands, kind = _parts(op, resolve)
     element, _ = scalar_type(kind)
     if word == "fma":
-        text = " * ".join(operands[:2]) + f" + {operands[2]}"
+        text = f"fused({', '.join(operands)})"
     elif word == "rsqrt":
         text = f"np.float32(1) / np.sqrt({operands[0]})"
     elif word == "powf":

@@ -10,6 +10,7 @@ from dslc.runtime.hip_emulator.operands import M0, Constant, Name, Operand, Regi
 
 _NONE = 0xFFFF
 _CACHES = {"sc0", "sc1", "nt", "glc", "slc", "scc"}
+_COHERENT = {"sc1", "glc"}  # of atomic loads: they see what other compute units have written
 _KNOWN = {"offset", "offset0", "offset1", "offen", "idxen", "lds", "gds", *_CACHES}
 _SWIZZLE = "EXPORTED u32 NAME(u32 lane, u32 pattern) { return ds_swizzle(lane, pattern); }"
 RESULT, ADDRESS, DATA, RESOURCE, SCALAR_OFFSET, DATA1 = range(6)
@@ -101,6 +102,8 @@ def _addressed(
         _result(parts, result, _words(memory), keeps=half)
     if returns:
         fields["returns"] = "1"
+    if memory.action == "LOAD" and _COHERENT & set(parts.instruction.modifiers):
+        fields["coherent"] = "1"
 
 
 def _buffer(

@@ -26,32 +26,29 @@ void require_scalar(Wave *w, u32 reg, u32 count, const char *what) {
     if (~w->sdefined[r]) report("%s depends on %s, which is undefined", what, register_name(false, r));
 }
 
-static u8 *locate(u64 address, u32 bytes, bool write, int lane, u8 **defined) {
+const Allocation *allocation_of(u64 address) {
   const Request *q = machine.request;
   const u64 number = (address >> ALLOCATION_BITS) - 1;
+  return number < q->allocation_count ? &q->allocations[number] : NULL;
+}
+
+i64 byte_of(const Allocation *a, u64 address) {
+  return (i64)(address & (((u64)1 << ALLOCATION_BITS) - 1)) - FIRST_BYTE - a->skew;
+}
+
+static u8 *locate(u64 address, u32 bytes, bool write, int lane, u8 **defined) {
   const char *verb = write ? "writes" : "reads";
-  if (number >= q->allocation_count)
+  const Allocation *a = allocation_of(address);
+  if (!a)
     report("it %s %u bytes at address %#llx, which is of no array (lane %d)", verb, bytes,
            (unsigned long long)address, lane);
-  const Allocation *a = &q->allocations[number];
-  const i64 at = (i64)(address & (((u64)1 << ALLOCATION_BITS) - 1)) - FIRST_BYTE - a->skew;
+  const i64 at = byte_of(a, address);
   if (at < 0 || (u64)at + bytes > a->size)
     report("it %s %u bytes at byte %lld of %s, which has %llu (lane %d)", verb, bytes, (long long)at,
            a->name, (unsigned long long)a->size, lane);
   if (write && !a->writable) report("it writes to %s, which is an input (lane %d)", a->name, lane);
   *defined = a->defined ? a->defined + at : NULL;
   return a->bytes + at;
-}
-
-// How many bytes of a word are an array's that ends within it: an atomic changes the array's bits of the
-// word and leaves the others as they are, whosever they be (allocations are of whole words).
-u32 bytes_of_array(u64 address, u32 bytes) {
-  const Request *q = machine.request;
-  const u64 number = (address >> ALLOCATION_BITS) - 1;
-  if (number >= q->allocation_count) return bytes;
-  const Allocation *a = &q->allocations[number];
-  const i64 left = a->skew + (i64)a->size + FIRST_BYTE - (i64)(address & (((u64)1 << ALLOCATION_BITS) - 1));
-  return left > 0 && left < bytes ? (u32)left : bytes;
 }
 
 // Where a lane's bytes are: also in its scratch memory, and in LDS through flat addresses.
@@ -127,11 +124,9 @@ void find_host(Flight *f, bool write) {
     low = at < low ? at : low;
     high = at > high ? at : high;
   }
-  const Request *q = machine.request;
-  const u64 number = (low >> ALLOCATION_BITS) - 1;
-  if (low > high || number >= q->allocation_count || high >> ALLOCATION_BITS != low >> ALLOCATION_BITS) return;
-  const Allocation *a = &q->allocations[number];
-  const i64 at = (i64)(low & (((u64)1 << ALLOCATION_BITS) - 1)) - FIRST_BYTE - a->skew;
+  const Allocation *a = allocation_of(low);
+  if (low > high || !a || high >> ALLOCATION_BITS != low >> ALLOCATION_BITS) return;
+  const i64 at = byte_of(a, low);
   if (at < 0 || (u64)at + (high - low) + bytes > a->size || (write && !a->writable)) return;
   f->host = a->bytes + at, f->shadow = a->defined ? a->defined + at : NULL, f->low = low;
   f->extent = high - low + bytes;

@@ -18,7 +18,9 @@ from dslc.runtime.hip_emulator.errors import EmulationError
 from dslc.runtime.hip_emulator.request import Access, Allocation, Ins, Request
 from dslc.runtime.host_libraries import kept_folder, key_of, make, processor_features
 
-_UNITS = ("schedule.c", "operands.c", "flights.c", "addresses.c", "memory.c", "lds.c")
+_UNITS = (
+    "schedule.c", "operands.c", "flights.c", "addresses.c", "memory.c", "atomics.c", "lds.c",
+)  # fmt: skip
 _HEADERS = (
     "machine.h", "launch.h", "lanes.h", "division.h", "crosslane.h", "matrix.h", "swizzle.h",
 )  # fmt: skip

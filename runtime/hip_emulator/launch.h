@@ -101,11 +101,20 @@ void land(Wave *, Flight *);
 void settle(Flight *, u32 dwords);
 void take_bytes(Flight *, const u8 *from, const u8 *defined, u32 bytes, u32 first, int lane);
 
+// atomics.c
+typedef struct {
+  u32 first, count;
+} Part;
+Part part_of_word(u64 address, u32 bytes);
+void load_word(Wave *, Flight *, int lane);
+void change_word(Wave *, Flight *, int lane);
+
 // addresses.c
 void require_defined(Wave *, u32 reg, u32 count, u64 lanes, const char *what);
 void require_scalar(Wave *, u32 reg, u32 count, const char *what);
 u64 lanes_defined(const Wave *, u32 reg, u32 count);
-u32 bytes_of_array(u64 address, u32 bytes);
+const Allocation *allocation_of(u64 address);  // NULL where there is none
+i64 byte_of(const Allocation *, u64 address);
 u8 *locate_lane(Wave *, u64 address, u32 bytes, bool write, int lane, u8 **defined);
 void buffer_addresses(Wave *, const Ins *, Flight *, u8 *valid);
 void addresses(Wave *, const Ins *, Flight *);

@@ -50,6 +50,7 @@ typedef struct {
   u8 count;      // elements a lane: 2 where there are two offsets; of atomics, operands
   u8 returns;    // an atomic that gives the old value
   u8 offen, idxen;
+  u8 coherent;   // a load of a word that atomics of other compute units change
   i32 offset, offset1;
   void (*combine)(void *memory, const u32 *data, const u32 *data1);
   u32 (*permute)(u32 lane, u32 pattern);

@@ -40,37 +40,12 @@ void take_bytes(Flight *f, const u8 *from, const u8 *defined, u32 bytes, u32 fir
 
 static void sample_lane(Wave *w, Flight *f, int l, u32 bytes) {
   u8 *defined;
+  if (of(f)->coherent && part_of_word(f->address[0][l], bytes).count < bytes) {
+    load_word(w, f, l);
+    return;
+  }
   const u8 *from = place(w, f, bytes, false, l, &defined);
   take_bytes(f, from, defined, bytes, 0, l);
-}
-
-// What nothing wrote yet, and what lies behind the array's end within the word, is run as zeros and as ones:
-// each such bit may stay as it is or get a value of its own, as by a mask; else the result depends on it.
-static void rmw_lane(Wave *w, Flight *f, int l) {
-  const Access *a = of(f);
-  u8 *defined;
-  if (f->address[0][l] % a->bytes) report("an atomic at an address that is no multiple of %u (lane %d)", a->bytes, l);
-  const u32 own = bytes_of_array(f->address[0][l], a->bytes);
-  u8 *at = place(w, f, own, true, l, &defined);
-  u32 operand[4];
-  for (int k = 0; k < 4; k++) operand[k] = f->data[k][l];
-  _Alignas(8) u8 old[8] = {0}, made[8] = {0}, zeros[8], ones[8];
-  memset(zeros, 0, 8), memset(ones, 0xff, 8), memcpy(old, at, own), memcpy(made, at, own);
-  for (u32 b = 0; b < own; b++)
-    if (!defined || defined[b]) zeros[b] = ones[b] = at[b];
-  for (int k = 0; k < 3; k++) a->combine(k == 0 ? made : k == 1 ? zeros : ones, operand, operand + a->bytes / 4);
-  for (u32 b = 0; b < a->bytes; b++) {
-    const bool known = b < own && (!defined || defined[b]);
-    if (b >= own && (zeros[b] != 0 || ones[b] != 0xff))
-      report("an atomic changes byte %u behind the end of an array (lane %d)", b - own, l);
-    if (known ? zeros[b] != ones[b] : zeros[b] & ~ones[b])
-      report("an atomic on memory that nothing wrote (lane %d)", l);
-    f->defined[b / 4][b % 4] |= (u64)known << l;
-    if (b < own && !known && (u8)(zeros[b] | ~ones[b])) defined[b] = 1;  // its other bits are not followed
-  }
-  memcpy(at, made, own);
-  if (memcmp(at, old, own)) machine.changes++;
-  for (u32 k = 0; k < a->bytes / 4u; k++) memcpy(&f->data[k][l], old + 4 * k, 4);
 }
 
 static void store_lane(Wave *w, Flight *f, int l, u32 bytes) {
@@ -93,7 +68,7 @@ static void sample(Wave *w, Flight *f) {
     if (!(f->exec >> l & 1)) continue;
     const u32 valid = a->space == BUFFER ? f->valid[l] : a->bytes;
     if (a->action == ATOMIC) {
-      if (valid == a->bytes) rmw_lane(w, f, l);
+      if (valid == a->bytes) change_word(w, f, l);
     } else if (a->action == STORE) {
       if (valid) store_lane(w, f, l, valid);
     } else {
@@ -117,8 +92,8 @@ static void check_lanes(Wave *w, Flight *f) {
     const u32 valid = a->space == BUFFER ? f->valid[l] : a->bytes;
     if (!valid || (f->host && valid == a->bytes)) continue;
     const bool atomic = a->action == ATOMIC;
-    const u32 own = atomic ? bytes_of_array(f->address[0][l], valid) : valid;
-    locate_lane(w, f->address[0][l], own, a->action == STORE || atomic, l, &defined);
+    const Part own = atomic || a->coherent ? part_of_word(f->address[0][l], valid) : (Part){0, valid};
+    locate_lane(w, f->address[0][l] + own.first, own.count, a->action == STORE || atomic, l, &defined);
   }
 }
 

@@ -29,7 +29,7 @@ class Access(ctypes.Structure):
 
     _fields_ = (
         *((name, ctypes.c_uint8) for name in ("space", "action", "extend", "bytes", "count")),
-        *((name, ctypes.c_uint8) for name in ("returns", "offen", "idxen")),
+        *((name, ctypes.c_uint8) for name in ("returns", "offen", "idxen", "coherent")),
         ("offset", ctypes.c_int32),
         ("offset1", ctypes.c_int32),
         ("combine", ctypes.c_void_p),

@@ -193,3 +193,16 @@ kernel down(y: out f32[N]):
         y[n - 8 : n] = zeros(f32, [8])
 """)
     assert [d.code for d in e.value.diagnostics] == ["DSL0224"]
+
+
+@pytest.mark.parametrize(
+    ("line", "column"),
+    [("for i in parallel(range(0, n[0], 8)):", 23), ("for i in parallel(range(max(n[0:4]))):", 23)],
+)
+def test_a_range_of_the_nest_reads_no_tensor(line: str, column: int) -> None:
+    source = f"kernel k(n: i32[4], y: inout f32[N]):\n    {line}\n        y[i : i + 8] = 0.0\n"
+    with pytest.raises(DiagnosticError) as e:
+        one(source)
+    (found,) = e.value.diagnostics
+    assert found.loc is not None
+    assert (found.code, found.loc.line, found.loc.col) == ("DSL0215", 2, column)

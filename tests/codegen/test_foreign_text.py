@@ -163,14 +163,26 @@ def test_kernels_of_any_name_are_cuda() -> None:
     assert len(nvrtc.compile_cubin(one_file(texts), "sm_80").resources) == len(NAMES)
 
 
-@pytest.mark.parametrize("target", ["aarch64:bf16", "aie:npu2"])
-def test_kernels_of_any_name_are_symbols(target: str) -> None:
+def test_kernels_of_any_name_are_symbols() -> None:
     needs_assembler()
-    texts = {name: emitted(target, source(name=name)) for name in NAMES}
-    if target.startswith("aie"):
-        assert all(text.isascii() for text in texts.values())
-    if target.startswith("aarch64"):
-        link({f"k{n}": text for n, text in enumerate(texts.values())}, "library")
+    texts = [emitted("aarch64:bf16", source(name=name)) for name in NAMES]
+    link({f"k{n}": text for n, text in enumerate(texts)}, "library")
+
+
+@pytest.mark.parametrize("form", ["aie-mlir", "aie-explicit"])
+def test_kernels_and_tensors_of_any_name_are_mlir(form: str) -> None:
+    """Read by another's parser; the module of docstrings and texts is that without them."""
+    pytest.importorskip("xdsl")
+    from dslc.codegen.aie.dialect import parse_module
+
+    for name in NAMES[:: 2 if form == "aie-mlir" else 5]:
+        text = emitted("aie:npu2", re.sub(r"\by\b", name, source(name=name)), form)
+        assert text.isascii()
+        parse_module(text)
+    harmless = parse_module(emitted("aie:npu2", source(), form))
+    for doc in (ALL, DOCS[0]):
+        hostile = parse_module(emitted("aie:npu2", source(doc, doc), form))
+        assert hostile.is_structurally_equivalent(harmless)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if n in dir(builtins) or keyword.iskeyword(n)])

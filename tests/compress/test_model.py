@@ -112,6 +112,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "DSL0798" in capsys.readouterr().err
 
 
+@pytest.mark.deep
 @pytest.mark.network
 def test_a_published_encoder_keeps_its_meaning(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

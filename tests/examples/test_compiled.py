@@ -31,7 +31,7 @@ def resources(file: Path, kernel: str, target: str, dims: dict[str, int]) -> dic
 
 @pytest.mark.parametrize("target", NVIDIA)
 @pytest.mark.parametrize("kernel", TABLE)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 def test_an_example_compiles_without_spills(kernel: str, target: str) -> None:
     file, _, _, calls = TABLE[kernel]
     dims = SIZES[kernel][1][0] if kernel in SIZES else calls[0]

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++
 
 @pytest.mark.parametrize("index", [0, 1])
 @pytest.mark.parametrize("kernel", TABLE)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 def test_the_text_of_an_example_computes_it(kernel: str, index: int) -> None:
     dims = TABLE[kernel][3][index]
     posed = problem(kernel, dims, {}, seed=index)
@@ -27,7 +27,7 @@ def test_the_text_of_an_example_computes_it(kernel: str, index: int) -> None:
 
 @pytest.mark.parametrize("most", [1, 4])
 @pytest.mark.parametrize("kernel", TABLE)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 def test_tensors_that_begin_anywhere(kernel: str, most: int) -> None:
     """Known divisors of dims, so that all but the alignment would let rows be read in wide words."""
     dims = TABLE[kernel][3][0]

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize(("chip", "index"), [("gfx942", 1), ("gfx950", 0)])
 @pytest.mark.parametrize("kernel", TABLE)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 def test_the_isa_of_an_example_computes_it(kernel: str, chip: str, index: int) -> None:
     dims = TABLE[kernel][3][index]
     posed = problem(kernel, dims, {}, seed=index)

@@ -45,6 +45,7 @@ def check(kernel: Any, posed: inputs.Problem, config: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize(("kernel", "define", "index"), CASES)
+@pytest.mark.sampled(2)
 def test_kernel(kernel: str, define: dict[str, str], index: int) -> None:
     file, _, config, calls = TABLE[kernel]
     found = library(file, tuple(define.items()))[kernel]

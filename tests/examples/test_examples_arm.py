@@ -36,7 +36,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("kernel", "define", "index"), CASES)
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(7)
 def test_kernel(kernel: str, define: dict[str, str], index: int) -> None:
     file, _, config, calls = TABLE[kernel]
     posed = problem(kernel, calls[index], define, seed=index)
@@ -46,7 +46,7 @@ def test_kernel(kernel: str, define: dict[str, str], index: int) -> None:
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != USUAL])
 @pytest.mark.parametrize("kernel", sorted(TABLE))
-@pytest.mark.sampled(8)
+@pytest.mark.sampled(11)
 def test_every_other_target(kernel: str, target: str) -> None:
     file, defines, config, calls = TABLE[kernel]
     define = defines[-1] if target == "aarch64:bf16" and len(defines) < 3 else defines[0]

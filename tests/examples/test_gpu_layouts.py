@@ -59,6 +59,7 @@ def atoms(program: TileProgram) -> list[str | None]:
 
 @pytest.mark.parametrize("index", [0, 1])
 @pytest.mark.parametrize("kernel", TABLE)
+@pytest.mark.sampled(2)
 def test_the_pass_keeps_the_meaning(kernel: str, index: int) -> None:
     dims = TABLE[kernel][3][index]
     posed = problem(kernel, dims, {}, seed=index)

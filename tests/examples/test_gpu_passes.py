@@ -51,7 +51,7 @@ def check(program: TileProgram, kernel: str, dims: dict[str, int], seed: int) ->
 
 
 @pytest.mark.parametrize("kernel", TABLE)
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_every_example_runs_after_the_passes_of_a_gpu(kernel: str) -> None:
     for number, dims in enumerate(TABLE[kernel][3]):
         program = specialised(elaborated(kernel, dims), dims)

@@ -13,6 +13,7 @@ from calls import TABLE, hold, problem
 
 @pytest.mark.parametrize("index", [0, 1])
 @pytest.mark.parametrize("kernel", TABLE)
+@pytest.mark.sampled(2)
 def test_every_pass_keeps_the_meaning(kernel: str, index: int) -> None:
     dims = TABLE[kernel][3][index]
     stages: list[Stage] = []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 
-from support.machines import call
+from support.machines import MACHINES, call
 from support.oracle.arguments import packed
 
 SOURCE = """
@@ -17,7 +17,7 @@ kernel k(x: i8[M], y: out {d}[M] packed row):
 
 
 @pytest.mark.parametrize("bits", [1, 3, 4, 7])
-@pytest.mark.parametrize("target", ["interp", "aarch64:i8mm", "aie:npu2", "nki:trn2"])
+@pytest.mark.parametrize("target", ["interp", *MACHINES])
 def test_bits_lie_one_after_another(target: str, bits: int) -> None:
     x = np.random.default_rng(bits).integers(0, 1 << bits, 24, np.int8)
     wanted = packed(x.astype(np.uint64), bits)

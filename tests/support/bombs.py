@@ -50,6 +50,7 @@ BOMBS: dict[str, Callable[[int], str]] = {
     "layouts": lambda n: _consts(n, "spatial(4, 8)", "A * A"),
     "axes of layouts": lambda n: _consts(n, "local(1)", "product(A, A)"),
     "copies of layouts": lambda n: _consts(n, "replicate(2, 1)", "A * A"),
+    "axes of copies": lambda n: f"const A = replicate(2, {10**n})\n" + COPY,
     "lists": lambda n: _consts(n, "[1]", "[A, A]"),
     "powers": lambda n: f"const A = {'**'.join(['9'] * n)}\n" + COPY,
     "squares": lambda n: _consts(n, "3", "A * A"),

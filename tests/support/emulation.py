@@ -7,7 +7,7 @@ execute(lowered, args, seed=1)   # arrays of `out` and `inout` parameters are wr
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -107,9 +107,11 @@ def memory_bytes(memory: Memory) -> int:
     return storage_dtype(memory.dtype).itemsize
 
 
-def dims_of(program: Kernel | Program, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The value of every dim and scalar by name."""
-    packed = {p.name for p in program.packed}
+def dims_of(
+    program: Kernel | Program, given: Mapping[str, Any], bytes_of: Collection[str] = ()
+) -> dict[str, Any]:
+    """The value of every dim and scalar by name; tensors of `bytes_of` are given without a shape."""
+    packed = {p.name for p in program.packed} | set(bytes_of)
     tensors = [p for p in program.params if isinstance(p, Memory)]
     shapes = {p.name: None if p.name in packed else given[p.name].shape for p in tensors}
     known = {p.name: given[p.name] for p in program.params if not isinstance(p, Memory)}

@@ -20,6 +20,7 @@ from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.diagnostics.catalogue import entries
 
+from support.bombs import BOMBS
 from support.changed_json import changed
 from support.launches import artifacts, launched
 
@@ -210,6 +211,25 @@ def _check(data: bytes) -> None:
     assert {d.code for d in found} <= entries().keys()
 
 
+def _bombs(data: bytes) -> None:
+    """The first byte chooses a source that asks for much, the second how much; then pairs of bytes each
+    make a number of it another one. Of `choices` so many are tried for each tune: they take their time.
+    """
+    which, size, *rest = data if len(data) > 1 else b"\0\0"
+    grown = [name for name in BOMBS if name != "choices"]
+    text = BOMBS[grown[which % len(grown)]](size % 32)
+    for at, digits in zip(rest[::2], rest[1::2], strict=False):
+        numbers = list(re.finditer(r"\b\d+\b", text))
+        found = numbers[at % len(numbers)]
+        text = f"{text[: found.start()]}{1 << digits % 80}{text[found.end() :]}"
+    _check(text.encode())
+
+
+def _bomb_seeds() -> Iterator[bytes]:
+    for number, _ in enumerate(BOMBS):
+        yield bytes([number, 2])
+
+
 def _tile_seeds() -> Iterator[bytes]:
     """The shorter kernels of the examples, each with what stands before the first."""
     for path in sorted(EXAMPLES.glob("*.tile")):
@@ -269,6 +289,7 @@ SUBJECTS: dict[str, Subject] = {
     ),
     "tile": Subject(_tile, _tile_seeds, _TILE_WORDS),
     "check": Subject(_check, _tile_seeds, _TILE_WORDS),
+    "bombs": Subject(_bombs, _bomb_seeds),
 }
 
 

@@ -15,8 +15,10 @@ import pytest
 from dslc.calls.arguments import dim_size
 from dslc.codegen.hip.compilers import compilers
 from dslc.compilation.templates import TemplateOrigin
+from dslc.compiler.interpreter.dims import evaluate
+from dslc.compiler.ir import Memory, Role, TileProgram
 from dslc.compiler.targets import find_target
-from dslc.runtime import cuda_emulator, hip_emulator
+from dslc.runtime import cuda_emulator, hip_emulator, packing
 
 from support import emulation
 from support.aarch64 import needs_emulator
@@ -53,7 +55,24 @@ def launch(
     parameters = origin.signature.parameters
     made = origin.elaborated({}, dict(config or {}), lambda d: dim_size(parameters, args, d))
     gpu = find_target(target)
-    emulation.execute(emulation.lower(made.program, target=gpu), args, seed=1, target=gpu)
+    rows = [p for p in made.program.params if isinstance(p, Memory) and p.packed == "row"]
+    codes = _codes(made.program, rows, args)
+    lowered = emulation.lower(made.program, target=gpu)
+    emulation.execute(lowered, {**args, **codes}, seed=1, target=gpu)
+    for param in rows:
+        if param.role is not Role.IN:
+            args[param.name][...] = packing.pack(codes[param.name], emulation.row_storage(param))
+
+
+def _codes(program: TileProgram, rows: list[Memory], args: Mapping[str, Any]) -> dict[str, Any]:
+    """The `packed row` tensors of a call, one code a byte, as the emulator takes them."""
+    dims = emulation.dims_of(program, args, {p.name for p in rows})
+    found = {}
+    for param in rows:
+        shape = tuple(evaluate(e, dims) for e in param.shape)
+        storage = emulation.row_storage(param)
+        found[param.name] = packing.unpack(args[param.name], storage, shape)
+    return found
 
 
 def require(target: str) -> None:

@@ -66,6 +66,7 @@ def test_rings_beyond_the_memory_have_no_outline(cache: Path) -> None:
     assert report.value.diagnostics[0].code == "DSL0501"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("rows", "columns"), [(64, 512)])
 def test_no_neighbour_of_the_choice_is_much_faster(rows: int, columns: int, cache: Path) -> None:
     """Within 10 % of the best of all that differ in one choice."""

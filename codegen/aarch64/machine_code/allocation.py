@@ -45,8 +45,8 @@ def allocate(lines: list[Line], stream: Stream) -> tuple[list[Line], dict[Reg, i
 
 def remove_dead(lines: list[Line]) -> list[Line]:
     """The lines without instructions whose results nobody reads."""
+    numbering = Numbering(lines)
     while True:
-        numbering = Numbering(lines)
         blocks = basic_blocks(lines)
         solve(lines, blocks, numbering)
         kept: list[Line] = []
@@ -54,11 +54,11 @@ def remove_dead(lines: list[Line]) -> list[Line]:
             live = block.live_out
             for line in reversed(lines[block.start : block.stop]):
                 if isinstance(line, Inst):
-                    writes = numbering.bits(line.defined)
+                    writes = numbering.written[line]
                     pure = line.effect is not Effect.STORE and line.target is None
                     if pure and writes and not writes & live:
                         continue
-                    live = live & ~writes | numbering.bits(line.used)
+                    live = live & ~writes | numbering.read[line]
                 kept.append(line)
         kept.reverse()
         if len(kept) == len(lines):
@@ -83,43 +83,50 @@ def loop_depths(lines: Sequence[Line]) -> list[int]:
 
 def _interference(
     lines: Sequence[Line],
-) -> tuple[Numbering, list[int], list[float], list[tuple[int, int]]]:
+) -> tuple[Numbering, list[set[int]], list[float], list[tuple[int, int]]]:
+    """The registers by number, those that each interferes with, the costs of spilling, the moves."""
     numbering = Numbering(lines)
     blocks = basic_blocks(lines)
     solve(lines, blocks, numbering)
     depths = loop_depths(lines)
-    count = len(numbering.regs)
-    files = {f: numbering.bits([r for r in numbering.regs if r.file is f]) for f in File}
-    adjacent, weights = [0] * count, [0.0] * count
+    number, regs = numbering.number, numbering.regs
+    adjacent: list[set[int]] = [set() for _ in regs]
+    weights = [0.0] * len(regs)
     moves: list[tuple[int, int]] = []
     for block in blocks:
-        live = block.live_out
+        live: dict[File, set[int]] = {f: set() for f in File}
+        for i in members(block.live_out):
+            live[regs[i].file].add(i)
         for at in range(block.stop - 1, block.start - 1, -1):
             line = lines[at]
             if not isinstance(line, Inst):
                 continue
             cost = 10.0 ** min(depths[at], 6)
             for reg in line.operands:
-                weights[numbering.number[reg]] += cost
-            writes = numbering.bits(line.defined)
-            around = live | writes
+                weights[number[reg]] += cost
+            source = -1  # a move's operands may be one register
             if line.is_move:
-                a, b = (numbering.number[r] for r in line.operands)
-                moves.append((a, b))
-                around &= ~(1 << b)
-            for reg in line.defined:
-                i = numbering.number[reg]
-                adjacent[i] |= around & files[reg.file] & ~(1 << i)
-            live = live & ~writes | numbering.bits(line.used)
-    for i in range(count):
-        for j in members(adjacent[i]):
-            adjacent[j] |= 1 << i
+                a, source = (number[r] for r in line.operands)
+                moves.append((a, source))
+            defined = line.defined
+            for reg in defined:
+                live[reg.file].add(number[reg])
+            for reg in defined:
+                adjacent[number[reg]] |= live[reg.file] - {source}
+            for reg in defined:
+                live[reg.file].discard(number[reg])
+            for reg in line.used:
+                live[reg.file].add(number[reg])
+    for i, found in enumerate(adjacent):
+        found.discard(i)
+        for j in found:
+            adjacent[j].add(i)
     return numbering, adjacent, weights, moves
 
 
 def _colour(
     numbering: Numbering,
-    adjacent: list[int],
+    adjacent: list[set[int]],
     weights: list[float],
     moves: list[tuple[int, int]],
     spilled: set[Reg],
@@ -127,7 +134,7 @@ def _colour(
     regs = numbering.regs
     count = len(regs)
     numbers = [-1 if r.fixed is None else r.fixed for r in regs]
-    neighbours = [members(a) for a in adjacent]
+    neighbours = [sorted(a) for a in adjacent]
     degrees = [len(n) for n in neighbours]
     limits = [len(_ORDER[r.file]) for r in regs]
     waiting = {i for i in range(count) if numbers[i] < 0}

@@ -19,26 +19,34 @@ class BasicBlock:
 
 
 class Numbering:
-    """Virtual registers by number, so that a set of them is an integer's bits."""
+    """Virtual registers by number, so that a set of them is an integer's bits.
+
+    `written` and `read` are the sets of each instruction. What was numbered once stays so in any part
+    of the lines.
+    """
 
     def __init__(self, lines: Sequence[Line]) -> None:
         self.regs: list[Reg] = []
         self.number: dict[Reg, int] = {}
-        self._masks: dict[Reg, int] = {}
+        self.written: dict[Inst, int] = {}
+        self.read: dict[Inst, int] = {}
+        masks: dict[Reg, int] = {}
         for line in lines:
-            if isinstance(line, Inst):
-                for reg in line.operands:
-                    if reg not in self.number:
-                        self.number[reg] = len(self.regs)
-                        self._masks[reg] = 1 << len(self.regs)
-                        self.regs.append(reg)
-
-    def bits(self, regs: Sequence[Reg]) -> int:
-        """The set of these registers."""
-        found = 0
-        for reg in regs:
-            found |= self._masks[reg]
-        return found
+            if not isinstance(line, Inst):
+                continue
+            writes = reads = 0
+            results, reads_result = line.results, line.reads_result
+            for at, reg in enumerate(line.operands):
+                mask = masks.get(reg)
+                if mask is None:
+                    self.number[reg] = len(self.regs)
+                    masks[reg] = mask = 1 << len(self.regs)
+                    self.regs.append(reg)
+                if at < results:
+                    writes |= mask
+                if at >= results or reads_result:
+                    reads |= mask
+            self.written[line], self.read[line] = writes, reads
 
     def registers(self, bits: int) -> set[Reg]:
         """The registers of a set."""
@@ -83,12 +91,13 @@ def basic_blocks(lines: Sequence[Line]) -> list[BasicBlock]:
 def solve(lines: Sequence[Line], blocks: list[BasicBlock], numbering: Numbering) -> None:
     """Fill in what is live at the end of every block."""
     used, defined = [], []
+    written, read = numbering.written, numbering.read
     for block in blocks:
         reads = writes = 0
         for line in lines[block.start : block.stop]:
             if isinstance(line, Inst):
-                reads |= numbering.bits(line.used) & ~writes
-                writes |= numbering.bits(line.defined)
+                reads |= read[line] & ~writes
+                writes |= written[line]
         used.append(reads)
         defined.append(writes)
     live_in = [0] * len(blocks)

@@ -36,6 +36,13 @@ def _bits(dtype: DType) -> DType:
     return found
 
 
+def computed_in(dtype: DType) -> DType:
+    """The type in which arithmetic on codes is done: f32 for f16, a byte for integers of fewer bits."""
+    if dtype == F16:
+        return F32
+    return _byte(signed=dtype.is_signed) if dtype.is_low_bit and dtype.is_integer else dtype
+
+
 def converted(
     e: Emission,
     stmt: Stmt,

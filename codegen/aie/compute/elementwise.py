@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dslc.codegen.aie.compute.casts import converted
+from dslc.codegen.aie.compute.casts import computed_in, converted
 from dslc.codegen.aie.compute.emission import At, Emission, Rule, refuse
 from dslc.codegen.aie.compute.scalars import scalar
 from dslc.codegen.aie.dtypes import code_of, element, is_code
@@ -41,8 +41,9 @@ def _unary(e: Emission, stmt: ins.Unary, at: At, lanes: int) -> str:
 
 def unary(e: Emission, stmt: ins.Stmt, op: str, x: str, dtype: DType, lanes: int) -> str:
     """`op(x)` of a chunk."""
-    if is_code(dtype):
-        raise refuse(stmt, f"{op} of {dtype} has no code on an NPU", hint="cast first")
+    if (own := computed_in(dtype)) is not dtype:
+        x = converted(e, stmt, x, dtype, own, lanes)
+        return converted(e, stmt, unary(e, stmt, op, x, own, lanes), own, dtype, lanes)
     kind = e.type(dtype, lanes)
     if dtype == BOOL and op in ("not", "invert"):
         return e.out.op(f"arith.xori {x}, {e.out.constant(1, kind)} : {kind}", "flag")
@@ -89,8 +90,10 @@ def _binary(e: Emission, stmt: ins.Binary, at: At, lanes: int) -> str:
 
 def binary(e: Emission, stmt: ins.Stmt, op: str, x: str, y: str, dtype: DType, lanes: int) -> str:
     """`op(x, y)` of chunks of one dtype."""
-    if dtype.is_low_bit and op not in ex.COMPARE_OPS:
-        raise refuse(stmt, f"{op} of {dtype} has no code on an NPU", hint="cast to i8 first")
+    if (wide := computed_in(dtype)) is not dtype:
+        x, y = (converted(e, stmt, v, dtype, wide, lanes) for v in (x, y))
+        found = binary(e, stmt, op, x, y, wide, lanes)
+        return found if op in ex.COMPARE_OPS else converted(e, stmt, found, wide, dtype, lanes)
     kind = e.type(dtype, lanes)
     if op in ex.COMPARE_OPS:
         return compare(e, op, x, y, dtype, kind)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from contextlib import ExitStack
 
-from dslc.codegen.aie.compute.casts import converted
+from dslc.codegen.aie.compute.casts import computed_in, converted
 from dslc.codegen.aie.compute.elementwise import binary, compare, splat
 from dslc.codegen.aie.compute.emission import Emission, Stored, refuse
 from dslc.codegen.aie.compute.filling import chunk
@@ -21,7 +21,7 @@ _KINDS = {"add": "add", "max": "maximumf", "min": "minimumf", "or": "or", "and":
 
 
 def reduce(e: Emission, stmt: ins.Reduce) -> None:
-    """The result in a buffer of its own; bf16 is summed in f32."""
+    """The result in a buffer of its own; bf16 is summed in f32, codes in bytes."""
     if stmt.op in _PLACES:
         _reduce_place(e, stmt)
         return
@@ -54,7 +54,7 @@ def reduce(e: Emission, stmt: ins.Reduce) -> None:
 def _summed(e: Emission, stmt: ins.Reduce, place: list[Index], lanes: int, along_last: bool) -> str:
     """The combination of one line: a scalar, or where lanes are other lines, a chunk."""
     dtype = stmt.x.type.dtype
-    wide = F32 if dtype == BF16 else dtype
+    wide = _wide(dtype)
     kind = vector(lanes, element(wide))
     op = _OPS[stmt.op]
     step = lanes if along_last else 1
@@ -78,10 +78,14 @@ def _store(
     e: Emission, stmt: ins.Reduce, total: str, made: Stored, at: tuple[Index, ...], lanes: int
 ) -> None:
     dtype = stmt.x.type.dtype
-    if dtype == BF16:
-        total = converted(e, stmt, total, F32, BF16, lanes)
+    total = converted(e, stmt, total, _wide(dtype), dtype, lanes)
     total = converted(e, stmt, total, dtype, stmt.out.type.dtype, lanes)
     e.store(total, made, at, lanes)
+
+
+def _wide(dtype: DType) -> DType:
+    """The type that a line is combined in."""
+    return F32 if dtype == BF16 else computed_in(dtype)
 
 
 def _kind(op: str, dtype: DType) -> str:
@@ -160,7 +164,7 @@ def scan(e: Emission, stmt: ins.Scan) -> None:
     x, out, axis = stmt.x, stmt.out, stmt.axis
     made = e.buffer(out.name or "sums", out.type.dtype, out.type.shape)
     shape, dtype = x.type.shape, x.type.dtype
-    wide = F32 if out.type.dtype == BF16 else out.type.dtype
+    wide = _wide(out.type.dtype)
     lanes = 1 if axis == len(shape) - 1 else chunk(e, x, shape[-1])
     kind = e.type(wide, lanes)
     with ExitStack() as loops:

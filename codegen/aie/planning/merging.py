@@ -39,7 +39,9 @@ from dslc.compiler.ir.traverse import (
     writes,
 )  # fmt: skip
 
-_NOTHING = -1e30  # a maximum of nothing that e^(x - maximum) bears: below every score
+# A maximum of nothing that e^(x - maximum) bears: below every score. Products with a power of two are
+# exact, so that x * f - x * f is 0 where the one is rounded and the other part of an fma.
+_NOTHING = -(2.0**100)
 _EXTREMES = ("max", "min")
 
 

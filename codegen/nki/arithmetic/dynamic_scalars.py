@@ -30,7 +30,7 @@ def late_scalar(e: Emission, expr: ex.Expr) -> Value:
         return late_scalar(e, e.late_values[expr])
     out = _scalar(expr.dtype)
     if not e.is_dynamic(expr):
-        e.values[out] = e.constant(out, e.scalar(expr))
+        e.values[out] = e.constant(out, e.element(expr))
         return out
     match expr:
         case ex.Unary(op=op, x=x):

@@ -132,7 +132,7 @@ def full(e: Emission, stmt: ins.Full) -> None:
         )  # small floats are held as codes
         e.values[stmt.out] = e.constant(stmt.out, str(int(code.view(np.uint8))))
         return
-    text = e.scalar(stmt.value)
+    text = e.element(stmt.value)
     if dtype.kind is Kind.BOOL:
         text = text.replace("True", "1").replace("False", "0")
     e.values[stmt.out] = e.constant(stmt.out, text)

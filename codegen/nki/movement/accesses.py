@@ -18,7 +18,7 @@ from dslc.codegen.nki.movement.strides import row_major, total
 from dslc.codegen.nki.tile_values import PARTITIONS, Held, free_shape
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX
-from dslc.compiler.ir import AxisSlice, Memory, Region, Role
+from dslc.compiler.ir import AxisSlice, Memory, Region, Role, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import simplify
@@ -58,7 +58,7 @@ def read(e: Emission, region: Region, made: Held, at: At, other: ex.Expr | None 
         buffers.copy_rows(e, region, made, at, store=False)
         return
     tile = e.text(made, at)
-    fill = "0" if other is None else e.scalar(other)
+    fill = "0" if other is None else e.element(other)
     if made.place.run > 1:
         spread(e, region, made, tile, fill, store=False)
         return
@@ -96,17 +96,16 @@ def write(e: Emission, region: Region, held: Held, at: At) -> None:
 
 def add(e: Emission, stmt: ins.AtomicAdd) -> None:
     """region += x: one core runs all turns one after another, so that no other comes in between."""
-    x = e.in_sbuf(e.tensors(e.held(stmt.x)))
-    before, after = e.like(x, "before"), e.like(x, "after")
-    with e.filled(before) as at:
-        read(e, stmt.region, before, at)
-    with e.filled(after) as at:
-        parts = (e.text(before, at), e.text(x, at))
-        e.call("tensor_tensor", dst=e.text(after, at), data1=parts[0], data2=parts[1], op="nl.add")
-    with e.over(after) as at:
-        write(e, stmt.region, after, at)
+    before, after = (Value(stmt.x.type, name) for name in ("before", "after"))
+    held = e.result(before)
+    with e.filled(held) as at:
+        read(e, stmt.region, held, at)
+    e.statement(ins.Binary(after, "add", before, stmt.x))
+    held = e.in_sbuf(e.tensors(e.held(after)))
+    with e.over(held) as at:
+        write(e, stmt.region, held, at)
     if stmt.out is not None:
-        e.rename(stmt.out, before)
+        e.rename(stmt.out, e.held(before))
 
 
 def _spans(e: Emission, region: Region, held: Held, at: At) -> list[Span]:

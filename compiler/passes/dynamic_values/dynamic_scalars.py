@@ -14,8 +14,9 @@ After, where loops and branches hand on tiles alone:
       %s_2 = full read(%s_1) + read(%top) : i32[]
     } yield %s_2
 
-A scalar is dynamic where it is computed from an element of a tile, and where a loop or branch that only
-the machine can count hands it on. An index becomes an i32.
+A scalar is dynamic where it is computed from an element of a tile, by an operation that only the
+machine has, and where a loop or branch that only the machine can count hands it on. An index becomes
+an i32.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from dslc.compiler.dtypes import I32, INDEX
+from dslc.compiler.dtypes import BF16, F16, F32, F64, I32, INDEX
 from dslc.compiler.ir import Kernel, TileProgram, TileType, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import Rewriter, map_kernels
-from dslc.compiler.ir.traverse import Body, Name, Use, handed, values_in, walk
+from dslc.compiler.ir.traverse import Body, Name, Use, handed, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +52,27 @@ def _kernel(kernel: Kernel) -> Kernel:
 
 
 def is_dynamic(use: Use, dynamic: Collection[Name]) -> bool:
-    """Whether a scalar is computed from an element of a tile, or from one of those that are dynamic."""
+    """Whether a scalar is computed from an element of a tile, from one of those that are dynamic, or by
+    what the machine alone has.
+    """
     if isinstance(use, Value):
         return False
-    return any(True for _ in values_in(use)) or any(v in dynamic for v in ex.free_vars(use))
+    return any(_is_read(n) or n in dynamic or _of_the_machine(n) for n in ex.walk(use))
+
+
+def _is_read(e: ex.Expr) -> bool:
+    return isinstance(e, ex.Read)
+
+
+def _of_the_machine(e: ex.Expr) -> bool:
+    """Codes of small floats, and powers of integers whose exponents are no constants."""
+    match e:
+        case ex.Convert(dtype=dtype):
+            return dtype.is_float and dtype not in (F16, BF16, F32, F64)
+        case ex.Binary(op="pow", y=y, dtype=dtype):
+            known = isinstance(y, ex.Const) and y.value >= 0
+            return dtype.is_integer and dtype != INDEX and not known
+    return False
 
 
 def dynamic_scalars(body: Body) -> set[Name]:

@@ -12,6 +12,7 @@ begin a further chunk. In the algebra of layouts the partition is the thread:
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from math import prod
 
@@ -67,6 +68,7 @@ def layout_of(placement: Placement, shape: tuple[int, ...]) -> Layout:
     return spatial(*along).compose(local(*within))
 
 
+@functools.lru_cache(maxsize=4096)  # it is asked for each tile at every statement, of few layouts
 def placement_of(layout: Layout) -> Placement | None:
     """The placement that a layout is, None where it is none: explicit layouts may be any."""
     shape = layout.shape

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 from dslc.checker.arithmetic import as_dtype, splat
 from dslc.checker.calls import Argument, function, request_layout
 from dslc.checker.context import Context, expect_memory
@@ -16,7 +18,7 @@ from dslc.checker.subscript import (
     check_writable,
     read,
 )
-from dslc.compiler.ir import Value
+from dslc.compiler.ir import Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 
@@ -73,41 +75,55 @@ def _ids(ids: Argument) -> Value:
     return tile
 
 
-def _gathered(region: Argument, axis: Argument) -> tuple[Access, int]:
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Where ids go: a region that keeps its axes up to the gathered one, and the shapes of the tile.
+
+    `shape` is that of the program's tile, in which axes are dropped and added as in the subscript;
+    `held` is that of the instruction's.
+    """
+
+    region: Region
+    axis: int
+    shape: tuple[int, ...]
+    held: tuple[int, ...]
+
+
+def _rows(region: Argument, axis: Argument, ids: Value) -> _Rows:
     node = region.node
     target = getattr(node, "value", node)
     memory = expect_memory(Argument(region.c, target, region.name).item(), region.loc)
     at = axis_in(axis, memory.rank)
     found = region.region(gathered=at)
-    if found.new_axes or any(a.dropped for a in found.region.axes[:at]):
-        fail("DSL0212", "an axis before the gathered one cannot be dropped or added", region.loc)
-    return found, at
+    axes = found.region.axes
+    parts = [ids.type.shape if i == at else (a.size,) for i, a in enumerate(axes) if not a.dropped]
+    for place in found.new_axes:
+        parts.insert(place, (1,))
+    kept = replace(found.region, axes=(*(replace(a, dropped=False) for a in axes[:at]), *axes[at:]))
+    held = (*kept.shape[:at], *ids.type.shape, *kept.shape[at + 1 :])
+    return _Rows(kept, at, tuple(n for part in parts for n in part), held)
 
 
 @function
 def gather(c: Context, region: Argument, ids: Argument, axis: Argument) -> Item:
     """Rows by index; ids out of range read 0."""
-    found, at = _gathered(region, axis)
-    check_readable(found.region.memory, region.loc)
     chosen = _ids(ids)
-    sizes = found.region.shape
-    shape = (*sizes[:at], *chosen.type.shape, *sizes[at + 1 :])
-    out = c.emit.value(found.region.memory.dtype, shape)
-    c.emit.emit(ins.Gather(out, found.region, chosen, at, loc=c.emit.loc))
-    return out
+    rows = _rows(region, axis, chosen)
+    check_readable(rows.region.memory, region.loc)
+    out = c.emit.value(rows.region.memory.dtype, rows.held)
+    c.emit.emit(ins.Gather(out, rows.region, chosen, rows.axis, loc=c.emit.loc))
+    return c.emit.reshape(out, rows.shape)
 
 
 @function
 def scatter(c: Context, region: Argument, ids: Argument, x: Argument, axis: Argument) -> Item:
     """The inverse of gather; ids out of range are dropped."""
-    found, at = _gathered(region, axis)
-    memory = found.region.memory
-    check_writable(memory, region.loc)
     chosen, item = _ids(ids), x.item()
-    sizes = found.region.shape
-    shape = (*sizes[:at], *chosen.type.shape, *sizes[at + 1 :])
+    rows = _rows(region, axis, chosen)
+    memory = rows.region.memory
+    check_writable(memory, region.loc)
     if isinstance(item, Value):
-        check_same_shape(item.type.shape, shape, x.loc)
-    tile = splat(c.emit, item, memory.dtype, shape, x.loc)
-    c.emit.emit(ins.Scatter(found.region, chosen, tile, at, loc=c.emit.loc))
+        check_same_shape(item.type.shape, rows.shape, x.loc)
+    tile = c.emit.reshape(splat(c.emit, item, memory.dtype, rows.shape, x.loc), rows.held)
+    c.emit.emit(ins.Scatter(rows.region, chosen, tile, rows.axis, loc=c.emit.loc))
     return None

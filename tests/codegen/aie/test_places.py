@@ -26,6 +26,7 @@ late loop end|late loop end asserted|late loop start|explicit shared
 
 
 @pytest.mark.parametrize("name", NAMES.strip().replace("\n", "|").split("|"))
+@pytest.mark.sampled(2)
 def test_places(name: str) -> None:
     feature = FEATURES[name]
     expected, found = feature.outputs("interp"), feature.outputs("aie:npu2")

@@ -110,6 +110,7 @@ def test_what_is_left_out_is_found(line: str) -> None:
         (8192, (64, 64, 128), {"split": 2, "stages": 4}),
     ],
 )
+@pytest.mark.sampled(2)
 def test_machine_code_leaves_registers_under_way_alone(
     nvdisasm: None, k: int | None, tile: tuple[int, int, int], options: dict[str, int]
 ) -> None:

@@ -24,7 +24,7 @@ def test_every_operation_of_a_dtype_is_understood(dtype: DType) -> None:
     understood(emit(joined(dtype), find_target("hip:gfx942"))[0], "gfx942")
 
 
-@pytest.mark.parametrize("name", ["f32", "i64"])
+@pytest.mark.parametrize("name", ["f32", pytest.param("i64", marks=pytest.mark.deep)])
 def test_every_operation_of_a_dtype_compiles(name: str) -> None:
     compiles(emit(joined(parse_dtype(name)), find_target("hip:gfx942"))[0], "gfx942")
 

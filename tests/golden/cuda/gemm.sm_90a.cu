@@ -19,7 +19,7 @@ template <class T> DEVICE T floormod(T a, T b) {
   return r != 0 && ((r < 0) != (b < 0)) ? r + b : r;
 }
 
-// Whether a is less than b, so that the compiler does not see it.
+// All ones where a is less than b, so that the compiler does not see it.
 template <class T> DEVICE unsigned less(T a, T b) {
   unsigned d;
   if (T(-1) < T(0)) asm("set.lt.u32.s32 %0, %1, %2;" : "=r"(d) : "r"(a), "r"(b));
@@ -27,18 +27,18 @@ template <class T> DEVICE unsigned less(T a, T b) {
   return d;
 }
 
-// The least and greatest of 32 bits by a mask: of min.s32 and max.s32 in a row ptxas 13.0 to 13.2 make one
-// instruction of three operands, and forget an operand's sign or compare with a bound the wrong way round.
+// The least and greatest of 32 bits by a mask: of two in a row, by min.s32 or by a comparison and a selection,
+// ptxas 13.0 to 13.3 make one instruction, and forget an operand's sign or compare with a bound the wrong way.
 template <class T> DEVICE T imin(T a, T b) {
 #if __CUDA_ARCH__ >= 900
-  if constexpr (sizeof(T) == 4) return less(a, b) ? a : b;
+  if constexpr (sizeof(T) == 4) return b ^ ((a ^ b) & T(less(a, b)));
 #endif
   return a < b ? a : b;
 }
 
 template <class T> DEVICE T imax(T a, T b) {
 #if __CUDA_ARCH__ >= 900
-  if constexpr (sizeof(T) == 4) return less(b, a) ? a : b;
+  if constexpr (sizeof(T) == 4) return b ^ ((a ^ b) & T(less(b, a)));
 #endif
   return a > b ? a : b;
 }
@@ -153,7 +153,7 @@ DEVICE void stmatrix_x4(void* p, const unsigned* w) {
     :: "r"(shared_address(p)), "r"(w[0]), "r"(w[1]), "r"(w[2]), "r"(w[3]) : "memory");
 }
 
-// Warps aside: the barrier of the others, and registers that go from the ones to the others.
+// Producer warps: the barrier of the others, and registers that go from the ones to the others.
 DEVICE void barrier_of_some(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
 
 DEVICE void hold_address(const void* shared) { asm volatile("" :: "r"(shared_address(shared)) : "memory"); }

@@ -140,6 +140,38 @@ def test_atomics_in_lds_and_memory() -> None:
     assert cells.tolist() == [9, 7]
 
 
+# Lane 0 adds v6 to the word around byte 4 of an array by comparing.
+IN_A_WORD = """
+v_mov_b32 v3, 4
+s_mov_b64 exec, 1
+global_load_dword v5, v3, s[2:3] sc1
+s_waitcnt vmcnt(0)
+v_add_u32 v4, v5, v6
+global_atomic_cmpswap v20, v3, v[4:5], s[2:3] sc0
+s_waitcnt vmcnt(0)
+s_mov_b64 exec, -1
+""".strip().splitlines()
+
+
+def test_a_word_that_an_array_ends_in() -> None:
+    cells = np.array([1, 2, 7], np.uint16)
+    run(["v_mov_b32 v6, 1", *IN_A_WORD], [cells])
+    assert cells.tolist() == [1, 2, 8]
+    other = refused(["v_mov_b32 v6, 0x10000", *IN_A_WORD], [cells])
+    assert "changes byte 2 of a word, which is of another array" in other
+    plain = [line.replace(" sc1", "") for line in IN_A_WORD]
+    assert "it reads 4 bytes at byte 4" in refused(["v_mov_b32 v6, 1", *plain], [cells])
+
+
+def test_a_word_that_an_array_begins_in() -> None:
+    cells = np.array([1, 2, 7], np.uint16)
+    body = [line.replace("s[2:3] sc", "s[2:3] offset:-6 sc") for line in IN_A_WORD]
+    run(["v_mov_b32 v6, 0x10000", *body], [Buffer(cells, skew=2)])
+    assert cells.tolist() == [2, 2, 7]
+    other = refused(["v_mov_b32 v6, 1", *body], [Buffer(cells, skew=2)])
+    assert "changes byte 0 of a word, which is of another array" in other
+
+
 @pytest.mark.parametrize(("chip", "words"), [("gfx942", 1), ("gfx950", 4)])
 def test_a_copy_to_lds_goes_to_consecutive_places(chip: str, words: int) -> None:
     kind = "dword" if words == 1 else "dwordx4"

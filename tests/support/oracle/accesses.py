@@ -131,16 +131,20 @@ def _other(s: Scope, dtype: str) -> int | float | bool | None:
 def gather(s: Scope, dtype: str, shape: Shape, ids: Callable[[Scope, Shape], Expr]) -> Made | None:
     """Rows or columns by number; the numbers have one axis."""
     tensor = _tensor(s, dtype, shape)
-    if tensor is None or tensor.mode == "buffer" or len(tensor.extents) != len(shape):
+    if tensor is None or tensor.mode == "buffer":
         return None
     if dtype == "e8m0" or tensor.packed:
         return None
     if "bits" in s.profile.lacks and DTYPES[dtype].bits < 8:
         return None
-    axis = s.random.randrange(len(shape))
+    place = s.random.randrange(len(shape))
+    points = set(s.random.sample(range(len(tensor.extents)), len(tensor.extents) - len(shape)))
+    kept = [i for i in range(len(tensor.extents)) if i not in points]
+    axis, lengths = kept[place], dict(zip(kept, shape, strict=True))
     subs = tuple(
-        Sub("all") if i == axis else Sub("slice", start(s, extent, n), n)
-        for i, (extent, n) in enumerate(zip(tensor.extents, shape, strict=True))
-    )
-    made = Expr("gather", dtype, shape, (ids(s, (shape[axis],)),), (tensor.name, subs, axis))
+        Sub("point", start(s, extent, 1)) if i in points else
+        Sub("all") if i == axis else Sub("slice", start(s, extent, lengths[i]), lengths[i])
+        for i, extent in enumerate(tensor.extents)
+    )  # fmt: skip
+    made = Expr("gather", dtype, shape, (ids(s, (shape[place],)),), (tensor.name, subs, axis))
     return Made(made, *range_of(dtype, tensor.draw))

@@ -188,7 +188,8 @@ def _gathered(
     valid = np.ones(grids[0].shape, bool)
     for grid, extent in zip(grids, memory.shape, strict=True):
         valid &= (grid >= 0) & (grid < extent)
-    shape = (*found.shape[:axis], *ids.shape, *found.shape[axis + 1 :])
+    place = sum(sub.kind != "point" for sub in subs[:axis])
+    shape = (*found.shape[:place], *ids.shape, *found.shape[place + 1 :])
     return valid, tuple(g[valid] for g in grids), shape
 
 

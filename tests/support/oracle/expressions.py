@@ -56,6 +56,8 @@ def expression(s: Scope, dtype: str, shape: Shape, depth: int) -> Made:
             ways += [_dot] * 3
         if dtype == "i32":
             ways.append(_arg_extreme)
+        if d.is_float and shape:
+            ways.append(_fused)
     else:
         ways += [_cast] * 2
     return s.random.choice(ways)(s, dtype, shape, depth)
@@ -182,6 +184,13 @@ def _binary(s: Scope, dtype: str, shape: Shape, depth: int) -> Made:
     if high > DTYPES[dtype].bias + 1:
         high = INF
     return Made(Expr(op, dtype, shape, (x.expr, y.expr)), high, max(low, DTYPES[dtype].grain))
+
+
+def _fused(s: Scope, dtype: str, shape: Shape, depth: int) -> Made:
+    """x * y + z of small whole numbers, which no machine rounds."""
+    x, y = (settle(v).expr for v in _pair(s, dtype, shape, depth))
+    z = settle(_operand(s, dtype, shape, depth)).expr
+    return Made(Expr("fma", dtype, shape, (x, y, z)), 7, 0)
 
 
 def _integers(s: Scope, dtype: str, shape: Shape, depth: int) -> Made:

@@ -32,7 +32,7 @@ def generate(seed: int, profile: Profile) -> Program:
     body = block(s, r.randint(1, 5), 0)
     stores, loose = outputs(s)
     for name in s.dims:
-        if not any(name in t.extents and not t.strided for t in s.tensors):
+        if not any(name in t.extents and not (t.strided or t.packed) for t in s.tensors):
             s.tensors.append(Tensor(s.name("x"), "i32", (name,)))
     return Program(
         seed, tuple(s.tensors), tuple(s.scalars), tuple(s.dims.items()), s.grid,

@@ -72,9 +72,6 @@ def _tensor(s: Scope, dtype: str, extents: tuple[int | str, ...], mode: str) -> 
 def _block(s: Scope, v: Variable | None) -> Store:
     extents, subs, shape = _place(s, v)
     dtype = v.dtype if v is not None and s.chance(0.6) else some_dtype(s)
-    d = DTYPES[dtype]
-    if "bits" in s.profile.lacks and d.bits < 8 and dtype != "bool":
-        dtype = "i8" if d.is_integer else "f32"
     value = _value(s, v, dtype, shape)
     return Store(_tensor(s, dtype, extents, "out").name, subs, value.expr)
 

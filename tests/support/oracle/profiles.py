@@ -37,14 +37,12 @@ class Profile:
 
 PROFILES = {
     "interp": Profile(),
-    "aarch64": Profile(lacks=frozenset({"narrow +=", "packed out", "wide functions"})),
-    # The emulator's calls pack codes themselves, and take arrays in C order.
-    "cuda": Profile(lacks=frozenset({"strided", "packed"})),
-    "hip": Profile(lacks=frozenset({"narrow +=", "packed out"})),
-    "nki": Profile(without=frozenset(_WIDE), lacks=frozenset({"strided", "bits"})),
+    "aarch64": Profile(lacks=frozenset({"narrow +=", "wide functions"})),
+    "cuda": Profile(),
+    "hip": Profile(),
+    "nki": Profile(without=frozenset(_WIDE), lacks=frozenset({"bits"})),
     "aie": Profile(
-        without=frozenset(_WIDE | {"tf32"}), outputs=2, inputs=3,
-        lacks=frozenset({"strided", "bits", "narrow"}),
+        without=frozenset(_WIDE | {"tf32"}), outputs=2, inputs=3, lacks=frozenset({"bits"}),
     ),
 }  # fmt: skip
 

@@ -93,7 +93,7 @@ def test_extreme_codes(folder: Path, a: int, w: int, rows: int) -> None:
     [("i8", "i2", 0), ("i8", "u2", 1), ("i8", "i3", 0), ("i8", "u5", 16), ("i8", "i6", 0),
      ("i8", "i8", 0), ("u8", "u4", 8), ("u8", "i4", 0), ("i8", "u7", 0), ("i8", "u1", 0)],
 )  # fmt: skip
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 def test_every_width(folder: Path, target: str, a: str, w: str, zero: int, rows: int) -> None:
     lib = library(folder, target, a, w, zero)
     check(lib, codes(a, (rows, 96), 4), codes(w, (96, 40), 5), zero)

@@ -78,7 +78,7 @@ def posed(width: str, rows: int, k: int, n: int, group: int, seed: int) -> tuple
 @pytest.mark.parametrize("rows", [1, 7])
 @pytest.mark.parametrize("width", ["u2", "u3", "u4", "u5", "u6", "i4", "i8"])
 @pytest.mark.parametrize("target", ["aarch64:dotprod", "aarch64:i8mm"])
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 def test_every_width(folder: Path, target: str, width: str, rows: int) -> None:
     a, w, s = posed(width, rows, 96, 40, 32, 1)
     c = np.zeros((rows, 40), np.float32)

@@ -120,7 +120,7 @@ def problem(m: int, groups: int, n: int) -> list[Any]:
 @pytest.mark.parametrize("rows", [1, 13])
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("body", BODIES)
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(5)
 def test_a_loop_gives_what_the_interpreter_does(
     folder: Path, body: str, target: str, rows: int
 ) -> None:

@@ -172,11 +172,6 @@ kernel k(x: f32[N], at: i32[1], y: out f32[16]):
             total += x[l : l + 16]
         y[n : n + 16] = total
 """, {"N": 65536}),
-    ("DSL0590", "add of u4 has no code on an NPU", """
-kernel k(x: u4[N], y: out u4[N]):
-    for n in parallel(range(0, N, 16)):
-        y[n : n + 16] = x[n : n + 16] + x[n : n + 16]
-""", {"N": 64}),
     ("DSL0590", "depends on a scalar of the call or an element of a tensor", """
 kernel k(x: f32[N, N], at: i32[1], y: out f32[N, N]):
     for n in parallel(range(0, N, 16)):
