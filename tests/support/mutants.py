@@ -43,7 +43,7 @@ _COPIED = (*ROOMS, "tests", "examples", "docs", "pyproject.toml", "README.md", "
 _COPIED += ("LICENSE", "CHANGELOG.md", "CONTRIBUTING.md")
 _SECONDS = 600  # of one run of pytest; a fault that makes it hang is caught
 _BYTES = 8 << 30  # that a process may have: a fault may want all there are
-_QUICK, _FEW = 10.0, 40  # tests that reach a fault: seconds and number of those tried first,
+_QUICK, _FEW = 10.0, 20  # tests that reach a fault: seconds and number of those tried first,
 _SLOW = 90.0  # and seconds of all
 _PLUGIN = """from hypothesis import Phase, settings
 def pytest_configure():  # that a fault is seen is enough: no example is made smaller
@@ -159,32 +159,37 @@ class Copy:
         path.write_text(changed, encoding="utf-8")
 
 
-def reaching(name: str) -> list[tuple[float, str]]:
-    """The seconds and names of tests that reach the fault of this name, the quickest first.
+def reaching(mutant: Mutant) -> list[tuple[float, str]]:
+    """The seconds and names of tests that reach a fault: those that lie near, the quickest first.
 
     Where pytest does not find a case by its name again, all cases of its test.
     """
     found: dict[str, float] = {}
     for line in REACH.read_text(encoding="utf-8").splitlines() if REACH.exists() else ():
         fault, test, seconds = json.loads(line)
-        if fault == name:
+        if fault == mutant.name:
             test = test.partition("[")[0] if "\\" in test else test
             found[test] = seconds + found.get(test, 0)
-    return sorted((seconds, test) for test, seconds in found.items())
+
+    def key(test: str) -> tuple[int, float]:
+        near = os.path.commonpath([f"tests/{mutant.file}", test.partition("::")[0]])
+        return -len(near), found[test]
+
+    return [(found[test], test) for test in sorted(found, key=key)]
 
 
 def stages(copy: Copy, mutant: Mutant, *, everything: bool) -> Iterator[list[str]]:
-    """Tests to try in turn: its own, quick ones that reach it, slower ones, the mirrored folder."""
+    """Tests to try in turn: its own, some that reach it, more of these, the mirrored folder."""
     yield list(mutant.tests)
-    passed, quick, slow = 0.0, list[str](), list[str]()
-    for seconds, test in reaching(mutant.name):
+    passed, first, more = 0.0, list[str](), list[str]()
+    for seconds, test in reaching(mutant):
         passed += seconds
-        if len(quick) < _FEW and (passed < _QUICK or not quick):
-            quick.append(test)
+        if len(first) < _FEW and (passed < _QUICK or not first):
+            first.append(test)
         elif passed < _SLOW:
-            slow.append(test)
-    yield quick
-    yield slow
+            more.append(test)
+    yield first
+    yield more
     yield mutant.mirrored(copy.folder)
     yield ["tests"] if everything else []
 
