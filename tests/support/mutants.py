@@ -43,7 +43,7 @@ _COPIED = (*ROOMS, "tests", "examples", "docs", "pyproject.toml", "README.md", "
 _COPIED += ("LICENSE", "CHANGELOG.md", "CONTRIBUTING.md")
 _SECONDS = 600  # of one run of pytest; a fault that makes it hang is caught
 _BYTES = 8 << 30  # that a process may have: a fault may want all there are
-_QUICK, _FEW = 10.0, 40  # tests that reach a fault: seconds and number of those tried first,
+_QUICK, _FEW = 10.0, 20  # tests that reach a fault: seconds and number of those tried first,
 _SLOW = 90.0  # and seconds of all
 _PLUGIN = """from hypothesis import Phase, settings
 def pytest_configure():  # that a fault is seen is enough: no example is made smaller
@@ -159,52 +159,59 @@ class Copy:
         path.write_text(changed, encoding="utf-8")
 
 
-def reaching(name: str) -> list[tuple[float, str]]:
-    """The seconds and names of tests that reach the fault of this name, the quickest first."""
-    rows = map(json.loads, REACH.read_text(encoding="utf-8").splitlines()) if REACH.exists() else ()
-    return sorted(
-        {test: (seconds, test) for fault, test, seconds in rows if fault == name}.values()
-    )
+def reaching(mutant: Mutant) -> list[tuple[float, str]]:
+    """The seconds and names of tests that reach a fault: those that lie near, the quickest first.
+
+    Where pytest does not find a case by its name again, all cases of its test.
+    """
+    found: dict[str, float] = {}
+    for line in REACH.read_text(encoding="utf-8").splitlines() if REACH.exists() else ():
+        fault, test, seconds = json.loads(line)
+        if fault == mutant.name:
+            test = test.partition("[")[0] if "\\" in test else test
+            found[test] = seconds + found.get(test, 0)
+
+    def key(test: str) -> tuple[int, float]:
+        near = os.path.commonpath([f"tests/{mutant.file}", test.partition("::")[0]])
+        return -len(near), found[test]
+
+    return [(found[test], test) for test in sorted(found, key=key)]
 
 
 def stages(copy: Copy, mutant: Mutant, *, everything: bool) -> Iterator[list[str]]:
-    """Tests to try in turn: its own, quick ones that reach it, slower ones, the mirrored folder."""
+    """Tests to try in turn: its own, some that reach it, more of these, the mirrored folder."""
     yield list(mutant.tests)
-    passed, quick, slow = 0.0, list[str](), list[str]()
-    for seconds, test in reaching(mutant.name):
+    passed, first, more = 0.0, list[str](), list[str]()
+    for seconds, test in reaching(mutant):
         passed += seconds
-        if len(quick) < _FEW and (passed < _QUICK or not quick):
-            quick.append(test)
+        if len(first) < _FEW and (passed < _QUICK or not first):
+            first.append(test)
         elif passed < _SLOW:
-            slow.append(test)
-    yield quick
-    yield slow
+            more.append(test)
+    yield first
+    yield more
     yield mutant.mirrored(copy.folder)
     yield ["tests"] if everything else []
 
 
-def caught_by(
-    copy: Copy, mutant: Mutant, tests: Iterable[list[str]], sound: dict[str, bool]
-) -> str:
+def caught_by(copy: Copy, mutant: Mutant, tests: Iterable[list[str]], unsound: set[str]) -> str:
     """What sees a fault: a test, or an end of pytest's; empty where nothing does.
 
-    `sound` has tests that have failed, and whether they pass without a fault.
+    `unsound` learns the tests that fail without a fault, too.
     """
     for some in filter(None, tests):
         copy.write(mutant, fault=True)
         try:
-            while found := copy.fails(some, [t for t, passes in sound.items() if not passes]):
+            while found := copy.fails(some, unsound):
                 is_test = found.startswith("tests/")
-                if not (is_test and found in sound):
-                    copy.write(mutant, fault=False)
-                    passes = copy.fails([found] if is_test else some) is None
-                    copy.write(mutant, fault=True)
-                    if not is_test:
-                        return found if passes else ""
-                    sound[found] = passes
-                if sound[found]:
+                copy.write(mutant, fault=False)
+                if copy.fails([found] if is_test else some) is None:
                     return found
+                copy.write(mutant, fault=True)
                 print(f"  {found} fails without the fault, too", flush=True)
+                if not is_test:
+                    break
+                unsound.add(found)
         finally:
             copy.write(mutant, fault=False)
     return ""
@@ -247,13 +254,13 @@ def main() -> int:
     if not options.table:
         STATE.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="dslc-mutants-") as folder:
-            copy, sound = Copy(Path(folder)), dict[str, bool]()
+            copy, unsound = Copy(Path(folder)), set[str]()
             for m in chosen:
                 if not options.again and m.key in known():  # other runs add to it
                     continue
                 start = time.monotonic()
                 tests = stages(copy, m, everything=options.all)
-                caught = caught_by(copy, m, tests, sound)
+                caught = caught_by(copy, m, tests, unsound)
                 row = {"key": m.key, "name": m.name, "caught": caught}
                 with STATE.open("a", encoding="utf-8") as state:
                     state.write(json.dumps(row) + "\n")
