@@ -7,6 +7,7 @@ compiler looks up, and codegen and runtime do not know each other.
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import subprocess
 import sys
@@ -52,8 +53,13 @@ def room_of(path: Path) -> str:
     return FOLDERS[path.relative_to(ROOT).parts[0]]
 
 
-def imports_of(path: Path) -> Iterator[tuple[int, str]]:
+@functools.cache
+def imports_of(path: Path) -> tuple[tuple[int, str], ...]:
     """Line and full name of everything that a file imports, inside functions too."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)

@@ -54,7 +54,7 @@ class Emission(Addresses):
         self.marks = Marks(ascii_name(kernel.name), self.s)
         self.plan = Plan()
         self.kept: frozenset[Value] = frozenset()  # tiles that are computed once
-        self.streaming = False  # what is loaded is read once: the next turns' is asked for
+        self.streaming = False  # what is loaded is read once: the next iterations' is asked for
         self.extents: Extents = {}
         self.exit = Label(f".L{ascii_name(kernel.name)}_exit")
         self.done = Label(f".L{ascii_name(kernel.name)}_done")
@@ -228,7 +228,7 @@ class Emission(Addresses):
                 s.branch(f"cmp {{0}}, {against}\n\tb.lt @", head, counter, *last)
                 s.block = body
         else:
-            raise AssertionError("a loop without turns is not written")
+            raise AssertionError("a loop without iterations is not written")
         s.put(end)
 
     @contextmanager

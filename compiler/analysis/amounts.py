@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """Turns of a loop whose loads are under way `depth` turns before they are read.
+    """Iterations of a loop whose loads are under way `depth` iterations before they are read.
 
-    A turn computes for `cycles`, of which `late` pass before it starts to load so many bytes.
+    An iteration computes for `cycles`, of which `late` pass before it starts to load so many bytes.
     """
 
     times: float

@@ -1,7 +1,7 @@
 """How many tiles the blocks that run at one time read, where they find their turns themselves.
 
 A grid's own variables say which of its turns read the same (`traffic`). Blocks that take turn after
-turn (`passes.even_work`) compute theirs from their number: that is done here for each first turn.
+turn (`tile_scheduler`) compute theirs from their number: that is done here for each first turn.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class _Slots:
 
 
 class _Reader:
-    """Makes functions that go through each loop's first turn, and say whether they got through."""
+    """Makes functions that go through each loop's first iteration, and say whether they got through."""
 
     def __init__(self) -> None:
         self.slots = _Slots({})

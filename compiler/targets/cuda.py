@@ -15,7 +15,7 @@ from dslc.compiler.targets.cuda_rates import A100, H200
 from dslc.compiler.targets.rates import Rates
 from dslc.compiler.targets.target import Atom, MemorySpace, Target
 
-# Quarters, halves or all of a warp, in lane order, share the 32 banks in one turn.
+# Quarters, halves or all of a warp, in lane order, share the 32 banks in one cycle.
 _ROWS = tuple(
     BankAccess(bits, 32, tuple(tuple(range(p, p + lanes)) for p in range(0, 32, lanes)))
     for bits, lanes in ((32, 32), (64, 16), (128, 8))

@@ -74,7 +74,7 @@ def _along(e: Emission, op: str, x: Value, at: At, axis: int, *, unroll: bool) -
     step = _place_step if op in _PLACES else _step
     state = _start(e, op, dtype, max(per, at.count))
 
-    def turn(n: int, here: Linear) -> None:
+    def take(n: int, here: Linear) -> None:
         if at.count > 1:
             chunk = _with_axis(at, axis, here, 0)
         else:
@@ -85,9 +85,9 @@ def _along(e: Emission, op: str, x: Value, at: At, axis: int, *, unroll: bool) -
 
     if unroll:
         for k in range(extent // per):
-            turn(per, Linear(constant=k * per))
+            take(per, Linear(constant=k * per))
     else:
-        each(e, ex.index(0), ex.index(extent // per * per), per, lambda here: turn(per, here))
+        each(e, ex.index(0), ex.index(extent // per * per), per, lambda here: take(per, here))
     if at.count > 1:
         return state[-1]
     found = _fold(e, op, dtype, state)
@@ -96,7 +96,7 @@ def _along(e: Emission, op: str, x: Value, at: At, axis: int, *, unroll: bool) -
         # What is left is taken element by element into the folded state.
         single = [Lanes((e.s.copy(s.regs[0]),), s.format, 1) for s in found]
         state[:] = single
-        turn(1, Linear(constant=done))
+        take(1, Linear(constant=done))
         found = list(state)
         done += 1
     return found[-1]
@@ -289,7 +289,7 @@ def scan(e: Emission, i: ins.Scan) -> None:
     def place(at: At) -> None:
         state = _start(e, "sum", dtype, at.count)
 
-        def turn(here: Linear) -> None:
+        def take(here: Linear) -> None:
             chunk = _with_axis(at, axis, here, 0)
             _step(e, "sum", dtype, state, e.pull(i.x, chunk), here, at.count)
             total = finish(e, state[0], dtype)
@@ -297,9 +297,9 @@ def scan(e: Emission, i: ins.Scan) -> None:
 
         if held:
             for k in range(shape[axis]):
-                turn(Linear(constant=k))
+                take(Linear(constant=k))
         else:
-            each(e, ex.index(0), ex.index(shape[axis]), 1, turn)
+            each(e, ex.index(0), ex.index(shape[axis]), 1, take)
 
     nest(e, rest, 1 if last or not rest else lanes_for(rest[-1]), place, unroll=held)
     e.settle(i.out, result)

@@ -81,7 +81,7 @@ def each(
 ) -> None:
     """`body` at low, low + step, ... as long as a whole step fits below high, in a loop.
 
-    A turn of the loop runs `together` steps, which divide their number, where that is known. With
+    An iteration of the loop runs `together` steps, which divide their number, where that is known. With
     `movable` loads may move ahead of the loop.
     """
     count = simplify(div(sub(high, low), step))

@@ -74,18 +74,20 @@ def _per_weight(
     loop: Code, made: Specialization, program: TileProgram
 ) -> Iterator[tuple[str, str]]:
     """Lane-instructions a weight of a main loop that multiplies weights of at most 8 bits."""
-    from dslc.compiler.cost.weights import main_turn
+    from dslc.compiler.cost.weights import main_iteration
     from dslc.compiler.ir import Kernel
     from dslc.compiler.targets import find_target
 
-    turn = main_turn(program, find_target(made.target)) if isinstance(program, Kernel) else None
-    if turn is None or not turn.weights:
+    if not isinstance(program, Kernel):
+        return
+    iteration = main_iteration(program, find_target(made.target))
+    if iteration is None or not iteration.weights:
         return
     # The assembler may have unrolled the loop: its matrix instructions tell how often.
     matrix = loop.mix().get("matrix", 0)
-    turns = max(1.0, matrix / turn.matrix) if turn.matrix else 1.0
-    each = loop.per(int(turn.weights * turns), int(made.artifact.launch["threads"]))
-    yield "a weight", f"{each:.2f} instructions of a lane, {turn.weights} weights a turn"
+    iterations = max(1.0, matrix / iteration.matrix) if iteration.matrix else 1.0
+    each = loop.per(int(iteration.weights * iterations), int(made.artifact.launch["threads"]))
+    yield "a weight", f"{each:.2f} instructions of a lane, {iteration.weights} weights an iteration"
 
 
 def _mix(counts: dict[str, int]) -> str:
