@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from dslc.codegen.hip.resources import Resources
 from dslc.compiler.targets import Target
+from dslc.compiler.targets.hip_rates import LANE_REGISTERS, SIMD_WAVES, SIMDS
 
-_REGISTERS, _AT_ONCE, _WAVES, _SIMDS = 512, 8, 8, 4
+_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,9 @@ def occupancy(target: Target, resources: Resources, threads: int) -> Occupancy:
     waves = -(-threads // target.warp_size)
     each = max(_AT_ONCE, -(-resources.registers // _AT_ONCE) * _AT_ONCE)
     lds = target.memory("shared")
-    by_registers = min(_WAVES, _REGISTERS // each) * _SIMDS // waves
-    limits = {"registers": by_registers, "waves": _WAVES * _SIMDS // waves}
+    by_registers = min(SIMD_WAVES, LANE_REGISTERS // each) * SIMDS // waves
+    limits = {"registers": by_registers, "waves": SIMD_WAVES * SIMDS // waves}
     if lds is not None and resources.shared:
         limits["LDS"] = lds.bytes // resources.shared
     limit = min(limits, key=lambda name: (limits[name], name != "waves"))
-    return Occupancy(limits[limit], limits[limit] * waves / _SIMDS, limit)
+    return Occupancy(limits[limit], limits[limit] * waves / SIMDS, limit)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from dslc.compiler.diagnostics import error
+from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import PARTITIONS, PSUM_BANK, PSUM_BANKS
 
 _BYTES = {
@@ -80,3 +81,12 @@ def check_start(name: str, first: int, count: int) -> None:
             "DSL0541",
             f"{name} would be {count} partitions from {first} on; {count} begin at multiples of {step}",
         )
+
+
+def exact_rows(stmt: ins.Dot) -> int:
+    """How many products of integers f32 sums exactly, in whole chunks of k; 0 for floats."""
+    a, b = stmt.a.type.dtype, stmt.b.type.dtype
+    if a.is_float:
+        return 0
+    greatest = [max(abs(n) for n in d.integer_range) for d in (a, b)]
+    return max(PARTITIONS, (1 << 24) // (greatest[0] * greatest[1]) // PARTITIONS * PARTITIONS)

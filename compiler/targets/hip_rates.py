@@ -12,8 +12,11 @@ from __future__ import annotations
 
 from dslc.compiler.targets.rates import Rates
 
-_REGISTERS = 4 * 512 * 64  # of the four SIMDs, accumulation registers among them
-_WAVES = 4 * 8
+SIMDS = 4  # of a compute unit
+LANE_REGISTERS = 512  # that a SIMD has for each lane, accumulation registers among them
+SIMD_WAVES = 8
+_REGISTERS = SIMDS * LANE_REGISTERS * 64
+_WAVES = SIMDS * SIMD_WAVES
 
 MI300X = Rates(
     clock=2.1e9,

@@ -11,7 +11,6 @@ from dslc.calls.arguments import Argument
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
-from dslc.compiler.passes.pass_lists.cpu import cpu_passes
 from dslc.compiler.targets import TARGETS, Target
 from dslc.compiler.targets.aarch64 import ALL
 from dslc.machines.aarch64_processors import find_processor, present_target
@@ -64,6 +63,8 @@ class ArmMachine(Machine):
 
     def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
         """Those of a CPU."""
+        from dslc.compiler.passes.pass_lists.cpu import cpu_passes
+
         return cpu_passes()
 
     def toolchain(self) -> str:

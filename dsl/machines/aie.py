@@ -13,8 +13,6 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.workload import workload
 from dslc.compiler.manifest import signature_of
-from dslc.compiler.passes.pass_lists.npu import aie_passes
-from dslc.compiler.passes.pass_manager import run_passes
 from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
 
 if TYPE_CHECKING:
@@ -33,6 +31,8 @@ class AieMachine(Machine):
 
     def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
         """Those of an NPU."""
+        from dslc.compiler.passes.pass_lists.npu import aie_passes
+
         return aie_passes(self.target)
 
     def draft(self, program: TileProgram) -> Draft:
@@ -89,6 +89,7 @@ class AieMachine(Machine):
     def block_time(self, program: TileProgram, sizes: Mapping[str, int]) -> float:
         """Cycles of the array by a draft of its plan."""
         from dslc.codegen.aie.planning.plan_kernel import modelled_cycles, plan_kernel
+        from dslc.compiler.passes.pass_manager import run_passes
 
         lowered = run_passes(program, self.passes({}))
         if not isinstance(lowered, Kernel):

@@ -15,7 +15,6 @@ from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.manifest import signature_of
-from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.compiler.targets import TARGETS, Target
 from dslc.compiler.targets.cuda import SM_80
 from dslc.machines.machine import (
@@ -82,6 +81,8 @@ class CudaMachine(Machine):
 
     def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
         """Those of a GPU, as the launch options say."""
+        from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+
         return gpu_passes(self.target, **schedule)
 
     def draft(self, program: TileProgram) -> Draft:

@@ -18,7 +18,6 @@ from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import DiagnosticError, Loc
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
-from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.machines.cuda import alignments_on_gpu, draft_of_gpu, prepare_for_gpu, stream_of_call
 from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
 
@@ -41,6 +40,8 @@ class HipMachine(Machine):
 
     def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
         """Those of a GPU, as the launch options say."""
+        from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+
         return gpu_passes(self.target, **schedule)
 
     def draft(self, program: TileProgram) -> Draft:

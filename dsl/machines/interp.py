@@ -10,7 +10,6 @@ from dslc.calls.settings import current_settings
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.manifest import grid_of, signature_of, workspaces_of
-from dslc.compiler.passes.pass_lists.interpreter import interpreter_passes
 from dslc.machines.machine import Executable, Facts, Machine
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ class Interpreter(Machine):
 
     def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
         """Those that keep to Tile IR; it has no use for launch options."""
+        from dslc.compiler.passes.pass_lists.interpreter import interpreter_passes
+
         return interpreter_passes()
 
     def compile(

@@ -15,8 +15,6 @@ from dslc.compiler.ir import Kernel, TileProgram
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.manifest import signature_of
-from dslc.compiler.passes.pass_lists.trainium import nki_passes
-from dslc.compiler.passes.pass_manager import run_passes
 from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
 from dslc.runtime.binding import bind_copied
 from dslc.runtime.expression import Number
@@ -36,6 +34,8 @@ class NkiMachine(Machine):
 
     def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
         """Those of a NeuronCore."""
+        from dslc.compiler.passes.pass_lists.trainium import nki_passes
+
         return nki_passes(self.target)
 
     def draft(self, program: TileProgram) -> Draft:
@@ -81,6 +81,7 @@ class NkiMachine(Machine):
     def block_time(self, program: TileProgram, sizes: Mapping[str, int]) -> float:
         """Nanoseconds that the engines are busy; kernels without products keep their first choices."""
         from dslc.compiler.cost.trainium import busy
+        from dslc.compiler.passes.pass_manager import run_passes
 
         if not isinstance(program, Kernel) or not any(
             isinstance(s, ins.Dot) for s in walk(program.body)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dslc.packaging.spec import Spec, check_spec, decode_spec, fewest
+from dslc.packaging.tasks import RETRIES
 
 if TYPE_CHECKING:
     from dslc.compilation.caching import CacheChoice
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from dslc.packaging.inputs import Inputs
     from dslc.runtime.cache import Cache
     from dslc.runtime.package.folder import PackageFolder
-
-RETRIES = 2  # of a task whose process died: a machine may have been short of memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,10 @@ from dslc.compilation.caching import keep
 from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, error
 from dslc.executors import Kind, WorkerDiedError, Workers
-from dslc.packaging.building import RETRIES
 from dslc.packaging.entries import Entry
 from dslc.packaging.sources import Sources
 from dslc.packaging.spec import Spec, Wanted, wanted
-from dslc.packaging.tasks import Task, compile_task
+from dslc.packaging.tasks import RETRIES, Task, compile_task
 from dslc.runtime.cache import Cache
 from dslc.tuner.store import TuningStore, render
 

@@ -39,14 +39,13 @@ def consumer_files(package: PackageTable, entries: Sequence[Entry]) -> Files:
         return {}
     files: Files = {}
     images = _images(entries)
-    offered = {f: machine_class(f).facts.c_interface for f in families()}
-    if not any(offered[_family(e.artifact)] for e in entries):
+    there = {_family(e.artifact) for e in entries}
+    offered = {f: c for f in families() if f in there and (c := machine_class(f).facts.c_interface)}
+    if not offered:
         text = "only kernels for NVIDIA GPUs and Arm CPUs have a C interface"
         raise error("DSL0835", text, hint="add such a target, or leave consumers = [...] out")
     described: list[Interface] = []
     for family, called in offered.items():
-        if called is None or not any(_family(e.artifact) == family for e in entries):
-            continue
         interfaces = _interfaces(package.name, entries, family)
         described += [i for i in interfaces if i.name not in {d.name for d in described}]
         own = _sources(package, family, called, interfaces)

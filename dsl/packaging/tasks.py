@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from dslc.compilation.templates import TemplateOrigin
     from dslc.compiler.artifact import Artifact
 
+RETRIES = 2  # of a task whose process died: a machine may have been short of memory
+
 
 @dataclass(frozen=True, slots=True)
 class Task:

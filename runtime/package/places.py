@@ -43,7 +43,7 @@ def present_places(folder: PackageFolder, *, native: bool) -> list[Place]:
     """Where this machine runs code of a package: its GPU, then its CPU."""
     families = {target.partition(":")[0] for target in folder.index.targets}
     places: list[Place] = []
-    for family, present in _PRESENT.items():
+    for family, present in PRESENT.items():
         if family in families and (found := present(folder, native)) is not None:
             places.append(found)
     return places
@@ -102,7 +102,7 @@ def _gpu(folder: PackageFolder, native: bool) -> Place | None:
 
 
 # The families whose machines may be here, in the order in which they are asked.
-_PRESENT: Mapping[str, Callable[[PackageFolder, bool], Place | None]] = {
+PRESENT: dict[str, Callable[[PackageFolder, bool], Place | None]] = {
     "cuda": _gpu,
     "hip": _amd_gpu,
     "aarch64": _cpu,

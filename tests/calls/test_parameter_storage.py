@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import dslc
-import dslc.machines.interp
 import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import decode, parse_dtype, storage_dtype
 from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
+from dslc.compiler.passes.pass_lists import interpreter
 
 from support.machines import require
 
@@ -44,10 +44,10 @@ def _no_cache(monkeypatch):
 @pytest.fixture(params=["codes", "tiles"])
 def gemv(request, monkeypatch):
     """The kernel compiled with w as codes, and with storage that a pass has chosen."""
-    shared = dslc.machines.interp.interpreter_passes
+    shared = interpreter.interpreter_passes
     if request.param == "codes":
         passes = lambda: tuple(p for p in shared() if not isinstance(p, LowBit))  # noqa: E731
-        monkeypatch.setattr(dslc.machines.interp, "interpreter_passes", passes)
+        monkeypatch.setattr(interpreter, "interpreter_passes", passes)
 
     def compiled(dtype):
         kernel = dslc.compile(SOURCE, define={"W": dtype}).gemv
@@ -212,10 +212,10 @@ kernel line(w: i4[K], y: out i4[K]):
 
 @pytest.mark.parametrize("choose", [False, True])
 def test_signed_codes_may_come_as_bytes(monkeypatch, choose):
-    shared = dslc.machines.interp.interpreter_passes
+    shared = interpreter.interpreter_passes
     if not choose:
         plain = lambda: tuple(p for p in shared() if not isinstance(p, LowBit))  # noqa: E731
-        monkeypatch.setattr(dslc.machines.interp, "interpreter_passes", plain)
+        monkeypatch.setattr(interpreter, "interpreter_passes", plain)
     kernel = dslc.compile(PLAIN_LINE).line
     codes = random_codes("i4", 24)
     for w in (codes, codes.view(np.uint8), kernel.pack("w", codes)):

@@ -14,7 +14,7 @@ from dslc.codegen.aarch64.chunks.conversions import (
     rounded,
     wrapped,
 )
-from dslc.codegen.aarch64.chunks.formats import F16, F32, MASKS, Lanes
+from dslc.codegen.aarch64.chunks.formats import F16, F32, MASKS, Lanes, select
 from dslc.codegen.aarch64.chunks.scalars import divide, power
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.compiler.dtypes import DType, Kind
@@ -101,15 +101,6 @@ def where(e: Emission, i: ins.Where, at: At) -> Lanes:
         x, y = number(e, x, dtype), number(e, y, dtype)
     mask = as_format(e, e.pull(i.condition, at), MASKS[x.format.bits])
     return select(e, mask, x, y)
-
-
-def select(e: Emission, mask: Lanes, x: Lanes, y: Lanes) -> Lanes:
-    """By lanes of masks as wide as the numbers."""
-    text = "bsl {0}.16b, {1}.16b, {2}.16b"
-    regs = tuple(
-        e.s.accumulate(text, m, a, b) for m, a, b in zip(mask.regs, x.regs, y.regs, strict=True)
-    )
-    return Lanes(regs, x.format, x.count)
 
 
 def casted(e: Emission, i: ins.Cast, at: At) -> Lanes:

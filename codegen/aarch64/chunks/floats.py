@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from dslc.codegen.aarch64.chunks.conversions import cast, number
-from dslc.codegen.aarch64.chunks.elementwise import apply_binary, apply_unary, compared, select
-from dslc.codegen.aarch64.chunks.formats import MASKS, SIGNED, Lanes, computed
+from dslc.codegen.aarch64.chunks.elementwise import apply_binary, apply_unary, compared
+from dslc.codegen.aarch64.chunks.formats import MASKS, SIGNED, Lanes, computed, select
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.transfer import splat_general, to_general
 from dslc.codegen.aarch64.places import At

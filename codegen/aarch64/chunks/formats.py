@@ -8,9 +8,13 @@ compared. Formats `f16` and `bf16` are those in memory, which some instructions 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.compiler.dtypes import DType, Kind
+
+if TYPE_CHECKING:
+    from dslc.codegen.aarch64.emission import Emission
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +75,12 @@ class Lanes:
     regs: tuple[Reg, ...]
     format: Format
     count: int
+
+
+def select(e: Emission, mask: Lanes, x: Lanes, y: Lanes) -> Lanes:
+    """By lanes of masks as wide as the numbers."""
+    text = "bsl {0}.16b, {1}.16b, {2}.16b"
+    regs = tuple(
+        e.s.accumulate(text, m, a, b) for m, a, b in zip(mask.regs, x.regs, y.regs, strict=True)
+    )
+    return Lanes(regs, x.format, x.count)

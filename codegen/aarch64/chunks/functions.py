@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks.conversions import mapped
-from dslc.codegen.aarch64.chunks.formats import F32, F64, Lanes
+from dslc.codegen.aarch64.chunks.formats import F32, F64, Lanes, select
 from dslc.codegen.aarch64.chunks.remainders import divided
 from dslc.compiler.diagnostics import error
 
@@ -86,8 +86,6 @@ class Chunk:
 
     def choose(self, x: Chunk, y: Chunk) -> Chunk:
         """x where this mask is set, else y."""
-        from dslc.codegen.aarch64.chunks.elementwise import select
-
         return self._with(select(self.e, self.lanes, x.lanes, y.lanes))
 
 

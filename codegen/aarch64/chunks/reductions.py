@@ -18,8 +18,8 @@ from dslc.codegen.aarch64.chunks.conversions import (
     rounded,
     wrapped,
 )
-from dslc.codegen.aarch64.chunks.elementwise import compared, select
-from dslc.codegen.aarch64.chunks.formats import F32, MASKS, SIGNED, Format, Lanes, computed
+from dslc.codegen.aarch64.chunks.elementwise import compared
+from dslc.codegen.aarch64.chunks.formats import F32, MASKS, SIGNED, Format, Lanes, computed, select
 from dslc.codegen.aarch64.chunks.shapes import indices
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.nests import each, lanes_for, nest

@@ -9,8 +9,8 @@ from math import prod
 from dslc.codegen.nki.arithmetic.combining import combine
 from dslc.codegen.nki.arithmetic.eight_bits import multipliable
 from dslc.codegen.nki.emission import At, Emission
+from dslc.codegen.nki.limits import exact_rows
 from dslc.codegen.nki.movement.copying import copy, shared_copy
-from dslc.codegen.nki.products.emit_products import exact_rows
 from dslc.codegen.nki.products.product_pieces import accumulate
 from dslc.codegen.nki.tile_values import Held
 from dslc.compiler.ir import Value

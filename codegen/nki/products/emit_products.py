@@ -14,6 +14,8 @@ from math import prod
 from dslc.codegen.nki.arithmetic.bits import flat
 from dslc.codegen.nki.arithmetic.eight_bits import columns, multipliable
 from dslc.codegen.nki.emission import At, Emission, Emit
+from dslc.codegen.nki.limits import exact_rows
+from dslc.codegen.nki.products.batches import batched
 from dslc.codegen.nki.products.product_pieces import Operand, Pieces, accumulate, mode_of
 from dslc.codegen.nki.tile_values import Held
 from dslc.compiler.ir import Value
@@ -29,8 +31,6 @@ def dot(e: Emission, stmt: ins.Dot) -> None:
         wide_product(e, stmt)
         return
     if stmt.out.type.rank != 2:
-        from dslc.codegen.nki.products.batches import batched
-
         batched(e, stmt)
         return
     swapped = stmt.atom is not None and stmt.atom.endswith(".swap")
@@ -70,15 +70,6 @@ def _depth(e: Emission, value: Value) -> int:
     axis = e.place(value).axis
     assert axis is not None
     return value.type.shape[axis]
-
-
-def exact_rows(stmt: ins.Dot) -> int:
-    """How many products of integers f32 sums exactly, in whole chunks of k; 0 for floats."""
-    a, b = stmt.a.type.dtype, stmt.b.type.dtype
-    if a.is_float:
-        return 0
-    greatest = [max(abs(n) for n in d.integer_range) for d in (a, b)]
-    return max(PARTITIONS, (1 << 24) // (greatest[0] * greatest[1]) // PARTITIONS * PARTITIONS)
 
 
 def _into_sums(e: Emission, stmt: ins.Dot, stationary: Operand, moving: Operand) -> None:

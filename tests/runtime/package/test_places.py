@@ -25,7 +25,7 @@ def test_gpus_come_before_the_cpu_for_which_there_is_code(
 ) -> None:
     monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.setattr(places, "cpu_place", lambda _: "cpu")
-    monkeypatch.setattr(places, "_gpu", lambda _: "gpu")
-    monkeypatch.setattr(places, "_amd_gpu", lambda _: "amd")
+    monkeypatch.setitem(places.PRESENT, "cuda", lambda *_: "gpu")
+    monkeypatch.setitem(places.PRESENT, "hip", lambda *_: "amd")
     folder: Any = SimpleNamespace(index=SimpleNamespace(targets=targets))
     assert places.present_places(folder, native=False) == found
