@@ -13,7 +13,7 @@ from dslc.codegen.nki.arithmetic.small_floats import decode
 from dslc.codegen.nki.dtypes import is_code
 from dslc.codegen.nki.emission import Emission, Emit
 from dslc.codegen.nki.movement.copying import copy
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, F32, I32, DType, limits
 from dslc.compiler.ir import instructions as ins
 
@@ -51,7 +51,7 @@ def cast(e: Emission, stmt: ins.Cast) -> None:
         copy(e, e.result(stmt.out), x)
 
 
-def _kept_within(e: Emission, stmt: ins.Cast, x: Held, greatest: float) -> None:
+def _kept_within(e: Emission, stmt: ins.Cast, x: TileValue, greatest: float) -> None:
     """The nearest number of a type that ends earlier."""
     made = e.result(stmt.out)
     x = e.tensors(x) if x.constant is not None else x
@@ -62,11 +62,11 @@ def _kept_within(e: Emission, stmt: ins.Cast, x: Held, greatest: float) -> None:
         )  # fmt: skip
 
 
-def _number(e: Emission, like: Held, text: str) -> Held:
+def _number(e: Emission, like: TileValue, text: str) -> TileValue:
     return replace(like, constant=text, strides=(0,) * len(like.shape), psum=False)
 
 
-def _to_integer(e: Emission, stmt: ins.Cast, x: Held, there: DType) -> None:
+def _to_integer(e: Emission, stmt: ins.Cast, x: TileValue, there: DType) -> None:
     """Truncated, and kept within the type's range; NaN gives 0."""
     least, most = there.integer_range
     greatest = most - most % (1 << max(there.bits - 24 - there.is_signed, 0))  # that f32 has
@@ -83,7 +83,7 @@ def _to_integer(e: Emission, stmt: ins.Cast, x: Held, there: DType) -> None:
         put(e, made, str(most), compared(e, whole, "nl.greater", float(greatest)))
 
 
-def _between_integers(e: Emission, stmt: ins.Cast, x: Held, here: DType, there: DType) -> None:
+def _between_integers(e: Emission, stmt: ins.Cast, x: TileValue, here: DType, there: DType) -> None:
     least, greatest = there.integer_range
     mine = here.integer_range
     if least <= mine[0] and mine[1] <= greatest:

@@ -15,7 +15,7 @@ from dslc.codegen.nki.arithmetic.reciprocals import power, quotient
 from dslc.codegen.nki.arithmetic.shifts import by_power_of_two, power_of_two, shift
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.movement.copying import copy, copy_chunk
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, F32, I32, Kind, encode
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -57,7 +57,7 @@ def binary(e: Emission, stmt: ins.Binary) -> None:
         raise refuse(stmt, f"{stmt.op} of {dtype} has no instruction on a NeuronCore")
 
 
-def _divided(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
+def _divided(e: Emission, stmt: ins.Binary, x: TileValue, y: TileValue) -> None:
     """A quotient or remainder of integers: by 0 it is 0."""
     if y.constant is None:
         raw = composed.Steps(e, stmt.out).tile(stmt.out.type.dtype)
@@ -69,7 +69,7 @@ def _divided(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
         divide(e, stmt, x, y)
 
 
-def _integers(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
+def _integers(e: Emission, stmt: ins.Binary, x: TileValue, y: TileValue) -> None:
     """Integer arithmetic in 32 bits, brought back to the type of the result by wrapping."""
     dtype = stmt.x.type.dtype
     wide = dtype if dtype.bits == 32 else I32
@@ -120,10 +120,10 @@ def where(e: Emission, stmt: ins.Where) -> None:
 
 def full(e: Emission, stmt: ins.Full) -> None:
     """A number in place of a tile, or one that the machine knows on every partition."""
-    from dslc.codegen.nki.arithmetic.dynamic_scalars import late_tile
+    from dslc.codegen.nki.arithmetic.dynamic_scalars import dynamic_tile
 
     if e.is_dynamic(stmt.value):
-        e.values[stmt.out] = late_tile(e, stmt.value, stmt.out)
+        e.values[stmt.out] = dynamic_tile(e, stmt.value, stmt.out)
         return
     dtype = stmt.out.type.dtype
     if dtype.bits <= 8 and dtype.is_float and isinstance(stmt.value, ex.Const):

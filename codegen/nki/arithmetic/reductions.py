@@ -9,7 +9,7 @@ from dslc.codegen.nki.arithmetic.combining import combine, wrap
 from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.movement.copying import copy
 from dslc.codegen.nki.products.product_pieces import accumulate
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, F32, I32
 from dslc.compiler.ir import TileType, Value
 from dslc.compiler.ir import instructions as ins
@@ -41,14 +41,14 @@ def reduce(e: Emission, stmt: ins.Reduce) -> None:
         _along(e, made, x, stmt.axis, _OPS[stmt.op])
 
 
-def _along(e: Emission, made: Held, x: Held, axis: int, op: str) -> None:
+def _along(e: Emission, made: TileValue, x: TileValue, axis: int, op: str) -> None:
     """The axis last in the order of reading, then one instruction a chunk."""
     with e.filled(made) as at:
         data, axes = _axis_last(e, x, axis, at)
         e.call("tensor_reduce", dst=e.text(made, at), op=op, data=data, axis=axes)
 
 
-def _exactly(e: Emission, stmt: ins.Reduce, x: Held) -> None:
+def _exactly(e: Emission, stmt: ins.Reduce, x: TileValue) -> None:
     """Integers, by halves: GpSimd adds and compares 32 bits exactly, a whole reduction does not."""
     dtype, axis = stmt.x.type.dtype, stmt.axis
     wide = dtype if dtype.bits == 32 else I32
@@ -76,7 +76,7 @@ def _exactly(e: Emission, stmt: ins.Reduce, x: Held) -> None:
         e.values[stmt.out] = wrap(e, e.tensors(found), dtype)
 
 
-def _axis_last(e: Emission, x: Held, axis: int, at: At) -> tuple[str, str]:
+def _axis_last(e: Emission, x: TileValue, axis: int, at: At) -> tuple[str, str]:
     """The elements as [rows, the others, the axis], and the number of the last one."""
     others = [(x.strides[i], x.shape[i]) for i in x.free if i != axis and x.shape[i] > 1]
     mine = (x.strides[axis], x.shape[axis])
@@ -89,7 +89,7 @@ def _axis_last(e: Emission, x: Held, axis: int, at: At) -> tuple[str, str]:
     return text, str(len(others) + 1)
 
 
-def _over_partitions(e: Emission, stmt: ins.Reduce, x: Held) -> None:
+def _over_partitions(e: Emission, stmt: ins.Reduce, x: TileValue) -> None:
     """A product with ones sums the partitions and has the sum on each of them."""
     x = e.in_sbuf(e.tensors(x))
     assert stmt.op == "sum"
@@ -115,7 +115,7 @@ def _over_partitions(e: Emission, stmt: ins.Reduce, x: Held) -> None:
             e.call("tensor_copy", dst=_columns(e, made, at, start, stop), src=sums)
 
 
-def _columns(e: Emission, held: Held, at: At, start: int, stop: int) -> str:
+def _columns(e: Emission, held: TileValue, at: At, start: int, stop: int) -> str:
     """Elements start to stop of each partition of a dense tile."""
     if len(held.extents) == 1:
         return f"{e.base(held, at)}[0:{at.rows}, {start}:{stop}]"
@@ -124,7 +124,7 @@ def _columns(e: Emission, held: Held, at: At, start: int, stop: int) -> str:
     return f"{e.base(held, at)}.ap(pattern=[[{size}, {at.rows}], [1, {stop - start}]]{offset})"
 
 
-def _position(e: Emission, stmt: ins.Reduce, x: Held) -> None:
+def _position(e: Emission, stmt: ins.Reduce, x: TileValue) -> None:
     """The first place of the extreme: the least index among those that equal it."""
     x = e.tensors(x)
     dtype = stmt.x.type.dtype
@@ -149,7 +149,7 @@ def _position(e: Emission, stmt: ins.Reduce, x: Held) -> None:
     copy(e, e.result(stmt.out), first)
 
 
-def _missed(e: Emission, stmt: ins.Reduce, x: Held) -> Held:
+def _missed(e: Emission, stmt: ins.Reduce, x: TileValue) -> TileValue:
     """Where an element is not the extreme of its row."""
     shape = (*x.shape[: stmt.axis], 1, *x.shape[stmt.axis + 1 :])
     extreme = e.tile("extreme", F32, shape, x.place)
@@ -165,7 +165,7 @@ def _missed(e: Emission, stmt: ins.Reduce, x: Held) -> Held:
     return found
 
 
-def _missed_exactly(e: Emission, stmt: ins.Reduce) -> Held:
+def _missed_exactly(e: Emission, stmt: ins.Reduce) -> TileValue:
     """The same of integers that f32 has not."""
     x, place, axis = stmt.x, e.place(stmt.x), stmt.axis
     shape = (*x.type.shape[:axis], 1, *x.type.shape[axis + 1 :])
@@ -187,7 +187,7 @@ def scan(e: Emission, stmt: ins.Scan) -> None:
         _doubling(e, stmt, x)
 
 
-def _running(e: Emission, stmt: ins.Scan, x: Held) -> None:
+def _running(e: Emission, stmt: ins.Scan, x: TileValue) -> None:
     """One instruction: each sum is the last one times 1 plus the next element."""
     ones = e.like(x, "ones", F32)
     with e.filled(ones) as at:
@@ -200,7 +200,7 @@ def _running(e: Emission, stmt: ins.Scan, x: Held) -> None:
         )  # fmt: skip
 
 
-def _doubling(e: Emission, stmt: ins.Scan, x: Held) -> None:
+def _doubling(e: Emission, stmt: ins.Scan, x: TileValue) -> None:
     """Sums of 2, 4, 8, ... elements that end at each one (Hillis and Steele, 1986)."""
     dtype, axis = stmt.x.type.dtype, stmt.axis
     wide = F32 if dtype.is_float else dtype if dtype.bits == 32 else I32

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dslc.codegen.nki.arithmetic.combining import combine
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement.copying import copy_chunk
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, F32
 
 _WHOLE = 8388608.0  # 2^23: every f32 from here on is whole
 
 
-def rounded(e: Emission, x: Held, op: str) -> Held:
+def rounded(e: Emission, x: TileValue, op: str) -> TileValue:
     """round (half to even), floor, ceil or trunc of a float tile, as f32; NaN and infinities stay."""
     x = e.tensors(x)
     size, near, sign = (e.like(x, n, F32) for n in ("size", "near", "sign"))
@@ -48,7 +48,7 @@ def rounded(e: Emission, x: Held, op: str) -> Held:
     return made
 
 
-def _corrected(e: Emission, near: Held, x: Held, beyond: str, back: str) -> Held:
+def _corrected(e: Emission, near: TileValue, x: TileValue, beyond: str, back: str) -> TileValue:
     """`near`, one back where it lies beyond x."""
     over, made = e.like(near, "over"), e.like(near, "near")
     combine(e, over, beyond, near, x)

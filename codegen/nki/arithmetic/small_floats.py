@@ -13,11 +13,11 @@ from dslc.codegen.nki.arithmetic.bits import viewed
 from dslc.codegen.nki.arithmetic.combining import combine, compared, put
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement.copying import copy
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import F32, I32, DType, Kind, limits
 
 
-def decode(e: Emission, codes: Held, dtype: DType, to: DType) -> Held:
+def decode(e: Emission, codes: TileValue, dtype: DType, to: DType) -> TileValue:
     """The numbers of codes as another float type (exact: f16 and wider have their digits)."""
     wide = e.like(codes, "code", I32)
     copy(e, wide, e.tensors(codes))
@@ -56,7 +56,7 @@ def decode(e: Emission, codes: Held, dtype: DType, to: DType) -> Held:
     return made
 
 
-def _specials(e: Emission, size: Held, dtype: DType) -> None:
+def _specials(e: Emission, size: TileValue, dtype: DType) -> None:
     """Infinity and NaN for the codes past the finite ones, where the format has such."""
     found = limits(dtype)
     if not found.has_nan:
@@ -69,7 +69,7 @@ def _specials(e: Emission, size: Held, dtype: DType) -> None:
     put(e, size, "NAN", none)
 
 
-def _scale(e: Emission, codes: Held, to: DType) -> Held:
+def _scale(e: Emission, codes: TileValue, to: DType) -> TileValue:
     """e8m0: 2^(code - 127), an exponent of f32; code 0 is subnormal there, and put in by itself."""
     shifted = e.like(codes, "power")
     with e.filled(shifted) as at:

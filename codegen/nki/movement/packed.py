@@ -12,7 +12,7 @@ from math import gcd, prod
 
 from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.movement import accesses
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import INDEX, U8, DType
 from dslc.compiler.ir import AxisSlice, Memory, Region
 from dslc.compiler.ir import expr as ex
@@ -70,7 +70,7 @@ def _bytes(e: Emission, stmt: ins.Load, memory: Memory, bits: int) -> Region:
     return Region(flat, (*axes, moved))
 
 
-def unpack(e: Emission, made: Held, raw: Held, at: At, dtype: DType) -> None:
+def unpack(e: Emission, made: TileValue, raw: TileValue, at: At, dtype: DType) -> None:
     """One chunk of codes from its bytes."""
     bits = dtype.bits
     period, group = 8 // gcd(8, bits), bits // gcd(8, bits)
@@ -104,7 +104,7 @@ def _shifted(e: Emission, dst: str, src: str, op: str, shift: int, mask: int) ->
     )  # fmt: skip
 
 
-def _every(e: Emission, held: Held, at: At, start: int, step: int, count: int) -> str:
+def _every(e: Emission, held: TileValue, at: At, start: int, step: int, count: int) -> str:
     """Every so many elements of a partition."""
     if len(held.extents) == 1:
         stop = start + (count - 1) * step + 1

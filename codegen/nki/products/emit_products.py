@@ -15,7 +15,7 @@ from dslc.codegen.nki.arithmetic.bits import flat
 from dslc.codegen.nki.arithmetic.eight_bits import columns, multipliable
 from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.products.product_pieces import Operand, Pieces, accumulate, mode_of
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import PARTITIONS
@@ -99,7 +99,7 @@ def _into_sums(e: Emission, stmt: ins.Dot, stationary: Operand, moving: Operand)
 
 
 @contextmanager
-def _steps(e: Emission, held: Held) -> Iterator[At]:
+def _steps(e: Emission, held: TileValue) -> Iterator[At]:
     """The steps of k: chunks, or pairs of them."""
     if not held.paired:
         with e.over(held) as k:
@@ -110,7 +110,7 @@ def _steps(e: Emission, held: Held) -> Iterator[At]:
         yield At(index, PARTITIONS)
 
 
-def _loaded(e: Emission, operand: Operand) -> Held:
+def _loaded(e: Emission, operand: Operand) -> TileValue:
     if operand.held is not None:
         return operand.held
     assert operand.load is not None
