@@ -192,14 +192,24 @@ class Emission:
         return found
 
     def tile(
-        self, hint: str, dtype: DType, shape: tuple[int, ...], place: Placement, *,
+        self,
+        hint: str,
+        dtype: DType,
+        shape: tuple[int, ...],
+        place: Placement,
+        *,
         psum: bool = False,
-    ) -> TileValue:  # fmt: skip
+    ) -> TileValue:
         """A new dense tile: `chunk` makes its tensors as they are filled."""
         return TileValue(
-            self.out.name(hint or "t"), dtype, shape, place,
-            free_shape(place, shape), dense_strides(place, shape), psum=psum,
-        )  # fmt: skip
+            self.out.name(hint or "t"),
+            dtype,
+            shape,
+            place,
+            free_shape(place, shape),
+            dense_strides(place, shape),
+            psum=psum,
+        )
 
     def like(self, held: TileValue, hint: str, dtype: DType | None = None) -> TileValue:
         """A new dense tile of the same shape and place."""
@@ -265,9 +275,14 @@ class Emission:
             self.out.line(f"{made.name}.append({tensor})")
 
     def tensor(
-        self, name: str, rows: int | str, extents: Sequence[int | str], dtype: str, *,
+        self,
+        name: str,
+        rows: int | str,
+        extents: Sequence[int | str],
+        dtype: str,
+        *,
         psum: bool = False,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """The text of a new tensor of a tile, which keeps to the machine's limits."""
         check_tile(name, rows, extents, dtype, psum=psum)
         if psum:

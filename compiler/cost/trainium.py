@@ -136,9 +136,12 @@ def _trip_count(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
 
 
 def _crowding(
-    kernel: Kernel, engines: Engines, sites: Sequence[Site], shared: Mapping[ins.Stmt, float],
+    kernel: Kernel,
+    engines: Engines,
+    sites: Sequence[Site],
+    shared: Mapping[ins.Stmt, float],
     turns: int,
-) -> float:  # fmt: skip
+) -> float:
     """What products wait for loads that have no room beside the tiles in use, and begin late.
 
     Room comes as the tile before is used up, in the last pass of the last product that reads it: what

@@ -52,9 +52,14 @@ def emit_core(
     }
     placement = find_placement(body, blocking.atoms.keys(), accesses)
     e = Emission(
-        out, RULES, definitions(body), placement.kept, placement.in_place, blocking.blocks,
+        out,
+        RULES,
+        definitions(body),
+        placement.kept,
+        placement.in_place,
+        blocking.blocks,
         suffix=f"_{tile[0]}_{tile[1]}",
-    )  # fmt: skip
+    )
     program = Program(
         e,
         plan.scopes,

@@ -57,9 +57,14 @@ def _kept_within(e: Emission, stmt: ins.Cast, x: TileValue, greatest: float) -> 
     x = e.tensors(x) if x.constant is not None else x
     with e.filled(made) as at:
         e.call(
-            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0="nl.maximum",
-            operand0=-greatest, op1="nl.minimum", operand1=greatest,
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(made, at),
+            data=e.text(x, at),
+            op0="nl.maximum",
+            operand0=-greatest,
+            op1="nl.minimum",
+            operand1=greatest,
+        )
 
 
 def _number(e: Emission, like: TileValue, text: str) -> TileValue:
@@ -74,9 +79,14 @@ def _to_integer(e: Emission, stmt: ins.Cast, x: TileValue, there: DType) -> None
     kept = e.like(x, "kept", F32)
     with e.filled(kept) as at:
         e.call(
-            "tensor_scalar", dst=e.text(kept, at), data=e.text(whole, at), op0="nl.maximum",
-            operand0=float(least), op1="nl.minimum", operand1=float(greatest),
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(kept, at),
+            data=e.text(whole, at),
+            op0="nl.maximum",
+            operand0=float(least),
+            op1="nl.minimum",
+            operand1=float(greatest),
+        )
     made = e.result(stmt.out)
     copy(e, made, kept)
     if greatest < most:

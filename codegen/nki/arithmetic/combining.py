@@ -14,9 +14,12 @@ from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, F32, DType
 
 BITS = {
-    "and": "nl.bitwise_and", "or": "nl.bitwise_or", "xor": "nl.bitwise_xor",
-    "shl": "nl.left_shift", "shr": "nl.right_shift",
-}  # fmt: skip
+    "and": "nl.bitwise_and",
+    "or": "nl.bitwise_or",
+    "xor": "nl.bitwise_xor",
+    "shl": "nl.left_shift",
+    "shr": "nl.right_shift",
+}
 
 
 def combine(
@@ -33,14 +36,23 @@ def combine(
         dst = e.text(made, at)
         if y.constant is not None or (_is_column(y) and not x.is_row_scalar):
             e.call(
-                "tensor_scalar", dst=dst, data=e.text(x, at), op0=op, operand0=e.column(y, at),
+                "tensor_scalar",
+                dst=dst,
+                data=e.text(x, at),
+                op0=op,
+                operand0=e.column(y, at),
                 engine=engine,
-            )  # fmt: skip
+            )
         elif x.constant is not None or (_is_column(x) and not y.is_row_scalar):
             e.call(
-                "tensor_scalar", dst=dst, data=e.text(y, at), op0=op, operand0=e.column(x, at),
-                reverse0="True", engine=engine,
-            )  # fmt: skip
+                "tensor_scalar",
+                dst=dst,
+                data=e.text(y, at),
+                op0=op,
+                operand0=e.column(x, at),
+                reverse0="True",
+                engine=engine,
+            )
         else:
             parts = (e.text(x, at), e.text(y, at))
             e.call("tensor_tensor", dst=dst, data1=parts[0], data2=parts[1], op=op, engine=engine)
@@ -69,9 +81,15 @@ def _column_in_f32(e: Emission, held: TileValue, other: TileValue) -> TileValue:
 
 
 def step(
-    e: Emission, hint: str, x: TileValue, dtype: DType, op: str, by: float, op1: str | None = None,
+    e: Emission,
+    hint: str,
+    x: TileValue,
+    dtype: DType,
+    op: str,
+    by: float,
+    op1: str | None = None,
     by1: float | None = None,
-) -> TileValue:  # fmt: skip
+) -> TileValue:
     """A new tile by one instruction with one or two numbers."""
     made = e.like(x, hint, dtype)
     put_step(e, made, x, op, by, op1, by1)
@@ -79,15 +97,25 @@ def step(
 
 
 def put_step(
-    e: Emission, made: TileValue, x: TileValue, op: str, by: float, op1: str | None = None,
+    e: Emission,
+    made: TileValue,
+    x: TileValue,
+    op: str,
+    by: float,
+    op1: str | None = None,
     by1: float | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """The same into the tile of a result."""
     with e.filled(made) as at:
         e.call(
-            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0=op, operand0=repr(by),
-            op1=op1, operand1=None if by1 is None else repr(by1),
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(made, at),
+            data=e.text(x, at),
+            op0=op,
+            operand0=repr(by),
+            op1=op1,
+            operand1=None if by1 is None else repr(by1),
+        )
 
 
 def widened(e: Emission, held: TileValue, dtype: DType) -> TileValue:

@@ -85,7 +85,11 @@ def _exact(e: Emission, hint: str, op: str, x: TileValue, y: TileValue) -> TileV
     made = e.like(x, hint, I32)
     with e.filled(made) as at:
         e.call(
-            "tensor_tensor", dst=e.text(made, at), data1=e.text(x, at), data2=e.text(y, at), op=op,
+            "tensor_tensor",
+            dst=e.text(made, at),
+            data1=e.text(x, at),
+            data2=e.text(y, at),
+            op=op,
             engine=_EXACT,
-        )  # fmt: skip
+        )
     return made

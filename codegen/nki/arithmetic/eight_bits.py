@@ -53,9 +53,14 @@ def round_to(e: Emission, made: TileValue, x: TileValue, dtype: DType, *, satura
         dst = f"{e.text(made, at)}.view(nl.{_NAMES[dtype.name]})"
         if saturate:
             e.call(
-                "tensor_scalar", dst=dst, data=e.text(x, at), op0="nl.maximum",
-                operand0=-greatest, op1="nl.minimum", operand1=greatest,
-            )  # fmt: skip
+                "tensor_scalar",
+                dst=dst,
+                data=e.text(x, at),
+                op0="nl.maximum",
+                operand0=-greatest,
+                op1="nl.minimum",
+                operand1=greatest,
+            )
         else:
             e.call("tensor_copy", dst=dst, src=e.text(x, at))
 

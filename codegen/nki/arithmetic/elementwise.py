@@ -78,9 +78,13 @@ def _integers(e: Emission, stmt: ins.Binary, x: TileValue, y: TileValue) -> None
     exact = e.like(a, stmt.out.name, wide)
     with e.filled(exact) as at:
         e.call(
-            "tensor_tensor", dst=e.text(exact, at), data1=e.text(a, at), data2=e.text(b, at),
-            op=ALU[stmt.op], engine="nisa.engine.gpsimd",
-        )  # fmt: skip
+            "tensor_tensor",
+            dst=e.text(exact, at),
+            data1=e.text(a, at),
+            data2=e.text(b, at),
+            op=ALU[stmt.op],
+            engine="nisa.engine.gpsimd",
+        )
     if comparison:
         made = e.result(stmt.out)
         copy(e, made, exact)
@@ -113,9 +117,11 @@ def where(e: Emission, stmt: ins.Where) -> None:
         copy_chunk(e, made, y, at)
         source = x.constant if x.constant is not None else e.text(x, at)
         e.call(
-            "tensor_copy_predicated", dst=e.text(made, at), src=source,
+            "tensor_copy_predicated",
+            dst=e.text(made, at),
+            src=source,
             predicate=e.text(condition, at),
-        )  # fmt: skip
+        )
 
 
 def full(e: Emission, stmt: ins.Full) -> None:
@@ -151,9 +157,12 @@ def arange(e: Emission, stmt: ins.Arange) -> None:
     with e.filled(made) as at:
         offset = f"128 * {e.names[at.index]}" if at.index is not None else 0
         e.call(
-            "iota", dst=e.text(made, at), pattern=f"[[1, {run}]]", offset=offset,
+            "iota",
+            dst=e.text(made, at),
+            pattern=f"[[1, {run}]]",
+            offset=offset,
             channel_multiplier=steps,
-        )  # fmt: skip
+        )
 
 
 EMITTERS: dict[type, Emit] = {

@@ -79,9 +79,12 @@ def _inverted(e: Emission, stmt: ins.Unary, x: TileValue) -> None:
     made = e.result(stmt.out)
     with e.filled(made) as at:
         e.call(
-            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0="nl.bitwise_xor",
+            "tensor_scalar",
+            dst=e.text(made, at),
+            data=e.text(x, at),
+            op0="nl.bitwise_xor",
             operand0=mask,
-        )  # fmt: skip
+        )
 
 
 def _integer(e: Emission, stmt: ins.Unary, x: TileValue) -> None:
@@ -141,18 +144,28 @@ def _periodic(e: Emission, stmt: ins.Unary, x: TileValue) -> None:
     quarter = 0.25 if stmt.op == "cos" else 0.0
     with e.filled(turns) as at:
         e.call(
-            "tensor_scalar", dst=e.text(turns, at), data=e.text(x, at), op0="nl.multiply",
-            operand0=repr(1 / (2 * pi)), op1="nl.add", operand1=quarter,
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(turns, at),
+            data=e.text(x, at),
+            op0="nl.multiply",
+            operand0=repr(1 / (2 * pi)),
+            op1="nl.add",
+            operand1=quarter,
+        )
     whole = rounded(e, turns, "round")
     rest = x
     for part in _TURN:
         less = e.like(x, "rest", F32)
         with e.filled(less) as at:
             e.call(
-                "scalar_tensor_tensor", dst=e.text(less, at), data=e.text(whole, at),
-                op0="nl.multiply", operand0=-part, op1="nl.add", operand1=e.text(rest, at),
-            )  # fmt: skip
+                "scalar_tensor_tensor",
+                dst=e.text(less, at),
+                data=e.text(whole, at),
+                op0="nl.multiply",
+                operand0=-part,
+                op1="nl.add",
+                operand1=e.text(rest, at),
+            )
         rest = less
     if quarter:
         moved = e.like(x, "rest", F32)
@@ -161,9 +174,14 @@ def _periodic(e: Emission, stmt: ins.Unary, x: TileValue) -> None:
     within = e.like(x, "within", F32)
     with e.filled(within) as at:
         e.call(
-            "tensor_scalar", dst=e.text(within, at), data=e.text(rest, at), op0="nl.maximum",
-            operand0=-_PI, op1="nl.minimum", operand1=_PI,
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(within, at),
+            data=e.text(rest, at),
+            op0="nl.maximum",
+            operand0=-_PI,
+            op1="nl.minimum",
+            operand1=_PI,
+        )
     _activation(e, e.result(stmt.out), "nl.sin", within)
 
 

@@ -54,9 +54,13 @@ def power(e: Emission, made: TileValue, x: TileValue, y: TileValue) -> None:
     x, y = (e.in_sbuf(e.tensors(t) if t.constant is not None else t) for t in (x, y))
     with e.filled(made) as at:
         e.call(
-            "tensor_tensor", dst=e.text(made, at), data1=e.text(x, at), data2=e.text(y, at),
-            op="nl.power", engine="nisa.engine.gpsimd",
-        )  # fmt: skip
+            "tensor_tensor",
+            dst=e.text(made, at),
+            data1=e.text(x, at),
+            data2=e.text(y, at),
+            op="nl.power",
+            engine="nisa.engine.gpsimd",
+        )
 
 
 def _inverted(e: Emission, made: TileValue, y: TileValue) -> None:

@@ -63,9 +63,13 @@ def _exactly(e: Emission, stmt: ins.Reduce, x: TileValue) -> None:
             first = e.text(replace(kept, shape=shape), at)
             second = e.text(replace(kept, shape=shape, offset=(count - half) * step), at)
             e.call(
-                "tensor_tensor", dst=first, data1=first, data2=second, op=_OPS[stmt.op],
+                "tensor_tensor",
+                dst=first,
+                data1=first,
+                data2=second,
+                op=_OPS[stmt.op],
                 engine="nisa.engine.gpsimd",
-            )  # fmt: skip
+            )
         count -= half
     dropped = [i for i in range(len(x.shape)) if i != axis or stmt.keepdims]
     strides = tuple(kept.strides[i] for i in dropped)
@@ -109,9 +113,12 @@ def _over_partitions(e: Emission, stmt: ins.Reduce, x: TileValue) -> None:
                 moving = _columns(e, x, inner, start, stop)
                 first = "False" if inner.index is None else f"{e.names[inner.index]} > 0"
                 e.call(
-                    "nc_matmul", dst=sums, stationary=used, moving=moving,
+                    "nc_matmul",
+                    dst=sums,
+                    stationary=used,
+                    moving=moving,
                     accumulate=accumulate(first),
-                )  # fmt: skip
+                )
             e.call("tensor_copy", dst=_columns(e, made, at, start, stop), src=sums)
 
 
@@ -137,13 +144,18 @@ def _position(e: Emission, stmt: ins.Reduce, x: TileValue) -> None:
     with e.filled(places) as at:
         steps = [f"[{int(i == stmt.axis)}, {x.shape[i]}]" for i in x.free]
         e.call(
-            "iota", dst=e.text(places, at), pattern=f"[{', '.join(steps)}]", offset=0,
+            "iota",
+            dst=e.text(places, at),
+            pattern=f"[{', '.join(steps)}]",
+            offset=0,
             channel_multiplier=0,
-        )  # fmt: skip
+        )
         e.call(
-            "tensor_copy_predicated", dst=e.text(places, at), src=float(count),
+            "tensor_copy_predicated",
+            dst=e.text(places, at),
+            src=float(count),
             predicate=e.text(missed, at),
-        )  # fmt: skip
+        )
     first = e.tile("first", F32, stmt.out.type.shape, e.place(stmt.out))
     _along(e, first, places, stmt.axis, "nl.minimum")
     copy(e, e.result(stmt.out), first)
@@ -195,9 +207,14 @@ def _running(e: Emission, stmt: ins.Scan, x: TileValue) -> None:
     made = e.result(stmt.out)
     with e.filled(made) as at:
         e.call(
-            "tensor_tensor_scan", dst=e.text(made, at), data0=e.text(ones, at), data1=e.text(x, at),
-            initial=0.0, op0="nl.multiply", op1="nl.add",
-        )  # fmt: skip
+            "tensor_tensor_scan",
+            dst=e.text(made, at),
+            data0=e.text(ones, at),
+            data1=e.text(x, at),
+            initial=0.0,
+            op0="nl.multiply",
+            op1="nl.add",
+        )
 
 
 def _doubling(e: Emission, stmt: ins.Scan, x: TileValue) -> None:
@@ -216,10 +233,13 @@ def _doubling(e: Emission, stmt: ins.Scan, x: TileValue) -> None:
             e.call("tensor_copy", dst=e.text(longer, at), src=e.text(sums, at))
             ends = replace(longer, shape=shape, offset=behind)
             e.call(
-                "tensor_tensor", dst=e.text(ends, at),
+                "tensor_tensor",
+                dst=e.text(ends, at),
                 data1=e.text(replace(sums, shape=shape, offset=behind), at),
-                data2=e.text(replace(sums, shape=shape), at), op="nl.add", engine=engine,
-            )  # fmt: skip
+                data2=e.text(replace(sums, shape=shape), at),
+                op="nl.add",
+                engine=engine,
+            )
         sums, step = longer, 2 * step
     if wide == dtype:
         e.values[stmt.out] = sums

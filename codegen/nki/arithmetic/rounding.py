@@ -19,9 +19,14 @@ def rounded(e: Emission, x: TileValue, op: str) -> TileValue:
         e.call("activation", dst=e.text(size, at), op="nl.abs", data=e.text(x, at))
     with e.filled(near) as at:
         e.call(
-            "tensor_scalar", dst=e.text(near, at), data=e.text(size, at),
-            op0="nl.add", operand0=_WHOLE, op1="nl.subtract", operand1=_WHOLE,
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(near, at),
+            data=e.text(size, at),
+            op0="nl.add",
+            operand0=_WHOLE,
+            op1="nl.subtract",
+            operand1=_WHOLE,
+        )
     with e.filled(sign) as at:
         e.call("activation", dst=e.text(sign, at), op="nl.sign", data=e.text(x, at))
     if op == "trunc":
@@ -35,16 +40,21 @@ def rounded(e: Emission, x: TileValue, op: str) -> TileValue:
     small = e.like(x, "small", BOOL)
     with e.filled(small) as at:
         e.call(
-            "tensor_scalar", dst=e.text(small, at), data=e.text(size, at), op0="nl.less",
+            "tensor_scalar",
+            dst=e.text(small, at),
+            data=e.text(size, at),
+            op0="nl.less",
             operand0=_WHOLE,
-        )  # fmt: skip
+        )
     made = e.like(x, op, F32)
     with e.filled(made) as at:
         copy_chunk(e, made, x, at)
         e.call(
-            "tensor_copy_predicated", dst=e.text(made, at), src=e.text(signed, at),
+            "tensor_copy_predicated",
+            dst=e.text(made, at),
+            src=e.text(signed, at),
             predicate=e.text(small, at),
-        )  # fmt: skip
+        )
     return made
 
 

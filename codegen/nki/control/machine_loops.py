@@ -174,9 +174,13 @@ def _advance(e: Emission, counter: Value, step: int) -> None:
     with e.filled(by) as at:
         e.call("memset", dst=e.text(by, at), value=step)
         e.call(
-            "tensor_tensor", dst=e.text(held, at), data1=e.text(held, at), data2=e.text(by, at),
-            op="nl.add", engine="nisa.engine.gpsimd",
-        )  # fmt: skip
+            "tensor_tensor",
+            dst=e.text(held, at),
+            data1=e.text(held, at),
+            data2=e.text(by, at),
+            op="nl.add",
+            engine="nisa.engine.gpsimd",
+        )
 
 
 def _is_empty(start: ex.Expr, stop: ex.Expr) -> bool:

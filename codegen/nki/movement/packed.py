@@ -99,9 +99,14 @@ def unpack(e: Emission, made: TileValue, raw: TileValue, at: At, dtype: DType) -
 
 def _shifted(e: Emission, dst: str, src: str, op: str, shift: int, mask: int) -> None:
     e.call(
-        "tensor_scalar", dst=dst, data=src, op0=op, operand0=shift, op1="nl.bitwise_and",
+        "tensor_scalar",
+        dst=dst,
+        data=src,
+        op0=op,
+        operand0=shift,
+        op1="nl.bitwise_and",
         operand1=mask,
-    )  # fmt: skip
+    )
 
 
 def _every(e: Emission, held: TileValue, at: At, start: int, step: int, count: int) -> str:

@@ -41,11 +41,12 @@ def batched(e: Emission, stmt: ins.Dot) -> None:
                     with _each(e, stationary, chunks) as k:
                         earlier = f"{e.names[k.index]} > {chunks[0]}" if k.index else "False"
                         e.call(
-                            "nc_matmul", dst=sums,
+                            "nc_matmul",
+                            dst=sums,
                             stationary=_slice(e, stationary, k, number, columns, left, at.rows),
                             moving=_slice(e, moving, k, number, wide, start, width),
                             accumulate=accumulate(earlier),
-                        )  # fmt: skip
+                        )
                     _out(e, product, dst, sums, at.rows, width, count, first=chunks[0] == 0)
     _finish(e, stmt, product)
 
@@ -82,9 +83,13 @@ def _out(
         e.out.line(f"{whole} = nl.ndarray(({rows}, {width}), dtype=nl.int32, buffer=nl.sbuf)")
         e.call("tensor_copy", dst=whole, src=sums)
         e.call(
-            "tensor_tensor", dst=dst, data1=whole, data2=dst, op="nl.add",
+            "tensor_tensor",
+            dst=dst,
+            data1=whole,
+            data2=dst,
+            op="nl.add",
             engine="nisa.engine.gpsimd",
-        )  # fmt: skip
+        )
 
 
 def _result_like(e: Emission, stmt: ins.Dot) -> TileValue:

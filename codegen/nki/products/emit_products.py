@@ -92,10 +92,13 @@ def _into_sums(e: Emission, stmt: ins.Dot, stationary: Operand, moving: Operand)
         before = earlier if k.index is None else f"{earlier} or {e.names[k.index]} > 0"
         span = _range(e, at, PARTITIONS)
         e.call(
-            "nc_matmul", dst=e.text(sums, at), stationary=columns(e, a, k, span),
+            "nc_matmul",
+            dst=e.text(sums, at),
+            stationary=columns(e, a, k, span),
             moving=columns(e, b, k, f"0:{b.extents[0]}") if b.paired else e.text(b, k),
-            accumulate=accumulate(before), perf_mode=mode_of(a),
-        )  # fmt: skip
+            accumulate=accumulate(before),
+            perf_mode=mode_of(a),
+        )
 
 
 @contextmanager

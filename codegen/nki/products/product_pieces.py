@@ -76,9 +76,15 @@ class Pieces:
     """
 
     def __init__(
-        self, e: Emission, made: TileValue, acc: TileValue | None, stationary: Operand, moving: Operand,
-        depth: int, limit: int,
-    ) -> None:  # fmt: skip
+        self,
+        e: Emission,
+        made: TileValue,
+        acc: TileValue | None,
+        stationary: Operand,
+        moving: Operand,
+        depth: int,
+        limit: int,
+    ) -> None:
         self.e, self.made, self.acc, self.depth, self.limit = e, made, acc, depth, limit
         self.stationary, self.moving = stationary, moving
         self.group = e.banks.free
@@ -187,11 +193,13 @@ class Pieces:
             left += f" - {part.stationary_from}" if part.stationary_from else ""
         earlier = "False" if k.index is None else f"{e.names[k.index]} > {first}"
         e.call(
-            "nc_matmul", dst=f"{piece.sums}[{_less(e, at, piece.low)}]",
+            "nc_matmul",
+            dst=f"{piece.sums}[{_less(e, at, piece.low)}]",
             stationary=columns(e, part.stationary, k, _slice(left, at.rows)),
             moving=columns(e, part.moving, k, _slice(piece.column, piece.width)),
-            accumulate=accumulate(earlier), perf_mode=mode_of(part.stationary),
-        )  # fmt: skip
+            accumulate=accumulate(earlier),
+            perf_mode=mode_of(part.stationary),
+        )
 
     def _out(self, piece: Piece, at: At, again: bool) -> None:
         """A finished piece, to where its reader has it."""
@@ -211,9 +219,13 @@ class Pieces:
             e.out.line(f"{whole} = nl.ndarray({shape}, dtype=nl.int32, buffer=nl.sbuf)")
             e.call("tensor_copy", dst=whole, src=sums)
             e.call(
-                "tensor_tensor", dst=dst, data1=whole, data2=acc, op="nl.add",
+                "tensor_tensor",
+                dst=dst,
+                data1=whole,
+                data2=acc,
+                op="nl.add",
                 engine="nisa.engine.gpsimd",
-            )  # fmt: skip
+            )
         elif self.fresh is not None:
             with e.out.block(f"if {self.fresh}"):
                 e.call("tensor_copy", dst=dst, src=sums)

@@ -66,7 +66,7 @@ from dslc.compiler.passes.pipelining.prefetchable_loads import (
     is_explicit,
     is_prefetched,
     loads_ahead,
-)  # fmt: skip
+)
 from dslc.compiler.passes.pipelining.register_prefetch import iterations_ahead
 from dslc.compiler.passes.pipelining.ring_buffers import Ring
 from dslc.compiler.passes.pipelining.ring_layout import Placement, place, swizzled_placement

@@ -35,9 +35,14 @@ def swizzle_width(tile: tuple[int, ...], bits: int) -> int | None:
 def swizzled_tile(like: Memory, shape: tuple[int, ...], loc: Loc | None) -> Region:
     """All of a new buffer `like_tile` in shared memory, for a tile that lies in column blocks."""
     memory = Memory(
-        f"{like.name}_tile", like.dtype, tuple(map(index, shape)), Role.BUFFER, Place.SHARED,
-        layout=swizzled_layout(shape, like.dtype.bits), loc=loc,
-    )  # fmt: skip
+        f"{like.name}_tile",
+        like.dtype,
+        tuple(map(index, shape)),
+        Role.BUFFER,
+        Place.SHARED,
+        layout=swizzled_layout(shape, like.dtype.bits),
+        loc=loc,
+    )
     return whole(memory, shape)
 
 

@@ -117,8 +117,12 @@ def _divided(store: ins.Store, layout: Layout) -> Iterator[EpilogueStores]:
             except DiagnosticError:  # it lies in some of the threads only
                 continue
             memory = Memory(
-                f"{store.region.memory.name}_pieces", store.region.memory.dtype,
-                tuple(map(index, (places, *piece))), Role.BUFFER, Place.SHARED,
-                layout=compose(local(places, 1, 1), placed), loc=store.loc,
-            )  # fmt: skip
+                f"{store.region.memory.name}_pieces",
+                store.region.memory.dtype,
+                tuple(map(index, (places, *piece))),
+                Role.BUFFER,
+                Place.SHARED,
+                layout=compose(local(places, 1, 1), placed),
+                loc=store.loc,
+            )
             yield EpilogueStores(store, axis, size, memory)

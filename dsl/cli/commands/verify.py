@@ -116,8 +116,13 @@ def command(
 
 # What a machine of each family runs.
 _NATIVE = {
-    "cuda": "cubin", "hip": "hsaco", "aarch64": "so", "nki": "nki", "aie": "aie-mlir", "interp": "ir",
-}  # fmt: skip
+    "cuda": "cubin",
+    "hip": "hsaco",
+    "aarch64": "so",
+    "nki": "nki",
+    "aie": "aie-mlir",
+    "interp": "ir",
+}
 
 
 def _require_native(index: Index, target: str) -> None:
