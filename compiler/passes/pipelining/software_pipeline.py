@@ -168,8 +168,8 @@ class _Loops(FactsRewriter):
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         found = loads_ahead(loop, facts, self.unwritten)
         if held := iterations_ahead(found, asked, room):
-            straight = PipelinedLoop(loop, 1, (), found, self.taken, held=held)
-            return 0, straight.body(self.depth > 0, self.more)
+            direct = PipelinedLoop(loop, 1, (), found, self.taken, held=held)
+            return 0, direct.body(self.depth > 0, self.more)
         staged = [a for a in found if a.width]
         async_dots = deferred(loop)
         bulk = self._in_bulk(staged, facts)
