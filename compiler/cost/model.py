@@ -1,10 +1,10 @@
 """Blocks on multiprocessors: from the work of one block to the time of a launch.
 
 As many blocks as registers, shared memory and warps allow run on a multiprocessor at once. They share
-its units, whose needs overlap (`statements.total`), while each needs its own path: the latencies of
-memory and barriers that nothing hides. A wave takes the longer of both; full waves and the last, partly
-filled one are added up. By Little's law a multiprocessor gets no more from memory than its blocks have
-under way: that is in the waits of the path.
+its units, whose needs overlap (`statement_work.overlapped`), while each needs its own path: the
+latencies of memory and barriers that nothing hides. A wave takes the longer of both; full waves and the
+last, partly filled one are added up. By Little's law a multiprocessor gets no more from memory than its
+blocks have under way: that is in the waits of the path.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
+from dslc.compiler.analysis.amounts import Flight, Work
+from dslc.compiler.analysis.statement_work import Statements, overlapped
 from dslc.compiler.cost.alike import are_turns_alike
-from dslc.compiler.cost.amounts import Flight, Work
 from dslc.compiler.cost.prediction import Prediction, together
 from dslc.compiler.cost.registers import MOST, estimate_registers
-from dslc.compiler.cost.statements import Statements, overlapped
 from dslc.compiler.cost.together import tiles_at_once
 from dslc.compiler.cost.traffic import device_bytes
 from dslc.compiler.cost.traits import (

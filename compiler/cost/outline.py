@@ -16,8 +16,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from math import prod
 
+from dslc.compiler.analysis.statement_work import overlapped
 from dslc.compiler.cost.model import predict
-from dslc.compiler.cost.statements import overlapped
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import Rewriter

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from dslc.compiler.cost.statements import Statements
+from dslc.compiler.analysis.statement_work import Statements
 from dslc.compiler.cost.work import iteration_work
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins

@@ -10,8 +10,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dslc.compiler.cost.amounts import Flight, Work
-from dslc.compiler.cost.statements import Statements, overlapped, region_bytes
+from dslc.compiler.analysis.amounts import Flight, Work
+from dslc.compiler.analysis.statement_work import Statements, overlapped, region_bytes
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins

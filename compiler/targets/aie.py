@@ -133,6 +133,7 @@ NPU2 = Target(
     units=32,
     static=True,
 )
+TARGETS = (NPU2,)
 _ARRAYS = {NPU2.name: NPU2_ARRAY}
 
 

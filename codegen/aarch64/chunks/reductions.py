@@ -10,16 +10,24 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64.chunks.conversions import as_format, for_memory, number, rounded, wrapped
+from dslc.codegen.aarch64.chunks.conversions import (
+    as_format,
+    cast,
+    for_memory,
+    number,
+    rounded,
+    wrapped,
+)
 from dslc.codegen.aarch64.chunks.elementwise import compared, select
 from dslc.codegen.aarch64.chunks.formats import F32, MASKS, SIGNED, Format, Lanes, computed
-from dslc.codegen.aarch64.emission import unsupported
+from dslc.codegen.aarch64.chunks.shapes import indices
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.nests import each, lanes_for, nest
-from dslc.codegen.aarch64.memory.transfer import store_lanes
+from dslc.codegen.aarch64.memory.transfer import gather_register, store_lanes
 from dslc.codegen.aarch64.places import At
+from dslc.codegen.aarch64.refusals import unsupported
 from dslc.codegen.aarch64.statements import in_registers, scratch_for
-from dslc.compiler.dtypes import DType, Kind
+from dslc.compiler.dtypes import BOOL, DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -144,9 +152,6 @@ def _numbers(e: Emission, x: Lanes, dtype: DType, form: Format, op: str) -> Lane
     if dtype.kind is Kind.BOOL:
         return as_format(e, x, MASKS[8])
     if op in ("any", "all"):
-        from dslc.codegen.aarch64.chunks.conversions import cast
-        from dslc.compiler.dtypes import BOOL
-
         return as_format(e, cast(e, x, dtype, BOOL, saturate=False), MASKS[form.bits])
     return number(e, x, dtype)
 
@@ -207,8 +212,6 @@ def _alike(e: Emission, x: Lanes, y: Lanes) -> Lanes:
 
 def _numbered(e: Emission, here: Linear, count: int, *, spread: bool) -> Lanes:
     """The coordinate of each lane along the axis: the same for all unless lanes are spread along it."""
-    from dslc.codegen.aarch64.chunks.shapes import indices
-
     return indices(e, here, tuple(range(count) if spread else [0] * count))
 
 
@@ -244,8 +247,6 @@ def _met(e: Emission, text: str | None, op: str, a: Reg, b: Reg, like: Lanes) ->
 
 def _fold_places(e: Emission, op: str, state: list[Lanes]) -> list[Lanes]:
     """Lane by lane: the better one, of equal ones the earlier place."""
-    from dslc.codegen.aarch64.memory.transfer import gather_register
-
     best, where = state
     value: Lanes | None = None
     place: Lanes | None = None

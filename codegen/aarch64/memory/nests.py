@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from dslc.codegen.aarch64.places import At
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, linear, simplify
 from dslc.compiler.ir.arithmetic.index_arithmetic import add, div, mul, sub
@@ -48,8 +49,6 @@ def _axis(
     base: tuple[Linear, ...],
     unroll: bool,
 ) -> None:
-    from dslc.codegen.aarch64.places import At
-
     k = len(base)
     if k == len(shape):
         body(At(base, ((0,) * k,)))
@@ -128,8 +127,6 @@ def _row(
     base: tuple[Linear, ...],
     unroll: bool,
 ) -> None:
-    from dslc.codegen.aarch64.places import At
-
     rank = len(base) + 1
 
     def chunk(n: int) -> Callable[[Linear], None]:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dslc.compiler.cost.statements import Statements
+from dslc.compiler.analysis.statement_work import Statements
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram

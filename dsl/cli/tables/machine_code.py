@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 
 def code_lines(made: Specialization, program: TileProgram) -> Iterator[tuple[str, str]]:
-    """Labels and texts; none for a machine without machine code. `program` is after the passes."""
+    """Labels and texts; none for a program of several kernels. `program` is after the passes."""
     code = made.binary("cubin")
     if code is None:
         return
     from dslc.cli.tables.table import size_text
     from dslc.codegen.cuda.occupancy import occupancy
     from dslc.codegen.cuda.tools.resources import Resources
+    from dslc.compiler.targets import find_target
 
     artifact = made.artifact
     threads = int(artifact.launch["threads"])
@@ -29,7 +30,7 @@ def code_lines(made: Specialization, program: TileProgram) -> Iterator[tuple[str
         spilled = f", {r.stack} bytes of stack (spills)" if r.spills else ", nothing spilled"
         serialized = ", products that wait for each other" if r.serialized else ""
         yield "thread", f"{r.registers} registers{spilled}{serialized}"
-        found = occupancy(artifact.target.partition(":")[2], r, threads, artifact.shared_bytes)
+        found = occupancy(find_target(artifact.target), r, threads, artifact.shared_bytes)
         if found is not None:
             share = f"{found.fraction:.0%} of the warps, limited by {found.limit}"
             yield "occupancy", f"{found.blocks} blocks on a multiprocessor: {share}"

@@ -11,6 +11,8 @@ from dslc.codegen.cuda.tools.sass import disassemble
 from dslc.compiler.cost.registers import estimate_registers
 from dslc.compiler.cost.weights import main_iteration
 from dslc.compiler.ir import Kernel
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
@@ -54,3 +56,20 @@ def test_counts_are_near_those_of_the_assembler(
     registers = made.launch["resources"]["registers"]
     assert registers / 1.6 < min(255, estimate_registers(kernel)) < registers * 1.6
     assert (iteration.weights > 0) == (name == "gemm_quantized")
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a"])  # of one warp, of four
+def test_the_matrix_instructions_of_all_warps_multiply_the_tiles_of_a_turn(target: str) -> None:
+    machine = find_target(target)
+    path = EXAMPLES / "gemm.tile"
+    template = check_module(parse_tile(path.read_text(), str(path))).templates["gemm"]
+    blocks = {"BM": 128, "BN": 128, "BK": 64}
+    kernel = run_passes(template.elaborate(dict.fromkeys("MKN", 4096), blocks), gpu_passes(machine))
+    assert isinstance(kernel, Kernel)
+    turn = main_iteration(kernel, machine)
+    assert turn is not None
+    (name,) = {s.atom for s in walk(kernel.body) if isinstance(s, ins.Dot)}
+    atom = machine.atom(name or "")
+    assert atom is not None
+    instructions = turn.matrix * (kernel.threads or 0) / atom.threads
+    assert instructions * atom.m * atom.n * atom.k == 128 * 128 * 64

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from dslc.compiler import interpreter
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.rewrite import kernels
-from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.layout import Conversion, conversion
@@ -25,7 +23,6 @@ from elaboration import elaborated
 
 from calls import TABLE, hold, problem
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "layouts"
 TARGET = find_target("cuda:sm_90a")
 LARGE = {"BM": 128, "BN": 128, "BK": 64}
 DECODE = {"BM": 16, "BN": 64, "BK": 128}
@@ -140,22 +137,3 @@ def test_weights_are_stored_as_the_matrix_unit_wants_them(config: dict[str, int]
     packed = packing.pack(posed.args["w"], weights.storage.to_data())
     interpreter.run(program, {**posed.args, "w": packed}, interpreter.Options())
     hold(posed)
-
-
-GOLDENS = {
-    "w4a16_decode": ("gemm_quantized", DECODE, {}),
-    "w4a16_prefill": ("gemm_quantized", {"BM": 128, "BN": 128, "BK": 64}, {}),
-    "attention": ("attention", HEAD, {"D": 128}),
-    "softmax": ("softmax", {}, {}),
-    "rmsnorm": ("rmsnorm", {}, {"H": 4096}),
-}
-
-
-@pytest.mark.parametrize("name", GOLDENS)
-def test_the_layouts_are_as_the_golden_text_says(name: str, request: pytest.FixtureRequest) -> None:
-    kernel, config, dims = GOLDENS[name]
-    text = print_program(laid_out(kernel, dims, config))
-    golden = GOLDEN / f"{name}.tir"
-    if request.config.getoption("--update-golden"):
-        golden.write_text(text, "utf-8")
-    assert text == golden.read_text("utf-8")

@@ -7,10 +7,15 @@ from math import gcd
 import numpy as np
 import pytest
 from dslc.codegen.c_family.products.instruction_operands import Mismatch
-from dslc.codegen.cuda.descriptors import operand, separated
+from dslc.codegen.cuda.descriptors import operand, placed, separated
+from dslc.compiler.ir import Kernel
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.layout import Layout, local
 from dslc.compiler.layout.swizzles import Swizzle
 from dslc.compiler.passes.pipelining.swizzled_shared import swizzled_layout
+
+from support.kernels import every
 
 SHAPES = [(8, 32), (16, 64), (64, 64), (128, 256), (64, 96), (64, 16)]
 
@@ -74,3 +79,25 @@ def test_every_tile_must_be_read_right_not_only_the_first() -> None:
     assert operand(memory, 16, True, (64, 16), np.array([[0, 0]]))
     with pytest.raises(Mismatch):
         operand(memory, 16, True, (64, 16), np.array([[0, 0], [0, 56]]))
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "is_tile"),
+    [("0 : +64", "0 : +64", True), ("0 : +32", "0 : +64", False), ("0 : +64", "0 : +32", False),
+     ("0 : +64", "16 : +48", False), ("32 : +32", "0 : +64", False)],
+)  # fmt: skip
+def test_a_part_of_a_tile_is_no_tile_of_a_ring(rows: str, columns: str, is_tile: bool) -> None:
+    layout = "local(3, 1, 1).swizzle(local(1, 64, 8), dim=2).local(1, 1, 8)"
+    kernel = parse_program(
+        f"kernel f[](@y: out f16[64, 64]) {{\n  alloc @ring: buffer shared f16[3, 64, 64] `{layout}`\n"
+        f"  %x = load @ring[1!, {rows}, {columns}] : f16[{rows[-2:]}, {columns[-2:]}]\n}}\n"
+    )
+    assert isinstance(kernel, Kernel)
+    (load,) = every(kernel, ins.Load)
+    if not is_tile:
+        with pytest.raises(Mismatch, match="a part of what lies"):
+            placed(load.region)
+        return
+    found, slots = placed(load.region)
+    assert found.shape == (64, 64)
+    assert [weight for _, weight in slots] == [64 * 64 * 2]

@@ -180,3 +180,19 @@ kernel both(a: bf16[M, K], b: bf16[K, N], rounded: out bf16[M, N], sums: out f32
     assert (exact != exact.astype(BF16)).any()
     np.testing.assert_array_equal(sums, exact)
     np.testing.assert_array_equal(rounded, exact.astype(BF16))
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_sums_of_products_of_bytes_are_exact_beyond_what_f32_has(batch: int) -> None:
+    """2099 products of -127 and -127 have an odd sum above 2^25."""
+    source = """
+kernel sums(a: i8[B, M, K], b: i8[B, K, N], c: out i32[B, M, N]):
+    for m in parallel(range(0, M, 16)):
+        c[0 : BATCH, m : m + 16, 0 : 24] = dot(
+            a[0 : BATCH, m : m + 16, 0 : 2099], b[0 : BATCH, 0 : 2099, 0 : 24]
+        )
+""".replace("BATCH", str(batch))
+    a, b = np.full((batch, 16, 2099), -127, np.int8), np.full((batch, 2099, 24), -127, np.int8)
+    c = np.zeros((batch, 16, 24), np.int32)
+    dslc.compile(source=source, target="nki:trn2", cache=False).sums(a, b, c)
+    assert (c == 127 * 127 * 2099).all()

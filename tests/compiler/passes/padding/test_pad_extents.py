@@ -63,20 +63,6 @@ def test_powers_of_two_stay_as_they_are(extent: int) -> None:
     assert padded(kernel) is kernel
 
 
-def test_layouts_of_the_programs_own_stay() -> None:
-    kernel = parse_program(
-        "kernel k[M](@x: in f32[M, 96], @z: out f32[M, 96]) {\n"
-        "  grid m in range(0, M, 1)\n"
-        "  %a = load @x[m, 0 : +96!] : f32[96] `spatial(32).local(3)`\n"
-        "  %b = reduce max %a, axis=0, keepdims : f32[1]\n"
-        "  %c = broadcast %b : f32[96]\n"
-        "  store @z[m, 0 : +96!], %c\n"
-        "}\n"
-    )
-    assert isinstance(kernel, Kernel)
-    assert padded(kernel) is kernel
-
-
 @pytest.mark.parametrize("target", [AMPERE, TARGET, CDNA], ids=lambda t: t.name)
 @pytest.mark.parametrize("extent", [77, 510, 511, 513, 4095, 4544, 50257])
 def test_no_row_is_held_by_every_thread(extent: int, target: Target) -> None:

@@ -10,7 +10,6 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir.arithmetic.affine import Linear
 from dslc.compiler.ir.expr import Var, index
 from dslc.compiler.ir.text.parser import parse_program
-from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.ir.traverse import regions, walk
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.passes.simplification.bounds import Bounds
@@ -120,31 +119,6 @@ def test_which_checks_go(wanted, memory, access, head, around):
     verify(kernel)
     (found,) = (r for s in walk(Bounds()(kernel).body) for r in regions(s))
     assert "".join("." if a.checked else "!" for a in found.axes) == wanted
-
-
-def test_other_goes_with_the_last_check():
-    text = """\
-kernel f[M](@x: in f32[64], @y: out f32[M]) {
-  %t = load @x[0 : +64], other=f32(1.0) : f32[64]
-  store @y[0 : +64], %t
-}
-"""
-    found = print_program(Bounds()(parse_program(text)))
-    assert "%t = load @x[0 : +64!] : f32[64]\n" in found
-    assert "store @y[0 : +64], %t" in found
-
-
-def test_the_gathered_axis_is_left_alone():
-    text = """\
-kernel f[M](@x: in f32[64, 8], @i: in i32[4]) {
-  %i = load @i[0 : +4] : i32[4]
-  %t = gather @x[0 : +1, 0 : +8], %i, axis=0 : f32[4, 8]
-  print "", %t
-}
-"""
-    found = print_program(Bounds()(parse_program(text)))
-    assert "load @i[0 : +4!]" in found
-    assert "gather @x[0 : +1, 0 : +8!]" in found
 
 
 @given(random_ir.kernels(), st.integers(0, 9))

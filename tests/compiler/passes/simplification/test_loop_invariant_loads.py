@@ -64,18 +64,6 @@ def test_other_loads_stay(row):
     assert after is before
 
 
-def test_a_loop_that_begins_within_a_run_stays():
-    before, after = hoisted("i // 16", "range(0, N, 4)", "range(4, N, 4)")
-    assert after is before
-
-
-def test_what_the_kernel_writes_stays():
-    text = TEXT.format(row="2").replace("s: f32", "s: inout f32")
-    text = text.replace("    y[:] = acc", "        s[2, :] = acc\n    y[:] = acc")
-    kernel = one(text)
-    assert LoopInvariantLoads()(kernel) is kernel
-
-
 @given(random_ir.kernels(statements=10), st.integers(0, 9))
 @settings(max_examples=80)
 def test_hoisting_keeps_the_meaning(kernel, seed):
