@@ -28,8 +28,11 @@ _NUMPY = {
     "U64": "<u8", "I64": "<i8", "F16": "<f2", "F32": "<f4", "F64": "<f8", "C64": "<c8",
 }  # fmt: skip
 _EXTENSION = {
-    "BF16": "bf16", "F8_E4M3": "f8e4m3", "F8_E5M2": "f8e5m2", "F8_E8M0": "e8m0",
-}  # fmt: skip
+    "BF16": "bf16",
+    "F8_E4M3": "f8e4m3",
+    "F8_E5M2": "f8e5m2",
+    "F8_E8M0": "e8m0",
+}
 # Packed without padding; listed, but there is no array type to give them out as.
 _BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "BF16": 16}
 

@@ -35,6 +35,11 @@ def test_no_folder_holds_too_much() -> None:
     assert not {name_of(p): count for p, count in counts.items() if count > FILES_IN_A_FOLDER}
 
 
+def test_tables_alone_keep_a_form_of_their_own() -> None:
+    skips = sum(p.read_text(encoding="utf-8").count("# fmt: skip") for p in SOURCES)
+    assert skips <= 150
+
+
 def test_names_say_what_is_inside() -> None:
     assert not [
         name_of(p) for p in WRITTEN if FORBIDDEN & {p.stem, *p.relative_to(ROOT).parent.parts}

@@ -32,9 +32,12 @@ from dslc.compiler.targets import Target
 
 PULLS: dict[type, Any] = {**elementwise.PULLS, **shapes.PULLS, **accesses.PULLS, **bits.PULLS}
 STATEMENTS: dict[type, Any] = {
-    **statements.STATEMENTS, **reductions.STATEMENTS, **control.STATEMENTS, **indirect.STATEMENTS,
+    **statements.STATEMENTS,
+    **reductions.STATEMENTS,
+    **control.STATEMENTS,
+    **indirect.STATEMENTS,
     **emit_products.STATEMENTS,
-}  # fmt: skip
+}
 FEATURES = {
     "base": frozenset[str](),
     "dotprod": frozenset({"fp16", "dotprod"}),
@@ -42,9 +45,11 @@ FEATURES = {
     "bf16": frozenset({"fp16", "dotprod", "i8mm", "bf16"}),
 }
 _ARCHITECTURES = {
-    "base": "armv8-a", "dotprod": "armv8.2-a+fp16+dotprod", "i8mm": "armv8.2-a+fp16+dotprod+i8mm",
+    "base": "armv8-a",
+    "dotprod": "armv8.2-a+fp16+dotprod",
+    "i8mm": "armv8.2-a+fp16+dotprod+i8mm",
     "bf16": "armv8.2-a+fp16+dotprod+i8mm+bf16",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)

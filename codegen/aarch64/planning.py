@@ -22,8 +22,14 @@ _COSTS = {
     "erf": 60, "sqrt": 8, "rsqrt": 12, "div": 6, "pow": 60, "mod": 8, "floordiv": 8,
 }  # fmt: skip
 LAZY = (
-    *_FREE, ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast, ins.Load,
-)  # fmt: skip
+    *_FREE,
+    ins.Unary,
+    ins.Binary,
+    ins.Fma,
+    ins.Where,
+    ins.Cast,
+    ins.Load,
+)
 _DEAR = 3  # what a store and a load cost, in instructions
 
 

@@ -257,10 +257,13 @@ def _add_exclusively(
     # The status register must differ from the others: the branch keeps them.
     s.put(
         Inst(
-            f"stlxr {{0:w}}, {{1:{name}}}, [{{2}}]", (failed, new, address), 1,
-            effect=Effect.STORE, alias=array.alias,
+            f"stlxr {{0:w}}, {{1:{name}}}, [{{2}}]",
+            (failed, new, address),
+            1,
+            effect=Effect.STORE,
+            alias=array.alias,
         )
-    )  # fmt: skip
+    )
     s.branch("cbnz {0:w}, @", again, failed, new, address)
     if result is not None:
         before = s.v(f"fmov {{0:{lane}}}, {{1:{name}}}", old)

@@ -28,8 +28,9 @@ def element(dtype: DType, loc: Loc | None = None, what: str = "an element") -> s
     raise error(
         "DSL0590",
         f"{what} of type {dtype}: an NPU has floats of up to 32 bits and integers of up to 32 bits",
-        loc, hint=hint,
-    )  # fmt: skip
+        loc,
+        hint=hint,
+    )
 
 
 def is_code(dtype: DType) -> bool:

@@ -33,9 +33,15 @@ from dslc.compiler.ir.traverse import (
 
 # What reads the bits of its operand where they lie, maybe later.
 READ_BITS = (
-    ins.View, ins.ConvertLayout, ins.Cast, ins.Broadcast, ins.Reshape, ins.Transpose, ins.Extract,
+    ins.View,
+    ins.ConvertLayout,
+    ins.Cast,
+    ins.Broadcast,
+    ins.Reshape,
+    ins.Transpose,
+    ins.Extract,
     ins.Repeat,
-)  # fmt: skip
+)
 _ELEMENT_BY_ELEMENT = (ins.Unary, ins.Binary, ins.Fma, ins.Where)
 
 

@@ -5,13 +5,24 @@ from __future__ import annotations
 from dslc.compiler.dtypes import DType, Kind
 
 _SCALARS = {
-    "f32": "float", "tf32": "float", "f64": "double", "i32": "int", "u32": "unsigned",
-    "i64": "long long", "u64": "unsigned long long", "bool": "bool",
-}  # fmt: skip
+    "f32": "float",
+    "tf32": "float",
+    "f64": "double",
+    "i32": "int",
+    "u32": "unsigned",
+    "i64": "long long",
+    "u64": "unsigned long long",
+    "bool": "bool",
+}
 _MEMORY = {
-    **_SCALARS, "f16": "unsigned short", "bf16": "unsigned short", "i16": "short",
-    "u16": "unsigned short", "i8": "signed char", "bool": "unsigned char",
-}  # fmt: skip
+    **_SCALARS,
+    "f16": "unsigned short",
+    "bf16": "unsigned short",
+    "i16": "short",
+    "u16": "unsigned short",
+    "i8": "signed char",
+    "bool": "unsigned char",
+}
 
 
 def is_packed(dtype: DType) -> bool:

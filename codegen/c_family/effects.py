@@ -60,6 +60,8 @@ def _one(e: Emission, region: Region) -> str:
 
 
 EMITTERS: dict[type, Emitter] = {
-    ins.Alloc: alloc, ins.Sync: sync, ins.SemaphoreWait: semaphore_wait,
+    ins.Alloc: alloc,
+    ins.Sync: sync,
+    ins.SemaphoreWait: semaphore_wait,
     ins.SemaphoreRelease: semaphore_release,
-}  # fmt: skip
+}

@@ -157,6 +157,12 @@ def view(e: Emission, s: ins.View) -> None:
 
 
 EMITTERS: dict[type, Emitter] = {
-    ins.Full: full, ins.Undefined: undefined, ins.Arange: arange, ins.Unary: unary,
-    ins.Binary: binary, ins.Fma: fma, ins.Where: where, ins.View: view,
-}  # fmt: skip
+    ins.Full: full,
+    ins.Undefined: undefined,
+    ins.Arange: arange,
+    ins.Unary: unary,
+    ins.Binary: binary,
+    ins.Fma: fma,
+    ins.Where: where,
+    ins.View: view,
+}

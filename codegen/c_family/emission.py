@@ -94,7 +94,7 @@ class Emission:
     shares: SharedArrays = field(default_factory=SharedArrays)
     owners: dict[str, Value] = field(default_factory=dict)  # for which tile an array was declared
     # Lines that follow their wait, and the body in which they may stand.
-    read_late: list[tuple[str, int]] = field(default_factory=list)
+    read_by_async: list[tuple[str, int]] = field(default_factory=list)
     after: dict[ins.Stmt, list[str]] = field(default_factory=dict)  # lines that follow a statement
     at: ins.Stmt | None = None  # the statement that is emitted
     exchanges: Exchanges = field(init=False)

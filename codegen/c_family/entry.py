@@ -71,26 +71,26 @@ def all_shared_memory(e: Emission, buffers: int) -> int:
 
 
 def turn_variables(e: Emission) -> None:
-    """The variables of the grid from the block's number, the last axis fastest, or in strips.
+    """The variables of the grid from the block's number, the last axis fastest, or in groups of rows.
 
     A grid has less than 2^31 blocks, so that products of its extents fit in an int.
     """
     axes = e.kernel.grid
     if not axes:
         return
-    strips = e.kernel.rasterization if len(axes) > 1 else None
+    group = e.kernel.rasterization if len(axes) > 1 else None
     counts = [_count(e, axis) for axis in axes]
     const = "" if len(axes) > 1 else "const "
     e.head.line(f"{const}int turn = blockIdx.x;")
     digits: dict[int, str] = {}
-    if strips is not None:
+    if group is not None:
         high, across = counts[-2:]
         rows, columns, inside = (e.head.name(n) for n in ("rows", "columns", "inside"))
         e.head.line(f"const int {rows} = {high}, {columns} = {across};")
         e.head.line(f"int {inside} = turn % ({rows} * {columns});")
         first, height = e.head.name("first"), e.head.name("height")
-        strip = e.scalar(strips)
-        if constant(strips) is None:
+        strip = e.scalar(group)
+        if constant(group) is None:
             text, strip = strip, e.head.name("strip")
             e.head.line(f"const int {strip} = (int)({text});")
         area = f"(min({strip}, {rows}) * {columns})"

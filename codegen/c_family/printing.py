@@ -21,8 +21,8 @@ def assertion(e: Emission, s: ins.Assert) -> None:
     before (its remark C7510).
     """
     with e.out.block(f"if (!({e.scalar(s.condition)}))"):
-        late = any(isinstance(x, ins.Dot) and x.is_async for x in walk(e.kernel.body))
-        if late or not e.prints:
+        has_async = any(isinstance(x, ins.Dot) and x.is_async for x in walk(e.kernel.body))
+        if has_async or not e.prints:
             e.out.line(comment_lines(f"assertion: {ascii(s.text)[1:-1]}").rstrip("\n"))
             e.out.line("__trap();")
             return

@@ -205,9 +205,14 @@ def binary(op: str, x: str, y: str, dtype: DType, plain_division: bool = False) 
     if plain_division:
         return f"({x} {'/' if op == 'floordiv' else '%'} {y})"
     function = {
-        "floordiv": "floordiv", "mod": "floormod", "min": "imin", "max": "imax",
-        "shl": "shift_left", "shr": "shift_right", "pow": "ipow",
-    }[op]  # fmt: skip
+        "floordiv": "floordiv",
+        "mod": "floormod",
+        "min": "imin",
+        "max": "imax",
+        "shl": "shift_left",
+        "shr": "shift_right",
+        "pow": "ipow",
+    }[op]
     ctype = "long long" if dtype.kind is Kind.INDEX else element_type(dtype)
     return f"{function}<{ctype}>({x}, {y})"
 

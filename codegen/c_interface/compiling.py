@@ -65,9 +65,15 @@ class Compiler:
 def _run(command: Sequence[str], folder: str) -> None:
     caches = {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, errors="replace", check=False,
-        timeout=_LONGEST, env={**os.environ, **caches, "LC_ALL": "C"},
-    )  # fmt: skip
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        timeout=_LONGEST,
+        env={**os.environ, **caches, "LC_ALL": "C"},
+    )
     if done.returncode:
         text = f"the C interface does not compile: {(done.stderr + done.stdout).strip()[:2000]}"
         raise error("DSL0952", text, hint="this is a defect of the generator")
@@ -78,9 +84,10 @@ def find_compiler() -> Compiler:
     found = _zig() or _own()
     if found is None:
         raise error(
-            "DSL0951", "there is no C compiler for the libraries of the package",
+            "DSL0951",
+            "there is no C compiler for the libraries of the package",
             hint=f"pip install 'dslc[{EXTRA}]', or leave tvm-ffi and huggingface out of consumers",
-        )  # fmt: skip
+        )
     return found
 
 

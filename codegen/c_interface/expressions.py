@@ -18,8 +18,11 @@ _INFIX = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
 _CALLS = {
-    ast.FloorDiv: "dslc_div", ast.Mod: "dslc_mod", ast.LShift: "dslc_shl", ast.RShift: "dslc_shr",
-}  # fmt: skip
+    ast.FloorDiv: "dslc_div",
+    ast.Mod: "dslc_mod",
+    ast.LShift: "dslc_shl",
+    ast.RShift: "dslc_shr",
+}
 _FUNCTIONS = {"min": 2, "max": 2, "cdiv": 2, "abs": 1}
 _WRAPS = {f"{sign}{bits}": bits for sign in "iu" for bits in (8, 16, 32, 64)}
 

@@ -10,9 +10,10 @@ from dslc.compiler.artifact import Artifact, Param
 from dslc.compiler.diagnostics import error
 
 CTYPES: Mapping[str, str] = {
-    "f64": "double", "bool": "bool",
+    "f64": "double",
+    "bool": "bool",
     **{f"{s}{n}": f"{'u' * (s == 'u')}int{n}_t" for s in "iu" for n in (8, 16, 32, 64)},
-}  # fmt: skip
+}
 """Of scalars; every other one is a float."""
 
 _CODES = {"f": 2, "i": 0, "u": 1}

@@ -64,6 +64,7 @@ def prefetch(e: Emission, s: ins.Prefetch) -> None:
 
 
 EMITTERS: dict[type, Emitter] = {
-    ins.LaunchDependents: launch_dependents, ins.AwaitLaunches: await_launches,
+    ins.LaunchDependents: launch_dependents,
+    ins.AwaitLaunches: await_launches,
     ins.Prefetch: prefetch,
-}  # fmt: skip
+}

@@ -43,8 +43,8 @@ class Format:
         """The byte of each element past the start, before the swizzle."""
         if self.along:
             return i // _ROWS * self.stride + i % _ROWS * self.swizzle + k * size
-        panel, inside = np.divmod(i * size, self.swizzle)
-        return panel * self.leading + k // _ROWS * self.stride + k % _ROWS * self.swizzle + inside
+        block, inside = np.divmod(i * size, self.swizzle)
+        return block * self.leading + k // _ROWS * self.stride + k % _ROWS * self.swizzle + inside
 
     def swizzled(self, at: Indices) -> Indices:
         """The address from which the unit reads."""

@@ -58,7 +58,7 @@ def keep(e: Emission, dot: ins.Dot, value: Value) -> None:
     line = f"keep_registers<{tile.words}>({tile.name});"
     home = own.of[value] if value in e.tiles else own.of[dot]
     if home == own.of[dot]:
-        e.read_late.append((line, home))
+        e.read_by_async.append((line, home))
         return
     lines = e.after.setdefault(own.within(dot, home), [])
     if line not in lines:
@@ -68,6 +68,6 @@ def keep(e: Emission, dot: ins.Dot, value: Value) -> None:
 def waited(e: Emission, wait: ins.WaitDots) -> None:
     """Products have ended: all of them in a text with calls (`wgmma_wait`)."""
     home = owners(e.kernel).of[wait]
-    for line in dict.fromkeys(line for line, own in e.read_late if own == home):
+    for line in dict.fromkeys(line for line, own in e.read_by_async if own == home):
         e.out.line(line)
-    e.read_late.clear()
+    e.read_by_async.clear()

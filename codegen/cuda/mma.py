@@ -14,8 +14,12 @@ from dslc.compiler.dtypes import DType, parse_dtype
 from dslc.compiler.targets import TARGETS, Atom
 
 _PTX = {
-    "i8": "s8", "i4": "s4", "i32": "s32", "f8e4m3": "e4m3", "f8e5m2": "e5m2",
-}  # fmt: skip
+    "i8": "s8",
+    "i4": "s4",
+    "i32": "s32",
+    "f8e4m3": "e4m3",
+    "f8e5m2": "e5m2",
+}
 _CONSTRAINT = {"f32": "f", "i32": "r", "f64": "d"}
 
 

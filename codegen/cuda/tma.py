@@ -1,8 +1,8 @@
 """TMA: bulk copies of boxes of tensors by the machine's own unit, and the mbarriers that tell of them.
 
 A kernel gets a tensor map, a parameter of 128 bytes that the runtime encodes, for each tensor and box
-(PTX ISA 8.5, "Tensor maps"). One thread starts the copies, a panel at a time. What lies in a row in
-both memories, such as packed weights of one k, needs no map and is copied at once.
+(PTX ISA 8.5, "Tensor maps"). One thread starts the copies, a column block at a time. What lies in a row
+in both memories, such as packed weights of one k, needs no map and is copied at once.
 """
 
 from __future__ import annotations
@@ -82,20 +82,21 @@ def _sides(s: ins.CopyAsync) -> tuple[Region, Region]:
 
 
 def tensor_map(s: ins.CopyAsync) -> TensorMap:
-    """The map of a bulk copy: a panel of the tile. DSL0591 where the unit does not copy so."""
+    """The map of a bulk copy: a column block of the tile. DSL0591 where the unit does not copy so."""
     tile, box = _sides(s)
-    panel = _panel(tile)
-    rows, wide = panel.rows, panel.wide
+    block = _column_block(tile)
+    rows, wide = block.rows, block.wide
     kept = [d for d, a in enumerate(box.axes) if not a.dropped]
     extents = tuple({kept[0]: rows, kept[1]: wide}.get(d, 1) for d in range(box.memory.rank))
     return TensorMap(box.memory, extents, wide * tile.memory.dtype.bits // 8)
 
 
 @dataclass(frozen=True, slots=True)
-class _Panel:
-    """Rows and columns of a panel of a tile in shared memory, or of a part of one.
+class _ColumnBlock:
+    """Rows and columns of a column block of a tile in shared memory, or of a part of one.
 
-    `slots` are the bytes that indices of a ring count, `whole` those of a panel, `swizzle` of its row.
+    `slots` are the bytes that indices of a ring count, `whole` those of a column block, `swizzle` of
+    its row.
     """
 
     rows: int
@@ -105,8 +106,8 @@ class _Panel:
     slots: tuple[tuple[ex.Expr, int], ...]
 
 
-def _panel(region: Region) -> _Panel:
-    """The panels of a region: whole ones of a tile, or the same rows of each."""
+def _column_block(region: Region) -> _ColumnBlock:
+    """The column blocks of a region: whole ones of a tile, or the same rows of each."""
     kept = [d for d, a in enumerate(region.axes) if not a.dropped]
     try:
         layout, slots = placed(_whole(region))
@@ -116,14 +117,16 @@ def _panel(region: Region) -> _Panel:
         wide = found.swizzle * 8 // bits
         dense = found.stride == 8 * found.swizzle
         if not dense or (columns > wide and found.leading != rows * found.swizzle):
-            raise Mismatch("its panels do not follow each other")
+            raise Mismatch("its column blocks do not follow each other")
         high, across = (region.axes[d] for d in kept)
         if across.size % min(wide, columns) or high.size % min(_ROWS, rows):
-            raise Mismatch("a part of it is neither whole panels nor whole rows of the swizzle")
+            raise Mismatch(
+                "a part of it is neither whole column blocks nor whole rows of the swizzle"
+            )
     except Mismatch as problem:
         text = f"@{region.memory.name} cannot be copied in bulk: {problem}"
         raise error("DSL0591", text) from None
-    return _Panel(high.size, wide, found.swizzle, rows * found.swizzle, tuple(slots))
+    return _ColumnBlock(high.size, wide, found.swizzle, rows * found.swizzle, tuple(slots))
 
 
 def _whole(region: Region) -> Region:
@@ -136,13 +139,13 @@ def _whole(region: Region) -> Region:
     return Region(region.memory, tuple(axes))
 
 
-def _inside(e: Emission, region: Region, panel: _Panel) -> list[str]:
-    """The bytes before a part of a tile: rows of its panels, and whole panels. DSL0591 otherwise."""
+def _inside(e: Emission, region: Region, block: _ColumnBlock) -> list[str]:
+    """The bytes before a part of a tile: rows of its column blocks, whole ones. DSL0591 otherwise."""
     high, across = (a for a in region.axes if not a.dropped)
     found = []
     for axis, unit, size in (
-        (high, _ROWS, _ROWS * panel.swizzle),
-        (across, panel.wide, panel.whole),
+        (high, _ROWS, _ROWS * block.swizzle),
+        (across, block.wide, block.whole),
     ):
         if constant(axis.start) == 0:
             continue
@@ -156,24 +159,24 @@ def _inside(e: Emission, region: Region, panel: _Panel) -> list[str]:
 
 
 def copy(e: Emission, s: ins.CopyAsync) -> None:
-    """One thread starts the copies of all panels."""
+    """One thread starts the copies of all column blocks."""
     if is_run(s):
         _copy_run(e, s)
         return
     found = tensor_map(s)
     tile, box = _sides(s)
-    panels = _panel(tile)
-    count = tile.shape[-1] // panels.wide
-    slots = [f"({e.scalar(start)}) * {size}" for start, size in panels.slots]
-    slots += _inside(e, tile, panels)
+    block = _column_block(tile)
+    count = tile.shape[-1] // block.wide
+    slots = [f"({e.scalar(start)}) * {size}" for start, size in block.slots]
+    slots += _inside(e, tile, block)
     i = e.out.name("i")
     base = f"(unsigned char*){pointer(e, tile.memory)}"
-    panel = f"{i} * {panels.whole}" if count > 1 else "0"
+    offset = f"{i} * {block.whole}" if count > 1 else "0"
     starts = [e.scalar(a.start) for a in box.axes]
     if count > 1:
-        starts[-1] = add(starts[-1], f"{i} * {panels.wide}")
+        starts[-1] = add(starts[-1], f"{i} * {block.wide}")
     at = ", ".join(f"(int)({x})" for x in reversed(starts))
-    to = add(base, *slots, panel)
+    to = add(base, *slots, offset)
     if s.barrier is None:
         line = f"bulk_store_{len(starts)}d(&{e.maps[found]}, {to}, {at});"
     else:

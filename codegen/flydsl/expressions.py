@@ -28,7 +28,7 @@ from dslc.codegen.flydsl.c_types import (
     Type,
     common,
     promoted,
-)  # fmt: skip
+)
 from dslc.codegen.flydsl.texts import (
     POSTFIX,
     Text,

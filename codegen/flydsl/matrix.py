@@ -11,8 +11,12 @@ from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.targets import Atom
 
 _ELEMENTS = {
-    "f16": "T.f16", "bf16": "T.bf16", "i16": "T.i16", "i32": "T.i32", "f32": "T.f32",
-}  # fmt: skip
+    "f16": "T.f16",
+    "bf16": "T.bf16",
+    "i16": "T.i16",
+    "i32": "T.i32",
+    "f32": "T.f32",
+}
 # Those that `flydsl.expr.rocdl` has a function for; the others are LLVM's intrinsics.
 _WRAPPED = frozenset((
     "f32_32x32x8f16", "f32_32x32x8bf16_1k", "f32_32x32x16_f16", "f32_32x32x16_bf16", "f32_16x16x16f16",

@@ -14,7 +14,7 @@ from dslc.codegen.flydsl.c_types import (
     UNSIGNED,
     Scalar,
     Type,
-)  # fmt: skip
+)
 
 POSTFIX = 13  # how strongly a call or subscript holds together
 _NUMBER = re.compile(r"(0[xX][\da-fA-F.]+(?:[pP][+-]?\d+)?|[\d.]+(?:[eE][+-]?\d+)?)([uUlLfF]*)$")

@@ -18,8 +18,14 @@ from dslc.compiler.targets.target import SWAP
 
 _READS, _PRODUCTS = 0x100, 0x8
 _PLAIN = (
-    ins.WaitGroup, ins.CommitGroup, ins.CopyAsync, ins.Sync, ins.Let, ins.Transpose, ins.Reshape,
-)  # fmt: skip
+    ins.WaitGroup,
+    ins.CommitGroup,
+    ins.CopyAsync,
+    ins.Sync,
+    ins.Let,
+    ins.Transpose,
+    ins.Reshape,
+)
 _READ_BYTES = 16  # of one instruction
 _FEWEST = 8  # matrix instructions from which on an order is worth while
 

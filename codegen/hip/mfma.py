@@ -17,9 +17,12 @@ from dslc.compiler.dtypes import DType, parse_dtype
 from dslc.compiler.targets import TARGETS, Atom
 
 _SMALL = {
-    "f8e4m3": ("fp8", 0), "f8e5m2": ("bf8", 1), "f6e2m3": ("fp6", 2), "f6e3m2": ("bf6", 3),
+    "f8e4m3": ("fp8", 0),
+    "f8e5m2": ("bf8", 1),
+    "f6e2m3": ("fp6", 2),
+    "f6e3m2": ("bf6", 3),
     "f4e2m1": ("fp4", 4),
-}  # fmt: skip
+}
 UNSCALED = "0, 0, 0, 0"  # which byte of which word, of a and of b: the compiler leaves them out
 SCALED = "_scaled"  # the suffix of functions that take scales
 _BF16_OF_GFX942 = {"16x16x16": "16x16x16bf16_1k", "32x32x8": "32x32x8bf16_1k"}

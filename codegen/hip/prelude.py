@@ -13,9 +13,13 @@ from dslc.codegen.hip.spelling import spelled
 _LIBRARIES = ("functions.hip", "doubles.hip", "packed.hip", "memory.hip")
 _VECTOR = re.compile(r"\b(f16|bf16|f32|i16|i32|u32)x(\d+)\b")
 _ELEMENTS = {
-    "f16": "_Float16", "bf16": "__bf16", "f32": "float", "i16": "short", "i32": "int",
+    "f16": "_Float16",
+    "bf16": "__bf16",
+    "f32": "float",
+    "i16": "short",
+    "i32": "int",
     "u32": "unsigned",
-}  # fmt: skip
+}
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from dslc.codegen.nki.movement.engine_sharing import Shares
 from dslc.codegen.nki.order import Between, few_first, is_streamed
 from dslc.codegen.nki.tile_values import (
     PARTITIONS,
-    Held,
+    TileValue,
     dense_strides,
     first_column,
     free_shape,
@@ -32,7 +32,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, tile_of
-from dslc.compiler.passes.trainium.capacity import PANEL
+from dslc.compiler.passes.trainium.capacity import COLUMN_BLOCK
 from dslc.compiler.passes.trainium.placement import Placement, placement_of
 from dslc.compiler.passes.trainium.residents import ResidentTensors
 from dslc.compiler.targets.nki import Engines
@@ -65,7 +65,7 @@ class Emission:
     shares: Shares
     names: dict[ex.Var, str] = field(default_factory=dict)
     memories: dict[Memory, str] = field(default_factory=dict)
-    values: dict[Value, Held] = field(default_factory=dict)
+    values: dict[Value, TileValue] = field(default_factory=dict)
     not_negative: set[ex.Var] = field(default_factory=set)
     dynamic: set[ex.Var] = field(default_factory=set)
     needs: set[str] = field(default_factory=set)
@@ -77,7 +77,7 @@ class Emission:
     # Tiles of whole numbers in a float type, and scalars that the machine knows as tiles.
     whole: set[Value] = field(default_factory=set)
     counters: dict[ex.Var, Value] = field(default_factory=dict)
-    late_values: dict[ex.Var, ex.Expr] = field(default_factory=dict)
+    dynamic_values: dict[ex.Var, ex.Expr] = field(default_factory=dict)
     # Products that are only read rounded to another float type: they leave PSUM in that type.
     rounded: dict[Value, DType] = field(default_factory=dict)
     # Operands whose chunks lie in pairs.
@@ -99,7 +99,7 @@ class Emission:
     banks: Banks = field(default_factory=Banks)
     in_psum: dict[Value, str] = field(default_factory=dict)
     # Columns that a long operand is loaded by.
-    panel: int = PANEL
+    column_block: int = COLUMN_BLOCK
     # What stands between the pieces of a product of the loop at hand.
     between: Between | None = None
     # Assertions that only the machine can check, in the order of the columns of the tile `failed`.
@@ -173,7 +173,7 @@ class Emission:
 
     # Tiles
 
-    def held(self, value: Value) -> Held:
+    def held(self, value: Value) -> TileValue:
         """A tile as it is held now."""
         if value in self.streamed:
             self.statement(self.streamed.pop(value))
@@ -192,30 +192,42 @@ class Emission:
         return found
 
     def tile(
-        self, hint: str, dtype: DType, shape: tuple[int, ...], place: Placement, *,
+        self,
+        hint: str,
+        dtype: DType,
+        shape: tuple[int, ...],
+        place: Placement,
+        *,
         psum: bool = False,
-    ) -> Held:  # fmt: skip
+    ) -> TileValue:
         """A new dense tile: `chunk` makes its tensors as they are filled."""
-        return Held(
-            self.out.name(hint or "t"), dtype, shape, place,
-            free_shape(place, shape), dense_strides(place, shape), psum=psum,
-        )  # fmt: skip
+        return TileValue(
+            self.out.name(hint or "t"),
+            dtype,
+            shape,
+            place,
+            free_shape(place, shape),
+            dense_strides(place, shape),
+            psum=psum,
+        )
 
-    def like(self, held: Held, hint: str, dtype: DType | None = None) -> Held:
+    def like(self, held: TileValue, hint: str, dtype: DType | None = None) -> TileValue:
         """A new dense tile of the same shape and place."""
         return self.tile(hint, dtype or held.dtype, held.shape, held.place)
 
-    def tile_like(self, value: Value) -> Held:
+    def tile_like(self, value: Value) -> TileValue:
         """The dense tile that a value will be, without a name."""
         shape, place = value.type.shape, self.place(value)
         extents = free_shape(place, shape)
-        return Held("number", value.type.dtype, shape, place, extents, dense_strides(place, shape))
+        return TileValue(
+            "number", value.type.dtype, shape, place, extents, dense_strides(place, shape)
+        )
 
-    def constant(self, value: Value, text: str) -> Held:
+    def constant(self, value: Value, text: str) -> TileValue:
         """A tile all of whose elements are one number: nothing is emitted."""
         return replace(self.tile_like(value), strides=(0,) * value.type.rank, constant=text)
 
-    def result(self, value: Value, dtype: DType | None = None) -> Held:
+    def result(self, value: Value, dtype: DType | None = None) -> TileValue:
         """The new tile of a result."""
         made = self.tile(value.name, dtype or value.type.dtype, value.type.shape, self.place(value))
         made = replace(made, paired=value in self.paired)
@@ -223,7 +235,7 @@ class Emission:
         return made
 
     @contextmanager
-    def filled(self, made: Held) -> Iterator[At]:
+    def filled(self, made: TileValue) -> Iterator[At]:
         """The chunks of a new tile in turn, each made right before it is filled."""
         if made.chunks > 1:
             self.out.line(f"{made.name} = []")
@@ -232,7 +244,7 @@ class Emission:
             yield at
 
     @contextmanager
-    def over(self, held: Held) -> Iterator[At]:
+    def over(self, held: TileValue) -> Iterator[At]:
         """The chunks of a tile in turn: a loop where there are several."""
         if held.chunks == 1:
             yield At(None, held.rows)
@@ -241,7 +253,7 @@ class Emission:
         with self.out.block(f"for {self.names[index]} in range({held.chunks})"):
             yield At(index, self.rows_of(held, index))
 
-    def rows_of(self, held: Held, index: ex.Var) -> int | str:
+    def rows_of(self, held: TileValue, index: ex.Var) -> int | str:
         """The partitions of a chunk: fewer in the last one."""
         if held.rows % PARTITIONS == 0:
             return PARTITIONS
@@ -249,7 +261,7 @@ class Emission:
         self.out.line(f"{rows} = min({PARTITIONS}, {held.rows} - {before})")
         return rows
 
-    def allocate(self, made: Held, at: At) -> None:
+    def allocate(self, made: TileValue, at: At) -> None:
         """The tensor of a chunk."""
         dtype = "nl.float32" if made.psum else element(made.dtype)
         tensor = self.tensor(made.name, at.rows, made.extents, dtype, psum=made.psum)
@@ -263,9 +275,14 @@ class Emission:
             self.out.line(f"{made.name}.append({tensor})")
 
     def tensor(
-        self, name: str, rows: int | str, extents: Sequence[int | str], dtype: str, *,
+        self,
+        name: str,
+        rows: int | str,
+        extents: Sequence[int | str],
+        dtype: str,
+        *,
         psum: bool = False,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """The text of a new tensor of a tile, which keeps to the machine's limits."""
         check_tile(name, rows, extents, dtype, psum=psum)
         if psum:
@@ -273,7 +290,7 @@ class Emission:
         sizes = ", ".join(str(n) for n in (rows, *extents))
         return f"nl.ndarray(({sizes}), dtype={dtype}, buffer={'nl.psum' if psum else 'nl.sbuf'})"
 
-    def base(self, held: Held, at: At) -> str:
+    def base(self, held: TileValue, at: At) -> str:
         """The tensor of a chunk."""
         if held.chunks == 1 or held.shared or at.index is None:
             return held.name
@@ -283,19 +300,19 @@ class Emission:
             return f"{held.name}[{chunk} // 2][0:{PARTITIONS}, {chunk} % 2, {whole}]"
         return f"{held.name}[{chunk}]"
 
-    def text(self, held: Held, at: At) -> str:
+    def text(self, held: TileValue, at: At) -> str:
         """A chunk's elements."""
         rows = PARTITIONS if held.shared else held.rows
         whole = at.rows == rows or (held.chunks > 1 and not held.shared)
         return part(held, self.base(held, at), at.rows, whole=whole)
 
-    def column(self, held: Held, at: At) -> str:
+    def column(self, held: TileValue, at: At) -> str:
         """The one number of each partition, as a vector or a constant."""
         if held.constant is not None:
             return held.constant
         return first_column(held, self.base(held, at), at.rows)
 
-    def tensors(self, held: Held) -> Held:
+    def tensors(self, held: TileValue) -> TileValue:
         """The tile in tensors of its own, dense: constants and patterns are written out."""
         if held.constant is None and held.is_dense and not held.shared:
             return held
@@ -307,11 +324,11 @@ class Emission:
                 self.call("tensor_copy", dst=self.text(made, at), src=self.text(held, at))
         return made
 
-    def in_sbuf(self, held: Held) -> Held:
+    def in_sbuf(self, held: TileValue) -> TileValue:
         """The tile outside PSUM."""
         return self.copied(held) if held.psum else held
 
-    def copied(self, held: Held) -> Held:
+    def copied(self, held: TileValue) -> TileValue:
         """The tile in other tensors, whose axes are its own."""
         made = self.like(held, held.name)
         with self.filled(made) as at:
@@ -329,7 +346,7 @@ class Emission:
         self.needs |= needed(text)
         return text
 
-    def rename(self, value: Value, held: Held) -> None:
+    def rename(self, value: Value, held: TileValue) -> None:
         """A tile that is another's elements."""
         self.renamed.add(value)
         self.values[value] = replace(held, shape=value.type.shape, place=self.place(value))

@@ -27,7 +27,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.ir.traverse import operands, tile_of, walk
-from dslc.compiler.passes.trainium.capacity import usable, widest_panel
+from dslc.compiler.passes.trainium.capacity import usable, widest_column_block
 from dslc.compiler.passes.trainium.residents import residents
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.nki import engines_of
@@ -158,7 +158,7 @@ def _stay(e: Emission, kernel: Kernel) -> None:
     for kept in residents(kernel, e.engines, e.machine):
         e.resident[kept.value] = kept
     kept_bytes = sum(kept.bytes for kept in e.resident.values())
-    e.panel = widest_panel(kernel, usable(e.engines) - kept_bytes)
+    e.column_block = widest_column_block(kernel, usable(e.engines) - kept_bytes)
     for kept in e.resident.values():
         # A link of the chain that somebody else reads stays where it is, and with it what it reads.
         *links, last = kept.chain

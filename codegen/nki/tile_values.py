@@ -16,7 +16,7 @@ from dslc.compiler.passes.trainium.placement import PARTITIONS, Placement, chunk
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class TileValue:
     """A tile in `name`; `constant` instead where all its elements are one number.
 
     `extents` are those of the tensor behind the partitions. An element's place in its partition is
@@ -105,7 +105,7 @@ def dense_strides(place: Placement, shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def part(held: Held, base: str, rows: int | str, *, whole: bool) -> str:
+def part(held: TileValue, base: str, rows: int | str, *, whole: bool) -> str:
     """The text of a chunk's elements: the tensor, a slice of it, or a pattern of strides.
 
     `rows` are the partitions that are taken; `whole` says that these are all that the tensor has.
@@ -125,7 +125,7 @@ def part(held: Held, base: str, rows: int | str, *, whole: bool) -> str:
     return f"{base}.ap(pattern=[{', '.join(pairs)}]{offset})"
 
 
-def first_column(held: Held, base: str, rows: int | str) -> str:
+def first_column(held: TileValue, base: str, rows: int | str) -> str:
     """The one number of each partition as a vector [rows, 1]."""
     if len(held.extents) == 1:
         return f"{base}[0:{rows}, {held.offset}:{held.offset + 1}]"
@@ -137,4 +137,4 @@ def _all(rows: int | str, extents: Sequence[int]) -> list[str]:
     return [f"0:{rows}", *(f"0:{n}" for n in extents)]
 
 
-__all__ = ["PARTITIONS", "Held", "dense_strides", "first_column", "free_shape", "part"]
+__all__ = ["PARTITIONS", "TileValue", "dense_strides", "first_column", "free_shape", "part"]

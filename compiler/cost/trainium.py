@@ -29,7 +29,7 @@ from dslc.compiler.passes.trainium.capacity import (
     peak_within,
     sbuf_peak,
     usable,
-    widest_panel,
+    widest_column_block,
 )
 from dslc.compiler.passes.trainium.placement import chunks, counts, placement_of
 from dslc.compiler.passes.trainium.placement_costs import TRANSPOSING, transposed
@@ -136,25 +136,28 @@ def _trip_count(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
 
 
 def _crowding(
-    kernel: Kernel, engines: Engines, sites: Sequence[Site], shared: Mapping[ins.Stmt, float],
+    kernel: Kernel,
+    engines: Engines,
+    sites: Sequence[Site],
+    shared: Mapping[ins.Stmt, float],
     turns: int,
-) -> float:  # fmt: skip
+) -> float:
     """What products wait for loads that have no room beside the tiles in use, and begin late.
 
     Room comes as the tile before is used up, in the last pass of the last product that reads it: what
     takes longer than that is waited for.
     """
     room = usable(engines) - sum(r.bytes for r in residents(kernel, engines, frozenset()))
-    panel = widest_panel(kernel, room)
-    sizes, total = load_bytes(kernel, panel), 0.0
+    block = widest_column_block(kernel, room)
+    sizes, total = load_bytes(kernel, block), 0.0
     by_loop: defaultdict[ins.Stmt | None, list[Site]] = defaultdict(list)
     for site in sites:
         by_loop[site.loop].append(site)
     for loop, inside in by_loop.items():
         if isinstance(loop, ins.For):
-            peak = peak_within(kernel, loop, panel)
+            peak = peak_within(kernel, loop, block)
         else:
-            peak = sbuf_peak(kernel, panel).bytes
+            peak = sbuf_peak(kernel, block).bytes
         need = sum(sizes[s.stmt] for s in inside if isinstance(s.stmt, ins.Load))
         if need <= room - peak:
             continue

@@ -116,7 +116,7 @@ __all__ = [
     "WarpSpecialize",
     "Where",
     "While",
-]  # fmt: skip
+]
 
 # Scalars and debugging
 

@@ -59,7 +59,7 @@ class Kernel:
     of the grid runs `body`; no axis means one turn. `workspaces` are given by the runtime. `packed` are
     the low-bit parameters whose memory in `params` is bytes by now. `threads` is how many threads run a
     turn together, once tiles have layouts over them. With `rasterization` the turns of the last two
-    axes are numbered in strips of so many of the first of them (an index over dims), down each strip
+    axes are numbered in groups of so many of the first of them (an index over dims), down each group
     before along it: turns that run at once share more of what they read. No order is promised. With a
     `cluster` so many turns that follow each other run at once, and reach each other's shared memory: a
     turn's number modulo that is its rank, and the number of all turns is a multiple.

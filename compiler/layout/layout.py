@@ -217,7 +217,7 @@ class Layout(Interned):
 
         return divide(self, other)
 
-    # Chains: local(2, 1).spatial(8, 4) is local(2, 1) * spatial(8, 4)
+    # Chains: what local(2, 1).spatial(8, 4) says is the product of the two.
 
     def local(self, *shape: int) -> Layout:
         """Compose with the local layout of that shape."""

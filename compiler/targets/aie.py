@@ -120,7 +120,11 @@ _ATOMS = (
     matmul(4, 16, 16, _INT8_INT4),
 )
 NPU2 = Target(
-    "aie:npu2", "aie", "AMD Ryzen AI NPU2 (AIE2P)", 1, 1,
+    "aie:npu2",
+    "aie",
+    "AMD Ryzen AI NPU2 (AIE2P)",
+    1,
+    1,
     (
         MemorySpace("core", NPU2_ARRAY.compute.memory, "core tile"),
         MemorySpace("shared", NPU2_ARRAY.memory.memory, "memory tile"),
@@ -128,7 +132,7 @@ NPU2 = Target(
     _ATOMS,
     units=32,
     static=True,
-)  # fmt: skip
+)
 TARGETS = (NPU2,)
 _ARRAYS = {NPU2.name: NPU2_ARRAY}
 

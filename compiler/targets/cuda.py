@@ -43,17 +43,29 @@ def _b(vector: int) -> Layout:
 
 MMA_M16N8K16 = Atom("mma.m16n8k16", 16, 8, 16, _F16, _a(2), _b(2), _C)
 MMA_M16N8K8 = Atom(
-    "mma.m16n8k8", 16, 8, 8, _F16, local(2, 1).spatial(8, 4).local(1, 2),
-    column_spatial(4, 8).local(2, 1), _C,
-)  # fmt: skip
+    "mma.m16n8k8",
+    16,
+    8,
+    8,
+    _F16,
+    local(2, 1).spatial(8, 4).local(1, 2),
+    column_spatial(4, 8).local(2, 1),
+    _C,
+)
 MMA_M16N8K8_TF32 = Atom("mma.m16n8k8.tf32", 16, 8, 8, _TF32, _a(1), _b(1), _C)
 MMA_M16N8K32 = Atom("mma.m16n8k32", 16, 8, 32, _INT8, _a(4), _b(4), _C)
 MMA_M16N8K32_FP8 = Atom("mma.m16n8k32.f8", 16, 8, 32, _FP8, _a(4), _b(4), _C)
 MMA_M16N8K64 = Atom("mma.m16n8k64", 16, 8, 64, _INT4, _a(8), _b(8), _C)
 MMA_M8N8K4 = Atom(
-    "mma.m8n8k4.f64", 8, 8, 4, (("f64", "f64", "f64"),), spatial(8, 4), column_spatial(4, 8),
+    "mma.m8n8k4.f64",
+    8,
+    8,
+    4,
+    (("f64", "f64", "f64"),),
+    spatial(8, 4),
+    column_spatial(4, 8),
     spatial(8, 4).local(1, 2),
-)  # fmt: skip
+)
 
 
 def wgmma(
@@ -82,8 +94,13 @@ _WGMMA = tuple(
     for n in widths
 )
 _AMPERE = (
-    MMA_M16N8K16, MMA_M16N8K8, MMA_M16N8K8_TF32, MMA_M16N8K32, MMA_M16N8K64, MMA_M8N8K4,
-)  # fmt: skip
+    MMA_M16N8K16,
+    MMA_M16N8K8,
+    MMA_M16N8K8_TF32,
+    MMA_M16N8K32,
+    MMA_M16N8K64,
+    MMA_M8N8K4,
+)
 
 
 def _memories(rates: Rates) -> tuple[MemorySpace, ...]:

@@ -45,10 +45,16 @@ H200 = Rates(
     cache_latency=350e-9,
     launch=2.67e-6,
     matrix=(
-        ("mma", 16, 1270), ("mma", 8, 2540), ("mma", 4, 512), ("mma", 32, 635), ("mma", 64, 128),
-        ("wgmma", 16, 1770), ("wgmma", 8, 3540), ("wgmma", 32, 885),
+        ("mma", 16, 1270),
+        ("mma", 8, 2540),
+        ("mma", 4, 512),
+        ("mma", 32, 635),
+        ("mma", 64, 128),
+        ("wgmma", 16, 1770),
+        ("wgmma", 8, 3540),
+        ("wgmma", 32, 885),
     ),
     blocking=("mma",),
     issue=3.4,
     shared_bytes=228 << 10,
-)  # fmt: skip
+)

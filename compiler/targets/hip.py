@@ -30,8 +30,11 @@ def _r(first: int, last: int) -> range:
 
 # The 128-bit rows are as measured on the machines; narrower accesses take lanes in order.
 _GFX942_B128 = _both_halves(
-    (_r(0, 3), _r(20, 23)), (_r(4, 7), _r(16, 19)), (_r(8, 11), _r(28, 31)), (_r(12, 15), _r(24, 27))
-)  # fmt: skip
+    (_r(0, 3), _r(20, 23)),
+    (_r(4, 7), _r(16, 19)),
+    (_r(8, 11), _r(28, 31)),
+    (_r(12, 15), _r(24, 27)),
+)
 _GFX950_B128 = _both_halves((_r(0, 3), _r(12, 15), _r(20, 27)), (_r(4, 11), _r(16, 19), _r(28, 31)))
 
 _GFX942 = (
@@ -64,21 +67,29 @@ _SMALL_FLOATS = tuple((a, b, "f32") for a in _SMALL for b in _SMALL)
 def mfma16(k: int, types: tuple[tuple[str, str, str], ...], suffix: str) -> Atom:
     """16 x 16 x k: lane % 16 is the row of A (column of B), lane // 16 the block of k."""
     return Atom(
-        f"mfma.16x16x{k}{suffix}", 16, 16, k, types,
+        f"mfma.16x16x{k}{suffix}",
+        16,
+        16,
+        k,
+        types,
         column_spatial(16, 4).local(1, k // 4),
         spatial(4, 16).local(k // 4, 1),
         spatial(4, 16).local(4, 1),
-    )  # fmt: skip
+    )
 
 
 def mfma32(k: int, types: tuple[tuple[str, str, str], ...], suffix: str) -> Atom:
     """32 x 32 x k: lane % 32 is the row of A (column of B), lane // 32 the block of k."""
     return Atom(
-        f"mfma.32x32x{k}{suffix}", 32, 32, k, types,
+        f"mfma.32x32x{k}{suffix}",
+        32,
+        32,
+        k,
+        types,
         column_spatial(32, 2).local(1, k // 2),
         spatial(2, 32).local(k // 2, 1),
         local(4, 1).spatial(2, 32).local(4, 1),
-    )  # fmt: skip
+    )
 
 
 def mfma_scaled(atom: Atom) -> Atom:

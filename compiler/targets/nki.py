@@ -80,17 +80,25 @@ def nc_matmul(m: int, n: int, k: int = PARTITIONS) -> Atom:
     row per partition. The result has a row of m in each partition of PSUM.
     """
     return Atom(
-        f"nc_matmul.{m}x{n}x{k}", m, n, k, (*_TYPES, *_FP8_TYPES),
+        f"nc_matmul.{m}x{n}x{k}",
+        m,
+        n,
+        k,
+        (*_TYPES, *_FP8_TYPES),
         spatial(1, k).local(m, 1),
         spatial(k, 1).local(1, n),
         spatial(m, 1).local(1, n),
-    )  # fmt: skip
+    )
 
 
 def _trainium(version: int, title: str, cores: int) -> Target:
     name = f"nki:trn{version}"
     return Target(
-        name, "nki", title, 1, PARTITIONS,
+        name,
+        "nki",
+        title,
+        1,
+        PARTITIONS,
         (
             MemorySpace("psum", PSUM_BANKS * PSUM_BANK, "partition"),
             MemorySpace("sbuf", _ENGINES[name].sbuf, "partition"),
@@ -98,7 +106,7 @@ def _trainium(version: int, title: str, cores: int) -> Target:
         (nc_matmul(128, MOVING),),
         units=cores,
         static=True,
-    )  # fmt: skip
+    )
 
 
 TRN1 = _trainium(1, "AWS Trainium (NeuronCore-v2)", 2)

@@ -93,8 +93,12 @@ def constant(value: Number, dtype: DType, loc: Loc) -> ex.Const:
             fail("DSL0202", f"the number {value} meets a bool", loc, hint="write a comparison")
         return ex.Const(value, dtype)
     if isinstance(value, float):
-        fail("DSL0202", f"the float {value} meets integers of dtype {dtype}", loc,
-             hint="cast the integers to a float dtype first: cast(x, f32)")  # fmt: skip
+        fail(
+            "DSL0202",
+            f"the float {value} meets integers of dtype {dtype}",
+            loc,
+            hint="cast the integers to a float dtype first: cast(x, f32)",
+        )
     low, high = dtype.integer_range
     if not low <= value <= high:
         fail("DSL0224", f"the number {value} does not fit in {dtype} ({low} to {high})", loc)
@@ -121,8 +125,12 @@ def as_dtype(item: Item, dtype: DType, loc: Loc, what: str = "value") -> ex.Expr
     both_integers = found.dtype.is_integer and dtype.kind is Kind.INDEX
     if both_integers or (is_weak(found) and dtype.kind is not Kind.BOOL):
         return ex.Convert(found, dtype)
-    fail("DSL0202", f"the {what} has dtype {found.dtype}, {dtype} is needed", loc,
-         hint=f"write cast(..., {dtype})")  # fmt: skip
+    fail(
+        "DSL0202",
+        f"the {what} has dtype {found.dtype}, {dtype} is needed",
+        loc,
+        hint=f"write cast(..., {dtype})",
+    )
 
 
 def widened(item: Item) -> Item:
@@ -140,9 +148,13 @@ def broadcast_shapes(a: tuple[int, ...], b: tuple[int, ...], loc: Loc) -> tuple[
     out = []
     for i, (x, y) in enumerate(zip(wide_a, wide_b, strict=True)):
         if x != y and 1 not in (x, y):
-            fail("DSL0203", f"shapes {shape_text(a)} and {shape_text(b)} do not fit: "
-                 f"axis {i} has {x} and {y} elements", loc,
-                 hint="sizes must be equal or 1; add an axis of size 1 with x[:, None]")  # fmt: skip
+            fail(
+                "DSL0203",
+                f"shapes {shape_text(a)} and {shape_text(b)} do not fit: "
+                f"axis {i} has {x} and {y} elements",
+                loc,
+                hint="sizes must be equal or 1; add an axis of size 1 with x[:, None]",
+            )
         out.append(y if x == 1 else x)
     return tuple(out)
 
@@ -152,26 +164,43 @@ def check_operator(op: str, dtype: DType, loc: Loc) -> None:
     symbol = SYMBOLS.get(op, op)
     if dtype.kind is Kind.BOOL:
         if op not in ("and", "or", "xor", "eq", "ne", "not", "invert"):
-            fail("DSL0214", f"{symbol} does not work on bool", loc,
-                 hint="write cast(x, i32) to count, or where(cond, a, b)")  # fmt: skip
+            fail(
+                "DSL0214",
+                f"{symbol} does not work on bool",
+                loc,
+                hint="write cast(x, i32) to count, or where(cond, a, b)",
+            )
     elif dtype.is_float:
         if dtype.name not in _ARITHMETIC_FLOATS:
-            fail("DSL0214", f"there is no arithmetic on {dtype}", loc,
-                 hint="write cast(x, f16) or cast(x, f32) first")  # fmt: skip
+            fail(
+                "DSL0214",
+                f"there is no arithmetic on {dtype}",
+                loc,
+                hint="write cast(x, f16) or cast(x, f32) first",
+            )
         if op in _BITWISE or op == "invert":
-            fail("DSL0214", f"{symbol} does not work on floats ({dtype})", loc,
-                 hint="view the bits as an integer dtype")  # fmt: skip
+            fail(
+                "DSL0214",
+                f"{symbol} does not work on floats ({dtype})",
+                loc,
+                hint="view the bits as an integer dtype",
+            )
     elif op == "div":
-        fail("DSL0214", f"/ does not work on integers ({dtype})", loc,
-             hint="write // to round down, or cast(x, f32) / ...")  # fmt: skip
+        fail(
+            "DSL0214",
+            f"/ does not work on integers ({dtype})",
+            loc,
+            hint="write // to round down, or cast(x, f32) / ...",
+        )
 
 
 def splat(emit: Emitter, item: Item, dtype: DType, shape: tuple[int, ...], loc: Loc) -> Value:
     """A tile or a scalar as a tile of `dtype` and `shape`."""
     if isinstance(item, Value):
         if item.type.dtype != dtype:
-            fail("DSL0202", f"{describe(item)} meets {dtype}", loc,
-                 hint=f"write cast(..., {dtype})")  # fmt: skip
+            fail(
+                "DSL0202", f"{describe(item)} meets {dtype}", loc, hint=f"write cast(..., {dtype})"
+            )
         return emit.broadcast(item, shape)
     return emit.full(as_dtype(item, dtype, loc), shape)
 

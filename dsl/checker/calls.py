@@ -127,31 +127,50 @@ def call(c: Context, node: tree.Call) -> Item:
         case UserFunction():
             return _inline(c, target, node)
         case KernelName():
-            fail("DSL0228", f"the kernel {target.template.name} can be called only in a program",
-                 node.loc)  # fmt: skip
+            fail(
+                "DSL0228",
+                f"the kernel {target.template.name} can be called only in a program",
+                node.loc,
+            )
         case DType():
-            fail("DSL0219", f"{target} is a dtype, not a function", node.loc,
-                 hint=f"write cast(x, {target})")  # fmt: skip
+            fail(
+                "DSL0219",
+                f"{target} is a dtype, not a function",
+                node.loc,
+                hint=f"write cast(x, {target})",
+            )
     fail("DSL0219", f"{describe(target)} is not a function", node.loc)
 
 
 def bind(node: tree.Call, name: str, params: list[str], required: set[str]) -> dict[str, tree.Expr]:
     """Match arguments to parameters as Python does."""
     if len(node.args) > len(params):
-        fail("DSL0205", f"{name} takes {len(params)} arguments, not {len(node.args)}", node.loc,
-             hint=f"{name}({', '.join(params)})")  # fmt: skip
+        fail(
+            "DSL0205",
+            f"{name} takes {len(params)} arguments, not {len(node.args)}",
+            node.loc,
+            hint=f"{name}({', '.join(params)})",
+        )
     found = dict(zip(params, node.args, strict=False))
     for keyword in node.keywords:
         if keyword.name not in params:
-            fail("DSL0205", f"{name} has no parameter {keyword.name}", keyword.loc,
-                 hint=did_you_mean(keyword.name, params) or f"{name}({', '.join(params)})")  # fmt: skip
+            fail(
+                "DSL0205",
+                f"{name} has no parameter {keyword.name}",
+                keyword.loc,
+                hint=did_you_mean(keyword.name, params) or f"{name}({', '.join(params)})",
+            )
         if keyword.name in found:
             fail("DSL0205", f"{name} is given {keyword.name} twice", keyword.loc)
         found[keyword.name] = keyword.value
     missing = [p for p in params if p in required and p not in found]
     if missing:
-        fail("DSL0205", f"{name} needs {', '.join(missing)}", node.loc,
-             hint=f"{name}({', '.join(params)})")  # fmt: skip
+        fail(
+            "DSL0205",
+            f"{name} needs {', '.join(missing)}",
+            node.loc,
+            hint=f"{name}({', '.join(params)})",
+        )
     return found
 
 
@@ -185,8 +204,11 @@ def request_layout(c: Context, result: Item, layout: Layout, loc: Loc, made: boo
     if not isinstance(result, Value):
         fail("DSL0222", f"{describe(result)} takes no layout", loc)
     if layout.shape != result.type.shape:
-        fail("DSL0222", f"the layout has shape {list(layout.shape)}, "
-             f"the tile {list(result.type.shape)}", loc)  # fmt: skip
+        fail(
+            "DSL0222",
+            f"the layout has shape {list(layout.shape)}, the tile {list(result.type.shape)}",
+            loc,
+        )
     return c.emit.with_layout(result, layout) if made else c.emit.convert_layout(result, layout)
 
 
@@ -257,8 +279,12 @@ def _compose(c: Context, node: tree.Call) -> Layout:
         hint = f"write {name}(x, ...)" if name in FUNCTIONS else did_you_mean(name, FUNCTIONS)
         fail("DSL0219", f"{describe(left)} has no method {name}", node.loc, hint=hint)
     if node.function.name not in LAYOUT_FUNCTIONS:
-        fail("DSL0201", f"there is no layout function {node.function.name}", node.loc,
-             hint=did_you_mean(node.function.name, LAYOUT_FUNCTIONS))  # fmt: skip
+        fail(
+            "DSL0201",
+            f"there is no layout function {node.function.name}",
+            node.loc,
+            hint=did_you_mean(node.function.name, LAYOUT_FUNCTIONS),
+        )
     right = _call_layout(c, node.function.name, node)
     return _placed(lambda: left * right, node.loc)
 
@@ -278,8 +304,12 @@ def layout_operator(c: Context, op: str, x: Item, y: Item, loc: Loc) -> Layout |
 def _inline(c: Context, target: UserFunction, node: tree.Call) -> Item:
     f = target.function
     if f.name in c.calls or len(c.calls) > MAX_CALLS:
-        fail("DSL0229", f"{f.name} calls itself", node.loc,
-             hint="functions are inlined and cannot be recursive")  # fmt: skip
+        fail(
+            "DSL0229",
+            f"{f.name} calls itself",
+            node.loc,
+            hint="functions are inlined and cannot be recursive",
+        )
     c.inline(node.loc)
     defaulted = f.params[len(f.params) - len(f.defaults) :]
     found = bind(node, f.name, list(f.params), set(f.params) - set(defaulted))

@@ -125,9 +125,12 @@ def _first(
     many = f" among the first {_MOST}" if looked > _MOST else ""
     told = [str(b) for b in dict.fromkeys(map(str, broken))]
     more = f" (and {len(told) - _SHOWN} more)" if len(told) > _SHOWN else ""
-    fail("DSL0217", f"the requirements leave no choice of {', '.join(order)}{many}",
-         broken[0].require.loc if broken else loc,
-         hint=f"broken are {'; '.join(told[:_SHOWN])}{more}")  # fmt: skip
+    fail(
+        "DSL0217",
+        f"the requirements leave no choice of {', '.join(order)}{many}",
+        broken[0].require.loc if broken else loc,
+        hint=f"broken are {'; '.join(told[:_SHOWN])}{more}",
+    )
 
 
 def is_broken(c: Context, require: tree.Require) -> bool:

@@ -51,9 +51,13 @@ class Context:
         """Count a call or a statement of a function: what calls double is more than a source shows."""
         self.inlined += 1
         if self.inlined > MAX_INLINED:
-            fail("DSL0232", f"functions come to more than {MAX_INLINED} statements here", loc,
-                 hint="a call is replaced by its function's body: keep its value in a name, "
-                 "or repeat it in a loop")  # fmt: skip
+            fail(
+                "DSL0232",
+                f"functions come to more than {MAX_INLINED} statements here",
+                loc,
+                hint="a call is replaced by its function's body: keep its value in a name, "
+                "or repeat it in a loop",
+            )
 
     def lookup(self, name: tree.Name) -> Item:
         """What a name stands for; an error with the nearest name if nothing."""
@@ -85,14 +89,23 @@ class Context:
         if not item.reason:
             raise Poisoned
         labels = (Label(item.loc, "here"),) if item.loc else ()
-        fail("DSL0209", f"{name.id} {item.reason}", name.loc, labels=labels,
-             hint=f"give {name.id} a value before")  # fmt: skip
+        fail(
+            "DSL0209",
+            f"{name.id} {item.reason}",
+            name.loc,
+            labels=labels,
+            hint=f"give {name.id} a value before",
+        )
 
     def integer(self, item: Item, loc: Loc, what: str) -> int:
         """A compile-time integer; an error that says what it is needed for otherwise."""
         if isinstance(item, bool | float | str):
-            fail("DSL0206", f"{what} must be an integer, not {item!r}", loc,
-                 hint="use // to divide integers" if isinstance(item, float) else None)  # fmt: skip
+            fail(
+                "DSL0206",
+                f"{what} must be an integer, not {item!r}",
+                loc,
+                hint="use // to divide integers" if isinstance(item, float) else None,
+            )
         if isinstance(item, int):
             return item
         value = self.known(item)

@@ -48,8 +48,12 @@ class Emitter:
     def value(self, dtype: DType, shape: tuple[int, ...], layout: Layout | None = None) -> Value:
         """A tile that some instruction will define; DSL0204 for one that no machine could hold."""
         if math.prod(shape) > MAX_ELEMENTS:
-            fail("DSL0204", f"a tile of {math.prod(shape)} elements is too large", self.loc,
-                 hint=f"the limit is {MAX_ELEMENTS}: walk over it in a loop")  # fmt: skip
+            fail(
+                "DSL0204",
+                f"a tile of {math.prod(shape)} elements is too large",
+                self.loc,
+                hint=f"the limit is {MAX_ELEMENTS}: walk over it in a loop",
+            )
         return Value(TileType(dtype, shape, layout), self.hint)
 
     def emit(self, instruction: ins.Stmt) -> None:

@@ -101,8 +101,12 @@ def _negate(c: Context, item: Item, loc: Loc) -> Item:
 def _binary(c: Context, node: tree.Binary, index: bool) -> Item:
     op, loc = node.op, node.loc
     if op not in OPERATORS:
-        fail("DSL0214", f"the operator {op} is not part of the language", loc,
-             hint="write dot(a, b)" if op == "@" else None)  # fmt: skip
+        fail(
+            "DSL0214",
+            f"the operator {op} is not part of the language",
+            loc,
+            hint="write dot(a, b)" if op == "@" else None,
+        )
     index = index and op in _EXACT
     x, y = evaluate(c, node.left, index=index), evaluate(c, node.right, index=index)
     if index:
@@ -132,8 +136,12 @@ def condition(c: Context, item: Item, loc: Loc) -> bool | ex.Expr:
     if isinstance(item, bool | int | float):
         return bool(item)
     if isinstance(item, Value):
-        fail("DSL0210", f"{describe(item)} has no single truth value", loc,
-             hint="choose per element with where(cond, a, b), or reduce with any or all")  # fmt: skip
+        fail(
+            "DSL0210",
+            f"{describe(item)} has no single truth value",
+            loc,
+            hint="choose per element with where(cond, a, b), or reduce with any or all",
+        )
     found = as_expr(item, loc)
     known = c.known(found)
     if known is not None:
@@ -168,8 +176,12 @@ def _conditional(c: Context, node: tree.Conditional) -> Item:
 def select(truth: ex.Expr, x: Item, y: Item, loc: Loc) -> Item:
     """One of two scalars."""
     if isinstance(x, Value) or isinstance(y, Value):
-        fail("DSL0210", "`a if c else b` chooses between scalars", loc,
-             hint="write where(c, a, b), or an if statement")  # fmt: skip
+        fail(
+            "DSL0210",
+            "`a if c else b` chooses between scalars",
+            loc,
+            hint="write where(c, a, b), or an if statement",
+        )
     dtype = arithmetic.common_dtype((as_expr(x, loc), as_expr(y, loc)), loc)
     return ex.Select(
         truth, arithmetic.as_dtype(x, dtype, loc), arithmetic.as_dtype(y, dtype, loc), dtype

@@ -97,8 +97,12 @@ def _known_at_the_call(c: Context, what: str, loc: Loc) -> Iterator[None]:
     before = len(c.emit.block)
     yield
     if len(c.emit.block) != before:
-        fail("DSL0215", f"{what} is computed at the call, from dims and scalars alone", loc,
-             hint="read tensors within the nest; a size may be a parameter such as n: i32")  # fmt: skip
+        fail(
+            "DSL0215",
+            f"{what} is computed at the call, from dims and scalars alone",
+            loc,
+            hint="read tensors within the nest; a size may be a parameter such as n: i32",
+        )
 
 
 def _is_nest(statement: tree.Statement) -> bool:
@@ -116,8 +120,12 @@ def _parallel(c: Context, nest: tree.For, rest: tuple[tree.Statement, ...]) -> t
     """`for m, n in parallel(range(..), range(..))`."""
     for late in rest:
         if not isinstance(late, tree.Pass):
-            fail("DSL0215", "nothing may follow the parallel nest", late.loc,
-                 hint="its turns end the kernel: write a second kernel and a program")  # fmt: skip
+            fail(
+                "DSL0215",
+                "nothing may follow the parallel nest",
+                late.loc,
+                hint="its turns end the kernel: write a second kernel and a program",
+            )
     assert isinstance(nest.iterator, tree.Call)
     ranges = nest.iterator.args
     for keyword in nest.iterator.keywords:

@@ -94,8 +94,12 @@ def _bound(c: Context, node: tree.Expr) -> ex.Expr:
 def for_loop(c: Context, node: tree.For) -> None:
     """A sequential loop."""
     if is_parallel(node.iterator):
-        fail("DSL0215", "parallel stands once in a kernel, outermost", node.loc,
-             hint="write one nest: for m, n in parallel(range(..), range(..))")  # fmt: skip
+        fail(
+            "DSL0215",
+            "parallel stands once in a kernel, outermost",
+            node.loc,
+            hint="write one nest: for m, n in parallel(range(..), range(..))",
+        )
     iterations = parse_range(c, node.iterator)
     if len(node.targets) != 1:
         fail("DSL0215", f"range gives one number, not {len(node.targets)}", node.loc)
@@ -304,8 +308,7 @@ def _yielded(
     if isinstance(item, Value) and is_number(before):
         sizes = ", ".join(map(str, item.type.shape))
         hint = f"start with {name} = full({item.type.dtype}, [{sizes}], {before})"
-    fail("DSL0208", f"{name} {reason}", node.loc, hint=hint,
-         labels=_assignment(name, node.body))  # fmt: skip
+    fail("DSL0208", f"{name} {reason}", node.loc, hint=hint, labels=_assignment(name, node.body))
 
 
 def _assignment(name: str, body: Iterable[tree.Statement]) -> tuple[Label, ...]:

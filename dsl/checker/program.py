@@ -52,9 +52,15 @@ def elaborate(
     finish(c)
     used = tuple((n, fixed[n]) for n in head.dims if n in fixed)
     return Program(
-        node.name, params, tuple(c.dims.values()), tuple(buffers), tuple(calls),
-        fixed=used, doc=node.doc, loc=node.loc,
-    )  # fmt: skip
+        node.name,
+        params,
+        tuple(c.dims.values()),
+        tuple(buffers),
+        tuple(calls),
+        fixed=used,
+        doc=node.doc,
+        loc=node.loc,
+    )
 
 
 def _statement(
@@ -134,8 +140,12 @@ def _check_tensor(
             "DSL0202", f"{param.name} of {callee} is {dtype}, {memory.name} is {memory.dtype}", loc
         )
     if memory.rank != len(param.dims or ()):
-        fail("DSL0203", f"{param.name} of {callee} has {len(param.dims or ())} axes, "
-             f"{memory.name} {memory.rank}", loc)  # fmt: skip
+        fail(
+            "DSL0203",
+            f"{param.name} of {callee} has {len(param.dims or ())} axes, "
+            f"{memory.name} {memory.rank}",
+            loc,
+        )
     if param.mode != "in" and memory.role is Role.IN:
         fail("DSL0211", f"{memory.name} is an input and {callee} writes it", loc)
     if param.mode != "out" and memory.name not in written:
@@ -191,5 +201,9 @@ def _check_shapes(
         for axis, (wanted, found) in enumerate(zip(param.shape, arg.shape, strict=True)):
             gap = difference(simplify(ex.substitute(wanted, bindings)), found)
             if gap is not None and gap != 0:
-                fail("DSL0203", f"axis {axis} of {arg.name} does not have the extent that "
-                     f"{param.name} of {kernel.name} needs", loc)  # fmt: skip
+                fail(
+                    "DSL0203",
+                    f"axis {axis} of {arg.name} does not have the extent that "
+                    f"{param.name} of {kernel.name} needs",
+                    loc,
+                )

@@ -150,8 +150,12 @@ def choose(c: Context, tune: tree.Tune, wanted: object) -> Item:
     value = parse_value(wanted)
     if value not in choices:
         listed = ", ".join(str(x) for x in choices)
-        fail("DSL0218", f"{tune.name} = {value} is not one of its choices", tune.loc,
-             hint=f"the choices are {listed}")  # fmt: skip
+        fail(
+            "DSL0218",
+            f"{tune.name} = {value} is not one of its choices",
+            tune.loc,
+            hint=f"the choices are {listed}",
+        )
     return value
 
 
@@ -172,8 +176,12 @@ def declare_params(c: Context, head: Head) -> tuple[Param, ...]:
 def _declare_scalar(c: Context, param: tree.Param) -> None:
     dtype = expect_dtype(evaluate(c, param.dtype), param.loc)
     if param.mode != "in":
-        fail("DSL0211", f"{param.name} is a scalar and cannot be {param.mode}", param.loc,
-             hint=f"take a tensor of one element: {param.name}: {param.mode} {dtype}[1]")  # fmt: skip
+        fail(
+            "DSL0211",
+            f"{param.name} is a scalar and cannot be {param.mode}",
+            param.loc,
+            hint=f"take a tensor of one element: {param.name}: {param.mode} {dtype}[1]",
+        )
     c.names[param.name] = c.emit.fresh_var(param.name, dtype)
 
 
@@ -186,8 +194,12 @@ def _tensor(c: Context, param: tree.Param) -> Memory:
         if len(strides) != len(shape):
             fail("DSL0212", f"{len(strides)} strides for {len(shape)} axes", param.loc)
     if param.packed is not None and (param.packed != "row" or dtype.bits > 8):
-        fail("DSL0211", f"{param.name} cannot be packed {param.packed}", param.loc,
-             hint="packed row is for dtypes of 1 to 8 bits")  # fmt: skip
+        fail(
+            "DSL0211",
+            f"{param.name} cannot be packed {param.packed}",
+            param.loc,
+            hint="packed row is for dtypes of 1 to 8 bits",
+        )
     return Memory(param.name, dtype, shape, Role(param.mode), strides=strides,
                   packed=param.packed, loc=param.loc)  # fmt: skip
 
@@ -210,8 +222,12 @@ def check_bindable(c: Context, head: Head, params: tuple[Param, ...]) -> None:
         if var not in bare:
             at = next(p.loc for p in head.params if name in set(names.reads((p.dims, p.strides))))
             with c.recover(()):
-                fail("DSL0207", f"the dim {name} stands only inside an expression", at,
-                     hint=f"fix it with -D {name}=..., or give some tensor an axis {name}")  # fmt: skip
+                fail(
+                    "DSL0207",
+                    f"the dim {name} stands only inside an expression",
+                    at,
+                    hint=f"fix it with -D {name}=..., or give some tensor an axis {name}",
+                )
 
 
 def declare_requires(c: Context, head: Head) -> tuple[Requirement, ...]:
@@ -221,8 +237,11 @@ def declare_requires(c: Context, head: Head) -> tuple[Requirement, ...]:
         with c.recover(()):
             truth = condition(c, evaluate(c, require.condition), require.condition.loc)
             if truth is False:
-                fail("DSL0217", f"require {require.text} does not hold{_values(c, require)}",
-                     require.loc)  # fmt: skip
+                fail(
+                    "DSL0217",
+                    f"require {require.text} does not hold{_values(c, require)}",
+                    require.loc,
+                )
             if truth is not True:
                 found.append(Requirement(as_expr(truth, require.loc), require.text, require.loc))
     return tuple(found)
@@ -248,6 +267,10 @@ def unknown_defines(given: Iterable[str], known: Iterable[str], loc: Loc) -> Non
     names_known = sorted(set(known))
     for name in given:
         if name not in names_known:
-            fail("DSL0225", f"nothing here is called {name}, so it cannot be defined", loc,
-                 hint=did_you_mean(name, names_known)
-                 or f"dims and constants: {', '.join(names_known) or 'none'}")  # fmt: skip
+            fail(
+                "DSL0225",
+                f"nothing here is called {name}, so it cannot be defined",
+                loc,
+                hint=did_you_mean(name, names_known)
+                or f"dims and constants: {', '.join(names_known) or 'none'}",
+            )

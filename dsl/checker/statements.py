@@ -64,8 +64,9 @@ def _effect(c: Context, value: tree.Expr) -> None:
     assert isinstance(value, tree.Call), "the front-ends refuse expressions without an effect"
     result = evaluate(c, value)
     if isinstance(result, Value | Memory) and _is_pure(c, value):
-        fail("DSL0219", "the result of this call is not used", value.loc,
-             hint="assign it to a name")  # fmt: skip
+        fail(
+            "DSL0219", "the result of this call is not used", value.loc, hint="assign it to a name"
+        )
 
 
 def _is_pure(c: Context, node: tree.Call) -> bool:
@@ -91,8 +92,12 @@ def _assign(c: Context, target: tree.Expr, value: tree.Expr, loc: Loc) -> None:
         case tree.Subscript():
             _store(c, target, value)
         case _:
-            fail("DSL0216", "this cannot be assigned to", target.loc,
-                 hint="assign to a name or to a region t[i : i + B]")  # fmt: skip
+            fail(
+                "DSL0216",
+                "this cannot be assigned to",
+                target.loc,
+                hint="assign to a name or to a region t[i : i + B]",
+            )
 
 
 def _unpack(c: Context, items: tuple[tree.Expr, ...], value: Item, loc: Loc) -> None:
@@ -134,8 +139,12 @@ def _named(c: Context, name: str, item: ex.Expr) -> ex.Expr:
 def _store(c: Context, target: tree.Subscript, value: tree.Expr) -> None:
     item = evaluate(c, target.value)
     if isinstance(item, Value):
-        fail("DSL0216", "a tile cannot be written in part", target.loc,
-             hint="choose elements with where(...), or use buffer(dtype, shape)")  # fmt: skip
+        fail(
+            "DSL0216",
+            "a tile cannot be written in part",
+            target.loc,
+            hint="choose elements with where(...), or use buffer(dtype, shape)",
+        )
     memory = expect_memory(item, target.loc)
     check_writable(memory, target.loc)
     c.emit.hint = memory.name
@@ -199,8 +208,12 @@ def _update_region(c: Context, target: tree.Subscript, op: str, value: tree.Expr
         c.emit.emit(ins.Store(found.region, value_for(c, updated, found, x), loc=loc))
         return
     if op not in ("+", "-"):
-        fail("DSL0214", f"{op}= on a tensor is not atomic", loc,
-             hint="only += and -= are; write t[...] = t[...] * x on an inout tensor")  # fmt: skip
+        fail(
+            "DSL0214",
+            f"{op}= on a tensor is not atomic",
+            loc,
+            hint="only += and -= are; write t[...] = t[...] * x on an inout tensor",
+        )
     item = x.item()
     add_atomic(c, found, arithmetic.unary(c.emit, "neg", item, loc) if op == "-" else item, x)
 

@@ -113,8 +113,12 @@ def access(
 def _integer(c: Context, item: tree.Expr, evaluate: Evaluate) -> AxisSlice:
     start = evaluate(item)
     if isinstance(start, Value):
-        fail("DSL0212", "a tile cannot be a subscript", item.loc,
-             hint="read rows by a tile of ids with gather(t[:, a : b], ids, 0)")  # fmt: skip
+        fail(
+            "DSL0212",
+            "a tile cannot be a subscript",
+            item.loc,
+            hint="read rows by a tile of ids with gather(t[:, a : b], ids, 0)",
+        )
     if not is_scalar(start):
         fail("DSL0212", f"a subscript is an integer, not {describe(start)}", item.loc)
     return AxisSlice(index(start, item.loc), 1, dropped=True)
@@ -147,8 +151,12 @@ def _slice(
     length = _length(c, start, stop, node.loc)
     size = -(-length // step)
     if size < 1:
-        fail("DSL0204", f"this slice has {size} elements", node.loc,
-             hint="a slice a : b needs b greater than a")  # fmt: skip
+        fail(
+            "DSL0204",
+            f"this slice has {size} elements",
+            node.loc,
+            hint="a slice a : b needs b greater than a",
+        )
     return AxisSlice(start, size, step)
 
 
@@ -162,22 +170,34 @@ def _length(c: Context, start: ex.Expr, stop: ex.Expr, loc: Loc) -> int:
     if free and free <= set(c.dims.values()):
         names = sorted(v.name for v in free)
         needs_dims(f"the length of this slice depends on {', '.join(names)}", loc, names)
-    fail("DSL0204", "the length of this slice is not known at compile time", loc,
-         hint="write t[i : i + BM] with a constant BM and a name for i")  # fmt: skip
+    fail(
+        "DSL0204",
+        "the length of this slice is not known at compile time",
+        loc,
+        hint="write t[i : i + BM] with a constant BM and a name for i",
+    )
 
 
 def check_readable(memory: Memory, loc: Loc) -> None:
     """An `out` parameter may not be read."""
     if memory.role is Role.OUT:
-        fail("DSL0211", f"{memory.name} is an out parameter and cannot be read", loc,
-             hint=f"declare it {memory.name}: inout {memory.dtype}[...]")  # fmt: skip
+        fail(
+            "DSL0211",
+            f"{memory.name} is an out parameter and cannot be read",
+            loc,
+            hint=f"declare it {memory.name}: inout {memory.dtype}[...]",
+        )
 
 
 def check_writable(memory: Memory, loc: Loc) -> None:
     """An input may not be written."""
     if memory.role is Role.IN:
-        fail("DSL0211", f"{memory.name} is an input and cannot be written", loc,
-             hint=f"declare it {memory.name}: out {memory.dtype}[...] (or inout)")  # fmt: skip
+        fail(
+            "DSL0211",
+            f"{memory.name} is an input and cannot be written",
+            loc,
+            hint=f"declare it {memory.name}: out {memory.dtype}[...] (or inout)",
+        )
 
 
 def check_updatable(memory: Memory, loc: Loc) -> None:
@@ -186,8 +206,12 @@ def check_updatable(memory: Memory, loc: Loc) -> None:
         what = "an input and cannot be written"
         if memory.role is Role.OUT:
             what = "an out parameter and cannot be read"
-        fail("DSL0211", f"{memory.name} is {what}", loc,
-             hint=f"declare it {memory.name}: inout {memory.dtype}[...]")  # fmt: skip
+        fail(
+            "DSL0211",
+            f"{memory.name} is {what}",
+            loc,
+            hint=f"declare it {memory.name}: inout {memory.dtype}[...]",
+        )
 
 
 def read(c: Context, found: Access, other: ex.Expr | None = None) -> Item:

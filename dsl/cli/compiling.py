@@ -140,13 +140,17 @@ kernel_option = click.option(
     "-k", "--kernel", "name", metavar="NAME", help="The kernel or program of the file."
 )
 set_option = click.option(
-    "--set", "choices", multiple=True, metavar="NAME=VALUE",
+    "--set",
+    "choices",
+    multiple=True,
+    metavar="NAME=VALUE",
     help="A tune choice: --set BM=64. Repeatable.",
-)  # fmt: skip
+)
 executor_option = click.option(
-    "--executor", metavar="NAME",
+    "--executor",
+    metavar="NAME",
     help="Who compiles: processes (the default), threads, dask:ADDRESS of a scheduler, ray:ADDRESS.",
-)  # fmt: skip
+)
 
 
 def own_kernels(library: Library, file: Path) -> list[Kernel]:

@@ -48,17 +48,22 @@ def _bar(label: str) -> Iterator[Report]:
     from rich.progress import Progress as Bars
 
     columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
         TextColumn("{task.fields[note]}"),
-    )  # fmt: skip
+    )
     with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(label, total=None, note="")
 
         def report(progress: Progress) -> None:
             bars.update(
-                task, description=f"{label}: {progress.phase}", completed=progress.done,
-                total=progress.total, note=_best(progress),
-            )  # fmt: skip
+                task,
+                description=f"{label}: {progress.phase}",
+                completed=progress.done,
+                total=progress.total,
+                note=_best(progress),
+            )
 
         yield report
 

@@ -117,10 +117,14 @@ class _Check:
 
     def _bad_target(self, target: tree.Expr, where: str) -> None:
         what = {
-            tree.Call: "a call", tree.Literal: "a literal", tree.Attribute: "an attribute",
-            tree.Sequence: "a tuple", tree.Compare: "a comparison", tree.Conditional: "a choice",
+            tree.Call: "a call",
+            tree.Literal: "a literal",
+            tree.Attribute: "an attribute",
+            tree.Sequence: "a tuple",
+            tree.Compare: "a comparison",
+            tree.Conditional: "a choice",
             tree.Subscript: "a slice",
-        }.get(type(target), "an expression")  # fmt: skip
+        }.get(type(target), "an expression")
         hint = "the left side is a name, a slice `t[...]`, or several names"
         if isinstance(target, tree.Compare):
             hint = "`==` compares, `=` assigns"

@@ -216,9 +216,11 @@ def _wanted(expected: set[str]) -> str:
 
 def _shown(token: Token) -> str:
     kinds = {
-        "NEWLINE": "the end of the line", "END": "the end of the file", "DEDENT": "the block's end",
+        "NEWLINE": "the end of the line",
+        "END": "the end of the file",
+        "DEDENT": "the block's end",
         "STRING": "this string",
-    }  # fmt: skip
+    }
     return kinds.get(token.kind, f"`{token.text}`")
 
 

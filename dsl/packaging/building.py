@@ -93,9 +93,14 @@ def _inputs(spec: Spec, file: Path, cache: CacheChoice) -> tuple[Inputs, Cache |
 
 
 def _build(
-    spec: Spec, file: Path, path: Path, inputs: Inputs, cache: Cache | None, workers: Workers,
+    spec: Spec,
+    file: Path,
+    path: Path,
+    inputs: Inputs,
+    cache: Cache | None,
+    workers: Workers,
     report: Report | None,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     from dslc.compiler.diagnostics import DiagnosticError
     from dslc.packaging.compiling import compile_all
     from dslc.packaging.consumers import consumer_files

@@ -91,11 +91,14 @@ class Job:
         folder, lock = f"build/{name}.dslc", "build/dslc.lock"
         native = "".join(f" --require-native {t}" for t in self._targets())
         return template.format(
-            name=name, folder=folder, lock_file=lock, requirement=self._requirement(),
+            name=name,
+            folder=folder,
+            lock_file=lock,
+            requirement=self._requirement(),
             package=yaml_string(f"dslc package {shell_word(str(self.path))} -o {folder}"),
             verify=f"dslc verify {folder}{native}",
             lock=f"dslc lock {folder} -o {lock}",
-        )  # fmt: skip
+        )
 
     def _targets(self) -> list[str]:
         """Those that every kernel is compiled for."""

@@ -68,11 +68,13 @@ def write_wheel(package: PackageFolder, folder: Path) -> Path:
         f"{index.name}/package/{INDEX}": package.text,
         **{f"{index.name}/package/{_kept(p)}": package.read(p) for p in index.files},
         f"{info}/METADATA": _METADATA.format(
-            name=index.name, version=index.version, targets=header_line(", ".join(index.targets)),
+            name=index.name,
+            version=index.version,
+            targets=header_line(", ".join(index.targets)),
             dslc=header_line(index.origins.dslc),
         ).encode(),
         f"{info}/WHEEL": _WHEEL.encode(),
-    }  # fmt: skip
+    }
     record = f"{info}/RECORD"
     files[record] = "".join(f"{p},{_hash(c)},{len(c)}\n" for p, c in files.items()).encode()
     files[record] += f"{record},,\n".encode()

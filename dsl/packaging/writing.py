@@ -65,9 +65,15 @@ def package_files(
     targets = tuple(dict.fromkeys(e.artifact.target for e in entries))
     records = {p: FileRecord(len(c), hashlib.sha256(c).hexdigest()) for p, c in files.items()}
     index = Index(
-        FORMAT, CONVENTION, name, version, targets, tuple(kernels), origins,
+        FORMAT,
+        CONVENTION,
+        name,
+        version,
+        targets,
+        tuple(kernels),
+        origins,
         dict(sorted(records.items())),
-    )  # fmt: skip
+    )
     files[INDEX] = index_text(index)
     _check(files[INDEX], index)
     return files
@@ -95,10 +101,16 @@ def _indexed(key: str, entry: Entry) -> IndexedSpecialization:
     signature = artifact.signature
     forms = {form for n in artifact.files if (form := _FORMS.get(Path(n).suffix)) is not None}
     return IndexedSpecialization(
-        key, artifact.target, tuple(sorted(forms)), dict(signature.fixed), dict(signature.config),
-        dict(entry.sizes), tuple(r.condition for r in signature.requires), entry.alignments,
+        key,
+        artifact.target,
+        tuple(sorted(forms)),
+        dict(signature.fixed),
+        dict(signature.config),
+        dict(entry.sizes),
+        tuple(r.condition for r in signature.requires),
+        entry.alignments,
         entry.tuned,
-    )  # fmt: skip
+    )
 
 
 def _check(text: bytes, index: Index) -> None:

@@ -103,9 +103,12 @@ class CudaBench:
         values = np.empty(count, dtype)
         with self._device.current():
             self._device.driver.call(
-                "cuMemcpyDtoHAsync", values.ctypes.data, array.address, values.nbytes,
+                "cuMemcpyDtoHAsync",
+                values.ctypes.data,
+                array.address,
+                values.nbytes,
                 self.watch.stream,
-            )  # fmt: skip
+            )
         self.watch.wait()
         return values
 

@@ -100,9 +100,14 @@ def _is_int(value: object) -> bool:
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
-    "str": (str,), "float": (float, int), "int": (int,), "bool": (bool,), "dict": (dict,),
-    "tuple": (list, tuple), "Environment": (dict,),
-}  # fmt: skip
+    "str": (str,),
+    "float": (float, int),
+    "int": (int,),
+    "bool": (bool,),
+    "dict": (dict,),
+    "tuple": (list, tuple),
+    "Environment": (dict,),
+}
 
 
 def _checked(cls: Any, data: object) -> dict[str, Any]:

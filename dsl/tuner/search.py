@@ -259,10 +259,14 @@ class Search:
         best = ranked[0] if ranked else None
         self.report(
             Progress(
-                phase, done, total, str(best.configuration) if best else "",
-                best.seconds if best else None, left,
+                phase,
+                done,
+                total,
+                str(best.configuration) if best else "",
+                best.seconds if best else None,
+                left,
             )
-        )  # fmt: skip
+        )
 
 
 def _time(candidate: Candidate) -> float:

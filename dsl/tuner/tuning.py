@@ -149,9 +149,15 @@ class Tuning:
             return with_options(kept, (*origin.signature.tunes, *settled))
 
         return prune(
-            configurations, expand, self.task, workers,
-            seed=self.settings.seed, storage=self._storage(), until=until, advance=advance,
-        )  # fmt: skip
+            configurations,
+            expand,
+            self.task,
+            workers,
+            seed=self.settings.seed,
+            storage=self._storage(),
+            until=until,
+            advance=advance,
+        )
 
     def run(self, bench: Bench, workers: Workers) -> Result:
         """Prune, measure, remember."""
@@ -160,11 +166,15 @@ class Tuning:
         candidates = self.chosen(pruned)
         settings = self.settings
         search = Search(
-            candidates, pruned.default, bench, workers, budget=settings.budget,
+            candidates,
+            pruned.default,
+            bench,
+            workers,
+            budget=settings.budget,
             report=settings.report,
             began=began,
             arrived=self._arrived,
-        )  # fmt: skip
+        )
         found = search.run()
         record = self._record(found, bench) if found.best is not None else None
         if record is not None:

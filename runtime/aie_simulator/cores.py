@@ -74,9 +74,10 @@ class Runtime:
             memory = end.objects[(end.at + number) % len(end.objects)]
             if end.produces and end.checked and memory.unwritten:
                 raise AieFault(
-                    "partial", f"{memory.unwritten} elements of an object of @{fifo} are not written",
+                    "partial",
+                    f"{memory.unwritten} elements of an object of @{fifo} are not written",
                     line=line,
-                )  # fmt: skip
+                )
             if not end.produces:
                 memory.begin()
         end.held -= count

@@ -59,8 +59,9 @@ def _lock(device: Device, op: Operation) -> None:
     name = (op.attribute("sym_name") or op.results[0]).strip('"')
     number = int(found[2])
     if number != len(device.locks.get(tile, [])):
-        raise AieFault("locks", f"lock {number} of tile {tile[0]}, {tile[1]} is out of order",
-                       line=op.line)  # fmt: skip
+        raise AieFault(
+            "locks", f"lock {number} of tile {tile[0]}, {tile[1]} is out of order", line=op.line
+        )
     device.define(op, device.lock(tile, name, value, op.line))
 
 
@@ -73,8 +74,9 @@ def _flows(device: Device, channels: Ends, flows: Sequence[Operation]) -> None:
         for direction, at in (("MM2S", 1), ("S2MM", 3)):
             key = (device.tile(found[at], op.line), direction, int(found[at + 1]))
             if key not in channels:
-                raise AieFault("channels", f"a flow of {direction} {key[2]}, which does nothing",
-                               line=op.line)  # fmt: skip
+                raise AieFault(
+                    "channels", f"a flow of {direction} {key[2]}, which does nothing", line=op.line
+                )
             ends.append(channels[key])
         targets.setdefault(ends[0], []).append(ends[1])
     for source, consumers in targets.items():

@@ -146,12 +146,13 @@ class Elaboration:
             channel = device.channel(tile, "MM2S", line)
             self._sources[fifo.name] = channel
             channel.chain = [
-                Descriptor(o, at, length, _part_loops(fifo, len(own), line), (full, 1), (free, 1),
-                           line)
+                Descriptor(
+                    o, at, length, _part_loops(fifo, len(own), line), (full, 1), (free, 1), line
+                )
                 for o in objects
                 for _ in range(again)
                 for _, at, (free, full), length in own
-            ]  # fmt: skip
+            ]
             linked.add((fifo.name, tile))
 
     def _fifo(self, name: str, line: int) -> Fifo:
@@ -173,8 +174,9 @@ def _check_parts(outer: Fifo, parts: Sequence[Fifo], offsets: tuple[int, ...], l
             )
         at += part.elements
     if at != outer.elements:
-        raise AieFault("link", f"the parts of @{outer.name} have {at} elements of {outer.elements}",
-                       line=line)  # fmt: skip
+        raise AieFault(
+            "link", f"the parts of @{outer.name} have {at} elements of {outer.elements}", line=line
+        )
 
 
 def _part_loops(fifo: Fifo, parts: int, line: int) -> tuple[tuple[int, int], ...]:

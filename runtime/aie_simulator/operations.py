@@ -86,17 +86,28 @@ NAMES: dict[str, Any] = {
 _TYPES = {"i8": "np.int8", "i16": "np.int16", "i32": "np.int32", "i64": "np.int64", "f32": "np.float32",
           "bf16": "np.float32", "i1": "np.bool_", "index": "int"}  # fmt: skip
 _FEW = {f"i{bits}": (1 << bits) - 1 for bits in range(1, 8)}
-_FLOAT = {"addf": "{0} + {1}", "subf": "{0} - {1}", "mulf": "{0} * {1}", "divf": "{0} / {1}",
-          "minimumf": "np.minimum({0}, {1})", "maximumf": "np.maximum({0}, {1})",
-          "negf": "-{0}"}  # fmt: skip
+_FLOAT = {
+    "addf": "{0} + {1}",
+    "subf": "{0} - {1}",
+    "mulf": "{0} * {1}",
+    "divf": "{0} / {1}",
+    "minimumf": "np.minimum({0}, {1})",
+    "maximumf": "np.maximum({0}, {1})",
+    "negf": "-{0}",
+}
 _INTEGER = {"addi": "{0} + {1}", "subi": "{0} - {1}", "muli": "{0} * {1}", "andi": "{0} & {1}",
             "ori": "{0} | {1}", "xori": "{0} ^ {1}", "shli": "{0} << {1}", "shrsi": "{0} >> {1}",
             "minsi": "np.minimum({0}, {1})", "maxsi": "np.maximum({0}, {1})",
             "floordivsi": "{0} // {1}", "ceildivsi": "-(-{0} // {1})",
             "divui": "U({0}) // U({1})", "remui": "U({0}) % U({1})", "shrui": "U({0}) >> U({1})",
             "minui": "np.minimum(U({0}), U({1}))", "maxui": "np.maximum(U({0}), U({1}))"}  # fmt: skip
-_INDEX = {"shrui": "{0} >> {1}", "divui": "{0} // {1}", "remui": "{0} % {1}", "minsi": "min({0}, {1})",
-          "maxsi": "max({0}, {1})"}  # fmt: skip
+_INDEX = {
+    "shrui": "{0} >> {1}",
+    "divui": "{0} // {1}",
+    "remui": "{0} % {1}",
+    "minsi": "min({0}, {1})",
+    "maxsi": "max({0}, {1})",
+}
 _COMPARE = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _MATH = {"exp": "np.exp", "exp2": "np.exp2", "log": "np.log", "log2": "np.log2", "sqrt": "np.sqrt",
          "sin": "np.sin", "cos": "np.cos", "tanh": "np.tanh", "erf": "erf", "floor": "np.floor",

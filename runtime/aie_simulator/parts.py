@@ -13,9 +13,15 @@ from dslc.runtime.aie_simulator.machine import CASCADE_DEPTH, LOCK_MOST, STREAM_
 from dslc.runtime.elements import Array, storage_dtype
 
 TYPES = {
-    "bf16": "bf16", "f32": "f32", "i1": "bool", "i8": "i8", "i16": "i16", "i32": "i32", "index": "i64",
+    "bf16": "bf16",
+    "f32": "f32",
+    "i1": "bool",
+    "i8": "i8",
+    "i16": "i16",
+    "i32": "i32",
+    "index": "i64",
     "i64": "i64",
-}  # fmt: skip
+}
 Tile = tuple[int, int]
 
 
@@ -54,9 +60,10 @@ class Memory:
         """Elements from `low` up to `high` may be read."""
         if low < 0 or high > self.count:
             raise AieFault(
-                "bounds", f"elements {low} to {high - 1} of {self.name}, which has {self.count}",
+                "bounds",
+                f"elements {low} to {high - 1} of {self.name}, which has {self.count}",
                 line=line,
-            )  # fmt: skip
+            )
         if self.unwritten and not self.mask[low:high].all():
             at = low + int(np.argmin(self.mask[low:high]))
             raise AieFault("unwritten", f"element {at} of {self.name} is read", line=line)
@@ -75,9 +82,10 @@ class Memory:
         """A vector, or a scalar for one lane."""
         if at < 0 or at + lanes > self.count:
             raise AieFault(
-                "bounds", f"elements {at} to {at + lanes - 1} of {self.name}, which has {self.count}",
+                "bounds",
+                f"elements {at} to {at + lanes - 1} of {self.name}, which has {self.count}",
                 line=line,
-            )  # fmt: skip
+            )
         self.data[at : at + lanes] = value
         if self.unwritten:
             part = self.mask[at : at + lanes]
@@ -100,10 +108,10 @@ class View(Memory):
         size = count * dtype.itemsize
         if at < 0 or at % dtype.itemsize or (at + size) > memory.count * width:
             raise AieFault(
-                "bounds", f"{size} bytes from byte {at} of {memory.name}, which has "
-                f"{memory.count * width}",
+                "bounds",
+                f"{size} bytes from byte {at} of {memory.name}, which has {memory.count * width}",
                 line=line,
-            )  # fmt: skip
+            )
         super().__init__(
             memory.name, kind, memory.data.view(np.uint8)[at : at + size].view(dtype), True
         )

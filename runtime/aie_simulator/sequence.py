@@ -162,8 +162,9 @@ class Transfers:
         if key in self._tasks and not self._tasks[key].ended:
             raise AieFault(
                 "descriptor-reuse",
-                f"descriptor {number} of tile {channel.tile[0]}, 0 is still in use", line=line,
-            )  # fmt: skip
+                f"descriptor {number} of tile {channel.tile[0]}, 0 is still in use",
+                line=line,
+            )
         task = HostTask(descriptor, number, options.get("issue_token") == "true")
         self._tasks[key] = task
         channel.push(self._engine, task, line)

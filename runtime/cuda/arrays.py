@@ -199,9 +199,12 @@ def _ghost(array: DeviceArray) -> np.ndarray[Any, np.dtype[Any]]:
     """A NumPy array of the same addresses: never to be read, the host cannot."""
     size = element_bytes(array.element)
     interface = {
-        "version": 3, "shape": array.shape, "typestr": f"|V{size}",
-        "strides": tuple(s * size for s in array.strides), "data": (array.address, False),
-    }  # fmt: skip
+        "version": 3,
+        "shape": array.shape,
+        "typestr": f"|V{size}",
+        "strides": tuple(s * size for s in array.strides),
+        "data": (array.address, False),
+    }
     return np.asarray(type("Ghost", (), {"__array_interface__": interface})())
 
 
@@ -224,9 +227,13 @@ def _from_torch(tensor: Any, param: str) -> DeviceArray | None:
         )
     element = str(tensor.dtype).removeprefix("torch.")
     return DeviceArray(
-        tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.stride()), element, device,
+        tensor.data_ptr(),
+        tuple(tensor.shape),
+        tuple(tensor.stride()),
+        element,
+        device,
         owner=tensor,
-    )  # fmt: skip
+    )
 
 
 def _from_interface(
@@ -253,6 +260,12 @@ def _from_dlpack(value: Any, stream: int) -> DeviceArray:
     tensor = read_tensor(value, stream or _LEGACY)
     immutable = type(value).__module__.partition(".")[0] in ("jax", "jaxlib")
     return DeviceArray(
-        tensor.address, tensor.shape, tensor.strides or dense_strides(tensor.shape),
-        tensor.dtype.name, tensor.device, tensor.read_only or immutable, None, tensor.owner,
-    )  # fmt: skip
+        tensor.address,
+        tensor.shape,
+        tensor.strides or dense_strides(tensor.shape),
+        tensor.dtype.name,
+        tensor.device,
+        tensor.read_only or immutable,
+        None,
+        tensor.owner,
+    )

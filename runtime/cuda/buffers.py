@@ -38,9 +38,13 @@ class CudaBuffer(Buffer):
     def argument(self) -> DeviceArray:
         """The array as launches take it."""
         return DeviceArray(
-            self._address, self.shape, dense_strides(self.shape), storage_dtype(self.dtype).name,
-            self._device.ordinal, owner=self._kept,
-        )  # fmt: skip
+            self._address,
+            self.shape,
+            dense_strides(self.shape),
+            storage_dtype(self.dtype).name,
+            self._device.ordinal,
+            owner=self._kept,
+        )
 
     def rows(self, start: int, stop: int) -> CudaBuffer:
         """The same memory further on."""

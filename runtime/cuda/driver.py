@@ -48,8 +48,12 @@ _SYMBOLS = {
     "cuStreamGetCaptureInfo": "cuStreamGetCaptureInfo_v2",
 }
 _P, _I, _U, _Z, _Q = (
-    ctypes.c_void_p, ctypes.c_int, ctypes.c_uint, ctypes.c_size_t, ctypes.c_uint64
-)  # fmt: skip
+    ctypes.c_void_p,
+    ctypes.c_int,
+    ctypes.c_uint,
+    ctypes.c_size_t,
+    ctypes.c_uint64,
+)
 _ARGUMENTS: dict[str, list[Any]] = {
     "cuInit": [_U],
     "cuDriverGetVersion": [_P],
@@ -105,27 +109,39 @@ class LaunchConfig(ctypes.Structure):
     """CUlaunchConfig."""
 
     _fields_ = (
-        ("grid", _U * 3), ("block", _U * 3), ("shared", _U), ("stream", _P),
-        ("attributes", ctypes.POINTER(LaunchAttribute)), ("count", _U),
-    )  # fmt: skip
+        ("grid", _U * 3),
+        ("block", _U * 3),
+        ("shared", _U),
+        ("stream", _P),
+        ("attributes", ctypes.POINTER(LaunchAttribute)),
+        ("count", _U),
+    )
 
 
 class EdgeData(ctypes.Structure):
     """CUgraphEdgeData."""
 
     _fields_ = (
-        ("from_port", ctypes.c_ubyte), ("to_port", ctypes.c_ubyte), ("type", ctypes.c_ubyte),
+        ("from_port", ctypes.c_ubyte),
+        ("to_port", ctypes.c_ubyte),
+        ("type", ctypes.c_ubyte),
         ("reserved", ctypes.c_ubyte * 5),
-    )  # fmt: skip
+    )
 
 
 class KernelNodeParams(ctypes.Structure):
     """CUDA_KERNEL_NODE_PARAMS_v2."""
 
     _fields_ = (
-        ("func", _P), ("grid", _U * 3), ("block", _U * 3), ("shared", _U), ("parameters", _P),
-        ("extra", _P), ("kern", _P), ("ctx", _P),
-    )  # fmt: skip
+        ("func", _P),
+        ("grid", _U * 3),
+        ("block", _U * 3),
+        ("shared", _U),
+        ("parameters", _P),
+        ("extra", _P),
+        ("kern", _P),
+        ("ctx", _P),
+    )
 
 
 class Driver:

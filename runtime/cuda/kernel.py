@@ -129,9 +129,13 @@ class CudaKernel:
         return short_call(self.artifact.signature, arguments, arrays, shape)
 
     def _enqueue(
-        self, device: CudaDevice, stream: int, arrays: Mapping[str, DeviceArray],
-        args: Mapping[str, Any], dims: Mapping[str, int],
-    ) -> None:  # fmt: skip
+        self,
+        device: CudaDevice,
+        stream: int,
+        arrays: Mapping[str, DeviceArray],
+        args: Mapping[str, Any],
+        dims: Mapping[str, int],
+    ) -> None:
         refuse_overlaps({p.name: p.mode for p in self._params}, arrays, overlap)
         self._check_alignment(arrays)
         scalars = self._scalars(args)

@@ -94,9 +94,13 @@ class ProgramLauncher:
         memory = self._held.setdefault(device.ordinal, Workspaces(device))
         calls = [self._call(step, device, sizes, values) for step in self._steps]
         ready = ReadyProgram(
-            device, memory, [c for c in calls if not c.prepared.empty], sizes, self._pack,
+            device,
+            memory,
+            [c for c in calls if not c.prepared.empty],
+            sizes,
+            self._pack,
             self._with_graphs,
-        )  # fmt: skip
+        )
         return ready.fire if device.alone else switching(device, ready.fire)
 
     def direct(self, device: CudaDevice, values: Mapping[str, Number]) -> Direct | None:

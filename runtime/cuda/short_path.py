@@ -102,9 +102,14 @@ def short_call(
             return native
     scope: dict[str, Any] = {
         "known": known.frames.get if shape.direct else known.verified.__contains__,
-        "anew": known.anew, "fire": shape.fire, "query": library.query, "device": device,
-        "handle": stream_handle, "exact": struct.Struct("<d").pack, "refusals": _REFUSALS,
-    }  # fmt: skip
+        "anew": known.anew,
+        "fire": shape.fire,
+        "query": library.query,
+        "device": device,
+        "handle": stream_handle,
+        "exact": struct.Struct("<d").pack,
+        "refusals": _REFUSALS,
+    }
     if shape.direct:
         scope |= {n: getattr(shape.direct, n) for n in ("launch", "handle_of", "again")}
     checks = [library.guard([a for _, a in tensors], [names[p.name] for p, _ in tensors], scope)]
@@ -217,8 +222,12 @@ def _guard_of_torch(tensors: Sequence[Any], names: Sequence[str], scope: dict[st
     for name, tensor in zip(names, tensors, strict=True):
         scope[f"{name}_type"] = type(tensor)
         scope[f"{name}_like"] = (
-            tensor.dtype, tensor.get_device(), tensor.shape, tensor.stride(), tensor.is_neg()
-        )  # fmt: skip
+            tensor.dtype,
+            tensor.get_device(),
+            tensor.shape,
+            tensor.stride(),
+            tensor.is_neg(),
+        )
         parts.append(
             f"type({name}) is {name}_type and ({name}.dtype, {name}.get_device(), {name}.shape, "
             f"{name}.stride(), {name}.is_neg()) == {name}_like"
@@ -231,9 +240,7 @@ def _guard_of_cupy(tensors: Sequence[Any], names: Sequence[str], scope: dict[str
     parts = []
     for name, tensor in zip(names, tensors, strict=True):
         scope[f"{name}_type"] = type(tensor)
-        scope[f"{name}_like"] = (
-            tensor.dtype, tensor.shape, tensor.strides, tensor.data.device_id
-        )  # fmt: skip
+        scope[f"{name}_like"] = (tensor.dtype, tensor.shape, tensor.strides, tensor.data.device_id)
         parts.append(
             f"type({name}) is {name}_type and ({name}.dtype, {name}.shape, {name}.strides, "
             f"{name}.data.device_id) == {name}_like"

@@ -32,9 +32,13 @@ class Staging:
             "cuMemcpyHtoDAsync", address, dense.ctypes.data, dense.nbytes, self._stream
         )
         return DeviceArray(
-            address, array.shape, dense_strides(array.shape), array.dtype.name,
-            self._device.ordinal, owner=dense,
-        )  # fmt: skip
+            address,
+            array.shape,
+            dense_strides(array.shape),
+            array.dtype.name,
+            self._device.ordinal,
+            owner=dense,
+        )
 
     def bring_back(self) -> None:
         """Wait for the launch, and copy what it wrote into the caller's arrays."""

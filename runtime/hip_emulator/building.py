@@ -19,11 +19,23 @@ from dslc.runtime.hip_emulator.request import Access, Allocation, Ins, Request
 from dslc.runtime.host_libraries import kept_folder, key_of, make, processor_features
 
 _UNITS = (
-    "schedule.c", "operands.c", "flights.c", "addresses.c", "memory.c", "atomics.c", "lds.c",
-)  # fmt: skip
+    "schedule.c",
+    "operands.c",
+    "flights.c",
+    "addresses.c",
+    "memory.c",
+    "atomics.c",
+    "lds.c",
+)
 _HEADERS = (
-    "machine.h", "launch.h", "lanes.h", "division.h", "crosslane.h", "matrix.h", "swizzle.h",
-)  # fmt: skip
+    "machine.h",
+    "launch.h",
+    "lanes.h",
+    "division.h",
+    "crosslane.h",
+    "matrix.h",
+    "swizzle.h",
+)
 # Every operation rounds by itself. The machine is made once a host, kernels often.
 _KERNEL_HEADERS = ("lanes.h", "division.h", "crosslane.h", "matrix.h", "swizzle.h")
 _FLAGS = (

@@ -23,9 +23,12 @@ _NOTHING = {
     "s_decperflevel", "v_clrexcp", "ds_nop", "s_wakeup",
 }  # fmt: skip
 _KINDS = {
-    "s_barrier": "BARRIER", "s_endpgm": "END", "s_sleep": "SLEEP", "s_trap": "TRAP",
+    "s_barrier": "BARRIER",
+    "s_endpgm": "END",
+    "s_sleep": "SLEEP",
+    "s_trap": "TRAP",
     "s_endpgm_saved": "END",
-}  # fmt: skip
+}
 _COUNTER = re.compile(r"(\w+)\((\d+|0x[0-9a-fA-F]+)\)")
 _MOST = 0xFFFF
 

@@ -14,18 +14,26 @@ from dslc.runtime.hip_emulator.errors import EmulationError
 from dslc.runtime.hip_emulator.operands import EXEC, M0, SCC, VCC, Constant, Operand, Register
 
 IMPLICIT = {
-    "scc": Register(False, SCC, 1), "vcc": Register(False, VCC, 2),
-    "exec": Register(False, EXEC, 2), "m0": Register(False, M0, 1),
-}  # fmt: skip
+    "scc": Register(False, SCC, 1),
+    "vcc": Register(False, VCC, 2),
+    "exec": Register(False, EXEC, 2),
+    "m0": Register(False, M0, 1),
+}
 CTYPES = {
     "u32": "u32", "i32": "i32", "f32": "float", "b32": "u32", "u16": "u16", "i16": "i16",
     "f16": "float", "bf16": "float", "b16": "u32", "u64": "u64", "i64": "i64", "f64": "double",
     "b64": "u64", "mask": "bool", "scc": "u32", "exec": "u64", "vcc": "u64", "m0": "u32",
 }  # fmt: skip
 _FROM_BITS = {
-    "f32": "f32_of", "f16": "f16_of", "bf16": "bf16_of", "f64": "f64_of", "i32": "(i32)",
-    "u16": "(u16)", "i16": "(i16)", "i64": "(i64)",
-}  # fmt: skip
+    "f32": "f32_of",
+    "f16": "f16_of",
+    "bf16": "bf16_of",
+    "f64": "f64_of",
+    "i32": "(i32)",
+    "u16": "(u16)",
+    "i16": "(i16)",
+    "i64": "(i64)",
+}
 _TO_BITS = {"f32": "bits_f32", "f16": "bits_f16", "bf16": "bits_bf16", "f64": "bits_f64"}
 _SIGNS = {"f32": 31, "b32": 31, "f16": 15, "bf16": 15, "b16": 15, "f64": 63, "b64": 63}
 

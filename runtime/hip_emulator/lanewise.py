@@ -19,15 +19,29 @@ from dslc.runtime.hip_emulator.instructions.table import RESULT_NAMES, SOURCE_NA
 from dslc.runtime.hip_emulator.operands import Operand
 
 _SELECTIONS = {
-    "BYTE_0": 0, "BYTE_1": 1, "BYTE_2": 2, "BYTE_3": 3, "WORD_0": 4, "WORD_1": 5, "DWORD": 6,
-}  # fmt: skip
+    "BYTE_0": 0,
+    "BYTE_1": 1,
+    "BYTE_2": 2,
+    "BYTE_3": 3,
+    "WORD_0": 4,
+    "WORD_1": 5,
+    "DWORD": 6,
+}
 _DPP = {
-    "row_shl": 0x100, "row_shr": 0x110, "row_ror": 0x120, "row_newbcast": 0x150, "row_share": 0x150,
-}  # fmt: skip
+    "row_shl": 0x100,
+    "row_shr": 0x110,
+    "row_ror": 0x120,
+    "row_newbcast": 0x150,
+    "row_share": 0x150,
+}
 _DPP_FIXED = {
-    "wave_shl": 0x130, "wave_rol": 0x134, "wave_shr": 0x138, "wave_ror": 0x13C,
-    "row_mirror": 0x140, "row_half_mirror": 0x141,
-}  # fmt: skip
+    "wave_shl": 0x130,
+    "wave_rol": 0x134,
+    "wave_shr": 0x138,
+    "wave_ror": 0x13C,
+    "row_mirror": 0x140,
+    "row_half_mirror": 0x141,
+}
 _OMOD = {("mul", "2"): "2", ("mul", "4"): "4", ("div", "2"): "0.5f"}
 _KNOWN = {
     "clamp", "mul", "div", "op_sel", "dst_sel", "dst_unused", "src0_sel", "src1_sel", "row_mask",

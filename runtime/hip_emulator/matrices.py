@@ -14,10 +14,16 @@ _NAME = re.compile(
     r"(f32|xf32|f16|bf16|i8|f64|f8f6f4|(?:fp8|bf8)_(?:fp8|bf8))(?:_1k)?$"
 )
 _FORMATS = {
-    "f32": (32, "plain_f32"), "xf32": (32, "xf32_of"), "f16": (16, "f16_of"), "bf16": (16, "bf16_of"),
-    "fp8": (8, "fp8_of"), "bf8": (8, "bf8_of"), "fp6": (6, "fp6_of"), "bf6": (6, "bf6_of"),
+    "f32": (32, "plain_f32"),
+    "xf32": (32, "xf32_of"),
+    "f16": (16, "f16_of"),
+    "bf16": (16, "bf16_of"),
+    "fp8": (8, "fp8_of"),
+    "bf8": (8, "bf8_of"),
+    "fp6": (6, "fp6_of"),
+    "bf6": (6, "bf6_of"),
     "fp4": (4, "fp4_of"),
-}  # fmt: skip
+}
 _BY_CODE = ("fp8", "bf8", "fp6", "bf6", "fp4")
 # What each chip has, by the type of the operands: rows and K of a block. gfx950 has gfx942's, xf32 not.
 _BOTH = {
@@ -31,10 +37,12 @@ _BOTH = {
 _ONLY = {
     "gfx942": {"xf32": {(32, 4, 1), (16, 8, 1)}},
     "gfx950": {
-        "f16": {(32, 16, 1), (16, 32, 1)}, "bf16": {(32, 16, 1), (16, 32, 1)},
-        "i8": {(32, 32, 1), (16, 64, 1)}, "f8f6f4": {(32, 64, 1), (16, 128, 1)},
+        "f16": {(32, 16, 1), (16, 32, 1)},
+        "bf16": {(32, 16, 1), (16, 32, 1)},
+        "i8": {(32, 32, 1), (16, 64, 1)},
+        "f8f6f4": {(32, 64, 1), (16, 128, 1)},
     },
-}  # fmt: skip
+}
 
 
 def is_matrix(mnemonic: str) -> bool:

@@ -14,9 +14,11 @@ NAMED = {
 }  # fmt: skip
 VCC, M0, EXEC, SCC = 106, 124, 126, 128
 _APERTURES = {
-    "src_shared_base": 0x1000000000000, "src_private_base": 0x2000000000000,
-    "src_shared_limit": 0x1000000FFFFFFFF, "src_private_limit": 0x2000000FFFFFFFF,
-}  # fmt: skip
+    "src_shared_base": 0x1000000000000,
+    "src_private_base": 0x2000000000000,
+    "src_shared_limit": 0x1000000FFFFFFFF,
+    "src_private_limit": 0x2000000FFFFFFFF,
+}
 _SINGLE = re.compile(r"([vas]|ttmp)(\d+)$")
 _RANGE = re.compile(r"([vas]|ttmp)\[(\d+)(?::(\d+))?\]$")
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)$")

@@ -9,12 +9,19 @@ _KINDS = ("RUN", "BRANCH", "ACCESS", "WAIT", "BARRIER", "SLEEP", "END", "TRAP", 
 _SPACES = ("GLOBAL", "BUFFER", "FLAT", "SCRATCH", "LDS", "SCALAR")
 _ACTIONS = ("LOAD", "STORE", "ATOMIC", "TO_LDS", "PERMUTE")
 _EXTENDS = (
-    "ZERO", "SIGN", "LOW_HALF", "HIGH_HALF", "LOW_HALF_SIGN", "HIGH_HALF_SIGN", "TRANSPOSE",
-)  # fmt: skip
+    "ZERO",
+    "SIGN",
+    "LOW_HALF",
+    "HIGH_HALF",
+    "LOW_HALF_SIGN",
+    "HIGH_HALF_SIGN",
+    "TRANSPOSE",
+)
 ENUMERATIONS = {
     **{name: n for names in (_KINDS, _SPACES, _ACTIONS, _EXTENDS) for n, name in enumerate(names)},
-    "ALL": 1, "STRICT": 2,
-}  # fmt: skip
+    "ALL": 1,
+    "STRICT": 2,
+}
 MOST_REGISTERS, MOST_LITERALS, MOST_READS, MOST_WRITES = 8, 4, 8, 4
 
 

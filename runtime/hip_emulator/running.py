@@ -26,9 +26,12 @@ _KERNARG_ALIGNMENT = 64
 _LIMIT = 2_000_000_000
 # What the emulator does not do is refused: flushed denormals, other roundings.
 _MODES = {
-    "float_round_mode_32": "0", "float_round_mode_16_64": "0", "float_denorm_mode_32": "3",
-    "float_denorm_mode_16_64": "3", "dx10_clamp": "1",
-}  # fmt: skip
+    "float_round_mode_32": "0",
+    "float_round_mode_16_64": "0",
+    "float_denorm_mode_32": "3",
+    "float_denorm_mode_16_64": "3",
+    "dx10_clamp": "1",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +211,14 @@ def _dispatch_packet(request: Request) -> NDArray[np.uint8]:
 
 # User SGPRs in the order in which hardware fills them.
 _USER = (
-    "private_segment_buffer", "dispatch_ptr", "queue_ptr", "kernarg_segment_ptr", "dispatch_id",
-    "flat_scratch_init", "private_segment_size",
-)  # fmt: skip
+    "private_segment_buffer",
+    "dispatch_ptr",
+    "queue_ptr",
+    "kernarg_segment_ptr",
+    "dispatch_id",
+    "flat_scratch_init",
+    "private_segment_size",
+)
 
 
 def _user_registers(

@@ -118,9 +118,14 @@ def language_module(core: Core) -> tuple[types.ModuleType, Language]:
     names["program_ndim"] = lambda: 0
     names["device_print"] = lambda prefix, tensor, **_: print(prefix, core.read(tensor))
     names["tile_size"] = types.SimpleNamespace(
-        pmax=PARTITIONS, psum_fmax=BANK_BYTES // 4, gemm_stationary_fmax=PARTITIONS,
-        gemm_moving_fmax=512, bn_stats_fmax=BN_LIMIT, psum_min_align=4, sbuf_min_align=1,
+        pmax=PARTITIONS,
+        psum_fmax=BANK_BYTES // 4,
+        gemm_stationary_fmax=PARTITIONS,
+        gemm_moving_fmax=512,
+        bn_stats_fmax=BN_LIMIT,
+        psum_min_align=4,
+        sbuf_min_align=1,
         total_available_sbuf_size=core.machine.sbuf_bytes,
-    )  # fmt: skip
+    )
     module.__dict__.update(names)
     return module, language

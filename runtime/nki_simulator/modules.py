@@ -85,11 +85,15 @@ def _isa(core: Core) -> types.ModuleType:
     names: dict[str, Any] = {n: _bound(core, n, f) for n, f in INSTRUCTIONS.items()}
     names |= {n: _located(core, f) for n, f in _registers(core).items()}
     names |= {
-        "engine": Engine, "reduce_cmd": ReduceCommand, "dge_mode": DgeMode, "oob_mode": OobMode,
-        "matmul_perf_mode": PerfMode, "VirtualRegister": VirtualRegister,
+        "engine": Engine,
+        "reduce_cmd": ReduceCommand,
+        "dge_mode": DgeMode,
+        "oob_mode": OobMode,
+        "matmul_perf_mode": PerfMode,
+        "VirtualRegister": VirtualRegister,
         "nc_version": types.SimpleNamespace(gen2="gen2", gen3="gen3", gen4="gen4"),
         "get_nc_version": lambda: _VERSIONS[core.version],
-    }  # fmt: skip
+    }
     module.__dict__.update(names)
     return module
 

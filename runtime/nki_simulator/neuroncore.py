@@ -211,9 +211,15 @@ class Core:
             shared = ((SBUF, ("DVE", "Pool")), (PSUM, ("DVE", "ACT")))
             ports = tuple(space for space, queues in shared if space in spaces and queue in queues)
         self.trace.issue(
-            name or self.doing, queue, self.line, cycles / clock, depth / clock,
-            tiles, tuple(writes), ports=ports,
-        )  # fmt: skip
+            name or self.doing,
+            queue,
+            self.line,
+            cycles / clock,
+            depth / clock,
+            tiles,
+            tuple(writes),
+            ports=ports,
+        )
 
 
 def _free_dims(tensor: Tensor) -> int:

@@ -32,9 +32,15 @@ class Storage:
     )  # fmt: skip
 
     def __init__(
-        self, name: str, space: str, shape: tuple[int, ...], dtype: str, fail: Fail,
-        array: Array | None = None, values: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        space: str,
+        shape: tuple[int, ...],
+        dtype: str,
+        fail: Fail,
+        array: Array | None = None,
+        values: bool = True,
+    ) -> None:
         self.name, self.space, self.shape, self.dtype, self.fail = name, space, shape, dtype, fail
         held = array_dtype(dtype)
         self.bytes = math.prod(shape[1:]) * held.itemsize  # of a partition
@@ -61,9 +67,15 @@ class Tensor:
     __slots__ = ("axes", "box", "dtype", "itemsize", "name", "offset", "shape", "steps", "storage")
 
     def __init__(
-        self, storage: Storage, shape: tuple[int, ...], steps: tuple[int, ...], offset: int,
-        box: Box | None = None, axes: tuple[int, ...] | None = None, dtype: str | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        storage: Storage,
+        shape: tuple[int, ...],
+        steps: tuple[int, ...],
+        offset: int,
+        box: Box | None = None,
+        axes: tuple[int, ...] | None = None,
+        dtype: str | None = None,
+    ) -> None:
         self.storage, self.shape, self.steps, self.offset = storage, shape, steps, offset
         self.dtype = dtype or storage.dtype
         self.itemsize = array_dtype(self.dtype).itemsize

@@ -54,9 +54,14 @@ class NkiTensor(Tensor):
                 kept.append(axis)
         axes = tuple(self.axes[a] for a in kept) if self.axes is not None else None
         return NkiTensor(
-            self.storage, tuple(shape), tuple(steps), offset,
-            tuple(box) if box is not None else None, axes, self.dtype,
-        )  # fmt: skip
+            self.storage,
+            tuple(shape),
+            tuple(steps),
+            offset,
+            tuple(box) if box is not None else None,
+            axes,
+            self.dtype,
+        )
 
     def _range(self, item: Any, axis: int, n: int) -> tuple[int, int, int]:
         """Start, count and step of one axis; count -1 where the axis is dropped."""
@@ -96,9 +101,13 @@ class NkiTensor(Tensor):
         self.storage.fail(rule, message)
 
     def _view(
-        self, shape: Sequence[int], steps: Sequence[int], offset: int | None = None,
-        dtype: str | None = None, around: bool = False,
-    ) -> NkiTensor:  # fmt: skip
+        self,
+        shape: Sequence[int],
+        steps: Sequence[int],
+        offset: int | None = None,
+        dtype: str | None = None,
+        around: bool = False,
+    ) -> NkiTensor:
         """A view that is no slice; it touches the same box, or with `around` the one it spans."""
         box: Box | None = None if around else self.box
         start = self.offset if offset is None else offset
@@ -195,9 +204,14 @@ class NkiTensor(Tensor):
         return self._view(shape, steps, self.offset * old // new, name)
 
     def ap(
-        self, pattern: Sequence[Sequence[int]], offset: Any = 0, scalar_offset: Any = None,
-        vector_offset: Any = None, indirect_dim: int = 0, dtype: Any = None,
-    ) -> NkiTensor:  # fmt: skip
+        self,
+        pattern: Sequence[Sequence[int]],
+        offset: Any = 0,
+        scalar_offset: Any = None,
+        vector_offset: Any = None,
+        indirect_dim: int = 0,
+        dtype: Any = None,
+    ) -> NkiTensor:
         """The access pattern [[step, count], ...] in elements from this view's first element.
 
         On the chip the first pair is the partition. `scalar_offset` is a run-time scalar or a tensor of

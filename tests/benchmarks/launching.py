@@ -110,9 +110,10 @@ def on_a_gpu(torch: Any) -> None:
     other = [torch.zeros(SHAPE, device="cuda") for _ in range(7)]
     ways(lib, tensors, other, torch.cuda.synchronize)
     measure(
-        "torch.add(out=)", lambda: torch.add(tensors[0], tensors[1], out=tensors[-1]),
+        "torch.add(out=)",
+        lambda: torch.add(tensors[0], tensors[1], out=tensors[-1]),
         torch.cuda.synchronize,
-    )  # fmt: skip
+    )
     try:
         from support.gpu import eight_in_triton
     except ImportError:

@@ -81,7 +81,7 @@ STATEMENTS = [
     "r = t\nif n > 3:\n    r = r + 1\nelif n == 3:\n    r = r * 2\nelse:\n    r = r - 1",
     "r = i\nc = n\nwhile c > 0:\n    r = r + c\n    c = c - 1",
     "r = t\nfor k in range(0, 4):\n    if k % 2 == 0:\n        r = r + k\n    else:\n        r = r * 2",
-]  # fmt: skip
+]
 
 
 def _dot(a: Any, b: Any, transposed: str = "") -> Any:
@@ -125,9 +125,11 @@ def test_it_means_what_numpy_means(body: str) -> None:
     exec(body, {**NUMPY}, scope)
     wanted = np.asarray(scope["r"])
     source = HEAD.format(
-        dtype=NAMES[wanted.dtype.name], shape=list(wanted.shape), all=", ".join(":" * wanted.ndim),
+        dtype=NAMES[wanted.dtype.name],
+        shape=list(wanted.shape),
+        all=", ".join(":" * wanted.ndim),
         body="".join(f"        {line}\n" for line in body.split("\n")),
-    )  # fmt: skip
+    )
     found = np.zeros(wanted.shape, {"f32": np.float32}.get(NAMES[wanted.dtype.name], wanted.dtype))
     if found.dtype == np.int64:
         found = found.astype(np.int32)

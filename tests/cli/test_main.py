@@ -196,8 +196,10 @@ def test_completion_knows_commands() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from dslc.cli.main import main; main()"],
         env={**os.environ, **asked},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout.split() == ["plain,check"]
 
 

@@ -86,8 +86,10 @@ def test_the_merged_model_computes_what_was_trained(config: dict[str, Any], scal
     assert made["norm.weight"] is tensors["norm.weight"]
     assert seen == [(1, 3), (2, 3), (3, 3)]
     assert [(m.name, m.rank) for m in found] == [
-        (f"{UP}.u", L), (f"{UP}.v", L), (f"{QUERY}.weight", L),
-    ]  # fmt: skip
+        (f"{UP}.u", L),
+        (f"{UP}.v", L),
+        (f"{QUERY}.weight", L),
+    ]
     changed = np.linalg.norm(made[f"{UP}.u"] - tensors[f"{UP}.u"])
     assert found[0].change == pytest.approx(changed / np.linalg.norm(tensors[f"{UP}.u"]), rel=1e-4)
 
@@ -159,8 +161,10 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     want, _ = merge_adapters(tensors, read_adapters(adapters, {"lora_alpha": 8}))
     assert all(np.array_equal(made[name], tensor) for name, tensor in want.items())
     assert set(json.loads(made.metadata["dslc.lora"])) == {
-        f"{UP}.u", f"{UP}.v", f"{QUERY}.weight",
-    }  # fmt: skip
+        f"{UP}.u",
+        f"{UP}.v",
+        f"{QUERY}.weight",
+    }
     assert "dslc.compress" in made.metadata
     wrong = (
         [],

@@ -115,8 +115,10 @@ def output_ffn(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
 def decode_layer(rng: Rng, d: Dims, dtype: str, **_: str) -> Problem:
     step = attention_step(rng, d, dtype)
     x, g, weights = (
-        normal(rng, (1, d["H"]), dtype), normal(rng, (d["H"],), dtype), _weights(rng, d, dtype),
-    )  # fmt: skip
+        normal(rng, (1, d["H"]), dtype),
+        normal(rng, (d["H"],), dtype),
+        _weights(rng, d, dtype),
+    )
     expected = _after_attention(step.expected["o"], x, g, weights, dtype)
     given = {n: a for n, a in step.args.items() if n != "o"}
     wo = weights.pop("wo")

@@ -35,8 +35,10 @@ def watch(sanitizer: str, tool: str, *command: str) -> subprocess.CompletedProce
     options = ["--tool", tool, "--error-exitcode", str(FOUND), "--print-limit", "5"]
     return subprocess.run(
         [sanitizer, *options, sys.executable, *command],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck", "synccheck"])

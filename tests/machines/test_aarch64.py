@@ -95,8 +95,10 @@ def test_the_header_is_c_and_c_plus_plus(
     flags = ["-std=c11"] if compiler == "gcc" else ["-std=c++17"]
     done = subprocess.run(
         [compiler, *flags, "-Wall", "-Werror", "-fsyntax-only", str(source)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert not done.returncode, done.stderr
 
 

@@ -228,9 +228,11 @@ def test_ptx_and_what_a_gpu_without_it_gets(tmp_path: Path) -> None:
     (kernel,) = package.index.kernels
     made = [(s.target, s.forms, bool(s.alignments)) for s in kernel.specializations]
     assert made == [
-        ("cuda:sm_80", ("cubin", "ptx"), False), ("cuda:sm_80", ("cubin", "ptx"), True),
-        ("cuda:sm_90a", ("cubin",), False), ("cuda:sm_90a", ("cubin",), True),
-    ]  # fmt: skip
+        ("cuda:sm_80", ("cubin", "ptx"), False),
+        ("cuda:sm_80", ("cubin", "ptx"), True),
+        ("cuda:sm_90a", ("cubin",), False),
+        ("cuda:sm_90a", ("cubin",), True),
+    ]
     first = kernel.specializations[0]
     artifact = PackageFolder(tmp_path / "out").artifact(kernel, first)
     assert b".target sm_80" in artifact.files["sm_80.ptx"]

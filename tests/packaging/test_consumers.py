@@ -37,9 +37,10 @@ def test_libraries_for_each_host(package: Path) -> None:
     PackageFolder(package).check()
     found = {p.relative_to(package).as_posix() for p in package.rglob("lib/*/*.so")}
     assert found == {
-        "lib/x86_64-linux/librows_cuda.so", "lib/aarch64-linux/librows_cuda.so",
+        "lib/x86_64-linux/librows_cuda.so",
+        "lib/aarch64-linux/librows_cuda.so",
         "lib/aarch64-linux/librows_aarch64.so",
-    }  # fmt: skip
+    }
 
 
 def test_a_library_needs_no_other(package: Path) -> None:

@@ -134,9 +134,10 @@ def test_integers_that_a_call_gives(target: str, dtype: str) -> None:
 
 @pytest.mark.parametrize(
     ("target", "dtype"),
-    [(t, d) for t in MACHINES for d in ("f16", "bf16", "f32")
-     if (t, d) != ("aie:npu2", "f16")],  # its casts take all of a core's program memory
-)  # fmt: skip
+    [
+        (t, d) for t in MACHINES for d in ("f16", "bf16", "f32") if (t, d) != ("aie:npu2", "f16")
+    ],  # its casts take all of a core's program memory
+)
 @pytest.mark.sampled(4)
 def test_floats_that_a_call_gives(target: str, dtype: str) -> None:
     import ml_dtypes

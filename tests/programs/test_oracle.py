@@ -81,8 +81,9 @@ def test_its_floats_are_those_of_ml_dtypes(name: str, other: str) -> None:
 
 
 def test_its_integers_round_to_floats_once() -> None:
-    found = cast(objects([2**24 + 1, 2**63 - 1, -(2**54) - 2**30 - 1], (3,)), DTYPES["i64"],
-                 DTYPES["f32"])  # fmt: skip
+    found = cast(
+        objects([2**24 + 1, 2**63 - 1, -(2**54) - 2**30 - 1], (3,)), DTYPES["i64"], DTYPES["f32"]
+    )
     assert found.tolist() == [2.0**24, 2.0**63, -(2.0**54) - 2.0**31]
 
 

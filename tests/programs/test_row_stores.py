@@ -85,7 +85,7 @@ PROGRAMS: Mapping[str, tuple[str, Mapping[str, tuple[int, ...]]]] = {
         "        q[m, n : n + 32] = where(cast(x[m, n : n + 32], f32) > 0.0, x[m, n : n + 32], old)\n",
         {"x": (3, 77), "q": (3, 77)},
     ),
-}  # fmt: skip
+}
 
 
 def drawn(name: str, shape: tuple[int, ...], seed: int) -> np.ndarray[Any, Any]:

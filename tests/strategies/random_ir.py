@@ -28,7 +28,7 @@ from strategies.random_scope import (
     UNARY,
     Scope,
     add,
-)  # fmt: skip
+)
 
 SIMPLE = (
     "unary", "binary", "compare", "fma", "where", "cast", "reduce", "scan", "transpose", "reshape",

@@ -17,7 +17,7 @@ from dslc.compiler.ir import (
     Role,
     TileType,
     Value,
-)  # fmt: skip
+)
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 
@@ -173,17 +173,19 @@ class Builder:
         for init in carried:
             for names in (inner, results):
                 names.append(
-                    Value(init.type) if isinstance(init, Value)
+                    Value(init.type)
+                    if isinstance(init, Value)
                     else var(f"c{id(names)}_{len(names)}", lift(init).dtype)
-                )  # fmt: skip
+                )
         with self.nested() as body:
             yield v, inner, results, yields
         pieces = zip(results, inner, carried, yields, strict=True)
         threads = tuple(
-            ins.Carried(r, i, a if isinstance(a, Value) else lift(a),
-                        y if isinstance(y, Value) else lift(y))
+            ins.Carried(
+                r, i, a if isinstance(a, Value) else lift(a), y if isinstance(y, Value) else lift(y)
+            )
             for r, i, a, y in pieces
-        )  # fmt: skip
+        )
         bounds = (lift(start), lift(stop), lift(step))
         self.add(ins.For(v, *bounds, tuple(body), threads, loc=self.loc()))
 
@@ -233,5 +235,6 @@ def random_codes(dtype: DType, shape, rng: np.random.Generator) -> np.ndarray:
     if dtype == BOOL:
         return rng.integers(0, 2, shape).astype(np.bool_)
     low, high = dtype.integer_range
-    return rng.integers(low, high, shape, dtype=np.int64 if low < 0 else np.uint64,
-                        endpoint=True).astype(storage_dtype(dtype))  # fmt: skip
+    return rng.integers(
+        low, high, shape, dtype=np.int64 if low < 0 else np.uint64, endpoint=True
+    ).astype(storage_dtype(dtype))

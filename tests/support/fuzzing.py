@@ -184,9 +184,10 @@ def _header(data: bytes) -> None:
 
 def _header_seeds() -> Iterator[bytes]:
     whole = {
-        "__metadata__": {"a": "b"}, "t": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+        "__metadata__": {"a": "b"},
+        "t": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
         "u": {"dtype": "BF16", "shape": [1, 2], "data_offsets": [8, 12]},
-    }  # fmt: skip
+    }
     yield json.dumps(whole).encode() + b"\0" + bytes(12)
 
 

@@ -266,5 +266,9 @@ def _by_elements(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> Lane
 
 
 PULLS = {
-    ins.Unary: unary, ins.Binary: binary, ins.Fma: fma, ins.Where: where, ins.Cast: casted,
-}  # fmt: skip
+    ins.Unary: unary,
+    ins.Binary: binary,
+    ins.Fma: fma,
+    ins.Where: where,
+    ins.Cast: casted,
+}

@@ -99,9 +99,14 @@ def _polynomial(x: Chunk, coefficients: list[float]) -> Chunk:
 
 # 2^x on [-1/2, 1/2].
 _EXP2 = [
-    1.5403530393381609954e-4, 1.3333558146428443423e-3, 9.6181291076284771619e-3,
-    5.5504108664821579953e-2, 2.4022650695910071233e-1, 6.9314718055994530942e-1, 1.0,
-]  # fmt: skip
+    1.5403530393381609954e-4,
+    1.3333558146428443423e-3,
+    9.6181291076284771619e-3,
+    5.5504108664821579953e-2,
+    2.4022650695910071233e-1,
+    6.9314718055994530942e-1,
+    1.0,
+]
 
 
 def _exp2(x: Chunk) -> Chunk:
@@ -246,8 +251,9 @@ def _sin_cos(x: Chunk, quarter: int) -> Chunk:
     for part in _PI_PARTS:
         rest = rest.fma(k, part, minus=True)
     square = rest * rest
-    sine = rest.fma(_polynomial(square, [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1])
-                    * square, rest)  # fmt: skip
+    sine = rest.fma(
+        _polynomial(square, [-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1]) * square, rest
+    )
     cosine = (rest.constant(1.0).fma(square, 0.5, minus=True)).fma(
         _polynomial(square, [2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2]),
         square * square,

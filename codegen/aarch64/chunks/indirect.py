@@ -79,9 +79,13 @@ def concat(e: Emission, i: ins.Concat) -> None:
     for x in i.xs:
         offset = result.strides[i.axis].scale(start).constant * result.form.bits // 8
         part = Array(
-            result.base, result.offset + offset, result.form, result.shape, result.strides,
+            result.base,
+            result.offset + offset,
+            result.form,
+            result.shape,
+            result.strides,
             result.alias,
-        )  # fmt: skip
+        )
         shape = x.type.shape
 
         def chunk(at: At, x: Value = x, part: Array = part) -> None:

@@ -23,8 +23,13 @@ SIXTEENTHS = 0x49400000
 
 Interval = tuple[int, int]
 _SAME = (
-    ins.Transpose, ins.Reshape, ins.Broadcast, ins.Repeat, ins.Extract, ins.ConvertLayout,
-)  # fmt: skip
+    ins.Transpose,
+    ins.Reshape,
+    ins.Broadcast,
+    ins.Repeat,
+    ins.Extract,
+    ins.ConvertLayout,
+)
 
 
 def interval(value: Value, made: Mapping[Value, ins.Stmt]) -> Interval:

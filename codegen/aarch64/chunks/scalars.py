@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 
 _PLAIN = {"add": "add", "sub": "sub", "and": "and", "or": "orr", "xor": "eor", "mul": "mul"}
 CONDITIONS = {
-    "eq": ("eq", "eq"), "ne": ("ne", "ne"), "lt": ("lt", "lo"), "le": ("le", "ls"),
-    "gt": ("gt", "hi"), "ge": ("ge", "hs"),
-}  # fmt: skip
+    "eq": ("eq", "eq"),
+    "ne": ("ne", "ne"),
+    "lt": ("lt", "lo"),
+    "le": ("le", "ls"),
+    "gt": ("gt", "hi"),
+    "ge": ("ge", "hs"),
+}
 INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "le": "gt", "gt": "le", "lo": "hs",
            "hs": "lo", "ls": "hi", "hi": "ls"}  # fmt: skip
 

@@ -206,6 +206,12 @@ def same(e: Emission, i: ins.ConvertLayout, at: At) -> Lanes:
 
 
 PULLS = {
-    ins.Full: full, ins.Arange: arange, ins.Transpose: transpose, ins.Broadcast: broadcast,
-    ins.Extract: extract, ins.Reshape: reshape, ins.Repeat: repeat, ins.ConvertLayout: same,
-}  # fmt: skip
+    ins.Full: full,
+    ins.Arange: arange,
+    ins.Transpose: transpose,
+    ins.Broadcast: broadcast,
+    ins.Extract: extract,
+    ins.Reshape: reshape,
+    ins.Repeat: repeat,
+    ins.ConvertLayout: same,
+}

@@ -46,9 +46,13 @@ _VECTOR = {
     "addp": _of(2, "V"), "tbl": _of(2, "V"), "movi": _of(0, "V"),
 }  # fmt: skip
 _GENERAL = {
-    "mul": _of(2, "I"), "madd": _of(2, "I"), "sdiv": _of(8, "I"), "udiv": _of(8, "I"),
-    "umov": _of(2, "V"), "smov": _of(2, "V"),
-}  # fmt: skip
+    "mul": _of(2, "I"),
+    "madd": _of(2, "I"),
+    "sdiv": _of(8, "I"),
+    "udiv": _of(8, "I"),
+    "umov": _of(2, "V"),
+    "smov": _of(2, "V"),
+}
 _LOAD, _STORE, _REPLICATED = _of(6, "L"), _of(1, "S"), _of(8, "L")
 
 

@@ -94,9 +94,11 @@ def check(e: Emission, region: Region, where: At, unsure: list[int]) -> Reg:
         if most > least:
             last = e.integer(to_expr(where.base[k] + Linear(constant=most)))
             inside = e.s.x(
-                "cmp {1}, #0\n\tccmp {2}, {3}, #0, ge\n\tcset {0}, lt", lowest, last,
+                "cmp {1}, #0\n\tccmp {2}, {3}, #0, ge\n\tcset {0}, lt",
+                lowest,
+                last,
                 e.integer(extent),
-            )  # fmt: skip
+            )
         total = inside if total is None else e.s.x("and {0}, {1}, {2}", total, inside)
     assert total is not None
     return total

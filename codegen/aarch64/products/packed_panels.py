@@ -183,9 +183,11 @@ def operand_of(
     if columns_first:
         inner, block = counts[0], len(blocks)
         strides = (
-            *panel.strides[:-3], Linear(constant=block), Linear(constant=inner * block),
+            *panel.strides[:-3],
+            Linear(constant=block),
+            Linear(constant=inner * block),
             Linear(constant=1),
-        )  # fmt: skip
+        )
         panel = replace(panel, strides=strides)
     together = codes_in_a_byte(e, value)
     if blocks == PAIRS_OF_EIGHT and in_fours(e, value):

@@ -9,10 +9,14 @@ from dslc.codegen.quoting import block_comment, c_name
 from dslc.compiler.artifact import Artifact, Json, Param
 
 _CTYPES = {
-    "f32": "float", "f64": "double", "bool": "bool", "f16": "float16_bits", "bf16": "float16_bits",
+    "f32": "float",
+    "f64": "double",
+    "bool": "bool",
+    "f16": "float16_bits",
+    "bf16": "float16_bits",
     **{f"i{n}": f"int{n}_t" for n in (8, 16, 32, 64)},
     **{f"u{n}": f"uint{n}_t" for n in (8, 16, 32, 64)},
-}  # fmt: skip
+}
 _HEAD = """\
 /* A call runs the turns from begin to end - 1; threads take a range each. Members of arguments are
  * words of 64 bits in this order. `scratch` is private to a call, aligned to 64 bytes. The result is 0,

@@ -43,13 +43,21 @@ class Model:
 
     def _read(self, figure: re.Pattern[str], lines: Sequence[str], iterations: int) -> float:
         command = [
-            self.path, "-mtriple=aarch64", f"-mcpu={self.cpu}", f"-iterations={iterations}",
-            "-instruction-info=0", "-resource-pressure=0",
-        ]  # fmt: skip
+            self.path,
+            "-mtriple=aarch64",
+            f"-mcpu={self.cpu}",
+            f"-iterations={iterations}",
+            "-instruction-info=0",
+            "-resource-pressure=0",
+        ]
         done = subprocess.run(
-            command, input="\n".join([*lines, ""]), capture_output=True, text=True,
-            check=False, timeout=_LONGEST,
-        )  # fmt: skip
+            command,
+            input="\n".join([*lines, ""]),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LONGEST,
+        )
         found = figure.search(done.stdout)
         if done.returncode or found is None:
             said = (done.stderr or done.stdout).strip().splitlines()

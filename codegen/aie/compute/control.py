@@ -154,10 +154,13 @@ class Program:
             for value, (_, own) in zip(cascade.received, carried, strict=True):
                 e.held[value] = cascades.get(e, value, e.held[own].blocks)
             self.body(cascade.merge)
-            carried_tiles.hand_on(e, [
-                Carried(result, result, result, merged)
-                for (_, result), merged in zip(carried, cascade.merged, strict=True)
-            ])  # fmt: skip
+            carried_tiles.hand_on(
+                e,
+                [
+                    Carried(result, result, result, merged)
+                    for (_, result), merged in zip(carried, cascade.merged, strict=True)
+                ],
+            )
         if self.stage < self.stages - 1:
             for _, result in carried:
                 cascades.put(e, e.held[result])

@@ -53,9 +53,15 @@ def emit_core(
     }
     placement = find_placement(body, blocking.atoms.keys(), accesses)
     e = Emission(
-        out, RULES, definitions(body), placement.kept, placement.in_place, blocking.blocks,
-        suffix=f"_{tile[0]}_{tile[1]}", idle=idle_scalars(kernel, plan.herd, row, column),
-    )  # fmt: skip
+        out,
+        RULES,
+        definitions(body),
+        placement.kept,
+        placement.in_place,
+        blocking.blocks,
+        suffix=f"_{tile[0]}_{tile[1]}",
+        idle=idle_scalars(kernel, plan.herd, row, column),
+    )
     program = Program(
         e,
         plan.scopes,

@@ -18,14 +18,26 @@ from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 
-_FLOAT = {"add": "addf", "sub": "subf", "mul": "mulf", "div": "divf", "min": "minimumf",
-          "max": "maximumf"}  # fmt: skip
+_FLOAT = {
+    "add": "addf",
+    "sub": "subf",
+    "mul": "mulf",
+    "div": "divf",
+    "min": "minimumf",
+    "max": "maximumf",
+}
 _WIDE = ("div",)  # computed in f32 for bf16
 _SIGNED = {"add": "addi", "sub": "subi", "mul": "muli", "min": "minsi", "max": "maxsi",
            "and": "andi", "or": "ori", "xor": "xori", "shl": "shli", "shr": "shrsi",
            "floordiv": "floordivsi"}  # fmt: skip
-_UNSIGNED = {**_SIGNED, "min": "minui", "max": "maxui", "shr": "shrui", "floordiv": "divui",
-             "mod": "remui"}  # fmt: skip
+_UNSIGNED = {
+    **_SIGNED,
+    "min": "minui",
+    "max": "maxui",
+    "shr": "shrui",
+    "floordiv": "divui",
+    "mod": "remui",
+}
 _BOOL = {"and": "andi", "or": "ori", "xor": "xori"}
 _ORDER = {"lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 _MATH = {"exp": "exp", "exp2": "exp2", "log": "log", "log2": "log2", "sqrt": "sqrt",

@@ -31,9 +31,12 @@ AIE = Dialect(
 AIEX = Dialect(
     "aiex",
     [
-        transfers.DmaMemcpyNdOp, transfers.DmaWaitOp, dispatches.ConfigureOp, dispatches.RunOp,
+        transfers.DmaMemcpyNdOp,
+        transfers.DmaWaitOp,
+        dispatches.ConfigureOp,
+        dispatches.RunOp,
     ],
-)  # fmt: skip
+)
 _BY_LANE = {
     o.name: o
     for o in (

@@ -131,8 +131,9 @@ def _times(
 
 def scope_runs(kernel: Kernel, scope: Scope, share: Share = Share()) -> int:
     """How often a scope begins in a launch, in all turns of the grid; 1 where that is not known."""
-    every = [np.arange(*(int(evaluate(e, {})) for e in (a.start, a.stop, a.step)))
-             for a in kernel.grid]  # fmt: skip
+    every = [
+        np.arange(*(int(evaluate(e, {})) for e in (a.start, a.stop, a.step))) for a in kernel.grid
+    ]
     try:
         return len(_times(scope, every, [len(v) for v in every], share).turns)
     except Unknown:

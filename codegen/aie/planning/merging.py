@@ -37,7 +37,7 @@ from dslc.compiler.ir.traverse import (
     results,
     walk,
     writes,
-)  # fmt: skip
+)
 
 # A maximum of nothing that e^(x - maximum) bears: below every score. Products with a power of two are
 # exact, so that x * f - x * f is 0 where the one is rounded and the other part of an fma.

@@ -171,9 +171,7 @@ def _loop_scope(
                 stmt.loc,
                 hint="give the outer loop the most iterations that it may have, with a branch in it",
             )
-    return Scope(
-        scope, stmt.var, start, stop, step, loop=stmt, number=number, guarded=guarded
-    )  # fmt: skip
+    return Scope(scope, stmt.var, start, stop, step, loop=stmt, number=number, guarded=guarded)
 
 
 def _access(

@@ -123,9 +123,13 @@ def _stream(access: Access) -> Stream:
     axes = access.region.axes
     part = Part((0,) * len(axes), tuple(a.step for a in axes))
     stream = Stream(
-        access.region.memory, access.is_store, access.scope, access.starts, _extents(access),
+        access.region.memory,
+        access.is_store,
+        access.scope,
+        access.starts,
+        _extents(access),
         access.number,
-    )  # fmt: skip
+    )
     stream.parts[access] = part
     return stream
 

@@ -69,9 +69,10 @@ def _channels(plan: Plan) -> None:
             if used[tile, sends] > limit:
                 word = "MM2S" if sends else "S2MM"
                 raise broken(
-                    fifo, f"no {word} channel of tile {tile} is left for it",
+                    fifo,
+                    f"no {word} channel of tile {tile} is left for it",
                     f"a {kind.name} tile has {limit}",
-                )  # fmt: skip
+                )
 
 
 def _chains(plan: Plan) -> Iterator[tuple[Fifo, Tile, bool, int]]:
@@ -107,9 +108,10 @@ def _descriptors(plan: Plan) -> None:
         used[tile, half] += count
         if used[tile, half] > kind.descriptors // halves:
             raise broken(
-                fifo, f"{used[tile, half]} buffer descriptors of tile {tile} are taken with it",
+                fifo,
+                f"{used[tile, half]} buffer descriptors of tile {tile} are taken with it",
                 f"a {kind.name} tile has {kind.descriptors // halves} for these channels",
-            )  # fmt: skip
+            )
 
 
 def _locks(plan: Plan) -> None:
@@ -124,9 +126,10 @@ def _locks(plan: Plan) -> None:
     for fifo in plan.fifos:
         if fifo.depth * fifo.repeat > plan.array.lock_value:
             raise broken(
-                fifo, f"{fifo.depth * fifo.repeat} objects",
+                fifo,
+                f"{fifo.depth * fifo.repeat} objects",
                 f"a lock counts to {plan.array.lock_value}",
-            )  # fmt: skip
+            )
         for tile in _tiles(fifo):
             if (fifo, tile) not in inner and tile[1] != HOST:
                 used[tile] += 2
@@ -154,14 +157,16 @@ def _links(plan: Plan) -> None:
         if len(parts) == 1 and outer.repeat > 1:
             if outer.elements % at or parts[0].repeat != outer.repeat:
                 raise broken(
-                    outer, f"panels of {outer.elements} elements, sent in objects of {at}",
+                    outer,
+                    f"panels of {outer.elements} elements, sent in objects of {at}",
                     "a panel is whole objects",
-                )  # fmt: skip
+                )
         elif at != outer.elements:
             raise broken(
-                outer, f"its parts have {at} elements of {outer.elements}",
+                outer,
+                f"its parts have {at} elements of {outer.elements}",
                 "the parts of linked objects cover the larger one",
-            )  # fmt: skip
+            )
 
 
 def _memories(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
@@ -201,20 +206,24 @@ def _cascade(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
         following = below.get(tile)
         if following is not None and following != (tile[0], tile[1] - 1):
             raise _broken_cascade(
-                plan, f"core {tile} passes results to {following}",
+                plan,
+                f"core {tile} passes results to {following}",
                 "a cascade leads to the neighbour below",
-            )  # fmt: skip
+            )
         for count, other, word in ((taken, above.get(tile), "takes"), (given, following, "gives")):
             if bool(count) != (other is not None):
                 raise _broken_cascade(
-                    plan, f"core {tile} {word} {count} vectors", "each goes to, or comes from, a core"
-                )  # fmt: skip
+                    plan,
+                    f"core {tile} {word} {count} vectors",
+                    "each goes to, or comes from, a core",
+                )
         if following is not None and programs[following].passed[0] != given:
             raise _broken_cascade(
-                plan, f"core {tile} gives {given} vectors, {following} takes "
+                plan,
+                f"core {tile} gives {given} vectors, {following} takes "
                 f"{programs[following].passed[0]}",
                 "a core that waits for more than comes waits for ever",
-            )  # fmt: skip
+            )
 
 
 def _broken_cascade(plan: Plan, what: str, rule: str) -> DiagnosticError:
@@ -227,18 +236,20 @@ def _objects(plan: Plan, fifo: Fifo) -> None:
     """Length and loops of the descriptors that move a FIFO's objects."""
     if fifo.depth < fifo.unit:
         raise broken(
-            fifo, f"{fifo.depth} objects, {fifo.unit} are held at once",
+            fifo,
+            f"{fifo.depth} objects, {fifo.unit} are held at once",
             "a core that waits for more objects than there are waits for ever",
-        )  # fmt: skip
+        )
     if fifo.bytes % WORD:
         raise broken(fifo, f"objects of {fifo.bytes} bytes", f"a DMA moves words of {WORD} bytes")
     for tile in _tiles(fifo):
         kind = plan.array.kind(tile[1])
         if kind.memory and not 1 <= fifo.bytes // WORD <= kind.length:
             raise broken(
-                fifo, f"objects of {fifo.bytes // WORD} words",
+                fifo,
+                f"objects of {fifo.bytes // WORD} words",
                 f"a {kind.name} tile's descriptor moves at most {kind.length}",
-            )  # fmt: skip
+            )
     if fifo.dims:
         check_loops(fifo, fifo.dims, plan.array.kind(fifo.producer[1]), bytes_of(fifo.dtype))
         whole = _panel(plan, fifo)

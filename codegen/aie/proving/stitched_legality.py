@@ -40,14 +40,18 @@ def _arguments(stitched: Stitched, run: Run) -> None:
         if given.memory is not wanted:
             assert isinstance(wanted, Memory)
             raise _broken(
-                stitched, run, f"{mine.memory.name} is {given.memory.name}",
+                stitched,
+                run,
+                f"{mine.memory.name} is {given.memory.name}",
                 f"the program gives it {wanted.name}",
-            )  # fmt: skip
+            )
         if mine.shape != given.shape or all(given is not t for t in stitched.tensors):
             raise _broken(
-                stitched, run, f"{given.memory.name} lies as {list(given.shape)}",
+                stitched,
+                run,
+                f"{given.memory.name} lies as {list(given.shape)}",
                 f"{mine.memory.name} is planned as {list(mine.shape)}",
-            )  # fmt: skip
+            )
 
 
 def _ends(stitched: Stitched, run: Run) -> None:
@@ -57,9 +61,11 @@ def _ends(stitched: Stitched, run: Run) -> None:
         for task in phase:
             if task.fifo not in told:
                 raise _broken(
-                    stitched, run, f"nobody waits for the tasks of {task.fifo.name}",
+                    stitched,
+                    run,
+                    f"nobody waits for the tasks of {task.fifo.name}",
                     "a launch begins when all tasks of the one before it have ended",
-                )  # fmt: skip
+                )
 
 
 def _order(stitched: Stitched) -> None:
@@ -71,9 +77,11 @@ def _order(stitched: Stitched) -> None:
             if uses[run.call].comes_after(uses[other]) and place[other] > place[run.call]:
                 shared = min(m.name for m in _shared(stitched, run.call, other))
                 raise _broken(
-                    stitched, run, f"runs before call {other + 1} of the program",
+                    stitched,
+                    run,
+                    f"runs before call {other + 1} of the program",
                     f"both touch {shared}, and one of them writes it",
-                )  # fmt: skip
+                )
 
 
 def _shared(stitched: Stitched, first: int, second: int) -> set[Memory]:

@@ -28,9 +28,10 @@ def check_loops(fifo: Fifo, dims: Dims, kind: TileKind, width: int) -> None:
         words = size * width // WORD if inner else size
         if inner and (stride != 1 or size * width % WORD):
             raise broken(
-                fifo, f"runs of {size} elements of {width} bytes, {stride} apart",
+                fifo,
+                f"runs of {size} elements of {width} bytes, {stride} apart",
                 f"innermost runs are whole words of {WORD} bytes, contiguous",
-            )  # fmt: skip
+            )
         if not inner and stride * width % WORD:
             raise broken(
                 fifo, f"a stride of {stride * width} bytes", f"strides are whole words of {WORD}"
@@ -58,9 +59,10 @@ def check_ports(plan: Plan) -> None:
         kind = plan.array.kind(tile[1])
         if len(fifos) > kind.masters(direction):
             raise broken(
-                fifos[-1], f"{len(fifos)} streams leave tile {tile} towards {direction}",
+                fifos[-1],
+                f"{len(fifos)} streams leave tile {tile} towards {direction}",
                 f"a {kind.name} tile's switch has {kind.masters(direction)} ports there",
-            )  # fmt: skip
+            )
 
 
 def check_queues(plan: Plan) -> None:
@@ -72,22 +74,25 @@ def check_queues(plan: Plan) -> None:
             waiting[task.fifo] += 1
             if waiting[task.fifo] > plan.array.queue:
                 raise broken(
-                    task.fifo, f"{waiting[task.fifo]} tasks wait at once",
+                    task.fifo,
+                    f"{waiting[task.fifo]} tasks wait at once",
                     f"a queue holds {plan.array.queue}, and drops what is pushed beyond",
-                )  # fmt: skip
+                )
             shim = task.fifo.ends(HOST)
             assert shim is not None
             if (shim[0], task.descriptor) in busy:
                 raise broken(
-                    task.fifo, f"descriptor {task.descriptor} of shim {shim} is in use",
+                    task.fifo,
+                    f"descriptor {task.descriptor} of shim {shim} is in use",
                     "a descriptor is written anew when its task has ended",
-                )  # fmt: skip
+                )
             busy[shim[0], task.descriptor] = task
             if task.descriptor >= plan.array.shim.descriptors:
                 raise broken(
-                    task.fifo, f"descriptor {task.descriptor}",
+                    task.fifo,
+                    f"descriptor {task.descriptor}",
                     f"a shim tile has {plan.array.shim.descriptors}",
-                )  # fmt: skip
+                )
         lasts = {t.fifo for t in phase if t.last}
         for task in phase:
             if task.fifo not in lasts:
@@ -106,9 +111,10 @@ def check_task(plan: Plan, task: Task) -> None:
         or moved * width // WORD > array.shim.step
     ):
         raise broken(
-            task.fifo, f"{count} turns of a task, {moved} elements on",
+            task.fifo,
+            f"{count} turns of a task, {moved} elements on",
             f"it is at most {limit}, whole words on",
-        )  # fmt: skip
+        )
     check_loops(task.fifo, tuple(own), array.shim, width)
     if task.transfer.offset * width % WORD:
         raise broken(
@@ -137,6 +143,7 @@ def check_balance(plan: Plan) -> None:
         wanted //= fifo.repeat
         if moved[fifo] != wanted:
             raise broken(
-                fifo, f"the host moves {moved[fifo]} elements, the cores {wanted}",
+                fifo,
+                f"the host moves {moved[fifo]} elements, the cores {wanted}",
                 "a FIFO that gets fewer or more objects than are taken stands still",
-            )  # fmt: skip
+            )

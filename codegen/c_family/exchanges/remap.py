@@ -209,6 +209,10 @@ def convert_layout(e: Emission, s: ins.ConvertLayout) -> None:
 
 
 EMITTERS: dict[type, Emitter] = {
-    ins.Broadcast: broadcast, ins.Reshape: reshape, ins.Transpose: transpose,
-    ins.Extract: extract, ins.Repeat: repeat, ins.ConvertLayout: convert_layout,
-}  # fmt: skip
+    ins.Broadcast: broadcast,
+    ins.Reshape: reshape,
+    ins.Transpose: transpose,
+    ins.Extract: extract,
+    ins.Repeat: repeat,
+    ins.ConvertLayout: convert_layout,
+}

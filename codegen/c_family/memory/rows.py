@@ -95,9 +95,15 @@ def _store_bits(e: Emission, found: Access, tile: Tile) -> None:
 
 
 def store_codes(
-    e: Emission, memory: Memory, count: int, address: str, tile: Tile, element: str,
-    low: str = "0", high: str = "1",
-) -> str:  # fmt: skip
+    e: Emission,
+    memory: Memory,
+    count: int,
+    address: str,
+    tile: Tile,
+    element: str,
+    low: str = "0",
+    high: str = "1",
+) -> str:
     """A call that stores elements [low, high) of a run of registers to the row from `address` on."""
     to = f"{pointer(e, memory)}, {address}"
     run = f"{memory.dtype.bits}, {count}"

@@ -41,8 +41,8 @@ def elements_in_register(dtype: DType) -> int:
 Way = Callable[[Emission, ins.Dot, Atom], None]
 
 
-def dot(e: Emission, s: ins.Dot, late: Way | None = None) -> None:
-    """out = a @ b (+ acc); `late` is for products that end later, of machines that have them."""
+def dot(e: Emission, s: ins.Dot, asynchronous: Way | None = None) -> None:
+    """out = a @ b (+ acc); `asynchronous` products are of machines that have them."""
     if s.is_scaled:
         raise unsupported("scales of blocks in a product that no unit makes")
     if s.atom is None:
@@ -54,8 +54,8 @@ def dot(e: Emission, s: ins.Dot, late: Way | None = None) -> None:
         text = f"{s.atom} does not multiply {s.a.type.dtype} by {s.b.type.dtype}"
         raise error("DSL0591", text, s.loc)
     try:
-        if s.is_async and late is not None:
-            late(e, s, atom)
+        if s.is_async and asynchronous is not None:
+            asynchronous(e, s, atom)
         else:
             _product(e, s, atom, left, right)
     except Mismatch as problem:
@@ -67,23 +67,23 @@ def dot(e: Emission, s: ins.Dot, late: Way | None = None) -> None:
 def _product(e: Emission, s: ins.Dot, atom: Atom, left: Value, right: Value) -> None:
     """With a swap, d^T = b^T a^T: the atom's rows are the columns of the product."""
     swapped = left is not s.a
-    late = next((x for x in (left, right) if x in e.deferred), None)
-    tiles = [tile_of(x, x.name) if x is late else e.tile(x) for x in (left, right)]
+    deferred = next((x for x in (left, right) if x in e.deferred), None)
+    tiles = [tile_of(x, x.name) if x is deferred else e.tile(x) for x in (left, right)]
     a, b = (transposed(t) if swapped else t for t in tiles)
     per = elements_in_register(a.dtype)
     c_layout = transposed(tile_of(s.out, "")).layout if swapped else tile_of(s.out, "").layout
     found = plan(a.layout, b.layout, c_layout, _layouts(atom), per)
     once = added_after_loop(e, s)
     choice = None
-    if late is not None:
-        choice = choose(e.deferred[late], late, found, late is left, once=once)
-    if late is not None:
+    if deferred is not None:
+        choice = choose(e.deferred[deferred], deferred, found, deferred is left, once=once)
+    if deferred is not None:
         if choice is None:
-            tile = e.tile(late)
+            tile = e.tile(deferred)
             name = tile.name
         else:
-            name = e.out.name(late.name or "t")
-        a, b = (t.renamed(name) if x is late else t for t, x in ((a, left), (b, right)))
+            name = e.out.name(deferred.name or "t")
+        a, b = (t.renamed(name) if x is deferred else t for t, x in ((a, left), (b, right)))
     if once and s.acc is not None:
         e.alias(s.out, e.tile(s.acc))
         out = e.tile(s.out)
@@ -95,8 +95,8 @@ def _product(e: Emission, s: ins.Dot, atom: Atom, left: Value, right: Value) -> 
     a = a if found.gather_a is None else gather(e.out, a, found.gather_a)
     b = b if found.gather_b is None else gather(e.out, b, found.gather_b)
     call = Call(name_of(atom, a.dtype.name, b.dtype.name), a, b, c, per)
-    if choice is not None and late is not None:
-        emit_scaled(e, call, found, choice, e.deferred[late].bits, late is left, once=once)
+    if choice is not None and deferred is not None:
+        emit_scaled(e, call, found, choice, e.deferred[deferred].bits, deferred is left, once=once)
     else:
         emit_calls(e.out, call, found.steps)
 

@@ -170,8 +170,11 @@ def _run_nvdisasm(cubin: bytes) -> str:
         path.write_bytes(cubin)
         done = subprocess.run(
             [tool, "-json", str(path)],
-            capture_output=True, text=True, check=False, timeout=_LONGEST,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_LONGEST,
+        )
     if done.returncode:
         reason = done.stderr.strip() or f"exit code {done.returncode}"
         hint = "pip install --upgrade nvidia-cuda-nvdisasm"

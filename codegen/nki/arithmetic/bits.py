@@ -7,11 +7,11 @@ from math import prod
 
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import Emission
-from dslc.codegen.nki.tile_values import Held, dense_strides
+from dslc.codegen.nki.tile_values import TileValue, dense_strides
 from dslc.compiler.dtypes import DType
 
 
-def flat(e: Emission, held: Held) -> Held:
+def flat(e: Emission, held: TileValue) -> TileValue:
     """A dense tile whose tensors have one axis behind the partitions."""
     if len(held.extents) == 1:
         return held
@@ -24,7 +24,7 @@ def flat(e: Emission, held: Held) -> Held:
     return replace(held, name=name, extents=(width,), strides=strides)
 
 
-def viewed(e: Emission, held: Held, dtype: DType) -> Held:
+def viewed(e: Emission, held: TileValue, dtype: DType) -> TileValue:
     """A tile's bits as elements of another type."""
     view, name = element(dtype), e.out.name("bits")
     if held.chunks > 1:

@@ -13,7 +13,7 @@ from dslc.codegen.nki.arithmetic.small_floats import decode
 from dslc.codegen.nki.dtypes import is_code
 from dslc.codegen.nki.emission import Emission, Emit
 from dslc.codegen.nki.movement.copying import copy
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, E8M0, F32, I32, TF32, DType, limits
 from dslc.compiler.ir import instructions as ins
 
@@ -56,7 +56,7 @@ def cast(e: Emission, stmt: ins.Cast) -> None:
         copy(e, e.result(stmt.out), x)
 
 
-def _to_odd(e: Emission, x: Held) -> Held:
+def _to_odd(e: Emission, x: TileValue) -> TileValue:
     """Integers of 32 bits that f32 has: beyond 2^24 the last 8 bits are in the one before them.
 
     That is rounding to odd: what f32 is rounded to next is as if the integer itself were.
@@ -77,7 +77,7 @@ def _to_odd(e: Emission, x: Held) -> Held:
     return made
 
 
-def _to_tf32(e: Emission, made: Held, x: Held) -> None:
+def _to_tf32(e: Emission, made: TileValue, x: TileValue) -> None:
     """Rounded to 10 bits of mantissa by way of a tile of that type; tiles of tf32 are held as f32."""
     x = e.tensors(x) if x.constant is not None else x
     with e.filled(made) as at:
@@ -87,23 +87,28 @@ def _to_tf32(e: Emission, made: Held, x: Held) -> None:
         e.call("tensor_copy", dst=e.text(made, at), src=name)
 
 
-def _kept_within(e: Emission, made: Held, x: Held, there: DType) -> Held:
+def _kept_within(e: Emission, made: TileValue, x: TileValue, there: DType) -> TileValue:
     """The nearest number of a type that ends earlier."""
     greatest = float(limits(there).greatest)
     x = e.tensors(x) if x.constant is not None else x
     with e.filled(made) as at:
         e.call(
-            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0="nl.maximum",
-            operand0=-greatest, op1="nl.minimum", operand1=greatest,
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(made, at),
+            data=e.text(x, at),
+            op0="nl.maximum",
+            operand0=-greatest,
+            op1="nl.minimum",
+            operand1=greatest,
+        )
     return made
 
 
-def _number(e: Emission, like: Held, text: str) -> Held:
+def _number(e: Emission, like: TileValue, text: str) -> TileValue:
     return replace(like, constant=text, strides=(0,) * len(like.shape), psum=False)
 
 
-def _to_integer(e: Emission, stmt: ins.Cast, x: Held, there: DType) -> None:
+def _to_integer(e: Emission, stmt: ins.Cast, x: TileValue, there: DType) -> None:
     """Truncated, and kept within the type's range; NaN gives 0."""
     least, most = there.integer_range
     greatest = most - most % (1 << max(there.bits - 24 - there.is_signed, 0))  # that f32 has
@@ -111,16 +116,21 @@ def _to_integer(e: Emission, stmt: ins.Cast, x: Held, there: DType) -> None:
     kept = e.like(x, "kept", F32)
     with e.filled(kept) as at:
         e.call(
-            "tensor_scalar", dst=e.text(kept, at), data=e.text(whole, at), op0="nl.maximum",
-            operand0=float(least), op1="nl.minimum", operand1=float(greatest),
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(kept, at),
+            data=e.text(whole, at),
+            op0="nl.maximum",
+            operand0=float(least),
+            op1="nl.minimum",
+            operand1=float(greatest),
+        )
     made = e.result(stmt.out)
     copy(e, made, kept)
     if greatest < most:
         put(e, made, str(most), compared(e, whole, "nl.greater", float(greatest)))
 
 
-def _between_integers(e: Emission, stmt: ins.Cast, x: Held, here: DType, there: DType) -> None:
+def _between_integers(e: Emission, stmt: ins.Cast, x: TileValue, here: DType, there: DType) -> None:
     least, greatest = there.integer_range
     mine = here.integer_range
     if least <= mine[0] and mine[1] <= greatest:

@@ -10,16 +10,21 @@ from dataclasses import replace
 
 from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.movement.copying import copy
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, F32, DType
 
 BITS = {
-    "and": "nl.bitwise_and", "or": "nl.bitwise_or", "xor": "nl.bitwise_xor",
-    "shl": "nl.left_shift", "shr": "nl.right_shift",
-}  # fmt: skip
+    "and": "nl.bitwise_and",
+    "or": "nl.bitwise_or",
+    "xor": "nl.bitwise_xor",
+    "shl": "nl.left_shift",
+    "shr": "nl.right_shift",
+}
 
 
-def combine(e: Emission, made: Held, op: str, x: Held, y: Held, engine: str | None = None) -> None:
+def combine(
+    e: Emission, made: TileValue, op: str, x: TileValue, y: TileValue, engine: str | None = None
+) -> None:
     """made = x op y on the engines of floats."""
     if x.constant is not None and y.constant is not None:
         x = e.tensors(x)
@@ -31,24 +36,33 @@ def combine(e: Emission, made: Held, op: str, x: Held, y: Held, engine: str | No
         dst = e.text(made, at)
         if y.constant is not None or (_is_column(y) and not x.is_row_scalar):
             e.call(
-                "tensor_scalar", dst=dst, data=e.text(x, at), op0=op, operand0=e.column(y, at),
+                "tensor_scalar",
+                dst=dst,
+                data=e.text(x, at),
+                op0=op,
+                operand0=e.column(y, at),
                 engine=engine,
-            )  # fmt: skip
+            )
         elif x.constant is not None or (_is_column(x) and not y.is_row_scalar):
             e.call(
-                "tensor_scalar", dst=dst, data=e.text(y, at), op0=op, operand0=e.column(x, at),
-                reverse0="True", engine=engine,
-            )  # fmt: skip
+                "tensor_scalar",
+                dst=dst,
+                data=e.text(y, at),
+                op0=op,
+                operand0=e.column(x, at),
+                reverse0="True",
+                engine=engine,
+            )
         else:
             parts = (e.text(x, at), e.text(y, at))
             e.call("tensor_tensor", dst=dst, data1=parts[0], data2=parts[1], op=op, engine=engine)
 
 
-def _is_column(held: Held) -> bool:
+def _is_column(held: TileValue) -> bool:
     return held.is_row_scalar and held.dtype == F32
 
 
-def _column_in_f32(e: Emission, held: Held, other: Held) -> Held:
+def _column_in_f32(e: Emission, held: TileValue, other: TileValue) -> TileValue:
     """One number a partition in f32, as `tensor_scalar` takes it."""
     if held.constant is not None or not held.is_row_scalar or other.is_row_scalar:
         return held
@@ -67,9 +81,15 @@ def _column_in_f32(e: Emission, held: Held, other: Held) -> Held:
 
 
 def step(
-    e: Emission, hint: str, x: Held, dtype: DType, op: str, by: float, op1: str | None = None,
+    e: Emission,
+    hint: str,
+    x: TileValue,
+    dtype: DType,
+    op: str,
+    by: float,
+    op1: str | None = None,
     by1: float | None = None,
-) -> Held:  # fmt: skip
+) -> TileValue:
     """A new tile by one instruction with one or two numbers."""
     made = e.like(x, hint, dtype)
     put_step(e, made, x, op, by, op1, by1)
@@ -77,18 +97,28 @@ def step(
 
 
 def put_step(
-    e: Emission, made: Held, x: Held, op: str, by: float, op1: str | None = None,
+    e: Emission,
+    made: TileValue,
+    x: TileValue,
+    op: str,
+    by: float,
+    op1: str | None = None,
     by1: float | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """The same into the tile of a result."""
     with e.filled(made) as at:
         e.call(
-            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0=op, operand0=repr(by),
-            op1=op1, operand1=None if by1 is None else repr(by1),
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(made, at),
+            data=e.text(x, at),
+            op0=op,
+            operand0=repr(by),
+            op1=op1,
+            operand1=None if by1 is None else repr(by1),
+        )
 
 
-def widened(e: Emission, held: Held, dtype: DType) -> Held:
+def widened(e: Emission, held: TileValue, dtype: DType) -> TileValue:
     """An integer tile in 32 bits, dense and in SBUF."""
     if held.constant is not None:
         made = e.like(held, "number", dtype)
@@ -103,7 +133,7 @@ def widened(e: Emission, held: Held, dtype: DType) -> Held:
     return made
 
 
-def wrap(e: Emission, held: Held, dtype: DType) -> Held:
+def wrap(e: Emission, held: TileValue, dtype: DType) -> TileValue:
     """The lowest bits of 32-bit integers as a narrower type.
 
     Of a signed type the highest of them is turned over, which adds half of the range, and that is
@@ -118,7 +148,7 @@ def wrap(e: Emission, held: Held, dtype: DType) -> Held:
     return step(e, held.name, moved, dtype, "nl.subtract", float(half))
 
 
-def compared(e: Emission, x: Held, op: str, with_: float) -> Held:
+def compared(e: Emission, x: TileValue, op: str, with_: float) -> TileValue:
     """A mask of the elements for which the comparison with a number holds."""
     made = e.like(x, "mask", BOOL)
     with e.filled(made) as at:
@@ -128,7 +158,7 @@ def compared(e: Emission, x: Held, op: str, with_: float) -> Held:
     return made
 
 
-def put(e: Emission, made: Held, value: Held | str, where: Held) -> None:
+def put(e: Emission, made: TileValue, value: TileValue | str, where: TileValue) -> None:
     """Overwrite a tile, by a number or another tile, where the mask holds."""
     with e.over(made) as at:
         src = value if isinstance(value, str) else e.text(value, at)

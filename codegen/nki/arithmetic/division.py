@@ -12,7 +12,7 @@ from dslc.codegen.nki.arithmetic.composed import unsigned_quotient
 from dslc.codegen.nki.arithmetic.reciprocals import inverse
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement.copying import copy
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import F32, I32
 from dslc.compiler.ir import instructions as ins
 
@@ -20,7 +20,7 @@ _EXACT = "nisa.engine.gpsimd"
 _ROUNDS = 3
 
 
-def divide(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
+def divide(e: Emission, stmt: ins.Binary, x: TileValue, y: TileValue) -> None:
     """out = x // y or x % y, rounded down; wraps as other operations do."""
     dtype = stmt.x.type.dtype
     if dtype.bits == 32 and not dtype.is_signed:
@@ -37,7 +37,7 @@ def divide(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
     e.rename(stmt.out, found if dtype == I32 else wrap(e, found, dtype))
 
 
-def _nearest(e: Emission, a: Held, b: Held, rounds: int) -> tuple[Held, Held]:
+def _nearest(e: Emission, a: TileValue, b: TileValue, rounds: int) -> tuple[TileValue, TileValue]:
     """The whole number nearest to the quotient, or one beside it, and what it leaves."""
     inverted = inverse(e, b)
     quotient, rest = None, a
@@ -53,7 +53,7 @@ def _nearest(e: Emission, a: Held, b: Held, rounds: int) -> tuple[Held, Held]:
     return quotient, rest
 
 
-def _beyond(e: Emission, rest: Held, b: Held) -> Held:
+def _beyond(e: Emission, rest: TileValue, b: TileValue) -> TileValue:
     """1 where the rest has not the divisor's sign: the quotient was rounded up."""
     value = _float(e, rest)
     signs = []
@@ -70,22 +70,26 @@ def _beyond(e: Emission, rest: Held, b: Held) -> Held:
     return made
 
 
-def _compare(e: Emission, made: Held, op: str, x: Held) -> None:
+def _compare(e: Emission, made: TileValue, op: str, x: TileValue) -> None:
     with e.filled(made) as at:
         e.call("tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0=op, operand0=0.0)
 
 
-def _float(e: Emission, held: Held) -> Held:
+def _float(e: Emission, held: TileValue) -> TileValue:
     made = e.like(held, "number", F32)
     copy(e, made, held)
     return made
 
 
-def _exact(e: Emission, hint: str, op: str, x: Held, y: Held) -> Held:
+def _exact(e: Emission, hint: str, op: str, x: TileValue, y: TileValue) -> TileValue:
     made = e.like(x, hint, I32)
     with e.filled(made) as at:
         e.call(
-            "tensor_tensor", dst=e.text(made, at), data1=e.text(x, at), data2=e.text(y, at), op=op,
+            "tensor_tensor",
+            dst=e.text(made, at),
+            data1=e.text(x, at),
+            data2=e.text(y, at),
+            op=op,
             engine=_EXACT,
-        )  # fmt: skip
+        )
     return made

@@ -13,7 +13,7 @@ from dataclasses import replace
 from dslc.codegen.nki.arithmetic.small_floats import decode
 from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.movement.copying import copy
-from dslc.codegen.nki.tile_values import PARTITIONS, Held
+from dslc.codegen.nki.tile_values import PARTITIONS, TileValue
 from dslc.compiler.dtypes import BF16, DType
 from dslc.compiler.ir import Kernel, Value
 from dslc.compiler.ir import instructions as ins
@@ -24,7 +24,7 @@ _GREATEST = {"f8e5m2": 57344.0, "f8e4m3": 448.0}
 _NAMES = {"f8e5m2": "float8_e5m2", "f8e4m3": "float8_e4m3fn"}
 
 
-def multipliable(e: Emission, held: Held, of: DType) -> Held:
+def multipliable(e: Emission, held: TileValue, of: DType) -> TileValue:
     """A tile of such a type as the tensor engine takes it; integers of 8 bits are exact in bf16."""
     if held.dtype.is_float and held.dtype.bits >= 16:
         return held
@@ -35,7 +35,7 @@ def multipliable(e: Emission, held: Held, of: DType) -> Held:
     return made
 
 
-def _as_it_is(e: Emission, held: Held, of: DType) -> Held:
+def _as_it_is(e: Emission, held: TileValue, of: DType) -> TileValue:
     """The codes seen as the numbers that they are."""
     name, view = e.out.name("bits"), f"nl.{_NAMES[of.name]}"
     if held.chunks > 1:
@@ -45,7 +45,7 @@ def _as_it_is(e: Emission, held: Held, of: DType) -> Held:
     return replace(held, name=name)
 
 
-def round_to(e: Emission, made: Held, x: Held, dtype: DType, *, saturate: bool) -> None:
+def round_to(e: Emission, made: TileValue, x: TileValue, dtype: DType, *, saturate: bool) -> None:
     """Fill a tile with the nearest numbers of such a type, beyond its range its own."""
     x = e.tensors(x) if x.constant is not None else x
     greatest = _GREATEST[dtype.name]
@@ -53,9 +53,14 @@ def round_to(e: Emission, made: Held, x: Held, dtype: DType, *, saturate: bool) 
         dst = f"{e.text(made, at)}.view(nl.{_NAMES[dtype.name]})"
         if saturate:
             e.call(
-                "tensor_scalar", dst=dst, data=e.text(x, at), op0="nl.maximum",
-                operand0=-greatest, op1="nl.minimum", operand1=greatest,
-            )  # fmt: skip
+                "tensor_scalar",
+                dst=dst,
+                data=e.text(x, at),
+                op0="nl.maximum",
+                operand0=-greatest,
+                op1="nl.minimum",
+                operand1=greatest,
+            )
         else:
             e.call("tensor_copy", dst=dst, src=e.text(x, at))
 
@@ -85,7 +90,7 @@ def _takes_pairs(dot: ins.Dot, engines: Engines, makers: Collection[Value]) -> b
     )
 
 
-def columns(e: Emission, held: Held, k: At, span: str) -> str:
+def columns(e: Emission, held: TileValue, k: At, span: str) -> str:
     """An operand's columns at a step of k: a chunk, or a pair of them."""
     if held.paired:
         assert k.index is not None

@@ -15,7 +15,7 @@ from dslc.codegen.nki.arithmetic.reciprocals import power, quotient
 from dslc.codegen.nki.arithmetic.shifts import by_power_of_two, power_of_two, shift
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.movement.copying import copy, copy_chunk
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, F32, I32, Kind, encode
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -57,7 +57,7 @@ def binary(e: Emission, stmt: ins.Binary) -> None:
         raise refuse(stmt, f"{stmt.op} of {dtype} has no instruction on a NeuronCore")
 
 
-def _divided(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
+def _divided(e: Emission, stmt: ins.Binary, x: TileValue, y: TileValue) -> None:
     """A quotient or remainder of integers: by 0 it is 0."""
     if y.constant is None:
         raw = composed.Steps(e, stmt.out).tile(stmt.out.type.dtype)
@@ -69,7 +69,7 @@ def _divided(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
         divide(e, stmt, x, y)
 
 
-def _integers(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
+def _integers(e: Emission, stmt: ins.Binary, x: TileValue, y: TileValue) -> None:
     """Integer arithmetic in 32 bits, brought back to the type of the result by wrapping."""
     dtype = stmt.x.type.dtype
     wide = dtype if dtype.bits == 32 else I32
@@ -78,9 +78,13 @@ def _integers(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
     exact = e.like(a, stmt.out.name, wide)
     with e.filled(exact) as at:
         e.call(
-            "tensor_tensor", dst=e.text(exact, at), data1=e.text(a, at), data2=e.text(b, at),
-            op=ALU[stmt.op], engine="nisa.engine.gpsimd",
-        )  # fmt: skip
+            "tensor_tensor",
+            dst=e.text(exact, at),
+            data1=e.text(a, at),
+            data2=e.text(b, at),
+            op=ALU[stmt.op],
+            engine="nisa.engine.gpsimd",
+        )
     if comparison:
         made = e.result(stmt.out)
         copy(e, made, exact)
@@ -113,17 +117,19 @@ def where(e: Emission, stmt: ins.Where) -> None:
         copy_chunk(e, made, y, at)
         source = x.constant if x.constant is not None else e.text(x, at)
         e.call(
-            "tensor_copy_predicated", dst=e.text(made, at), src=source,
+            "tensor_copy_predicated",
+            dst=e.text(made, at),
+            src=source,
             predicate=e.text(condition, at),
-        )  # fmt: skip
+        )
 
 
 def full(e: Emission, stmt: ins.Full) -> None:
     """A number in place of a tile, or one that the machine knows on every partition."""
-    from dslc.codegen.nki.arithmetic.dynamic_scalars import late_tile
+    from dslc.codegen.nki.arithmetic.dynamic_scalars import dynamic_tile
 
     if e.is_dynamic(stmt.value):
-        e.values[stmt.out] = late_tile(e, stmt.value, stmt.out)
+        e.values[stmt.out] = dynamic_tile(e, stmt.value, stmt.out)
         return
     dtype = stmt.out.type.dtype
     if dtype.bits <= 8 and dtype.is_float and isinstance(stmt.value, ex.Const):
@@ -151,9 +157,12 @@ def arange(e: Emission, stmt: ins.Arange) -> None:
     with e.filled(made) as at:
         offset = f"128 * {e.names[at.index]}" if at.index is not None else 0
         e.call(
-            "iota", dst=e.text(made, at), pattern=f"[[1, {run}]]", offset=offset,
+            "iota",
+            dst=e.text(made, at),
+            pattern=f"[[1, {run}]]",
+            offset=offset,
             channel_multiplier=steps,
-        )  # fmt: skip
+        )
 
 
 EMITTERS: dict[type, Emit] = {

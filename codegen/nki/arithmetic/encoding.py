@@ -11,14 +11,14 @@ from dslc.codegen.nki.arithmetic.bits import viewed
 from dslc.codegen.nki.arithmetic.combining import combine, compared, put, step
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement.copying import copy
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, F32, I32, DType, Kind, limits
 
 _WHOLE = 8388608.0  # 2^23: what is added to this is rounded to a whole number
 _EXPONENT = 23  # where an f32 has its exponent
 
 
-def encode(e: Emission, made: Held, x: Held, dtype: DType, *, saturate: bool) -> None:
+def encode(e: Emission, made: TileValue, x: TileValue, dtype: DType, *, saturate: bool) -> None:
     """Fill a tile with codes; the rules for overflow and NaN are those of `dtypes.rounding`."""
     x = e.tensors(x)
     if x.dtype != F32:
@@ -32,7 +32,7 @@ def encode(e: Emission, made: Held, x: Held, dtype: DType, *, saturate: bool) ->
     copy(e, made, code)
 
 
-def _signed(e: Emission, x: Held, dtype: DType, *, saturate: bool) -> Held:
+def _signed(e: Emission, x: TileValue, dtype: DType, *, saturate: bool) -> TileValue:
     found = limits(dtype)
     least = found.smallest_normal
     assert least is not None
@@ -69,7 +69,7 @@ def _last(dtype: DType) -> int:
     return whole - (1 << dtype.mantissa) if found.has_infinity else whole - found.has_nan
 
 
-def _leading(e: Emission, size: Held, mantissa: int, less: int) -> Held:
+def _leading(e: Emission, size: TileValue, mantissa: int, less: int) -> TileValue:
     """The code by the leading bits of f32, rounded by the rest of them to the nearest or even one."""
     bits, cut = viewed(e, size, I32), _EXPONENT - mantissa
     leading = step(e, "leading", bits, I32, "nl.right_shift", cut)
@@ -78,7 +78,9 @@ def _leading(e: Emission, size: Held, mantissa: int, less: int) -> Held:
     return _rounded_up(e, code, bits, odd, cut)
 
 
-def _rounded_up(e: Emission, code: Held, bits: Held, odd: Held, cut: int) -> Held:
+def _rounded_up(
+    e: Emission, code: TileValue, bits: TileValue, odd: TileValue, cut: int
+) -> TileValue:
     """The code, one more where what is cut off and `odd` are together more than a half."""
     rest = step(e, "rest", bits, I32, "nl.bitwise_and", (1 << cut) - 1)
     both, made = e.like(code, "both", I32), e.like(code, "code", I32)
@@ -87,7 +89,7 @@ def _rounded_up(e: Emission, code: Held, bits: Held, odd: Held, cut: int) -> Hel
     return made
 
 
-def _scale(e: Emission, x: Held, *, saturate: bool) -> Held:
+def _scale(e: Emission, x: TileValue, *, saturate: bool) -> TileValue:
     """e8m0: the exponent of f32; ties go up, but for those between the least two scales."""
     bits = viewed(e, x, I32)
     code = step(e, "code", bits, I32, "nl.right_shift", _EXPONENT, "nl.bitwise_and", 255)
@@ -99,7 +101,7 @@ def _scale(e: Emission, x: Held, *, saturate: bool) -> Held:
     return code
 
 
-def _nan(e: Emission, x: Held) -> Held:
+def _nan(e: Emission, x: TileValue) -> TileValue:
     made = e.like(x, "none", BOOL)
     combine(e, made, "nl.not_equal", x, x)
     return made

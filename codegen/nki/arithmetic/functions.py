@@ -11,7 +11,7 @@ from dslc.codegen.nki.arithmetic.reciprocals import power
 from dslc.codegen.nki.arithmetic.rounding import rounded
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.movement.copying import copy
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import F32, I32
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -57,19 +57,21 @@ def unary(e: Emission, stmt: ins.Unary) -> None:
         raise refuse(stmt, f"{op} of {dtype} has no instruction on a NeuronCore")
 
 
-def _activation(e: Emission, made: Held, op: str, x: Held, scale: float | None = None) -> None:
+def _activation(
+    e: Emission, made: TileValue, op: str, x: TileValue, scale: float | None = None
+) -> None:
     x = e.tensors(x) if x.constant is not None else x
     with e.filled(made) as at:
         e.call("activation", dst=e.text(made, at), op=op, data=e.text(x, at), scale=scale)
 
 
-def _scaled(e: Emission, made: Held, x: Held, op: str, by: float) -> None:
+def _scaled(e: Emission, made: TileValue, x: TileValue, op: str, by: float) -> None:
     x = e.tensors(x) if x.constant is not None else x
     with e.filled(made) as at:
         e.call("tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0=op, operand0=repr(by))
 
 
-def _inverted(e: Emission, stmt: ins.Unary, x: Held) -> None:
+def _inverted(e: Emission, stmt: ins.Unary, x: TileValue) -> None:
     """All bits turned round: of a bool the lowest."""
     dtype = stmt.x.type.dtype
     mask = 1 if not dtype.is_integer else -1 if dtype.is_signed else (1 << dtype.bits) - 1
@@ -77,12 +79,15 @@ def _inverted(e: Emission, stmt: ins.Unary, x: Held) -> None:
     made = e.result(stmt.out)
     with e.filled(made) as at:
         e.call(
-            "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0="nl.bitwise_xor",
+            "tensor_scalar",
+            dst=e.text(made, at),
+            data=e.text(x, at),
+            op0="nl.bitwise_xor",
             operand0=mask,
-        )  # fmt: skip
+        )
 
 
-def _integer(e: Emission, stmt: ins.Unary, x: Held) -> None:
+def _integer(e: Emission, stmt: ins.Unary, x: TileValue) -> None:
     """neg and abs: 0 - x, and the greater of both."""
     dtype = stmt.x.type.dtype
     if stmt.op == "abs" and not dtype.is_signed:
@@ -128,7 +133,7 @@ def _logarithm(e: Emission, stmt: ins.Unary) -> None:
     e.rename(stmt.out, e.held(s.cast(found, stmt.out.type.dtype)))
 
 
-def _periodic(e: Emission, stmt: ins.Unary, x: Held) -> None:
+def _periodic(e: Emission, stmt: ins.Unary, x: TileValue) -> None:
     """sin and cos: brought to [-pi, pi], where the scalar engine's table is.
 
     Whole turns are taken off in three parts (Cody and Waite 1980), of which the first two times a
@@ -139,18 +144,28 @@ def _periodic(e: Emission, stmt: ins.Unary, x: Held) -> None:
     quarter = 0.25 if stmt.op == "cos" else 0.0
     with e.filled(turns) as at:
         e.call(
-            "tensor_scalar", dst=e.text(turns, at), data=e.text(x, at), op0="nl.multiply",
-            operand0=repr(1 / (2 * pi)), op1="nl.add", operand1=quarter,
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(turns, at),
+            data=e.text(x, at),
+            op0="nl.multiply",
+            operand0=repr(1 / (2 * pi)),
+            op1="nl.add",
+            operand1=quarter,
+        )
     whole = rounded(e, turns, "round")
     rest = x
     for part in _TURN:
         less = e.like(x, "rest", F32)
         with e.filled(less) as at:
             e.call(
-                "scalar_tensor_tensor", dst=e.text(less, at), data=e.text(whole, at),
-                op0="nl.multiply", operand0=-part, op1="nl.add", operand1=e.text(rest, at),
-            )  # fmt: skip
+                "scalar_tensor_tensor",
+                dst=e.text(less, at),
+                data=e.text(whole, at),
+                op0="nl.multiply",
+                operand0=-part,
+                op1="nl.add",
+                operand1=e.text(rest, at),
+            )
         rest = less
     if quarter:
         moved = e.like(x, "rest", F32)
@@ -159,9 +174,14 @@ def _periodic(e: Emission, stmt: ins.Unary, x: Held) -> None:
     within = e.like(x, "within", F32)
     with e.filled(within) as at:
         e.call(
-            "tensor_scalar", dst=e.text(within, at), data=e.text(rest, at), op0="nl.maximum",
-            operand0=-_PI, op1="nl.minimum", operand1=_PI,
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(within, at),
+            data=e.text(rest, at),
+            op0="nl.maximum",
+            operand0=-_PI,
+            op1="nl.minimum",
+            operand1=_PI,
+        )
     _activation(e, e.result(stmt.out), "nl.sin", within)
 
 

@@ -12,13 +12,13 @@ from math import frexp, isfinite
 
 from dslc.codegen.nki.arithmetic.combining import combine
 from dslc.codegen.nki.emission import At, Emission
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import F32
 
 _LEAST, _MOST = -125, 126  # exponents of divisors whose reciprocals are normal numbers
 
 
-def quotient(e: Emission, made: Held, x: Held, y: Held) -> None:
+def quotient(e: Emission, made: TileValue, x: TileValue, y: TileValue) -> None:
     """made = x / y."""
     if y.constant is not None:
         number = _number(y.constant)
@@ -33,7 +33,7 @@ def quotient(e: Emission, made: Held, x: Held, y: Held) -> None:
         combine(e, made, "nl.multiply", x, inverse(e, y))
 
 
-def inverse(e: Emission, y: Held) -> Held:
+def inverse(e: Emission, y: TileValue) -> TileValue:
     """1 / y as f32: of one number a partition a column."""
     if not y.is_row_scalar:
         made = e.like(y, "inverse", F32)
@@ -49,17 +49,21 @@ def inverse(e: Emission, y: Held) -> Held:
     return column
 
 
-def power(e: Emission, made: Held, x: Held, y: Held) -> None:
+def power(e: Emission, made: TileValue, x: TileValue, y: TileValue) -> None:
     """made = x ** y; GpSimd does not reach PSUM, and takes two tiles."""
     x, y = (e.in_sbuf(e.tensors(t) if t.constant is not None else t) for t in (x, y))
     with e.filled(made) as at:
         e.call(
-            "tensor_tensor", dst=e.text(made, at), data1=e.text(x, at), data2=e.text(y, at),
-            op="nl.power", engine="nisa.engine.gpsimd",
-        )  # fmt: skip
+            "tensor_tensor",
+            dst=e.text(made, at),
+            data1=e.text(x, at),
+            data2=e.text(y, at),
+            op="nl.power",
+            engine="nisa.engine.gpsimd",
+        )
 
 
-def _inverted(e: Emission, made: Held, y: Held) -> None:
+def _inverted(e: Emission, made: TileValue, y: TileValue) -> None:
     with e.filled(made) as at:
         e.call("reciprocal", dst=e.text(made, at), data=e.text(y, at))
 

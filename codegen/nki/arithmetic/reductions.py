@@ -9,7 +9,7 @@ from dslc.codegen.nki.arithmetic.combining import combine, wrap
 from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.movement.copying import copy
 from dslc.codegen.nki.products.product_pieces import accumulate
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, F32, I32
 from dslc.compiler.ir import TileType, Value
 from dslc.compiler.ir import instructions as ins
@@ -41,14 +41,14 @@ def reduce(e: Emission, stmt: ins.Reduce) -> None:
         _along(e, made, x, stmt.axis, _OPS[stmt.op])
 
 
-def _along(e: Emission, made: Held, x: Held, axis: int, op: str) -> None:
+def _along(e: Emission, made: TileValue, x: TileValue, axis: int, op: str) -> None:
     """The axis last in the order of reading, then one instruction a chunk."""
     with e.filled(made) as at:
         data, axes = _axis_last(e, x, axis, at)
         e.call("tensor_reduce", dst=e.text(made, at), op=op, data=data, axis=axes)
 
 
-def _exactly(e: Emission, stmt: ins.Reduce, x: Held) -> None:
+def _exactly(e: Emission, stmt: ins.Reduce, x: TileValue) -> None:
     """Integers, by halves: GpSimd adds and compares 32 bits exactly, a whole reduction does not."""
     dtype, axis = stmt.x.type.dtype, stmt.axis
     wide = dtype if dtype.bits == 32 else I32
@@ -63,9 +63,13 @@ def _exactly(e: Emission, stmt: ins.Reduce, x: Held) -> None:
             first = e.text(replace(kept, shape=shape), at)
             second = e.text(replace(kept, shape=shape, offset=(count - half) * step), at)
             e.call(
-                "tensor_tensor", dst=first, data1=first, data2=second, op=_OPS[stmt.op],
+                "tensor_tensor",
+                dst=first,
+                data1=first,
+                data2=second,
+                op=_OPS[stmt.op],
                 engine="nisa.engine.gpsimd",
-            )  # fmt: skip
+            )
         count -= half
     dropped = [i for i in range(len(x.shape)) if i != axis or stmt.keepdims]
     strides = tuple(kept.strides[i] for i in dropped)
@@ -76,7 +80,7 @@ def _exactly(e: Emission, stmt: ins.Reduce, x: Held) -> None:
         e.values[stmt.out] = wrap(e, e.tensors(found), dtype)
 
 
-def _axis_last(e: Emission, x: Held, axis: int, at: At) -> tuple[str, str]:
+def _axis_last(e: Emission, x: TileValue, axis: int, at: At) -> tuple[str, str]:
     """The elements as [rows, the others, the axis], and the number of the last one."""
     others = [(x.strides[i], x.shape[i]) for i in x.free if i != axis and x.shape[i] > 1]
     mine = (x.strides[axis], x.shape[axis])
@@ -89,7 +93,7 @@ def _axis_last(e: Emission, x: Held, axis: int, at: At) -> tuple[str, str]:
     return text, str(len(others) + 1)
 
 
-def _over_partitions(e: Emission, stmt: ins.Reduce, x: Held) -> None:
+def _over_partitions(e: Emission, stmt: ins.Reduce, x: TileValue) -> None:
     """A product with ones sums the partitions and has the sum on each of them."""
     x = e.in_sbuf(e.tensors(x))
     assert stmt.op == "sum"
@@ -109,13 +113,16 @@ def _over_partitions(e: Emission, stmt: ins.Reduce, x: Held) -> None:
                 moving = _columns(e, x, inner, start, stop)
                 first = "False" if inner.index is None else f"{e.names[inner.index]} > 0"
                 e.call(
-                    "nc_matmul", dst=sums, stationary=used, moving=moving,
+                    "nc_matmul",
+                    dst=sums,
+                    stationary=used,
+                    moving=moving,
                     accumulate=accumulate(first),
-                )  # fmt: skip
+                )
             e.call("tensor_copy", dst=_columns(e, made, at, start, stop), src=sums)
 
 
-def _columns(e: Emission, held: Held, at: At, start: int, stop: int) -> str:
+def _columns(e: Emission, held: TileValue, at: At, start: int, stop: int) -> str:
     """Elements start to stop of each partition of a dense tile."""
     if len(held.extents) == 1:
         return f"{e.base(held, at)}[0:{at.rows}, {start}:{stop}]"
@@ -124,7 +131,7 @@ def _columns(e: Emission, held: Held, at: At, start: int, stop: int) -> str:
     return f"{e.base(held, at)}.ap(pattern=[[{size}, {at.rows}], [1, {stop - start}]]{offset})"
 
 
-def _position(e: Emission, stmt: ins.Reduce, x: Held) -> None:
+def _position(e: Emission, stmt: ins.Reduce, x: TileValue) -> None:
     """The first place of the extreme: the least index among those that equal it."""
     x = e.tensors(x)
     dtype = stmt.x.type.dtype
@@ -137,19 +144,24 @@ def _position(e: Emission, stmt: ins.Reduce, x: Held) -> None:
     with e.filled(places) as at:
         steps = [f"[{int(i == stmt.axis)}, {x.shape[i]}]" for i in x.free]
         e.call(
-            "iota", dst=e.text(places, at), pattern=f"[{', '.join(steps)}]", offset=0,
+            "iota",
+            dst=e.text(places, at),
+            pattern=f"[{', '.join(steps)}]",
+            offset=0,
             channel_multiplier=0,
-        )  # fmt: skip
+        )
         e.call(
-            "tensor_copy_predicated", dst=e.text(places, at), src=float(count),
+            "tensor_copy_predicated",
+            dst=e.text(places, at),
+            src=float(count),
             predicate=e.text(missed, at),
-        )  # fmt: skip
+        )
     first = e.tile("first", F32, stmt.out.type.shape, e.place(stmt.out))
     _along(e, first, places, stmt.axis, "nl.minimum")
     copy(e, e.result(stmt.out), first)
 
 
-def _missed(e: Emission, stmt: ins.Reduce, x: Held) -> Held:
+def _missed(e: Emission, stmt: ins.Reduce, x: TileValue) -> TileValue:
     """Where an element is not the extreme of its row."""
     shape = (*x.shape[: stmt.axis], 1, *x.shape[stmt.axis + 1 :])
     extreme = e.tile("extreme", F32, shape, x.place)
@@ -165,7 +177,7 @@ def _missed(e: Emission, stmt: ins.Reduce, x: Held) -> Held:
     return found
 
 
-def _missed_exactly(e: Emission, stmt: ins.Reduce) -> Held:
+def _missed_exactly(e: Emission, stmt: ins.Reduce) -> TileValue:
     """The same of integers that f32 has not."""
     x, place, axis = stmt.x, e.place(stmt.x), stmt.axis
     shape = (*x.type.shape[:axis], 1, *x.type.shape[axis + 1 :])
@@ -187,7 +199,7 @@ def scan(e: Emission, stmt: ins.Scan) -> None:
         _doubling(e, stmt, x)
 
 
-def _running(e: Emission, stmt: ins.Scan, x: Held) -> None:
+def _running(e: Emission, stmt: ins.Scan, x: TileValue) -> None:
     """One instruction: each sum is the last one times 1 plus the next element."""
     ones = e.like(x, "ones", F32)
     with e.filled(ones) as at:
@@ -195,12 +207,17 @@ def _running(e: Emission, stmt: ins.Scan, x: Held) -> None:
     made = e.result(stmt.out)
     with e.filled(made) as at:
         e.call(
-            "tensor_tensor_scan", dst=e.text(made, at), data0=e.text(ones, at), data1=e.text(x, at),
-            initial=0.0, op0="nl.multiply", op1="nl.add",
-        )  # fmt: skip
+            "tensor_tensor_scan",
+            dst=e.text(made, at),
+            data0=e.text(ones, at),
+            data1=e.text(x, at),
+            initial=0.0,
+            op0="nl.multiply",
+            op1="nl.add",
+        )
 
 
-def _doubling(e: Emission, stmt: ins.Scan, x: Held) -> None:
+def _doubling(e: Emission, stmt: ins.Scan, x: TileValue) -> None:
     """Sums of 2, 4, 8, ... elements that end at each one (Hillis and Steele, 1986)."""
     dtype, axis = stmt.x.type.dtype, stmt.axis
     wide = F32 if dtype.is_float else dtype if dtype.bits == 32 else I32
@@ -216,10 +233,13 @@ def _doubling(e: Emission, stmt: ins.Scan, x: Held) -> None:
             e.call("tensor_copy", dst=e.text(longer, at), src=e.text(sums, at))
             ends = replace(longer, shape=shape, offset=behind)
             e.call(
-                "tensor_tensor", dst=e.text(ends, at),
+                "tensor_tensor",
+                dst=e.text(ends, at),
                 data1=e.text(replace(sums, shape=shape, offset=behind), at),
-                data2=e.text(replace(sums, shape=shape), at), op="nl.add", engine=engine,
-            )  # fmt: skip
+                data2=e.text(replace(sums, shape=shape), at),
+                op="nl.add",
+                engine=engine,
+            )
         sums, step = longer, 2 * step
     if wide == dtype:
         e.values[stmt.out] = sums

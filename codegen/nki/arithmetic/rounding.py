@@ -5,13 +5,13 @@ from __future__ import annotations
 from dslc.codegen.nki.arithmetic.combining import combine
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement.copying import copy_chunk
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, F32
 
 _WHOLE = 8388608.0  # 2^23: every f32 from here on is whole
 
 
-def rounded(e: Emission, x: Held, op: str) -> Held:
+def rounded(e: Emission, x: TileValue, op: str) -> TileValue:
     """round (half to even), floor, ceil or trunc of a float tile, as f32; NaN and infinities stay."""
     x = e.tensors(x)
     size, near, sign = (e.like(x, n, F32) for n in ("size", "near", "sign"))
@@ -19,9 +19,14 @@ def rounded(e: Emission, x: Held, op: str) -> Held:
         e.call("activation", dst=e.text(size, at), op="nl.abs", data=e.text(x, at))
     with e.filled(near) as at:
         e.call(
-            "tensor_scalar", dst=e.text(near, at), data=e.text(size, at),
-            op0="nl.add", operand0=_WHOLE, op1="nl.subtract", operand1=_WHOLE,
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(near, at),
+            data=e.text(size, at),
+            op0="nl.add",
+            operand0=_WHOLE,
+            op1="nl.subtract",
+            operand1=_WHOLE,
+        )
     with e.filled(sign) as at:
         e.call("activation", dst=e.text(sign, at), op="nl.sign", data=e.text(x, at))
     if op == "trunc":
@@ -35,20 +40,25 @@ def rounded(e: Emission, x: Held, op: str) -> Held:
     small = e.like(x, "small", BOOL)
     with e.filled(small) as at:
         e.call(
-            "tensor_scalar", dst=e.text(small, at), data=e.text(size, at), op0="nl.less",
+            "tensor_scalar",
+            dst=e.text(small, at),
+            data=e.text(size, at),
+            op0="nl.less",
             operand0=_WHOLE,
-        )  # fmt: skip
+        )
     made = e.like(x, op, F32)
     with e.filled(made) as at:
         copy_chunk(e, made, x, at)
         e.call(
-            "tensor_copy_predicated", dst=e.text(made, at), src=e.text(signed, at),
+            "tensor_copy_predicated",
+            dst=e.text(made, at),
+            src=e.text(signed, at),
             predicate=e.text(small, at),
-        )  # fmt: skip
+        )
     return made
 
 
-def _corrected(e: Emission, near: Held, x: Held, beyond: str, back: str) -> Held:
+def _corrected(e: Emission, near: TileValue, x: TileValue, beyond: str, back: str) -> TileValue:
     """`near`, one back where it lies beyond x."""
     over, made = e.like(near, "over"), e.like(near, "near")
     combine(e, over, beyond, near, x)

@@ -98,7 +98,7 @@ def lesser(x, y):
     """The lesser of two floats; NaN where one is."""
     return NAN if x != x or y != y else min(x, y)
 ''',
-}  # fmt: skip
+}
 NAMES = tuple(_SOURCES)
 _USES = re.compile(rf"(?<![\w.])(?:({'|'.join(NAMES)})\(|(INFINITY|NAN|math)\b)")
 

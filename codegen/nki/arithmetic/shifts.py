@@ -18,7 +18,7 @@ from dslc.codegen.nki.arithmetic import composed
 from dslc.codegen.nki.arithmetic.combining import BITS, combine, step, widened, wrap
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement.copying import copy
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import I32
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -27,7 +27,7 @@ _RIGHT = BITS["shr"]
 _ROUNDS = 8  # bits, from which on f32 has what is left of 32
 
 
-def shift(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
+def shift(e: Emission, stmt: ins.Binary, x: TileValue, y: TileValue) -> None:
     """x << y or x >> y; by less than 0 or more bits than there are leaves 0."""
     if y.constant is not None and not y.constant.lstrip("-").isdigit():
         y = e.tensors(y)  # a loop's counter is a number only when the kernel is traced
@@ -41,7 +41,7 @@ def shift(e: Emission, stmt: ins.Binary, x: Held, y: Held) -> None:
         e.values[stmt.out] = e.constant(stmt.out, "0")
 
 
-def by_power_of_two(e: Emission, stmt: ins.Binary, x: Held, exponent: int) -> None:
+def by_power_of_two(e: Emission, stmt: ins.Binary, x: TileValue, exponent: int) -> None:
     """x // 2^n or x % 2^n, rounded down: a shift, or the bits that it drops."""
     like = replace(x, strides=(0,) * len(x.shape), psum=False)
     if stmt.op == "floordiv":
@@ -51,7 +51,7 @@ def by_power_of_two(e: Emission, stmt: ins.Binary, x: Held, exponent: int) -> No
         combine(e, e.result(stmt.out), BITS["and"], x, mask)
 
 
-def power_of_two(held: Held) -> int | None:
+def power_of_two(held: TileValue) -> int | None:
     """The exponent of a constant power of two."""
     if held.constant is None or not held.constant.isdigit():
         return None
@@ -59,7 +59,7 @@ def power_of_two(held: Held) -> int | None:
     return number.bit_length() - 1 if number > 0 and number & (number - 1) == 0 else None
 
 
-def _shifted(e: Emission, out: Value, op: str, x: Held, y: Held) -> None:
+def _shifted(e: Emission, out: Value, op: str, x: TileValue, y: TileValue) -> None:
     """A shift by less than the width; to the left, what few bits do not hold is cut off."""
     dtype = out.type.dtype
     if op == "shr" and dtype.is_signed:
@@ -74,7 +74,7 @@ def _shifted(e: Emission, out: Value, op: str, x: Held, y: Held) -> None:
         e.rename(out, wrap(e, moved, dtype))
 
 
-def _right(e: Emission, x: Held, by: int) -> Held:
+def _right(e: Emission, x: TileValue, by: int) -> TileValue:
     """Signed numbers shifted to the right by less than their width."""
     x = e.tensors(x) if x.constant is not None else x
     if by == 0:
@@ -95,7 +95,7 @@ def _right(e: Emission, x: Held, by: int) -> Held:
     return made
 
 
-def _right_by_tile(e: Emission, x: Held, y: Held) -> Held:
+def _right_by_tile(e: Emission, x: TileValue, y: TileValue) -> TileValue:
     """Signed numbers shifted to the right, each by its own."""
     wide = widened(e, x, I32)
     sign = step(e, "sign", wide, I32, "nl.less", 0.0, "nl.multiply", -1.0)

@@ -13,11 +13,11 @@ from dslc.codegen.nki.arithmetic.bits import viewed
 from dslc.codegen.nki.arithmetic.combining import combine, compared, put
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement.copying import copy
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import F32, I32, DType, Kind, limits
 
 
-def decode(e: Emission, codes: Held, dtype: DType, to: DType) -> Held:
+def decode(e: Emission, codes: TileValue, dtype: DType, to: DType) -> TileValue:
     """The numbers of codes as another float type (exact: f16 and wider have their digits)."""
     wide = e.like(codes, "code", I32)
     copy(e, wide, e.tensors(codes))
@@ -27,36 +27,53 @@ def decode(e: Emission, codes: Held, dtype: DType, to: DType) -> Held:
     mask = (1 << (dtype.bits - 1)) - 1
     with e.filled(digits) as at:
         e.call(
-            "tensor_scalar", dst=e.text(digits, at), data=e.text(wide, at),
-            op0="nl.bitwise_and", operand0=mask,
-            op1="nl.left_shift", operand1=23 - dtype.mantissa,
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(digits, at),
+            data=e.text(wide, at),
+            op0="nl.bitwise_and",
+            operand0=mask,
+            op1="nl.left_shift",
+            operand1=23 - dtype.mantissa,
+        )
     with e.filled(sign) as at:
         # 1 for codes without the sign's bit, -1 for the others.
         e.call(
-            "tensor_scalar", dst=e.text(sign, at), data=e.text(wide, at), op0="nl.greater",
-            operand0=float(mask), op1="nl.multiply", operand1=-2.0,
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(sign, at),
+            data=e.text(wide, at),
+            op0="nl.greater",
+            operand0=float(mask),
+            op1="nl.multiply",
+            operand1=-2.0,
+        )
     bits = viewed(e, digits, F32)
     bias = (1 << (dtype.exponent - 1)) - 1
     size = e.like(wide, "size", F32)
     factor = 2.0 ** (127 - bias)
     with e.filled(size) as at:
         e.call(
-            "tensor_scalar", dst=e.text(size, at), data=e.text(bits, at), op0="nl.multiply",
+            "tensor_scalar",
+            dst=e.text(size, at),
+            data=e.text(bits, at),
+            op0="nl.multiply",
             operand0=repr(factor),
-        )  # fmt: skip
+        )
     _specials(e, size, dtype)
     made = e.like(wide, "number", to)
     with e.filled(made) as at:
         e.call(
-            "scalar_tensor_tensor", dst=e.text(made, at), data=e.text(sign, at), op0="nl.add",
-            operand0=1.0, op1="nl.multiply", operand1=e.text(size, at),
-        )  # fmt: skip
+            "scalar_tensor_tensor",
+            dst=e.text(made, at),
+            data=e.text(sign, at),
+            op0="nl.add",
+            operand0=1.0,
+            op1="nl.multiply",
+            operand1=e.text(size, at),
+        )
     return made
 
 
-def _specials(e: Emission, size: Held, dtype: DType) -> None:
+def _specials(e: Emission, size: TileValue, dtype: DType) -> None:
     """Infinity and NaN for the codes past the finite ones, where the format has such."""
     found = limits(dtype)
     if not found.has_nan:
@@ -69,21 +86,29 @@ def _specials(e: Emission, size: Held, dtype: DType) -> None:
     put(e, size, "NAN", none)
 
 
-def _scale(e: Emission, codes: Held, to: DType) -> Held:
+def _scale(e: Emission, codes: TileValue, to: DType) -> TileValue:
     """e8m0: 2^(code - 127), an exponent of f32; code 0 is subnormal there, and put in by itself."""
     shifted = e.like(codes, "power")
     with e.filled(shifted) as at:
         e.call(
-            "tensor_scalar", dst=e.text(shifted, at), data=e.text(codes, at),
-            op0="nl.left_shift", operand0=23,
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(shifted, at),
+            data=e.text(codes, at),
+            op0="nl.left_shift",
+            operand0=23,
+        )
     bits = viewed(e, shifted, F32)
     lowest, made = e.like(codes, "lowest", F32), e.like(codes, "scale", to)
     with e.filled(lowest) as at:
         e.call(
-            "tensor_scalar", dst=e.text(lowest, at), data=e.text(codes, at), op0="nl.equal",
-            operand0=0.0, op1="nl.multiply", operand1=repr(2.0**-127),
-        )  # fmt: skip
+            "tensor_scalar",
+            dst=e.text(lowest, at),
+            data=e.text(codes, at),
+            op0="nl.equal",
+            operand0=0.0,
+            op1="nl.multiply",
+            operand1=repr(2.0**-127),
+        )
     combine(e, made, "nl.add", bits, lowest)
     put(e, made, "NAN", compared(e, codes, "nl.equal", 255.0))
     return made

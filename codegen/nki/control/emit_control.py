@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dslc.codegen.nki.arithmetic.dynamic_scalars import late_scalar
+from dslc.codegen.nki.arithmetic.dynamic_scalars import dynamic_scalar
 from dslc.codegen.nki.bounds import is_not_negative
 from dslc.codegen.nki.control.machine_branches import machine_branch, machine_while
 from dslc.codegen.nki.control.machine_loops import machine_loop
@@ -12,7 +12,7 @@ from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.lifetimes import begin_lists
 from dslc.codegen.nki.movement.copying import copy
 from dslc.codegen.nki.products.transpose_ahead import begin, iteration, transposed_ahead
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.codegen.quoting import python_string
 from dslc.compiler.dtypes import F32, I32
 from dslc.compiler.ir import GridAxis, Value
@@ -170,7 +170,7 @@ def _begin(e: Emission, c: ins.Carried | ins.Joined) -> str:
     return name
 
 
-def own(e: Emission, held: Held) -> Held:
+def own(e: Emission, held: TileValue) -> TileValue:
     """The tile dense, in SBUF, in the form that every iteration hands on."""
     return e.in_sbuf(e.tensors(held))
 
@@ -242,7 +242,7 @@ def let(e: Emission, stmt: ins.Let) -> None:
     """A name for a scalar."""
     if e.is_dynamic(stmt.value):
         e.dynamic.add(stmt.var)
-        e.late_values[stmt.var] = stmt.value
+        e.dynamic_values[stmt.var] = stmt.value
         return
     text = e.scalar(stmt.value)
     known = is_not_negative(e, stmt.value)
@@ -258,7 +258,7 @@ def check(e: Emission, stmt: ins.Assert) -> None:
         e.checks.append(stmt)
     column = e.checks.index(stmt)
     numbers = (ex.Const(0, I32), ex.Const(1, I32))
-    found = e.tensors(e.held(late_scalar(e, ex.Select(stmt.condition, *numbers, I32))))
+    found = e.tensors(e.held(dynamic_scalar(e, ex.Select(stmt.condition, *numbers, I32))))
     mark = f"{e.failed}[0:1, {column}:{column + 1}]"
     e.call("tensor_tensor", dst=mark, data1=mark, data2=f"{found.name}[0:1, 0:1]", op="nl.maximum")
 

@@ -6,7 +6,7 @@ from dslc.codegen.nki.arithmetic.dynamic_scalars import register
 from dslc.codegen.nki.control.machine_loops import body_in_place, state
 from dslc.codegen.nki.emission import Emission, refuse
 from dslc.codegen.nki.movement.copying import copy_chunk
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import I32
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
@@ -48,7 +48,7 @@ def _times(condition: ex.Expr) -> ex.Expr:
 
 def machine_branch(e: Emission, stmt: ins.If) -> None:
     """A branch by what the machine alone knows: each side is a loop of one iteration, or of none."""
-    made: list[Held] = []
+    made: list[TileValue] = []
     for j in stmt.joined:
         if not isinstance(j.result, Value):
             raise refuse(stmt, f"{j.result.name}: a branch of the machine gives tiles alone")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dslc.codegen.nki.arithmetic.dynamic_scalars import register
 from dslc.codegen.nki.emission import Emission, refuse
 from dslc.codegen.nki.movement.copying import copy, copy_chunk
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, I32, INDEX
 from dslc.compiler.ir import AxisSlice, TileType, Value
 from dslc.compiler.ir import expr as ex
@@ -61,7 +61,7 @@ def machine_loop(e: Emission, stmt: ins.For) -> None:
         e.values[c.result] = held
 
 
-def state(e: Emission, stmt: ins.For | ins.While, c: ins.Carried) -> Held:
+def state(e: Emission, stmt: ins.For | ins.While, c: ins.Carried) -> TileValue:
     """A tensor that every iteration overwrites, with the first value in it."""
     if not isinstance(c.inner, Value) or not isinstance(c.init, Value):
         raise refuse(stmt, f"{c.inner.name}: a loop of the machine hands on tiles alone")
@@ -124,7 +124,7 @@ def _first_past(inside: ex.Expr, past: ex.Expr, step: int) -> ex.Expr:
 
 
 def _run(
-    e: Emission, stmt: ins.For, states: list[Held], start: ex.Expr, stop: ex.Expr, step: int
+    e: Emission, stmt: ins.For, states: list[TileValue], start: ex.Expr, stop: ex.Expr, step: int
 ) -> None:
     """One `fori_loop`: the counter is a register, and a tile where the body computes with it."""
     if _is_empty(start, stop):
@@ -174,9 +174,13 @@ def _advance(e: Emission, counter: Value, step: int) -> None:
     with e.filled(by) as at:
         e.call("memset", dst=e.text(by, at), value=step)
         e.call(
-            "tensor_tensor", dst=e.text(held, at), data1=e.text(held, at), data2=e.text(by, at),
-            op="nl.add", engine="nisa.engine.gpsimd",
-        )  # fmt: skip
+            "tensor_tensor",
+            dst=e.text(held, at),
+            data1=e.text(held, at),
+            data2=e.text(by, at),
+            op="nl.add",
+            engine="nisa.engine.gpsimd",
+        )
 
 
 def _is_empty(start: ex.Expr, stop: ex.Expr) -> bool:
@@ -184,7 +188,9 @@ def _is_empty(start: ex.Expr, stop: ex.Expr) -> bool:
     return first is not None and end is not None and first >= end
 
 
-def _run_last(e: Emission, stmt: ins.For, states: list[Held], first: ex.Expr, step: int) -> None:
+def _run_last(
+    e: Emission, stmt: ins.For, states: list[TileValue], first: ex.Expr, step: int
+) -> None:
     """The iterations from the edge on, unrolled, with clipped slices."""
     if _is_empty(first, stmt.stop):
         return
@@ -195,7 +201,7 @@ def _run_last(e: Emission, stmt: ins.For, states: list[Held], first: ex.Expr, st
 
 
 def _run_at_edge(
-    e: Emission, stmt: ins.For, states: list[Held], first: ex.Expr, past: ex.Expr, step: int
+    e: Emission, stmt: ins.For, states: list[TileValue], first: ex.Expr, past: ex.Expr, step: int
 ) -> None:
     """Iterations with clipped slices, at known places, each where the loop goes so far."""
     name = e.declare(stmt.var, not_negative=True)
@@ -208,7 +214,7 @@ def _run_at_edge(
         e.out.line(f"nl.fori_loop(0, {flag}, {body})")
 
 
-def body_in_place(e: Emission, stmt: ins.For | ins.While, states: list[Held]) -> None:
+def body_in_place(e: Emission, stmt: ins.For | ins.While, states: list[TileValue]) -> None:
     """An iteration, and what it hands on in place of what it was handed."""
     for c, held in zip(stmt.carried, states, strict=True):
         assert isinstance(c.inner, Value)

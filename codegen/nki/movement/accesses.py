@@ -17,7 +17,7 @@ from dslc.codegen.nki.movement import buffers
 from dslc.codegen.nki.movement.spreads import spread
 from dslc.codegen.nki.movement.stacks import may_stack, stack
 from dslc.codegen.nki.movement.strides import row_major, total
-from dslc.codegen.nki.tile_values import PARTITIONS, Held, free_shape
+from dslc.codegen.nki.tile_values import PARTITIONS, TileValue, free_shape
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role, Value
@@ -55,9 +55,13 @@ def load(e: Emission, stmt: ins.Load) -> None:
 
 
 def read(
-    e: Emission, region: Region, made: Held, at: At, other: ex.Expr | None = None,
+    e: Emission,
+    region: Region,
+    made: TileValue,
+    at: At,
+    other: ex.Expr | None = None,
     blank: Callable[[], None] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Fill a chunk of a tile from a region; what does not exist by `other`, or as `blank` does."""
     if region.memory in e.on_chip:
         buffers.copy_rows(e, region, made, at, store=False)
@@ -102,7 +106,7 @@ def store(e: Emission, stmt: ins.Store) -> None:
         write(e, stmt.region, held, at)
 
 
-def write(e: Emission, region: Region, held: Held, at: At) -> None:
+def write(e: Emission, region: Region, held: TileValue, at: At) -> None:
     """Copy a chunk of a dense tile to a region."""
     if region.memory in e.on_chip:
         buffers.copy_rows(e, region, held, at, store=True)
@@ -127,7 +131,7 @@ def add(e: Emission, stmt: ins.AtomicAdd) -> None:
         e.rename(stmt.out, e.held(before))
 
 
-def _spans(e: Emission, region: Region, held: Held, at: At) -> list[Span]:
+def _spans(e: Emission, region: Region, held: TileValue, at: At) -> list[Span]:
     """The axes of the memory, with the clips that are needed written out."""
     found, axis = [], 0
     for a, extent in zip(region.axes, region.memory.shape, strict=True):
@@ -191,7 +195,7 @@ def _count(span: Span) -> str:
 
 
 def _copy(
-    e: Emission, memory: Memory, held: Held, at: At, spans: list[Span], *, store: bool
+    e: Emission, memory: Memory, held: TileValue, at: At, spans: list[Span], *, store: bool
 ) -> None:
     """The transfer of what exists."""
     if any(s.clipped and s.end == "0" for s in spans):
@@ -205,7 +209,7 @@ def _copy(
 
 
 def _transfer(
-    e: Emission, memory: Memory, held: Held, at: At, spans: list[Span], *, store: bool
+    e: Emission, memory: Memory, held: TileValue, at: At, spans: list[Span], *, store: bool
 ) -> None:
     if store and held.place.axis is None:
         _store_one(e, memory, held, spans)
@@ -222,7 +226,7 @@ def _transfer(
     e.call("dma_copy", dst=dst, src=src)
 
 
-def _store_one(e: Emission, memory: Memory, held: Held, spans: list[Span]) -> None:
+def _store_one(e: Emission, memory: Memory, held: TileValue, spans: list[Span]) -> None:
     """One of the equal partitions, to memory."""
     by_axis = {s.axis: s for s in spans if s.axis is not None}
     free = [f"{by_axis[i].first}:{by_axis[i].end}" for i in held.free] or ["0:1"]
@@ -230,14 +234,14 @@ def _store_one(e: Emission, memory: Memory, held: Held, spans: list[Span]) -> No
     e.call("dma_copy", dst=pattern, src=f"{held.name}[0:1, {', '.join(free)}]")
 
 
-def _transposes(e: Emission, held: Held, kept: list[Span]) -> bool:
+def _transposes(e: Emission, held: TileValue, kept: list[Span]) -> bool:
     """Whether the DMA engine transposes: a matrix of elements of two bytes, its columns in rows."""
     two_bytes = held.dtype.bits == 16
     plain = len(kept) == 2 and held.place.axis == 1 and all(s.step == 1 for s in kept)
     return e.engines.transposes and two_bytes and plain and held.shape[0] > 1
 
 
-def _tile_part(e: Emission, held: Held, at: At, spans: list[Span]) -> str:
+def _tile_part(e: Emission, held: TileValue, at: At, spans: list[Span]) -> str:
     """The elements of a chunk that are transferred."""
     if not any(s.clipped and s.axis is not None for s in spans):
         return e.text(held, at)
@@ -289,7 +293,7 @@ def _scalar_with(e: Emission, expr: ex.Expr) -> str:
     return e.scalar(expr)
 
 
-def _pattern(e: Emission, memory: Memory, held: Held, spans: list[Span]) -> str:
+def _pattern(e: Emission, memory: Memory, held: TileValue, spans: list[Span]) -> str:
     """The elements in the order of the tile's partitions: strides and counts."""
     strides = row_major(memory)
     found: dict[int | None, str] = {}

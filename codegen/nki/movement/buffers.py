@@ -13,7 +13,7 @@ from math import prod
 from dslc.codegen.nki.dtypes import element, item_bytes
 from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.movement.copying import shared_copy
-from dslc.codegen.nki.tile_values import PARTITIONS, Held
+from dslc.codegen.nki.tile_values import PARTITIONS, TileValue
 from dslc.compiler.ir import Memory, Region, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -28,7 +28,7 @@ def lies_on_chip(e: Emission, memory: Memory) -> bool:
     if any(n is None for n in shape) or len(shape) < 2 or memory.dtype.is_low_bit:
         return False
     kept = sum(r.bytes for r in e.resident.values()) + sum(e.on_chip.values())
-    need = kept + sbuf_peak(e.kernel, e.panel).bytes + _bytes(memory)
+    need = kept + sbuf_peak(e.kernel, e.column_block).bytes + _bytes(memory)
     return need <= usable(e.engines) and all(
         _by_rows(e, memory, stmt, region) for stmt, region in _accesses(e, memory)
     )
@@ -92,7 +92,7 @@ def allocate(e: Emission, memory: Memory) -> None:
         e.out.line(f"{name}.append({e.tensor(name, count, others, dtype)})")
 
 
-def copy_rows(e: Emission, region: Region, held: Held, at: At, *, store: bool) -> None:
+def copy_rows(e: Emission, region: Region, held: TileValue, at: At, *, store: bool) -> None:
     """A chunk of a tile from its part of the buffer, or to it."""
     rows, *others = region.axes
     base = e.memories[region.memory]

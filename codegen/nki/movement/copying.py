@@ -5,18 +5,18 @@ from __future__ import annotations
 from math import prod
 
 from dslc.codegen.nki.emission import At, Emission
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 
 _WIDE = 256  # columns from which on two instructions are sooner done than one
 
 
-def copy(e: Emission, made: Held, held: Held) -> None:
+def copy(e: Emission, made: TileValue, held: TileValue) -> None:
     """The elements in another type or in tensors of their own; rounded to nearest for floats."""
     with e.filled(made) as at:
         copy_chunk(e, made, held, at)
 
 
-def copy_chunk(e: Emission, made: Held, held: Held, at: At) -> None:
+def copy_chunk(e: Emission, made: TileValue, held: TileValue, at: At) -> None:
     """One chunk of a copy."""
     if held.constant is not None:
         e.call("memset", dst=e.text(made, at), value=held.constant)
@@ -41,7 +41,7 @@ def shared_copy(e: Emission, dst: str, src: str, columns: int, times: int = 1) -
         e.call("activation", dst=dst, op="nl.copy", data=src)
 
 
-def leave_psum(e: Emission, made: Held, held: Held, at: At) -> None:
+def leave_psum(e: Emission, made: TileValue, held: TileValue, at: At) -> None:
     """A bank is copied by halves, by the two engines that reach PSUM: who waits for it waits less."""
     width = made.extents[0]
     dense = made.is_dense and held.is_dense and made.extents == held.extents == (width,)

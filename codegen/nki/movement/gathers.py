@@ -11,7 +11,7 @@ from math import prod
 
 from dslc.codegen.nki.emission import Emission, Emit
 from dslc.codegen.nki.movement.accesses import Span, scratch, slice_of, span_of, write
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import BOOL, I32, INDEX
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role, TileType, Value
 from dslc.compiler.ir import expr as ex
@@ -57,7 +57,7 @@ def _move(
         e.out.line(f"nl.fori_loop(0, {flag}, {turn})")
 
 
-def _positions(e: Emission, region: Region, ids: Value, axis: int) -> tuple[Held, Held]:
+def _positions(e: Emission, region: Region, ids: Value, axis: int) -> tuple[TileValue, TileValue]:
     """The ids as a row of every partition, moved by the start of the slice; 1 for those in range."""
     shape = ids.type.shape
     place = layout_of(EVERYWHERE, shape)
@@ -87,7 +87,7 @@ def _positions(e: Emission, region: Region, ids: Value, axis: int) -> tuple[Held
     return flat[0], flat[1]
 
 
-def _flat(e: Emission, held: Held, count: int) -> Held:
+def _flat(e: Emission, held: TileValue, count: int) -> TileValue:
     if len(held.extents) == 1:
         return held
     name = e.out.name(held.name)

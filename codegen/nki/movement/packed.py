@@ -14,7 +14,7 @@ from math import gcd, prod
 import numpy as np
 from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.movement import accesses
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import INDEX, U8, DType, encode
 from dslc.compiler.ir import AxisSlice, Memory, Region
 from dslc.compiler.ir import expr as ex
@@ -44,7 +44,7 @@ def load(e: Emission, stmt: ins.Load) -> None:
         unpack(e, made, raw, at, memory.dtype)
 
 
-def _blank(e: Emission, raw: Held, at: At, dtype: DType, other: ex.Expr | None) -> None:
+def _blank(e: Emission, raw: TileValue, at: At, dtype: DType, other: ex.Expr | None) -> None:
     """The bytes of rows of one code."""
     if other is None or (isinstance(other, ex.Const) and other.value == 0):
         e.call("memset", dst=e.text(raw, at), value="0")
@@ -89,7 +89,7 @@ def _bytes(e: Emission, stmt: ins.Load, memory: Memory, bits: int) -> Region:
     return Region(flat, (*axes, moved))
 
 
-def unpack(e: Emission, made: Held, raw: Held, at: At, dtype: DType) -> None:
+def unpack(e: Emission, made: TileValue, raw: TileValue, at: At, dtype: DType) -> None:
     """One chunk of codes from its bytes."""
     bits = dtype.bits
     period, group = 8 // gcd(8, bits), bits // gcd(8, bits)
@@ -118,12 +118,17 @@ def unpack(e: Emission, made: Held, raw: Held, at: At, dtype: DType) -> None:
 
 def _shifted(e: Emission, dst: str, src: str, op: str, shift: int, mask: int) -> None:
     e.call(
-        "tensor_scalar", dst=dst, data=src, op0=op, operand0=shift, op1="nl.bitwise_and",
+        "tensor_scalar",
+        dst=dst,
+        data=src,
+        op0=op,
+        operand0=shift,
+        op1="nl.bitwise_and",
         operand1=mask,
-    )  # fmt: skip
+    )
 
 
-def _every(e: Emission, held: Held, at: At, start: int, step: int, count: int) -> str:
+def _every(e: Emission, held: TileValue, at: At, start: int, step: int, count: int) -> str:
     """Every so many elements of a partition."""
     if len(held.extents) == 1:
         stop = start + (count - 1) * step + 1

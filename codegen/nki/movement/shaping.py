@@ -9,7 +9,7 @@ from typing import TypeAlias
 from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.movement.accesses import scratch
 from dslc.codegen.nki.movement.transposing import convert, to_memory
-from dslc.codegen.nki.tile_values import Held, dense_strides
+from dslc.codegen.nki.tile_values import TileValue, dense_strides
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role, Value
 from dslc.compiler.ir import expr as ex
@@ -70,7 +70,7 @@ def reshape(e: Emission, stmt: ins.Reshape) -> None:
     _load(e, stmt, flat, shape)
 
 
-def _reshaped(e: Emission, x: Held, stmt: ins.Reshape) -> Held | None:
+def _reshaped(e: Emission, x: TileValue, stmt: ins.Reshape) -> TileValue | None:
     """Strides of the other shape where the partition's elements are in order."""
     place, shape = e.place(stmt.out), stmt.out.type.shape
     if not x.is_dense:
@@ -120,7 +120,7 @@ def concat(e: Emission, stmt: ins.Concat) -> None:
             start += part.shape[stmt.axis]
 
 
-def _copy_part(e: Emission, into: Held, part: Held, at: At) -> None:
+def _copy_part(e: Emission, into: TileValue, part: TileValue, at: At) -> None:
     if part.constant is not None:
         e.call("memset", dst=e.text(into, at), value=part.constant)
     else:
@@ -172,7 +172,7 @@ def _load_repeated(e: Emission, stmt: ins.Repeat, memory: Memory) -> None:
 
 
 def repeated(
-    e: Emission, made: Held, at: At, name: str, chunk: str, width: int, times: int, count: int,
+    e: Emission, made: TileValue, at: At, name: str, chunk: str, width: int, times: int, count: int,
 ) -> None:  # fmt: skip
     """Fill a chunk: each row of the memory goes to `times` partitions, over chunks of 128."""
     if made.chunks == 1:
@@ -198,7 +198,9 @@ def repeated(
         )
 
 
-def _through_memory(e: Emission, stmt: ins.Transpose, x: Held, axes: tuple[int, ...]) -> Held:
+def _through_memory(
+    e: Emission, stmt: ins.Transpose, x: TileValue, axes: tuple[int, ...]
+) -> TileValue:
     """The transposed tile by way of HBM, read with the strides of the other order."""
     memory = to_memory(e, x)
     made = e.tile(stmt.out.name, x.dtype, stmt.out.type.shape, e.place(stmt.out))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dslc.codegen.nki.bounds import is_not_negative
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement.strides import row_major, total
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Region
@@ -13,7 +13,9 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import simplify
 
 
-def spread(e: Emission, region: Region, held: Held, tile: str, fill: str, *, store: bool) -> None:
+def spread(
+    e: Emission, region: Region, held: TileValue, tile: str, fill: str, *, store: bool
+) -> None:
     """A vector over all partitions, `run` neighbours on each."""
     (a,) = [a for a in region.axes if not a.dropped]
     number = region.axes.index(a)

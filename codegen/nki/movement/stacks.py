@@ -5,7 +5,7 @@ from __future__ import annotations
 from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement.strides import row_major, total
-from dslc.codegen.nki.tile_values import PARTITIONS, Held
+from dslc.codegen.nki.tile_values import PARTITIONS, TileValue
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import expr as ex
@@ -26,7 +26,7 @@ def transfers(e: Emission, stmt: Stmt) -> int:
     return chunks(place, shape)
 
 
-def may_stack(e: Emission, region: Region, made: Held) -> bool:
+def may_stack(e: Emission, region: Region, made: TileValue) -> bool:
     """Whether chunks may come together: descriptors cost time, and nothing of them is clipped."""
     rows = [a for a in region.axes if not a.dropped]
     return (
@@ -42,7 +42,7 @@ def may_stack(e: Emission, region: Region, made: Held) -> bool:
     )
 
 
-def stack(e: Emission, region: Region, made: Held) -> None:
+def stack(e: Emission, region: Region, made: TileValue) -> None:
     """A tile of several chunks by transfers of several chunks each; products read parts of them."""
     count = min(made.chunks, STACK)
     first, last = (i for i, a in enumerate(region.axes) if not a.dropped)

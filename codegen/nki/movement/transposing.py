@@ -9,14 +9,16 @@ from dslc.codegen.nki.dtypes import element
 from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.movement.accesses import read, scratch, write
 from dslc.codegen.nki.movement.copying import shared_copy
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.ir import AxisSlice, Memory, Region, Role
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.passes.trainium.placement import PARTITIONS, Placement
 from dslc.compiler.passes.trainium.placement_costs import by_tensor_engine
 
 
-def convert(e: Emission, x: Held, place: Placement, hint: str, *, paired: bool = False) -> Held:
+def convert(
+    e: Emission, x: TileValue, place: Placement, hint: str, *, paired: bool = False
+) -> TileValue:
     """The tile in another placement, its chunks in pairs where it is an operand that wants so."""
     if x.constant is not None:
         return replace(x, place=place)
@@ -36,11 +38,11 @@ def convert(e: Emission, x: Held, place: Placement, hint: str, *, paired: bool =
     return made
 
 
-def _is_byte(e: Emission, x: Held) -> bool:
+def _is_byte(e: Emission, x: TileValue) -> bool:
     return e.engines.copies and element(x.dtype) in ("nl.uint8", "nl.int8")
 
 
-def transpose_chunk(e: Emission, made: Held, x: Held, at: At) -> None:
+def transpose_chunk(e: Emission, made: TileValue, x: TileValue, at: At) -> None:
     """A chunk of x transposed, in blocks of 128 x 128 through PSUM."""
     column = 0 if at.index is None else f"{PARTITIONS} * {e.names[at.index]}"
     with e.over(x) as source:
@@ -67,7 +69,7 @@ def _range(start: int | str, count: int | str) -> str:
     return f"{start}:{start} + {count}"
 
 
-def to_memory(e: Emission, x: Held) -> Memory:
+def to_memory(e: Emission, x: TileValue) -> Memory:
     """The tile in a tensor of HBM that the kernel keeps to itself."""
     x = e.in_sbuf(e.tensors(x))
     shape = tuple(ex.index(n) for n in x.shape) or (ex.index(1),)

@@ -12,7 +12,7 @@ from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.limits import exact_rows
 from dslc.codegen.nki.movement.copying import copy, shared_copy
 from dslc.codegen.nki.products.product_pieces import accumulate
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import MOVING, PARTITIONS
@@ -41,16 +41,17 @@ def batched(e: Emission, stmt: ins.Dot) -> None:
                     with _each(e, stationary, chunks) as k:
                         earlier = f"{e.names[k.index]} > {chunks[0]}" if k.index else "False"
                         e.call(
-                            "nc_matmul", dst=sums,
+                            "nc_matmul",
+                            dst=sums,
                             stationary=_slice(e, stationary, k, number, columns, left, at.rows),
                             moving=_slice(e, moving, k, number, wide, start, width),
                             accumulate=accumulate(earlier),
-                        )  # fmt: skip
+                        )
                     _out(e, product, dst, sums, at.rows, width, count, first=chunks[0] == 0)
     _finish(e, stmt, product)
 
 
-def _groups(stmt: ins.Dot, held: Held) -> Iterator[range]:
+def _groups(stmt: ins.Dot, held: TileValue) -> Iterator[range]:
     """The chunks of k that are summed in one bank: all, but for integers as many as f32 has."""
     each = exact_rows(stmt) // PARTITIONS or held.chunks
     for begin in range(0, held.chunks, each):
@@ -58,7 +59,7 @@ def _groups(stmt: ins.Dot, held: Held) -> Iterator[range]:
 
 
 @contextmanager
-def _each(e: Emission, held: Held, chunks: range) -> Iterator[At]:
+def _each(e: Emission, held: TileValue, chunks: range) -> Iterator[At]:
     if held.chunks == 1:
         yield At(None, held.rows)
         return
@@ -69,7 +70,7 @@ def _each(e: Emission, held: Held, chunks: range) -> Iterator[At]:
 
 
 def _out(
-    e: Emission, product: Held, dst: str, sums: str, rows: int | str, width: int, count: int, *,
+    e: Emission, product: TileValue, dst: str, sums: str, rows: int | str, width: int, count: int, *,
     first: bool,
 ) -> None:  # fmt: skip
     """A finished piece to the result; further sums of integers are added to the ones before."""
@@ -82,16 +83,20 @@ def _out(
         e.out.line(f"{whole} = nl.ndarray(({rows}, {width}), dtype=nl.int32, buffer=nl.sbuf)")
         e.call("tensor_copy", dst=whole, src=sums)
         e.call(
-            "tensor_tensor", dst=dst, data1=whole, data2=dst, op="nl.add",
+            "tensor_tensor",
+            dst=dst,
+            data1=whole,
+            data2=dst,
+            op="nl.add",
             engine="nisa.engine.gpsimd",
-        )  # fmt: skip
+        )
 
 
-def _result_like(e: Emission, stmt: ins.Dot) -> Held:
+def _result_like(e: Emission, stmt: ins.Dot) -> TileValue:
     return e.tile(stmt.out.name, stmt.out.type.dtype, stmt.out.type.shape, e.place(stmt.out))
 
 
-def _finish(e: Emission, stmt: ins.Dot, product: Held) -> None:
+def _finish(e: Emission, stmt: ins.Dot, product: TileValue) -> None:
     if stmt.acc is None:
         e.values[stmt.out] = product
         return
@@ -103,16 +108,16 @@ def _finish(e: Emission, stmt: ins.Dot, product: Held) -> None:
     combine(e, e.result(stmt.out), "nl.add", product, acc, engine)
 
 
-def _operand(e: Emission, value: Value) -> Held:
+def _operand(e: Emission, value: Value) -> TileValue:
     return multipliable(e, e.in_sbuf(e.tensors(e.held(value))), value.type.dtype)
 
 
-def _columns(held: Held, count: int) -> int:
+def _columns(held: TileValue, count: int) -> int:
     return prod(held.extents) // count
 
 
 def _slice(
-    e: Emission, held: Held, at: At, number: str, each: int, start: int | str, width: int | str
+    e: Emission, held: TileValue, at: At, number: str, each: int, start: int | str, width: int | str
 ) -> str:
     """Columns start to start + width of one product of the batch."""
     size = prod(held.extents)

@@ -17,7 +17,7 @@ from dslc.codegen.nki.emission import At, Emission, Emit
 from dslc.codegen.nki.limits import exact_rows
 from dslc.codegen.nki.products.batches import batched
 from dslc.codegen.nki.products.product_pieces import Operand, Pieces, accumulate, mode_of
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import PARTITIONS
@@ -83,14 +83,17 @@ def _into_sums(e: Emission, stmt: ins.Dot, stationary: Operand, moving: Operand)
         before = earlier if k.index is None else f"{earlier} or {e.names[k.index]} > 0"
         span = _range(e, at, PARTITIONS)
         e.call(
-            "nc_matmul", dst=e.text(sums, at), stationary=columns(e, a, k, span),
+            "nc_matmul",
+            dst=e.text(sums, at),
+            stationary=columns(e, a, k, span),
             moving=columns(e, b, k, f"0:{b.extents[0]}") if b.paired else e.text(b, k),
-            accumulate=accumulate(before), perf_mode=mode_of(a),
-        )  # fmt: skip
+            accumulate=accumulate(before),
+            perf_mode=mode_of(a),
+        )
 
 
 @contextmanager
-def _steps(e: Emission, held: Held) -> Iterator[At]:
+def _steps(e: Emission, held: TileValue) -> Iterator[At]:
     """The steps of k: chunks, or pairs of them."""
     if not held.paired:
         with e.over(held) as k:
@@ -101,7 +104,7 @@ def _steps(e: Emission, held: Held) -> Iterator[At]:
         yield At(index, PARTITIONS)
 
 
-def _loaded(e: Emission, operand: Operand) -> Held:
+def _loaded(e: Emission, operand: Operand) -> TileValue:
     if operand.held is not None:
         return operand.held
     assert operand.load is not None

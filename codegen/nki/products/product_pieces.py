@@ -11,13 +11,13 @@ from dslc.codegen.nki.emission import At, Emission
 from dslc.codegen.nki.limits import check_banks
 from dslc.codegen.nki.movement.copying import shared_copy
 from dslc.codegen.nki.order import Between
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.targets.nki import MOVING, PARTITIONS
 
 
-def mode_of(held: Held) -> str | None:
+def mode_of(held: TileValue) -> str | None:
     """How the unit is to read an operand: rows in pairs, where it lies so."""
     return "nisa.matmul_perf_mode.double_row" if held.paired else None
 
@@ -36,7 +36,7 @@ class Operand:
 
     value: Value
     load: ins.Load | None
-    held: Held | None
+    held: TileValue | None
     columns: int
 
 
@@ -47,8 +47,8 @@ class Part:
     The operands' columns begin at `stationary_from` and `column_from` of the whole.
     """
 
-    stationary: Held
-    moving: Held
+    stationary: TileValue
+    moving: TileValue
     first: int
     last: int
     width: int
@@ -76,9 +76,15 @@ class Pieces:
     """
 
     def __init__(
-        self, e: Emission, made: Held, acc: Held | None, stationary: Operand, moving: Operand,
-        depth: int, limit: int,
-    ) -> None:  # fmt: skip
+        self,
+        e: Emission,
+        made: TileValue,
+        acc: TileValue | None,
+        stationary: Operand,
+        moving: Operand,
+        depth: int,
+        limit: int,
+    ) -> None:
         self.e, self.made, self.acc, self.depth, self.limit = e, made, acc, depth, limit
         self.stationary, self.moving = stationary, moving
         self.group = e.banks.free
@@ -187,11 +193,13 @@ class Pieces:
             left += f" - {part.stationary_from}" if part.stationary_from else ""
         earlier = "False" if k.index is None else f"{e.names[k.index]} > {first}"
         e.call(
-            "nc_matmul", dst=f"{piece.sums}[{_less(e, at, piece.low)}]",
+            "nc_matmul",
+            dst=f"{piece.sums}[{_less(e, at, piece.low)}]",
             stationary=columns(e, part.stationary, k, _slice(left, at.rows)),
             moving=columns(e, part.moving, k, _slice(piece.column, piece.width)),
-            accumulate=accumulate(earlier), perf_mode=mode_of(part.stationary),
-        )  # fmt: skip
+            accumulate=accumulate(earlier),
+            perf_mode=mode_of(part.stationary),
+        )
 
     def _out(self, piece: Piece, at: At, again: bool) -> None:
         """A finished piece, to where its reader has it."""
@@ -211,9 +219,13 @@ class Pieces:
             e.out.line(f"{whole} = nl.ndarray({shape}, dtype=nl.int32, buffer=nl.sbuf)")
             e.call("tensor_copy", dst=whole, src=sums)
             e.call(
-                "tensor_tensor", dst=dst, data1=whole, data2=acc, op="nl.add",
+                "tensor_tensor",
+                dst=dst,
+                data1=whole,
+                data2=acc,
+                op="nl.add",
                 engine="nisa.engine.gpsimd",
-            )  # fmt: skip
+            )
         elif self.fresh is not None:
             with e.out.block(f"if {self.fresh}"):
                 e.call("tensor_copy", dst=dst, src=sums)
@@ -228,7 +240,7 @@ class Pieces:
             columns = -(-self.moving.columns // MOVING)
             self.between.emit(self.e, -(-self.made.chunks // self.group) * columns)
 
-    def _place(self, held: Held, piece: Piece, at: At) -> str:
+    def _place(self, held: TileValue, piece: Piece, at: At) -> str:
         first, column, width = piece.part.column_from, piece.column, piece.width
         if column == "0" and first == 0 and width == str(held.extents[0]):
             return self.e.text(held, at)

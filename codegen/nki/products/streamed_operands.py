@@ -1,4 +1,4 @@
-"""Operands of a product that are loaded panel by panel, while the panels before are multiplied."""
+"""Operands of a product that are loaded some columns at a time, while those before are multiplied."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from dslc.codegen.nki.emission import Emission
 from dslc.codegen.nki.movement.accesses import read
 from dslc.codegen.nki.movement.stacks import may_stack, stack
 from dslc.codegen.nki.products.product_pieces import Operand, Part, Pieces
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.ir.regions import part
 from dslc.compiler.targets.nki import PARTITIONS
 
 
 def parts(pieces: Pieces) -> Iterator[Part]:
-    """The product as a whole, or a part for each panel: its load is written out first."""
+    """The product as a whole, or a part for each column block: its load is written out first."""
     e, made = pieces.e, pieces.made
     stationary, moving = pieces.stationary, pieces.moving
     if stationary.load is not None:
         assert moving.held is not None
-        for start, panel, width in _panels(e, stationary):
+        for start, block, width in _column_blocks(e, stationary):
             first, last = start // PARTITIONS, -(-(start + width) // PARTITIONS)
-            yield Part(panel, moving.held, first, last, moving.columns, stationary_from=start)
+            yield Part(block, moving.held, first, last, moving.columns, stationary_from=start)
     elif moving.load is not None:
         assert stationary.held is not None
-        for start, panel, width in _panels(e, moving):
-            yield Part(stationary.held, panel, 0, made.chunks, width, column_from=start)
+        for start, block, width in _column_blocks(e, moving):
+            yield Part(stationary.held, block, 0, made.chunks, width, column_from=start)
     else:
         assert stationary.held is not None
         assert moving.held is not None
         yield Part(stationary.held, moving.held, 0, made.chunks, moving.columns)
 
 
-def _panels(e: Emission, side: Operand) -> Iterator[tuple[int, Held, int]]:
+def _column_blocks(e: Emission, side: Operand) -> Iterator[tuple[int, TileValue, int]]:
     """Some columns of the operand after others, loaded."""
-    for start in range(0, side.columns, e.panel):
-        width = min(e.panel, side.columns - start)
-        yield start, _panel(e, side, start, width), width
+    for start in range(0, side.columns, e.column_block):
+        width = min(e.column_block, side.columns - start)
+        yield start, _column_block(e, side, start, width), width
 
 
-def _panel(e: Emission, side: Operand, start: int, width: int) -> Held:
+def _column_block(e: Emission, side: Operand, start: int, width: int) -> TileValue:
     load = side.load
     assert load is not None
     place = e.place(load.out)

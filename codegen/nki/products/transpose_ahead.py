@@ -15,7 +15,7 @@ from dslc.codegen.nki.limits import check_start
 from dslc.codegen.nki.movement.accesses import read
 from dslc.codegen.nki.movement.engine_sharing import Shares
 from dslc.codegen.nki.movement.transposing import transpose_chunk
-from dslc.codegen.nki.tile_values import Held
+from dslc.codegen.nki.tile_values import TileValue
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Region
 from dslc.compiler.ir import expr as ex
@@ -52,8 +52,8 @@ class Blocks:
 
     loop: ins.For
     transposed: Transposed
-    made: Held
-    source: Held
+    made: TileValue
+    source: TileValue
     further: str
     done: str = ""
 
@@ -140,7 +140,7 @@ def _is_whole(e: Emission, load: ins.Load, convert: ins.ConvertLayout) -> bool:
 def _chunks_ahead(e: Emission, loop: ins.For, load: ins.Load, convert: ins.ConvertLayout) -> int:
     """How many chunks the vector engine has time for; 0 where the memory has no room."""
     kept = sum(r.bytes for r in e.resident.values()) + sum(e.on_chip.values())
-    need = kept + peak_within(e.kernel, loop, e.panel)
+    need = kept + peak_within(e.kernel, loop, e.column_block)
     need += tile_bytes(load.out) + tile_bytes(convert.out)
     total = chunks(e.place(convert.out), convert.out.type.shape)
     if need > usable(e.engines) or total < 2:
@@ -163,7 +163,7 @@ def _multiplying(e: Emission, body: Body) -> float:
     return total
 
 
-def begin(e: Emission, transposed: Transposed) -> tuple[Held, Held]:
+def begin(e: Emission, transposed: Transposed) -> tuple[TileValue, TileValue]:
     """Before the loop: the operand of the next iteration, and the rows that it is made of."""
     made, rows = transposed.convert.out, transposed.load.out
     found = []
@@ -174,7 +174,9 @@ def begin(e: Emission, transposed: Transposed) -> tuple[Held, Held]:
     return found[0], found[1]
 
 
-def iteration(e: Emission, stmt: ins.For, transposed: Transposed, ahead: Held, rows: Held) -> None:
+def iteration(
+    e: Emission, stmt: ins.For, transposed: Transposed, ahead: TileValue, rows: TileValue
+) -> None:
     """The body: this iteration's operand, the next one's rows, the rest with the blocks in between."""
     counter, step = e.names[stmt.var], constant(stmt.step)
     with e.out.block(f"if {counter} == {e.scalar(stmt.start)}"):
@@ -195,7 +197,7 @@ def iteration(e: Emission, stmt: ins.For, transposed: Transposed, ahead: Held, r
     e.between = None
 
 
-def _load(e: Emission, stmt: ins.For, load: ins.Load, rows: Held) -> None:
+def _load(e: Emission, stmt: ins.For, load: ins.Load, rows: TileValue) -> None:
     """The rows of the next iteration."""
     following: dict[ex.Var, ex.Expr] = {stmt.var: ex.Binary("add", stmt.var, stmt.step, INDEX)}
     axes = [replace(a, start=simplify(ex.substitute(a.start, following))) for a in load.region.axes]

@@ -20,9 +20,11 @@ from dslc.compiler.interpreter.windows import Window
 from dslc.compiler.ir import Memory
 
 _MEANINGS = {
-    "write": ("writes", "wrote"), "read": ("reads", "read"), "add": ("adds to", "added to"),
+    "write": ("writes", "wrote"),
+    "read": ("reads", "read"),
+    "add": ("adds to", "added to"),
     "fetch": ("adds to", "added to"),
-}  # fmt: skip
+}
 _FREE = ({"read"}, {"add"})  # accesses that do not disturb others of their kind
 _TURN = 1 << 32  # more barriers than a turn passes
 

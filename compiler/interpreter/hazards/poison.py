@@ -38,9 +38,14 @@ def _moves(body: Sequence[ins.Stmt]) -> Iterator[tuple[Value, set[Value]]]:
             case ins.Undefined(out=out):
                 yield out, set()
             case (
-                ins.View() | ins.ConvertLayout() | ins.Transpose() | ins.Reshape()
-                | ins.Broadcast() | ins.Repeat() | ins.Extract()
-            ):  # fmt: skip
+                ins.View()
+                | ins.ConvertLayout()
+                | ins.Transpose()
+                | ins.Reshape()
+                | ins.Broadcast()
+                | ins.Repeat()
+                | ins.Extract()
+            ):
                 yield s.out, {s.x}
             case ins.Concat(out=out, xs=xs):
                 yield out, set(xs)

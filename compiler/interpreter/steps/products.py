@@ -1,4 +1,4 @@
-"""Products: computed at once, though what a late one reads is held until its wait."""
+"""Products: computed at once, though what an asynchronous one reads is held until its wait."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def dot(scope: Scope, i: ins.Dot) -> Step:
     site = scope.site("the product", i.loc)
     slots = [scope.in_memory[x] for x in (i.a, i.b) if x in scope.in_memory]
 
-    def late(f: Frame) -> None:
+    def start(f: Frame) -> None:
         f[TURN].products.start(f[TURN], site, [f[slot] for slot in slots])
         step(f)
 
-    return late
+    return start
 
 
 def wait_dots(scope: Scope, i: ins.WaitDots) -> Step:

@@ -18,8 +18,8 @@ out of range, and that begins within its own:
     %row = gather @x[read(%s) if read(%t) >= 0 and read(%t) < 4 else 9 : +1,
                      max(min(read(%t), 4 - 1), 0)!, 0 : +8], ...
 
-Late is as well what is computed from the counter of a loop that only the machine can bound, but for the
-counter itself and a sum with it: there are registers for these.
+Dynamic is as well what is computed from the counter of a loop that only the machine can bound, but for
+the counter itself and a sum with it: there are registers for these.
 """
 
 from __future__ import annotations

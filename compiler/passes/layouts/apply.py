@@ -182,8 +182,8 @@ class _Applier(Rewriter):
                 )
                 rebuilt = self.rebuild(stmt)
                 dot = _giving(rebuilt, a=a, b=b, atom=plan.atom)
-                late = isinstance(dot, ins.Dot) and dot.is_async
-                return [dot, ins.WaitDots(0, loc=stmt.loc)] if late else [dot]
+                is_async = isinstance(dot, ins.Dot) and dot.is_async
+                return [dot, ins.WaitDots(0, loc=stmt.loc)] if is_async else [dot]
             case ins.Load() if stmt.out not in self.solution.in_memory:
                 return self._made_as(stmt, stmt.out, self.solution.accesses[stmt])
             case ins.Reduce(out=out, x=x):

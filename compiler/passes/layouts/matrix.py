@@ -44,7 +44,10 @@ class Plan:
     share: tuple[int, ...]  # how many warps stand along each axis of the result
     copies: int  # how many warps hold the same part of it
     cycles: float  # of the matrix units of one multiprocessor
-    dealt: tuple[bool, bool] = (False, False)  # k, columns of the result (`operand_interleaving`)
+    interleaved: tuple[bool, bool] = (
+        False,
+        False,
+    )  # k, columns of the result (`operand_interleaving`)
     scales: tuple[Layout | None, Layout | None] = (None, None)  # of a and of b
 
     def operands(self, dot: ins.Dot) -> Iterator[tuple[Value, Layout]]:

@@ -3,11 +3,11 @@
 A unit spreads k, and the rows and columns of a result, over its lanes in pairs: lane t of four has
 elements 2t and 2t + 1 of eight, so a load straight from memory takes 4 bytes a lane. No product minds
 which k comes when, as long as both operands have the same order, nor which column a lane has, as long
-as the result has the same. So the digits of an axis are dealt anew, the lanes' before those that a
+as the result has the same. So the digits of an axis are interleaved, the lanes' before those that a
 lane holds itself:
 
     k = 16 r + 8 h + 2 t + e      register r, half h, lane t, element e
-    k =  8 t + 4 r + 2 h + e      the same, dealt: lane t has eight neighbours, 16 bytes of f16
+    k =  8 t + 4 r + 2 h + e      the same, interleaved: lane t has eight neighbours, 16 bytes of f16
 
 Sixteen bytes of activations, of scales or of a result are then one access.
 """
@@ -25,8 +25,8 @@ from dslc.compiler.targets.target import Atom
 Digits = tuple[tuple[int, bool], ...]  # sizes from the most significant, and which the lanes have
 
 
-def dealt(plan: Plan, atom: Atom, bits: int, *, shared: bool = False) -> list[Plan]:
-    """The plan with k dealt, with the columns of the result dealt, and with both.
+def interleaved(plan: Plan, atom: Atom, bits: int, *, shared: bool = False) -> list[Plan]:
+    """The plan with k interleaved, with the columns of the result interleaved, and with both.
 
     `bits` are those of an element. Only where a warp has the whole of both axes, and so reads
     operands that no other warp reads, or where reads of `shared` memory gain by it as well.
@@ -41,15 +41,15 @@ def dealt(plan: Plan, atom: Atom, bits: int, *, shared: bool = False) -> list[Pl
     last = plan.c.rank - 1
     k = _digits(atom.a, 1, plan.a.shape[last] // atom.k, bits)
     if k is not None and _digits(atom.b, 0, plan.b.shape[last - 1] // atom.k, bits) == k:
-        along_k = _deal(plan.a, last, k), _deal(plan.b, last - 1, k)
-        found.append(replace(plan, a=along_k[0], b=along_k[1], dealt=(True, False)))
+        along_k = _interleaved(plan.a, last, k), _interleaved(plan.b, last - 1, k)
+        found.append(replace(plan, a=along_k[0], b=along_k[1], interleaved=(True, False)))
     repeats = plan.c.shape[last] // atom.n
     columns = _digits(atom.c, 1, repeats, bits, n)
     if columns is not None and _digits(atom.b, 1, repeats, bits, n) == columns:
         for p in (plan, *tuple(found)):
             assert p.b is not None
-            b, c = _deal(p.b, last, columns), _deal(p.c, last, columns)
-            found.append(replace(p, b=b, c=c, dealt=(p.dealt[0], True)))
+            b, c = _interleaved(p.b, last, columns), _interleaved(p.c, last, columns)
+            found.append(replace(p, b=b, c=c, interleaved=(p.interleaved[0], True)))
     return found
 
 
@@ -78,7 +78,7 @@ def _digits(layout: Layout, axis: int, repeats: int, bits: int, warps: int = 1) 
     return None if order == sorted(order, reverse=True) else digits
 
 
-def _deal(layout: Layout, axis: int, digits: Digits) -> Layout:
+def _interleaved(layout: Layout, axis: int, digits: Digits) -> Layout:
     """The axis with its lanes' digits first."""
     sizes = [size for size, _ in digits]
     above = layout.shape[axis] // prod(sizes)

@@ -24,8 +24,8 @@ class Proposals:
     def for_products(self, region: Region) -> list[tuple[object, Assignment]]:
         """The layouts of the results of a region's Dots, the cheapest first, each with its kind.
 
-        Plans of one kind share their products among the warps alike. Where k is dealt the operands'
-        layouts are given as well: neither operand would change its order of k alone.
+        Plans of one kind share their products among the warps alike. Where k is interleaved the
+        operands' layouts are given as well: neither operand would change its order of k alone.
         """
         of = self.prices.regions.of
         found: list[tuple[float, object, Assignment]] = []
@@ -35,9 +35,11 @@ class Proposals:
                 continue
             for p in self.prices.plans[site]:
                 given = {region: p.c}
-                if p.dealt[0]:
+                if p.interleaved[0]:
                     given |= {of[x]: y for x, y in ((dot.a, p.a), (dot.b, p.b)) if y and x in of}
-                found.append((p.cycles * site.weight, (p.share, p.is_swapped, p.dealt), given))
+                found.append(
+                    (p.cycles * site.weight, (p.share, p.is_swapped, p.interleaved), given)
+                )
         found.sort(key=lambda triple: triple[0])
         return [(kind, given) for _, kind, given in found]
 

@@ -23,7 +23,7 @@ from dslc.compiler.passes.pipelining.prefetchable_loads import (
     is_explicit,
     loads_ahead,
 )
-from dslc.compiler.passes.pipelining.swizzled_shared import panels
+from dslc.compiler.passes.pipelining.swizzled_shared import swizzled_layout
 
 
 def readable_in_place(kernel: Kernel) -> Mapping[Value, bool]:
@@ -67,9 +67,9 @@ class _Finder(FactsRewriter):
             self.found |= _transposed(chain)
 
     def _is_plain(self, load: ins.Load, width: int) -> bool:
-        """Whether threads copy 16 bytes at once, to panels."""
+        """Whether threads copy 16 bytes at once, to column blocks."""
         out, bits = load.out, load.region.memory.dtype.bits
-        plain = out.type.layout is None and panels(out.type.shape, bits) is not None
+        plain = out.type.layout is None and swizzled_layout(out.type.shape, bits) is not None
         return plain and width * bits == COPY_BYTES[0] * 8
 
     def _loop(self, loop: ins.For) -> None:

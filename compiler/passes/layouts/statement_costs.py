@@ -19,7 +19,7 @@ from dslc.compiler.passes.layouts import cost
 from dslc.compiler.passes.layouts.blocked import blocked, vector_of
 from dslc.compiler.passes.layouts.layout_regions import Region, Regions, Site
 from dslc.compiler.passes.layouts.matrix import Plan, plans
-from dslc.compiler.passes.layouts.operand_interleaving import dealt
+from dslc.compiler.passes.layouts.operand_interleaving import interleaved
 from dslc.compiler.passes.layouts.relations import (
     alike,
     operand_layout,
@@ -274,7 +274,7 @@ class Prices:
 
 
 def _ways(dot: ins.Dot, target: Target, threads: int, regions: Regions) -> list[Plan]:
-    """The plans of a product, and what dealing makes of them.
+    """The plans of a product, and their interleaved forms.
 
     Weights that are packed keep the order of the unit, and each warp has whole fragments of them, so
     that one packing serves products of one warp and of a warpgroup (`passes.low_bit.fragments`).
@@ -293,7 +293,7 @@ def _ways(dot: ins.Dot, target: Target, threads: int, regions: Regions) -> list[
     for plan in tuple(found):
         atom = target.atom(plan.atom)
         if atom is not None and dot.out.type.layout is None and not dot.is_scaled:
-            found += dealt(plan, atom, bits, shared=not target.matrix_loads)
+            found += interleaved(plan, atom, bits, shared=not target.matrix_loads)
     return found
 
 

@@ -65,7 +65,7 @@ def _explicit(kernel: Kernel, target: Target) -> int | None:
                 f"  in: {print_statement(stmt)}\n  in: {print_statement(first[1])}",
                 stmt.loc,
                 hint="let all layouts of a kernel have the same number of threads, with replicate(n)",
-            )  # fmt: skip
+            )
     if first is None or first[0].type.layout is None:
         return None
     threads = first[0].type.layout.threads

@@ -30,9 +30,15 @@ from dslc.compiler.ir.traverse import Name, inner_names, results, walk
 from dslc.compiler.passes.layouts.thread_views import view_by_shifts
 
 _THREADED = (
-    ins.View, ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync, ins.MemoryBarrier,
-    ins.ConvertLayout, ins.Alloc,
-)  # fmt: skip
+    ins.View,
+    ins.CopyAsync,
+    ins.CommitGroup,
+    ins.WaitGroup,
+    ins.Sync,
+    ins.MemoryBarrier,
+    ins.ConvertLayout,
+    ins.Alloc,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -188,9 +188,14 @@ class _Splitter(Rewriter):
         assert left is not None
         assert right is not None
         product = replace(
-            dot, out=self.lifted[dot.out], a=left, b=right, acc=self.value(dot.acc),
-            scale_a=scale_a, scale_b=scale_b,
-        )  # fmt: skip
+            dot,
+            out=self.lifted[dot.out],
+            a=left,
+            b=right,
+            acc=self.value(dot.acc),
+            scale_a=scale_a,
+            scale_b=scale_b,
+        )
         return [*steps, product]
 
     def _part(self, x: Value, axis: int, steps: list[Stmt]) -> Value:

@@ -74,9 +74,12 @@ class _Panels(Rewriter):
         count = min(extent, max(1, self._most // row))
         sizes = tuple(count if k == axis else a.size for k, a in enumerate(axes))
         panel = Memory(
-            fresh_name(f"{memory.name}_panel", self._taken), dtype,
-            tuple(map(ex.index, sizes)), Role.BUFFER, loc=memory.loc,
-        )  # fmt: skip
+            fresh_name(f"{memory.name}_panel", self._taken),
+            dtype,
+            tuple(map(ex.index, sizes)),
+            Role.BUFFER,
+            loc=memory.loc,
+        )
         begin = Var(fresh_name("panel", self._scalars), INDEX)
         none, found, result = (Value(out.type, out.name) for _ in range(3))
         rows, here = Value(TileType(dtype, sizes), "rows"), Value(out.type, out.name)
@@ -102,9 +105,14 @@ class _Panels(Rewriter):
         yield ins.Full(none, ex.Const(False if dtype == BOOL else 0, dtype), loc=loc)
         yield ins.Alloc(panel, loc=loc)
         yield ins.For(
-            begin, ex.index(0), ex.index(extent), ex.index(count), body,
-            (Carried(out, found, none, result),), loc=loc,
-        )  # fmt: skip
+            begin,
+            ex.index(0),
+            ex.index(extent),
+            ex.index(count),
+            body,
+            (Carried(out, found, none, result),),
+            loc=loc,
+        )
 
 
 def _inside(stmt: ins.Gather, begin: Expr, count: int) -> tuple[list[Stmt], Value]:

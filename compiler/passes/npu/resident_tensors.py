@@ -235,11 +235,14 @@ class _OnChip(Rewriter):
         taken |= {p.name for p in kernel.params}
         self._here = {
             m: Memory(
-                fresh_name(f"{m.name}_here", taken), m.dtype,
-                tuple(ex.index(size) for _, size in box), Role.BUFFER, loc=m.loc,
+                fresh_name(f"{m.name}_here", taken),
+                m.dtype,
+                tuple(ex.index(size) for _, size in box),
+                Role.BUFFER,
+                loc=m.loc,
             )
             for m, box in boxes.items()
-        }  # fmt: skip
+        }
 
     def turned(self, kept: list[GridAxis]) -> Kernel:
         """The kernel over the axes that are kept; the others are loops."""

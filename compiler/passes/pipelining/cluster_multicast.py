@@ -35,7 +35,7 @@ from dslc.compiler.passes.pipelining.ring_layout import Placement
 from dslc.compiler.passes.pipelining.tma_copies import rows_of
 
 _ROWS = 8  # after which a swizzle begins anew
-_PANEL, _UNIT = 128, 16  # bytes: of a panel's rows, of which runs are multiples
+_SWIZZLE, _UNIT = 128, 16  # bytes: of a swizzle's rows, of which runs are multiples
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _divided(load: ins.Load, size: int) -> int | None:
     shape, bits = load.out.type.shape, load.region.memory.dtype.bits
     if load.out.type.layout is None:
         rows, columns = shape
-        if columns * bits % (8 * _PANEL * size) == 0:
+        if columns * bits % (8 * _SWIZZLE * size) == 0:
             return 1
         return 0 if rows % (_ROWS * size) == 0 else None
     run, rows = rows_of(load.region)

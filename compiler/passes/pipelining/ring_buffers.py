@@ -34,9 +34,14 @@ class Ring:
         source = ahead.load.region.memory
         shape, layout = placed.ring(slots)
         ring = Memory(
-            f"{source.name}_ring", source.dtype, tuple(map(index, shape)), Role.BUFFER,
-            Place.SHARED, layout=layout, loc=ahead.load.loc,
-        )  # fmt: skip
+            f"{source.name}_ring",
+            source.dtype,
+            tuple(map(index, shape)),
+            Role.BUFFER,
+            Place.SHARED,
+            layout=layout,
+            loc=ahead.load.loc,
+        )
         return cls(ahead, ring, placed, slots, bulk)
 
     @property

@@ -32,7 +32,7 @@ from dslc.compiler.layout import (
 from dslc.compiler.layout.neighbours import neighbours_last
 from dslc.compiler.layout.swizzles import Swizzle
 from dslc.compiler.passes.pipelining.linear_copies import linear_layout
-from dslc.compiler.passes.pipelining.swizzled_shared import panels
+from dslc.compiler.passes.pipelining.swizzled_shared import swizzled_layout
 
 _CHUNK_BYTES = 16
 _SECTOR_BYTES = 32  # what global memory moves at least
@@ -131,9 +131,9 @@ def _linear(
     return min(found, key=lambda f: f[0])[1]
 
 
-def in_panels(tile: tuple[int, ...], bits: int, width: int, threads: int) -> Placement:
+def swizzled_placement(tile: tuple[int, ...], bits: int, width: int, threads: int) -> Placement:
     """The placement of a tile that a matrix unit reads itself."""
-    return Placement(tile, panels(tile, bits), copy_layout(tile, width, threads))
+    return Placement(tile, swizzled_layout(tile, bits), copy_layout(tile, width, threads))
 
 
 def copy_layout(tile: tuple[int, ...], width: int, threads: int) -> Layout | None:

@@ -66,10 +66,10 @@ from dslc.compiler.passes.pipelining.prefetchable_loads import (
     is_explicit,
     is_prefetched,
     loads_ahead,
-)  # fmt: skip
+)
 from dslc.compiler.passes.pipelining.register_prefetch import iterations_ahead
 from dslc.compiler.passes.pipelining.ring_buffers import Ring
-from dslc.compiler.passes.pipelining.ring_layout import Placement, in_panels, place
+from dslc.compiler.passes.pipelining.ring_layout import Placement, place, swizzled_placement
 from dslc.compiler.passes.pipelining.stage_count import (
     Room,
     around_last_loop,
@@ -168,8 +168,8 @@ class _Loops(FactsRewriter):
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         found = loads_ahead(loop, facts, self.unwritten)
         if held := iterations_ahead(found, asked, room):
-            straight = PipelinedLoop(loop, 1, (), found, self.taken, held=held)
-            return 0, straight.body(self.depth > 0, self.more)
+            direct = PipelinedLoop(loop, 1, (), found, self.taken, held=held)
+            return 0, direct.body(self.depth > 0, self.more)
         staged = [a for a in found if a.width]
         async_dots = deferred(loop)
         bulk = self._in_bulk(staged, facts)
@@ -213,7 +213,7 @@ class _Loops(FactsRewriter):
     def _placed(self, ahead: Ahead) -> Placement:
         type_, bits = ahead.load.out.type, ahead.load.region.memory.dtype.bits
         if type_.layout is None and self.room.threads is not None:
-            return in_panels(type_.shape, bits, ahead.width, self.room.threads)
+            return swizzled_placement(type_.shape, bits, ahead.width, self.room.threads)
         linear, banks = self.target.linear_copies, self.target.banks
         return place(type_.shape, bits, ahead.width, type_.layout, banks, linear)
 

@@ -13,9 +13,9 @@
 where the threads that hold the results of an asynchronous product have short runs of each row.
 
 Hopper's unit takes a tensor of up to five axes whose rows follow each other at multiples of 16 bytes,
-and copies a box of it to or from panels with its own swizzles (PTX ISA 8.5, "Tensor copies"). What is
-out of bounds it fills with zeros, or leaves alone. It also copies bytes in a row: packed weights of one
-k, a row of scales.
+and copies a box of it to or from column blocks with its own swizzles (PTX ISA 8.5, "Tensor copies").
+What is out of bounds it fills with zeros, or leaves alone. It also copies bytes in a row: packed
+weights of one k, a row of scales.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dslc.compiler.ir.traverse import Body, memories, walk
 from dslc.compiler.ir.values import AxisSlice, Memory, Region
 from dslc.compiler.layout import Layout
 from dslc.compiler.passes.pipelining.prefetchable_loads import element_strides, multiple
-from dslc.compiler.passes.pipelining.swizzled_shared import panel_tile, panels
+from dslc.compiler.passes.pipelining.swizzled_shared import swizzled_layout, swizzled_tile
 
 _MOST_AXES, _MOST_ROWS = 5, 256
 _MOST_RUNS = 16  # copies that one thread starts for a tile
@@ -88,7 +88,7 @@ def rows_of(region: Region) -> tuple[int, int]:
 def is_box(region: Region, params: tuple[Memory, ...], facts: Facts) -> bool:
     """Whether the unit may copy the region."""
     memory, shape, bits = region.memory, region.shape, region.memory.dtype.bits
-    if panels(shape, bits) is None or memory not in params or memory.packed is not None:
+    if swizzled_layout(shape, bits) is None or memory not in params or memory.packed is not None:
         return False
     if memory.align is not None and memory.align % _UNIT:
         return False
@@ -169,7 +169,7 @@ def _with_bulk_stores(kernel: Kernel) -> Kernel:
 
 def _stored(stmt: Stmt) -> Body:
     assert isinstance(stmt, ins.Store)
-    loc, tile = stmt.loc, panel_tile(stmt.region.memory, stmt.x.type.shape, stmt.loc)
+    loc, tile = stmt.loc, swizzled_tile(stmt.region.memory, stmt.x.type.shape, stmt.loc)
     return (
         ins.Sync(loc=loc),  # what lay there has been read
         ins.Alloc(tile.memory, loc=loc),

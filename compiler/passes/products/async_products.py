@@ -44,7 +44,7 @@ from dslc.compiler.ir.traverse import (
 from dslc.compiler.ir.values import Memory, Place, Role, Value
 from dslc.compiler.passes.pipelining.prefetchable_loads import COPY_BYTES, thread_bytes, tile_bytes
 from dslc.compiler.passes.pipelining.ring_layout import copy_layout
-from dslc.compiler.passes.pipelining.swizzled_shared import panel_tile
+from dslc.compiler.passes.pipelining.swizzled_shared import swizzled_tile
 from dslc.compiler.passes.pipelining.tma_copies import is_box
 from dslc.compiler.targets.rates import Rates
 
@@ -204,7 +204,7 @@ class _Settler(FactsRewriter):
 
     def _started(self, load: ins.Load) -> Body:
         """The unit begins to copy; the first reader awaits it."""
-        tile = panel_tile(load.region.memory, load.out.type.shape, load.loc)
+        tile = swizzled_tile(load.region.memory, load.out.type.shape, load.loc)
         name = f"{tile.memory.name}_ready"
         one = whole(Memory(name, U64, (index(1),), Role.BUFFER, Place.SHARED), (1,))
         landed = ins.AwaitPhase(one, index(0), loc=load.loc)
@@ -219,7 +219,7 @@ class _Settler(FactsRewriter):
         )
 
     def _copied(self, load: ins.Load) -> Body:
-        tile = panel_tile(load.region.memory, load.out.type.shape, load.loc)
+        tile = swizzled_tile(load.region.memory, load.out.type.shape, load.loc)
         memory = tile.memory
         shape, dtype = load.out.type.shape, load.out.type.dtype
         layout = copy_layout(shape, COPY_BYTES[0] * 8 // dtype.bits, self.threads)

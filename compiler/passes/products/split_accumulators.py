@@ -148,8 +148,12 @@ class _Divider(Rewriter):
             fits = beside + self._words(dot.out) // count <= self.room
             for atom in self.target.atoms if fits and wide.n % count == 0 else ():
                 same = (atom.m, atom.k, atom.a, atom.b, atom.types) == (
-                    wide.m, wide.k, wide.a, wide.b, wide.types,
-                )  # fmt: skip
+                    wide.m,
+                    wide.k,
+                    wide.a,
+                    wide.b,
+                    wide.types,
+                )
                 if same and atom.n * count == wide.n:
                     return wide, atom
         raise RaggedError

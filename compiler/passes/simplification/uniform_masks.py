@@ -40,8 +40,13 @@ _PURE = (
     ins.Transpose, ins.Reshape, ins.Broadcast, ins.Repeat, ins.Extract,
 )  # fmt: skip
 _SAME_ELEMENTS = (
-    ins.ConvertLayout, ins.Transpose, ins.Reshape, ins.Broadcast, ins.Repeat, ins.Extract,
-)  # fmt: skip
+    ins.ConvertLayout,
+    ins.Transpose,
+    ins.Reshape,
+    ins.Broadcast,
+    ins.Repeat,
+    ins.Extract,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,9 +102,13 @@ class _Exchange:
         self.lines = type_ if layout is None else TileType(type_.dtype, layout.shape, layout)
         shape = self.lines.shape
         self.memory = Memory(
-            "parts" if not number else f"parts_{number}", type_.dtype, tuple(map(index, shape)),
-            Role.BUFFER, Place.SHARED, loc=stmt.loc,
-        )  # fmt: skip
+            "parts" if not number else f"parts_{number}",
+            type_.dtype,
+            tuple(map(index, shape)),
+            Role.BUFFER,
+            Place.SHARED,
+            loc=stmt.loc,
+        )
         self.region = whole(self.memory, shape)
 
     def given(self) -> Body:

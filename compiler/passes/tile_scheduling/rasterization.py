@@ -1,4 +1,4 @@
-"""CTA rasterization (grouped order): strips in which turns that run at once share what they read.
+"""CTA rasterization (grouped order): turns that run at once are of one group of rows and share reads.
 
     grid m in range(0, M, 128), n in range(0, N, 256)       ->    rasterize(16)
 
@@ -8,8 +8,8 @@ the other, which is least where the block is as high as it is wide in elements. 
 what ran fastest on an H200: the next turns' columns then come while these rows are still cached.
 
 Where turns of a row share what they read and those of a column share nothing, as the queries of a head
-share its keys, a strip has as many rows as the level-2 cache holds of that: the greatest power of two,
-so that few strips are lower than the others. The rest of the cache is for what else passes through.
+share its keys, a group has as many rows as the level-2 cache holds of that: the greatest power of two,
+so that few groups are lower than the others. The rest of the cache is for what else passes through.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dslc.compiler.ir.values import Region
 from dslc.compiler.targets import Target
 
 _CACHED = 2 / 3  # of the cache
-_HIGHEST = 64  # strips of rows that share nothing
+_HIGHEST = 64  # groups of rows that share nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class Rasterize:
             return kernel
         rates, by_rows, by_columns = self.target.rates, *_shared_reads(kernel)
         if rates is not None and by_rows and not by_columns:
-            strips = _cached_rows(kernel, by_rows, int(rates.cache_bytes * _CACHED))
-            return replace(kernel, rasterization=strips)
-        return replace(kernel, rasterization=index(strip_of(self.target.units, high, wide)))
+            rows = _cached_rows(kernel, by_rows, int(rates.cache_bytes * _CACHED))
+            return replace(kernel, rasterization=rows)
+        return replace(kernel, rasterization=index(rows_in_group(self.target.units, high, wide)))
 
 
-def strip_of(units: int, high: float, wide: float) -> int:
-    """The turns that a strip is high, for turns of so many rows and columns and machines of so many."""
+def rows_in_group(units: int, high: float, wide: float) -> int:
+    """The rows of turns in a group, for turns `high` x `wide` elements and so many units."""
     return int(2 ** round(log2(max(1.0, sqrt(units * wide / high) / 2))))
 
 
@@ -100,10 +100,10 @@ def _cached_rows(kernel: Kernel, regions: list[Region], cache: int) -> Expr:
         total = add(total, size)
     across = kernel.grid[-2]  # of a positive step
     rows = mul(cdiv(sub(across.stop, across.start), across.step), cache)
-    strips: Expr = index(1)
+    group: Expr = index(1)
     height = 2
     while height <= _HIGHEST:
         fits = Binary("le", mul(total, height), rows, BOOL)
-        strips = select(fits, height, strips)
+        group = select(fits, height, group)
         height *= 2
-    return simplify(strips)
+    return simplify(group)

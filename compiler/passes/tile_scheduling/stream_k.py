@@ -125,8 +125,12 @@ class _Joiner:
         self, work: TileScheduler, part: Part, sums: list[_Sum], arrivals: Memory, taken: set[str]
     ) -> None:
         self.work, self.part, self.sums, self.arrivals, self.taken = (
-            work, part, sums, arrivals, taken,
-        )  # fmt: skip
+            work,
+            part,
+            sums,
+            arrivals,
+            taken,
+        )
 
     def body(self, after: Body) -> Body:
         """The exchange of parts, and what follows for whole sums."""

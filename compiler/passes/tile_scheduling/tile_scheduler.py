@@ -41,7 +41,7 @@ from dslc.compiler.ir.program import GridAxis, Kernel
 from dslc.compiler.ir.rewrite import fresh_name
 from dslc.compiler.ir.traverse import Body
 from dslc.compiler.passes.pipelining.cluster_multicast import Cluster
-from dslc.compiler.passes.tile_scheduling.rasterization import strip_of
+from dslc.compiler.passes.tile_scheduling.rasterization import rows_in_group
 
 _ROUNDS, _MOST = 3, 16  # of shares; shares of a turn, at most
 
@@ -198,7 +198,7 @@ class TileScheduler:
         return found
 
     def _place(self, turn: Expr, lets: list[Stmt]) -> tuple[tuple[Expr, ...], Expr]:
-        """The grid's variables in a turn, those of the last two axes in strips; whether it is own."""
+        """The grid's variables in a turn, the last two in groups of rows; whether it is own."""
         axes, counts = self.kernel.grid, self.counts
         digits: list[Expr] = []
         if len(axes) > 1:
@@ -208,10 +208,10 @@ class TileScheduler:
             if len(axes) > 2:
                 inside = self._named("inside", mod(turn, self.plane), lets)
                 turn = self._named("outer", div(turn, self.plane), lets)
-            strip = strip_of(self.units, high, wide)
-            first = mul(div(div(inside, columns), strip), strip)
+            group = rows_in_group(self.units, high, wide)
+            first = mul(div(div(inside, columns), group), group)
             first = self._named("strip", first, lets)
-            height = self._named("height", least(sub(rows, first), strip), lets)
+            height = self._named("height", least(sub(rows, first), group), lets)
             place = self._named("place", sub(inside, mul(first, columns)), lets)
             digits = [div(place, height), add(first, mod(place, height))]
         for count in reversed(counts[: len(axes) - len(digits)]):

@@ -2,7 +2,8 @@
 
 A tile takes bytes of every partition from the statement that makes it to the last one that reads it.
 What only renames elements takes none, a number neither; a long operand that a product alone reads comes
-in panels. The sum over a turn must fit into SBUF (nki-library leaves a part of it to the compiler).
+in column blocks. The sum over a turn must fit into SBUF (nki-library leaves a part of it to the
+compiler).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dslc.compiler.targets.nki import Engines, engines_of
 VIEWS = (ins.Broadcast, ins.Transpose, ins.Reshape, ins.Extract)
 _BY_CHUNKS = (ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast, ins.Dot)
 _CONSTANTS = (ins.Full, ins.Undefined)
-PANEL = 2048
+COLUMN_BLOCK = 2048
 """Columns of a long operand that are loaded at a time, at least: 4 KiB of elements of two bytes."""
 
 
@@ -75,34 +76,37 @@ def usable(engines: Engines) -> int:
     return engines.sbuf - engines.reserved
 
 
-def sbuf_peak(kernel: Kernel, panel: int = PANEL) -> Peak:
-    """The peak over the statements of a turn, with panels of so many columns."""
-    return _Liveness(kernel, panel).body(kernel.body, ())
+def sbuf_peak(kernel: Kernel, column_block: int = COLUMN_BLOCK) -> Peak:
+    """The peak over the statements of a turn, with column blocks of so many columns."""
+    return _Liveness(kernel, column_block).body(kernel.body, ())
 
 
-def peak_within(kernel: Kernel, loop: ins.For, panel: int = PANEL) -> int:
+def peak_within(kernel: Kernel, loop: ins.For, column_block: int = COLUMN_BLOCK) -> int:
     """The most bytes that live while a loop runs."""
-    liveness = _Liveness(kernel, panel)
+    liveness = _Liveness(kernel, column_block)
     whole = liveness.body(kernel.body, ())
     return liveness.peaks.get(loop, whole.bytes)
 
 
-def load_bytes(kernel: Kernel, panel: int = PANEL) -> dict[ins.Load, int]:
+def load_bytes(kernel: Kernel, column_block: int = COLUMN_BLOCK) -> dict[ins.Load, int]:
     """The bytes of each partition that every load of a kernel fills at a time."""
-    sizes = _Liveness(kernel, panel)
+    sizes = _Liveness(kernel, column_block)
     return {s: sizes.size(s.out) for s in walk(kernel.body) if isinstance(s, ins.Load)}
 
 
-def widest_panel(kernel: Kernel, room: int) -> int:
-    """The columns of a panel: longer rows cost less, where the peak is elsewhere or fits twice.
+def widest_column_block(kernel: Kernel, room: int) -> int:
+    """The columns of a column block: longer rows cost less, where the peak is elsewhere or fits twice.
 
-    Where two panels have no room beside the rest they are half as wide: the next one is loaded while
-    one is multiplied.
+    Where two column blocks have no room beside the rest they are half as wide: the next one is loaded
+    while one is multiplied.
     """
     most = max(sbuf_peak(kernel).bytes, room // 2)
-    wide = next((n for n in (4 * PANEL, 2 * PANEL) if sbuf_peak(kernel, n).bytes <= most), PANEL)
-    crowded = wide == PANEL and sbuf_peak(kernel, 2 * PANEL).bytes > room
-    return PANEL // 2 if crowded else wide
+    wide = next(
+        (n for n in (4 * COLUMN_BLOCK, 2 * COLUMN_BLOCK) if sbuf_peak(kernel, n).bytes <= most),
+        COLUMN_BLOCK,
+    )
+    crowded = wide == COLUMN_BLOCK and sbuf_peak(kernel, 2 * COLUMN_BLOCK).bytes > room
+    return COLUMN_BLOCK // 2 if crowded else wide
 
 
 def tile_bytes(value: Value) -> int:
@@ -116,7 +120,7 @@ def tile_bytes(value: Value) -> int:
 
 
 def streams(kernel: Kernel) -> frozenset[Value]:
-    """The loaded tiles that a product takes in panels: long, and read by nothing else."""
+    """The loaded tiles that a product takes in column blocks: long, and read by nothing else."""
     readers: Counter[Value] = Counter()
     by_dot: set[Value] = set()
     for stmt in walk(kernel.body):
@@ -131,30 +135,30 @@ def streams(kernel: Kernel) -> frozenset[Value]:
 
 
 def is_long(load: ins.Load) -> bool:
-    """Whether a matrix has more columns along a partition than a panel."""
+    """Whether a matrix has more columns along a partition than a column block."""
     layout = load.out.type.layout
     place = None if layout is None else placement_of(layout)
     if place is None or place.axis is None or load.out.type.rank != 2:
         return False
-    return load.out.type.dtype.bits >= 16 and load.out.type.shape[1 - place.axis] > PANEL
+    return load.out.type.dtype.bits >= 16 and load.out.type.shape[1 - place.axis] > COLUMN_BLOCK
 
 
 class _Liveness:
-    def __init__(self, kernel: Kernel, panel: int) -> None:
+    def __init__(self, kernel: Kernel, column_block: int) -> None:
         self.streams = streams(kernel)
-        self.panel = panel
+        self.column_block = column_block
         self.source: dict[Value, Value] = {}  # of a view, whose tensors it shows
         self.peaks: dict[Stmt, int] = {}  # of loops, with what lives around them
 
     def size(self, value: Value) -> int:
-        """Bytes of each partition: of a long operand those of a panel."""
+        """Bytes of each partition: of a long operand those of a column block."""
         if value in self.streams:
             layout = value.type.layout
             place = None if layout is None else placement_of(layout)
             assert place is not None
             assert place.axis is not None
             columns = value.type.shape[1 - place.axis]
-            return tile_bytes(value) * min(self.panel, columns) // columns
+            return tile_bytes(value) * min(self.column_block, columns) // columns
         return tile_bytes(value)
 
     def owner(self, value: Value) -> Value:

@@ -31,7 +31,7 @@ from dslc.compiler.ir.traverse import Body
 from dslc.compiler.ir.values import Memory, Place, Role, Value
 from dslc.compiler.layout import Layout, compose, local
 from dslc.compiler.layout.reshaping import slice_tile
-from dslc.compiler.passes.pipelining.swizzled_shared import panels
+from dslc.compiler.passes.pipelining.swizzled_shared import swizzled_layout
 from dslc.compiler.passes.pipelining.tma_copies import bulk_stores, is_short
 
 _BYTES = 32 * 1024  # of all places
@@ -106,7 +106,7 @@ def _divided(store: ins.Store, layout: Layout) -> Iterator[EpilogueStores]:
         for count in (1, 2, 4, 8, 16):
             size = shape[axis] // count
             piece = tuple(size if d == axis else n for d, n in enumerate(shape))
-            placed = panels(piece, bits)
+            placed = swizzled_layout(piece, bits)
             # One piece alone would meet itself in the next iteration.
             places = min(most, count)
             fits = places * math.prod(piece) * bits // 8 <= _BYTES
@@ -117,8 +117,12 @@ def _divided(store: ins.Store, layout: Layout) -> Iterator[EpilogueStores]:
             except DiagnosticError:  # it lies in some of the threads only
                 continue
             memory = Memory(
-                f"{store.region.memory.name}_pieces", store.region.memory.dtype,
-                tuple(map(index, (places, *piece))), Role.BUFFER, Place.SHARED,
-                layout=compose(local(places, 1, 1), placed), loc=store.loc,
-            )  # fmt: skip
+                f"{store.region.memory.name}_pieces",
+                store.region.memory.dtype,
+                tuple(map(index, (places, *piece))),
+                Role.BUFFER,
+                Place.SHARED,
+                layout=compose(local(places, 1, 1), placed),
+                loc=store.loc,
+            )
             yield EpilogueStores(store, axis, size, memory)

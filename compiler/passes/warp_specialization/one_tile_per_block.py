@@ -75,15 +75,23 @@ def beside(
     rest = tuple(s for s in kernel.body[:at] if s not in scalars)
     k, fill, slot = (Var(fresh_name(n, taken), INDEX) for n in (loop.var.name, "fill", "slot"))
     copies = replace(
-        loop, var=k, body=rings.fill(fill, (), {loop.var: k}),
-        carried=tuple(rings.filling(fill)), stages=1, unroll=None, split=None,
-    )  # fmt: skip
+        loop,
+        var=k,
+        body=rings.fill(fill, (), {loop.var: k}),
+        carried=tuple(rings.filling(fill)),
+        stages=1,
+        unroll=None,
+        split=None,
+    )
     # What is made ready for a product lies in the registers of two iterations.
     unroll = 2 if is_made_anew(loop, rings.async_dots) else loop.unroll
     reading = replace(
-        loop, body=rings.iteration(slot, loop.start), stages=1, unroll=unroll,
+        loop,
+        body=rings.iteration(slot, loop.start),
+        stages=1,
+        unroll=unroll,
         carried=(*loop.carried, *rings.reading(slot)),
-    )  # fmt: skip
+    )
     producers = ins.WarpSpecialize((copies,), warps, registers, loc=loop.loc)
     begin = (*scalars, *rings.begin(), ins.Sync())
     end = (ins.WaitDots(0, loc=loop.loc), *kernel.body[at + 1 :])

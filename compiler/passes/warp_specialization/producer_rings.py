@@ -104,9 +104,11 @@ class ProducerRings:
                 full = group.full.at(fill)
                 load = ring.ahead.load
                 needs, uses = clone_body(
-                    (*own, *ring.ahead.needs), self.taken, scalars=scalars,
+                    (*own, *ring.ahead.needs),
+                    self.taken,
+                    scalars=scalars,
                     outputs=[a.start for a in load.region.axes],
-                )  # fmt: skip
+                )
                 starts = (simplify(u) for u in uses if not isinstance(u, Value))
                 axes = zip(load.region.axes, starts, strict=True)
                 source = Region(load.region.memory, tuple(replace(a, start=s) for a, s in axes))
@@ -191,11 +193,15 @@ class ProducerRings:
             empty = Barriers(f"empty{number}", self.stages, self.freed)
             groups.append(
                 Group(
-                    rings, full, empty, min(first for _, first, _ in members),
-                    max((e for e in ends if e is not None), default=0), None in ends,
+                    rings,
+                    full,
+                    empty,
+                    min(first for _, first, _ in members),
+                    max((e for e in ends if e is not None), default=0),
+                    None in ends,
                     any(map(self._is_shared, rings)),
                 )
-            )  # fmt: skip
+            )
         return tuple(groups)
 
     def _read(self, load: ins.Load) -> tuple[int, int]:

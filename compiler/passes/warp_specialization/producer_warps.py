@@ -63,7 +63,7 @@ from dslc.compiler.ir.rewrite import map_kernels, scalar_names
 from dslc.compiler.ir.traverse import Body, walk, writes
 from dslc.compiler.passes.pipelining.cluster_multicast import cluster_for
 from dslc.compiler.passes.pipelining.prefetchable_loads import Ahead, constant_memories, loads_ahead
-from dslc.compiler.passes.pipelining.ring_layout import Placement, in_panels, place
+from dslc.compiler.passes.pipelining.ring_layout import Placement, place, swizzled_placement
 from dslc.compiler.passes.pipelining.stage_count import MOST_STAGES, Room, converted_bytes
 from dslc.compiler.passes.pipelining.tma_copies import is_box, is_loaded_in_bulk
 from dslc.compiler.passes.products.async_products import deferred, is_paced, is_paired, settle
@@ -192,7 +192,7 @@ class WarpSpecialization:
         """How a slot lies in shared memory: as the unit reads it, or for threads."""
         type_, bits = ahead.load.out.type, ahead.load.region.memory.dtype.bits
         if type_.layout is None and kernel.threads is not None:
-            return in_panels(type_.shape, bits, ahead.width, kernel.threads)
+            return swizzled_placement(type_.shape, bits, ahead.width, kernel.threads)
         # Runs of bytes come as they lie in memory: the unit scatters nothing for threads to read.
         placed = place(type_.shape, bits, ahead.width, type_.layout, self.target.banks)
         return replace(placed, layout=None, conflicts=())

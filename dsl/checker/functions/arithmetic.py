@@ -73,8 +73,12 @@ def where(c: Context, cond: Argument, x: Argument, y: Argument) -> Item:
             return expressions.select(found, *items, x.loc)
         truth = c.emit.full(arithmetic.as_expr(found, cond.loc), ())
     if truth.type.dtype.kind is not Kind.BOOL:
-        fail("DSL0202", f"where chooses by a bool, not {describe(truth)}", cond.loc,
-             hint="write a comparison: x != 0")  # fmt: skip
+        fail(
+            "DSL0202",
+            f"where chooses by a bool, not {describe(truth)}",
+            cond.loc,
+            hint="write a comparison: x != 0",
+        )
     for item in items:
         if not isinstance(item, Value) and not is_scalar(item):
             fail("DSL0214", f"where does not work on {describe(item)}", x.loc)

@@ -27,12 +27,21 @@ def _allocate(
     if wanted is not None and wanted.shape != sizes:
         fail("DSL0222", f"the layout has shape {list(wanted.shape)}, not {list(sizes)}", dtype.loc)
     if wanted is not None and wanted.threads != 1:
-        fail("DSL0222", f"a memory's layout has one thread, this one {wanted.threads}", dtype.loc,
-             hint="build it of local(...) alone")  # fmt: skip
+        fail(
+            "DSL0222",
+            f"a memory's layout has one thread, this one {wanted.threads}",
+            dtype.loc,
+            hint="build it of local(...) alone",
+        )
     memory = Memory(
-        c.emit.hint or "buffer", dtype.dtype(), tuple(map(ex.index, sizes)), Role.BUFFER, place,
-        layout=wanted, loc=c.emit.loc,
-    )  # fmt: skip
+        c.emit.hint or "buffer",
+        dtype.dtype(),
+        tuple(map(ex.index, sizes)),
+        Role.BUFFER,
+        place,
+        layout=wanted,
+        loc=c.emit.loc,
+    )
     c.emit.emit(ins.Alloc(memory, loc=c.emit.loc))
     return memory
 
@@ -84,8 +93,12 @@ def copy_async(c: Context, dst: Argument, src: Argument) -> Item:
     check_writable(to.region.memory, dst.loc)
     check_readable(start.region.memory, src.loc)
     if to.region.memory.dtype != start.region.memory.dtype:
-        fail("DSL0202", f"a copy of {start.region.memory.dtype} to {to.region.memory.dtype}", src.loc,
-             hint="copies do not convert: load, cast and store")  # fmt: skip
+        fail(
+            "DSL0202",
+            f"a copy of {start.region.memory.dtype} to {to.region.memory.dtype}",
+            src.loc,
+            hint="copies do not convert: load, cast and store",
+        )
     if _squeezed(to) != _squeezed(start):
         fail("DSL0223", f"a copy of {list(start.shape)} to {list(to.shape)}", src.loc)
     c.emit.emit(ins.CopyAsync(to.region, start.region, loc=c.emit.loc))

@@ -59,13 +59,21 @@ def view(c: Context, x: Argument, dtype: Argument, layout: Argument) -> Item:
     tile, found, wanted = x.tile(), dtype.dtype(), layout.layout()
     have = tile.type.layout
     if have is None:
-        fail("DSL0231", "the layout of this tile is not given, so its bits cannot be viewed", x.loc,
-             hint="load it with layout=...")  # fmt: skip
+        fail(
+            "DSL0231",
+            "the layout of this tile is not given, so its bits cannot be viewed",
+            x.loc,
+            hint="load it with layout=...",
+        )
     before = have.locals * tile.type.dtype.bits
     after = wanted.locals * found.bits
     if have.threads != wanted.threads or before != after:
-        fail("DSL0231", f"the tile has {before} bits on each of {have.threads} threads, the view "
-             f"{after} bits on each of {wanted.threads}", c.emit.loc or x.loc)  # fmt: skip
+        fail(
+            "DSL0231",
+            f"the tile has {before} bits on each of {have.threads} threads, the view "
+            f"{after} bits on each of {wanted.threads}",
+            c.emit.loc or x.loc,
+        )
     out = c.emit.value(found, wanted.shape, wanted)
     c.emit.emit(ins.View(out, tile, loc=c.emit.loc))
     return out

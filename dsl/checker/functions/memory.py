@@ -43,8 +43,12 @@ def value_for(c: Context, item: Item, found: Access, x: Argument) -> Value:
     dtype = found.region.memory.dtype
     if isinstance(item, Value):
         if item.type.dtype != dtype:
-            fail("DSL0202", f"{describe(item)} is written to {dtype}", x.loc,
-                 hint=f"write cast(..., {dtype})")  # fmt: skip
+            fail(
+                "DSL0202",
+                f"{describe(item)} is written to {dtype}",
+                x.loc,
+                hint=f"write cast(..., {dtype})",
+            )
         check_same_shape(item.type.shape, found.shape, x.loc)
     tile = splat(c.emit, item, dtype, found.shape, x.loc)
     return c.emit.reshape(tile, found.region.shape)

@@ -30,8 +30,12 @@ def _check(op: str, dtype: DType, x: Argument) -> None:
                 hint="write a comparison: x != 0",
             )
     elif dtype.kind is Kind.BOOL or (dtype.is_float and dtype.name not in _ARITHMETIC):
-        fail("DSL0214", f"{op} does not work on {dtype}", x.loc,
-             hint=f"write cast(x, {'i32' if dtype is BOOL else 'f32'}) first")  # fmt: skip
+        fail(
+            "DSL0214",
+            f"{op} does not work on {dtype}",
+            x.loc,
+            hint=f"write cast(x, {'i32' if dtype is BOOL else 'f32'}) first",
+        )
 
 
 def reduce(
@@ -164,8 +168,12 @@ def dot(c: Context, a: Argument, b: Argument, transposed: Argument | None = None
         fail("DSL0206", 'transposed is "a", "b" or "ab"', transposed.loc if transposed else a.loc)
     for tile, at in ((x, a), (y, b)):
         if tile.type.rank < 2:
-            fail("DSL0213", f"dot needs two axes or more, not {describe(tile)}", at.loc,
-                 hint="add an axis: x[None, :]")  # fmt: skip
+            fail(
+                "DSL0213",
+                f"dot needs two axes or more, not {describe(tile)}",
+                at.loc,
+                hint="add an axis: x[None, :]",
+            )
     if "a" in swap:
         x = c.emit.transpose(x, _swapped(x.type.rank))
     if "b" in swap:
@@ -173,8 +181,12 @@ def dot(c: Context, a: Argument, b: Argument, transposed: Argument | None = None
     dtype = dot_dtype(x.type.dtype, y.type.dtype, a)
     (m, k), (k2, n) = x.type.shape[-2:], y.type.shape[-2:]
     if k != k2:
-        fail("DSL0213", f"dot of {shape_text(x.type.shape)} and {shape_text(y.type.shape)}: "
-             f"the inner extents {k} and {k2} differ", a.loc)  # fmt: skip
+        fail(
+            "DSL0213",
+            f"dot of {shape_text(x.type.shape)} and {shape_text(y.type.shape)}: "
+            f"the inner extents {k} and {k2} differ",
+            a.loc,
+        )
     batch = arithmetic.broadcast_shapes(x.type.shape[:-2], y.type.shape[:-2], a.loc)
     x = c.emit.broadcast(x, (*batch, m, k))
     y = c.emit.broadcast(y, (*batch, k, n))

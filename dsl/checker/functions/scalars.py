@@ -56,6 +56,5 @@ def cdiv(c: Context, a: Argument, b: Argument) -> Item:
 def block_index(c: Context) -> Item:
     """The indices of this turn of `grid(...)`."""
     if not c.block_index:
-        fail("DSL0215", "block_index() needs grid(x, y) first in the kernel",
-             c.emit.loc)  # fmt: skip
+        fail("DSL0215", "block_index() needs grid(x, y) first in the kernel", c.emit.loc)
     return c.block_index if len(c.block_index) > 1 else c.block_index[0]

@@ -40,8 +40,11 @@ def reshape(c: Context, x: Argument, shape: Argument) -> Item:
         if rest > 0 and total % rest == 0:
             sizes[sizes.index(-1)] = total // rest
     if any(s < 1 for s in sizes) or math.prod(sizes) != total:
-        fail("DSL0203", f"{shape_text(tile.type.shape)} cannot be reshaped to {sizes}: "
-             f"it has {total} elements", shape.loc)  # fmt: skip
+        fail(
+            "DSL0203",
+            f"{shape_text(tile.type.shape)} cannot be reshaped to {sizes}: it has {total} elements",
+            shape.loc,
+        )
     return c.emit.reshape(tile, tuple(sizes))
 
 
@@ -54,8 +57,11 @@ def broadcast(c: Context, x: Argument, shape: Argument) -> Item:
             fail("DSL0214", f"broadcast does not work on {describe(item)}", x.loc)
         return c.emit.full(as_expr(item, x.loc), wanted)
     if broadcast_shapes(item.type.shape, wanted, x.loc) != wanted:
-        fail("DSL0203", f"{shape_text(item.type.shape)} does not stretch to {shape_text(wanted)}",
-             shape.loc)  # fmt: skip
+        fail(
+            "DSL0203",
+            f"{shape_text(item.type.shape)} does not stretch to {shape_text(wanted)}",
+            shape.loc,
+        )
     return c.emit.broadcast(item, wanted)
 
 
@@ -85,14 +91,22 @@ def concat(c: Context, xs: Argument, axis: Argument) -> Item:
     total = 0
     for tile in tiles:
         if tile.type.dtype != first.dtype:
-            fail("DSL0202", f"concat of {first.dtype} and {tile.type.dtype}", xs.loc,
-                 hint=f"write cast(..., {first.dtype})")  # fmt: skip
+            fail(
+                "DSL0202",
+                f"concat of {first.dtype} and {tile.type.dtype}",
+                xs.loc,
+                hint=f"write cast(..., {first.dtype})",
+            )
         others = [s for k, s in enumerate(tile.type.shape) if k != at]
         if tile.type.rank != first.rank or others != [
             s for k, s in enumerate(first.shape) if k != at
         ]:
-            fail("DSL0203", f"concat of {shape_text(first.shape)} and {shape_text(tile.type.shape)} "
-                 f"along axis {at}", xs.loc)  # fmt: skip
+            fail(
+                "DSL0203",
+                f"concat of {shape_text(first.shape)} and {shape_text(tile.type.shape)} "
+                f"along axis {at}",
+                xs.loc,
+            )
         total += tile.type.shape[at]
     shape = (*first.shape[:at], total, *first.shape[at + 1 :])
     out = c.emit.value(first.dtype, shape)

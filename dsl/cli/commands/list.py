@@ -87,10 +87,15 @@ def _row(
     artifact = folder.artifact(kernel, made)
     loose = [f"{name} at {n}" for name, n in made.alignments.items()]
     return (
-        made.target, _pairs(made.fixed), _pairs(made.sizes), _pairs(made.config),
+        made.target,
+        _pairs(made.fixed),
+        _pairs(made.sizes),
+        _pairs(made.config),
         ", ".join([*(r.text for r in artifact.signature.requires), *loose]),
-        artifact.shared_bytes, made.tuned.device if made.tuned else "", made.key[:12],
-    )  # fmt: skip
+        artifact.shared_bytes,
+        made.tuned.device if made.tuned else "",
+        made.key[:12],
+    )
 
 
 def _pairs(values: dict[str, int] | dict[str, int | str]) -> str:

@@ -58,9 +58,14 @@ kernels.toml:
 @click.option("--cache/--no-cache", default=True, help="Use the compile cache.")
 @session_options
 def command(
-    spec: Path, output: Path | None, jobs: int | None, executor: str | None, wheel: Path | None,
-    force: bool, cache: bool,
-) -> int:  # fmt: skip
+    spec: Path,
+    output: Path | None,
+    jobs: int | None,
+    executor: str | None,
+    wheel: Path | None,
+    force: bool,
+    cache: bool,
+) -> int:
     """Compile the kernels of SPEC for all its targets into one package.
 
     Neither the GPUs nor the CPUs that it is for need to be here. dslc.runtime.load runs the package
@@ -76,9 +81,14 @@ def command(
     begin = time.monotonic()
     with shown_progress(f"compiling {spec}") as advance:
         outcome = build_package(
-            spec, folder, jobs=jobs, executor=executor, cache=None if cache else False,
-            report=advance, force=force,
-        )  # fmt: skip
+            spec,
+            folder,
+            jobs=jobs,
+            executor=executor,
+            cache=None if cache else False,
+            report=advance,
+            force=force,
+        )
     index = outcome.package.index
     seconds = f" in {time.monotonic() - begin:.1f} s" if outcome.built else ", nothing has changed"
     current().say(

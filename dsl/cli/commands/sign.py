@@ -42,9 +42,12 @@ dslc sign build/kernels.dslc --sigstore     in a job of GitHub Actions or GitLab
 )
 @session_options
 def command(
-    package: Path | None, key: Path | None, new_key: Path | None, by_identity: bool,
+    package: Path | None,
+    key: Path | None,
+    new_key: Path | None,
+    by_identity: bool,
     output: Path | None,
-) -> int:  # fmt: skip
+) -> int:
     """Sign PACKAGE with a private key of Ed25519; dslc verify and dslc.runtime.load check it.
 
     Nothing leaves this machine then. Keep the private key out of the repository. With --sigstore the

@@ -23,11 +23,13 @@ def print_result(result: Result) -> None:
         best = sorted(found.measured, key=lambda c: (c.measured != "full", c.seconds or 0.0))[:8]
         rows = [
             (
-                str(c.configuration), f"{(c.seconds or 0.0) * 1e6:.2f}", f"{c.predicted * 1e6:.2f}",
+                str(c.configuration),
+                f"{(c.seconds or 0.0) * 1e6:.2f}",
+                f"{c.predicted * 1e6:.2f}",
                 c.measured + (", default" if c is result.pruned.default else ""),
             )
             for c in best
-        ]  # fmt: skip
+        ]
         current().say(f"{result.kernel}, {sizes}, on {result.record.device}")
         print_table(("configuration", "us", "predicted", ""), rows, right=(1, 2))
     current().say(str(result))
@@ -47,10 +49,13 @@ def print_candidates(kernel: Kernel, tuning: Tuning, pruned: Pruned) -> None:
         rows.append(
             (
                 str(c.configuration) + ("  (default)" if c is pruned.default else ""),
-                f"{p.seconds * 1e6:.2f}", p.reason, str(p.registers), str(p.at_once),
+                f"{p.seconds * 1e6:.2f}",
+                p.reason,
+                str(p.registers),
+                str(p.at_once),
                 f"{p.waves:.2f}",
             )
-        )  # fmt: skip
+        )
     sizes = " ".join(f"{d}={n}" for d, n in tuning.sizes.items())
     current().say(f"{kernel.name}, {sizes}, for {kernel.target}: {_counts(pruned)}")
     header = ("configuration", "predicted us", "limited by", "registers", "blocks", "waves")
@@ -77,11 +82,16 @@ def print_records(records: Iterable[Record]) -> None:
         faster = f"{r.default_seconds / r.seconds:.2f}x" if r.default_seconds else "-"
         rows.append(
             (
-                r.environment.kernel, r.environment.target,
+                r.environment.kernel,
+                r.environment.target,
                 " ".join(f"{d}={n}" for d, n in r.dims.items()),
                 " ".join(f"{n}={v}" for n, v in r.config.items()) or "-",
-                f"{r.seconds * 1e6:.2f}", faster, r.device, r.date[:10], state,
+                f"{r.seconds * 1e6:.2f}",
+                faster,
+                r.device,
+                r.date[:10],
+                state,
             )
-        )  # fmt: skip
+        )
     header = ("kernel", "target", "sizes", "choices", "us", "gain", "device", "date", "")
     print_table(header, rows, right=(4, 5))

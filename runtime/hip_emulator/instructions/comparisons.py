@@ -5,9 +5,15 @@ from __future__ import annotations
 from dslc.runtime.hip_emulator.instructions.table import Entry, read_table
 
 _INTEGER = {
-    "f": "false", "lt": "a < b", "eq": "a == b", "le": "a <= b", "gt": "a > b", "ne": "a != b",
-    "ge": "a >= b", "t": "true",
-}  # fmt: skip
+    "f": "false",
+    "lt": "a < b",
+    "eq": "a == b",
+    "le": "a <= b",
+    "gt": "a > b",
+    "ne": "a != b",
+    "ge": "a >= b",
+    "t": "true",
+}
 _ORDERED = "(a == a && b == b)"
 _FLOAT = {
     "f": "false", "lt": "a < b", "eq": "a == b", "le": "a <= b", "gt": "a > b",

@@ -13,23 +13,34 @@ from dataclasses import dataclass
 
 _WIDE = {"dword": 4, "dwordx2": 8, "dwordx3": 12, "dwordx4": 16}
 _NARROW = {
-    "ubyte": (1, "ZERO"), "sbyte": (1, "SIGN"), "ushort": (2, "ZERO"), "sshort": (2, "SIGN"),
-    "ubyte_d16": (1, "LOW_HALF"), "ubyte_d16_hi": (1, "HIGH_HALF"),
-    "sbyte_d16": (1, "LOW_HALF_SIGN"), "sbyte_d16_hi": (1, "HIGH_HALF_SIGN"),
-    "short_d16": (2, "LOW_HALF"), "short_d16_hi": (2, "HIGH_HALF"),
-}  # fmt: skip
-_NARROW_STORES = {
-    "byte": (1, "ZERO"), "byte_d16_hi": (1, "HIGH_HALF"), "short": (2, "ZERO"),
+    "ubyte": (1, "ZERO"),
+    "sbyte": (1, "SIGN"),
+    "ushort": (2, "ZERO"),
+    "sshort": (2, "SIGN"),
+    "ubyte_d16": (1, "LOW_HALF"),
+    "ubyte_d16_hi": (1, "HIGH_HALF"),
+    "sbyte_d16": (1, "LOW_HALF_SIGN"),
+    "sbyte_d16_hi": (1, "HIGH_HALF_SIGN"),
+    "short_d16": (2, "LOW_HALF"),
     "short_d16_hi": (2, "HIGH_HALF"),
-}  # fmt: skip
+}
+_NARROW_STORES = {
+    "byte": (1, "ZERO"),
+    "byte_d16_hi": (1, "HIGH_HALF"),
+    "short": (2, "ZERO"),
+    "short_d16_hi": (2, "HIGH_HALF"),
+}
 _LDS_NARROW = {
     "u8": (1, "ZERO"), "i8": (1, "SIGN"), "u16": (2, "ZERO"), "i16": (2, "SIGN"),
     "u8_d16": (1, "LOW_HALF"), "u8_d16_hi": (1, "HIGH_HALF"), "i8_d16": (1, "LOW_HALF_SIGN"),
     "i8_d16_hi": (1, "HIGH_HALF_SIGN"), "u16_d16": (2, "LOW_HALF"), "u16_d16_hi": (2, "HIGH_HALF"),
 }  # fmt: skip
 _LDS_NARROW_STORES = {
-    "b8": (1, "ZERO"), "b8_d16_hi": (1, "HIGH_HALF"), "b16": (2, "ZERO"), "b16_d16_hi": (2, "HIGH_HALF"),
-}  # fmt: skip
+    "b8": (1, "ZERO"),
+    "b8_d16_hi": (1, "HIGH_HALF"),
+    "b16": (2, "ZERO"),
+    "b16_d16_hi": (2, "HIGH_HALF"),
+}
 _BITS = {"b32": 4, "b64": 8, "b96": 12, "b128": 16}
 
 
@@ -70,11 +81,15 @@ _FORMULAS = {
 }  # fmt: skip
 _MINIMUM, _MAXIMUM = "a < m ? a : m", "a > m ? a : m"
 _FLOATS = {
-    "add_f32": Atomic("float", "m + a"), "add_f64": Atomic("double", "m + a"),
-    "min_f64": Atomic("double", "fmin(m, a)"), "max_f64": Atomic("double", "fmax(m, a)"),
-    "min_f32": Atomic("float", "min_f32(a, m)"), "max_f32": Atomic("float", "max_f32(a, m)"),
-    "pk_add_f16": Atomic("u32", _PAIR.format(t="f16")), "pk_add_bf16": Atomic("u32", _PAIR.format(t="bf16")),
-}  # fmt: skip
+    "add_f32": Atomic("float", "m + a"),
+    "add_f64": Atomic("double", "m + a"),
+    "min_f64": Atomic("double", "fmin(m, a)"),
+    "max_f64": Atomic("double", "fmax(m, a)"),
+    "min_f32": Atomic("float", "min_f32(a, m)"),
+    "max_f32": Atomic("float", "max_f32(a, m)"),
+    "pk_add_f16": Atomic("u32", _PAIR.format(t="f16")),
+    "pk_add_bf16": Atomic("u32", _PAIR.format(t="bf16")),
+}
 
 
 def _global_atomic(name: str) -> Atomic | None:

@@ -72,9 +72,15 @@ s_andn2_wrexec_b64 u64 +exec +scc = u64 +exec : d = e = a & ~b; f = d != 0
 """
 
 _LOGIC = {
-    "and": "a & b", "or": "a | b", "xor": "a ^ b", "andn2": "a & ~b", "orn2": "a | ~b",
-    "nand": "~(a & b)", "nor": "~(a | b)", "xnor": "~(a ^ b)",
-}  # fmt: skip
+    "and": "a & b",
+    "or": "a | b",
+    "xor": "a ^ b",
+    "andn2": "a & ~b",
+    "orn2": "a | ~b",
+    "nand": "~(a & b)",
+    "nor": "~(a | b)",
+    "xnor": "~(a ^ b)",
+}
 _SAVED = _LOGIC | {"andn1": "~a & b", "orn1": "~a | b"}
 COMPARISONS = {"eq": "==", "lg": "!=", "gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 

@@ -45,9 +45,15 @@ def activation(
 
 @instruction
 def activation_reduce(
-    core: Core, dst: Any, op: Any, data: Any, reduce_op: Any, reduce_res: Any, bias: Any = None,
+    core: Core,
+    dst: Any,
+    op: Any,
+    data: Any,
+    reduce_op: Any,
+    reduce_res: Any,
+    bias: Any = None,
     scale: Any = 1.0,
-) -> None:  # fmt: skip
+) -> None:
     """`activation` with the sum of each partition in reduce_res."""
     core.require(reduce_op is _ADD, "operator", f"reduce_op={reduce_op!r} is not nl.add")
     command = ReduceCommand.reset_reduce
@@ -80,9 +86,13 @@ def _in_range(core: Core, op: Operator, x: Array, source: Tensor) -> None:
 
 
 _STAGES = {  # of activate2: the operators of its two immediates
-    ("multiply", "add"), ("multiply", "subtract"), ("multiply", "bypass"), ("add", "bypass"),
-    ("subtract", "bypass"), ("bypass", "bypass"),
-}  # fmt: skip
+    ("multiply", "add"),
+    ("multiply", "subtract"),
+    ("multiply", "bypass"),
+    ("add", "bypass"),
+    ("subtract", "bypass"),
+    ("bypass", "bypass"),
+}
 
 
 @instruction
@@ -121,9 +131,14 @@ def activate2(
 
 @instruction
 def exponential(
-    core: Core, dst: Any, src: Any, max_value: Any = 0.0, reduce_res: Any = None,
-    reduce_cmd: ReduceCommand = ReduceCommand.idle, reduce_init: Any = 0.0,
-) -> None:  # fmt: skip
+    core: Core,
+    dst: Any,
+    src: Any,
+    max_value: Any = 0.0,
+    reduce_res: Any = None,
+    reduce_cmd: ReduceCommand = ReduceCommand.idle,
+    reduce_init: Any = 0.0,
+) -> None:
     """dst = exp(src - max_value) on the Vector Engine of NeuronCore-v4."""
     core.require(core.version >= 4, "version", "exponential needs NeuronCore-v4")
     out, source = core.tile(dst, "dst"), core.tile(src, "src")

@@ -246,10 +246,16 @@ def tensor_copy_predicated(
 
 @instruction
 def select_reduce(
-    core: Core, dst: Any, predicate: Any, on_true: Any, on_false: Any, reduce_res: Any = None,
-    reduce_cmd: ReduceCommand = ReduceCommand.idle, reduce_op: Any = OPERATORS["maximum"],
+    core: Core,
+    dst: Any,
+    predicate: Any,
+    on_true: Any,
+    on_false: Any,
+    reduce_res: Any = None,
+    reduce_cmd: ReduceCommand = ReduceCommand.idle,
+    reduce_op: Any = OPERATORS["maximum"],
     reverse_pred: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """dst = on_true where the predicate holds, else on_false; with the maximum of each partition."""
     out, mask = core.tile(dst, "dst"), core.tile(predicate, "predicate")
     source = core.tile(on_true, "on_true")

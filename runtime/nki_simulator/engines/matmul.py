@@ -112,8 +112,9 @@ def _tiling(core: Core, left: Tensor, position: tuple[int, ...], size: tuple[int
     for at, extent, used in zip(position, size, (left.shape[0], left.free), strict=True):
         core.require(
             extent in (smallest, 64, 128) and at % extent == 0 and at < PARTITIONS,
-            "window", f"a tile of the array cannot be {extent} at {at}",
-        )  # fmt: skip
+            "window",
+            f"a tile of the array cannot be {extent} at {at}",
+        )
         core.require(used <= extent, "window", f"stationary {left} exceeds its tile of {extent}")
 
 

@@ -60,9 +60,15 @@ def iota(
 
 @instruction
 def affine_select(
-    core: Core, dst: Any, pattern: Sequence[Sequence[int]], channel_multiplier: Any, on_true_tile: Any,
-    on_false_value: float, cmp_op: Any = OPERATORS["equal"], offset: Any = 0,
-) -> None:  # fmt: skip
+    core: Core,
+    dst: Any,
+    pattern: Sequence[Sequence[int]],
+    channel_multiplier: Any,
+    on_true_tile: Any,
+    on_false_value: float,
+    cmp_op: Any = OPERATORS["equal"],
+    offset: Any = 0,
+) -> None:
     """dst = on_true_tile where the pattern compares with 0 as cmp_op says, else on_false_value."""
     out, source = core.tile(dst, "dst", SBUF), core.tile(on_true_tile, "on_true_tile", SBUF)
     core.alike(out, source)
@@ -112,8 +118,9 @@ def nc_stream_shuffle(core: Core, dst: Any, src: Any, shuffle_mask: Sequence[int
     core.require(out.dtype == source.dtype, "dtype", f"{source} is not of dst's data type")
     core.require(
         len(shuffle_mask) == 32 and all(0 <= m < 32 or m == 255 for m in shuffle_mask),
-        "window", "shuffle_mask has 32 entries: partitions of a quadrant, or 255",
-    )  # fmt: skip
+        "window",
+        "shuffle_mask has 32 entries: partitions of a quadrant, or 255",
+    )
     wanted = [q * 32 + m for q in range(-(-out.shape[0] // 32)) for m in shuffle_mask]
     keep = {i for i in range(out.shape[0]) if shuffle_mask[i % 32] == 255}
     moved = [i for i in range(out.shape[0]) if i not in keep]

@@ -70,9 +70,14 @@ def accumulate_into(
 
 @instruction
 def tensor_reduce(
-    core: Core, dst: Any, op: Any, data: Any, axis: int | Sequence[int], negate: bool = False,
+    core: Core,
+    dst: Any,
+    op: Any,
+    data: Any,
+    axis: int | Sequence[int],
+    negate: bool = False,
     keepdims: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """dst = data reduced over its last free axes by the DVE."""
     out, source = core.tile(dst, "dst"), core.tile(data, "data")
     function = reducer(core, op)
@@ -80,8 +85,9 @@ def tensor_reduce(
     axes = sorted(a % source.ndim for a in axes)
     core.require(
         bool(axes) and axes[0] > 0 and axes == list(range(axes[0], source.ndim)),
-        "window", f"axis={axis} of {source}: the last free axes alone can be reduced",
-    )  # fmt: skip
+        "window",
+        f"axis={axis} of {source}: the last free axes alone can be reduced",
+    )
     rest = math.prod(source.shape[1 : axes[0]])
     if out.shape[0] != source.shape[0] or out.free != rest:
         core.fail("shape", f"dst {out} is not {source.shape[0]} x {rest}")
@@ -144,9 +150,15 @@ _CUMULATIVE = ("add", "subtract", "multiply", "maximum", "minimum")
 
 @instruction
 def tensor_scalar_cumulative(
-    core: Core, dst: Any, src: Any, op0: Any, op1: Any, imm0: Any, imm1: Any = None,
+    core: Core,
+    dst: Any,
+    src: Any,
+    op0: Any,
+    op1: Any,
+    imm0: Any,
+    imm1: Any = None,
     reduce_cmd: ReduceCommand = ReduceCommand.reset_reduce,
-) -> None:  # fmt: skip
+) -> None:
     """dst[i] = op1(src[i] op0 imm0, dst[i-1]); the register before dst[0] follows `reduce_cmd`."""
     out, source = core.tile(dst, "dst"), core.tile(src, "src")
     core.alike(out, source)

@@ -69,9 +69,14 @@ def _transfer(core: Core, out: Tensor, source: Tensor, rows: Rows) -> None:
 
 @instruction
 def dma_copy(
-    core: Core, dst: Any, src: Any, priority: int | None = None, oob_mode: OobMode = OobMode.error,
-    dge_mode: DgeMode = DgeMode.unknown, engine: Engine = Engine.unknown,
-) -> None:  # fmt: skip
+    core: Core,
+    dst: Any,
+    src: Any,
+    priority: int | None = None,
+    oob_mode: OobMode = OobMode.error,
+    dge_mode: DgeMode = DgeMode.unknown,
+    engine: Engine = Engine.unknown,
+) -> None:
     """dst = src between and within HBM and SBUF: as many elements, in row-major order."""
     out, source = _side(core, dst, "dst"), _side(core, src, "src")
     if out.size != source.size:
@@ -107,9 +112,14 @@ _AXES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
 @instruction
 def dma_transpose(
-    core: Core, dst: Any, src: Any, axes: tuple[int, ...] | None = None, priority: int | None = None,
-    dge_mode: DgeMode = DgeMode.unknown, oob_mode: OobMode = OobMode.error,
-) -> None:  # fmt: skip
+    core: Core,
+    dst: Any,
+    src: Any,
+    axes: tuple[int, ...] | None = None,
+    priority: int | None = None,
+    dge_mode: DgeMode = DgeMode.unknown,
+    oob_mode: OobMode = OobMode.error,
+) -> None:
     """dst in SBUF = src with first and last axis exchanged; 2-byte types, a last axis of up to 128."""
     out, source = _side(core, dst, "dst"), _side(core, src, "src")
     core.require(out.buffer == SBUF, "memory", f"dst {out} is not in SBUF")
@@ -134,9 +144,14 @@ def dma_transpose(
 
 @instruction
 def dma_compute(
-    core: Core, dst: Any, srcs: Sequence[Any], reduce_op: Any, scales: Sequence[float] | None = None,
-    unique_indices: bool = True, oob_mode: OobMode = OobMode.error,
-) -> None:  # fmt: skip
+    core: Core,
+    dst: Any,
+    srcs: Sequence[Any],
+    reduce_op: Any,
+    scales: Sequence[float] | None = None,
+    unique_indices: bool = True,
+    oob_mode: OobMode = OobMode.error,
+) -> None:
     """dst = the sum of up to 16 tensors, added up in float32 by the DMA engines on their way."""
     out = _side(core, dst, "dst")
     sources = [_side(core, src, f"srcs[{i}]") for i, src in enumerate(srcs)]

@@ -21,10 +21,7 @@ from dslc.runtime.cuda_emulator import compiler, emulate
 NARROW = [d for d in all_dtypes() if d.bits <= 8 and d.kind is not Kind.BOOL]
 HALVES = [d for d in all_dtypes() if d.name in ("f16", "bf16")]
 BYTES = [d for d in all_dtypes() if d.name in ("i8", "u8", "f8e4m3", "f8e5m2")]
-PAIRS = [
-    (d, to) for d in NARROW for to in (*HALVES, *BYTES)
-    if rule_for(d, to) is not None
-]  # fmt: skip
+PAIRS = [(d, to) for d in NARROW for to in (*HALVES, *BYTES) if rule_for(d, to) is not None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,8 +107,10 @@ def test_pairs_round_each_operation_once(name: str, op: str) -> None:
     run(
         "const unsigned* a, const unsigned* b, const unsigned* c, unsigned* y",
         f"y[i] = {op}_{name}x2({given});",
-        *(x.view(np.uint32) for x in (a, b, c)), y, count=len(y),
-    )  # fmt: skip
+        *(x.view(np.uint32) for x in (a, b, c)),
+        y,
+        count=len(y),
+    )
     with np.errstate(all="ignore"):
         values = [decode(stored(x, dtype), dtype).astype(np.float64) for x in (a, b, c)]
     rounded = np.array([to_odd(op, *map(float, x)) for x in zip(*values, strict=True)])

@@ -113,9 +113,11 @@ def test_the_byte_of_a_scale_is_what_the_numbers_rest_on(tmp_path: Path) -> None
     rng = np.random.default_rng(0)
     packed = kernel.pack("w", codes(rng, right, (64, 256)))
     args = {
-        "a": codes(rng, left, (32, 256)), "w": packed,
-        "sa": np.zeros((32, 8), np.uint8), "sw": rng.integers(120, 134, (64, 8)).astype(np.uint8),
-    }  # fmt: skip
+        "a": codes(rng, left, (32, 256)),
+        "w": packed,
+        "sa": np.zeros((32, 8), np.uint8),
+        "sw": rng.integers(120, 134, (64, 8)).astype(np.uint8),
+    }
     results = []
     for text in (isa, edited):
         c = np.full((32, 64), np.nan, np.float32)

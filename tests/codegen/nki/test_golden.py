@@ -15,14 +15,16 @@ CASES: dict[str, tuple[str, str, dict[str, int]]] = {
     "rmsnorm": ("rmsnorm", "rmsnorm", {"M": 4096, "H": 2048, "BM": 16}),
     "gemm": ("gemm", "gemm", {"M": 1000, "N": 1000, "K": 1000, "BM": 128, "BN": 256, "BK": 128}),
     "gemm_quantized": (
-        "gemm_quantized", "gemm_quantized",
+        "gemm_quantized",
+        "gemm_quantized",
         {"M": 64, "N": 256, "K": 256, "BM": 16, "BN": 128, "BK": 128},
     ),
     "xuv": (
-        "neuronmm", "xuv",
+        "neuronmm",
+        "xuv",
         {"M": 4096, "K": 7168, "R": 4096, "N": 18432, "BM": 1024, "BN": 1024, "BK": 512},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)

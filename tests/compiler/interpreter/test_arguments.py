@@ -32,8 +32,10 @@ def test_dims_are_bound_where_they_are_an_axis_of_their_own():
     found = bind_dims(matmul_params(), {"a": (16, 4096), "s": (32, 128), "w": (4096, 128)})
     assert found == {"M": 16, "K": 4096, "N": 128}
     assert bind_dims(matmul_params(), {"a": (0, 128), "s": (1, 0), "w": (128, 0)}) == {
-        "M": 0, "K": 128, "N": 0,
-    }  # fmt: skip
+        "M": 0,
+        "K": 128,
+        "N": 0,
+    }
 
 
 @pytest.mark.parametrize(

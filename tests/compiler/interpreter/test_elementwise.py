@@ -247,7 +247,5 @@ def test_fma_rounds_once(dtype):
 
 def test_fma_on_integers_wraps():
     x = np.array([100, -100, 7], np.int8)
-    found = evaluate(
-        lambda b, p: b.add(ins.Fma(b.value("i8", (3,)), p, p, p)), "i8", x
-    )  # fmt: skip
+    found = evaluate(lambda b, p: b.add(ins.Fma(b.value("i8", (3,)), p, p, p)), "i8", x)
     np.testing.assert_array_equal(found, wrap(x.astype(np.int64) ** 2 + x, dt("i8")))

@@ -59,8 +59,10 @@ def test_a_serial_split_is_deterministic_under_every_order():
 
 def test_a_split_that_does_not_wait_races():
     with pytest.raises(DiagnosticError, match=r"DSL0606.*turns race.*of part"):
-        run(serial_split(4, wait=False), {"x": np.ones((1, 16), np.float32),
-                                          "y": np.zeros(1, np.float32)})  # fmt: skip
+        run(
+            serial_split(4, wait=False),
+            {"x": np.ones((1, 16), np.float32), "y": np.zeros(1, np.float32)},
+        )
 
 
 def test_a_deadlock_is_reported():

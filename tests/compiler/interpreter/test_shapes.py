@@ -84,9 +84,7 @@ def test_sum_of_half_precision_rounds_once():
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 def test_arg_reductions_give_the_first(name):
     x = np.array([[1, 7, 7], [3, 3, 0]], np.int32)
-    found = evaluate(
-        lambda b, t: b.reduce(name, t, 1, dtype="i32"), ("i32", x), dtype="i32"
-    )  # fmt: skip
+    found = evaluate(lambda b, t: b.reduce(name, t, 1, dtype="i32"), ("i32", x), dtype="i32")
     np.testing.assert_array_equal(found, {"argmax": [1, 0], "argmin": [0, 2]}[name])
 
 
@@ -102,7 +100,7 @@ def test_scan(dtype, rng):
     x = random_codes(dt(dtype), (4, 6), rng)
     found = evaluate(
         lambda b, t: b.add(ins.Scan(b.value(dtype, (4, 6)), "sum", t, 1)), (dtype, x), dtype=dtype
-    )  # fmt: skip
+    )
     wide = x if dtype == "f32" else x.astype(np.int64)
     np.testing.assert_array_equal(found, encode(np.cumsum(wide, 1, dtype=wide.dtype), dt(dtype)))
 

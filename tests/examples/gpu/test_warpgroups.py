@@ -21,15 +21,17 @@ from support.kernels import every
 CASES: dict[str, tuple[dict[str, int], dict[str, int]]] = {
     "gemm": ({"M": 80, "N": 144, "K": 160}, {"BM": 64, "BN": 128, "BK": 64}),
     "attention": (
-        {"B": 1, "S": 80, "HQ": 2, "L": 144, "HK": 1, "D": 64}, {"BS": 64, "BL": 64},
+        {"B": 1, "S": 80, "HQ": 2, "L": 144, "HK": 1, "D": 64},
+        {"BS": 64, "BL": 64},
     ),
     # One block fills a multiprocessor: producer warps copy keys and values.
     "attention, aside": (
-        {"B": 1, "S": 150, "HQ": 2, "L": 330, "HK": 1, "D": 128}, {"BS": 128, "BL": 128},
+        {"B": 1, "S": 150, "HQ": 2, "L": 330, "HK": 1, "D": 128},
+        {"BS": 128, "BL": 128},
     ),
     "gemm_quantized": ({"M": 80, "N": 128, "K": 256}, {"BM": 64, "BN": 64, "BK": 64}),
     "gemm_quantized_zeros": ({"M": 64, "N": 128, "K": 128}, {"BM": 64, "BN": 128, "BK": 64}),
-}  # fmt: skip
+}
 
 
 def name_of(case: str) -> str:

@@ -18,7 +18,7 @@ _CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "functions": ("swiglu", "swiglu", {"T": "bf16", "M": 8, "F": 300}),
     "maxima": ("softmax", "softmax", {"T": "bf16", "M": 5, "N": 700}),
     "integers": ("gemm", "gemm_i8", {"M": 32, "N": 64, "K": 64, "BN": 64, "BM": 16}),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -26,12 +26,14 @@ def matrix_artifact(strided: bool = False) -> Artifact:
     )
     dims = ("M", "N", "sx", "sy") if strided else ("M", "N")
     launch = {
-        "threads": 128, "grid": ["cdiv(M, 16)"],
+        "threads": 128,
+        "grid": ["cdiv(M, 16)"],
         "arguments": [
-            {"kind": "tensor", "name": "x"}, {"kind": "tensor", "name": "y"},
+            {"kind": "tensor", "name": "x"},
+            {"kind": "tensor", "name": "y"},
             *({"kind": "value", "value": d, "type": "i32"} for d in dims),
         ],
-    }  # fmt: skip
+    }
     files = {"sm_90a.cubin": b"none\0"}
     return scale_artifact(
         entry="none", signature=Signature(params, dims), launch=launch, files=files

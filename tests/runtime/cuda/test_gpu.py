@@ -83,13 +83,15 @@ def scale(device: CudaDevice) -> CudaKernel:
         Param("s", "f32", "in"),
     )
     launch = {
-        "threads": 128, "grid": ["cdiv(N, 128)"],
+        "threads": 128,
+        "grid": ["cdiv(N, 128)"],
         "arguments": [
-            {"kind": "tensor", "name": "x"}, {"kind": "tensor", "name": "y"},
+            {"kind": "tensor", "name": "x"},
+            {"kind": "tensor", "name": "y"},
             {"kind": "scalar", "name": "s", "type": "f32"},
             {"kind": "value", "value": "N", "type": "i32"},
         ],
-    }  # fmt: skip
+    }
     signature = Signature(params, ("N",))
     return CudaKernel(artifact(device, "scale", SCALE, signature=signature, launch=launch))
 
@@ -242,9 +244,11 @@ def test_clusters(device: CudaDevice, torch: Any) -> None:
     if device.capability < (9, 0):
         pytest.skip("needs clusters")
     launch = {
-        "threads": 32, "grid": ["N"], "cluster": [4, 1, 1],
+        "threads": 32,
+        "grid": ["N"],
+        "cluster": [4, 1, 1],
         "arguments": [{"kind": "tensor", "name": "y"}],
-    }  # fmt: skip
+    }
     signature = Signature((Param("y", "i32", "out", ("N",)),), ("N",))
     kernel = CudaKernel(artifact(device, "ranks", CLUSTER, signature=signature, launch=launch))
     y = torch.empty(8, dtype=torch.int32, device="cuda")

@@ -150,8 +150,10 @@ def test_an_output_that_overlaps_an_input(driver: FakeDriver) -> None:
 def test_a_scalar_that_does_not_fit(driver: FakeDriver) -> None:
     x, y = pair()
     artifact = scale_artifact()
-    arguments = [dict(a, **({"type": "i32"} if a.get("name") == "s" else {})) for a in
-                 artifact.launch["arguments"]]  # fmt: skip
+    arguments = [
+        dict(a, **({"type": "i32"} if a.get("name") == "s" else {}))
+        for a in artifact.launch["arguments"]
+    ]
     params = (*artifact.signature.params[:2], Param("s", "i32", "in"))
     whole = replace(
         artifact,

@@ -190,8 +190,9 @@ def test_a_gpu_gets_its_machine_code(tmp_path: Path, driver: FakeDriver) -> None
     np.testing.assert_array_equal(y.array, 3 * x.array)
     assert driver.last.stream == 7
     assert failure(lambda: package.scale(OnDevice(aligned(6)), OnDevice(aligned(6)), 1.0)).code in (
-        "DSL0747", "DSL0759",
-    )  # fmt: skip
+        "DSL0747",
+        "DSL0759",
+    )
     assert driver.count("launches") == 1
 
 

@@ -24,7 +24,7 @@
 #define cuPointerGetAttribute hipPointerGetAttribute
 #define cuGetErrorName hipDrvGetErrorName
 #define cuGetErrorString hipDrvGetErrorString
-#include "fake_libcuda.c"
+#include "../gpu/fake_libcuda.c"
 
 static int device = 0;
 int hipSetDevice(int d) { device = d, current[depth - 1] = 1 + (uint64_t)d; return 0; }

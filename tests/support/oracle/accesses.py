@@ -20,9 +20,10 @@ def _extent(s: Scope, wanted: int) -> int | str:
 def _tensor(s: Scope, dtype: str, shape: Shape) -> Tensor | None:
     """A parameter that is read: one that is there, or a new one."""
     fit = [
-        t for t in (*s.tensors, *s.buffers)
+        t
+        for t in (*s.tensors, *s.buffers)
         if t.dtype == dtype and t.mode in ("in", "buffer") and len(t.extents) >= max(len(shape), 1)
-    ]  # fmt: skip
+    ]
     whole = "bits" in s.profile.lacks and DTYPES[dtype].bits < 8 and dtype != "bool"
     if whole:
         fit = [t for t in fit if len(t.extents) == len(shape) and t.extents[-1] == shape[-1]]

@@ -23,8 +23,9 @@ _INTEGER: dict[str, Callable[..., Any]] = {
     "neg": lambda x: -x, "invert": lambda x: ~x, "abs": abs,
     "maximum": np.maximum, "minimum": np.minimum,
 }  # fmt: skip
-_sigmoid = np.frompyfunc(lambda v: 1 / (1 + math.exp(-v)) if v >= 0 else
-                         math.exp(v) / (1 + math.exp(v)), 1, 1)  # fmt: skip
+_sigmoid = np.frompyfunc(
+    lambda v: 1 / (1 + math.exp(-v)) if v >= 0 else math.exp(v) / (1 + math.exp(v)), 1, 1
+)
 _erf = np.frompyfunc(math.erf, 1, 1)
 _FLOAT: dict[str, Callable[..., Any]] = {
     "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide,

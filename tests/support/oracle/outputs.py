@@ -51,10 +51,11 @@ def _place(s: Scope, v: Variable | None) -> tuple[tuple[int | str, ...], tuple[S
     shape = list(v.shape if v is not None else some_shape(s))
     extents = [n if s.chance(0.4) else s.random.choice((1, 3, 8, 17, *s.dims)) for n in shape]
     subs = [
-        Sub("all") if n == e and s.chance(0.5) else
-        Sub("slice", start(s, e, n), n, s.random.choice((1, 1, 1, 2)))
+        Sub("all")
+        if n == e and s.chance(0.5)
+        else Sub("slice", start(s, e, n), n, s.random.choice((1, 1, 1, 2)))
         for n, e in zip(shape, extents, strict=True)
-    ]  # fmt: skip
+    ]
     return tuple(extents), tuple(subs), tuple(shape)
 
 

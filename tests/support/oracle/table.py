@@ -87,8 +87,9 @@ def _program(inputs: tuple[Tensor, ...], found: dict[str, Expr], kind: str) -> P
         stores.append(Store(f"y{i}", (Sub("slice", m, e.shape[0]), Sub("all")), e))
         loose += [f"y{i}"] if name in LOOSE or (name == "**" and e.dtype[0] in "fb") else []
     dims = (("M", _rows(kind)),)
-    return Program(7, tuple(tensors), (), dims, (("m", "M", extent(kind)[0]),), tuple(stores),
-                   tuple(loose))  # fmt: skip
+    return Program(
+        7, tuple(tensors), (), dims, (("m", "M", extent(kind)[0]),), tuple(stores), tuple(loose)
+    )
 
 
 def casts(

@@ -83,8 +83,10 @@ def test_a_program_calls_both_kernels(tmp_path: Path) -> None:
     cache = {"ZIG_GLOBAL_CACHE_DIR": str(tmp_path), "ZIG_LOCAL_CACHE_DIR": str(tmp_path)}
     subprocess.run(
         [*zig, *flags, *sources, "-o", str(tmp_path / "program")],
-        check=True, env={**cache, "PATH": "/usr/bin:/bin"}, timeout=120,
-    )  # fmt: skip
+        check=True,
+        env={**cache, "PATH": "/usr/bin:/bin"},
+        timeout=120,
+    )
     done = subprocess.run(
         [qemu, str(tmp_path / "program")], capture_output=True, text=True, check=False, timeout=60
     )

@@ -41,8 +41,10 @@ program totals(x: f32[M, N], y: out f32[M], z: out f32[M, N]):
     total(e, y)
     scaled(e, z)
 """,
-    "totals", M=13, N=50,
-)  # fmt: skip
+    "totals",
+    M=13,
+    N=50,
+)
 
 
 @pytest.mark.parametrize("of", [_INPUT, _RAGGED], ids=["input", "ragged"])

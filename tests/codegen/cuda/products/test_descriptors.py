@@ -13,7 +13,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.layout import Layout, local
 from dslc.compiler.layout.swizzles import Swizzle
-from dslc.compiler.passes.pipelining.swizzled_shared import panels
+from dslc.compiler.passes.pipelining.swizzled_shared import swizzled_layout
 
 from support.kernels import every
 
@@ -28,7 +28,7 @@ def origins(shape: tuple[int, int], along: bool, tile: tuple[int, int]) -> np.nd
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("along", [True, False])
 def test_the_unit_reads_every_part_of_panels(shape: tuple[int, int], along: bool) -> None:
-    memory = panels(shape, 16)
+    memory = swizzled_layout(shape, 16)
     assert memory is not None
     depth = shape[1] if along else shape[0]
     if depth % 16:
@@ -43,7 +43,7 @@ def test_the_unit_reads_every_part_of_panels(shape: tuple[int, int], along: bool
 @pytest.mark.parametrize(("bits", "wide"), [(8, 128), (8, 32), (32, 32), (32, 16)])
 def test_other_widths_have_k_along_the_rows(bits: int, wide: int) -> None:
     shape, tile = (64, wide), (64, 256 // bits)
-    memory = panels(shape, bits)
+    memory = swizzled_layout(shape, bits)
     assert memory is not None
     found = operand(memory, bits, True, tile, origins(shape, True, tile))
     assert found.starts.tolist() == list(range(0, wide * bits // 8, 32))
@@ -74,7 +74,7 @@ def test_groups_that_read_alike_differ_by_a_start() -> None:
 
 def test_every_tile_must_be_read_right_not_only_the_first() -> None:
     """The second one begins where a row of the swizzle is not at its start."""
-    memory = panels((64, 128), 16)
+    memory = swizzled_layout((64, 128), 16)
     assert memory is not None
     assert operand(memory, 16, True, (64, 16), np.array([[0, 0]]))
     with pytest.raises(Mismatch):

@@ -275,8 +275,10 @@ def test_every_instruction_assembles(nvrtc: None, architecture: str) -> None:
         ctype = ["unsigned" if is_packed(d) else element_type(d) for d in dtypes]
         lines.append(f"{name}(({ctype[0]}*)c, (const {ctype[1]}*)a, (const {ctype[2]}*)b);")
     source = (
-        "#define DEVICE static __device__ __forceinline__\n" + "\n".join(texts)
+        "#define DEVICE static __device__ __forceinline__\n"
+        + "\n".join(texts)
         + '\nextern "C" __global__ void k(void* c, const void* a, const void* b) {\n'
-        + "\n".join(lines) + "\n}\n"
-    )  # fmt: skip
+        + "\n".join(lines)
+        + "\n}\n"
+    )
     assert compile_cubin(source, architecture).cubin

@@ -195,9 +195,9 @@ def test_instructions_assemble(nvrtc: None, n: int) -> None:
         left = "a" if "_ss_" in name else "words"
         calls.append(f"{name}{flags}(({given}*)d, {left}, b);")
     source = (
-        "#define DEVICE static __device__ __forceinline__\n" + "\n".join(chosen.values())
+        "#define DEVICE static __device__ __forceinline__\n"
+        + "\n".join(chosen.values())
         + '\nextern "C" __global__ void k(void* d, const unsigned* words, unsigned long long a,'
-        ' unsigned long long b) {\n'
-        + "\n".join(calls[::3]) + "\n}\n"
-    )  # fmt: skip
+        " unsigned long long b) {\n" + "\n".join(calls[::3]) + "\n}\n"
+    )
     assert compile_cubin(source, "sm_90a").cubin

@@ -189,8 +189,10 @@ def test_gather_by_a_single_id():
     b.add(ins.Gather(out, at(x, (0, 1)), n, 0))
     b.store(whole(y), b.broadcast(out, (1,)))
     found = np.empty(1, np.int32)
-    run(b.kernel(), {"x": np.arange(5, dtype=np.int32) * 3, "ids": np.array([4], np.int32),
-                     "y": found})  # fmt: skip
+    run(
+        b.kernel(),
+        {"x": np.arange(5, dtype=np.int32) * 3, "ids": np.array([4], np.int32), "y": found},
+    )
     assert found.tolist() == [12]
 
 

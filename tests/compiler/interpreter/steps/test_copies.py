@@ -47,8 +47,7 @@ def pipelined(stages=3, sync=True, wait=None, ahead=None):
     ring = b.buffer("ring", "f32", [stages, 2, 4])
 
     def fetch(k):
-        b.copy(at(ring, op("mod", k, stages), (0, 2), (0, 4)),
-               at(x, (op("mul", k, 2), 2), (0, 4)))  # fmt: skip
+        b.copy(at(ring, op("mod", k, stages), (0, 2), (0, 4)), at(x, (op("mul", k, 2), 2), (0, 4)))
         b.commit()
 
     for k in range(ahead):
@@ -223,12 +222,14 @@ def shared(second, sync, place=Place.SHARED, first="store"):
 
 @pytest.mark.parametrize(
     ("first", "second", "text"),
-    [("store", "load", "the read reads element [1] of s, which another statement wrote"),
-     ("store", "store", "the write writes element [3] of s, which another statement wrote"),
-     ("load", "store", "the write writes element [3] of s, which another statement reads"),
-     ("store", "atomic", "the atomic addition writes element [3] of s, which another"),
-     ("load", "atomic", "the atomic addition writes element [3] of s, which another")],
-)  # fmt: skip
+    [
+        ("store", "load", "the read reads element [1] of s, which another statement wrote"),
+        ("store", "store", "the write writes element [3] of s, which another statement wrote"),
+        ("load", "store", "the write writes element [3] of s, which another statement reads"),
+        ("store", "atomic", "the atomic addition writes element [3] of s, which another"),
+        ("load", "atomic", "the atomic addition writes element [3] of s, which another"),
+    ],
+)
 def test_shared_memory_needs_a_barrier_between_statements(first, second, text):
     kernel, args = shared(second, sync=False, first=first)
     found = failure(kernel, args)

@@ -9,7 +9,7 @@ from dslc.compiler.ir import TileType, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.layout import Layout, contiguity
 from dslc.compiler.passes.layouts.matrix import Plan, plans
-from dslc.compiler.passes.layouts.operand_interleaving import dealt
+from dslc.compiler.passes.layouts.operand_interleaving import interleaved
 from dslc.compiler.targets import find_target
 from dslc.compiler.targets.target import SWAP
 
@@ -26,7 +26,10 @@ def ways(dtype: str, batch: int, m: int, k: int, n: int) -> list[Plan]:
     plain = plans(dot, TARGET, 32 * batch)
     atoms = [TARGET.atom(p.atom) for p in plain]
     return [
-        d for p, atom in zip(plain, atoms, strict=True) if atom for d in dealt(p, atom, found.bits)
+        d
+        for p, atom in zip(plain, atoms, strict=True)
+        if atom
+        for d in interleaved(p, atom, found.bits)
     ]
 
 
@@ -41,7 +44,7 @@ CASES = [
 @pytest.mark.parametrize("case", CASES)
 def test_the_unit_takes_dealt_operands_as_they_are(case: tuple[str, int, int, int, int]) -> None:
     found = ways(*case)
-    assert {p.dealt for p in found} == {(True, False), (False, True), (True, True)}
+    assert {p.interleaved for p in found} == {(True, False), (False, True), (True, True)}
     per = 32 // {"f16": 16, "bf16": 16, "i8": 8, "tf32": 32}[case[0]]
     for plan in found:
         atom = TARGET.atom(plan.atom.removesuffix(SWAP))
@@ -63,7 +66,9 @@ def turned(layout: Layout) -> Layout:
 
 
 def test_a_lane_has_sixteen_bytes_of_k_and_of_the_columns() -> None:
-    found = [p for p in ways("f16", 4, 16, 32, 64) if p.is_swapped and p.dealt == (True, True)]
+    found = [
+        p for p in ways("f16", 4, 16, 32, 64) if p.is_swapped and p.interleaved == (True, True)
+    ]
     (plan,) = found
     assert contiguity(plan.a) == 8
     columns = sorted({tuple(i) for i in plan.c.table()[5, :, 2:].tolist()})
@@ -81,4 +86,4 @@ def test_warps_that_share_operands_keep_their_order() -> None:
     for plan in plans(dot, TARGET, 128):
         atom = TARGET.atom(plan.atom)
         assert atom is not None
-        assert not dealt(plan, atom, 16)
+        assert not interleaved(plan, atom, 16)

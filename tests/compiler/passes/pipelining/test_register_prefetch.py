@@ -18,7 +18,7 @@ from dslc.compiler.targets import find_target
 
 from support.kernels import every, one
 
-# A machine whose lanes read no rows for each other: there k is dealt, for packed weights too.
+# A machine whose lanes read no rows for each other: there k is interleaved, for packed weights too.
 TARGET = replace(find_target("cuda:sm_90a"), matrix_loads=False)
 DECODE = """
 kernel decode(a: f16[M, 1024], w: u4[1024, N], s: f16[8, N], c: out f16[M, N]):

@@ -17,7 +17,7 @@ from dslc.compiler.layout import bank_conflicts, local, spatial
 from dslc.compiler.passes.memory.memory_plan import buffer_bytes
 from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.compiler.passes.pass_manager import run_passes
-from dslc.compiler.passes.pipelining.swizzled_shared import panels
+from dslc.compiler.passes.pipelining.swizzled_shared import swizzled_layout
 from dslc.compiler.targets import find_target
 
 from support.kernels import every
@@ -114,7 +114,7 @@ def test_what_the_unit_reads_begins_at_whole_swizzles_and_leaves_over_the_ring()
 
 @pytest.mark.parametrize("shape", [(64, 64), (128, 32), (64, 16), (64, 256)])
 def test_panels_have_no_bank_conflicts(shape: tuple[int, int]) -> None:
-    memory = panels(shape, 16)
+    memory = swizzled_layout(shape, 16)
     assert memory is not None
     assert HOPPER.banks is not None
     lanes = local(shape[0] // 8, shape[1] // 8) * spatial(8, 1) * local(1, 8)
@@ -124,7 +124,7 @@ def test_panels_have_no_bank_conflicts(shape: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("shape", [(60, 64), (64, 24), (64,)])
 def test_what_does_not_divide_into_panels_has_none(shape: tuple[int, ...]) -> None:
-    assert panels(shape, 16) is None
+    assert swizzled_layout(shape, 16) is None
 
 
 def test_unaligned_rows_are_left_to_the_warps() -> None:

@@ -96,9 +96,11 @@ def test_integers_that_wrap_are_masked_as_before(
     found = []
     for kernel in (before, after):
         args = {
-            "x": np.arange(8, dtype=np.float32), "y": np.zeros(8, np.float32),
-            "a": np.int32(min(max(a + da, least), most)), "b": np.int32(min(max(b + db, least), most)),
-        }  # fmt: skip
+            "x": np.arange(8, dtype=np.float32),
+            "y": np.zeros(8, np.float32),
+            "a": np.int32(min(max(a + da, least), most)),
+            "b": np.int32(min(max(b + db, least), most)),
+        }
         run(kernel, args)
         found.append(args["y"])
     np.testing.assert_array_equal(*found)
