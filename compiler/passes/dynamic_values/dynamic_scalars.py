@@ -1,18 +1,26 @@
 """Scalars that only the machine knows are handed on as tiles of one number.
 
-Before:
+Before (tests/ir/dynamic-scalars/example.tir):
 
-    for i in range(0, 4), s = 0 {
-      %top = reduce max %x : i32[]
-    } yield s + read(%top)
+    s = for i in range(0, N, 1) carry (t : i32 = i32(0)) {
+      %x = load @x[i!, 0 : +8!] : i32[8]
+      %top = reduce max %x, axis=0 : i32[]
+      yield t + read(%top)
+    }
+    %s = full s : i32[8]
+    store @y[0 : +8!], %s
 
 After, where loops and branches hand on tiles alone:
 
-    %s = full 0 : i32[]
-    for i in range(0, 4), %s_1 = %s {
-      %top = reduce max %x : i32[]
-      %s_2 = full read(%s_1) + read(%top) : i32[]
-    } yield %s_2
+    %t = full i32(0) : i32[]
+    %s_1 = for i in range(0, N, 1) carry (%t_1 : i32[] = %t) {
+      %x = load @x[i!, 0 : +8!] : i32[8]
+      %top = reduce max %x, axis=0 : i32[]
+      %s = full read(%t_1) + read(%top) : i32[]
+      yield %s
+    }
+    %s_2 = full read(%s_1) : i32[8]
+    store @y[0 : +8!], %s_2
 
 A scalar is dynamic where it is computed from an element of a tile, by an operation that only the
 machine has, and where a loop or branch that only the machine can count hands it on. An index becomes

@@ -1,16 +1,20 @@
 """Loops that begin at a number which only the machine knows begin at 0.
 
-Before:
+Before (tests/ir/dynamic-starts/example.tir):
 
-    for m in range(read(%first), read(%last), 16) {
+    %last = load @b[1!] : i32[]
+    for m in range(cast(read(%first), index), cast(read(%last), index), 16) {
       %x = load @x[m : +16] : f32[16]
+      ...
     }
 
 After, with a counter that machines have registers for:
 
-    for m_1 in range(0, (read(%last) - read(%first) + 15) // 16) {
-      let m = read(%first) + m_1 * 16
+    %last = load @b[1!] : i32[]
+    for m_1 in range(0, (cast(read(%last), index) - cast(read(%first), index) + 15) // 16, 1) {
+      let m = cast(read(%first), index) + m_1 * 16
       %x = load @x[m : +16] : f32[16]
+      ...
     }
 """
 

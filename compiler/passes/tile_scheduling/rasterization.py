@@ -1,6 +1,14 @@
 """The order of turns: strips in which turns that run at once share what they read.
 
-    grid m in range(0, M, 128), n in range(0, N, 256)       ->    rasterize(16)
+Before (tests/ir/rasterize/example.tir):
+
+    grid m in range(0, M, 64), n in range(0, N, 64)
+
+After:
+
+    rasterize(8)
+    ...
+    grid m in range(0, M, 64), n in range(0, N, 64)
 
 As many turns as the machine has units run at once. Numbered row by row they would read a few rows of
 one operand and all columns of the other; as a block of r x c turns, r rows of the one and c columns of
