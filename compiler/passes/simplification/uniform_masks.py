@@ -1,4 +1,6 @@
-"""Masks that hold for a whole tile: one test of scalars instead of one an element.
+"""Masks of whole tiles are tested once. Serves attention's masks: gain not measured by itself.
+
+Where a mask holds for a whole tile one test of scalars stands for one an element.
 
 Before (tests/ir/uniform-masks/example.tir):
 

@@ -1,4 +1,6 @@
-"""Two warpgroups that alternate at the matrix unit: one multiplies while the other computes.
+"""Two warpgroups alternate at the matrix unit. Serves attention with heads of 256: gain 2 to 14 %.
+
+One multiplies while the other computes. The gain is that on an H200 (decision 41).
 
 Before (tests/ir/ping-pong/example.tir):
 
