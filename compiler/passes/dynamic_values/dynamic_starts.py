@@ -16,6 +16,8 @@ After, with a counter that machines have registers for:
       %x = load @x[m : +16] : f32[16]
       ...
     }
+
+The counter of a loop that the machine bounds is such a number too, for the loops within.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ class DynamicStarts:
 class _FromZero(Rewriter):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
-        self._dynamic: set[Name] = dynamic_scalars(kernel.body)
+        self._dynamic: set[Name] = dynamic_scalars(kernel.body, counters=True)
         self._taken = scalar_names(kernel)
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
