@@ -8,7 +8,7 @@ import pytest
 from dslc.codegen.aie.planning.plan_kernel import plan_kernel
 from dslc.codegen.aie.printing.objectfifos import print_objectfifos
 
-from support.npu import TARGET, lowered
+from support.npu.kernels import TARGET, lowered
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "aie"
 # Name -> source, dims.

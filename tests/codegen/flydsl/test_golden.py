@@ -10,7 +10,7 @@ from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
-from support.flydsl import source
+from support.hip.flydsl import source
 from support.kernels import one
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "flydsl"

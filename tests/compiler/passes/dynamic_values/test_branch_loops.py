@@ -7,7 +7,7 @@ from typing import Any
 import dslc
 import numpy as np
 import pytest
-from dslc.compiler.analysis.accessed_boxes import reads_by_turn
+from dslc.compiler.analysis.accessed_boxes import reads_by_iteration
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
@@ -67,5 +67,5 @@ def test_no_loop_over_a_tensor_stays_in_a_branch() -> None:
     after = run_passes(_kernel(), [BoundedGrid(), BranchLoops()])
     assert isinstance(after, Kernel)
     inside = [s for b in walk(after.body) if isinstance(b, ins.If) for s in walk((b,))]
-    assert not any(isinstance(s, ins.For) and reads_by_turn(s) for s in inside)
-    assert any(isinstance(s, ins.For) and reads_by_turn(s) for s in walk(after.body))
+    assert not any(isinstance(s, ins.For) and reads_by_iteration(s) for s in inside)
+    assert any(isinstance(s, ins.For) and reads_by_iteration(s) for s in walk(after.body))

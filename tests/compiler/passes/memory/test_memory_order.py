@@ -15,7 +15,7 @@ from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
 from support.features import Feature
-from support.orders import ORDERS, barriers, ordered
+from support.gpu.orders import ORDERS, barriers, ordered
 from support.without import without
 
 TARGET = find_target("cuda:sm_90a")

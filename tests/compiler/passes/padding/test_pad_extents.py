@@ -17,7 +17,7 @@ from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import Target, find_target
 
-from support.awkward import Rows, drawn
+from support.generated.awkward import Rows, drawn
 from support.kernels import every, one
 
 TARGET = find_target("cuda:sm_90a")

@@ -133,7 +133,7 @@ def random_ir_extent(expr, dims: dict[str, int]) -> int:
 @pytest.mark.parametrize("stages", [2, 3, 4, 7, None])
 @pytest.mark.parametrize("layouts", [False, True])
 @pytest.mark.parametrize("k", [0, 8, 32, 40, 64, 104, 256])
-def test_a_product_is_the_same_for_any_number_of_stages_and_turns(stages, layouts, k):
+def test_a_product_is_the_same_for_any_number_of_stages_and_iterations(stages, layouts, k):
     before = prepared(PRODUCT, layouts=layouts)
     after = pipelined(before, stages)
     assert len(every(after, ins.CopyAsync)) == 4
@@ -220,7 +220,7 @@ def test_a_ring_is_swizzled_and_its_copies_move_16_bytes():
 def test_a_row_of_scales_is_copied_once_for_its_run():
     before = LowBit()(prepared(SCALED))
     after = pipelined(before, 3)
-    # 64 // 16 turns share a row; 2 turns under way touch at most 2 rows.
+    # 64 // 16 iterations share a row; 2 under way touch at most 2 rows.
     rings = {s.memory.name: s.memory.shape[0].value for s in every(after, ins.Alloc)}
     assert rings == {"w_ring": 3, "a_ring": 3, "s_ring": 2}
     taken = []
@@ -349,7 +349,7 @@ def test_the_number_of_stages_keeps_32_kilobytes_under_way():
         return found[0].memory.shape[0].value if found else 1
 
     assert ring(32, 32) == 7  # 3 KiB a stage, two blocks
-    # What a matrix unit reads itself: 96 KiB, and a turn's slot is filled a turn later.
+    # What a matrix unit reads itself: 96 KiB, and a slot is filled an iteration later.
     assert ring(128, 64) == 5  # 18 KiB, two blocks
     assert ring(128, 256) == 3  # 72 KiB, one block
     assert ring(256, 256) == 16  # 136 KiB: not even two fit, each operand has a buffer of 16 rows

@@ -68,7 +68,7 @@ CASES = [
     ("!", "f32[M]", "N", "", "if not((M <= N) | (K == 0)) {; @; }"),
     ("!", "f32[M]", "M - 1", "", "if M != 0 {; @; }"),
     (".", "f32[M]", "M - 1", "", "@"),
-    # a loop that may have no turn says nothing after it
+    # a loop that may have no iteration says nothing after it
     (".", "f32[M]", "M - 1", "", "for k in range(0, M, 1) {; }; @"),
     # requirements
     ("!", "f32[M]", "N : +8", '  require N + 8 <= M, ""\n', "@"),
@@ -160,12 +160,12 @@ def test_simplification_by_facts_keeps_the_value(assumed, expr, env):
         return
 
 
-@pytest.mark.parametrize("turns", [range(3, 30, 4), range(30, 3, -4)])
-def test_a_loop_variable_stays_within_its_range(turns):
+@pytest.mark.parametrize("values", [range(3, 30, 4), range(30, 3, -4)])
+def test_a_loop_variable_stays_within_its_range(values):
     facts, k = Facts(), Var("k", INDEX)
-    facts.assume_range(k, index(turns.start), index(turns.stop), index(turns.step))
+    facts.assume_range(k, index(values.start), index(values.stop), index(values.step))
     form = facts.form(k)
-    low, high = min(turns), max(turns)
+    low, high = min(values), max(values)
     assert facts.nonnegative(form - Linear(constant=low))
     assert facts.nonnegative(Linear(constant=high) - form)
     assert not facts.nonnegative(form - Linear(constant=low + 1))

@@ -1,4 +1,4 @@
-"""Loads that leave their loops, or are carried for a run of turns."""
+"""Loads that leave their loops, or are carried for a run of iterations."""
 
 import meaning
 import numpy as np
