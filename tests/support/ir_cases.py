@@ -26,18 +26,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dslc.compilation.building import passes_of
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import DType, storage_dtype
 from dslc.compiler.interpreter import Options, run
 from dslc.compiler.interpreter.dims import evaluate
-from dslc.compiler.ir import Kernel, Memory, Role, TileProgram
+from dslc.compiler.ir import Memory, Role, TileProgram
 from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.passes.pass_manager import Pass
-from dslc.compiler.targets import TARGETS, find_target
+from dslc.compiler.targets import TARGETS
+from dslc.machines.registry import machine_of
 from dslc.runtime.packing import pack
 
 CASES = Path(__file__).parents[1] / "ir"
@@ -130,8 +130,8 @@ def cases() -> list[Case]:
 def passes() -> dict[str, dict[str, Pass]]:
     """Every pass of every target's list: by its name, then by the target's."""
     found: dict[str, dict[str, Pass]] = {}
-    for name in TARGETS:
-        for step in passes_of(find_target(name)):
+    for name, target in TARGETS.items():
+        for step in machine_of(target).passes({}):
             found.setdefault(step.name, {})[name] = step
     return found
 
@@ -145,32 +145,31 @@ def pass_of(name: str, target: str = "") -> Pass:
 def same_meaning(case: Case) -> None:
     """The programs before and after leave the same bits in the same small drawn arguments."""
     before, after = (parse_program(text) for text in (case.before, case.after))
-    assert isinstance(before, Kernel)
-    assert isinstance(after, Kernel)
     sizes, wanted = case.numbers("sizes"), case.setting("meaning").partition(",")[0]
     stored = {p.name for p in after.packed} - {p.name for p in before.packed}
     found = [
-        _results(kernel, dict(_arguments(before, sizes)), stored)
-        for kernel in {"": (before, after), "after": (after,), "none": ()}[wanted]
+        _results(program, dict(_arguments(before, sizes)), stored)
+        for program in {"": (before, after), "after": (after,), "none": ()}[wanted]
     ]
     for name, array in found[0].items() if found else ():
         np.testing.assert_array_equal(found[-1][name], array, err_msg=f"{case.name}: {name}")
 
 
-def _results(kernel: Kernel, given: dict[str, Any], stored: set[str]) -> dict[str, Any]:
-    """What a kernel writes; codes that the pass has chosen a storage for are packed first."""
-    for param in signature_of(kernel, {}).params:
+def _results(program: TileProgram, given: dict[str, Any], stored: set[str]) -> dict[str, Any]:
+    """What a program writes; codes that the pass has chosen a storage for are packed first."""
+    for param in signature_of(program, {}).params:
         if param.packed and (param.name in stored or param.packed["scheme"] == "row"):
             given[param.name] = pack(given[param.name], param.packed)
-    run(kernel, given, Options(shuffle=1))
-    written = {m.name for m in kernel.tensors if m.role is not Role.IN}
+    run(program, given, Options(shuffle=1))
+    tensors = (p for p in program.params if isinstance(p, Memory))
+    written = {m.name for m in tensors if m.role is not Role.IN}
     return {name: array for name, array in given.items() if name in written}
 
 
-def _arguments(kernel: Kernel, sizes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _arguments(program: TileProgram, sizes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     """Small whole numbers, so that sums of products are the same in every order."""
-    known = {d.name: sizes.get(d.name, _EXTENT) for d in kernel.dims}
-    for i, param in enumerate(kernel.params):
+    known = {d.name: sizes.get(d.name, _EXTENT) for d in program.dims}
+    for i, param in enumerate(program.params):
         if isinstance(param, Memory):
             shape = [evaluate(e, {**known, **sizes}) for e in param.shape]
             yield param.name, _drawn(param.dtype, shape, np.random.default_rng(i))

@@ -1,17 +1,31 @@
 """A turn whose products have one row that matters does that row alone.
 
-Before, for a tile of 16 rows of which the stores keep those before M:
+Before (tests/ir/single-row/example.tir):
 
-    %acc = dot %a, %b : f32[16, 128]          %a: f16[16, 64]
-    store @c[m : +16, n : +128], %acc
+    grid m in range(0, M, 16), n in range(0, N, 16)
+    %acc = full f32(0.0) : f32[16, 16]
+    %acc_5 = for k in range(0, K, 16) carry (%acc_1 : f32[16, 16] = %acc) {
+      %acc_2 = load @a[m : +16, k : +16] : f16[16, 16]
+      %acc_3 = load @b[k : +16, n : +16] : f16[16, 16]
+      %acc_4 = dot %acc_2, %acc_3, acc=%acc_1 : f32[16, 16]
+      yield %acc_4
+    }
+    store @c[m : +16, n : +16], %acc_5
 
 After:
 
     if M - m == 1 {
-      %acc = dot %a, %b : f32[1, 128]         %a: f16[1, 64]
-      store @c[m : +1, n : +128], %acc
+      %acc = full f32(0.0) : f32[1, 16]
+      %acc_5 = for k_1 in range(0, K, 16) carry (%acc_1 : f32[1, 16] = %acc) {
+        %acc_2 = load @a[m : +1, k_1 : +16] : f16[1, 16]
+        %acc_3 = load @b[k_1 : +16, n : +16] : f16[16, 16]
+        %acc_4 = dot %acc_2, %acc_3, acc=%acc_1 : f32[1, 16]
+        yield %acc_4
+      }
+      store @c[m : +1, n : +16], %acc_5
     } else {
-      ... as before
+      %acc_6 = full f32(0.0) : f32[16, 16]
+      ...
     }
 
 A single row reads each weight once: what a generator does for it is nothing like what it does for many.

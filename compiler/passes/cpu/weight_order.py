@@ -1,12 +1,14 @@
 """The order in which a CPU stores the weights of a product: that of the registers that multiply bytes.
 
-Before, for `w: u4[K, N]` whose tiles become the second operand of a product with bytes:
+Before (tests/ir/weight-order/example.tir):
 
-    %q = load @w[k : +128, n : +128] : u4[128, 128]
+    %q = load @w[k : +32, n : +32] : u4[32, 32]
+    %b = cast %q : i8[32, 32]
+    %d = dot %a, %b, acc=%acc : i32[16, 32]
 
 After, with a layout of one thread, which the low-bit pass then stores w in:
 
-    %q = load @w[k : +128, n : +128] : u4[128, 128] `...`
+    %q = load @w[k : +32, n : +32] : u4[32, 32] `...`
 
 A block is 4 of k of 4 columns, 16 elements: what a dot product by lane multiplies. Two blocks that
 follow each other along k, zipped by words, are two blocks of 8 of k of 2 columns: what a matrix product

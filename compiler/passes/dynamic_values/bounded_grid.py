@@ -1,15 +1,16 @@
 """Grids whose ends only a call knows get an end that the tensors set, and the turns beyond do nothing.
 
-Before, for y of 64 elements:
+Before (tests/ir/bounded-grid/example.tir):
 
-    kernel k(@y: out f32[64], n: i32)
-    grid i in range(0, n, 16)
+    grid i in range(0, cast(n, index), 16)
+    %x = full f32(1.0) : f32[16]
     store @y[i : +16], %x
 
 After:
 
     grid i in range(0, 64, 16)
-    if i < n {
+    if i < cast(n, index) {
+      %x = full f32(1.0) : f32[16]
       store @y[i : +16], %x
     }
 

@@ -1,22 +1,30 @@
 """Loops that read tensors leave branches; where the branch is not taken they have no iterations.
 
-Before:
+Before (tests/ir/branch-loops/example.tir):
 
-    if %e >= 0 {
-      %a = full 0 : f32[16]
-      %s = for k in range(0, 64, 16) carry %t = %a { %w = load @w[k : +16] ... }
-      %y = sum %s
-      store @y_here[0 : +16], %y
+    %e = load @e[0!] : i32[]
+    if read(%e) >= i32(0) {
+      %a = full f32(0.0) : f32[16]
+      %s = for k in range(0, 64, 16) carry (%t : f32[16] = %a) {
+        %w = load @w[k : +16!] : f32[16]
+        %u = add %t, %w : f32[16]
+        yield %u
+      }
+      store @y[0 : +16!], %s
     }
 
 After:
 
-    let taken: bool = %e >= 0
-    %a = full 0 : f32[16]
-    %s = for k in range(0, 64 if taken else 0, 16) carry %t = %a { %w = load @w[k : +16] ... }
+    %e = load @e[0!] : i32[]
+    let taken: bool = read(%e) >= i32(0)
+    %a = full f32(0.0) : f32[16]
+    %s = for k in range(0, select(taken, 64, 0), 16) carry (%t : f32[16] = %a) {
+      %w = load @w[k : +16!] : f32[16]
+      %u = add %t, %w : f32[16]
+      yield %u
+    }
     if taken {
-      %y = sum %s
-      store @y_here[0 : +16], %y
+      store @y[0 : +16!], %s
     }
 
 For machines whose transfers are in one order whatever is computed: they send what a loop reads, and the

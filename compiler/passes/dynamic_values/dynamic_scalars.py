@@ -1,22 +1,30 @@
 """Scalars that only the machine knows are handed on as tiles of one number.
 
-Before:
+Before (tests/ir/dynamic-scalars/example.tir):
 
-    for i in range(0, 4), s = 0 {
-      %top = reduce max %x : i32[]
-    } yield s + read(%top)
+    s = for i in range(0, N, 1) carry (t : i32 = i32(0)) {
+      %x = load @x[i!, 0 : +8!] : i32[8]
+      %top = reduce max %x, axis=0 : i32[]
+      yield t + read(%top)
+    }
+    %s = full s : i32[8]
+    store @y[0 : +8!], %s
 
 After, where loops and branches hand on tiles alone:
 
-    %s = full 0 : i32[]
-    for i in range(0, 4), %s_1 = %s {
-      %top = reduce max %x : i32[]
-      %s_2 = full read(%s_1) + read(%top) : i32[]
-    } yield %s_2
+    %t = full i32(0) : i32[]
+    %s_1 = for i in range(0, N, 1) carry (%t_1 : i32[] = %t) {
+      %x = load @x[i!, 0 : +8!] : i32[8]
+      %top = reduce max %x, axis=0 : i32[]
+      %s = full read(%t_1) + read(%top) : i32[]
+      yield %s
+    }
+    %s_2 = full read(%s_1) : i32[8]
+    store @y[0 : +8!], %s_2
 
 A scalar is dynamic where it is computed from an element of a tile, by an operation that only the
-machine has, and where a loop or branch that only the machine can count hands it on. An index becomes
-an i32.
+machine has, from the counter of a loop that only the machine can bound, and where such a loop or branch
+hands it on. An index becomes an i32.
 """
 
 from __future__ import annotations
@@ -46,7 +54,7 @@ class DynamicScalars:
 
 
 def _kernel(kernel: Kernel) -> Kernel:
-    dynamic = dynamic_scalars(kernel.body)
+    dynamic = dynamic_scalars(kernel.body, counters=True)
     names = [n for s in walk(kernel.body) for h in handed(s) for n in (h.result,)]
     return _Tiles(dynamic).kernel(kernel) if dynamic.intersection(names) else kernel
 
@@ -75,8 +83,8 @@ def _of_the_machine(e: ex.Expr) -> bool:
     return False
 
 
-def dynamic_scalars(body: Body) -> set[Name]:
-    """The scalars that only the machine knows."""
+def dynamic_scalars(body: Body, *, counters: bool = False) -> set[Name]:
+    """The scalars that only the machine knows; with `counters` those of its loops too."""
     dynamic: set[Name] = set()
     before = -1
     while len(dynamic) > before:
@@ -86,8 +94,10 @@ def dynamic_scalars(body: Body) -> set[Name]:
             match stmt:
                 case ins.Let(var=var, value=value) if is_dynamic(value, dynamic):
                     dynamic.add(var)
-                case ins.For(start=start, stop=stop, step=step):
+                case ins.For(var=var, start=start, stop=stop, step=step):
                     counted = any(is_dynamic(x, dynamic) for x in (start, stop, step))
+                    if counted and counters:
+                        dynamic.add(var)
                 case ins.While(condition=condition) | ins.If(condition=condition):
                     counted = is_dynamic(condition, dynamic)
             for h in handed(stmt):

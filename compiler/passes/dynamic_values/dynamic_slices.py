@@ -1,22 +1,23 @@
 """Slices that begin at a number from a tile become gathers; rows out of bounds are left out.
 
-Before, where the slice may reach past the end of the tensor:
+Before (tests/ir/dynamic-slices/example.tir), where the slice may reach past the end of the tensor:
 
-    %row = load @x[read(%t) : +4, 0 : +8] : f32[4, 8]
+    %t = load @t[0!] : i32[]
+    %row = load @x[cast(read(%t), index) : +4, 0 : +8!] : f32[4, 8]
 
 After:
 
-    %ids = arange : i32[4]
-    %row = gather @x[read(%t) : +1, 0 : +8], %ids, axis=0 : f32[4, 8]
+    %t = load @t[0!] : i32[]
+    %rows = arange : i32[4]
+    %row = gather @x[cast(read(%t), index) : +1, 0 : +8!], %rows, axis=0 : f32[4, 8]
 
 A transfer has no clip that the machine computes, while each row of a gather is moved or left. Where
 several axes begin so, rows go along one; they lie past its end where another axis, of one element, is
-out of range, and that begins within its own:
+out of range, and that begins within its own (tests/ir/dynamic-slices/two_axes.tir):
 
-    %row = load @x[read(%s), read(%t), 0 : +8] : f32[8]
+    %row = load @x[cast(read(%s), index), cast(read(%t), index), 0 : +8!] : f32[8]
 
-    %row = gather @x[read(%s) if read(%t) >= 0 and read(%t) < 4 else 9 : +1,
-                     max(min(read(%t), 4 - 1), 0)!, 0 : +8], ...
+    %row = gather @x[select(..., cast(read(%s), index), 9) : +1, max(...)!, 0 : +8!], %rows, ...
 
 Dynamic is as well what is computed from the counter of a loop that only the machine can bound, but for
 the counter itself and a sum with it: there are registers for these.

@@ -1,17 +1,23 @@
 """Loops that begin at a number which only the machine knows begin at 0.
 
-Before:
+Before (tests/ir/dynamic-starts/example.tir):
 
-    for m in range(read(%first), read(%last), 16) {
+    %last = load @b[1!] : i32[]
+    for m in range(cast(read(%first), index), cast(read(%last), index), 16) {
       %x = load @x[m : +16] : f32[16]
+      ...
     }
 
 After, with a counter that machines have registers for:
 
-    for m_1 in range(0, (read(%last) - read(%first) + 15) // 16) {
-      let m = read(%first) + m_1 * 16
+    %last = load @b[1!] : i32[]
+    for m_1 in range(0, (cast(read(%last), index) - cast(read(%first), index) + 15) // 16, 1) {
+      let m = cast(read(%first), index) + m_1 * 16
       %x = load @x[m : +16] : f32[16]
+      ...
     }
+
+The counter of a loop that the machine bounds is such a number too, for the loops within.
 """
 
 from __future__ import annotations
@@ -46,7 +52,7 @@ class DynamicStarts:
 class _FromZero(Rewriter):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
-        self._dynamic: set[Name] = dynamic_scalars(kernel.body)
+        self._dynamic: set[Name] = dynamic_scalars(kernel.body, counters=True)
         self._taken = scalar_names(kernel)
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:

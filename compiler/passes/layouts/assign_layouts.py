@@ -1,14 +1,23 @@
 """Layouts for GPUs: which thread of a turn holds which element of each tile.
 
-    %x = load @a[m : +16, k : +16] : f16[16, 16]
-    %y = load @b[k : +16, n : +8] : f16[16, 8]
+Before (tests/ir/layouts/example.tir):
+
+    require M % 16 == 0, "M % 16 == 0"
+    grid m in range(0, M, 16), n in range(0, N, 8)
+    %x = load @a[m : +16!, 0 : +16] : f16[16, 16]
+    %y = load @b[0 : +16, n : +8] : f16[16, 8]
     %d = dot %x, %y : f32[16, 8]
+    store @c[m : +16!, n : +8], %d
 
-becomes, for a turn of one warp,
+After, for a turn of one warp:
 
-    %x = load @a[m : +16, k : +16] : f16[16, 16] `column_local(2, 2).spatial(8, 4).local(1, 2)`
-    %y = load @b[k : +16, n : +8] : f16[16, 8] `local(2, 1).column_spatial(4, 8).local(2, 1)`
+    threads(32)
+    require M % 16 == 0, "M % 16 == 0"
+    grid m in range(0, M, 16), n in range(0, N, 8)
+    %x = load @a[m : +16!, 0 : +16] : f16[16, 16] `column_local(2, 2).spatial(8, 4).local(1, 2)`
+    %y = load @b[0 : +16, n : +8] : f16[16, 8] `local(2, 1).column_spatial(4, 8).local(2, 1)`
     %d = dot %x, %y, atom="mma.m16n8k16" : f32[16, 8] `local(2, 1).spatial(8, 4).local(1, 2)`
+    store @c[m : +16!, n : +8], %d
 
 How it is found, a file each: `threads` says how many threads a turn may have, and `warp_split` whether
 warps share the k of a product. `layout_regions` joins the tiles that have one layout, `relations` says

@@ -1,16 +1,24 @@
 """Programs for threads become programs for a core that has none.
 
-Before, a thread's 3 bytes are 4 weights of 6 bits:
+Before (tests/ir/unthread/example.tir), a thread's 3 bytes are 4 weights of 6 bits:
 
-    %raw = load @b[...] : u8[96] `local(3).spatial(32)`
+    %raw = load @b[0 : +96!] : u8[96] `local(3).spatial(32)`
     %w = view %raw : i6[16, 8] `local(2, 1).column_spatial(4, 8).local(2, 1)`
 
 After, the bytes lie thread by thread, are cut by shifts, and take their places:
 
-    %raw = load @b[...] : u8[96]
-    %threads = ... reshape, transpose, reshape %raw : u8[32, 3]
-    %codes = ... shr, shl, or, and : i6[32, 4]
-    %w = ... reshape, transpose, reshape %codes : i6[16, 8]
+    %raw = load @b[0 : +96!] : u8[96]
+    %w = reshape %raw : u8[3, 32]
+    %w_1 = transpose %w, axes=(1, 0) : u8[32, 3]
+    ...
+    %w_9 = shr %w_7, %w_8 : u32[32, 1]
+    %w_12 = shl %w_10, %w_11 : u32[32, 1]
+    %w_13 = or %w_9, %w_12 : u32[32, 1]
+    %w_15 = and %w_13, %w_14 : u32[32, 1]
+    ...
+    %w_41 = cast %w_40 : i6[32, 4]
+    ...
+    %w_44 = reshape %w_43 : i6[16, 8]
 
 Layouts of tiles and memories go: they tell where elements are, not what they are. Asynchronous copies
 become loads and stores, which one core makes in order, and nothing is left to wait for.

@@ -1,15 +1,27 @@
-"""Products of small floats, with the scales of their blocks, for units that multiply them as they are.
+"""Products of small floats with the scales of their blocks. Serves gfx950 alone: gain not measured.
 
-    %y = cast %w : bf16[128, 64]
-    %t = cast %s : bf16[4, 64]
-    %r = repeat %t, times=32, axis=0 : bf16[128, 64]
-    %z = mul %y, %r : bf16[128, 64]
-    %x = cast %a : bf16[32, 128]
-    %acc_1 = dot %x, %z, acc=%acc : f32[32, 64]
+Its units multiply both as they are.
 
-becomes
+Before (tests/ir/block-scales/example.tir):
 
-    %acc_1 = dot %a, %w, acc=%acc, scale_b=%s : f32[32, 64]
+    %a = load @a[m : +16, 0 : +256] : f8e4m3[16, 256]
+    %x = cast %a : bf16[16, 256]
+    %w = load @w[0 : +256, n : +16] : f4e2m1[256, 16]
+    %y = cast %w : bf16[256, 16]
+    %s = load @s[0 : +8, n : +16] : e8m0[8, 16]
+    %t = cast %s : bf16[8, 16]
+    %r = repeat %t, times=32, axis=0 : bf16[256, 16]
+    %z = mul %y, %r : bf16[256, 16]
+    %c = dot %x, %z : f32[16, 16]
+    store @c[m : +16, n : +16], %c
+
+After:
+
+    %a = load @a[m : +16, 0 : +256] : f8e4m3[16, 256]
+    %w = load @w[0 : +256, n : +16] : f4e2m1[256, 16]
+    %s = load @s[0 : +8, n : +16] : e8m0[8, 16]
+    %c = dot %a, %w, scale_b=%s : f32[16, 16]
+    store @c[m : +16, n : +16], %c
 
 Both are exact as long as the scaled elements are numbers of the wider dtype, which has the range of the
 scales: f32 or bf16. Beyond it the unit alone keeps them. Without scales any wider dtype will do.

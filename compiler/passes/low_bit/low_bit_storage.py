@@ -1,22 +1,28 @@
 """Low-bit reinterpretation: packed storage that loads as wide words and is viewed at no cost.
 
-Before, for `w: u4[K, N]` read in tiles of 64 x 128:
+Before (tests/ir/low-bit/example.tir):
 
-    %q = load @w[k : +64, n : +128] : u4[64, 128]
+    kernel f[K, N](@w: in u4[K, N], @y: out i32[K, N]) {
+      grid k in range(0, K, 64), n in range(0, N, 128)
+      %q = load @w[k : +64, n : +128] : u4[64, 128]
 
-After, with w stored tile by tile as u8[cdiv(K, 64), cdiv(N, 128), 4096]:
+After, with w stored tile by tile:
 
-    %b = load @w[k // 64, n // 128, 0 : +4096!] : u8[4096] `local(8).spatial(32).local(16)`
-    %q = view %b : u4[64, 128] `spatial(32, 1).local(2, 128)`
+    kernel f[K, N](@w: in u8[(K + 63) // 64, (N + 127) // 128, 4096], @y: out i32[K, N]) {
+      packed w: u4[K, N] `spatial(32, 1).local(2, 128)`
+      grid k in range(0, K, 64), n in range(0, N, 128)
+      %q_bytes = load @w[k // 64, n // 128, 0 : +4096!] : u8[4096] `local(8).spatial(32).local(16)`
+      %q = view %q_bytes : u4[64, 128] `spatial(32, 1).local(2, 128)`
 
 The kernel's `packed` then says how w's codes are stored (`low_bit_format`). Where the machine
 computes on words of several lanes, the codes stand in the order of lanes, and two conversions that stay
-within each thread say so:
+within each thread say so: to each lane's bytes one after the other, and from the order of storage
+(tests/ir/low-bit/lanes.tir):
 
-    %b = load @w[...] : u8[4096] `local(8).spatial(32).local(16)`
-    %l = convert_layout %b : u8[4096]          each lane's bytes after the other's
-    %v = view %l : u4[64, 128]                 in the order of storage
-    %q = convert_layout %v : u4[64, 128] `spatial(32, 1).local(2, 128)`
+    %q_bytes = load @w[k // 64, n // 128, 0 : +4096!] : u8[4096] `local(8).spatial(32).local(16)`
+    %q_bytes_lanes = convert_layout %q_bytes : u8[4096] `...`
+    %t = view %q_bytes_lanes : u4[64, 128] `...`
+    %q = convert_layout %t : u4[64, 128] `spatial(32, 1).local(2, 128)`
 """
 
 from __future__ import annotations

@@ -1,10 +1,18 @@
 """Barriers between accesses of one tensor by different threads of a turn.
 
-    %s = load @x[m, 0] : f32                               %s = load @x[m, 0] : f32
-    %r = load @x[m, 0 : +1024] : f32[1024]           ->    %r = load @x[m, 0 : +1024] : f32[1024]
-    ...                                                    ...
-    store @x[m, 0 : +1024], %y                             memory_barrier
-                                                           store @x[m, 0 : +1024], %y
+Before (tests/ir/memory-order/example.tir):
+
+    %s = load @x[0!] : f32[] `modes([], spatial=[[128]])`
+    %r = load @x[0 : +1024!] : f32[1024] `local(2).spatial(128).local(4)`
+    ...
+    store @x[0 : +1024!], %y
+
+After:
+
+    %r = load @x[0 : +1024!] : f32[1024] `local(2).spatial(128).local(4)`
+    ...
+    memory_barrier
+    store @x[0 : +1024!], %y
 
 A turn's statements run in order, and its threads each at their own pace: what one writes another may
 read or overwrite only beyond a barrier, and what one has read another may overwrite only beyond one.

@@ -1,9 +1,22 @@
 """Memory planning: byte offsets for on-chip buffers, shared by those that never live at one time.
 
-    alloc @a: buffer shared f16[64, 64]                alloc @a: buffer shared f16[64, 64] offset 0
-    ... @a ...                                   ->    ... @a ...
-    alloc @b: buffer shared f32[16, 64]                alloc @b: buffer shared f32[16, 64] offset 0
-    ... @b ...                                         ... @b ...
+Before (tests/ir/memory-plan/example.tir):
+
+    alloc @a: buffer shared f32[64]
+    alloc @b: buffer shared f32[64]
+    %x = load @x[0 : +64!] : f32[64]
+    store @a[0 : +64!], %x
+    %u = load @a[0 : +64!] : f32[64]
+    store @b[0 : +64!], %u
+
+After:
+
+    %x = load @x[0 : +64!] : f32[64]
+    alloc @a: buffer shared f32[64] offset 0
+    store @a[0 : +64!], %x
+    %u = load @a[0 : +64!] : f32[64]
+    alloc @b: buffer shared f32[64] offset 0
+    store @b[0 : +64!], %u
 
 Allocs first sink to where their buffer is first touched. Large buffers are placed first, each into the
 smallest gap that takes it between the buffers it may not share bytes with. Buffers of no place yet

@@ -1,19 +1,21 @@
 """Gathers from a tensor that does not fit on the chip read it panel after panel.
 
-Before:
+Before (tests/ir/gather-panels/example.tir):
 
-    %y = gather @t[0 : +1, 0 : +64], %ids, axis=0 : f32[16, 64]
+    %y = gather @t[0 : +1, 0 : +64!], %ids, axis=0 : f32[16, 64]
 
-After, where 256 rows fit:
+After, where 32 rows fit:
 
-    %none = full 0 : f32[16, 64]
-    alloc @panel: buffer f32[256, 64]
-    for p in range(0, 32000, 256), %y_1 = %none {
-      %rows = load @t[p : +256, 0 : +64]
-      store @panel[0 : +256, 0 : +64], %rows
-      %here = gather @panel[0 - p : +1, 0 : +64], %ids, axis=0
-      %y_2 = where %inside, %here, %y_1
-    } yield %y_2
+    %y = full f32(0) : f32[16, 64]
+    alloc @t_panel: buffer f32[32, 64]
+    %y_4 = for panel in range(0, 512, 32) carry (%y_1 : f32[16, 64] = %y) {
+      %rows = load @t[panel : +32, 0 : +64!] : f32[32, 64]
+      store @t_panel[0 : +32!, 0 : +64!], %rows
+      %y_2 = gather @t_panel[0 - panel : +1, 0 : +64!], %ids, axis=0 : f32[16, 64]
+      ...
+      %y_3 = where %inside_4, %y_2, %y_1 : f32[16, 64]
+      yield %y_3
+    }
 
 A machine whose transfers are fixed before the launch cannot fetch the rows alone.
 """

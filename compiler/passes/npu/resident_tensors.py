@@ -1,22 +1,24 @@
 """Tensors whose parts come and go in no order that is known beforehand stay on the chip for a turn.
 
-Before, where turns add to the same elements:
+Before (tests/ir/resident-tensors/example.tir), where turns add to the same elements:
 
     grid m in range(0, 64, 16), n in range(0, 64, 16)
-    %s = reduce sum %x : f32[16]
-    atomic_add @g[n : +16], %s
+    %x = load @x[m : +16!, n : +16!] : f32[16, 16]
+    %s = reduce sum %x, axis=0 : f32[16]
+    atomic_add @g[n : +16!], %s
 
 After, where a turn has the elements for itself:
 
     grid n in range(0, 64, 16)
     alloc @g_here: buffer f32[16]
-    %g = load @g[n : +16]
-    store @g_here[0 : +16], %g
+    %g = load @g[n : +16] : f32[16]
+    store @g_here[0 : +16!], %g
     for m in range(0, 64, 16) {
-      %s = reduce sum %x : f32[16]
-      atomic_add @g_here[0 : +16], %s
+      %x = load @x[m : +16!, n : +16!] : f32[16, 16]
+      %s = reduce sum %x, axis=0 : f32[16]
+      atomic_add @g_here[n - n : +16], %s
     }
-    %g_1 = load @g_here[0 : +16]
+    %g_1 = load @g_here[0 : +16!] : f32[16]
     store @g[n : +16], %g_1
 
 So are tensors that are written in a branch, with gaps, by numbers from a tensor, or that are read

@@ -1,6 +1,6 @@
 """Arithmetic on f16 becomes arithmetic on f32 between casts, on machines that hold f16 as bits.
 
-Before:
+Before (tests/ir/wide-halves/example.tir):
 
     %z = add %x, %y : f16[64]
 
@@ -8,8 +8,8 @@ After:
 
     %x_1 = cast %x : f32[64]
     %y_1 = cast %y : f32[64]
-    %z_1 = add %x_1, %y_1 : f32[64]
-    %z = cast %z_1 : f16[64]
+    %z = add %x_1, %y_1 : f32[64]
+    %z_1 = cast %z : f16[64]
 
 That is what the language says of f16: operations compute in f32 and round once, each for itself.
 """

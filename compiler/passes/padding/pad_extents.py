@@ -1,21 +1,29 @@
 """Padding: tiles whose extents no number of threads divides are made a little larger.
 
-    %x = load @x[m, 0 : +511!] : f32[511]
+Before (tests/ir/pad-extents/example.tir):
+
+    grid m in range(0, M, 1)
+    %x = load @x[m!, 0 : +511!] : f32[511]
     %most = reduce max %x, axis=0 : f32[]
     %all = broadcast %most : f32[511]
     %d = sub %x, %all : f32[511]
-    store @y[m, 0 : +511!], %d
-->
-    %x = load @x[m, 0 : +512 limit 511!] : f32[512]
-    %i = arange : i32[512]
-    %n = full 511 : i32[512]
-    %inside = lt %i, %n : bool[512]
-    %none = full -inf : f32[512]
-    %kept = where %inside, %x, %none : f32[512]
-    %most = reduce max %kept, axis=0 : f32[]
+    store @y[m!, 0 : +511!], %d
+
+After:
+
+    grid m in range(0, M, 1)
+    %x = load @x[m!, 0 : +512 limit 511!] : f32[512]
+    %number = arange : i32[512]
+    %end = full i32(511) : i32[512]
+    %inside = lt %number, %end : bool[512]
+    %inside_1 = reshape %inside : bool[512]
+    %inside_2 = broadcast %inside_1 : bool[512]
+    %none = full f32(-inf) : f32[512]
+    %x_1 = where %inside_2, %x, %none : f32[512]
+    %most = reduce max %x_1, axis=0 : f32[]
     %all = broadcast %most : f32[512]
     %d = sub %x, %all : f32[512]
-    store @y[m, 0 : +512 limit 511!], %d
+    store @y[m!, 0 : +512 limit 511!], %d
 
 Without it each of 32 threads would hold all 511 elements, since 32 divides 511 nowhere. Loads give the
 padding 0 and stores drop it; what stands between computes whatever it gives, and nobody asks. Before

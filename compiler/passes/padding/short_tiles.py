@@ -1,16 +1,28 @@
 """Tiles that stick out of short tensors are cut to what matters of them, where all sizes are known.
 
-Before, for a tensor of one row and blocks of 16:
+Before (tests/ir/short-tiles/example.tir), for a tensor of one row and blocks of 16:
 
-    grid m in range(0, 1, 16)
-    %a = load @a[m : +16, k : +64]          %acc = dot %a, %b : f32[16, 128]
-    store @c[m : +16, n : +128], %acc
+    grid m in range(0, 1, 16), n in range(0, 128, 64)
+    %zero = full f32(0.0) : f32[16, 64]
+    %sum = for k in range(0, 64, 32) carry (%acc : f32[16, 64] = %zero) {
+      %a = load @a[m : +16, k : +32!] : f32[16, 32]
+      %b = load @b[k : +32!, n : +64!] : f32[32, 64]
+      %d = dot %a, %b, acc=%acc : f32[16, 64]
+      yield %d
+    }
+    store @c[m : +16, n : +64!], %sum
 
 After:
 
-    grid m in range(0, 1, 16)
-    %a = load @a[m : +1, k : +64]           %acc = dot %a, %b : f32[1, 128]
-    store @c[m : +1, n : +128], %acc
+    grid m in range(0, 1, 16), n in range(0, 128, 64)
+    %zero = full f32(0.0) : f32[1, 64]
+    %sum = for k in range(0, 64, 32) carry (%acc : f32[1, 64] = %zero) {
+      %a = load @a[m : +1, k : +32!] : f32[1, 32]
+      %b = load @b[k : +32!, n : +64!] : f32[32, 64]
+      %d = dot %a, %b, acc=%acc : f32[1, 64]
+      yield %d
+    }
+    store @c[m : +1, n : +64!], %sum
 
 Rows of products stay multiples of 8, which matrix units want, but for a single row, which reads each
 weight once. The last axis of a tensor stays as it is: what moves it counts in whole words.

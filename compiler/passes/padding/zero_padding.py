@@ -1,15 +1,21 @@
 """Zero padding: where machines store whole tiles, elements outside of the tensor are made zero.
 
-Before, for a tensor of 50 columns in blocks of 16:
+Before (tests/ir/zero-padding/example.tir), for a tensor of 50 columns in blocks of 16:
 
-    store @y[m : +8!, n : +16], %x
+    %e = exp %x : f32[8, 16]
+    store @y[0 : +8!, n : +16], %e
 
 After:
 
+    %e = exp %x : f32[8, 16]
+    %place = arange : i32[16]
     %left = full cast(50 - n, i32) : i32[16]
-    %inside = lt %columns, %left : bool[16]
-    %z = where %inside, %x, 0 : f32[8, 16]
-    store @y[m : +8!, n : +16], %z
+    %inside = lt %place, %left : bool[16]
+    %inside_1 = reshape %inside : bool[1, 16]
+    %inside_2 = broadcast %inside_1 : bool[8, 16]
+    %zero = full f32(0) : f32[8, 16]
+    %padded = where %inside_2, %e, %zero : f32[8, 16]
+    store @y[0 : +8!, n : +16], %padded
 
 The tile is written as a whole, past the tensor's end into its padding. Whoever reads the tensor next
 takes this padding for the zeros that lie beyond the end. A load with another fill reads those zeros and

@@ -1,11 +1,14 @@
 """How far apart the rows of a copied tile may lie, for machines whose copies count offsets in 32 bits.
 
-    kernel product[M, N, K](@a: in f16[M, K], ...) {
-      ... copy_async @a_ring[...], @a[m : +256, k : +64] ...
+Before (tests/ir/copy-reach/example.tir):
 
-becomes a kernel that also says
+    copy_async @b[0 : +64!, 0 : +64!], @a[m : +64, 0 : +64]
 
-      require K <= 4194303, "rows of a are at most 4194303 elements apart"
+After:
+
+    require K <= 8388607, "rows of a are at most 8388607 elements apart"
+    ...
+    copy_async @b[0 : +64!, 0 : +64!], @a[m : +64, 0 : +64]
 
 A requirement is checked at the call, and within the kernel it is a fact. Where strides are known there
 is nothing to say.

@@ -1,25 +1,39 @@
 """Software pipelining: loads of later iterations run while an iteration computes.
 
-    %sum = for k in range(0, K, 64) carry (%acc = %zero) {
-      %a = load @x[m : +16, k : +64] : f16[16, 64]
-      ...
+Before (tests/ir/software-pipeline/three_stages.tir):
+
+    %acc = full f32(0.0) : f32[16, 8] `local(2, 1).spatial(8, 4).local(1, 2)`
+    %acc_5 = for k in range(0, K, 16) carry (%acc_1 : f32[16, 8] `...` = %acc) {
+      %acc_2 = load @a[m : +16, k : +16] : f16[16, 16] `...`
+      %acc_3 = load @b[k : +16, n : +8!] : f16[16, 8] `local(2, 1).column_spatial(4, 8).local(2, 1)`
+      %acc_4 = dot %acc_2, %acc_3, acc=%acc_1, atom="mma.m16n8k16" : f32[16, 8] `...`
+      yield %acc_4
     }
 
-becomes, with 3 stages,
+After, with 3 stages:
 
-    alloc @ring: buffer shared f16[3, 16, 64] `...`
-    for turn in range(0, 2, 1) {
-      if turn * 64 < K { copy_async @ring[turn, ...], @x[m : +16, turn * 64 : +64] }
+    %acc = full f32(0.0) : f32[16, 8] `local(2, 1).spatial(8, 4).local(1, 2)`
+    alloc @a_ring: buffer shared f16[3, 16, 16] `...`
+    alloc @b_ring: buffer shared f16[3, 16, 8]
+    for turn in range(0, 2, 1) stages=1 {
+      if turn * 16 < K {
+        copy_async @a_ring[turn!, 0 : +16!, 0 : +16!], @a[m : +16, turn * 16 : +16], layout=`...`
+        copy_async @b_ring[turn!, 0 : +16!, 0 : +8!], @b[turn * 16 : +16, n : +8!], layout=`...`
+      }
       commit_group
     }
-    %sum, ... = for k in range(0, K, 64) stages=1 carry (%acc = %zero, slot = 0, fill = 2) {
+    %acc_5, slot_1, fill_1 = for k in range(0, K, 16) stages=1 carry (...) {
       wait_group pending=1
       sync
-      if k + 128 < K { copy_async @ring[fill, ...], @x[m : +16, k + 128 : +64] }
+      if k + 32 < K {
+        copy_async @a_ring[fill!, 0 : +16!, 0 : +16!], @a[m : +16, k + 32 : +16], layout=`...`
+        copy_async @b_ring[fill!, 0 : +16!, 0 : +8!], @b[k + 32 : +16, n : +8!], layout=`...`
+      }
       commit_group
-      %a = load @ring[slot, ...] : f16[16, 64]
-      ...
-      yield ..., (slot + 1) % 3, slot
+      %acc_2 = load @a_ring[slot!, 0 : +16!, 0 : +16!] : f16[16, 16] `...`
+      %acc_3 = load @b_ring[slot!, 0 : +16!, 0 : +8!] : f16[16, 8] `...`
+      %acc_4 = dot %acc_2, %acc_3, acc=%acc_1, atom="mma.m16n8k16" : f32[16, 8] `...`
+      yield %acc_4, (slot + 1) % 3, slot
     }
 
 An iteration waits for its own group alone: `stages - 2` newer ones may be under way. The one barrier

@@ -1,16 +1,22 @@
 """TMA copies (Tensor Memory Accelerator): what the copy unit can move in bulk: boxes of tensors.
 
-    store @c[m : +128, n : +256], %o
-->
+Before (tests/ir/tma-stores/example.tir):
+
+    store @c[m : +64, n : +64], %c
+
+After:
+
     sync
-    alloc @c_tile: buffer shared f16[128, 256] `...`
-    store @c_tile[0 : +128!, 0 : +256!], %o
+    alloc @c_tile: buffer shared f16[64, 64] `swizzle(local(64, 8), dim=1).local(1, 8)`
+    store @c_tile[0 : +64!, 0 : +64!], %c
     sync
-    copy_async @c[m : +128, n : +256], @c_tile[0 : +128!, 0 : +256!]
+    copy_async @c[m : +64, n : +64], @c_tile[0 : +64!, 0 : +64!]
     commit_group
     wait_group pending=0
 
-where the threads that hold the results of an asynchronous product have short runs of each row.
+That is for threads that hold the results of an asynchronous product, and short runs of each row. With
+the fourth stage for which it made room, f16 of 8192^3 went from 469 to 609 TFLOP/s on an H200
+(docs/performance/cuda_tried.md).
 
 Hopper's unit takes a tensor of up to five axes whose rows follow each other at multiples of 16 bytes,
 and copies a box of it to or from column blocks with its own swizzles (PTX ISA 8.5, "Tensor copies").

@@ -1,8 +1,16 @@
 """Sums of products: what is added to a product is its accumulator.
 
-    %d = dot %p, %v : f32[64, 128]                     %acc_2 = mul %acc, %shrink : f32[64, 128]
-    %acc_2 = mul %acc, %shrink : f32[64, 128]   ->     %sum = dot %p, %v, acc=%acc_2 : f32[64, 128]
-    %sum = add %acc_2, %d : f32[64, 128]
+Before (tests/ir/fuse-accumulation/example.tir):
+
+    %d = dot %p, %v : f32[64, 64]
+    ...
+    %acc_2 = mul %acc, %half : f32[64, 64]
+    %sum = add %acc_2, %d : f32[64, 64]
+
+After:
+
+    %acc_2 = mul %acc, %half : f32[64, 64]
+    %sum = dot %p, %v, acc=%acc_2 : f32[64, 64]
 
 A matrix unit adds for nothing, and the registers of the product alone are saved. The order of additions
 is the unit's affair in either form.

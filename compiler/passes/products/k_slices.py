@@ -1,12 +1,22 @@
 """Products in slices along K: the next slice's operands are loaded while one is multiplied.
 
-    %a = load @ring[slot, 0 : +16, 0 : +64]         %a0 = load @ring[slot, 0 : +16, 0 : +16]
-    %b = cast %q : f16[64, 128]                     %a1 = load @ring[slot, 0 : +16, 16 : +16]
-    %d = dot %a, %b, acc=%c                   ->    %q0 = extract %q, starts=(0, 0) ...
-                                                    %b0 = cast %q0 : f16[16, 128]
-                                                    %d0 = dot %a0, %b0, acc=%c
-                                                    %a2 = load @ring[slot, 0 : +16, 32 : +16]
-                                                    ...
+Before (tests/ir/k-slices/example.tir):
+
+    %a = load @a[0 : +16!, 0 : +64!] : f16[16, 64] `column_local(2, 8).spatial(8, 4).local(1, 2)`
+    %w = load @w[0 : +64!, 0 : +8!] : f16[64, 8] `local(8, 1).column_spatial(4, 8).local(2, 1)`
+    %neg = neg %w : f16[64, 8] `...`
+    %d = dot %a, %neg, atom="mma.m16n8k16" : f32[16, 8] `...`
+
+After:
+
+    %w = load @w[0 : +64!, 0 : +8!] : f16[64, 8] `local(8, 1).column_spatial(4, 8).local(2, 1)`
+    %a = load @a[0 : +16!, 0 : +16!] : f16[16, 16] `column_local(2, 2).spatial(8, 4).local(1, 2)`
+    %a_1 = load @a[0 : +16!, 16 : +16!] : f16[16, 16] `...`
+    %w_1 = extract %w, starts=(0, 0), steps=(1, 1) : f16[16, 8] `...`
+    %neg = neg %w_1 : f16[16, 8] `...`
+    %d = dot %a, %neg, atom="mma.m16n8k16" : f32[16, 8] `...`
+    %a_2 = load @a[0 : +16!, 32 : +16!] : f16[16, 16] `...`
+    ...
 
 A slice is the least doubling of the atom's k of which every thread holds its own part, in whole words.
 Operands are followed through elementwise instructions, broadcasts and transposes to loads from shared

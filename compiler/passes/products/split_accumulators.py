@@ -1,23 +1,37 @@
-"""Accumulator splitting: a group's product comes in pieces where registers do not hold both sums.
+"""Accumulator splitting: products of groups in pieces. Serves W4A8 with scales of groups of 128: gain 29 %.
 
-    %sum = for k in range(0, K, 128) carry (%acc = %zero) {
-      %x = load @q[m : +256, k : +128] : f8e4m3[256, 128]            (no layout: the unit reads it)
-      %p = dot %x, %w, atom="wgmma.m64n256k32.f8.swap" : f32[256, 128]
+That is for tiles whose sums registers do not hold beside the running ones. The gain is that on an H200
+over the largest tile that fits whole (743 to 766 TFLOP/s, then 983 to 988; decision 41).
+
+Before (tests/ir/split-accumulators/example.tir):
+
+    %acc_5 = for k in range(0, K, 64) carry (%acc_1 : f32[128, 256] `...` = %acc) {
+      %part = load @a[m : +128, k : +64!] : f16[128, 64]
+      ...
+      %part_3 = dot %part, %part_2, atom="wgmma.m64n128k16.ss.swap" : f32[128, 256] `...`
       wait_dots pending=0
-      %acc_1 = fma %p, %s, %acc
+      ...
+      %acc_4 = fma %part_3, %acc_3, %acc_1 : f32[128, 256] `...`
+      yield %acc_4
     }
-->
-    %a, %b = for k in range(0, K, 128) carry (%a_1 = %zero_1, %b_1 = %zero_2) {
-      %x0 = load @q[m : +128, k : +128] : f8e4m3[128, 128]
-      %p0 = dot %x0, %w, atom="wgmma.m64n128k32.f8.swap" : f32[128, 128]
+
+After:
+
+    %acc_9, %acc_10 = for k in range(0, K, 64) carry (...) {
+      ...
+      %part = load @a[m : +64, k : +64!] : f16[64, 64]
+      %part_3 = dot %part, %part_2, atom="wgmma.m64n64k16.ss.swap" : f32[64, 256] `...`
       wait_dots pending=0
-      %a_2 = fma %p0, %s0, %a_1
-      %x1 = load @q[m + 128 : +128, k : +128] : f8e4m3[128, 128]
-      %p1 = dot %x1, %w, atom="wgmma.m64n128k32.f8.swap" : f32[128, 128]
+      ...
+      %acc_6 = fma %part_3, %acc_5, %acc_2 : f32[64, 256] `...`
+      %part_4 = load @a[m + 64 : +64, k : +64!] : f16[64, 64]
+      %part_5 = dot %part_4, %part_2, atom="wgmma.m64n64k16.ss.swap" : f32[64, 256] `...`
       wait_dots pending=0
-      %b_2 = fma %p1, %s1, %b_1
+      ...
+      %acc_8 = fma %part_5, %acc_7, %acc_3 : f32[64, 256] `...`
+      yield %acc_6, %acc_8
     }
-    %sum = concat %a, %b, axis=0
+    %acc_11 = concat %acc_9, %acc_10, axis=0 : f32[128, 256] `...`
 
 A product that begins anew in every iteration, and is scaled onto sums that the loop carries, needs a
 second set of registers for as long as the unit works. Pieces along the unit's n have one set for all:

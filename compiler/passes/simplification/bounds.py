@@ -1,9 +1,19 @@
 """Bounds: accesses that are proved to stay inside their memory lose their check.
 
+Before (tests/ir/bounds/blocks_of_k.tir):
+
     require K % 64 == 0, "K % BK == 0"
     grid m in range(0, M, 16)
     for k in range(0, K, 64) {
-      %x = load @x[m : +16, k : +64] : f16[16, 64]      ->   load @x[m : +16, k : +64!]
+      %x = load @x[m : +16, k : +64] : f32[16, 64]
+      store @y[m : +16, k : +64], %x
+    }
+
+After:
+
+    for k in range(0, K, 64) {
+      %x = load @x[m : +16, k : +64!] : f32[16, 64]
+      store @y[m : +16, k : +64!], %x
     }
 
 Here k <= K - 1 and K - k is a multiple of 64, so k + 64 <= K; M may end within a tile, so the check of

@@ -1,8 +1,15 @@
 """Dead code: what no effect depends on.
 
-    %a = load @x[0 : +4] : f32[4]           %b = full f32(1.0) : f32[4]
-    %b = full f32(1.0) : f32[4]       ->    store @y[0 : +4], %b
+Before (tests/ir/dead-code/example.tir):
+
+    %a = load @x[0 : +4] : f32[4]
+    %b = full f32(1.0) : f32[4]
     %c = add %a, %b : f32[4]
+    store @y[0 : +4], %b
+
+After:
+
+    %b = full f32(1.0) : f32[4]
     store @y[0 : +4], %b
 
 Effects are stores to memory that somebody reads, copies, synchronisation, prints and asserts. On-chip

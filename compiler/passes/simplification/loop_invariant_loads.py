@@ -1,8 +1,22 @@
 """Loop-invariant code motion (LICM) of loads: those that a loop repeats without need leave it.
 
-    for k in range(0, K, 64) {                 %s = load @s[0 : +128] : f16[128]
-      %s = load @s[0 : +128] : f16[128]   ->   for k in range(0, K, 64) {
-      ...                                        ...
+Before (tests/ir/loop-invariant-loads/example.tir):
+
+    for k in range(0, K, 64) {
+      %x = load @x[k : +64] : f16[64]
+      %s = load @s[0 : +64!] : f16[64]
+      %z = mul %x, %s : f16[64]
+      ...
+    }
+
+After:
+
+    %s = load @s[0 : +64] : f16[64]
+    for k in range(0, K, 64) {
+      %x = load @x[k : +64] : f16[64]
+      %z = mul %x, %s : f16[64]
+      ...
+    }
 
 A load of a memory that the kernel never writes moves out of a loop that does not change its subscripts.
 One that changes every few iterations alone, such as a row of scales at `k // 128` in steps of 64, is

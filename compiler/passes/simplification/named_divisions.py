@@ -1,8 +1,22 @@
 """Divisions by run-time numbers get a name: each is computed once, outside of loops (LICM of scalars).
 
-    for l in range(0, L, 64) {                    let quotient = h // max(HQ // HK, 1)
-      %k = load @k[b, l : +64, h // (HQ // HK)!]  for l in range(0, L, 64) {
-      ...                                     ->    %k = load @k[b, l : +64, quotient!]
+Before (tests/ir/named-divisions/example.tir):
+
+    grid h in range(0, HQ, 1)
+    for l in range(0, L, 16) {
+      %k = load @k[h // (HQ // HK), l : +16] : f32[16]
+      store @y[h!, l : +16], %k
+    }
+
+After:
+
+    grid h in range(0, HQ, 1)
+    let quotient = HQ // max(HK, 1)
+    let quotient_1 = h // max(quotient, 1)
+    for l in range(0, L, 16) {
+      %k = load @k[quotient_1, l : +16] : f32[16]
+      store @y[h!, l : +16], %k
+    }
 
 A machine divides integers in some hundred instructions, and a compiler for it does not move what may be
 conditional. A quotient moves as far out as its operands are known. There a divisor may be 0 that was

@@ -1,13 +1,21 @@
 """Simplification (peephole rules, constant folding): indices, conditions, loops that facts decide.
 
-    grid m in range(0, M, 16)                   grid m in range(0, M, 16)
-    for k in range(0, 64, 64) {                 %x = load @x[m : +16, 0 : +64] : f16[16, 64]
-      let n = (k + 64) // 64            ->      store @y[m : +16, 0 : +64], %x
+Before (tests/ir/simplify/one_turn.tir):
+
+    grid m in range(0, M, 16)
+    for k in range(0, 64, 64) {
+      let n = (k + 64) // 64
       if m % 16 == 0 {
-        %x = load @x[m : +16, n * 64 - 64 : +64] : f16[16, 64]
-        store @y[m : +16, k : +64], %x
+        %x = load @x[m + n * 64 - 64 : +16] : f32[16]
+        store @y[m + k : +16], %x
       }
     }
+
+After:
+
+    grid m in range(0, M, 16)
+    %x = load @x[m : +16] : f32[16]
+    store @y[m : +16], %x
 
 Scalars of an index expression are written out where they are used, equal ones are one, loops of no or
 one iteration and decided branches dissolve, values that a loop never changes leave it, and dead code

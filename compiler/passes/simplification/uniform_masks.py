@@ -1,12 +1,25 @@
-"""Masks that hold for a whole tile: one test of scalars instead of one an element.
+"""Masks of whole tiles are tested once. Serves attention's masks: gain not measured by itself.
 
-    for l in range(0, stop, 128) {                    for l in range(0, stop, 128) {
-      %k = full cast(l, i32) : i32[64, 128]             %r = if l + 127 <= s { } else {
-      %a = add %columns, %k : i32[64, 128]                %k = full cast(l, i32) : i32[64, 128]
-      %c = le %a, %rows : bool[64, 128]         ->        %a = add %columns, %k : i32[64, 128]
-      %r = where %c, %x, %none : f32[64, 128]             %c = le %a, %rows : bool[64, 128]
-                                                          %m = where %c, %x, %none : f32[64, 128]
-                                                        } join (%x, %m)
+Where a mask holds for a whole tile one test of scalars stands for one an element.
+
+Before (tests/ir/uniform-masks/example.tir):
+
+    %k = full cast(l, i32) : i32[4, 4]
+    %a = add %columns, %k : i32[4, 4]
+    %rows = full s : i32[4, 4]
+    %c = le %a, %rows : bool[4, 4]
+    %m = where %c, %x, %none : f32[4, 4]
+
+After:
+
+    %m_1 : f32[4, 4] = if (l >= -2147483648) & (l + 3 <= cast(s, index)) & ... {
+      yield %x
+    } else {
+      ...
+      %c = le %a, %rows : bool[4, 4]
+      %m = where %c, %x, %none : f32[4, 4]
+      yield %m
+    }
 
 Attention's mask cuts only the blocks on the diagonal, a ragged end only the last block. The condition
 of a `where` is followed to sums of `arange`s and scalars, whose least and greatest elements are scalars

@@ -1,12 +1,22 @@
 """Programmatic dependent launch (PDL): a kernel begins while the one before ends, waits, then reads.
 
-    alloc @x: ...                                     launch_dependents
-    for turn in range(0, 2, 1) {                      alloc @x: ...
-      copy_async @x[...], @a[m : +8!, ...]            prefetch @w[0 : +8!, n : +4!, ...]
-      copy_async @y[...], @w[turn * 8 : +8!, ...]     await_launches
-      commit_group                             ->     for turn in range(0, 2, 1) {
-    }                                                   ...
-    ...
+Before (tests/ir/dependent-launch/weights.tir):
+
+    alloc @ring: buffer shared u8[2, 512]
+    for turn in range(0, 2, 1) {
+      copy_async @ring[turn!, 0 : +512!], @w[turn!, n!, 0 : +512!]
+      commit_group
+    }
+
+After:
+
+    launch_dependents
+    alloc @ring: buffer shared u8[2, 512]
+    prefetch @w[0!, n!, 0 : +512!]
+    await_launches
+    for turn in range(0, 2, 1) {
+      copy_async @ring[turn!, 0 : +512!], @w[turn!, n!, 0 : +512!]
+      ...
 
 From the first multiprocessor that a launch leaves until the last, and while the next one's first loads
 are on their way, memory would stand still. Now the next launch's blocks are there, and what their first

@@ -1,7 +1,14 @@
 """Longest first: the order of turns in which those that take longest begin first.
 
-    grid h in range(0, H, 1), s in range(0, S, 128)            grid ..., s in range(0, S, 128) reversed
-    for l in range(0, s + 128, 128) { ... }             ->     for l in range(0, s + 128, 128) { ... }
+Before (tests/ir/longest-first/example.tir):
+
+    grid h in range(0, 4, 1), s in range(0, S, 16)
+    %zero = full f32(0.0) : f32[16]
+    %sum = for l in range(0, s + 16, 16) carry (%acc : f32[16] = %zero) {
+
+After:
+
+    grid h in range(0, 4, 1), s in range(0, S, 16) reversed
 
 Where a loop has the more iterations the further an axis of the grid has come, blocks that begin last
 would run longest and alone. Begun first, they leave the short ones to fill the gaps at the end

@@ -1,5 +1,7 @@
 """Split-K: the turns of one sequential loop are divided among several parallel turns.
 
+Before (tests/ir/split-k/example.tir):
+
     grid m in range(0, M, 16)
     %zero = full f32(0.0) : f32[16]
     %sum = for k in range(0, K, 64) split=4 carry (%acc : f32[16] = %zero) {
@@ -8,21 +10,29 @@
     }
     store @y[m : +16], %sum
 
-becomes
+After:
 
     memory @partial: workspace global f32[(M + 15) // 16, 4, 16]
     memory @arrivals: workspace global i32[(M + 15) // 16]
     grid m in range(0, M, 16), part in range(0, 4, 1)
     %zero = full f32(0.0) : f32[16]
     %neutral = full f32(0.0) : f32[16]
-    %part = for k in range(part * chunk, min(K, part * chunk + chunk), 64) carry (%acc = %neutral) ...
-    store @partial[m // 16, part, 0 : +16], %part
-    %arrived = atomic_add @arrivals[m // 16], %one : i32[]
+    %part = for k in range(part * ((K + 255) // 256) * 64, min(K, ...), 64) carry (...) {
+      ...
+      yield %next
+    }
+    store @partial[m // 16!, part!, 0 : +16!], %part
+    %one = full i32(1) : i32[]
+    %arrived = atomic_add @arrivals[m // 16!], %one : i32[]
     if read(%arrived) == i32(3) {
-      %part_0 = load @partial[m // 16, 0, 0 : +16], and the others
-      %total = add %zero, %part_0, and the others: in the order of the parts
+      %part_1 = load @partial[m // 16!, 0!, 0 : +16!] : f32[16]
+      ...
+      %total = add %zero, %part_1 : f32[16]
+      ...
+      %sum = add %total_2, %part_4 : f32[16]
       store @y[m : +16], %sum
-      store @arrivals[m // 16], %none
+      %none = full i32(0) : i32[]
+      store @arrivals[m // 16!], %none
     }
 
 The last turn to arrive adds the partial results in a fixed order, so the sum does not depend on who
@@ -30,28 +40,39 @@ came when, and runs what follows the loop; it leaves the count at zero for the n
 AtomicAdd with a result publishes what its turn wrote before and sees what others published. Nothing
 before or inside the loop may have an effect outside the turn.
 
-Where the loop says `atomic=1` and the machine adds to memory, parts do not wait for each other's sums:
+Where the loop says `atomic=1` and the machine adds to memory, parts do not wait for each other's sums
+(tests/ir/split-k/atomic.tir). The first stores what is stored where nothing was summed: a bias, say.
 
     memory @signal: workspace global i32[(M + 15) // 16]
     ...
     if part == 0 {
-      store @y[m : +16], %zero           what is stored where nothing was summed: a bias, say
-      semaphore_release @signal[m // 16], i32(1)
+      store @y[m : +16!], %zero
+      semaphore_release @signal[m // 16!], i32(1)
     }
-    %part = for k in ...
-    if part != 0 { semaphore_wait @signal[m // 16], i32(1) }
-    atomic_add @y[m : +16], %part
-    %arrived = atomic_add @arrivals[m // 16], %one : i32[]
-    if read(%arrived) == i32(3) { both are zero again }
+    %part = for k in range(part * ((K + 127) // 128) * 64, min(K, ...), 64) carry (...) {
+    ...
+    if part == 0 {
+    } else {
+      semaphore_wait @signal[m // 16!], i32(1)
+    }
+    atomic_add @y[m : +16!], %part
+    %one = full i32(1) : i32[]
+    %arrived = atomic_add @arrivals[m // 16!], %one : i32[]
+    if read(%arrived) == i32(1) {
+      %none = full i32(0) : i32[]
+      store @arrivals[m // 16!], %none
+      store @signal[m // 16!], %none
+    }
 
 A part waits for one that has a lower number alone, so that it ends wherever turns begin in order.
 
-Parts that are the blocks of a cluster need no memory between them (`cluster_reduction`):
+Parts that are the blocks of a cluster need no memory between them (`cluster_reduction`), and are added
+in their order (tests/ir/split-k/cluster.tir):
 
-    %sum = cluster_reduce add %part, part           in the order of the parts
+    %sum = cluster_reduce add %part, part : f32[16]
     if part == 0 {
-      %total = add %zero, %sum
-      store @y[m : +16], %total
+      %sum_1 = add %zero, %sum : f32[16]
+      store @y[m : +16], %sum_1
     }
 """
 

@@ -1,15 +1,17 @@
 """Places every tile of a kernel on the partitions of a NeuronCore, with conversions where none fits.
 
-Before, for y = (x u) v:
+Before (tests/ir/place-tiles/example.tir), for y = (x u) v:
 
     %low = dot %x, %u : f32[128, 64]
     %t = cast %low : bf16[128, 64]
+    ...
     %y = dot %t, %v : f32[128, 512]
 
 After: the first product gives its result with the columns along the partitions, as the second wants it.
 
     %low = dot %x, %u, atom="nc_matmul.swap" : f32[128, 64] `spatial(1, 64).local(128, 1)`
     %t = cast %low : bf16[128, 64] `spatial(1, 64).local(128, 1)`
+    ...
     %y = dot %t, %v, atom="nc_matmul" : f32[128, 512] `spatial(128, 1).local(1, 512)`
 
 `nc_matmul` multiplies with `a` as the stationary operand, with the suffix `.swap` with `b`.

@@ -1,19 +1,33 @@
 """Strip mining: sums that do not fit into SBUF are made for some rows first, then for others.
 
-Before, for y = (x u) v with f32 sums of 512 KiB a partition:
+Before (tests/ir/strip-mine/example.tir), for y = (x u) v with f32 sums of 200 KiB a partition:
 
-    for k { %acc = dot %x, %u, acc : f32[2048, 8192] }
-    %low = cast %acc : bf16[2048, 8192]
-    for n { %v = load ... ; %y = dot %low, %v ; store ... }
+    %acc_5 = for k in range(0, K, 4) carry (%acc_1 : f32[512, 12800] = %acc) {
+      ...
+    }
+    %low = cast %acc_5 : bf16[512, 12800]
+    for n in range(0, N, 8) {
+      %y = load @v[0 : +12800!, n : +8] : f32[12800, 8]
+      ...
+      %y_2 = dot %low, %y_1 : f32[512, 8]
 
 After: each part is summed over all of k and rounded before the next one begins; u is read again for
 each, v once for all.
 
-    for k { %acc = dot %x, %u, acc : f32[1024, 8192] }
-    %low = cast %acc : bf16[1024, 8192]
-    for k { %acc_1 = dot %x_1, %u_1, acc : f32[1024, 8192] }
-    %low_1 = cast %acc_1 : bf16[1024, 8192]
-    for n { %v = load ... ; %y = dot %low, %v ; store ... ; %y_1 = dot %low_1, %v ; store ... }
+    %acc_5 = for k_1 in range(0, K, 4) carry (%acc_1 : f32[256, 12800] = %acc) {
+      ...
+    }
+    %low = cast %acc_5 : bf16[256, 12800]
+    %acc_11 = for k_2 in range(0, K, 4) carry (%acc_7 : f32[256, 12800] = %acc_6) {
+      ...
+    }
+    %low_1 = cast %acc_11 : bf16[256, 12800]
+    for n in range(0, N, 8) {
+      %y = load @v[0 : +12800!, n : +8] : f32[12800, 8]
+      ...
+      %y_2 = dot %low, %y_1 : f32[256, 8]
+      ...
+      %y_4 = dot %low_1, %y_1 : f32[256, 8]
 
 Where the axis is split, no element may bear on one at another coordinate (`axis_extents`): every number
 is what it was. Loops that carry split tiles are distributed over the parts, all others are jammed.

@@ -1,16 +1,34 @@
-"""Ping-pong: two warpgroups alternate at the matrix unit; one multiplies while the other computes.
+"""Ping-pong: Two warpgroups alternate at the matrix unit. Serves attention with heads of 256: gain 2 to 14 %.
 
-    for l in range(0, stop, 64) {                     await_partner alone
-      %s = dot %q, %k                                 for l in range(0, stop, 64) {
-      wait_dots pending=0                               %s = dot %q, %k
-      ... exponentials ...                   ->         hand_over
-      %o_1 = dot %p, %v, acc=%o                         wait_dots pending=0
-    }                                                   ... exponentials ...
-    wait_dots pending=0                                 await_partner
-                                                        %o_1 = dot %p, %v, acc=%o
-                                                      }
-                                                      hand_over alone
-                                                      wait_dots pending=0
+One multiplies while the other computes. The gain is that on an H200 (decision 41).
+
+Before (tests/ir/ping-pong/example.tir):
+
+    %sum = for l in range(0, 256, 64) carry (%o : f32[128, 256] `...` = %zero) {
+      ...
+      %s = dot %q, %k, atom="wgmma.m64n64k16.ss" : f32[128, 64] `...`
+      wait_dots pending=0
+      ...
+      %o_1 = dot %p, %v, acc=%o, atom="wgmma.m64n256k16.rs" : f32[128, 256] `...`
+      yield %o_1
+    }
+    wait_dots pending=0
+
+After:
+
+    await_partner alone
+    %sum = for l in range(0, 256, 64) carry (%o : f32[128, 256] `...` = %zero) {
+      ...
+      %s = dot %q, %k, atom="wgmma.m64n64k16.ss" : f32[128, 64] `...`
+      hand_over
+      wait_dots pending=0
+      ...
+      await_partner
+      %o_1 = dot %p, %v, acc=%o, atom="wgmma.m64n256k16.rs" : f32[128, 256] `...`
+      yield %o_1
+    }
+    hand_over alone
+    wait_dots pending=0
 
 Left to themselves both may ask for products at one time, get them at one time, and compute at one time
 while the unit stands still; nothing drives them apart. So each asks for its products only when the

@@ -1,45 +1,51 @@
 """Warp specialization: producer warps only copy, beside consumer warps, which multiply.
 
-    grid m in range(0, M, 128), n in range(0, N, 256)
-    %zero = full f32(0.0) : f32[128, 256]
-    %sum = for k in range(0, K, 64) carry (%acc = %zero) {
-      %x = load @a[m : +128, k : +64] : f16[128, 64]            (no layout: the unit reads it)
-      %y = load @b[k : +64, n : +256] : f16[64, 256]
-      %d = dot %x, %y, acc=%acc, atom="wgmma.m64n256k16.ss" : f32[128, 256] `...`
+Before (tests/ir/warp-specialization/persistent.tir), without layouts where the unit reads a tile:
+
+    grid m in range(0, M, 64), n in range(0, N, 64)
+    %acc_5 = for k in range(0, K, 32) carry (%acc_1 : f32[64, 64] `...` = %acc) {
+      %acc_2 = load @a[m : +64, k : +32] : f16[64, 32]
+      %acc_3 = load @b[k : +32, n : +64] : f16[32, 64]
+      %acc_4 = dot %acc_2, %acc_3, acc=%acc_1, atom="wgmma.m64n64k16.ss" : f32[64, 64] `...`
+      wait_dots pending=0
+      yield %acc_4
     }
-    store @c[m : +128, n : +256], %sum
 
-becomes, with 4 stages,
+After, with 3 stages:
 
-    grid block in range(0, 132)
-    init_barriers @full[0 : +4], arrivals=1
-    init_barriers @empty[0 : +4], arrivals=1
-    sync
+    grid block in range(0, min(max((M + 63) // 64, 0) * max((N + 63) // 64, 0) * 2, 2), 1)
+    ...
+    init_barriers @full[0 : +3!], arrivals=1
+    ...
+    init_barriers @empty[0 : +3!], arrivals=1
+    ...
     warp_specialize warps=4 registers=40 {
-      for round in range(0, rounds) carry (first_fill = 0, first_freed = 1) {
-        let m = ...
-        for k in range(0, K, 64) carry (fill = first_fill, freed = first_freed) {
-          await_phase @empty[fill], freed
-          arrive @full[fill], bytes=49152
-          copy_async @a_ring[fill, ...], @a[m : +128, k : +64], barrier=@full[fill]
-          copy_async @b_ring[fill, ...], @b[k : +64, n : +256], barrier=@full[fill]
+      fill_2, freed_2 = for round in range(0, cast(rounds, index), 1) stages=1 carry (...) {
+        ...
+        fill_1, freed_1 = for k_1 in range(cast(first_step, index) * 32, ..., 32) stages=1 carry (...) {
+          await_phase @empty[fill!], freed
+          arrive @full[fill!], bytes=8192
+          copy_async @a_ring[fill!, 0 : +64!, 0 : +32!], @a[...], barrier=@full[fill!]
+          copy_async @b_ring[fill!, 0 : +32!, 0 : +64!], @b[...], barrier=@full[fill!]
+          yield (fill + 1) % 3, (freed + (fill + 1) // 3) % 2
         }
-      }
+        ...
     }
-    for round in range(0, rounds) carry (first_slot = 0, first_phase = 0) {
-      let m = ...
-      for k in range(0, K, 64) carry (%acc = %zero, slot = first_slot, phase = first_phase) {
-        await_phase @full[slot], phase
-        %x = load @a_ring[slot, ...]
-        %y = load @b_ring[slot, ...]
-        %d = dot %x, %y, acc=%acc
+    slot_2, phase_2 = for round_1 in range(0, cast(rounds, index), 1) stages=1 carry (...) {
+      ...
+      %acc_5, slot_1, phase_1 = for k in range(cast(first_step_1, index) * 32, ..., 32) ... {
+        await_phase @full[slot!], phase
+        %acc_2 = load @a_ring[slot!, 0 : +64!, 0 : +32!] : f16[64, 32]
+        %acc_3 = load @b_ring[slot!, 0 : +32!, 0 : +64!] : f16[32, 64]
+        %acc_4 = dot %acc_2, %acc_3, acc=%acc_1, atom="wgmma.m64n64k16.ss" : f32[64, 64] `...`
         wait_dots pending=1
-        if k > 0 { arrive @empty[slot before], together }
+        if k > cast(first_step_1, index) * 32 {
+          arrive @empty[(slot + 2) % 3!], together
+        }
+        ...
       }
       wait_dots pending=0
-      arrive @empty[slot before], together
-      store ...
-    }
+      ...
 
 No warp that multiplies waits to start a copy. That is for kernels whose one loop feeds asynchronous
 products by bulk copies alone: whatever else a loop loads, its own warps would have to wait for. Where
