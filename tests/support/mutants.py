@@ -2,8 +2,8 @@
 
 tests/mutants/ROOM.toml lists the faults: a text of one file, what stands there instead, and the tests
 that look at it. Each is tried alone in a copy of the tree. It is caught where one of its tests fails,
-or one that support/reach.py saw at its place, or (where none was seen) one of the folder that
-mirrors its file, or (--all) any; and what failed passes without it.
+or one that support/reach.py saw at its place, or one of the folder that mirrors its file, or
+(--all) any; and what failed passes without it.
 
     python -m support.mutants                        in tests/: every fault, and a table by room
     python -m support.mutants compiler-facts-3 ...   these
@@ -168,10 +168,7 @@ def reaching(name: str) -> list[tuple[float, str]]:
 
 
 def stages(copy: Copy, mutant: Mutant, *, everything: bool) -> Iterator[list[str]]:
-    """Tests to try in turn: its own, quick ones that reach it, slower ones.
-
-    Where none is known to reach it, those of the mirrored folder.
-    """
+    """Tests to try in turn: its own, quick ones that reach it, slower ones, the mirrored folder."""
     yield list(mutant.tests)
     passed, quick, slow = 0.0, list[str](), list[str]()
     for seconds, test in reaching(mutant.name):
@@ -182,7 +179,7 @@ def stages(copy: Copy, mutant: Mutant, *, everything: bool) -> Iterator[list[str
             slow.append(test)
     yield quick
     yield slow
-    yield [] if quick or slow else mutant.mirrored(copy.folder)
+    yield mutant.mirrored(copy.folder)
     yield ["tests"] if everything else []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import dslc
@@ -13,9 +14,11 @@ from dslc.codegen.hip.occupancy import occupancy
 from dslc.codegen.hip.resources import Resources
 from dslc.codegen.hip.toolchain import compile_hip
 from dslc.codegen.quoting import entry_name
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.targets import find_target
 
-from support.hip_products import OPERANDS, SOURCE, product
+from support.hip.products import OPERANDS, SOURCE, product
 
 FIXED = (("K", 8192), ("M", 8192), ("N", 8192))
 LARGE = (256, 256, 64)
@@ -83,7 +86,7 @@ def test_lanes_compute_nothing_but_addresses_in_a_products_loop(chip: str) -> No
 
 @pytest.mark.usefixtures("clang")
 def test_a_ring_waits_for_the_loads_of_its_last_turn_only() -> None:
-    """With three stages one turn's loads stay under way: the wait counts them, until the end."""
+    """With three stages one iteration's loads stay under way: the wait counts them, until the end."""
     kernel = product("gfx950", (128, 128, 64), FIXED, stages=3)
     text, _ = emit(kernel, find_target("hip:gfx950"))
     assert "copy_wait<8>();" in text
@@ -101,6 +104,26 @@ def test_a_units_waves_are_those_that_registers_lds_and_slots_leave() -> None:
     assert occupancy(target, Resources(129), 256).limit == "registers"
     assert occupancy(target, Resources(129), 256).waves == 3
     assert occupancy(target, Resources(64, shared=128 << 10), 256).limit == "LDS"
+    # What nothing of the kernel's own holds back is held back by the slots.
+    assert occupancy(target, Resources(64), 256).limit == "waves"
+
+
+@pytest.mark.parametrize("chip", ["gfx942", "gfx950"])
+def test_the_order_that_is_asked_for_has_all_products_and_reads_of_a_turn(chip: str) -> None:
+    kernel = product(chip, (128, 128, 64), FIXED)
+    target = find_target(f"hip:{chip}")
+    text, _ = emit(kernel, target)
+    asked: Counter[int] = Counter()
+    for kind, count in re.findall(r"sched_group_barrier\((0x[0-9a-f]+), (\d+), 0\)", text):
+        asked[int(kind, 16)] += int(count)
+    (name,) = {s.atom for s in walk(kernel.body) if isinstance(s, ins.Dot)}
+    atom = target.atom(name or "")
+    assert atom is not None
+    assert kernel.threads is not None
+    waves = kernel.threads // target.warp_size
+    assert asked[0x8] * waves * atom.m * atom.n * atom.k == 128 * 128 * 64
+    # Every wave reads 16 bytes a lane of the rows and columns that it multiplies.
+    assert asked[0x100] >= (128 + 128) * 64 * 2 // (16 * kernel.threads)
 
 
 LOOP = """	.text

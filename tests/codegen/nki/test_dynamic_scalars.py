@@ -9,10 +9,13 @@ import dslc
 import numpy as np
 import pytest
 from dslc.compiler.interpreter import run
+from dslc.compiler.ir import Value
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.expr import Var
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.passes.dynamic_values.dynamic_scalars import DynamicScalars
 
-from support.kernels import one
+from support.kernels import every, one
 
 BODIES = {
     "a loop": """
@@ -88,3 +91,20 @@ def test_the_pass_changes_no_number(case: str) -> None:
         run(kernel, args)  # type: ignore[arg-type]
         found.append(args["y"])
     np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_a_number_that_is_known_stays_one_beside_those_of_the_machine() -> None:
+    """Of two that a loop hands on, the counter is written out and the sum is a tile."""
+    kernel = one(
+        text("""
+    s = 0
+    n = 3
+    for i in range(0, 4):
+        s = s + max(x[0:16], 0) * n
+        n = n + i
+    y[0:16] = full(i32, [16], s + n)
+""")
+    )
+    (loop,) = every(DynamicScalars()(kernel), ins.For)
+    kinds = {c.inner.name.partition("_")[0]: type(c.inner) for c in loop.carried}
+    assert kinds == {"s": Value, "n": Var}

@@ -165,6 +165,17 @@ def test_computing_with_an_undefined_element_is_an_error(use, capsys):
     run(b.kernel(), {}, Options(check=False))
 
 
+def test_rows_of_undefined_numbers_are_an_error():
+    b = Builder()
+    x = b.buffer("x", "f32", [4, 2])
+    b.store(whole(x), b.full("f32", (4, 2), 1.0))
+    ids = b.undefined("i32", (3,), name="ids")
+    rows = ins.Gather(b.value("f32", (3, 2)), whole(x), ids, 0, loc=b.loc())
+    b.store(whole(b.out("y", "f32", [3, 2])), b.add(rows))
+    with pytest.raises(DiagnosticError, match=r"DSL0603.*register tile ids"):
+        run(b.kernel(), {"y": zeros(3, 2)})
+
+
 def test_an_undefined_tile_is_followed_through_loops_and_branches():
     for turns in (0, 2):
         b = Builder()

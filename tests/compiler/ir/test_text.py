@@ -211,3 +211,13 @@ def test_deep_nesting_is_an_error():
     text = f"kernel f[]() {{\n  let x = {'(' * 5000}1{')' * 5000}\n}}\n"
     with pytest.raises(DiagnosticError, match="nested"):
         parse_program(text)
+
+
+@pytest.mark.parametrize("words", ["multicast", "layout=`spatial(4)`, multicast"])
+def test_a_truth_is_a_word_wherever_it_stands(words):
+    """What could stand before it is left out, or there."""
+    head = "kernel k[](@x: in f32[4]) {\n  alloc @s: buffer shared f32[4]\n"
+    text = f"{head}  copy_async @s[0 : +4], @x[0 : +4], {words}\n}}\n"
+    copy = parse_program(text).body[1]
+    assert copy.multicast
+    assert (copy.layout is not None) == ("layout" in words)

@@ -1,5 +1,7 @@
 """The verifier: valid kernels pass, each broken rule is named."""
 
+from dataclasses import replace
+
 import pytest
 import random_ir
 from dslc.compiler.diagnostics import DiagnosticError, Loc
@@ -22,6 +24,14 @@ kernel k[M](@x: in f32[M, 8], @y: out f32[M, 8], @z: inout i32[M], n: i32) {
 """
 
 WRONG = [
+    ("DSL0415", "scatter @x[0 : +1, 0 : +8], %i, %a, axis=0", "only read"),
+    (
+        "DSL0413",
+        "%j = full f32(1.0) : f32[4]\n  scatter @y[0 : +1, 0 : +8], %j, %a, axis=0",
+        "integers",
+    ),
+    ("DSL0415", "scatter @y[0 : +4, 0 : +8], %i, %a, axis=0", "placeholder"),
+    ("DSL0416", "scatter @y[0 : +1, 0 : +8], %i, %a, axis=2", "none of the 2 axes"),
     ("DSL0412", "%c = full f32(0.0) : f32[4, 0]", "at least 1"),
     ("DSL0412", "%c = add %a, %b : f32[4]", "give a result of shape"),
     ("DSL0413", "%c = add %a, %b : f16[4, 8]", "f32 does not go with f16"),
@@ -196,3 +206,12 @@ def test_a_call_fits_its_kernel(call, code):
     with pytest.raises(DiagnosticError) as raised:
         verify(parse_program(CALLS.replace("(@a, @b, k)", call)))
     assert raised.value.diagnostics[0].code == code
+
+
+@pytest.mark.parametrize("place", ["start", "stop", "step"])
+@pytest.mark.parametrize("bound", [Var("nowhere", INDEX), Const(2.0, F32)])
+def test_bounds_of_the_grid_are_known_numbers(place, bound):
+    kernel = parse_program("kernel k[M](@x: in f32[M]) {\n  grid m in range(0, M, 4)\n}\n")
+    (axis,) = kernel.grid
+    with pytest.raises(DiagnosticError):
+        verify(replace(kernel, grid=(replace(axis, **{place: bound}),)))

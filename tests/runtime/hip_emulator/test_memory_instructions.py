@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from dslc.runtime.hip_emulator import Buffer, EmulationError, Module
 
-from support.hip import needs_clang
-from support.hip_instructions import Array, assembly
+from support.hip.instructions import Array, assembly
+from support.hip.toolchain import needs_clang
 
 pytestmark = needs_clang
 RNG = np.random.default_rng(5)

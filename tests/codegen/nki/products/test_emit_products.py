@@ -100,8 +100,8 @@ def test_integers_are_summed_exactly() -> None:
     np.testing.assert_array_equal(c, a.astype(np.int64) @ b.astype(np.int64))
 
 
-def test_a_tile_that_stays_both_ways_is_that_of_its_turn() -> None:
-    """Rows that two products take, one of them transposed, and that the turns of e share."""
+def test_a_tile_that_stays_both_ways_is_that_of_its_iteration() -> None:
+    """Rows that two products take, one of them transposed, and that the iterations of e share."""
     source = """
 kernel state(k: f32[S, 16], v: f32[S, E], y: out f32[S, E]):
     for e in parallel(range(0, E, 16)):
@@ -141,7 +141,7 @@ kernel k(x: i32[16, 8], y: out i32[8, 8]):
 
 
 def test_sums_are_not_left_in_what_others_read() -> None:
-    """Not in a tile whose transposition they start from, nor in one that stays for the next turn."""
+    """Not in a tile whose transposition they start from, nor in one kept for the next iteration."""
     source = """
 kernel k(x: f32[16, 8], y: out f32[8, 8], z: out f32[8, 8]):
     a = x[0:8, :]
@@ -180,3 +180,19 @@ kernel both(a: bf16[M, K], b: bf16[K, N], rounded: out bf16[M, N], sums: out f32
     assert (exact != exact.astype(BF16)).any()
     np.testing.assert_array_equal(sums, exact)
     np.testing.assert_array_equal(rounded, exact.astype(BF16))
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_sums_of_products_of_bytes_are_exact_beyond_what_f32_has(batch: int) -> None:
+    """2099 products of -127 and -127 have an odd sum above 2^25."""
+    source = """
+kernel sums(a: i8[B, M, K], b: i8[B, K, N], c: out i32[B, M, N]):
+    for m in parallel(range(0, M, 16)):
+        c[0 : BATCH, m : m + 16, 0 : 24] = dot(
+            a[0 : BATCH, m : m + 16, 0 : 2099], b[0 : BATCH, 0 : 2099, 0 : 24]
+        )
+""".replace("BATCH", str(batch))
+    a, b = np.full((batch, 16, 2099), -127, np.int8), np.full((batch, 2099, 24), -127, np.int8)
+    c = np.zeros((batch, 16, 24), np.int32)
+    dslc.compile(source=source, target="nki:trn2", cache=False).sums(a, b, c)
+    assert (c == 127 * 127 * 2099).all()
