@@ -61,6 +61,15 @@ def limits(dtype: DType) -> Limits:
 
 
 @functools.cache
+def rounds_twice(dtype: DType) -> bool:
+    """Whether an integer of 32 bits that f32 rounds may be rounded otherwise to this float after it.
+
+    f32 has all up to 2^24; e8m0 is defined by way of f32.
+    """
+    return dtype.kind is Kind.FLOAT and dtype.mantissa < 23 and limits(dtype).greatest >= 2.0**24
+
+
+@functools.cache
 def magnitudes(dtype: DType) -> Array:
     """The finite values of the codes without sign, in order: value = magnitudes[code], float64.
 

@@ -36,3 +36,22 @@ def test_bits_lie_one_after_another(target: str, bits: int) -> None:
         assert refused.diagnostics[0].code == "DSL0590"  # noqa: PT017 - a machine may have none
     else:
         np.testing.assert_array_equal(y, wanted)
+
+
+PIECES = """
+kernel k(x: u8[N], y: out u{bits}[N] packed row):
+    for n in parallel(range(0, N, {step})):
+        y[n : n + {step}] = cast(x[n : n + {step}], u{bits})
+"""
+
+
+@pytest.mark.parametrize(("bits", "step"), [(6, 4), (6, 12), (4, 3), (3, 4), (5, 2), (2, 4)])
+@pytest.mark.parametrize("target", ["interp", *MACHINES])
+@pytest.mark.sampled(4)
+def test_turns_write_few_codes_each(target: str, bits: int, step: int) -> None:
+    """Four of 6 bits are three bytes; others end within one that the next turn writes, too."""
+    x = np.random.default_rng(bits).integers(0, 1 << bits, 17, np.uint8)
+    wanted = packed(x.astype(np.uint64), bits)
+    y = np.zeros_like(wanted)
+    call(target, PIECES.format(bits=bits, step=step), {"x": x, "y": y}, define={"N": 17})
+    np.testing.assert_array_equal(y, wanted)

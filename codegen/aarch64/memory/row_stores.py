@@ -79,11 +79,11 @@ def _bytes(e: Emission, array: Array, first: Linear, lanes: Lanes, dtype: DType)
         name = _NAMES[lanes.count * bits // 8]
         s.store(f"str {{0:{name}}}, [{{1}}]", reg, base, alias=array.alias)
         return
-    for k in range(lanes.count // 8):
+    for k in range(-(-lanes.count // 8)):
         eight = _joined(e, s.x(f"umov {{0}}, {{1}}.d[{k}]", reg), bits)
-        at = k * bits
+        at, whole = k * bits, min(lanes.count - 8 * k, 8) * bits // 8
         for name, size in (("w", 4), ("h", 2), ("b", 1)):
-            if bits & size:
+            if whole & size:
                 text = f"str{'' if name == 'w' else name} {{0:w}}, [{{1}}, #{at}]"
                 s.store(text, eight, base, alias=array.alias)
                 eight, at = s.x(f"lsr {{0}}, {{1}}, #{8 * size}", eight), at + size

@@ -9,7 +9,6 @@ from dslc.codegen.aie.printing.builder import vector
 from dslc.compiler.dtypes import (
     BF16,
     BOOL,
-    E8M0,
     F16,
     F32,
     I32,
@@ -18,6 +17,7 @@ from dslc.compiler.dtypes import (
     DType,
     limits,
     parse_dtype,
+    rounds_twice,
 )
 from dslc.compiler.ir.instructions import Stmt
 
@@ -116,7 +116,7 @@ def _to_odd(e: Emission, x: str, source: DType, lanes: int) -> str:
 
 
 def _from_integer(e: Emission, x: str, source: DType, target: DType, lanes: int) -> str:
-    if target != F32 and source.bits == 32:
+    if source.bits == 32 and rounds_twice(target):
         x = _to_odd(e, x, source, lanes)
     word = "sitofp" if source.is_signed else "uitofp"
     kind, single = vector(lanes, element(source)), vector(lanes, "f32")
@@ -188,7 +188,7 @@ def _to_code(
 ) -> str:
     """A small float's code, or an integer of few bits as its value in a byte: it wraps unless told."""
     if not target.is_integer:
-        if source.is_integer and source.bits == 32 and target != E8M0:
+        if source.is_integer and source.bits == 32 and rounds_twice(target):
             x = _to_odd(e, x, source, lanes)
         x = converted(e, stmt, x, source, F32, lanes)
         code = small_code(e, x, target, lanes, saturate=saturate)

@@ -14,7 +14,7 @@ from dslc.codegen.nki.dtypes import is_code
 from dslc.codegen.nki.emission import Emission, Emit
 from dslc.codegen.nki.movement.copying import copy
 from dslc.codegen.nki.tile_values import TileValue
-from dslc.compiler.dtypes import BOOL, E8M0, F32, I32, TF32, DType, limits
+from dslc.compiler.dtypes import BOOL, F32, I32, TF32, DType, limits, rounds_twice
 from dslc.compiler.ir import instructions as ins
 
 
@@ -31,7 +31,7 @@ def cast(e: Emission, stmt: ins.Cast) -> None:
             e.rename(stmt.out, decode(e, x, here, there))
             return
         x, here = decode(e, x, here, F32), F32
-    if here.is_integer and here.bits == 32 and there.is_float and there not in (F32, E8M0):
+    if here.is_integer and here.bits == 32 and rounds_twice(there):
         x = _to_odd(e, widened(e, x, here))
     if is_code(there):
         rounding = round_to if there.name in e.engines.floats8 else encode
