@@ -1,6 +1,6 @@
 """Simplification (peephole rules, constant folding): indices, conditions, loops that facts decide.
 
-Before (tests/ir/simplify/one_turn.tir):
+Before (tests/ir/simplify/one_iteration.tir):
 
     grid m in range(0, M, 16)
     for k in range(0, 64, 64) {

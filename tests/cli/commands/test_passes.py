@@ -30,7 +30,8 @@ def test_the_long_form_shows_the_ir_before_and_after(capsys: pytest.CaptureFixtu
     assert run(["passes", "aarch64:bf16", "--long"]) == 0
     out = capsys.readouterr().out
     assert "01-simplify: compiler/passes/simplification/simplify.py\n" in out
-    assert "->" in out
+    assert "Before (tests/ir/simplify/one_iteration.tir):" in out
+    assert "After:" in out
 
 
 @pytest.mark.parametrize(
