@@ -71,7 +71,8 @@ def _codes(program: TileProgram, rows: list[Memory], args: Mapping[str, Any]) ->
     for param in rows:
         shape = tuple(evaluate(e, dims) for e in param.shape)
         given, storage = args[param.name], emulation.row_storage(param)
-        found[param.name] = given if given.shape == shape else packing.unpack(given, storage, shape)
+        is_bytes = given.shape == packing.packed_shape(storage, shape)
+        found[param.name] = packing.unpack(given, storage, shape) if is_bytes else given
     return found
 
 
