@@ -37,7 +37,7 @@ from dslc.compiler.ir.verify import verify
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.passes.pass_manager import Pass
 from dslc.compiler.targets import TARGETS
-from dslc.machines.registry import machine_of
+from dslc.machines.registry import find_machine
 from dslc.runtime.packing import pack
 
 CASES = Path(__file__).parents[1] / "ir"
@@ -130,8 +130,8 @@ def cases() -> list[Case]:
 def passes() -> dict[str, dict[str, Pass]]:
     """Every pass of every target's list: by its name, then by the target's."""
     found: dict[str, dict[str, Pass]] = {}
-    for name, target in TARGETS.items():
-        for step in machine_of(target).passes({}):
+    for name in TARGETS:
+        for step in find_machine(name).passes({}):
             found.setdefault(step.name, {})[name] = step
     return found
 

@@ -60,18 +60,19 @@ def launch(
     lowered = emulation.lower(made.program, target=gpu)
     emulation.execute(lowered, {**args, **codes}, seed=1, target=gpu)
     for param in rows:
-        if param.role is not Role.IN:
+        if param.role is not Role.IN and codes[param.name] is not args[param.name]:
             args[param.name][...] = packing.pack(codes[param.name], emulation.row_storage(param))
 
 
 def _codes(program: TileProgram, rows: list[Memory], args: Mapping[str, Any]) -> dict[str, Any]:
-    """The `packed row` tensors of a call, one code a byte, as the emulator takes them."""
-    dims = emulation.dims_of(program, args, {p.name for p in rows})
+    """The `packed row` tensors of a call, one code a byte: bytes, of one axis, are unpacked."""
+    dims = emulation.dims_of(program, args, {p.name for p in rows if args[p.name].ndim == 1})
     found = {}
     for param in rows:
         shape = tuple(evaluate(e, dims) for e in param.shape)
-        storage = emulation.row_storage(param)
-        found[param.name] = packing.unpack(args[param.name], storage, shape)
+        given, storage = args[param.name], emulation.row_storage(param)
+        is_bytes = given.shape == packing.packed_shape(storage, shape)
+        found[param.name] = packing.unpack(given, storage, shape) if is_bytes else given
     return found
 
 
