@@ -3,8 +3,8 @@
 Shared memory serves tiles that several warps read, or whose elements reach a thread in small pieces.
 Where each thread reads 8 or 16 bytes at once, and no other thread reads them too, a copy through
 shared memory only costs instructions and a barrier an iteration; without one, warps run on their own.
-Weights in the order of registers are such tiles, and activations whose k is dealt
-(`layouts.operand_interleaving`). Beside them a small tile, such as a row of scales, needs none either.
+Weights in the order of registers are such tiles, and activations whose k is interleaved
+(`operand_interleaving`). Beside them a small tile, such as a row of scales, needs none either.
 
 A register that waits for memory is one that the iteration cannot use, so this is for tiles of which a
 thread holds little. How far loads run ahead follows from the bytes that must be under way.

@@ -1,4 +1,4 @@
-"""CTA rasterization (grouped order): strips in which turns that run at once share what they read.
+"""Rasterization, the order of turns: groups of rows in which those that run at once share their reads.
 
     grid m in range(0, M, 128), n in range(0, N, 256)       ->    rasterize(16)
 
