@@ -11,7 +11,14 @@ from typing import Any
 
 DOCS = Path(__file__).resolve().parent
 FENCE = re.compile(r"^```(\w+)(?: [^\n]*)?$", re.M)
-COLOURS = {"tile": "python", "py": "python", "ir": "llvm", "asm": "gas", "mlir": "llvm"}
+COLOURS = {
+    "tile": "python",
+    "py": "python",
+    "nki": "python",
+    "ir": "llvm",
+    "asm": "gas",
+    "mlir": "llvm",
+}
 OUTSIDE = re.compile(
     r"(?<!!)\[([^\]]+)\]\((?:(?:\.\./)+(?:examples|README|tests)[^)]*|[\w/]*data)\)"
 )

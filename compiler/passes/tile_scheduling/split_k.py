@@ -1,4 +1,4 @@
-"""Split-K: the turns of one sequential loop are divided among several parallel turns.
+"""Split reduction (split-K): the iterations of one sequential loop over several turns of the grid.
 
 Before (tests/ir/split-k/example.tir):
 

@@ -1,4 +1,4 @@
-"""Stream-K: turns that several blocks share; the last block to come adds their parts in a fixed order.
+"""Stream-K: turns that several blocks share, whose parts the last one to come adds in a fixed order.
 
     %sum = for k in range(first, end, 64) ...
     store @c[m : +128, n : +256], %sum
