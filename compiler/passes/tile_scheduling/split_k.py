@@ -1,4 +1,4 @@
-"""Split reduction: the turns of one sequential loop over several parallel turns.
+"""Split reduction (split-K): the iterations of one sequential loop over several turns of the grid.
 
     grid m in range(0, M, 16)
     %zero = full f32(0.0) : f32[16]

@@ -1,4 +1,4 @@
-"""Turns that several blocks share: their parts, added up in a fixed order by the last block to come.
+"""Stream-K: turns that several blocks share, whose parts the last one to come adds in a fixed order.
 
     %sum = for k in range(first, end, 64) ...
     store @c[m : +128, n : +256], %sum
