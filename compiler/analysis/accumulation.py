@@ -1,7 +1,7 @@
 """Which carried values of a loop are accumulators: `acc = acc + f(k)`, or with min or max.
 
 An accumulator is handed through additions, products that accumulate, nested loops and branches, and
-nothing else of the loop reads it on the way: then any grouping of the turns gives the same sum.
+nothing else of the loop reads it on the way: then any grouping of the iterations gives the same sum.
 """
 
 from __future__ import annotations

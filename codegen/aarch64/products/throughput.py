@@ -2,8 +2,8 @@
 
 The generator marks in its text the innermost loop of a product and what belongs to it:
 
-    // LLVM-MCA-BEGIN gemm.main macs=768 k=8     the loop: what one iteration multiplies, its step along
-    K // LLVM-MCA-END
+    // LLVM-MCA-BEGIN gemm.main macs=768 k=8     the loop: products of an iteration, its step along K
+    // LLVM-MCA-END
     // LLVM-MCA-BEGIN gemm.main_group macs=3072  what runs once for so many multiply-adds of the loop
     // LLVM-MCA-END
     // LLVM-MCA-BEGIN gemm.main_ends             before and after the loop: once for a register tile

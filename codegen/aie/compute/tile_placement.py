@@ -11,8 +11,8 @@ Before:
       %p = dot %a, %d
       %q = dot %a, %b + %acc            nothing else reads %acc, nor lies where it does
     }
-    %r = dot %a, %a + %c                %c is read again, or loaded once more, or comes to an iteration
-    again store @y, %d
+    %r = dot %a, %a + %c                %c is read again, or loaded once more, or serves more iterations
+    store @y, %d
 
 After, by `find_placement`:
 

@@ -194,7 +194,7 @@ def _planned(plan: Plan, blocking: Blocking, *, draft: bool) -> Planned:
 
 
 class _Shares:
-    """The part of a turn's work that a core has: all of it, or its turns of a loop that is shared."""
+    """The part of a turn's work that a core has: all, or its iterations of a loop that is shared."""
 
     def __init__(self, kernel: Kernel, scopes: Scopes, loop: ins.For | None) -> None:
         self._kernel, self._loop = kernel, loop

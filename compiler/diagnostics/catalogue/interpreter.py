@@ -33,15 +33,17 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0605": (
         "A copy is never waited for",
-        "A parallel turn ended while an asynchronous copy of it was under way: the copy was not "
-        "committed to a group, or no `wait` covered its group. What it was to write is lost.\n\n"
+        "A turn (a program instance of `parallel`) ended while an asynchronous copy of it was under "
+        "way: the copy was not committed to a group, or no `wait` covered its group. What it was to "
+        "write is lost.\n\n"
         "Wrong:  copy_async(c[0:64], s)               # and the kernel ends\n"
         "Right:  copy_async(c[0:64], s); commit(); wait(0)",
     ),
     "DSL0606": (
         "Parallel turns race",
-        "Turns of `parallel` run in any order, at once. Two of them touched one element, at least one "
-        "of them wrote it, and no semaphore or counter orders them: the result would depend on chance. "
+        "Turns of `parallel` (program instances) run in any order, at once. Two of them touched one "
+        "element, at least one wrote it, and no semaphore or counter orders them: the result would "
+        "depend on chance. "
         "Equal ids in one `scatter` are a race as well.\n\n"
         "Wrong:  for m in parallel(range(0, M, 16)): total[0] = sum(x[m : m + 16])\n"
         "Right:  for m in parallel(range(0, M, 16)): total[0] += sum(x[m : m + 16])\n\n"
@@ -50,8 +52,9 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0607": (
         "Every turn waits",
-        "Each parallel turn that has not ended waits for a semaphore, and none is left that could set "
-        "it. What is waited for must be released by a turn that does not itself wait for this one.\n\n"
+        "Each turn of `parallel` (program instance) that has not ended waits for a semaphore, and none "
+        "is left that could set it. What is waited for must be released by a turn that does not itself "
+        "wait for this one.\n\n"
         "Wrong:  semaphore_wait(s[0], 1); semaphore_release(s[0], 1)\n"
         "Right:  semaphore_wait(s[0], i); semaphore_release(s[0], i + 1)    # in turn i",
     ),

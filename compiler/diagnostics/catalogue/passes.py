@@ -16,7 +16,8 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0503": (
         "a tile that no thread's registers hold",
-        "On a GPU a tile is spread over the registers of a turn's threads. This one takes several "
+        "On a GPU a tile is spread over the registers of the threads that run a turn (a program "
+        "instance of the grid). This one takes several "
         "times what a thread has.\n"
         "Wrong: `acc = zeros(f32, [512, 512])`. Right: blocks of 128 x 128, or `tune BM = 64 | 128`.",
     ),

@@ -1,4 +1,4 @@
-"""What splitting a loop counts: turns of loops and of grids, in index arithmetic."""
+"""What splitting a loop counts: iterations of loops and turns of grids, in index arithmetic."""
 
 from __future__ import annotations
 
