@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dslc.amounts import SIZES, amount
 from dslc.compiler.diagnostics import error
 
+DEFAULT_TARGET = "interp"  # the machine that every computer has
 _MAX_SIZE = "5G"
 _ON = ("on", "1", "yes", "true")
 _OFF = ("off", "0", "no", "false")
@@ -26,7 +27,7 @@ _OFF = ("off", "0", "no", "false")
 
 def default_target() -> str:
     """What `DSLC_TARGET` says, else the interpreter."""
-    return os.environ.get("DSLC_TARGET") or "interp"
+    return os.environ.get("DSLC_TARGET") or DEFAULT_TARGET
 
 
 def cache_is_on() -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dslc.compiler.artifact import Param
     from dslc.compiler.diagnostics import Loc
     from dslc.executors import ExecutorChoice
-    from dslc.machines.registry import Machine
+    from dslc.machines.machine import Machine
     from dslc.tuner.search import Report
     from dslc.tuner.tuning import Result
 

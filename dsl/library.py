@@ -117,7 +117,7 @@ def compile(  # noqa: A001 - the module's own
     from dslc.compilation.building import build_options
     from dslc.compilation.templates import origins
     from dslc.frontend import parse_tile, read_source
-    from dslc.machines.registry import CodeOptions
+    from dslc.machines.machine import CodeOptions
 
     folder = None
     if isinstance(source, str) and "\n" in source:

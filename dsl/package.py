@@ -8,6 +8,7 @@ Every byte is checked before it is used. `dslc.runtime.load` runs the same packa
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,12 +22,13 @@ from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.fingerprint import compiler_fingerprint
 from dslc.compiler.manifest import plain_choice
 from dslc.compiler.targets import find_target
+from dslc.environment import DEFAULT_TARGET
 from dslc.kernels import Kernel, Sizes
 from dslc.library import Library
-from dslc.machines.registry import Machine, find_machine, resolve_target
+from dslc.machines.machine import Machine
+from dslc.machines.registry import families, find_machine, machine_class, resolve_target
 from dslc.packaging.entries import Entry, described
 from dslc.packaging.writing import package_files, write_tree
-from dslc.runtime.aarch64 import is_host
 from dslc.runtime.expression import holds, names_of
 from dslc.runtime.package import Index, IndexedKernel, PackageFolder
 from dslc.runtime.package.index import IndexedParameter, Origins
@@ -168,16 +170,12 @@ def _target(index: Index, wanted: str | None) -> str:
 
 def _present(index: Index) -> Iterable[str]:
     """The package's targets that run on this machine, the best first."""
-    for family in ("cuda", "aarch64"):
-        own = [t for t in index.targets if find_target(t).family == family]
-        if family == "aarch64" and not is_host():  # elsewhere it would be emulated
-            continue
-        try:
-            present = resolve_target(family) if own else None
-        except DiagnosticError:  # there is no such machine here
-            continue
-        yield from (t for t in own if t in (present, "aarch64:all"))
-    yield from (t for t in index.targets if t == "interp")
+    for family in sorted(families(), key=DEFAULT_TARGET.__eq__):  # what runs everywhere comes last
+        for target in index.targets:
+            if find_target(target).family == family:
+                with contextlib.suppress(DiagnosticError):  # there is no such machine here
+                    if machine_class(family).runs_here(target):
+                        yield target
 
 
 def _signature(kernel: IndexedKernel) -> Signature:

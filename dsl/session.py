@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.targets import find_target
+from dslc.environment import DEFAULT_TARGET
 from dslc.machines.registry import resolve_target
 from dslc.runtime.elements import Array, element_name
 from dslc.runtime.expression import evaluate
@@ -75,7 +76,7 @@ class Dispatch(Mapping[str, Buffer]):
 class Session:
     """The dispatches and weights of one machine, by key. `target` as in `dslc.compile`."""
 
-    def __init__(self, target: str = "interp") -> None:
+    def __init__(self, target: str = DEFAULT_TARGET) -> None:
         self.target = find_target(resolve_target(target)).name
         self.memory: Memory = memory_of(self.target)
         self._weights: dict[Hashable, dict[str, Buffer]] = {}

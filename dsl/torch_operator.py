@@ -46,21 +46,11 @@ def torch_op(
     def nothing(*arguments: Any, **named: Any) -> None:
         """What the operator gives where torch runs shapes alone: its outputs exist already."""
 
-    library.impl(chosen, run, _devices(kernel.target))
+    library.impl(chosen, run, kernel.origin.machine.torch_device())
     torch.library.register_fake(f"{namespace}::{chosen}", nothing, lib=library)
     _registered[key] = library
     found: Callable[..., None] = getattr(getattr(torch.ops, namespace), chosen)
     return found
-
-
-def _devices(target: str) -> str:
-    """What torch calls the devices that a target's kernels run on: AMD's GPUs are CUDA to it, too."""
-    family = target.partition(":")[0]
-    if family == "hip":
-        from dslc.machines.hip import runs_on_gpu
-
-        return "CUDA" if runs_on_gpu() else "CPU"
-    return "CUDA" if family == "cuda" else "CPU"
 
 
 def _schema(parameter: Parameter, number: int) -> str:

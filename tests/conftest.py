@@ -13,7 +13,7 @@ import pytest
 from dslc.compiler import targets
 from hypothesis import HealthCheck, settings
 
-from support.cuda_driver import driver, fake_library  # noqa: F401 - fixtures of all tests
+from support.gpu.cuda_driver import driver, fake_library  # noqa: F401 - fixtures of all tests
 from support.tiers import stays
 
 # Another process on the machine fails no law: neither a deadline nor the time that drawing takes.

@@ -11,7 +11,7 @@ import pytest
 from dslc.codegen.cuda.tools.locate import find_library
 from dslc.compiler.diagnostics import DiagnosticError
 
-from support.fake_cuda import FakeDriver, OnDevice, aligned
+from support.gpu.fake_cuda import FakeDriver, OnDevice, aligned
 
 pytestmark = pytest.mark.skipif(
     find_library("nvrtc") is None, reason="needs NVRTC: pip install nvidia-cuda-nvrtc"

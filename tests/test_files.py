@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
+from collections import Counter
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -14,6 +16,8 @@ ROOMS = ("dsl", "compiler", "codegen", "runtime")
 SOURCES = sorted(p for room in ROOMS for p in (ROOT / room).rglob("*.py"))
 WRITTEN = SOURCES + sorted(p for d in ("tests", "examples") for p in (ROOT / d).rglob("*.py"))
 LIMIT = 400
+FILES_IN_A_FOLDER = 24
+MODULE = r"(?:\w+/)*\w+\.py|dslc(?:\.\w+){2,}|(?:passes|analysis)(?:\.\w+)+"
 FORBIDDEN = {"utils", "util", "helpers", "helper", "manager", "base", "common", "core", "misc"}
 
 
@@ -24,6 +28,11 @@ def name_of(path: Path) -> str:
 def test_no_source_is_longer_than_the_limit() -> None:
     lengths = {name_of(p): len(p.read_text(encoding="utf-8").splitlines()) for p in WRITTEN}
     assert not {n: count for n, count in lengths.items() if count > LIMIT}
+
+
+def test_no_folder_holds_too_much() -> None:
+    counts = Counter(p.parent for p in WRITTEN if p.parent != ROOT / "examples")
+    assert not {name_of(p): count for p, count in counts.items() if count > FILES_IN_A_FOLDER}
 
 
 def test_names_say_what_is_inside() -> None:
@@ -39,6 +48,39 @@ def test_every_source_opens_with_what_it_is() -> None:
         if not (ast.get_docstring(ast.parse(p.read_text(encoding="utf-8"))) or "").strip()
     ]
     assert not bare
+
+
+def modules() -> dict[str, Path]:
+    """Modules and packages by their dotted names and all ends of these: `dslc.a.b`, `a.b`, `b`."""
+    found: dict[str, Path] = {}
+    for path in SOURCES:
+        room, *rest = path.relative_to(ROOT).with_suffix("").parts
+        names = ["dslc", *([] if room == "dsl" else [room]), *rest]
+        names = names[:-1] if names[-1] == "__init__" else names
+        found |= {".".join(names[at:]): path for at in range(len(names))}
+    return found
+
+
+def exists(quoted: str, dotted: dict[str, Path]) -> bool:
+    """Whether it is the end of a file's path, a module, or a module and a name in it."""
+    if quoted.endswith(".py"):
+        return any(p.as_posix().endswith(f"/{quoted}") for p in WRITTEN)
+    parts = quoted.split(".")
+    at = max(n for n in range(len(parts) + 1) if n == 0 or ".".join(parts[:n]) in dotted)
+    home = dotted.get(".".join(parts[:at]))
+    text = home.read_text(encoding="utf-8") if home else ""
+    return at == len(parts) or parts[at] in re.findall(r"\w+", text)
+
+
+def test_modules_that_prose_names_exist() -> None:
+    """`file.py`, `dslc.room.file` and `passes.room.file`, wherever sources quote them."""
+    dotted = modules()
+    assert not [
+        f"{name_of(path)}: {quoted}"
+        for path in SOURCES
+        for quoted in re.findall(f"`({MODULE})`", path.read_text(encoding="utf-8"))
+        if not exists(quoted, dotted)
+    ]
 
 
 def test_no_packages_among_the_tests() -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import dslc
 import dslc.compilation.templates
-import dslc.machines.registry
+import dslc.machines.interp
 import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
@@ -168,13 +168,13 @@ def test_a_program_is_called_like_a_kernel(lib):
 
 def test_nothing_is_copied_on_the_way(lib, monkeypatch):
     seen = {}
-    launch = dslc.machines.registry.InterpretedProgram.launch
+    launch = dslc.machines.interp.InterpretedProgram.launch
 
     def spy(self, args, dims):
         seen.update(args)
         launch(self, args, dims)
 
-    monkeypatch.setattr(dslc.machines.registry.InterpretedProgram, "launch", spy)
+    monkeypatch.setattr(dslc.machines.interp.InterpretedProgram, "launch", spy)
     big = np.zeros((10, 14), np.float32)
     x, y = big[::2, ::2], np.zeros((5, 7), np.float32)
     lib.softmax(x, y)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dslc.torch_operator import _devices
+from dslc.machines.registry import find_machine
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ def test_operators_run_where_kernels_do(
     target: str, where: str, devices: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DSLC_HIP", where)
-    assert _devices(target) == devices
+    assert find_machine(target).torch_device() == devices

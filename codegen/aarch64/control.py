@@ -38,7 +38,7 @@ def for_loop(e: Emission, loop: ins.For) -> None:
 
 
 def while_loop(e: Emission, loop: ins.While) -> None:
-    """The condition is computed at the head of each turn."""
+    """The condition is computed at the head of each iteration."""
     s = e.s
     homes = _enter(e, loop.carried)
     head, end = s.label("while"), s.label("end")
@@ -132,7 +132,7 @@ def _leave(e: Emission, carried: Sequence[ins.Carried], homes: Homes) -> None:
 
 
 def _hand_on(e: Emission, carried: Sequence[ins.Carried], homes: Homes) -> None:
-    """The next turn's values; one goes to its place once nothing that is still to come reads it."""
+    """The next iteration's values; each goes to its place once nothing to come reads what is there."""
     waiting = [c for c in carried if not _stays(e, c, homes)]
     late: list[tuple[Array | Reg, Array | Reg, ins.Carried]] = []
     reads = {c: _read_by(e, c.yielded) for c in waiting}
@@ -187,7 +187,7 @@ def _read_by(e: Emission, use: Use) -> set[Value | ex.Var]:
 
 
 def _in_place(e: Emission, c: ins.Carried) -> bool:
-    """Whether each element of the next turn's tile reads the carried tile at its own place alone."""
+    """Whether each element of the next iteration's tile reads the carried one at its place alone."""
     if not isinstance(c.yielded, Value):
         return True
     stack = [c.yielded]

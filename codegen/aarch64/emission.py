@@ -13,23 +13,24 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
+from dslc.codegen.aarch64.chunks import floats
 from dslc.codegen.aarch64.chunks.formats import Lanes
+from dslc.codegen.aarch64.chunks.scalars import integer
 from dslc.codegen.aarch64.machine_code.blocks import Label, Reg
 from dslc.codegen.aarch64.machine_code.stream import Scope
 from dslc.codegen.aarch64.memory.addresses import Addresses
+from dslc.codegen.aarch64.memory.transfer import from_registers, load_lanes, to_general
 from dslc.codegen.aarch64.places import Array, At, Bound, InRegisters, Inside, Loops
 from dslc.codegen.aarch64.products.driving import Plan
 from dslc.codegen.aarch64.products.marks import Marks
+from dslc.codegen.aarch64.refusals import without_code
 from dslc.codegen.quoting import ascii_name
-from dslc.codegen.without_code import what_it_is
 from dslc.compiler.analysis.axis_extents import Extents
-from dslc.compiler.diagnostics import Loc, error
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, linear, simplify, to_expr
-from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.rewrite import fresh_name, scalar_names
 from dslc.compiler.ir.traverse import uses_of
 
@@ -53,7 +54,7 @@ class Emission(Addresses):
         self.marks = Marks(ascii_name(kernel.name), self.s)
         self.plan = Plan()
         self.kept: frozenset[Value] = frozenset()  # tiles that are computed once
-        self.streaming = False  # what is loaded is read once: the next turns' is asked for
+        self.streaming = False  # what is loaded is read once: the next iterations' is asked for
         self.extents: Extents = {}
         self.exit = Label(f".L{ascii_name(kernel.name)}_exit")
         self.done = Label(f".L{ascii_name(kernel.name)}_done")
@@ -88,26 +89,18 @@ class Emission(Addresses):
 
     def integer(self, expr: ex.Expr) -> Reg:
         """An integer expression in a general register."""
-        from dslc.codegen.aarch64.chunks.scalars import integer
-
         return integer(self, expr)
 
     def read_integer(self, value: Value) -> Reg:
         """The element of a tile of rank 0 in a general register."""
-        from dslc.codegen.aarch64.memory.transfer import to_general
-
         return to_general(self, self.pull(value, At((), ((),))), value.type.dtype)
 
     def compare_floats(self, expr: ex.Binary) -> Reg:
         """A comparison of float scalars as 0 or 1."""
-        from dslc.codegen.aarch64.chunks import floats
-
         return floats.compare(self, expr)
 
     def float_to_integer(self, expr: ex.Expr, dtype: Any) -> Reg:
         """A float scalar truncated and saturated."""
-        from dslc.codegen.aarch64.chunks import floats
-
         return floats.to_integer(self, expr, dtype)
 
     def bind(self, var: ex.Var, reg: Reg) -> None:
@@ -136,12 +129,8 @@ class Emission(Addresses):
         with self.s.ahead_of(level):
             home = self.homes.get(value)
             if isinstance(home, InRegisters):
-                from dslc.codegen.aarch64.memory.transfer import from_registers
-
                 made = from_registers(self, home, at)
             elif home is not None:
-                from dslc.codegen.aarch64.memory.transfer import load_lanes
-
                 made = load_lanes(self, home, at, value.type.dtype)
             else:
                 stmt = self.lazy[value]
@@ -239,7 +228,7 @@ class Emission(Addresses):
                 s.branch(f"cmp {{0}}, {against}\n\tb.lt @", head, counter, *last)
                 s.block = body
         else:
-            raise AssertionError("a loop without turns is not written")
+            raise AssertionError("a loop without iterations is not written")
         s.put(end)
 
     @contextmanager
@@ -248,17 +237,6 @@ class Emission(Addresses):
         with self.s.branch_scope():
             self.fixed_scopes.add(self.s.scope)
             yield
-
-
-def unsupported(what: str, loc: Loc | None = None, hint: str | None = None) -> Exception:
-    """What this generator has no code for."""
-    return error("DSL0590", f"AArch64 code has no {what}", loc, hint=hint)
-
-
-def without_code(stmt: Stmt) -> Exception:
-    """The error for a statement that a CPU's kernel cannot run."""
-    what, hint = what_it_is(stmt)
-    return unsupported(what, stmt.loc, hint)
 
 
 def linear_of(expr: ex.Expr) -> Linear:

@@ -8,7 +8,7 @@ from typing import Any
 from dslc.codegen.aarch64 import control, statements
 from dslc.codegen.aarch64.chunks import bits, elementwise, indirect, reductions, shapes
 from dslc.codegen.aarch64.chunks.formats import UNSIGNED, stored
-from dslc.codegen.aarch64.emission import Emission, without_code
+from dslc.codegen.aarch64.emission import Emission
 from dslc.codegen.aarch64.machine_code.allocation import allocate, remove_dead
 from dslc.codegen.aarch64.machine_code.blocks import Effect, File, Inst, Reg, flatten
 from dslc.codegen.aarch64.machine_code.scheduling import scheduled
@@ -20,6 +20,7 @@ from dslc.codegen.aarch64.places import Array
 from dslc.codegen.aarch64.planning import LAZY, kept
 from dslc.codegen.aarch64.products import emit_products
 from dslc.codegen.aarch64.products.driving import plan
+from dslc.codegen.aarch64.refusals import without_code
 from dslc.codegen.quoting import ascii_name, comment_lines
 from dslc.compiler.analysis.axis_extents import extents
 from dslc.compiler.dtypes import INDEX

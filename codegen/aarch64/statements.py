@@ -9,13 +9,13 @@ from dslc.codegen.aarch64.chunks import floats
 from dslc.codegen.aarch64.chunks.conversions import for_memory
 from dslc.codegen.aarch64.chunks.formats import Format, Lanes, stored
 from dslc.codegen.aarch64.chunks.scalars import condition_of
-from dslc.codegen.aarch64.emission import unsupported
 from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
 from dslc.codegen.aarch64.memory.accesses import check as in_bounds
 from dslc.codegen.aarch64.memory.accesses import region_at, span, store_chunk, unproved
 from dslc.codegen.aarch64.memory.nests import Span, lanes_for, nest
 from dslc.codegen.aarch64.memory.transfer import places, store_lanes
 from dslc.codegen.aarch64.places import Array, At, InRegisters, Inside
+from dslc.codegen.aarch64.refusals import unsupported
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Memory, TileType, Value
 from dslc.compiler.ir import expr as ex

@@ -93,7 +93,7 @@ def _copy_all(e: Emission, copies: list[tuple[Tile, Tile]]) -> None:
 
 
 def _remainders(e: Emission, s: ins.For) -> dict[ex.Var, int]:
-    """What a loop carries that is a remainder of a number in every turn, as a ring's slot is."""
+    """What a loop carries that is a remainder of a number in every iteration, as a ring's slot is."""
     found = {}
     for c in s.carried:
         if isinstance(c.inner, ex.Var) and c.inner.dtype.kind is Kind.INDEX:

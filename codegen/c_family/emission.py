@@ -303,7 +303,7 @@ class Emission:
 
     @contextmanager
     def repeated(self) -> Iterator[None]:
-        """The body of a loop: the turn before may still read what it exchanged."""
+        """The body of a loop: the iteration before may still read what it exchanged."""
         before, uses = self.shared_use, self.exchanged
         self.shared_use |= SharedUse.EXCHANGE
         yield

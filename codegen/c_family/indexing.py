@@ -55,7 +55,7 @@ class ThreadBases:
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """A loop over one local digit: `var` counts, the element number grows by `weight` a turn."""
+    """A loop over one local digit: `var` counts, the element number grows by `weight` an iteration."""
 
     mode: Mode
     weight: int

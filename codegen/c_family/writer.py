@@ -35,7 +35,7 @@ class Writer:
 
     @contextmanager
     def loop(self, var: str, count: int, *, unroll: bool = True) -> Iterator[None]:
-        """A counted loop, unrolled; one turn needs no loop."""
+        """A counted loop, unrolled; one iteration needs no loop."""
         if count == 1:
             with self.block(""):
                 self.line(f"const int {var} = 0;")

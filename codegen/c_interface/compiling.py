@@ -21,6 +21,7 @@ from pathlib import Path
 from dslc.compiler.diagnostics import error
 from dslc.compiler.scratch import scratch_folder
 
+EXTRA = "aarch64"  # of dslc's wheel, which brings a compiler for every host
 _TRIPLES = {"x86_64-linux": "x86_64-linux-gnu.2.17", "aarch64-linux": "aarch64-linux-gnu.2.17"}
 # -fno-sanitize: zig adds checks of undefined behaviour that call a library of its own.
 _FLAGS = (
@@ -78,7 +79,7 @@ def find_compiler() -> Compiler:
     if found is None:
         raise error(
             "DSL0951", "there is no C compiler for the libraries of the package",
-            hint="pip install 'dslc[aarch64]', or leave tvm-ffi and huggingface out of consumers",
+            hint=f"pip install 'dslc[{EXTRA}]', or leave tvm-ffi and huggingface out of consumers",
         )  # fmt: skip
     return found
 

@@ -4,9 +4,9 @@
 
 ptxas (CUDA 13.0) forgets that a wgmma reads its left operand from registers wherever a call stands
 between: the slow path of a division or a square root is one. In a loop it then gives the registers of
-an operand that stays the same to others, and the next turn reads those. So every such operand is named
-once more where its life ends: by nothing where there are no calls, and by an instruction that is never
-carried out in a text that the toolchain compiles again, having found calls (`toolchain.KEEP`).
+an operand that stays the same to others, and the next iteration reads those. So every such operand is
+named once more where its life ends: by nothing where there are no calls, and by an instruction that is
+never carried out in a text that the toolchain compiles again, having found calls (`toolchain.KEEP`).
 docs/decisions/0011 has the machine code.
 """
 

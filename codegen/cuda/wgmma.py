@@ -139,7 +139,7 @@ def wait(e: Emission, s: ins.WaitDots) -> None:
     kept.waited(e, s)
     if s.pending:
         return
-    if e.frames:  # what the turn before left to this wait
+    if e.frames:  # what the iteration before left to this wait
         e.under_way += map(e.tile, running_on(e.frames[-1].loop).values())
     for tile in dict.fromkeys(e.under_way):
         kind = "floats" if tile.dtype.is_float else "integers"
@@ -150,7 +150,8 @@ def wait(e: Emission, s: ins.WaitDots) -> None:
 def in_place(kernel: Kernel) -> dict[Value, Value]:
     """Tiles that are made where another is: nothing may move sums that the unit still adds to.
 
-    A product that runs on into the next turn adds to what its loop carries, or to what is made of that.
+    A product that runs on into the next iteration adds to what its loop carries, or to what is made of
+    that.
     """
     loops = (s for s in walk(kernel.body) if isinstance(s, ins.For))
     found = (pair for loop in loops for pair in running_on(loop).items())
@@ -159,7 +160,7 @@ def in_place(kernel: Kernel) -> dict[Value, Value]:
 
 @functools.lru_cache(maxsize=8)
 def running_on(loop: ins.For) -> dict[ins.Dot, Value]:
-    """The products of a turn that the next turn waits for, and what their sums are called there."""
+    """The products that the next iteration waits for, and what their sums are called there."""
     waits = [i for i, s in enumerate(loop.body) if isinstance(s, ins.WaitDots) and not s.pending]
     first = waits[-1] if waits else len(loop.body)
     dots = (s for s in loop.body[first:] if isinstance(s, ins.Dot) and s.is_async)

@@ -196,17 +196,17 @@ class Statements:
         else:
             var = self._name(s.var)
             x.names[s.var] = s.type
-            self._turns(s, var, start, stop, step)
+            self._counted(s, var, start, stop, step)
         x.names, x.spelled = names, spelled
 
-    def _turns(self, s: sx.For, var: str, start: str, stop: str, step: str) -> None:
-        """A loop of the machine, which counts in 32 bits: others count their turns."""
+    def _counted(self, s: sx.For, var: str, start: str, stop: str, step: str) -> None:
+        """A loop of the machine, which counts in 32 bits: others count their iterations."""
         self._branched = True
         unroll = f", unroll={s.unroll}" if s.unroll and s.unroll > 1 else ""
         if s.type == LONG:
-            turn = self._name(f"{var}_turn")
-            self._line(f"for {turn} in range(0, turns({start}, {stop}, {step}), 1{unroll}):")
-            first = f"    {var} = {start} + fx.Int64({turn}) * {step}"
+            number = self._name(f"{var}_number")
+            self._line(f"for {number} in range(0, trip_count({start}, {stop}, {step}), 1{unroll}):")
+            first = f"    {var} = {start} + fx.Int64({number}) * {step}"
         else:
             self._line(f"for {var} in range({start}, {stop}, {step}{unroll}):")
             first = f"    {var} = fx.Int32({var})"
@@ -219,7 +219,7 @@ class Statements:
         self._indent -= 1
 
     def _while(self, body: Sequence[sx.Stmt]) -> None:
-        """What stands before the break is written twice: before the loop, and at the end of a turn."""
+        """What stands before the break is written twice: before the loop and at the end of its body."""
         at = next((k for k, s in enumerate(body) if isinstance(s, sx.Leave)), None)
         if at is None:
             raise UnprintableError("a loop that is not left")

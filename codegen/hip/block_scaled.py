@@ -13,7 +13,7 @@ from dslc.codegen.c_family.emission import Emission
 from dslc.codegen.c_family.exchanges.remap import gather
 from dslc.codegen.c_family.products.instruction_operands import Mismatch, plan, sides
 from dslc.codegen.c_family.products.matrix import dot as plain_dot
-from dslc.codegen.c_family.products.matrix import name_of, turned
+from dslc.codegen.c_family.products.matrix import name_of, transposed
 from dslc.codegen.c_family.registers import Tile
 from dslc.codegen.hip.mfma import SCALED
 from dslc.compiler.diagnostics import error
@@ -48,8 +48,8 @@ def _product(e: Emission, s: ins.Dot, atom: Atom) -> None:
         control.copy(e, out, e.tile(s.acc))
     tiles = [(e.tile(x), None if scale is None else e.tile(scale)) for x, scale in values]
     if s.atom.endswith(SWAP):  # d^T = b^T a^T
-        tiles = [(turned(x), None if y is None else turned(y)) for x, y in reversed(tiles)]
-        out = turned(out)
+        tiles = [(transposed(x), None if y is None else transposed(y)) for x, y in reversed(tiles)]
+        out = transposed(out)
     (a, scale_a), (b, scale_b) = tiles
     found = plan(a.layout, b.layout, out.layout, (atom.a, atom.b, atom.c), MX_BLOCK)
     at_a = _Scales(a, scale_a, 1, found.gather_a)

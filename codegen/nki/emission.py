@@ -72,7 +72,7 @@ class Emission:
     streamed: dict[Value, ins.Load] = field(default_factory=dict)
     # Accumulators of the loop at hand in PSUM, with the text that tells of an earlier product.
     sums: dict[Value, str] = field(default_factory=dict)
-    # Accumulators that the first turn writes, with the text that tells it.
+    # Accumulators that the first iteration writes, with the text that tells it.
     fresh: dict[Value, str] = field(default_factory=dict)
     # Tiles of whole numbers in a float type, and scalars that the machine knows as tiles.
     whole: set[Value] = field(default_factory=set)
@@ -91,7 +91,7 @@ class Emission:
     lists: dict[Value, str] = field(default_factory=dict)
     # Loops that are not unrolled.
     machine: set[ex.Var] = field(default_factory=set)
-    # Counters of loops of the machine whose turns lie past the ends of tensors.
+    # Counters of loops of the machine whose iterations lie past the ends of tensors.
     beyond: set[ex.Var] = field(default_factory=set)
     # Buffers that lie in SBUF, and their bytes of a partition.
     on_chip: dict[Memory, int] = field(default_factory=dict)

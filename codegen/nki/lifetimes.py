@@ -31,7 +31,7 @@ def release(e: Emission, rest: Body) -> None:
 
 
 def keep(e: Emission, kept: ResidentTensors) -> None:
-    """Make a tile in the first turn of its loop, and take it from its list in all."""
+    """Make a tile in the first iteration of its loop, and take it from its list in all."""
     name = e.lists[kept.value]
     first = " and ".join(f"{e.names[x.var]} == {e.scalar(x.start)}" for x in kept.firsts)
     before = dict(e.values)
@@ -41,20 +41,20 @@ def keep(e: Emission, kept: ResidentTensors) -> None:
                 e.statement(stmt)
         held = e.tensors(e.held(kept.value))
         e.out.line(f"{name}.append({held.name})")
-    e.values = before  # the other tiles of the chain are those of the first turn
+    e.values = before  # the other tiles of the chain are those of the first iteration
     taken = e.out.name(kept.value.name)
     e.out.line(f"{taken} = {name}[{_version(e, kept)}]")
     e.values[kept.value] = replace(held, name=taken)
 
 
 def _version(e: Emission, kept: ResidentTensors) -> str:
-    """The number of a version of a tile that stays: its loops' turns as digits."""
+    """The number of a version of a tile that stays: its loops' iterations as digits."""
     number: ex.Expr = ex.index(0)
     for loop in kept.inside:
-        turn = ex.Binary("sub", loop.var, loop.start, INDEX)
-        turn = ex.Binary("floordiv", turn, loop.step, INDEX)
-        number = ex.Binary("mul", number, ex.index(loop.turns or 1), INDEX)
-        number = ex.Binary("add", number, turn, INDEX)
+        digit = ex.Binary("sub", loop.var, loop.start, INDEX)
+        digit = ex.Binary("floordiv", digit, loop.step, INDEX)
+        number = ex.Binary("mul", number, ex.index(loop.iterations or 1), INDEX)
+        number = ex.Binary("add", number, digit, INDEX)
     return e.scalar(simplify(number))
 
 

@@ -16,8 +16,8 @@ from dslc.compiler.diagnostics import error
 from dslc.compiler.targets.nki import PARTITIONS, PSUM_BANK, PSUM_BANKS
 
 _BYTES = {
-    "float32": 4, "int32": 4, "uint32": 4, "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2,
-    "int8": 1, "uint8": 1,
+    "float32": 4, "tfloat32": 4, "int32": 4, "uint32": 4, "float16": 2, "bfloat16": 2,
+    "int16": 2, "uint16": 2, "int8": 1, "uint8": 1,
 }  # fmt: skip
 
 

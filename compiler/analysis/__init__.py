@@ -1,4 +1,4 @@
 """What passes and generators find out about a program.
 
-Ffacts, proofs, lifetimes, extents; nothing is changed.
+Facts, proofs, lifetimes, extents; nothing is changed.
 """

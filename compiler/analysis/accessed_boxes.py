@@ -44,8 +44,9 @@ class Range:
 class Touch:
     """An access to a tensor: where it begins, over variables of loops and the grid.
 
-    `within` are the loops around it, `choice` is whether a branch or a loop of unknown turns is.
-    `uncounted` is whether its place differs between turns of which nobody knows how many there are.
+    `within` are the loops around it, `choice` is whether a branch or a loop of unknown iterations is.
+    `uncounted` is whether its place differs between iterations of which nobody knows how many there
+    are.
     """
 
     stmt: Access
@@ -137,8 +138,8 @@ def _range(start: Expr, stop: Expr, step: Expr) -> Range:
     return Range(start, by, max(0, -(-length // by)))
 
 
-def reads_by_turn(loop: ins.For) -> bool:
-    """Whether a loop reads or writes tensors at places that differ between its turns."""
+def reads_by_iteration(loop: ins.For) -> bool:
+    """Whether a loop reads or writes tensors at places that differ between its iterations."""
     turning: set[Var] = {loop.var}
     for stmt in walk(loop.body):
         if isinstance(stmt, ins.For):

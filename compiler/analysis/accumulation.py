@@ -45,7 +45,7 @@ def _operation(c: Carried, known: Mapping[Name, Stmt], counts: Counter[Name]) ->
 
 
 class _Chain:
-    """Follows a value back to where the turn began, by operations of one kind."""
+    """Follows a value back to where the iteration began, by operations of one kind."""
 
     def __init__(self, known: Mapping[Name, Stmt]) -> None:
         self.known = known

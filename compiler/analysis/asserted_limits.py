@@ -3,8 +3,8 @@
     assert start + S <= L                       start is an element of a tensor
     for l in range(0, start + s + 16, 16)       runs at most up to L - S + s + 16
 
-The host sends the objects of all turns that there could be, and a core passes over those beyond its
-own bound.
+The host sends the objects of all iterations that there could be, and a core passes over those beyond
+its own bound.
 """
 
 from __future__ import annotations

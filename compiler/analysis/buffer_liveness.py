@@ -1,7 +1,7 @@
 """When each on-chip buffer lives, in structured control flow.
 
 Statements are numbered in the order of the text. A buffer lives from its alloc to the last statement
-that touches it; a loop that does not contain the alloc keeps it alive for all its turns; an
+that touches it; a loop that does not contain the alloc keeps it alive for all its iterations; an
 asynchronous copy keeps both its ends alive until the wait that surely retires it; what a matrix unit
 reads where it lies is alive until the unit's product has ended.
 """
@@ -69,7 +69,7 @@ class Liveness:
         if not self.is_explicit:
             return True
         a, b = sorted((a, b), key=lambda live: live.start)
-        return self._apart(a, b, a.end, b.start) and self._next_turn_apart(a, b)
+        return self._apart(a, b, a.end, b.start) and self._next_iteration_apart(a, b)
 
     def is_over(self, live: Live, stmt: Stmt) -> bool:
         """Whether a buffer's life has ended for good when this statement of the body runs."""
@@ -80,7 +80,7 @@ class Liveness:
             if x != y:
                 break
             if isinstance(self.by_number[x[0]].stmt, ins.For | ins.While):
-                return False  # it begins again in the next turn
+                return False  # it begins again in the next iteration
         return True
 
     def _number(self, body: Body, path: Path) -> None:
@@ -180,8 +180,8 @@ class Liveness:
     def _apart(self, a: Live, b: Live, after: int, before: int) -> bool:
         return any(after < s.number < before and _within(s.path, a, b) for s in self.barriers)
 
-    def _next_turn_apart(self, a: Live, b: Live) -> bool:
-        """Whether a barrier parts b's life from a's in the next turn of a loop around both."""
+    def _next_iteration_apart(self, a: Live, b: Live) -> bool:
+        """Whether a barrier parts b's life from a's in the next iteration of a loop around both."""
         loop = None
         for x, y in zip(a.path, b.path, strict=False):
             if x != y:

@@ -211,7 +211,7 @@ class Facts:
         self._ready = None
 
     def assume_range(self, var: Var, start: Expr, stop: Expr, step: Expr) -> None:
-        """The variable is a turn of `range(start, stop, step)`."""
+        """The variable is an iteration of `range(start, stop, step)`."""
         if var.dtype != INDEX:
             return
         first, last, by = self.form(start), self.form(stop), self.form(step)
@@ -228,7 +228,7 @@ class Facts:
             self.learn(here - first, last - here - one)
 
     def assume_invariant(self, carried: Carried, body: Body, after: bool) -> None:
-        """What a carried scalar keeps from turn to turn, for the turns or for after the loop."""
+        """What a carried scalar keeps between iterations, for the body or for after the loop."""
         var, init, yielded = carried.inner, carried.init, carried.yielded
         if isinstance(init, Value) or isinstance(yielded, Value) or isinstance(var, Value):
             return

@@ -5,8 +5,8 @@
 
 No machine is asked. It ranks the configurations of a tuner and says what bounds a kernel; it is not
 meant to be right to a few percent. `work` counts what one block does, statement by statement
-(`statements`), `registers` what its threads hold, `traffic` what reaches device memory, and `model`
-puts blocks on multiprocessors. `outline` compares choices before any pass.
+(`dslc.compiler.analysis.statement_work`), `registers` what its threads hold, `traffic` what reaches
+device memory, and `model` puts blocks on multiprocessors. `outline` compares choices before any pass.
 """
 
 from __future__ import annotations

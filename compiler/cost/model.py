@@ -1,10 +1,10 @@
 """Blocks on multiprocessors: from the work of one block to the time of a launch.
 
 As many blocks as registers, shared memory and warps allow run on a multiprocessor at once. They share
-its units, whose needs overlap (`statements.total`), while each needs its own path: the latencies of
-memory and barriers that nothing hides. A wave takes the longer of both; full waves and the last, partly
-filled one are added up. By Little's law a multiprocessor gets no more from memory than its blocks have
-under way: that is in the waits of the path.
+its units, whose needs overlap (`statement_work.overlapped`), while each needs its own path: the
+latencies of memory and barriers that nothing hides. A wave takes the longer of both; full waves and the
+last, partly filled one are added up. By Little's law a multiprocessor gets no more from memory than its
+blocks have under way: that is in the waits of the path.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, prod
 
+from dslc.compiler.analysis.amounts import Flight, Work
+from dslc.compiler.analysis.statement_work import Statements, overlapped
 from dslc.compiler.cost.alike import are_turns_alike
-from dslc.compiler.cost.amounts import Flight, Work
 from dslc.compiler.cost.prediction import Prediction, together
 from dslc.compiler.cost.registers import MOST, estimate_registers
-from dslc.compiler.cost.statements import Statements, overlapped
 from dslc.compiler.cost.together import tiles_at_once
 from dslc.compiler.cost.traffic import device_bytes
 from dslc.compiler.cost.traits import (
@@ -36,7 +36,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Const, Var
 from dslc.compiler.ir.program import Call, Kernel, Program, TileProgram
 from dslc.compiler.ir.values import Memory
-from dslc.compiler.ir.workload import Known, extents, sampled, turns_of
+from dslc.compiler.ir.workload import Known, extents, range_of, sampled
 from dslc.compiler.targets import Target
 from dslc.compiler.targets.rates import Rates
 
@@ -66,8 +66,8 @@ def predict(
     """The time of one launch of a program after the passes of its target, for dims by name.
 
     `registers` of a thread and `shared` bytes of a block, by kernel name, take the place of estimates.
-    With `ahead` loads in loops are taken to be under way by so many turns, as passes have not yet said.
-    The work of the grid's turns is taken from so many of them.
+    With `ahead` loads in loops are taken to be under way by so many iterations, as passes have not yet
+    said. The work of the grid's turns is taken from so many of them.
     DSL0530 for a target whose rates are not known.
     """
     if target.rates is None:
@@ -121,7 +121,7 @@ def _kernel(
         for var in (*kernel.dims, *(p for p in kernel.params if isinstance(p, Var)))
         if var.name in dims
     }
-    axes = [turns_of(a.start, a.stop, a.step, known) or range(1) for a in kernel.grid]
+    axes = [range_of(a.start, a.stop, a.step, known) or range(1) for a in kernel.grid]
     counts = tuple(len(a) for a in axes)
     blocks = prod(counts)
     resident = _resident(kernel, target, rates, registers.get(kernel.name), shared.get(kernel.name))
@@ -132,7 +132,7 @@ def _kernel(
     written = device_bytes(kernel, work.stored, dims, counts, at_once, rates.cache_bytes)
     by_unit = any(isinstance(s, ins.WarpSpecialize) for s in kernel.body)
     launch = _Launch(target, rates, work, resident.blocks, blocks, read, written, by_unit, most)
-    # A register that is spilled is stored and loaded again in most turns.
+    # A register that is spilled is stored and loaded again in most iterations.
     seconds = launch.seconds() * (1 + _SPILLED * resident.spilled / MOST)
     terms = {**launch.terms(), "latency": launch.latency(), "launch": rates.launch}
     bound = max(terms, key=lambda n: terms[n])
@@ -298,7 +298,7 @@ class _Launch:
         )
 
     def _flight(self, flight: Flight, each: int) -> float:
-        """Seconds between two turns whose loads are so far ahead, by Little's law."""
+        """Seconds between two iterations whose loads are so far ahead, by Little's law."""
         cycles = flight.late + each * flight.loaded / _PER_SM
         return (self._latency() + cycles / self.rates.clock) / flight.depth
 

@@ -16,8 +16,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from math import prod
 
+from dslc.compiler.analysis.statement_work import overlapped
 from dslc.compiler.cost.model import predict
-from dslc.compiler.cost.statements import overlapped
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import Rewriter
@@ -69,7 +69,7 @@ def outline(kernel: Kernel, target: Target, dims: Mapping[str, int]) -> Outline:
 
 
 _SPREAD = ("memory", "cache", "launch")
-_AHEAD = 2  # turns by which loads in a loop usually run ahead
+_AHEAD = 2  # iterations by which loads in a loop usually run ahead
 _STAGES, _SUMS = 3, 160  # at least under way; registers of a thread for sums at most
 _OUTGOING = 32 << 10  # bytes of results on their way
 _TURNS = 2  # of the grid that are looked at
@@ -91,7 +91,7 @@ def _staged(kernel: Kernel, target: Target) -> Kernel:
 
 
 def _ring_bytes(kernel: Kernel) -> int:
-    """What one turn of a kernel's loops loads."""
+    """What one iteration of a kernel's loops loads."""
     loops = [s for s in walk(kernel.body) if isinstance(s, ins.For)]
     return sum(tile_bytes(s.out) for loop in loops for s in loop.body if isinstance(s, ins.Load))
 

@@ -1,23 +1,23 @@
 """How many tiles the blocks that run at one time read, where they find their turns themselves.
 
 A grid's own variables say which of its turns read the same (`traffic`). Blocks that take turn after
-turn (`passes.even_work`) compute theirs from their number: that is done here for each first turn.
+turn (`tile_scheduler`) compute theirs from their number: that is done here for each first turn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
-from dslc.compiler.interpreter.scope import Frame, Scope
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
+from dslc.compiler.ir.arithmetic.scalar_functions import Frame, compile_scalar, compile_scalars
 from dslc.compiler.ir.expr import Var
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import Body
-from dslc.compiler.ir.values import Memory
+from dslc.compiler.ir.values import Memory, Value
 from dslc.compiler.ir.workload import Known
 
 Read: TypeAlias = list[tuple[Memory, tuple[Any, ...]]]  # memories, and where in them
@@ -34,11 +34,11 @@ def tiles_at_once(kernel: Kernel, known: Known, blocks: int) -> Mapping[Memory, 
         return {}  # where they read follows from what is in memory
     reader = _Reader()
     run = reader.body((*before, *producers.body))
-    own = reader.scope.slot(kernel.grid[0].var)
-    slots = {reader.scope.slot(var): constant(value) for var, value in known.items()}
+    own = reader.slots.slot(kernel.grid[0].var)
+    slots = {reader.slots.slot(var): constant(value) for var, value in known.items()}
     found: dict[Memory, set[tuple[Any, ...]]] = {}
     for block in range(blocks):
-        frame: Frame = [None] * reader.scope.size
+        frame: Frame = [None] * len(reader.slots.known)
         for slot, value in slots.items():
             frame[slot] = value
         frame[own] = block
@@ -49,11 +49,24 @@ def tiles_at_once(kernel: Kernel, known: Known, blocks: int) -> Mapping[Memory, 
     return {memory: len(starts) for memory, starts in found.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class _Slots:
+    """A slot for each name, in the order in which they are met; nothing is undefined here."""
+
+    known: dict[Value | Var, int]
+
+    def slot(self, name: Value | Var) -> int:
+        return self.known.setdefault(name, len(self.known))
+
+    def guard(self, value: Value) -> None:
+        return None
+
+
 class _Reader:
-    """Makes functions that go through each loop's first turn, and say whether they got through."""
+    """Makes functions that go through each loop's first iteration, and say whether they got through."""
 
     def __init__(self) -> None:
-        self.scope = Scope(check=False)
+        self.slots = _Slots({})
 
     def body(self, body: Body) -> Run:
         """All statements in order."""
@@ -63,7 +76,7 @@ class _Reader:
     def _statement(self, stmt: Stmt) -> Run | None:
         match stmt:
             case ins.Let(var=var, value=value):
-                number, slot = compile_scalar(self.scope, value), self.scope.slot(var)
+                number, slot = compile_scalar(self.slots, value), self.slots.slot(var)
 
                 def let(f: Frame, read: Read) -> bool:
                     f[slot] = number(f)
@@ -74,7 +87,7 @@ class _Reader:
                 return self._first(stmt)
             case ins.CopyAsync(src=src):
                 starts, memory = (
-                    compile_scalars(self.scope, [a.start for a in src.axes]),
+                    compile_scalars(self.slots, [a.start for a in src.axes]),
                     src.memory,
                 )
 
@@ -88,10 +101,10 @@ class _Reader:
 
     def _first(self, loop: ins.For) -> Run:
         bounds, var = (
-            compile_scalars(self.scope, (loop.start, loop.stop)),
-            self.scope.slot(loop.var),
+            compile_scalars(self.slots, (loop.start, loop.stop)),
+            self.slots.slot(loop.var),
         )
-        counters = [self.scope.slot(c.inner) for c in loop.carried if isinstance(c.inner, Var)]
+        counters = [self.slots.slot(c.inner) for c in loop.carried if isinstance(c.inner, Var)]
         body = self.body(loop.body)
 
         def first(f: Frame, read: Read) -> bool:

@@ -29,7 +29,7 @@ def grid_variables(kernel: Kernel) -> dict[Memory, frozenset[int]]:
         if isinstance(stmt, ins.Let):
             depends[stmt.var] = _axes(free_vars(stmt.value), depends)
         elif isinstance(stmt, ins.For):
-            # A turn of a loop whose bounds depend on the grid is elsewhere in each block.
+            # An iteration of a loop whose bounds depend on the grid is elsewhere in each block.
             read = free_vars(stmt.start) | free_vars(stmt.stop)
             depends[stmt.var] = _axes(read, depends)
         for region in regions(stmt):

@@ -8,7 +8,7 @@ transfer its queue. For y = x u v in strips of B_M rows this is NeuronMM's trade
     M K + M N + M / B_M (K R + R N)      elements
 
 against 2 M R (K + N) operations, so that the intensity grows with B_M until the strip no longer fits.
-What stays on the chip through a loop is read once (`passes.nki_layout.residents`).
+What stays on the chip through a loop is read once (`passes.trainium.residents`).
 """
 
 from __future__ import annotations
@@ -77,19 +77,19 @@ class Busy:
 def busy(kernel: Kernel, target: Target) -> Busy:
     """The engines over all turns of a kernel after the passes of a NeuronCore, its dims known."""
     engines = engines_of(target)
-    turns = prod(_turns(a.start, a.stop, a.step) for a in kernel.grid)
+    turns = prod(_trip_count(a.start, a.stop, a.step) for a in kernel.grid)
     shared: dict[ins.Stmt, float] = {}
     outer = kernel.grid[0] if kernel.grid else None
-    early: set[ins.Stmt] = set()  # loaded in the first turn of the outermost loop
+    early: set[ins.Stmt] = set()  # loaded in the first iteration of the outermost loop
     for kept in residents(kernel, engines, frozenset()):
         if outer is not None and any(x.var is outer.var for x in kept.firsts):
             early.update(kept.chain)
-        repeats = prod(x.turns or 1 for x in kept.firsts)
+        repeats = prod(x.iterations or 1 for x in kept.firsts)
         for stmt in kept.chain:
             shared[stmt] = max(shared.get(stmt, 1.0), float(repeats))
     sums = [0.0] * 6
     ahead: defaultdict[ins.Stmt | None, float] = defaultdict(float)  # of the vector engine, by loop
-    of_outer = _turns(outer.start, outer.stop, outer.step) if outer is not None else 1
+    of_outer = _trip_count(outer.start, outer.stop, outer.step) if outer is not None else 1
     strip, turn = _Bound(of_outer), _Bound(turns)
     sites = find_sites(kernel)
     for site in sites:
@@ -128,7 +128,7 @@ class _Bound:
         return max(0.0, max(self.transfers, self.queue) - tensor / self.turns)
 
 
-def _turns(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
+def _trip_count(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
     first, end, by = constant(start), constant(stop), constant(step)
     if first is None or end is None or not by:
         return 1
@@ -168,7 +168,7 @@ def _crowding(
 
 
 def _freeing(engines: Engines, sites: Sequence[Site], tile: Value) -> float:
-    """For how long room for the next tile comes while products of a loop's turn still run.
+    """For how long room for the next tile comes while products of a loop's iteration still run.
 
     That is the last pass of the last that reads the tile, as many sums as PSUM has banks; and all of
     them where something else reads it, which is done before them.
@@ -247,7 +247,7 @@ def _product(
     passes = 4 if a.type.dtype.bits == 32 else 1
     cycles = max(64, columns) + -(-columns // MOVING) * engines.load
     tensor = pieces * steps * cycles * passes / engines.tensor
-    # Out of PSUM, where sums of several turns stay if half of it is enough.
+    # Out of PSUM, where sums of several iterations stay if half of it is enough.
     stays = adds and columns <= MOVING and pieces <= PSUM_BANKS // 2
     vector = 0.0 if stays else pieces * columns / engines.vector
     return tensor, vector, 0.0, 0.0, 0.0, 2.0 * prod(out.type.shape) * k

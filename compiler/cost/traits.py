@@ -49,7 +49,7 @@ def is_persistent(kernel: Kernel) -> bool:
 def multiplying(kernel: Kernel) -> Kernel:
     """What decides about the registers: beside producer warps, the loop that multiplies.
 
-    Sums that turns add up and hand on afterwards are the same registers.
+    Sums that iterations add up and hand on afterwards are the same registers.
     """
     if not any(isinstance(s, ins.WarpSpecialize) for s in kernel.body):
         return kernel
@@ -59,7 +59,7 @@ def multiplying(kernel: Kernel) -> Kernel:
 
 
 def under_way(kernel: Kernel) -> int:
-    """Registers of operands that products of the turn before still read while the next are made."""
+    """Registers of operands that the iteration before still multiplies while the next are made."""
     loops = [s for s in walk(kernel.body) if isinstance(s, ins.For) and (s.unroll or 1) > 1]
     dots = [s for loop in loops for s in loop.body if isinstance(s, ins.Dot) and s.is_async]
     layouts = [(x.type.layout, x.type.dtype.bits) for s in dots for x in (s.a, s.b)]

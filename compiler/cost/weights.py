@@ -1,12 +1,12 @@
-"""What a turn of a kernel's main loop does, to be set against the instructions of its machine code."""
+"""What an iteration of a kernel's main loop does, to be set against its machine code."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
 
-from dslc.compiler.cost.statements import Statements
-from dslc.compiler.cost.work import turn_work
+from dslc.compiler.analysis.statement_work import Statements
+from dslc.compiler.cost.work import iteration_work
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.expr import Const
@@ -19,8 +19,8 @@ _NARROW = 8  # bits of a weight at most
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """One turn of the main loop of a block.
+class Iteration:
+    """One iteration of the main loop of a block.
 
     `weights` are the narrow ones that it uses, `matrix` the matrix instructions of a warp, and
     `instructions` all of a warp, as the model counts them.
@@ -31,7 +31,7 @@ class Turn:
     instructions: float
 
 
-def main_turn(kernel: Kernel, target: Target) -> Turn | None:
+def main_iteration(kernel: Kernel, target: Target) -> Iteration | None:
     """The loop with the most multiply-adds; None where no loop multiplies matrices.
 
     Weights are what is cast from types of at most 8 bits, or what a product takes as such.
@@ -44,8 +44,8 @@ def main_turn(kernel: Kernel, target: Target) -> Turn | None:
     assert target.rates is not None, f"{target.name} has no rates"
     costs = Statements(target, target.rates, kernel.threads or target.warp_size)
     known: Known = {axis.var: Const(0, INDEX) for axis in kernel.grid}
-    slots = turn_work(loop, known, costs).slots
-    return Turn(_weights(loop), _matrix(loop, target) / costs.warps, slots / costs.warps)
+    slots = iteration_work(loop, known, costs).slots
+    return Iteration(_weights(loop), _matrix(loop, target) / costs.warps, slots / costs.warps)
 
 
 def _weights(loop: ins.For) -> int:
@@ -67,7 +67,7 @@ def _multiplied(loop: ins.For) -> int:
 
 
 def _matrix(loop: ins.For, target: Target) -> float:
-    """Matrix instructions of all warps in one turn."""
+    """Matrix instructions of all warps in one iteration."""
     found = 0.0
     for stmt in walk(loop.body):
         atom = target.atom(stmt.atom) if isinstance(stmt, ins.Dot) and stmt.atom else None

@@ -1,4 +1,4 @@
-"""What one block of a kernel does from begin to end, for known dims and turns of its loops.
+"""What one block of a kernel does from begin to end, for known dims and iterations of its loops.
 
 Loops and branches whose course depends on the turn are counted over a sample of turns, as
 `dslc.compiler.ir.workload` does.
@@ -10,8 +10,8 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from dslc.compiler.cost.amounts import Flight, Work
-from dslc.compiler.cost.statements import Statements, overlapped, region_bytes
+from dslc.compiler.analysis.amounts import Flight, Work
+from dslc.compiler.analysis.statement_work import Statements, overlapped, region_bytes
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -20,23 +20,24 @@ from dslc.compiler.ir.expr import Const, Expr
 from dslc.compiler.ir.program import Kernel
 from dslc.compiler.ir.traverse import Body, operands, walk
 from dslc.compiler.ir.values import Memory, Region, Role, Value
-from dslc.compiler.ir.workload import Known, sampled, turns_of, value_of
+from dslc.compiler.ir.workload import Known, range_of, sampled, value_of
 
-_LOOP = 8.0  # instructions of each warp around a turn of a loop
+_LOOP = 8.0  # instructions of each warp around an iteration of a loop
 _BRANCH = 3.0
-_TURNS = 16  # of a loop whose bounds are not known
-_BESIDE = 4.0  # how wholly products overlap with what else a turn does
+_ITERATIONS = 16  # of a loop whose bounds are not known
+_BESIDE = 4.0  # how wholly products overlap with what else an iteration does
 _FILLING = 1 / 8  # of it: those bytes are among what memory takes time for
 _HELD = 0.5  # of products that read registers: as long the warps cannot go on
-_LISTED = 512  # turns of a loop whose branches are all looked at
-_SAMPLES = 4  # turns of a loop whose work differs from turn to turn
+_LISTED = 512  # iterations of a loop whose branches are all looked at
+_SAMPLES = 4  # iterations of a loop whose work differs from iteration to iteration
 _LAST = 3  # turns of a block that are looked at one by one
 
 
 def block_work(kernel: Kernel, known: Known, costs: Statements, *, ahead: int = 0) -> Work:
     """The work of the block of one turn of the grid; `known` has the dims and the grid's variables.
 
-    With `ahead` loads in loops are taken to be under way by so many turns, where nothing says how many.
+    With `ahead` loads in loops are taken to be under way by so many iterations, where nothing says how
+    many.
     """
     walk_ = _Walk(costs, rings_of(kernel), ahead)
     work = walk_.body(kernel.body, known)
@@ -47,8 +48,8 @@ def block_work(kernel: Kernel, known: Known, costs: Statements, *, ahead: int = 
     return work
 
 
-def turn_work(loop: ins.For, known: Known, costs: Statements) -> Work:
-    """The work of the first turn of a loop."""
+def iteration_work(loop: ins.For, known: Known, costs: Statements) -> Work:
+    """The work of the first iteration of a loop."""
     start = _settled(loop.start, known)
     first = {loop.var: Const(0 if start is None else int(start), INDEX)}
     work = _Walk(costs).body(loop.body, known | first)
@@ -112,19 +113,21 @@ class _Walk:
         return total
 
     def _loop(self, loop: ins.For, known: Known, total: Work) -> None:
-        turns = turns_of(loop.start, loop.stop, loop.step, known)
-        if turns is None:
+        iterations = range_of(loop.start, loop.stop, loop.step, known)
+        if iterations is None:
             bounds = [_settled(e, known) for e in (loop.start, loop.stop, loop.step)]
             start, stop, step = (None if b is None else int(b) for b in bounds)
             known_all = start is not None and stop is not None and step
-            turns = range(start or 0, stop or 0, step or 1) if known_all else range(_TURNS)
-        if not turns:
+            iterations = (
+                range(start or 0, stop or 0, step or 1) if known_all else range(_ITERATIONS)
+            )
+        if not iterations:
             return
         filled = [self.rings[m] for m in _read(loop.body) if m in self.rings]
-        depth = in_flight(loop) or turns_ahead(loop)
+        depth = in_flight(loop) or iterations_ahead(loop)
         if not depth and self.ahead and any(_is_far_load(s) for s in loop.body):
             depth = self.ahead
-        for at, times in _points(loop, turns, known):
+        for at, times in _points(loop, iterations, known):
             here = known | {loop.var: Const(at, INDEX)}
             one = self.body(loop.body, here)
             if depth and self.ahead:
@@ -144,7 +147,7 @@ class _Walk:
         total.waits += bool(depth)
 
     def _running_on(self, loop: ins.For) -> float:
-        """The cycles of a turn's products that run on while the next turn begins."""
+        """The cycles of an iteration's products that run on while the next iteration begins."""
         waits = [s.pending for s in loop.body if isinstance(s, ins.WaitDots)]
         if not waits or not all(waits):
             return 0.0
@@ -155,12 +158,12 @@ class _Walk:
         )
 
     def _in_step(self, loop: ins.For) -> float:
-        """What products wait for those of other warps, where a ring keeps all in one turn."""
+        """What products wait for those of other warps, where a ring keeps all in one iteration."""
         works = [self.costs.of(s) for s in loop.body if isinstance(s, ins.Dot) and s.is_async]
         return sum(max(0.0, w.matrix - w.path) for w in works) if len(works) == 1 else 0.0
 
     def _before_copies(self, loop: ins.For, known: Known) -> float:
-        """The cycles of a turn before it starts copies, products that run on left out."""
+        """The cycles of an iteration before it starts copies, products that run on left out."""
         starts = (i for i, s in enumerate(loop.body) if _copies(s))
         before = loop.body[: next(starts, 0)]
         return self.body([s for s in before if not isinstance(s, ins.Dot)], known).path
@@ -191,31 +194,31 @@ def _read(body: Body) -> set[Memory]:
 
 
 def _is_kept(loop: ins.For) -> bool:
-    """Whether a turn's slot is freed late in the next turn: once that has made its operand ready."""
+    """Whether a slot is freed late in the next iteration: once that has made its operand ready."""
     dots = [s for s in loop.body if isinstance(s, ins.Dot) and s.is_async]
     return any(x.type.layout is not None for s in dots for x in (s.a, s.b))
 
 
-def _points(loop: ins.For, turns: range, known: Known) -> list[tuple[int, float]]:
-    """Turns of a loop that are looked at, and how many each stands for.
+def _points(loop: ins.For, iterations: range, known: Known) -> list[tuple[int, float]]:
+    """Iterations of a loop that are looked at, and how many each stands for.
 
     Those that take the same branches are alike. Of a loop around loops, a block's turns, the last ones
     may be shared and count by themselves.
     """
     branches = [s.condition for s in loop.body if isinstance(s, ins.If)]
     simple = not any(isinstance(s, ins.For | ins.While) for s in loop.body)
-    if simple and branches and len(turns) <= _LISTED:
+    if simple and branches and len(iterations) <= _LISTED:
         ways: dict[tuple[int | None, ...], list[int]] = {}
-        for at in turns:
+        for at in iterations:
             here = known | {loop.var: Const(at, INDEX)}
             ways.setdefault(tuple(value_of(b, here) for b in branches), []).append(at)
         if len(ways) <= _SAMPLES and not any(None in way for way in ways):
             return [(every[len(every) // 2], float(len(every))) for every in ways.values()]
     if any(isinstance(s, ins.For | ins.While) for s in loop.body):
-        last = turns[-_LAST:] if len(turns) > _LAST else turns[:0]
-        first, most = turns[: len(turns) - len(last)], _SAMPLES // 2
+        last = iterations[-_LAST:] if len(iterations) > _LAST else iterations[:0]
+        first, most = iterations[: len(iterations) - len(last)], _SAMPLES // 2
     else:
-        last, first = turns[:0], turns
+        last, first = iterations[:0], iterations
         most = _SAMPLES if any(isinstance(s, ins.If) for s in loop.body) else 1
     points = [at for (at,) in sampled([first])]
     points = points[:: max(1, len(points) // most)] if most > 1 else points[:1]
@@ -238,9 +241,10 @@ def _share(condition: Expr, known: Known) -> float:
 
 
 def in_flight(loop: ins.For) -> int:
-    """How many turns' copies are under way while a turn of this loop waits; 0 without copies.
+    """How many iterations' copies are under way while an iteration of this loop waits; 0 without
+    copies.
 
-    Slots of a ring that wait for their barriers are filled so many turns before they are read.
+    Slots of a ring that wait for their barriers are filled so many iterations before they are read.
     """
     waits = [s for s in loop.body if isinstance(s, ins.WaitGroup)]
     groups = min((w.pending for w in waits), default=-1) + 1
@@ -254,17 +258,17 @@ def in_flight(loop: ins.For) -> int:
 
 
 def _first(region: Region, loop: ins.For) -> int:
-    """The slot of a ring that a region takes in a loop's first turn."""
+    """The slot of a ring that a region takes in a loop's first iteration."""
     start = region.axes[0].start
     inits = (c.init for c in loop.carried if c.inner is start and not isinstance(c.init, Value))
     first = next((constant(init) for init in inits), None)
     return 0 if first is None else int(first)
 
 
-def turns_ahead(loop: ins.For) -> int:
-    """By how many turns the loop's loads into registers run ahead; 0 where none does.
+def iterations_ahead(loop: ins.For) -> int:
+    """By how many iterations the loop's loads into registers run ahead; 0 where none does.
 
-    What is loaded for a later turn is handed on from turn to turn until it is read.
+    What is loaded for a later iteration is handed on from iteration to iteration until it is read.
     """
     handed_to = {c.yielded: c.inner for c in loop.carried if isinstance(c.yielded, Value)}
     deepest = 0

@@ -17,9 +17,9 @@ from dslc.compiler.dtypes import (
 )
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.dims import bind_dims, evaluate, shape_text
-from dslc.compiler.interpreter.scalars import constant
 from dslc.compiler.interpreter.tensors import unpack_codes
 from dslc.compiler.ir import Memory, Param, Requirement, Role
+from dslc.compiler.ir.arithmetic.scalar_functions import constant
 from dslc.compiler.ir.expr import Var, free_vars
 
 Argument: TypeAlias = Array | float | bool

@@ -17,9 +17,9 @@ from dslc.compiler.diagnostics import Label, Loc, error
 from dslc.compiler.interpreter.options import Options
 from dslc.compiler.interpreter.scalars import compile_scalar
 from dslc.compiler.interpreter.scope import TURN, Blocked, Flow, Frame, Scope
-from dslc.compiler.interpreter.steps import elements
 from dslc.compiler.interpreter.turn import Turn
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic import elements
 
 
 @dataclass(slots=True)

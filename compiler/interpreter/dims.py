@@ -8,9 +8,10 @@ from typing import Any
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX
-from dslc.compiler.interpreter.scalars import Scalar, compile_scalar
+from dslc.compiler.interpreter.scalars import compile_scalar
 from dslc.compiler.interpreter.scope import Scope
 from dslc.compiler.ir import Memory, Param
+from dslc.compiler.ir.arithmetic.scalar_functions import Scalar
 from dslc.compiler.ir.expr import Binary, Const, Expr, Var, free_vars
 
 Shapes = Mapping[str, Sequence[int] | None]

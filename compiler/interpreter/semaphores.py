@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator
 
 from dslc.compiler.dtypes import decode
-from dslc.compiler.interpreter.scalars import code, compile_scalar
+from dslc.compiler.interpreter.scalars import compile_scalar
 from dslc.compiler.interpreter.scope import TURN, Blocked, Flow, Frame, Scope, Step
-from dslc.compiler.interpreter.steps import elements
 from dslc.compiler.interpreter.windows import compile_window
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic import elements
+from dslc.compiler.ir.arithmetic.scalar_functions import code
 
 
 def release(scope: Scope, i: ins.SemaphoreRelease) -> Step:

@@ -153,10 +153,10 @@ class Assert:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Carried:
-    """A value that a loop hands from turn to turn.
+    """A value that a loop hands from iteration to iteration.
 
-    `inner` is its name inside, `init` what it is at first, `yielded` what the next turn gets, `result`
-    its name after the loop.
+    `inner` is its name inside, `init` what it is at first, `yielded` what the next iteration gets,
+    `result` its name after the loop.
     """
 
     result: Value | Var
@@ -188,7 +188,7 @@ class For:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class While:
-    """`before` computes the condition at the head of each turn and sees the carried values."""
+    """`before` computes the condition at the head of each iteration and sees the carried values."""
 
     before: tuple[Stmt, ...]
     condition: Expr

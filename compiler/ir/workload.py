@@ -3,7 +3,7 @@
 The counts follow the program as it stands, tile by tile: what a load asks for counts whole, out of
 bounds or not, and each time it is asked for. Loops and branches whose course depends on the turn are
 counted over a sample of turns; where the course is known only by running (a `while`, a branch on
-data), one turn of the loop and the longer branch count, and the result is not `exact`.
+data), one iteration of the loop and the longer branch count, and the result is not `exact`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def workload(kernel: Kernel, dims: Mapping[str, int]) -> Workload:
         for var in (*kernel.dims, *(p for p in kernel.params if isinstance(p, Var)))
         if var.name in dims
     }
-    axes = [turns_of(axis.start, axis.stop, axis.step, known) for axis in kernel.grid]
+    axes = [range_of(axis.start, axis.stop, axis.step, known) for axis in kernel.grid]
     total = Workload(turns=math.prod(len(a) if a is not None else 1 for a in axes))
     total.exact = None not in axes
     sample = list(sampled([range(1) if a is None else a for a in axes]))
@@ -113,7 +113,7 @@ def value_of(expr: Expr, known: Mapping[Var, Expr]) -> int | None:
     return None if found is None else int(found)
 
 
-def turns_of(
+def range_of(
     start: Expr, stop: Expr, step: Expr, known: Mapping[Var, Expr] = MappingProxyType({})
 ) -> range | None:
     """The values of a loop's variable where these scalars are known; None where they are open."""
@@ -147,17 +147,17 @@ def _body(body: Iterable[ins.Stmt], known: Known) -> Workload:
 
 
 def _loop(loop: ins.For, known: Known, total: Workload) -> None:
-    turns = turns_of(loop.start, loop.stop, loop.step, known)
-    if turns is None:
+    iterations = range_of(loop.start, loop.stop, loop.step, known)
+    if iterations is None:
         total.exact = False
         total.add(_body(loop.body, known))
         return
-    # A body without control flow is the same work in every turn.
+    # A body without control flow is the same work in every iteration.
     varies = any(isinstance(s, ins.For | ins.While | ins.If) for s in loop.body)
-    sample = list(sampled([turns]))[: None if varies else 1]
+    sample = list(sampled([iterations]))[: None if varies else 1]
     for (at,) in sample:
         one = _body(loop.body, known | {loop.var: Const(at, loop.var.dtype)})
-        total.add(one, len(turns) / len(sample))
+        total.add(one, len(iterations) / len(sample))
 
 
 def _branch(branch: ins.If, known: Known, total: Workload) -> None:

@@ -1,8 +1,8 @@
-"""Bank conflicts: how many turns a shared memory takes to serve a warp's access.
+"""Bank conflicts: how many cycles a shared memory takes to serve a warp's access.
 
-A memory is divided into banks; word w lies in bank w % count, and in one turn a bank serves one word
+A memory is divided into banks; word w lies in bank w % count, and in one cycle a bank serves one word
 (to any number of lanes). A machine splits a wide access of a warp into phases of fixed lanes; a
-phase takes as many turns as the busiest bank has different words. The data of the machines are in
+phase takes as many cycles as the busiest bank has different words. The data of the machines are in
 `dslc.compiler.targets`.
 """
 
@@ -62,13 +62,13 @@ class BankModel:
 class Conflicts:
     """What a tile's access costs: `ways` is 1 where it is free of conflicts.
 
-    `ways` is the most turns that any phase takes, `turns` those of all phases of all accesses, and
-    `phases` how many there are: turns == phases means no conflict. `access_bits` is the width of each
+    `ways` is the most cycles that any phase takes, `cycles` those of all phases of all accesses, and
+    `phases` how many there are: cycles == phases means no conflict. `access_bits` is the width of each
     lane's access.
     """
 
     ways: int
-    turns: int
+    cycles: int
     phases: int
     access_bits: int
 
@@ -105,15 +105,15 @@ def address_conflicts(
     """The cost of accesses of `bits` a lane to the bytes that begin at `first`: [threads, accesses]."""
     row = banks.access(bits, store)
     words = _words(first, bits // 8, banks.word_bytes)
-    turns = np.concatenate(
+    cycles = np.concatenate(
         [
-            _turns(words[start : start + banks.warp_size], phase, row.banks)
+            _cycles(words[start : start + banks.warp_size], phase, row.banks)
             for start in range(0, len(first), banks.warp_size)
             for phase in row.phases
         ]
     )
-    turns = turns[turns > 0]
-    return Conflicts(int(turns.max()), int(turns.sum()), int(turns.size), bits)
+    cycles = cycles[cycles > 0]
+    return Conflicts(int(cycles.max()), int(cycles.sum()), int(cycles.size), bits)
 
 
 def _words(first: NDArray[np.int64], size: int, word: int) -> NDArray[np.int64]:
@@ -122,8 +122,8 @@ def _words(first: NDArray[np.int64], size: int, word: int) -> NDArray[np.int64]:
     return first[..., None] // word + np.arange(count)
 
 
-def _turns(words: NDArray[np.int64], phase: Sequence[int], banks: int) -> NDArray[np.int64]:
-    """The turns of one phase, one number for each access of the warp; 0 where no lane takes part."""
+def _cycles(words: NDArray[np.int64], phase: Sequence[int], banks: int) -> NDArray[np.int64]:
+    """The cycles of one phase, one number for each access of the warp; 0 where no lane takes part."""
     lanes = [lane for lane in phase if lane < words.shape[0]]
     accesses = words.shape[1]
     if not lanes:

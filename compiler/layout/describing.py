@@ -49,7 +49,7 @@ def describe(
         for name, store in (("load", False), ("store", True)):
             found = bank_conflicts(layout, memory, bits, banks, store=store)
             free = "free of bank conflicts" if found.ways == 1 else f"{found.ways}-way conflicts"
-            lines.append((name, f"{free}: {found.turns} turns for {found.phases} phases"))
+            lines.append((name, f"{free}: {found.cycles} cycles for {found.phases} phases"))
     return "".join(f"{name:<10}{text}\n" for name, text in lines)
 
 

@@ -1,6 +1,9 @@
 """Passes in a row: the verifier between them, and observers that print or dump.
 
-program = run_passes(program, shared_passes(target), observers=[print_after({"bounds"}, sys.stdout)])
+program = run_passes(program, gpu_passes(target), observers=[print_after({"bounds"}, sys.stdout)])
+
+A pass is a class in the room of its purpose, beside this file. Which machines run it, and when, their
+lists in `pass_lists` say; `dslc passes` prints them.
 """
 
 from __future__ import annotations
@@ -14,12 +17,6 @@ from typing import Protocol, TextIO, TypeAlias
 from dslc.compiler.ir.program import TileProgram
 from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.ir.verify import verify
-from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
-from dslc.compiler.passes.memory.memory_plan import MemoryPlan
-from dslc.compiler.passes.simplification.bounds import Bounds
-from dslc.compiler.passes.simplification.simplify import Simplify
-from dslc.compiler.passes.tile_scheduling.split_k import SplitReduction
-from dslc.compiler.targets import INTERP, Target
 
 INPUT = "input"  # the stage before the first pass
 
@@ -48,20 +45,6 @@ class Stage:
 
 
 Observer: TypeAlias = Callable[[Stage], None]
-
-
-def shared_passes(target: Target = INTERP) -> tuple[Pass, ...]:
-    """What every target runs first, in this order: of the machine they know its shared memory alone."""
-    shared = target.memory("shared")
-    return (
-        Simplify(),
-        SplitReduction(),
-        Simplify(),
-        Bounds(),
-        LowBit(target.warp_size),
-        Bounds(),
-        MemoryPlan(shared.bytes if shared else None),
-    )
 
 
 def run_passes(

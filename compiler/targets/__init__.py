@@ -1,38 +1,35 @@
-"""Machines as data: memories, banks and matrix units, found by name."""
+"""Machines as data: memories, banks and matrix units, found by name.
+
+Here a family enters dslc: its file beside this one lists its targets, and the file of the same name in
+dsl/machines says what is done with them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.diagnostics.suggest import did_you_mean
-from dslc.compiler.targets import aarch64, aie, cuda, hip, nki
+from dslc.compiler.targets import aarch64, aie, cuda, hip, interp, nki
+from dslc.compiler.targets.interp import INTERP
 from dslc.compiler.targets.target import Atom, MemorySpace, Target
 
-INTERP = Target("interp", "interp", "the interpreter on this machine", 32, 1024, ())
+_FAMILIES = (interp, cuda, hip, nki, aie, aarch64)
 
-TARGETS: Mapping[str, Target] = MappingProxyType(
-    {
-        target.name: target
-        for target in (
-            INTERP,
-            cuda.SM_80,
-            cuda.SM_90A,
-            hip.GFX942,
-            hip.GFX950,
-            nki.TRN1,
-            nki.TRN2,
-            nki.TRN3,
-            aie.NPU2,
-            aarch64.BASE,
-            aarch64.DOTPROD,
-            aarch64.I8MM,
-            aarch64.BF16,
-            aarch64.ALL,
-        )
-    }
-)
+_known: dict[str, Target] = {t.name: t for family in _FAMILIES for t in family.TARGETS}
+TARGETS: Mapping[str, Target] = MappingProxyType(_known)
+
+
+def add(targets: Iterable[Target]) -> None:
+    """Make targets known in this process that are not dslc's own."""
+    _known.update({t.name: t for t in targets})
+
+
+def remove(family: str) -> None:
+    """Forget the targets of a family that was added."""
+    for name in [n for n, t in _known.items() if t.family == family]:
+        del _known[name]
 
 
 def find_target(name: str) -> Target:

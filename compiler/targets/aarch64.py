@@ -37,3 +37,5 @@ BF16 = Target(
     "aarch64:bf16", "aarch64", "Armv8.6-A with i8mm and bf16", 1, 1, _MEMORIES, (*_I8MM, BFMMLA)
 )
 ALL = Target("aarch64:all", "aarch64", "all of these in one library", 1, 1, _MEMORIES)
+
+TARGETS = (BASE, DOTPROD, I8MM, BF16, ALL)

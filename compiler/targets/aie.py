@@ -129,6 +129,7 @@ NPU2 = Target(
     units=32,
     static=True,
 )  # fmt: skip
+TARGETS = (NPU2,)
 _ARRAYS = {NPU2.name: NPU2_ARRAY}
 
 

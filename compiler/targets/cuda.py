@@ -12,9 +12,10 @@ from dslc.compiler.layout import (
     spatial,
 )
 from dslc.compiler.targets.cuda_rates import A100, H200
+from dslc.compiler.targets.rates import Rates
 from dslc.compiler.targets.target import Atom, MemorySpace, Target
 
-# Quarters, halves or all of a warp, in lane order, share the 32 banks in one turn.
+# Quarters, halves or all of a warp, in lane order, share the 32 banks in one cycle.
 _ROWS = tuple(
     BankAccess(bits, 32, tuple(tuple(range(p, p + lanes)) for p in range(0, 32, lanes)))
     for bits, lanes in ((32, 32), (64, 16), (128, 8))
@@ -85,10 +86,10 @@ _AMPERE = (
 )  # fmt: skip
 
 
-def _memories(shared: int) -> tuple[MemorySpace, ...]:
+def _memories(rates: Rates) -> tuple[MemorySpace, ...]:
     return (
         MemorySpace("register", 255 * 4, "thread"),
-        MemorySpace("shared", shared * 1024, "block"),
+        MemorySpace("shared", rates.block_shared_bytes, "block"),
     )
 
 
@@ -96,11 +97,13 @@ def _memories(shared: int) -> tuple[MemorySpace, ...]:
 _DIVISORS = (16, 8, 4, 2)
 
 SM_80 = Target(
-    "cuda:sm_80", "cuda", "NVIDIA A100 (Ampere)", 32, 1024, _memories(163), _AMPERE, BANKS, 108,
+    "cuda:sm_80", "cuda", "NVIDIA A100 (Ampere)", 32, 1024, _memories(A100), _AMPERE, BANKS, 108,
     _DIVISORS, A100, matrix_loads=True,
 )  # fmt: skip
 SM_90A = Target(
-    "cuda:sm_90a", "cuda", "NVIDIA H100, H200 (Hopper)", 32, 1024, _memories(227),
+    "cuda:sm_90a", "cuda", "NVIDIA H100, H200 (Hopper)", 32, 1024, _memories(H200),
     (*_AMPERE, MMA_M16N8K32_FP8, *_WGMMA), BANKS, 132, _DIVISORS, H200, bulk_copies=True,
     matrix_stores=True, matrix_loads=True, dependent_launches=True,
 )  # fmt: skip
+
+TARGETS = (SM_80, SM_90A)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from dslc.compiler.dtypes.dtype import MX_BLOCK
 from dslc.compiler.layout import BankAccess, BankModel, column_spatial, local, spatial
 from dslc.compiler.targets.hip_rates import MI300X, MI355X
+from dslc.compiler.targets.rates import Rates
 from dslc.compiler.targets.target import Atom, MemorySpace, Target
 
 
@@ -116,10 +117,10 @@ _GFX950_ATOMS = (
 )
 
 
-def _memories(lds: int) -> tuple[MemorySpace, ...]:
+def _memories(rates: Rates) -> tuple[MemorySpace, ...]:
     return (
         MemorySpace("register", 512 * 4, "lane"),
-        MemorySpace("shared", lds * 1024, "workgroup"),
+        MemorySpace("shared", rates.block_shared_bytes, "workgroup"),
     )
 
 
@@ -129,12 +130,14 @@ _DIVISORS = (16, 8, 4, 2)
 _SIMDS = 4
 _MI300X, _MI355X = "AMD Instinct MI300X", "AMD Instinct MI355X"
 GFX942 = Target(
-    "hip:gfx942", "hip", _MI300X, 64, 1024, _memories(64), _GFX942_ATOMS, GFX942_BANKS, 304,
+    "hip:gfx942", "hip", _MI300X, 64, 1024, _memories(MI300X), _GFX942_ATOMS, GFX942_BANKS, 304,
     _DIVISORS, MI300X, linear_copies=(4,), part_of_warp=True, packed_atomics=True,
     product_warps=_SIMDS,
 )  # fmt: skip
 GFX950 = Target(
-    "hip:gfx950", "hip", _MI355X, 64, 1024, _memories(160), _GFX950_ATOMS, GFX950_BANKS, 256,
+    "hip:gfx950", "hip", _MI355X, 64, 1024, _memories(MI355X), _GFX950_ATOMS, GFX950_BANKS, 256,
     _DIVISORS, MI355X, linear_copies=(16, 4), part_of_warp=True, packed_atomics=True,
     product_warps=_SIMDS,
 )  # fmt: skip
+
+TARGETS = (GFX942, GFX950)

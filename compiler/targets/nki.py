@@ -104,3 +104,5 @@ def _trainium(version: int, title: str, cores: int) -> Target:
 TRN1 = _trainium(1, "AWS Trainium (NeuronCore-v2)", 2)
 TRN2 = _trainium(2, "AWS Trainium2 (NeuronCore-v3)", 8)
 TRN3 = _trainium(3, "AWS Trainium3 (NeuronCore-v4)", 8)
+
+TARGETS = (TRN1, TRN2, TRN3)

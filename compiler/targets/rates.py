@@ -42,6 +42,11 @@ class Rates:
     shared_bytes: int = 0
     reserved: int = 1024
 
+    @property
+    def block_shared_bytes(self) -> int:
+        """What one block may ask for."""
+        return self.shared_bytes - self.reserved
+
     def in_flight(self, units: int) -> int:
         """The bytes that one of so many multiprocessors has under way where memory is busy.
 

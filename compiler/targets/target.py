@@ -66,12 +66,12 @@ class Atom(Interned):
 
 @functools.lru_cache(1024)
 def _swapped(atom: Atom) -> Atom:
-    def turned(layout: Layout | None) -> Layout | None:
+    def transposed(layout: Layout | None) -> Layout | None:
         return None if layout is None else permute(layout, (1, 0))
 
     types = tuple((b, a, c) for a, b, c in atom.types)
     name = atom.name.removesuffix(SWAP) if atom.name.endswith(SWAP) else atom.name + SWAP
-    a, b, c = turned(atom.b), turned(atom.a), permute(atom.c, (1, 0))
+    a, b, c = transposed(atom.b), transposed(atom.a), permute(atom.c, (1, 0))
     return Atom(name, atom.n, atom.m, atom.k, types, a, b, c, atom.scaled)
 
 

@@ -12,7 +12,7 @@ from dslc.compiler.diagnostics import error
 
 OPTIONS = {
     "warps": "how many warps of 32 threads run a turn together",
-    "stages": "how many turns of a loop have their loads under way, this one included",
+    "stages": "how many iterations of a loop have their loads under way, this one included",
     "cluster": "how many blocks share what they read in common, or add up the parts of a split sum",
     "producers": "whether warps of their own copy what a loop multiplies: 1 where they can, 0 nowhere",
 }

@@ -75,7 +75,8 @@ def opened(parameter: Parameter, stored: Param, array: Array, sizes: Mapping[str
     if stored.packed is None or stored.packed["scheme"] != "row" or not parameter.is_written:
         return array
     extents = _extents(stored, sizes)
-    if array.dtype != np.uint8 or array.size == int(np.prod(extents)):
+    may_be_codes = array.ndim > 1 or parameter.packed is None
+    if array.dtype != np.uint8 or (may_be_codes and array.size == int(np.prod(extents))):
         return array
     return packing.unpack(array, stored.packed, extents)
 

@@ -10,7 +10,7 @@ from dslc.calls.settings import CURRENT
 
 if TYPE_CHECKING:
     from dslc.calls.signature import Signature
-    from dslc.machines.registry import ShortCall
+    from dslc.machines.machine import ShortCall
 
 _MOST = 32  # ways tried before the long one; each costs a comparison of the arguments
 _MOST_FORMS = 64

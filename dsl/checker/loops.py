@@ -96,22 +96,22 @@ def for_loop(c: Context, node: tree.For) -> None:
     if is_parallel(node.iterator):
         fail("DSL0215", "parallel stands once in a kernel, outermost", node.loc,
              hint="write one nest: for m, n in parallel(range(..), range(..))")  # fmt: skip
-    turns = parse_range(c, node.iterator)
+    iterations = parse_range(c, node.iterator)
     if len(node.targets) != 1:
         fail("DSL0215", f"range gives one number, not {len(node.targets)}", node.loc)
     name = node.targets[0].id
-    step = c.known(turns.step)
+    step = c.known(iterations.step)
     down = isinstance(step, int) and step < 0
     if down:
-        turns, origin = _upwards(turns, int(step or 0)), turns
+        iterations, origin = _upwards(iterations, int(step or 0)), iterations
     var = c.emit.fresh_var(name, INDEX)
     counter: ex.Expr = var
     if down:
         counter = simplify(add(origin.start, mul(var, origin.step)))
     body, carried = carry(c, node, {name: counter})
-    o = turns.options
+    o = iterations.options
     loop = ins.For(
-        var, turns.start, turns.stop, turns.step, tuple(body), carried,
+        var, iterations.start, iterations.stop, iterations.step, tuple(body), carried,
         o.get("stages"), o.get("unroll"), o.get("split"), o.get("atomic") or None, loc=node.loc,
     )  # fmt: skip
     c.emit.emit(loop)
@@ -126,10 +126,10 @@ def is_parallel(node: tree.Expr) -> bool:
     )
 
 
-def _upwards(turns: Range, step: int) -> Range:
-    """A loop that counts down, as one that counts its turns."""
-    count = cdiv(sub(turns.start, turns.stop), -step)
-    return Range(ex.index(0), simplify(count), ex.index(1), turns.options)
+def _upwards(iterations: Range, step: int) -> Range:
+    """A loop that counts down, as one that counts its iterations."""
+    count = cdiv(sub(iterations.start, iterations.stop), -step)
+    return Range(ex.index(0), simplify(count), ex.index(1), iterations.options)
 
 
 def while_loop(c: Context, node: tree.While) -> None:
@@ -271,7 +271,7 @@ def _yielded(
     before: Item,
     dtypes: dict[str, DType],
 ) -> ins.Carried | Lost:
-    """What a turn hands on; a name that changes its type and is not needed again is lost."""
+    """What an iteration hands on; a name that changes its type and is not needed again is lost."""
     c.emit.hint = name
     if isinstance(item, Lost):
         return item
@@ -297,7 +297,7 @@ def _yielded(
             and not (isinstance(before, float) and found.dtype.is_integer)
         ):
             raise _Retry(name, found.dtype)
-    reason = f"is {describe(before)} before this loop and {describe(item)} after one turn"
+    reason = f"is {describe(before)} before this loop and {describe(item)} after one iteration"
     if not needed:
         return Lost(reason, node.loc)
     hint = None

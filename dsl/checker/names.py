@@ -1,4 +1,4 @@
-"""Which names statements assign and read: what a loop carries from turn to turn."""
+"""Which names statements assign and read: what a loop carries from iteration to iteration."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from dslc.cli.session import session_options
+from dslc.environment import DEFAULT_TARGET
 
 if TYPE_CHECKING:
     from dslc.compiler.passes.pass_manager import Observer, Stage
@@ -68,12 +69,10 @@ class CompileOptions:
 
 
 def _check_passes(names: Iterable[str], target: str) -> None:
-    from dslc.compilation.building import passes_of
     from dslc.compiler.diagnostics import did_you_mean, error
-    from dslc.compiler.targets import find_target
-    from dslc.machines.registry import resolve_target
+    from dslc.machines.registry import find_machine
 
-    found = passes_of(find_target(resolve_target(target)))
+    found = find_machine(target).passes({})
     known = [*dict.fromkeys(p.name for p in found), "all"]
     for name in names:
         if name not in known:
@@ -98,7 +97,7 @@ def compile_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     decorators = (
         click.option(
-            "-t", "--target", default="interp", show_default=True, envvar="DSLC_TARGET",
+            "-t", "--target", default=DEFAULT_TARGET, show_default=True, envvar="DSLC_TARGET",
             help="The machine (`dslc targets` lists them).",
         ),
         click.option(

@@ -35,6 +35,7 @@ COMMANDS = {
     "layout": "Print, draw, compare and judge a layout.",
     "cache": "Look after the compile cache.",
     "targets": "List the machines.",
+    "passes": "List the passes of a target.",
     "explain": "Say more about an error code.",
     "doctor": "Check the installation and say how to mend it.",
     "completion": "Print the completion script of a shell.",

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from dslc.calls.launch_options import OPTIONS
 from dslc.calls.signature import Signature, as_choice
 from dslc.compilation.caching import CacheChoice, fetch, open_cache
 from dslc.compilation.specialization import Specialization
@@ -16,10 +15,9 @@ from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.text.printer import print_program
-from dslc.compiler.passes.pass_manager import Observer, Pass, run_passes, shared_passes
-from dslc.compiler.targets import Target
+from dslc.compiler.passes.pass_manager import Observer, Pass, run_passes
 from dslc.environment import calls_compile, default_target
-from dslc.machines.registry import PLAIN_CODE, CodeOptions, Machine
+from dslc.machines.machine import PLAIN_CODE, CodeOptions, Machine
 from dslc.runtime.cache import Cache
 
 
@@ -50,28 +48,6 @@ def build_options(
     return BuildOptions(target, values, open_cache(cache), tuple(observers), code)
 
 
-def passes_of(target: Target, options: Mapping[str, int] | None = None) -> tuple[Pass, ...]:
-    """The passes of a target, in order, with the launch options of `dslc.calls.launch_options`."""
-    chosen = options or {}
-    if target.family == "nki":
-        from dslc.compiler.passes.pass_lists.trainium import nki_passes
-
-        return nki_passes(target)
-    if target.family == "aie":
-        from dslc.compiler.passes.pass_lists.npu import aie_passes
-
-        return aie_passes(target)
-    if target.family == "aarch64":
-        from dslc.compiler.passes.pass_lists.cpu import cpu_passes
-
-        return cpu_passes()
-    if target.family not in ("cuda", "hip"):
-        return shared_passes(target)
-    from dslc.compiler.passes.pass_lists.gpu import gpu_passes
-
-    return gpu_passes(target, **{n: chosen.get(n) for n in OPTIONS})
-
-
 def build(
     program: TileProgram,
     config: Mapping[str, object],
@@ -91,7 +67,7 @@ def build(
     made = compile_program(program, config, schedule or {}, machine, options, at_call=at_call)
     artifact, compiled = made
     executable = machine.load(artifact, compiled)
-    passes = passes_of(machine.target, schedule)
+    passes = machine.passes(schedule or {})
     ir = _stages(program, passes)
     stages = {"tile": tile, **ir, **machine.texts(artifact)}
     return Specialization(signature, artifact, machine, executable, stages, tuple(ir))
@@ -107,7 +83,7 @@ def compile_program(
     at_call: bool = False,
 ) -> tuple[Artifact, TileProgram | None]:
     """The artifact, and the program after the passes where they ran: the cache may have had it."""
-    passes = passes_of(machine.target, schedule)
+    passes = machine.passes(schedule)
     config = {**config, **schedule}
     hashes = Hashes(
         source=digest({"ir": print_program(program, locations=True)}),

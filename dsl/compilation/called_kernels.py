@@ -22,7 +22,7 @@ class CalledKernels:
 
     def preferred(self, template: Template, dims: Mapping[str, int]) -> Mapping[str, object]:
         """What the model chooses on machines where first choices seldom fit, else the first of each."""
-        if self._program.machine.target.family != "aie":
+        if not self._program.machine.facts.choices_seldom_fit:
             return {}
         return self._origin(template).chosen({}, dims.get).config
 

@@ -8,20 +8,15 @@ hold, layouts that cannot be, operations without code.
 from __future__ import annotations
 
 import dataclasses
-import importlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from dslc.checker import NeedsDims
 from dslc.checker.samples import different
-from dslc.compilation.building import passes_of
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError
-from dslc.compiler.ir import TileProgram
-from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.passes.pass_manager import run_passes
-from dslc.compiler.targets import TARGETS, Target
-from dslc.compiler.targets.aarch64 import ALL as AARCH64
+from dslc.compiler.targets import Target
 
 if TYPE_CHECKING:
     from dslc.compilation.templates import TemplateOrigin
@@ -34,16 +29,16 @@ def refusals(origin: TemplateOrigin) -> list[Diagnostic]:
 
     Sizes that must be known and are not are sampled: a kernel is refused that compiles with no sample.
     """
-    target = origin.machine.target
+    machine = origin.machine
     first: list[Diagnostic] = []
     for sizes in _sizes(origin):
         try:
             chosen = origin.chosen(origin.fixed, sizes.get)
             dims = {**chosen.fixed_dims, **origin.fixed}
             made = origin.elaborated(dims, chosen.config, sizes.get)
-            _write(run_passes(made.program, passes_of(target, made.schedule)), target)
+            machine.draft(run_passes(made.program, machine.passes(made.schedule)))
         except DiagnosticError as refused:
-            first = first or [_for(target, d) for d in refused.diagnostics]
+            first = first or [_for(machine.target, d) for d in refused.diagnostics]
             continue
         return []
     return first
@@ -65,28 +60,6 @@ def _sizes(origin: TemplateOrigin) -> Iterator[Mapping[str, int]]:
         yield {}
         return
     yield from itertools.islice(different(template, {}, needed), _SAMPLES)
-
-
-def _write(program: TileProgram, target: Target) -> None:
-    """Write the text that a toolchain would get; the interpreter runs what the passes made."""
-    match target.family:
-        case "interp":
-            return
-        case "cuda" | "hip" as family:
-            generate = importlib.import_module(f"dslc.codegen.{family}.generate")
-            for kernel in kernels(program):
-                generate.emit(kernel, target)
-        case family:
-            lowering = importlib.import_module(f"dslc.codegen.{family}.lowering")
-            for one in _variants(target):
-                lowering.lower(program, one)
-
-
-def _variants(target: Target) -> Iterable[Target]:
-    """The target, or those that it stands for."""
-    if target != AARCH64:
-        return [target]
-    return [t for t in TARGETS.values() if t.family == target.family and t != target]
 
 
 def _for(target: Target, found: Diagnostic) -> Diagnostic:

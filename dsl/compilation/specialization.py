@@ -18,13 +18,10 @@ from dslc.runtime.packing import Packed
 
 if TYPE_CHECKING:
     from dslc.compiler.artifact import Artifact, Param
-    from dslc.machines.registry import Executable, Machine, ShortCall
+    from dslc.machines.machine import Executable, Machine, ShortCall
     from dslc.runtime import aie_simulator, nki_simulator
 
     Run = aie_simulator.Run | nki_simulator.Run
-
-# Machines that write `packed row` tensors as bytes; others write codes, one a byte.
-_WRITE_ROWS = frozenset({"cuda", "hip", "aarch64"})
 
 Stages = Mapping[str, Callable[[], str]]
 
@@ -58,9 +55,7 @@ class Specialization:
     @functools.cached_property
     def chosen(self) -> Artifact:
         """What of the artifact runs here: all of it, or that of its variants which fits the CPU."""
-        from dslc.machines.registry import chosen_artifact
-
-        return chosen_artifact(self._machine, self.artifact)
+        return self._machine.choose(self.artifact)
 
     @functools.cached_property
     def _stored_bits(self) -> list[tuple[Parameter, Param]]:
@@ -141,8 +136,8 @@ class Specialization:
         def sizes() -> Mapping[str, int]:
             return {**known_dims(self.parameters, ready), **self.fixed}
 
-        family = self._machine.target.family
-        rows = {False: family != "interp", True: family in _WRITE_ROWS}  # by whether it is written
+        facts = self._machine.facts
+        rows = {False: facts.packs_read_rows, True: facts.packs_written_rows}
         stored = {
             p.name: as_stored(p, s, array, sizes, self.signature.dims, rows=rows[p.is_written])
             for p, s in self._stored_bits
@@ -152,7 +147,7 @@ class Specialization:
             self._executable.launch(ready, stated)
             return
         bytes_of = dict(stored)
-        if family == "nki":
+        if facts.opens_written_rows:
             stored |= {
                 p.name: opened(p, s, stored[p.name], sizes())
                 for p, s in self._stored_bits

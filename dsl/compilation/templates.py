@@ -14,7 +14,7 @@ from dslc.calls import argument_facts
 from dslc.calls.argument_facts import Alignments, Divisors, Facts
 from dslc.calls.launch_options import split
 from dslc.calls.signature import Parameter, Signature, as_dim
-from dslc.compilation.building import BuildOptions, build, passes_of
+from dslc.compilation.building import BuildOptions, build
 from dslc.compilation.called_kernels import CalledKernels
 from dslc.compilation.fallback_choices import Chosen, Replacements, others
 from dslc.compiler.analysis.weights import free_names, weight_dims
@@ -25,7 +25,8 @@ from dslc.compiler.manifest import signature_of
 from dslc.compiler.passes.pass_manager import run_passes
 from dslc.machines.registry import find_machine
 from dslc.tuner.choices import TunedChoices
-from dslc.tuner.predicted import PredictedChoices, remembered
+from dslc.tuner.predicted import PredictedChoices
+from dslc.tuner.preferred import PreferredBlocks
 
 if TYPE_CHECKING:
     from dslc.checker import NeedsDims, Template
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from dslc.kernels import Sizes
 
 _MOST_SPECIALIZATIONS = 1024  # kept in memory per kernel; the oldest go first
+_FIRST = "the first of each"  # where choices are from
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _MOST_PROGRAMS = 512  # elaborated and not compiled: as many as a choice of tiles looks at
 
@@ -84,7 +86,7 @@ class TemplateOrigin:
         self.tuned = TunedChoices(self)
         self.predicted = PredictedChoices(self)
         self._replacements = Replacements()
-        self._preferred: dict[tuple[tuple[str, int], ...], dict[str, object]] = {}
+        self._preferred = PreferredBlocks(self)
         self._called = CalledKernels(self)
 
     def tile(self) -> str:
@@ -167,21 +169,6 @@ class TemplateOrigin:
             self._settled[key] = {**given, **chosen}
         return self._settled[key]
 
-    def _blocks(self, dims: Mapping[str, int], sizes: Sizes) -> Chosen:
-        """The blocks that a machine's model prefers, where all sizes are known."""
-        from dslc.tuner.blocks import choose_blocks
-
-        known = {d: dims.get(d, sizes(d)) for d in self.signature.dims}
-        found = {d: n for d, n in known.items() if n is not None}
-        if len(found) < len(known) or all(len(c) < 2 for c in self.open_tunes.values()):
-            return Chosen({}, {}, "the first of each")
-        key = tuple(sorted(found.items()))
-        if key not in self._preferred:
-            kept = remembered(self, ("blocks", key), lambda: {"config": choose_blocks(self, found)})
-            self._preferred[key] = kept["config"]
-        config = self._preferred[key]
-        return Chosen(config, {}, "by the model of the engines" if config else "the first of each")
-
     @functools.cached_property
     def _counts(self) -> frozenset[str]:
         """The dims that are the first extent of tensors alone."""
@@ -207,11 +194,12 @@ class TemplateOrigin:
                 tuned.config, tuned.fixed_dims, f"tuned, {tuned.record.seconds * 1e6:.4g} us"
             )
         if self.machine.target.static:
-            return self._blocks(dims, sizes)
+            config = self._preferred.find(dims, sizes)
+            return Chosen(config, {}, "by the model of the engines" if config else _FIRST)
         predicted = self.predicted.find(dims, sizes)
         if predicted is not None:
             return Chosen(predicted.config, {}, str(predicted))
-        return Chosen({}, {}, "the first of each")
+        return Chosen({}, {}, _FIRST)
 
     def elaborated(
         self,
@@ -251,7 +239,7 @@ class TemplateOrigin:
         if all(d in self.fixed or sizes(d) is not None for d in self._needed):
             return None
         made = self.elaborated({}, config, sizes)
-        final = run_passes(made.program, passes_of(self.machine.target, made.schedule))
+        final = run_passes(made.program, self.machine.passes(made.schedule))
         return signature_of(final, made.choices).params
 
     def _make(

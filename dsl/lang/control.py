@@ -20,10 +20,10 @@ if TYPE_CHECKING:
         split: int | None = None,
         atomic: bool | int = False,
     ) -> Any:
-        """The turns of a sequential loop, as Python's range.
+        """The iterations of a sequential loop, as Python's range.
 
-        `stages`: how many iterations' loads are in flight. `unroll`: iterations a turn.
-        `split`: the reduction may be divided among that many parallel turns.
+        `stages`: how many iterations' loads are in flight. `unroll`: how many are written out.
+        `split`: the reduction may be divided among that many program instances of `parallel`.
         `atomic`: these may add their parts to the result themselves, in any order.
         """
 else:
@@ -32,7 +32,7 @@ else:
 
 @in_kernel
 def parallel(*ranges: Any) -> Any:
-    """Turns that are independent and run in any order, at once.
+    """Program instances (turns): independent, run in any order, at once.
 
     `for m, n in parallel(range(0, M, BM), range(0, N, BN)):`, one such nest a kernel, outermost.
     """

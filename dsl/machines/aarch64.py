@@ -5,29 +5,66 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from dslc.calls.arguments import Argument
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
+from dslc.compiler.passes.pass_lists.cpu import cpu_passes
 from dslc.compiler.targets import TARGETS, Target
 from dslc.compiler.targets.aarch64 import ALL
-from dslc.machines.aarch64_processors import find_processor
-from dslc.machines.registry import HostArguments, OneWay
-from dslc.runtime.aarch64 import Aarch64Kernel, Processor
+from dslc.machines.aarch64_processors import find_processor, present_target
+from dslc.machines.machine import (
+    PLAIN_CODE,
+    CInterface,
+    CodeOptions,
+    Draft,
+    Executable,
+    Facts,
+    Inspection,
+    Machine,
+)
+from dslc.runtime.aarch64 import Aarch64Kernel, Processor, is_host
 from dslc.runtime.aarch64.kernel import LIBRARY, LIBRARY_MACOS
 from dslc.runtime.aarch64.variants import chosen_variant
+
+if TYPE_CHECKING:
+    from dslc.compilation.specialization import Specialization
+    from dslc.compiler.passes.pass_manager import Pass
 
 _FORMS = {"so": LIBRARY, "dylib": LIBRARY_MACOS}
 _MACOS = sys.platform == "darwin"
 
 
-class ArmMachine(HostArguments):
-    """What the machines of this family have in common: their tools, texts and arguments."""
+class ArmMachine(Machine):
+    """What the machines of this family have in common: their tools, texts and passes."""
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
-        self._variant = target.name.partition(":")[2]
+    facts = Facts(
+        native="so",
+        extra="aarch64",
+        packs_written_rows=True,
+        c_interface=CInterface(("aarch64-linux",), "cpu", lambda: "cpu"),
+    )
+
+    @classmethod
+    def of(cls, target: Target, code: CodeOptions) -> Machine:
+        """The machine of a variant, or of all of them."""
+        return AllVariants(target) if target == ALL else VariantMachine(target)
+
+    @classmethod
+    def present_target(cls) -> str:
+        """The target of the CPU that is there; elsewhere the largest of all, which is emulated."""
+        return present_target()
+
+    @classmethod
+    def runs_here(cls, target: str) -> bool:
+        """Whether the CPU that is there has the variant, or the best of all is taken of it."""
+        return is_host() and target in (present_target(), ALL.name)
+
+    def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
+        """Those of a CPU."""
+        return cpu_passes()
 
     def toolchain(self) -> str:
         """The assembler and linker."""
@@ -49,6 +86,14 @@ class ArmMachine(HostArguments):
             return c_header(artifact)
 
         return {"asm": assembly, "header": header, "final": assembly}
+
+    def inspection(
+        self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
+    ) -> Inspection:
+        """The library, and the speed of its products."""
+        from dslc.cli.tables.aarch64 import arm_lines
+
+        return Inspection(tuple(arm_lines(made)))
 
     def binaries(self, artifact: Artifact) -> Mapping[str, bytes]:
         """The library for Linux (`so`), and for macOS (`dylib`); the other is linked when asked for."""
@@ -86,6 +131,12 @@ class VariantMachine(ArmMachine):
 
         return with_library(self.lowered(program, config, hashes), macos=_MACOS)
 
+    def draft(self, program: TileProgram) -> Draft:
+        """The assembly."""
+        from dslc.codegen.aarch64.lowering import lower
+
+        return Draft.of(lower(program, self.target))
+
     def lowered(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
     ) -> Artifact:
@@ -100,16 +151,20 @@ class VariantMachine(ArmMachine):
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Aarch64Executable:
         """DSL0802 where the artifact's launch cannot be read. The CPU is asked at the first launch."""
-        return Aarch64Executable(lambda: artifact, self._variant)
+        return Aarch64Executable(lambda: artifact, self._model)
 
 
 class AllVariants(ArmMachine):
     """Every variant in one library: the best that the CPU runs is chosen when a kernel is loaded."""
 
-    def __init__(self) -> None:
-        super().__init__(ALL)
-        others = (t for t in TARGETS.values() if t.family == ALL.family and t != ALL)
+    def __init__(self, target: Target, code: CodeOptions = PLAIN_CODE) -> None:
+        super().__init__(target, code)
+        others = (t for t in TARGETS.values() if t.family == target.family and t != target)
         self._machines = tuple(map(VariantMachine, others))
+
+    def draft(self, program: TileProgram) -> Draft:
+        """The assembly of every variant."""
+        return Draft(tuple(text for m in self._machines for text in m.draft(program).texts))
 
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
@@ -125,18 +180,18 @@ class AllVariants(ArmMachine):
 
     def choose(self, artifact: Artifact) -> Artifact:
         """The variant of an artifact that runs here, with the library of all."""
-        return chosen_variant(artifact, find_processor(self._variant))
+        return chosen_variant(artifact, find_processor(self._model))
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Aarch64Executable:
         """DSL0860 at the first launch where the CPU runs no variant."""
-        return Aarch64Executable(lambda: self.choose(artifact), self._variant)
+        return Aarch64Executable(lambda: self.choose(artifact), self._model)
 
 
-class Aarch64Executable(OneWay):
+class Aarch64Executable(Executable):
     """A kernel on this CPU, or elsewhere on an emulated one with the target's features."""
 
     def __init__(self, artifact: Callable[[], Artifact], variant: str) -> None:
-        self._artifact, self._variant = artifact, variant
+        self._artifact, self._model = artifact, variant
         self._kernel: Aarch64Kernel | None = None
         self._processor: Processor | None = None
 
@@ -147,7 +202,7 @@ class Aarch64Executable(OneWay):
     @property
     def kernel(self) -> Aarch64Kernel:
         """The kernel as it is loaded."""
-        processor = find_processor(self._variant)
+        processor = find_processor(self._model)
         if self._kernel is None or processor is not self._processor:
             file = LIBRARY_MACOS if _MACOS else LIBRARY
             self._kernel = Aarch64Kernel(self._artifact(), processor, file)
@@ -155,6 +210,4 @@ class Aarch64Executable(OneWay):
         return self._kernel
 
 
-def machine_of(target: Target) -> VariantMachine | AllVariants:
-    """The machine of a target of this family."""
-    return AllVariants() if target == ALL else VariantMachine(target)
+MACHINE = ArmMachine

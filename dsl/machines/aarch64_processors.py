@@ -5,11 +5,15 @@ from __future__ import annotations
 import functools
 import os
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from dslc.compiler.diagnostics import error
 from dslc.compiler.targets import TARGETS
+from dslc.compiler.targets.aarch64 import ALL
 from dslc.runtime.aarch64 import FEATURES, HostProcessor, Processor, best_variant, is_host
-from dslc.runtime.aarch64.emulated import EmulatedProcessor
+
+if TYPE_CHECKING:
+    from dslc.runtime.aarch64.emulated import EmulatedProcessor
 
 # What QEMU emulates for a target: of several, the CPU that has no more than the target says.
 _CPUS = {"base": "cortex-a57", "dotprod": "neoverse-n1"}
@@ -28,6 +32,8 @@ def find_processor(variant: str) -> Processor:
 
 
 def _emulated(cpu: str) -> Processor:
+    from dslc.runtime.aarch64.emulated import EmulatedProcessor
+
     found = _emulators.get(cpu)
     if found is None or not found.alive:
         found = _emulators[cpu] = EmulatedProcessor(_guest(), cpu)
@@ -47,10 +53,10 @@ def _guest() -> bytes:
 
 def present_target() -> str:
     """The target of the CPU that is there, the largest that it runs; elsewhere the largest of all."""
-    variants = [n.partition(":")[2] for n, t in TARGETS.items() if t.family == "aarch64"]
+    variants = [n.partition(":")[2] for n, t in TARGETS.items() if t.family == ALL.family]
     features = HostProcessor.get().features if is_host() else frozenset(FEATURES)
     best = best_variant(variants, features)
     if best is None:
         text = f"there is no target for a CPU with {', '.join(sorted(features)) or 'no features'}"
         raise error("DSL0901", text, hint=f"the variants are {', '.join(variants)}")
-    return f"aarch64:{best}"
+    return f"{ALL.family}:{best}"

@@ -10,23 +10,36 @@ from dslc.calls.arguments import Argument, prepare
 from dslc.calls.signature import Parameter
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import error
-from dslc.compiler.ir import TileProgram
+from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.ir.workload import workload
 from dslc.compiler.manifest import signature_of
-from dslc.compiler.targets import Target
-from dslc.machines.registry import OneWay, SourceOnly
+from dslc.compiler.passes.pass_lists.npu import aie_passes
+from dslc.compiler.passes.pass_manager import run_passes
+from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
 
 if TYPE_CHECKING:
+    from dslc.compilation.specialization import Specialization
+    from dslc.compiler.passes.pass_manager import Pass
     from dslc.runtime.aie.buffers import NpuBuffer
     from dslc.runtime.aie_simulator import Run
 
 SOURCE, EXPLICIT = "kernel.mlir", "explicit.mlir"
 
 
-class AieMachine(SourceOnly):
+class AieMachine(Machine):
     """The array of one kind of NPU; neither it nor aiecc needs to be there."""
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
+    facts = Facts(native="aie-mlir", extra="aie", opens_written_rows=True, choices_seldom_fit=True)
+
+    def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
+        """Those of an NPU."""
+        return aie_passes(self.target)
+
+    def draft(self, program: TileProgram) -> Draft:
+        """The modules."""
+        from dslc.codegen.aie.lowering import lower
+
+        return Draft.of(lower(program, self.target))
 
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
@@ -59,8 +72,33 @@ class AieMachine(SourceOnly):
         """The kernel on the simulator."""
         return AieExecutable(artifact)
 
+    def inspection(
+        self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
+    ) -> Inspection:
+        """A run of the simulator without numbers, and how busy the array's tiles are."""
+        from dslc.cli.tables.aie import array_lines, run_lines, run_of
+        from dslc.runtime.aie_simulator.picture import timeline_svg
 
-class AieExecutable(OneWay):
+        run = run_of(made)
+        return Inspection(
+            tuple(run_lines(run)),
+            "\n".join(array_lines(run)),
+            lambda: timeline_svg(run, made.artifact.name),
+        )
+
+    def block_time(self, program: TileProgram, sizes: Mapping[str, int]) -> float:
+        """Cycles of the array by a draft of its plan."""
+        from dslc.codegen.aie.planning.plan_kernel import modelled_cycles, plan_kernel
+
+        lowered = run_passes(program, self.passes({}))
+        if not isinstance(lowered, Kernel):
+            return 0.0
+        planned = plan_kernel(lowered, self.target, draft=True)
+        work = workload(lowered, sizes)
+        return modelled_cycles(planned, int(work.dot_operations / 2 / max(1, work.turns)))
+
+
+class AieExecutable(Executable):
     """A module on the simulator. `last` is the run of the last launch."""
 
     def __init__(self, artifact: Artifact) -> None:
@@ -88,3 +126,6 @@ def _buffer_of(parameter: Parameter, value: object) -> NpuBuffer | None:
         text = f"argument {parameter.name} is a buffer of {value.dtype}, expected {parameter.dtype}"
         raise error("DSL0761", text)
     return value
+
+
+MACHINE = AieMachine

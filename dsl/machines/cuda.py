@@ -11,11 +11,22 @@ from dslc.calls.arguments import Argument, is_packed, prepare
 from dslc.calls.settings import current_settings
 from dslc.calls.signature import Parameter
 from dslc.compiler.artifact import Artifact, Hashes, Param
-from dslc.compiler.diagnostics import error
-from dslc.compiler.ir import TileProgram
+from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.ir.rewrite import kernels
 from dslc.compiler.manifest import signature_of
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.compiler.targets import TARGETS, Target
-from dslc.machines.registry import PLAIN_CODE, CodeOptions, ShortCall
+from dslc.compiler.targets.cuda import SM_80
+from dslc.machines.machine import (
+    CInterface,
+    Draft,
+    Executable,
+    Facts,
+    Inspection,
+    Machine,
+    ShortCall,
+)
 from dslc.runtime.cuda import CudaDevice, CudaKernel, stream_handle
 from dslc.runtime.cuda.arrays import (
     DeviceArray,
@@ -29,17 +40,55 @@ from dslc.runtime.cuda.device import fits
 
 if TYPE_CHECKING:
     from dslc.codegen.cuda.tools.toolchain import Options
+    from dslc.compilation.specialization import Specialization
+    from dslc.compiler.passes.pass_manager import Pass
+    from dslc.tuner.gpu import CudaBench
+    from dslc.tuner.inputs import Inputs
 
 SOURCE = "kernel.cu"
 
 
-class CudaMachine:
+def _build_word() -> str:
+    """CUDA 13.0 as `kernels` has it: cu130."""
+    from dslc.codegen.cuda.tools.nvrtc import load_nvrtc
+
+    return "cu{}{}".format(*load_nvrtc().version)
+
+
+class CudaMachine(Machine):
     """GPUs of one architecture; to compile, neither a GPU nor a driver is needed."""
 
-    def __init__(self, target: Target, code: CodeOptions = PLAIN_CODE) -> None:
-        self.target = target
-        self._code = code
-        self._architecture = target.name.partition(":")[2]
+    facts = Facts(
+        native="cubin",
+        extra="cuda",
+        is_simulated=False,
+        packs_written_rows=True,
+        unaligned_forms=True,
+        tuning="measured",
+        c_interface=CInterface(
+            ("x86_64-linux", "aarch64-linux"), "cuda", _build_word, image="cubin"
+        ),
+    )
+
+    @classmethod
+    def present_target(cls) -> str:
+        """The target of the GPU that is there; DSL0840 without one, DSL0901 where it is not known."""
+        return present_target()
+
+    @classmethod
+    def runs_here(cls, target: str) -> bool:
+        """Whether the GPU that is there is the target's."""
+        return target == present_target()
+
+    def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
+        """Those of a GPU, as the launch options say."""
+        return gpu_passes(self.target, **schedule)
+
+    def draft(self, program: TileProgram) -> Draft:
+        """CUDA C of each kernel; DSL0501 where it needs more shared memory than there is."""
+        from dslc.codegen.cuda import generate
+
+        return draft_of_gpu(program, self.target, generate.check, generate.emit)
 
     def toolchain(self) -> str:
         """The CUDA compiler and its options."""
@@ -76,12 +125,12 @@ class CudaMachine:
 
             sources = [text.decode() for text in artifact.each(SOURCE)]
             options = self._options()
-            return "\n".join(compile_ptx(s, self._architecture, options) for s in sources)
+            return "\n".join(compile_ptx(s, self._model, options) for s in sources)
 
         def sass() -> str:
             from dslc.codegen.cuda.tools.sass import disassemble
 
-            codes = artifact.each(f"{self._architecture}.cubin")
+            codes = artifact.each(f"{self._model}.cubin")
             functions = [f for code in codes for f in disassemble(code)]
             return "".join(f"{f.name}:\n{f.text()}" for f in functions)
 
@@ -91,7 +140,7 @@ class CudaMachine:
         """The machine code of a kernel (`cubin`); DSL0803 where there is none for this architecture."""
         if artifact.kind == "program":
             return {}
-        return {"cubin": artifact.each(f"{self._architecture}.cubin")[0]}
+        return {"cubin": artifact.each(f"{self._model}.cubin")[0]}
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
@@ -109,6 +158,49 @@ class CudaMachine:
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> CudaExecutable:
         """DSL0802 where the artifact's launch cannot be read. The GPU is asked at the first launch."""
         return CudaExecutable(artifact)
+
+    def torch_device(self) -> str:
+        """GPUs."""
+        return "CUDA"
+
+    def inspection(
+        self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
+    ) -> Inspection:
+        """Registers, occupancy and instructions of the machine code."""
+        from dslc.cli.tables.machine_code import code_lines
+
+        return Inspection(tuple(code_lines(made, program)))
+
+    def bench(self, inputs: Inputs) -> CudaBench:
+        """The first GPU."""
+        from dslc.tuner.gpu import CudaBench
+
+        return CudaBench(inputs)
+
+    def present_device(self) -> tuple[str, str] | None:
+        """The first GPU if it runs the target's code, and the newest CUDA that its driver knows."""
+        try:
+            device = CudaDevice.get(0)
+        except DiagnosticError:
+            return None
+        if not fits(self._model, device.capability):
+            return None
+        return device.name, device.driver_version
+
+
+def draft_of_gpu(
+    program: TileProgram,
+    target: Target,
+    check: Callable[[Kernel], None],
+    emit: Callable[[Kernel, Target], tuple[str, int]],
+) -> Draft:
+    """Every kernel's text and its bytes of shared memory, by the generator of a GPU."""
+    texts, shared = [], {}
+    for kernel in dict.fromkeys(kernels(program)):
+        check(kernel)
+        text, shared[kernel.name] = emit(kernel, target)
+        texts.append(text)
+    return Draft(tuple(texts), shared)
 
 
 def prepare_for_gpu(
@@ -141,7 +233,7 @@ def alignments_on_gpu(parameters: Sequence[Parameter], ready: Mapping[str, Argum
     return tuple(found)
 
 
-class CudaExecutable:
+class CudaExecutable(Executable):
     """A kernel on the stream of `dslc.options`, or the current one."""
 
     def __init__(self, artifact: Artifact) -> None:
@@ -159,7 +251,7 @@ class CudaExecutable:
 def present_target() -> str:
     """The target of the GPU that is there; DSL0840 without one, DSL0901 where its kind is not known."""
     device = CudaDevice.get(0)
-    names = [n for n, t in TARGETS.items() if t.family == "cuda"]
+    names = [n for n, t in TARGETS.items() if t.family == SM_80.family]
     fitting = [n for n in names if fits(n.partition(":")[2], device.capability)]
     if not fitting:
         text = f"there is no target for {device.name}, compute capability {device.architecture}"
@@ -176,3 +268,6 @@ def stream_of_call() -> int | None:
     """The stream of `dslc.options`, None for the current one."""
     stream = current_settings().stream
     return None if stream is None else stream_handle(stream)
+
+
+MACHINE = CudaMachine

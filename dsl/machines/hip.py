@@ -18,25 +18,36 @@ from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import DiagnosticError, Loc
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
-from dslc.compiler.targets import Target
-from dslc.machines.cuda import alignments_on_gpu, prepare_for_gpu, stream_of_call
-from dslc.machines.registry import PLAIN_CODE, CodeOptions, Executable, OneWay
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.machines.cuda import alignments_on_gpu, draft_of_gpu, prepare_for_gpu, stream_of_call
+from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
 
 if TYPE_CHECKING:
     from dslc.codegen.hip.toolchain import Options
+    from dslc.compilation.specialization import Specialization
+    from dslc.compiler.passes.pass_manager import Pass
     from dslc.runtime.hip import HipGpuKernel, HipKernel
+    from dslc.tuner.inputs import Inputs
+    from dslc.tuner.modelled import ModelBench
 
 SOURCE = "kernel.hip"
 VARIABLE = "DSLC_HIP"
 
 
-class HipMachine:
+class HipMachine(Machine):
     """GPUs of one chip; to compile, neither a GPU nor ROCm is needed."""
 
-    def __init__(self, target: Target, code: CodeOptions = PLAIN_CODE) -> None:
-        self.target = target
-        self._code = code
-        self._chip = target.name.partition(":")[2]
+    facts = Facts(native="hsaco", extra="hip", packs_written_rows=True, tuning="modelled")
+
+    def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
+        """Those of a GPU, as the launch options say."""
+        return gpu_passes(self.target, **schedule)
+
+    def draft(self, program: TileProgram) -> Draft:
+        """HIP C++ of each kernel; DSL0501 where it needs more LDS than there is."""
+        from dslc.codegen.hip import generate
+
+        return draft_of_gpu(program, self.target, generate.check, generate.emit)
 
     def toolchain(self) -> str:
         """The compiler and its options."""
@@ -67,7 +78,7 @@ class HipMachine:
             return one_file(_texts(artifact, SOURCE))
 
         def isa() -> str:
-            return "\n".join(_texts(artifact, f"{self._chip}.s"))
+            return "\n".join(_texts(artifact, f"{self._model}.s"))
 
         def flydsl() -> str:
             from dslc.codegen.flydsl.generate import flydsl_of
@@ -80,7 +91,7 @@ class HipMachine:
         """The code object of a kernel (`hsaco`); DSL0803 where there is none for this chip."""
         if artifact.kind == "program":
             return {}
-        return {"hsaco": artifact.each(f"{self._chip}.hsaco")[0]}
+        return {"hsaco": artifact.each(f"{self._model}.hsaco")[0]}
 
     def prepare(
         self, parameters: Sequence[Parameter], arguments: Mapping[str, object]
@@ -105,6 +116,24 @@ class HipMachine:
             return HipGpuExecutable(artifact)
         return HipExecutable(artifact, None if program is None else program.loc)
 
+    def torch_device(self) -> str:
+        """AMD's GPUs are CUDA to it, too; the emulator runs on tensors of the host."""
+        return "CUDA" if runs_on_gpu() else "CPU"
+
+    def inspection(
+        self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
+    ) -> Inspection:
+        """Registers, LDS, occupancy and instructions of the ISA text."""
+        from dslc.cli.tables.hip import hip_lines
+
+        return Inspection(tuple(hip_lines(made)))
+
+    def bench(self, inputs: Inputs) -> ModelBench:
+        """The chip by its rates: nothing here drives one."""
+        from dslc.tuner.modelled import ModelBench
+
+        return ModelBench(self.target)
+
 
 def runs_on_gpu() -> bool:
     """Whether calls go to a GPU: where there is one, or as `DSLC_HIP=gpu` or `emulator` says."""
@@ -114,7 +143,7 @@ def runs_on_gpu() -> bool:
     return wanted == "gpu" or (wanted != "emulator" and is_present())
 
 
-class HipGpuExecutable(OneWay):
+class HipGpuExecutable(Executable):
     """A kernel on the stream of `dslc.options`, or the current one."""
 
     def __init__(self, artifact: Artifact) -> None:
@@ -127,7 +156,7 @@ class HipGpuExecutable(OneWay):
         self.kernel.launch(args, stream_of_call(), dims)
 
 
-class HipExecutable(OneWay):
+class HipExecutable(Executable):
     """A kernel by the compiler's ISA text, executed by the emulator of its chip."""
 
     def __init__(self, artifact: Artifact, loc: Loc | None = None) -> None:
@@ -150,3 +179,6 @@ class HipExecutable(OneWay):
 
 def _texts(artifact: Artifact, name: str) -> list[str]:
     return [content.decode() for content in artifact.each(name)]
+
+
+MACHINE = HipMachine

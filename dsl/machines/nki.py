@@ -5,28 +5,44 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dslc.calls.arguments import Argument
 from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import DiagnosticError, error
-from dslc.compiler.ir import TileProgram
+from dslc.compiler.ir import Kernel, TileProgram
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.traverse import walk
 from dslc.compiler.manifest import signature_of
-from dslc.compiler.targets import Target
-from dslc.machines.registry import OneWay, SourceOnly
+from dslc.compiler.passes.pass_lists.trainium import nki_passes
+from dslc.compiler.passes.pass_manager import run_passes
+from dslc.machines.machine import Draft, Executable, Facts, Inspection, Machine
 from dslc.runtime.binding import bind_copied
 from dslc.runtime.expression import Number
 from dslc.runtime.scalars import as_dtype
 
+if TYPE_CHECKING:
+    from dslc.compilation.specialization import Specialization
+    from dslc.compiler.passes.pass_manager import Pass
+
 SOURCE = "kernel.py"
 
 
-class NkiMachine(SourceOnly):
+class NkiMachine(Machine):
     """NeuronCores of one generation; neither they nor the Neuron compiler need to be there."""
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
+    facts = Facts(native="nki", opens_written_rows=True)
+
+    def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
+        """Those of a NeuronCore."""
+        return nki_passes(self.target)
+
+    def draft(self, program: TileProgram) -> Draft:
+        """The nki source."""
+        from dslc.codegen.nki.lowering import lower
+
+        return Draft.of(lower(program, self.target))
 
     def compile(
         self, program: TileProgram, config: Mapping[str, object], hashes: Hashes
@@ -50,8 +66,32 @@ class NkiMachine(SourceOnly):
         """The kernel on the simulator."""
         return NkiExecutable(artifact)
 
+    def inspection(
+        self, made: Specialization, program: TileProgram, sizes: Mapping[str, int]
+    ) -> Inspection:
+        """A run of the simulator without numbers."""
+        from dslc.cli.tables.nki import run_lines, run_of
+        from dslc.runtime.nki_simulator.picture import timeline_svg
 
-class NkiExecutable(OneWay):
+        run = run_of(made, sizes)
+        return Inspection(
+            tuple(run_lines(run)), timeline=lambda: timeline_svg(run, made.artifact.name)
+        )
+
+    def block_time(self, program: TileProgram, sizes: Mapping[str, int]) -> float:
+        """Nanoseconds that the engines are busy; kernels without products keep their first choices."""
+        from dslc.compiler.cost.trainium import busy
+
+        if not isinstance(program, Kernel) or not any(
+            isinstance(s, ins.Dot) for s in walk(program.body)
+        ):
+            return 0.0
+        lowered = run_passes(program, self.passes({}))
+        assert isinstance(lowered, Kernel)
+        return busy(lowered, self.target).nanoseconds
+
+
+class NkiExecutable(Executable):
     """A kernel's source, executed by the simulator of its machine."""
 
     def __init__(self, artifact: Artifact) -> None:
@@ -101,3 +141,6 @@ def _argument(
         return values[name]
     array = np.ascontiguousarray(args[name])
     return array.view(np.uint8) if array.dtype == np.bool_ else array
+
+
+MACHINE = NkiMachine

@@ -15,9 +15,7 @@ from dslc.compiler.artifact import Artifact, Signature
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.targets import find_target
-from dslc.machines.registry import find_machine
-
-_SIMULATED = ("hip", "nki", "aie", "aarch64", "interp")
+from dslc.machines.registry import families, find_machine, machine_class
 
 
 class StandIn:
@@ -25,11 +23,12 @@ class StandIn:
 
     def __init__(self, target: str) -> None:
         self._target = find_target(target)
-        if self._target.family not in _SIMULATED:
+        if not machine_class(target).facts.is_simulated:
+            others = [f for f in families() if machine_class(f).facts.is_simulated]
             raise error(
                 "DSL0834",
                 f"nothing here simulates {target}",
-                hint=f"there are simulators for {', '.join(_SIMULATED)}",
+                hint=f"there are simulators for {', '.join(others)}",
             )
         self.name = f"the simulator of {target}"
 

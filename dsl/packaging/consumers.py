@@ -13,20 +13,20 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dslc.codegen.c_interface.compiling import find_compiler
+from dslc.codegen.c_interface.compiling import EXTRA, find_compiler
 from dslc.codegen.c_interface.forms import Form, Interface
 from dslc.codegen.c_interface.module import cpu_source, gpu_source, header
-from dslc.codegen.cuda.tools.nvrtc import load_nvrtc
 from dslc.codegen.quoting import docstring, python_name, python_string
 from dslc.compiler.artifact import Artifact, Param
 from dslc.compiler.diagnostics import error
+from dslc.machines.machine import CInterface
+from dslc.machines.registry import families, machine_class
 from dslc.packaging.entries import Entry, by_kernel
 from dslc.packaging.spec import PackageTable
 from dslc.packaging.writing import artifact_key
 from dslc.runtime.package.index import SPECIALIZATIONS
 
 Files = dict[str, bytes]
-_HOSTS = {"cuda": ("x86_64-linux", "aarch64-linux"), "aarch64": ("aarch64-linux",)}
 
 
 def consumer_files(package: PackageTable, entries: Sequence[Entry]) -> Files:
@@ -39,20 +39,22 @@ def consumer_files(package: PackageTable, entries: Sequence[Entry]) -> Files:
         return {}
     files: Files = {}
     images = _images(entries)
-    families = [f for f in _HOSTS if any(e.artifact.target.startswith(f"{f}:") for e in entries)]
-    if not families:
+    offered = {f: machine_class(f).facts.c_interface for f in families()}
+    if not any(offered[_family(e.artifact)] for e in entries):
         text = "only kernels for NVIDIA GPUs and Arm CPUs have a C interface"
         raise error("DSL0835", text, hint="add such a target, or leave consumers = [...] out")
     described: list[Interface] = []
-    for family in families:
+    for family, called in offered.items():
+        if called is None or not any(_family(e.artifact) == family for e in entries):
+            continue
         interfaces = _interfaces(package.name, entries, family)
         described += [i for i in interfaces if i.name not in {d.name for d in described}]
-        own = _sources(package, family, interfaces)
+        own = _sources(package, family, called, interfaces)
         files |= own
         if {"tvm-ffi", "huggingface"} & {*package.consumers}:
             text = header(package.name, package.version, interfaces)
             inputs = {**own, **images, f"include/{package.name}.h": text.encode()}
-            files |= _libraries(package, family, inputs, interfaces)
+            files |= _libraries(package, family, called, inputs, interfaces)
     files[f"include/{package.name}.h"] = header(package.name, package.version, described).encode()
     return files
 
@@ -64,9 +66,11 @@ def toolchain(package: PackageTable) -> dict[str, str]:
     return {"consumers": find_compiler().identity}
 
 
-def _sources(package: PackageTable, family: str, interfaces: Sequence[Interface]) -> Files:
+def _sources(
+    package: PackageTable, family: str, called: CInterface, interfaces: Sequence[Interface]
+) -> Files:
     path = f"c/{package.name}_{family}"
-    if family == "cuda":
+    if called.image:
         text = gpu_source(package.name, package.version, interfaces)
         return {f"{path}.c": text.encode()}
     text, assembly = cpu_source(package.name, package.version, interfaces)
@@ -74,25 +78,29 @@ def _sources(package: PackageTable, family: str, interfaces: Sequence[Interface]
 
 
 def _libraries(
-    package: PackageTable, family: str, inputs: Mapping[str, bytes], interfaces: Sequence[Interface]
+    package: PackageTable,
+    family: str,
+    called: CInterface,
+    inputs: Mapping[str, bytes],
+    interfaces: Sequence[Interface],
 ) -> Files:
     """The shared libraries, and Hugging Face's folders with them; hosts that cannot be had are left."""
     files: Files = {}
     compiler = find_compiler()
     sources = [p for p in inputs if p.startswith("c/")]
-    hosts = [h for h in _HOSTS[family] if h in compiler.hosts]
+    hosts = [h for h in called.hosts if h in compiler.hosts]
     if not hosts:
         raise error(
             "DSL0951",
-            f"{compiler.identity} makes no libraries for {', '.join(_HOSTS[family])}",
-            hint="pip install 'dslc[aarch64]' brings a compiler that does",
+            f"{compiler.identity} makes no libraries for {', '.join(called.hosts)}",
+            hint=f"pip install 'dslc[{EXTRA}]' brings a compiler that does",
         )
     for host in hosts:
         library = compiler.library(inputs, sources, host)
         name = f"lib{package.name}_{family}.so"
         files[f"lib/{host}/{name}"] = library
         if "huggingface" in package.consumers:
-            files |= _hugging_face(package, family, host, name, library, interfaces)
+            files |= _hugging_face(package, called, host, name, library, interfaces)
     return files
 
 
@@ -111,7 +119,7 @@ _OWN = ("_Path", "_tvm_ffi", "_module")
 
 def _hugging_face(
     package: PackageTable,
-    family: str,
+    called: CInterface,
     host: str,
     library: str,
     content: bytes,
@@ -119,21 +127,19 @@ def _hugging_face(
 ) -> Files:
     """A build variant of `kernels`: Python that loads the library, and its metadata."""
     names = [i.name for i in interfaces]
-    backend = "cuda" if family == "cuda" else "cpu"
-    word = "cpu" if family == "aarch64" else "cu{}{}".format(*load_nvrtc().version)
-    folder = f"build/tvm-ffi01-{word}-{host}"
+    folder = f"build/tvm-ffi01-{called.word()}-{host}"
     own = {n: python_name(n, _OWN) for n in names}
     functions = "".join(f"{own[n]} = _module[{python_string(n)}]\n" for n in names)
     title = f"{package.name} {package.version}: {', '.join(names)}. Outputs are written in place."
     text = docstring(title) + "\n"
     text += _INIT.format(library=library, functions=functions, names=[*own.values()])
     metadata: dict[str, Any] = {
-        "id": f"_{package.name}_{backend}",
+        "id": f"_{package.name}_{called.backend}",
         "name": package.name.replace("_", "-"),
         "version": int(package.version.partition(".")[0]),
         "license": "",
         "python-depends": [],
-        "backend": {"type": backend},
+        "backend": {"type": called.backend},
     }
     return {
         f"{folder}/__init__.py": text.encode(),
@@ -145,7 +151,7 @@ def _hugging_face(
 def _interfaces(package: str, entries: Sequence[Entry], family: str) -> list[Interface]:
     found = []
     for kernel, listed in by_kernel(entries).values():
-        own = [e for e in listed if e.artifact.target.startswith(f"{family}:")]
+        own = [e for e in listed if _family(e.artifact) == family]
         if own:
             params = tuple(Param(p.name, p.dtype, p.mode, p.dims) for p in kernel.parameters)
             forms = tuple(Form(e.artifact, e.sizes, _paths(e.artifact)) for e in own)
@@ -166,13 +172,18 @@ def _with_stored_types(interface: Interface) -> Interface:
 
 def _paths(artifact: Artifact) -> tuple[str, ...]:
     """Where the machine code of each kernel lies in the package."""
-    if not artifact.target.startswith("cuda:"):
+    called = machine_class(artifact.target).facts.c_interface
+    if called is None or not called.image:
         return ()
-    file = f"{artifact.target.partition(':')[2]}.cubin"
+    file = f"{artifact.target.partition(':')[2]}.{called.image}"
     folder = f"{SPECIALIZATIONS}/{artifact_key(artifact)}"
     if artifact.kind == "kernel":
         return (f"{folder}/{file}",)
     return tuple(f"{folder}/{i}.{file}" for i in range(len(artifact.launch["kernels"])))
+
+
+def _family(artifact: Artifact) -> str:
+    return artifact.target.partition(":")[0]
 
 
 def _images(entries: Sequence[Entry]) -> Files:
@@ -180,5 +191,7 @@ def _images(entries: Sequence[Entry]) -> Files:
         f"{SPECIALIZATIONS}/{artifact_key(e.artifact)}/{n}": content
         for e in entries
         for n, content in e.artifact.files.items()
-        if n.endswith(".cubin")
+        if (called := machine_class(e.artifact.target).facts.c_interface) is not None
+        and called.image
+        and n.endswith(f".{called.image}")
     }

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint, digest
-from dslc.machines.registry import find_machine
+from dslc.machines.registry import find_machine, machine_class
 from dslc.packaging.spec import Spec
 from dslc.runtime.package.folder import PackageFolder
 from dslc.runtime.package.index import Origins
@@ -36,7 +36,9 @@ class Inputs:
             "specification": msgspec.json.encode(spec, order="sorted"),
             "compiler": compiler_fingerprint(),
             "toolchains": repr(sorted(self.toolchains.items())),
-            "tuning": _tuning(cache) if any(t.startswith("cuda:") for t in targets) else "",
+            "tuning": _tuning(cache)
+            if any(machine_class(t).facts.tuning == "measured" for t in targets)
+            else "",
         }
 
     def origins(self, sources: Mapping[str, str]) -> Origins:

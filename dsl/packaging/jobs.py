@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Literal
 
+from dslc.codegen.c_interface.compiling import EXTRA as COMPILER_EXTRA
 from dslc.codegen.quoting import shell_word, yaml_string
+from dslc.machines.registry import machine_class
 from dslc.packaging.spec import Spec
 
 System = Literal["github", "gitlab"]
@@ -103,8 +105,8 @@ class Job:
     def _requirement(self) -> str:
         """dslc with the extras that the targets want."""
         targets = {t for k in self.spec.kernel for t in k.targets or self.spec.package.targets}
-        extras = sorted({t.partition(":")[0] for t in targets} & {"cuda", "hip", "aie", "aarch64"})
-        if self.spec.package.consumers and "aarch64" not in extras:
-            extras = sorted([*extras, "aarch64"])  # it brings the C compiler
-        listed = f"[{','.join(extras)}]" if extras else ""
+        extras = {machine_class(t).facts.extra for t in targets} - {""}
+        if self.spec.package.consumers:
+            extras.add(COMPILER_EXTRA)
+        listed = f"[{','.join(sorted(extras))}]" if extras else ""
         return f"dslc{listed}=={self.version}"

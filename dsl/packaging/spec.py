@@ -27,6 +27,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 from dslc.compiler.diagnostics import DiagnosticError, error
+from dslc.machines.registry import machine_class
 
 Scalar: TypeAlias = int | float | bool | str
 T = TypeVar("T")
@@ -137,7 +138,11 @@ def fewest(spec: Spec) -> int:
 
 
 def _of_kernel(table: KernelTable, kernel: str, target: str, ptx: bool) -> Iterator[Wanted]:
-    loose = (False, True) if table.unaligned and target.startswith("cuda:") else (False,)
+    loose = (
+        (False, True)
+        if table.unaligned and machine_class(target).facts.unaligned_forms
+        else (False,)
+    )
     every = itertools.product(
         _combinations(table.dims), _combinations(table.sizes), _choices(table.set)
     )

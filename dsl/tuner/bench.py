@@ -9,12 +9,6 @@ if TYPE_CHECKING:
     from dslc.compiler.artifact import Artifact
 
 
-MODELLED = (
-    "hip",
-)  # families of targets whose machines nothing here drives: their times are the model's
-TUNED = ("cuda", *MODELLED)
-
-
 @dataclass(frozen=True, slots=True)
 class Effort:
     """How long to measure: replays that do not count, and samples, whose median is the result."""
@@ -57,3 +51,6 @@ class Bench(Protocol):
 
     def works(self) -> bool:
         """Whether the device still runs kernels: after a fault of one, it may not in this process."""
+
+    def close(self) -> None:
+        """Give back what it holds."""

@@ -63,7 +63,8 @@ def tune_for_call(origin: Origin, ready: Mapping[str, Argument], size: Sizes) ->
     While a graph is captured nothing is tuned, nor where calls must not compile (`DSLC_JIT=error`).
     """
     template = tunable(origin)
-    if template.machine.target.family != "cuda" or not calls_compile() or _is_capturing():
+    measured = template.machine.facts.tuning == "measured"
+    if not measured or not calls_compile() or _is_capturing():
         return
     dims = template.signature.dims
     sizes = {d: n for d in dims if (n := template.fixed.get(d, size(d))) is not None}

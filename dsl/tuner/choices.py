@@ -11,11 +11,9 @@ from dslc.calls.launch_options import OPTIONS, as_option
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.fingerprint import compiler_fingerprint
 from dslc.compiler.manifest import plain_choice
-from dslc.tuner.bench import TUNED
 
 if TYPE_CHECKING:
     from dslc.compilation.templates import TemplateOrigin
-    from dslc.runtime.cuda.device import CudaDevice
     from dslc.tuner.records import Environment, Record, Sizes
 
 
@@ -62,7 +60,7 @@ class TunedChoices:
 
     def take(self, records: Sequence[Record]) -> None:
         """Go by these results instead of the store's, as far as they are for this kernel."""
-        if self._origin.machine.target.family == "cuda" and records:
+        if self._origin.machine.facts.tuning == "measured" and records:
             environment = self.environment()
             own = [r for r in records if r.environment == environment]
             self._records = self._usable(own)
@@ -86,7 +84,7 @@ class TunedChoices:
     def _load(self) -> list[Record]:
         origin = self._origin
         cache = origin.options.cache
-        if cache is None or origin.machine.target.family not in TUNED:
+        if cache is None or origin.machine.facts.tuning is None:
             return []
         from dslc.tuner.store import TuningStore
 
@@ -97,7 +95,7 @@ class TunedChoices:
 
     def _usable(self, records: Sequence[Record]) -> list[Record]:
         found = [r for r in records if self._offers(r)]
-        here = present_device(self._origin.machine.target.name) if found else None
+        here = self._origin.machine.present_device() if found else None
         # Where no such GPU is present, as on a machine that builds, the results of any serve.
         return found if here is None else [r for r in found if (r.device, r.driver) == here]
 
@@ -130,24 +128,3 @@ def _is_option(name: str, value: object) -> bool:
     except DiagnosticError:
         return False
     return True
-
-
-def present_device(target: str) -> tuple[str, str] | None:
-    """Name and driver of the first GPU if it runs code for a target; None else."""
-    if not target.startswith("cuda:"):
-        return None
-    from dslc.runtime.cuda.device import CudaDevice, fits
-
-    try:
-        device = CudaDevice.get(0)
-    except DiagnosticError:
-        return None
-    if not fits(target.partition(":")[2], device.capability):
-        return None
-    return device.name, driver_version(device)
-
-
-def driver_version(device: CudaDevice) -> str:
-    """The newest CUDA that the driver knows: `CUDA 13.0`."""
-    version = device.driver.integer("cuDriverGetVersion")
-    return f"CUDA {version // 1000}.{version % 1000 // 10}"

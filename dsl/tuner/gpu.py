@@ -22,7 +22,6 @@ from dslc.runtime.cuda.device import CudaDevice
 from dslc.runtime.cuda.kernel import CudaKernel
 from dslc.runtime.cuda.timing import L2_BYTES, Graph, Stopwatch
 from dslc.tuner.checking import difference
-from dslc.tuner.choices import driver_version
 
 if TYPE_CHECKING:
     from dslc.compiler.artifact import Artifact, Param
@@ -48,7 +47,7 @@ class CudaBench:
         self.inputs = inputs
         self._device = CudaDevice.get(ordinal)
         self.device = self._device.name
-        self.driver = driver_version(self._device)
+        self.driver = self._device.driver_version
         self.watch = Stopwatch(self._device)
         self.reference: dict[str, Array] | None = None
         self._held: dict[Key, list[DeviceArray]] = {}

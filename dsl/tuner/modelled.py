@@ -30,6 +30,9 @@ class ModelBench:
         """Always."""
         return True
 
+    def close(self) -> None:
+        """It holds nothing."""
+
 
 class Modelled:
     """A compiled configuration and its predicted time."""

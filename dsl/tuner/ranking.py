@@ -100,15 +100,11 @@ class Ranking:
 
     def scheduled(self, made: Elaborated) -> TileProgram:
         """After the passes; DiagnosticError where one refuses it."""
-        from dslc.compilation.building import passes_of
-
-        return schedule(made.program, passes_of(self._target, made.schedule))
+        return schedule(made.program, self._origin.machine.passes(made.schedule))
 
     def packed(self, made: Elaborated) -> tuple[PackedParam, ...]:
         """The weights that the compiler packs; DiagnosticError where a pass refuses the program."""
-        from dslc.compilation.building import passes_of
-
-        passes = passes_of(self._target, made.schedule)
+        passes = self._origin.machine.passes(made.schedule)
         before = [p.name for p in passes].index(LowBit.name) + 1
         return schedule(made.program, passes[:before]).packed
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from dslc.compiler.cost import Prediction, predict
 from dslc.compiler.fingerprint import digest
-from dslc.compiler.ir import Kernel, TileProgram
-from dslc.compiler.ir.rewrite import kernels
+from dslc.compiler.ir import TileProgram
 from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import Target, find_target
@@ -22,7 +21,7 @@ from dslc.compiler.targets import Target, find_target
 if TYPE_CHECKING:
     from dslc.compilation.caching import CacheChoice
     from dslc.compiler.artifact import Artifact
-    from dslc.machines.registry import CodeOptions
+    from dslc.machines.machine import CodeOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,31 +110,18 @@ def storage_of(program: TileProgram) -> str:
 
 
 def _scheduled(task: Task, target: Target) -> TileProgram:
-    from dslc.compilation.building import passes_of
+    from dslc.machines.registry import machine_of
 
     program = parse_program(task.program, "<tuning>")
-    return run_passes(program, passes_of(target, task.schedule))
+    return run_passes(program, machine_of(target).passes(task.schedule))
 
 
-def emitted(program: TileProgram, target: Target) -> tuple[str, dict[str, int]]:
+def emitted(program: TileProgram, target: Target) -> tuple[str, Mapping[str, int]]:
     """A hash of all kernels' texts, and the shared memory of each; DSL0501 where that is too much."""
+    from dslc.machines.registry import machine_of
+
+    draft = machine_of(target).draft(program)
     sha = hashlib.sha256()
-    shared = {}
-    for kernel in dict.fromkeys(kernels(program)):
-        text, count = _text_of(kernel, target)
-        shared[kernel.name] = count
+    for text in draft.texts:
         sha.update(text.encode())
-    return sha.hexdigest(), shared
-
-
-def _text_of(kernel: Kernel, target: Target) -> tuple[str, int]:
-    """A kernel's text by the generator of the target's family, and its bytes of shared memory."""
-    if target.family == "hip":
-        from dslc.codegen.hip import generate as hip
-
-        hip.check(kernel)
-        return hip.emit(kernel, target)
-    from dslc.codegen.cuda import generate as cuda
-
-    cuda.check(kernel)
-    return cuda.emit(kernel, target)
+    return sha.hexdigest(), draft.shared

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 import re
@@ -15,7 +16,6 @@ from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir.text.printer import print_program
 from dslc.executors import ExecutorChoice, Workers, open_workers
 from dslc.runtime.cache import CacheWarning
-from dslc.tuner.bench import MODELLED, TUNED
 from dslc.tuner.inputs import Inputs
 from dslc.tuner.pruning import Candidate, Pruned, prune
 from dslc.tuner.records import Record
@@ -104,8 +104,7 @@ class Tuning:
     def __init__(self, origin: TemplateOrigin, request: Request, settings: Settings) -> None:
         self.origin, self.request, self.settings = origin, request, settings
         self.name = origin.signature.name
-        family = origin.machine.target.family
-        if family not in TUNED:
+        if origin.machine.facts.tuning is None:
             text = f"{self.name} is for {origin.machine.target.name}, where nothing can be tuned"
             raise error(
                 "DSL0920", text, hint="dslc tune --target cuda, or a chip of AMD: hip:gfx950"
@@ -277,20 +276,11 @@ def tune(
     """
     settings = settings or Settings()
     tuning = Tuning(origin, request, settings)
-    target = origin.machine.target
-    if make_bench is None and target.family in MODELLED:
-        from dslc.tuner.modelled import ModelBench
-
-        with open_workers(settings.executor, settings.jobs) as workers:
-            return tuning.run(ModelBench(target), workers)
-    if make_bench is None:
-        from dslc.tuner.gpu import CudaBench
-
-        gpu = CudaBench(tuning.inputs)
-        try:
-            with open_workers(settings.executor, settings.jobs) as workers:
-                return tuning.run(gpu, workers)
-        finally:
-            gpu.close()
-    with open_workers(settings.executor, settings.jobs or 0) as workers:
-        return tuning.run(make_bench(tuning.inputs), workers)
+    if make_bench is not None:
+        with open_workers(settings.executor, settings.jobs or 0) as workers:
+            return tuning.run(make_bench(tuning.inputs), workers)
+    with (
+        contextlib.closing(origin.machine.bench(tuning.inputs)) as bench,
+        open_workers(settings.executor, settings.jobs) as workers,
+    ):
+        return tuning.run(bench, workers)

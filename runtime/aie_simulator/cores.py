@@ -320,7 +320,7 @@ def _is_index(op: Operation) -> bool:
 
 
 def _static_cycles(loop: Operation, numbers: dict[str, int]) -> int | None:
-    """What a loop takes that waits for nobody; None where it waits, or its turns are not known."""
+    """What a loop takes that waits for nobody; None where it waits, or its iterations are not known."""
     if any(o.name in _SPECIAL and o.name not in ("scf.for", "aie.end") for o in loop.walk()):
         return None
     found = loop.match(_FOR)

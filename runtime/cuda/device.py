@@ -65,6 +65,12 @@ class CudaDevice:
         return text.value.decode(errors="replace")
 
     @property
+    def driver_version(self) -> str:
+        """The newest CUDA that the driver knows: `CUDA 13.0`."""
+        version = self.driver.integer("cuDriverGetVersion")
+        return f"CUDA {version // 1000}.{version % 1000 // 10}"
+
+    @property
     def architecture(self) -> str:
         """Its architecture without features: `sm_90`."""
         return f"sm_{self.capability[0]}{self.capability[1]}"

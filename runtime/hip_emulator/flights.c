@@ -15,11 +15,19 @@ Flight *new_flight(const Ins *i, u64 exec) {
   return f;
 }
 
+// Vector memory gives its results in order (CDNA3 ISA, S_WAITCNT), flat addresses by LDS or by memory.
+bool ends_in_order(const Ins *i) {
+  const Access *a = i->access;
+  return i->kind == ACCESS && (a->space == GLOBAL || a->space == BUFFER || a->space == SCRATCH);
+}
+
 static void count_pending(Wave *w, const Flight *f, int step) {
+  const bool in_order = ends_in_order(f->ins);
   for (const Span *s = f->ins->writes; s->count; s++)
     for (u32 r = s->at; r < (u32)s->at + s->count; r++) {
       u16 *count = s->vector ? &w->pending[r] : &w->spending[r];
       *count = (u16)(*count + step);
+      if (s->vector && in_order) w->ordered[r] = (u16)(w->ordered[r] + step);
       w->on_the_way = (u32)((i32)w->on_the_way + step);
     }
 }

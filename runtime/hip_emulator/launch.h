@@ -90,6 +90,7 @@ const char *register_name(bool vector, u32 at);
 
 // flights.c
 void begin(Wave *, Flight *);
+bool ends_in_order(const Ins *);
 Flight *new_flight(const Ins *, u64 exec);
 void wait_for(Wave *, u32 vm, u32 lgkm);
 void land_overlapping(Wave *);

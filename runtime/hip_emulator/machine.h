@@ -84,6 +84,7 @@ struct Wave {
   u64 defined[VGPRS][4];       // a bit a lane for each byte of a register
   u32 sdefined[SGPRS + 3];
   u16 pending[VGPRS], spending[SGPRS + 3];  // loads on their way
+  u16 ordered[VGPRS];          // of these, loads that end in the order in which they began
   u32 pc;
   u8 state, yields, number, priority, queued;
   u32 on_the_way;              // registers, counted by load

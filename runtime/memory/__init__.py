@@ -11,7 +11,15 @@ host has moved.
 
 from __future__ import annotations
 
+import importlib
+
 from dslc.runtime.memory.buffer import Buffer, Memory, Traffic
+
+_HOST = ("dslc.runtime.memory.host", "HostMemory")
+MEMORIES = {  # families whose machines have a memory of their own
+    "cuda": ("dslc.runtime.cuda.buffers", "CudaMemory"),
+    "aie": ("dslc.runtime.aie.buffers", "NpuMemory"),
+}
 
 __all__ = ["Buffer", "Memory", "Traffic", "memory_of"]
 
@@ -21,15 +29,6 @@ def memory_of(target: str) -> Memory:
 
     DSL0840 where a GPU is wanted and there is none.
     """
-    family = target.partition(":")[0]
-    if family == "aie":
-        from dslc.runtime.aie.buffers import NpuMemory
-
-        return NpuMemory()
-    if family == "cuda":
-        from dslc.runtime.cuda.buffers import CudaMemory
-
-        return CudaMemory()
-    from dslc.runtime.memory.host import HostMemory
-
-    return HostMemory()
+    module, name = MEMORIES.get(target.partition(":")[0], _HOST)
+    found: Memory = getattr(importlib.import_module(module), name)()
+    return found

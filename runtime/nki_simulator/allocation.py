@@ -2,8 +2,9 @@
 
 A tile lives from its first access to its last. Memory is given out oldest first, so that a tile is
 loaded as early as can be; its first writes wait for the last accesses of what was there before. What
-a compiled loop's body allocates waits for the same tile of the turn before, too: one code serves all
-turns, with one address. Bytes of a partition are counted, not addresses: none are lost between tiles.
+a compiled loop's body allocates waits for the same tile of the iteration before, too: one code serves
+all iterations, with one address. Bytes of a partition are counted, not addresses: none are lost between
+tiles.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def reuse_waits(
     waits: dict[int, set[int]] = {}
     pool: deque[tuple[int, Iterable[int]]] = deque([(capacity, ())])
     live: list[tuple[int, int, Tile]] = []
-    turns: dict[object, Tile] = {}  # the tile of the turn before, by slot
+    iterations: dict[object, Tile] = {}  # the tile of the iteration before, by slot
     taken = peak = 0
     for order, tile in enumerate(used):
         while live and live[0][0] < tile.accesses.first:
@@ -56,9 +57,9 @@ def reuse_waits(
             need -= min(need, size)
             before.update(ends)
         if tile.slot is not None:
-            if tile.slot in turns:
-                before.update(turns[tile.slot].accesses.ends.values())
-            turns[tile.slot] = tile
+            if tile.slot in iterations:
+                before.update(iterations[tile.slot].accesses.ends.values())
+            iterations[tile.slot] = tile
         for number in tile.accesses.begins if before else ():
             waits.setdefault(number, set()).update(before)
         heapq.heappush(live, (tile.accesses.last, order, tile))

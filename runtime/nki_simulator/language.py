@@ -66,9 +66,9 @@ class Language:
     def fori_loop(
         self, lower: Any, upper: Any, body_fun: Callable[[Any], Any], step: int = 1
     ) -> None:
-        """A compiled loop: its body's tiles are the same memory in every turn."""
+        """A compiled loop: its body's tiles are the same memory in every iteration."""
         self._core.require(step > 0, "signature", f"step={step} is not positive")
-        with _Turns(self._core) as loop:
+        with _Iterations(self._core) as loop:
             for i in range(number_of(lower), number_of(upper), step):
                 loop.count = 0
                 body_fun(RuntimeScalar(i, self._core.fail))
@@ -78,7 +78,7 @@ class Language:
         if not isinstance(init, VirtualRegister):
             self._core.fail("signature", f"init is a register, not {type(init).__name__}")
         register = init
-        with _Turns(self._core) as loop:
+        with _Iterations(self._core) as loop:
             while number_of(register):
                 loop.count = 0
                 passed = VirtualRegister(number_of(register), self._core.fail)
@@ -87,7 +87,7 @@ class Language:
                     self._core.fail("signature", "the body of while_loop returns a register")
 
 
-class _Turns:
+class _Iterations:
     """Within a compiled loop; loops of one place in the body of another are the same one."""
 
     def __init__(self, core: Core) -> None:

@@ -104,7 +104,8 @@ def _registers(core: Core) -> dict[str, Callable[..., Any]]:
     def register_load(dst: VirtualRegister, src: Tensor) -> None:
         core.require(src.size == 1, "shape", f"a register holds one element, {src} has more")
         core.require(array_dtype(src.dtype).kind in "iu", "dtype", f"{src} is no integer")
-        # What is computed from floats has no number in a run without them: no turns, the first place.
+        # What is computed from floats has no number in a run without them: no iterations, the first
+        # place.
         dst.value, dst.set = int(core.read(src).reshape(-1)[0]) if is_known(src) else 0, True
 
     def register_store(dst: Tensor, src: VirtualRegister) -> None:

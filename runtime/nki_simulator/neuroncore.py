@@ -41,14 +41,14 @@ class Engine(Enum):
 
 
 class Loop:
-    """A compiled loop that is running: `slot` numbers what a turn of it allocates, from 0 each turn."""
+    """A compiled loop that is running: `slot` numbers what each iteration allocates, from 0."""
 
     def __init__(self, identity: object) -> None:
         self.identity = identity
         self.count = 0
 
     def slot(self) -> tuple[object, int]:
-        """The next number in this turn."""
+        """The next number in this iteration."""
         self.count += 1
         return self.identity, self.count
 

@@ -44,7 +44,7 @@ class Step:
 class Tile:
     """One allocation on the chip: bytes of a partition, and who touches it when.
 
-    Tiles of one `slot` are the same memory: those of a compiled loop's body in each of its turns.
+    Tiles of one `slot` are the same memory: those of a compiled loop's body in each of its iterations.
     """
 
     name: str

@@ -9,7 +9,6 @@ from dslc.compiler.artifact import Artifact
 from dslc.runtime.hip import HipDevice, HipGpuKernel
 from dslc.runtime.package.folder import PackageFolder
 from dslc.runtime.package.index import SPECIALIZATIONS
-from dslc.runtime.package.places import Loaded
 
 _BINARY = ".hsaco"
 
@@ -31,7 +30,7 @@ class AmdGpu:
             self._runs[target] = HipDevice.get(0).runs(self._folder.read(self._code_of(target)))
         return (0,) if self._runs[target] else None
 
-    def load(self, artifact: Artifact) -> Loaded:
+    def load(self, artifact: Artifact) -> _OnAmd:
         """The driver loads it at the first launch."""
         return _OnAmd(artifact)
 

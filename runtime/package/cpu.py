@@ -12,7 +12,6 @@ from dslc.compiler.diagnostics import error
 from dslc.runtime.aarch64 import Aarch64Kernel, Processor, best_variant
 from dslc.runtime.aarch64.kernel import LIBRARY, LIBRARY_MACOS
 from dslc.runtime.aarch64.variants import chosen_variant
-from dslc.runtime.package.places import Loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Cpu:
         fitting = best_variant([variant], self.processor.features) is not None
         return (1 + ["bf16", "i8mm", "dotprod", "base"].index(variant),) if fitting else None
 
-    def load(self, artifact: Artifact) -> Loaded:
+    def load(self, artifact: Artifact) -> _OnCpu:
         """DSL0860 where the CPU has not the instructions, DSL0803 without a library of this system."""
         return _OnCpu(artifact, self.processor)
 

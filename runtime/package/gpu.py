@@ -9,7 +9,6 @@ from typing import Any
 from dslc.compiler.artifact import Artifact
 from dslc.runtime.cuda import CudaDevice, CudaKernel
 from dslc.runtime.cuda.device import fits, ptx_fits
-from dslc.runtime.package.places import Loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class Gpu:
             return (1, newest)
         return None
 
-    def load(self, artifact: Artifact) -> Loaded:
+    def load(self, artifact: Artifact) -> _OnGpu:
         """The driver loads it at the first launch."""
         return _OnGpu(artifact)
 

@@ -20,7 +20,14 @@ from dslc.runtime.package.freshness import check_version
 from dslc.runtime.package.index import IndexedKernel, IndexedParameter, IndexedSpecialization
 from dslc.runtime.package.lock import check_lock
 from dslc.runtime.package.matching import Call, choices, match, shape_dims
-from dslc.runtime.package.places import Loaded, Place, cpu_place, present_places, simulator
+from dslc.runtime.package.places import (
+    Loaded,
+    Place,
+    cpu_place,
+    is_simulated,
+    present_places,
+    simulator,
+)
 from dslc.runtime.package.signatures import check_signature
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -183,7 +190,7 @@ class PackagedKernel:
                 raise nothing_fits(self.description, listed, place.name)
         targets = [*dict.fromkeys(m.target for m in self.description.specializations)]
         there = ", ".join(p.name for p in self._places) or "none of these machines"
-        simulated = next((t for t in targets if not t.startswith("cuda:")), None)
+        simulated = next(filter(is_simulated, targets), None)
         raise error(
             "DSL0834",
             f"{self.name} was compiled for {', '.join(targets) or 'nothing'}; here is {there}",

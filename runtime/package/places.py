@@ -6,8 +6,7 @@ What a machine of one family needs is imported when a package has code for it.
 from __future__ import annotations
 
 import importlib
-import platform
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dslc.compiler.artifact import Artifact, Signature
@@ -44,12 +43,9 @@ def present_places(folder: PackageFolder, *, native: bool) -> list[Place]:
     """Where this machine runs code of a package: its GPU, then its CPU."""
     families = {target.partition(":")[0] for target in folder.index.targets}
     places: list[Place] = []
-    if "cuda" in families and (found := _gpu(native)) is not None:
-        places.append(found)
-    if "hip" in families and (found := _amd_gpu(folder)) is not None:
-        places.append(found)
-    if "aarch64" in families and platform.machine().lower() in ("aarch64", "arm64"):
-        places.append(cpu_place(None))
+    for family, present in _PRESENT.items():
+        if family in families and (found := present(folder, native)) is not None:
+            places.append(found)
     return places
 
 
@@ -72,7 +68,18 @@ def simulator(target: str) -> Place:
     return place
 
 
-def _amd_gpu(folder: PackageFolder) -> Place | None:
+def is_simulated(target: str) -> bool:
+    """Whether something stands in for a target's machine where that is not here."""
+    return target.partition(":")[0] not in _REAL_ALONE
+
+
+def _cpu(folder: PackageFolder, native: bool) -> Place | None:
+    from dslc.runtime.aarch64 import is_host
+
+    return cpu_place(None) if is_host() else None
+
+
+def _amd_gpu(folder: PackageFolder, native: bool) -> Place | None:
     from dslc.runtime.hip.device import is_present
 
     if not is_present():
@@ -82,7 +89,7 @@ def _amd_gpu(folder: PackageFolder) -> Place | None:
     return AmdGpu(folder)
 
 
-def _gpu(native: bool) -> Place | None:
+def _gpu(folder: PackageFolder, native: bool) -> Place | None:
     from dslc.runtime.cuda import CudaDevice
 
     try:
@@ -92,3 +99,12 @@ def _gpu(native: bool) -> Place | None:
     from dslc.runtime.package.gpu import Gpu
 
     return Gpu(0, native)
+
+
+# The families whose machines may be here, in the order in which they are asked.
+_PRESENT: Mapping[str, Callable[[PackageFolder, bool], Place | None]] = {
+    "cuda": _gpu,
+    "hip": _amd_gpu,
+    "aarch64": _cpu,
+}
+_REAL_ALONE = frozenset({"cuda"})  # which nothing simulates

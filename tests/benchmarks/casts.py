@@ -70,8 +70,8 @@ def _loop_of(kernel: TileProgram, weights: int, architecture: str) -> tuple[Code
     (code,) = disassemble(lower(scheduled, target).files[f"{architecture}.cubin"])
     loop = code.main_loop()
     assert loop is not None, "the product has no loop"
-    turns = max(s.unroll or 1 for s in walk(scheduled.body) if isinstance(s, ins.For))
-    return loop, loop.per(weights * turns, scheduled.threads or 32)
+    unrolled = max(s.unroll or 1 for s in walk(scheduled.body) if isinstance(s, ins.For))
+    return loop, loop.per(weights * unrolled, scheduled.threads or 32)
 
 
 def main() -> None:

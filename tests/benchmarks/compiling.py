@@ -16,7 +16,8 @@ from pathlib import Path
 
 from dslc.checker import NeedsDims, check_module, check_source
 from dslc.compiler.diagnostics import Severity
-from dslc.compiler.passes.pass_manager import run_passes, shared_passes
+from dslc.compiler.passes.pass_lists.interpreter import interpreter_passes
+from dslc.compiler.passes.pass_manager import run_passes
 from dslc.frontend.tile_parser import parse_tile
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -66,7 +67,7 @@ def compile_file(path: Path) -> dict[str, float]:
                 if t.loc.file == str(path)
             ]
         ),
-        "passes": best(lambda: [run_passes(p, shared_passes()) for p in programs]),
+        "passes": best(lambda: [run_passes(p, interpreter_passes()) for p in programs]),
     }
 
 

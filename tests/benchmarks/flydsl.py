@@ -21,8 +21,9 @@ from dslc.runtime.hip_emulator import EmulationError
 from elaboration import elaborated
 
 from calls import TABLE, hold, problem
-from support import flydsl, hip_emulation
-from support.hip_products import product
+from support.hip import emulation as hip_emulation
+from support.hip import flydsl
+from support.hip.products import product
 
 CHIPS = {"gfx950": 0, "gfx942": 1}  # and which of the calls in the table
 LARGE = (("gfx950", (256, 256, 64)), ("gfx942", (128, 128, 64)))

@@ -13,9 +13,9 @@ import ml_dtypes
 import numpy as np
 from dslc.codegen.quoting import entry_name
 
-from support.hip import CHIPS
-from support.hip_emulation import isa, module
-from support.hip_products import product
+from support.hip.emulation import isa, module
+from support.hip.products import product
+from support.hip.toolchain import CHIPS
 
 SIZE = 1024
 SHAPES = {"256 x 256 x 64": (256, 256, 64), "64 x 64 x 64": (64, 64, 64)}

@@ -29,7 +29,7 @@ import numpy as np  # noqa: E402
 from dslc.lang import *  # noqa: E402
 from dslc.runtime.cuda import CudaDevice, arrays  # noqa: E402
 
-from support.fake_cuda import OnDevice, aligned  # noqa: E402
+from support.gpu.fake_cuda import OnDevice, aligned  # noqa: E402
 
 NAMES = "abcdefgy"
 SHAPE = (8, 256)
@@ -114,7 +114,7 @@ def on_a_gpu(torch: Any) -> None:
         torch.cuda.synchronize,
     )  # fmt: skip
     try:
-        from support import eight_in_triton
+        from support.gpu import eight_in_triton
     except ImportError:
         print("triton is not installed")
         return
@@ -127,7 +127,7 @@ def on_the_stand_in(torch: Any) -> None:
     arrays.torch_device = lambda tensor: 0  # tensors of the host stand for those of a GPU
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "libcuda.so"
-        source = ROOT / "support" / "fake_libcuda.c"
+        source = ROOT / "support" / "gpu" / "fake_libcuda.c"
         command = ["cc", "-O2", "-shared", "-fPIC", "-o", str(library), str(source)]
         subprocess.run(command, check=True)
         os.environ["DSLC_LIBCUDA"] = str(library)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import dslc
-import dslc.compilation.building
+import dslc.machines.interp
 import numpy as np
 import pytest
 from dslc.compiler.diagnostics import DiagnosticError
@@ -44,10 +44,10 @@ def _no_cache(monkeypatch):
 @pytest.fixture(params=["codes", "tiles"])
 def gemv(request, monkeypatch):
     """The kernel compiled with w as codes, and with storage that a pass has chosen."""
-    shared = dslc.compilation.building.shared_passes
+    shared = dslc.machines.interp.interpreter_passes
     if request.param == "codes":
-        passes = lambda target: tuple(p for p in shared(target) if not isinstance(p, LowBit))  # noqa: E731
-        monkeypatch.setattr(dslc.compilation.building, "shared_passes", passes)
+        passes = lambda: tuple(p for p in shared() if not isinstance(p, LowBit))  # noqa: E731
+        monkeypatch.setattr(dslc.machines.interp, "interpreter_passes", passes)
 
     def compiled(dtype):
         kernel = dslc.compile(SOURCE, define={"W": dtype}).gemv
@@ -212,10 +212,10 @@ kernel line(w: i4[K], y: out i4[K]):
 
 @pytest.mark.parametrize("choose", [False, True])
 def test_signed_codes_may_come_as_bytes(monkeypatch, choose):
-    shared = dslc.compilation.building.shared_passes
+    shared = dslc.machines.interp.interpreter_passes
     if not choose:
-        plain = lambda target: tuple(p for p in shared(target) if not isinstance(p, LowBit))  # noqa: E731
-        monkeypatch.setattr(dslc.compilation.building, "shared_passes", plain)
+        plain = lambda: tuple(p for p in shared() if not isinstance(p, LowBit))  # noqa: E731
+        monkeypatch.setattr(dslc.machines.interp, "interpreter_passes", plain)
     kernel = dslc.compile(PLAIN_LINE).line
     codes = random_codes("i4", 24)
     for w in (codes, codes.view(np.uint8), kernel.pack("w", codes)):

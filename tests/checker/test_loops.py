@@ -121,7 +121,7 @@ def test_options_of_range():
     assert (loop.stages, loop.split, loop.unroll) == (3, 4, 2)
 
 
-def test_a_while_loop_computes_its_condition_each_turn():
+def test_a_while_loop_computes_its_condition_each_iteration():
     kernel = statements("""
 i = 0
 while x[i, 0] > 0 and i < N:

@@ -25,7 +25,7 @@ from dslc.compiler.ir.text.parser import parse_program
 from dslc.frontend import parse_tile
 
 from support.aarch64 import needs_assembler
-from support.hip import needs_clang, understood
+from support.hip.toolchain import needs_clang, understood
 
 DOCS = (
     "ends with \\",

@@ -1,9 +1,8 @@
 """Tiles that are read twice, one after another: 3 ** 26 ways lead back, none is gone twice."""
 
 import pytest
-from dslc.compilation.building import passes_of
 from dslc.compiler.passes.pass_manager import run_passes
-from dslc.compiler.targets import find_target
+from dslc.machines.registry import find_machine
 
 from support.kernels import one
 
@@ -22,11 +21,6 @@ kernel chain(x: f32[M, N], y: out f32[M, N]):
 def test_a_chain_of_tiles_is_emitted_in_its_own_length(target):
     steps = ["a = a * a + a * 0.5", "c = c + c // 2"] * STEPS
     kernel = one(TEXT.format(steps="\n        ".join(steps)), {"M": 64, "N": 64})
-    found = find_target(target)
-    program = run_passes(kernel, passes_of(found))
-    if found.family == "nki":
-        from dslc.codegen.nki.lowering import lower
-    else:
-        from dslc.codegen.aie.lowering import lower
-    texts = lower(program, found).files.values()
+    machine = find_machine(target)
+    texts = machine.draft(run_passes(kernel, machine.passes({}))).texts
     assert all(len(text.splitlines()) < 400 * STEPS for text in texts)

@@ -12,12 +12,12 @@ import pytest
 
 from support.ragged import EXAMPLES, TARGETS, Subject, files, outcome, subjects_of
 
-# What a machine cannot do, by family and code.
+# What a machine has no room for, by family and code: a low rank whose sums no tile makes fewer.
 REFUSED = {
-    ("cuda", "DSL0503"): "a low rank of thousands, which a turn's registers do not hold",
-    ("hip", "DSL0503"): "the same",
-    ("hip", "DSL0501"): "a low rank of hundreds beside its rings in a program of first choices",
-    ("aie", "DSL0553"): "tiles beyond the 64 KiB of a core",
+    ("cuda", "DSL0503"): ("lowrank_mlp",),  # ranks of thousands, in registers
+    ("hip", "DSL0501"): ("lowrank_mlp",),  # the same, on the way through LDS
+    ("aie", "DSL0552"): ("lowrank_mlp",),  # weights that one channel cannot bring in turns
+    ("aie", "DSL0553"): ("lowrank_mlp",),  # tiles beyond the 64 KiB of a core
 }
 # Kernels of each kind, on machines of each family, that take a second or less.
 SAMPLE = [
@@ -31,11 +31,12 @@ SAMPLE = [
 
 
 def tried(subject: Subject, target: str, seed: int) -> None:
-    """Compile it; DSL codes that the table has are what the machine cannot do."""
+    """Compile it; the table has what the machine cannot do."""
     sizes, refusal = outcome(subject, target, seed)
     if refusal is not None:
         code = refusal.diagnostics[0].code
-        assert (target.partition(":")[0], code) in REFUSED, f"{sizes}: {refusal}"
+        refused = REFUSED.get((target.partition(":")[0], code), ())
+        assert subject.name in refused, f"{sizes}: {refusal}"
 
 
 @pytest.mark.parametrize(("file", "name", "target"), SAMPLE)

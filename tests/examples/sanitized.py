@@ -14,7 +14,7 @@ from inputs import Dims
 
 from calls import EXAMPLES, TABLE, hold, problem
 
-# Ragged in every dim, with enough turns of the loop over K to fill and drain the rings.
+# Ragged in every dim, with enough iterations of the loop over K to fill and drain the rings.
 CASES: dict[str, tuple[str, dict[str, str], Dims]] = {
     "gemm-f16": ("gemm", {"T": "f16"}, {"M": 21, "N": 130, "K": 331}),
     "gemm-bf16": ("gemm", {"T": "bf16"}, {"M": 21, "N": 136, "K": 328}),

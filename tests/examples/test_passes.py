@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from dslc.compiler import interpreter
-from dslc.compiler.passes.pass_manager import Stage, run_passes, shared_passes
+from dslc.compiler.passes.pass_lists.interpreter import interpreter_passes
+from dslc.compiler.passes.pass_manager import Stage, run_passes
 from dslc.runtime import packing
 from elaboration import elaborated
 
@@ -17,7 +18,7 @@ from calls import TABLE, hold, problem
 def test_every_pass_keeps_the_meaning(kernel: str, index: int) -> None:
     dims = TABLE[kernel][3][index]
     stages: list[Stage] = []
-    run_passes(elaborated(kernel, dims), shared_passes(), observers=[stages.append])
+    run_passes(elaborated(kernel, dims), interpreter_passes(), observers=[stages.append])
     for stage in stages:
         posed = problem(kernel, dims, {}, seed=stage.number)
         args = dict(posed.args)

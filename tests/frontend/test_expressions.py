@@ -8,7 +8,7 @@ from dslc.frontend import parse_expression, print_expression, tree
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from support.random_tree import expressions, through_python
+from support.generated.random_tree import expressions, through_python
 
 
 @given(expressions)

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dslc.frontend import parse_tile, print_module, tree
 from hypothesis import given, settings
 
-from support.random_tree import modules
+from support.generated.random_tree import modules
 
 
 @given(modules)

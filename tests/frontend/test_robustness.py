@@ -12,7 +12,7 @@ from dslc.frontend import parse_tile, print_module, tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.random_tree import modules
+from support.generated.random_tree import modules
 
 HEAD = "kernel k(x: f32[N], y: out f32[N]):\n"
 BIG = 16 << 20

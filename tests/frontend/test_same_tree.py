@@ -11,7 +11,7 @@ from dslc.frontend.python_source import Source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.random_tree import L, expressions, nodes, statements, through_python
+from support.generated.random_tree import L, expressions, nodes, statements, through_python
 
 WARNINGS = pytest.mark.filterwarnings("ignore::SyntaxWarning")
 

@@ -4,7 +4,7 @@ import pytest
 from dslc.compiler.diagnostics import DiagnosticError, Loc
 from dslc.frontend import parse_expression, parse_tile, print_module, tree
 
-from support.random_tree import L
+from support.generated.random_tree import L
 
 HEAD = "kernel k(x: f32[N], y: out f32[N]):\n"
 

@@ -7,14 +7,14 @@ import time
 import pytest
 from dslc.checker.source import check_source
 
-from support.bombs import BOMBS
+from support.generated.bombs import BOMBS
 
 REFUSED = {
     "calls": "DSL0232", "calls in an expression": "DSL0232", "calls of scalars": "DSL0232",
     "layouts": "DSL0300", "axes of layouts": "DSL0300", "copies of layouts": "DSL0300",
     "axes of copies": "DSL0300",
     "powers": "DSL0224", "squares": "DSL0224", "shifts": "DSL0224", "parts": "DSL0224",
-    "unrolled turns": "DSL0224", "stages": "DSL0224", "repeats": "DSL0204", "pairs": "DSL0204",
+    "unrolled iterations": "DSL0224", "stages": "DSL0224", "repeats": "DSL0204", "pairs": "DSL0204",
     "outer products": "DSL0204", "zeros": "DSL0204", "choices": "DSL0217",
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from dslc.codegen.cuda.tools.locate import find_library, find_tool
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cuda.device import CudaDevice
 
-from support.fake_cuda import FakeDriver, OnDevice, aligned
+from support.gpu.fake_cuda import FakeDriver, OnDevice, aligned
 
 SOURCE = """
 kernel scale(x: f32[M, N], factor: f32, y: out f32[M, N]):

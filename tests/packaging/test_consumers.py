@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 from pathlib import Path
 
 import pytest
 from dslc.codegen.aarch64.tools.assemblers import assemblers
+from dslc.codegen.c_interface.forms import Interface
 from dslc.codegen.cuda.tools.locate import find_library
 from dslc.packaging import build_package
+from dslc.packaging.consumers import _hugging_face
+from dslc.packaging.spec import PackageTable
 from dslc.runtime.package import PackageFolder
 
 from support.packages import write_spec
@@ -64,6 +68,26 @@ def test_a_variant_of_hugging_face_is_python_that_loads_the_library(package: Pat
     assert module.__all__ == ["scale"]
     with pytest.raises(TypeError, match="takes 3 arguments"):
         module.scale()
+
+
+def test_a_variant_is_python_whatever_kernels_are_called() -> None:
+    """Each name is asked of the library as it is written, and found under one that Python allows."""
+    names = ["scale", "class", "größe", "_module", "_Path", "_tvm_ffi", "None", "print", "__all__"]
+    table = PackageTable("rows", ["aarch64:dotprod"], version="1.2.0")
+    interfaces = [Interface(n, "symbol", None, (), (), ()) for n in names]
+    files = _hugging_face(table, "aarch64", "aarch64-linux", "librows.so", b"", interfaces)
+    (text,) = (content for path, content in files.items() if path.endswith("__init__.py"))
+    module = ast.parse(text)
+    assert isinstance(module.body[0], ast.Expr), "a docstring"
+    *head, functions = module.body[1:4], module.body[4:-1]
+    assert [type(s) for s in head[0]] == [ast.ImportFrom, ast.Import, ast.Assign]
+    asked = {ast.unparse(s.targets[0]): s.value for s in functions if isinstance(s, ast.Assign)}
+    assert len(asked) == len(functions) == len(names)
+    assert [ast.literal_eval(v.slice) for v in asked.values()] == names  # type: ignore[attr-defined]
+    assert not asked.keys() & {"_module", "_Path", "_tvm_ffi"}
+    exported = module.body[-1]
+    assert isinstance(exported, ast.Assign)
+    assert ast.literal_eval(exported.value) == list(asked)
 
 
 def test_hugging_face_reads_the_layout(package: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,27 @@ def test_the_same_package_gives_the_same_wheel(package: PackageFolder, tmp_path:
     first, again = (write_wheel(package, tmp_path / n) for n in ("a", "b"))
     assert first.name == "rows-1.2.0-py3-none-any.whl"
     assert first.read_bytes() == again.read_bytes()
+
+
+def test_its_module_is_python_whatever_kernels_are_called(
+    package: PackageFolder, tmp_path: Path
+) -> None:
+    """An index that others wrote may name them as Python names other things; the rest is refused."""
+    copy = tmp_path / "rows.dslc"
+    shutil.copytree(package.path, copy)
+    names = ["größe", "class"]
+    rewrite(
+        copy, lambda index: [k.update(name=n) for k, n in zip(index["kernels"], names, strict=True)]
+    )
+    folder = PackageFolder(copy)
+    with zipfile.ZipFile(write_wheel(folder, tmp_path)) as wheel:
+        module = ast.parse(wheel.read("rows/__init__.py"))
+    said = ast.get_docstring(module, clean=False)
+    assert said == f"Compiled kernels: {', '.join(k.name for k in folder.index.kernels)}."
+    assert [type(s) for s in module.body[1:]] == [
+        ast.ImportFrom, ast.Assign, ast.Assign, ast.FunctionDef,
+    ]  # fmt: skip
+    assert ast.unparse(module.body[2]) == f"DIGEST = {folder.digest!r}"
 
 
 def test_pip_installs_it(package: PackageFolder, tmp_path: Path) -> None:

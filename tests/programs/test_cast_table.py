@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.cast_table import NAMES, codes, differences
+from support.generated.cast_table import NAMES, codes, differences
 
 MACHINES = ("cuda:sm_90a", "hip:gfx950", "aarch64:base")
 # One source of each kind, to one dtype of each kind and width.

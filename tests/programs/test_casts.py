@@ -7,6 +7,8 @@ import pytest
 from dslc.compiler.dtypes import F32, cast, encode, parse_dtype, storage_dtype
 
 from support.machines import MACHINES, call
+from support.oracle.dtypes import DTYPES
+from support.oracle.dtypes import cast as oracle_cast
 
 # Past the range of each integer, at its ends, and what is no number.
 FLOATS = np.array(
@@ -82,3 +84,59 @@ def test_floats_to_small_floats(target: str, how: str) -> None:
             wanted = encode(cast(x, F32, dtype, bool(how)), dtype)
             same = (outputs[name].view(wanted.dtype) == wanted) | (wanted != wanted)
             assert same.all(), (name, x[~same], outputs[name][~same], wanted[~same])
+
+
+TO_FLOATS = """
+kernel narrowed(x: {source}[N], y: out f32[3, N]):
+    for n in parallel(range(0, N, 8)):
+        part = x[n : n + 8]
+        y[0, n : n + 8] = cast(cast(part, bf16), f32)
+        y[1, n : n + 8] = cast(cast(part, f16), f32)
+        y[2, n : n + 8] = cast(cast(part, f8e7m0), f32)
+"""
+
+
+@pytest.mark.parametrize("source", ["i32", "u32"])
+@pytest.mark.parametrize("target", ["interp", *MACHINES])
+def test_integers_to_floats_round_once(target: str, source: str) -> None:
+    """f32 on the way has not all digits: next to a tie of the smaller float that is a tie there."""
+    ties = [
+        2**24 + 2**16,
+        2**30 + 2**22,
+        2**27 + 2**26 + 2**19,
+        2**30 + 2**29,
+        2**28 + 2**27,
+        65520,
+    ]
+    values = [tie + k for tie in ties for k in (-129, -1, 0, 1, 129)] + [2049, 4099]
+    signed = [-v for v in values] if source == "i32" else []
+    x = np.array(values + signed, np.int32 if source == "i32" else np.uint32)
+    y = np.zeros((3, len(x)), np.float32)
+    call(target, TO_FLOATS.format(source=source), {"x": x, "y": y})
+    for row, name in enumerate(("bf16", "f16", "f8e7m0")):
+        d = DTYPES[name]
+        wanted = oracle_cast(x.astype(object), DTYPES[source], d)
+        np.testing.assert_array_equal(y[row], wanted, err_msg=name)
+
+
+TO_TF32 = """
+kernel rounded(x: f32[N], y: out tf32[N], z: out tf32[N]):
+    for n in parallel(range(0, N, 8)):
+        y[n : n + 8] = cast(x[n : n + 8], tf32)
+        z[n : n + 8] = cast(x[n : n + 8], tf32, saturate=True)
+"""
+
+
+@pytest.mark.parametrize("target", ["interp", *(t for t in MACHINES if t != "aie:npu2")])
+def test_tf32_has_ten_bits(target: str) -> None:
+    x = np.array(
+        [1 + 2**-11, 1 + 3 * 2**-11, 1 + 2**-11 + 2**-20, 3.14159, -3.4e38, np.inf], np.float32
+    )
+    y, z = np.zeros((2, len(x)), np.float32)
+    call(target, TO_TF32, {"x": x, "y": y, "z": z})
+    np.testing.assert_array_equal(
+        y, oracle_cast(x.astype(np.float64), DTYPES["f32"], DTYPES["tf32"])
+    )
+    np.testing.assert_array_equal(
+        z, oracle_cast(x.astype(np.float64), DTYPES["f32"], DTYPES["tf32"], saturate=True)
+    )

@@ -8,7 +8,8 @@ import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import parse_dtype
 
-from support.machines import call
+from support.machines import MACHINES, call
+from support.oracle.arguments import packed
 
 _DTYPES = ("u4", "i3", "u6", "u1", "f4e2m1", "f6e3m2")
 _SHAPES = ((5, 96), (5, 95), (3, 7))
@@ -67,3 +68,28 @@ kernel k(w: u4[N], y: {role} u4[M, {columns}], z: {role} u4[{columns}]):
         results.append((y, z))
     for own, wanted in zip(*results, strict=True):
         np.testing.assert_array_equal(own, wanted)
+
+
+OTHER = """
+kernel beyond(x: {d}[2, 9, 16]{row}, y: out i32[2, 8, 16]):
+    y[:, :, :] = cast(load(x[0:2, 0:24:3, :], other={other}), i32)
+"""
+
+
+@pytest.mark.parametrize("row", ["", " packed row"])
+@pytest.mark.parametrize(("dtype", "other"), [("i4", -3), ("u3", 5), ("u1", 1), ("i7", -64)])
+@pytest.mark.parametrize("target", ["interp", *MACHINES])
+@pytest.mark.sampled(5)
+def test_what_is_out_of_bounds_reads_the_other(
+    target: str, dtype: str, other: int, row: str
+) -> None:
+    bits = int(dtype[1:])
+    low = -(1 << bits - 1) if dtype[0] == "i" else 0
+    codes = np.random.default_rng(1).integers(low, low + (1 << bits), (2, 9, 16))
+    wanted = np.full((2, 8, 16), other, np.int32)
+    wanted[:, :3] = codes[:, ::3]
+    held = codes.astype(np.int8 if low else np.uint8)
+    x = packed((codes % (1 << bits)).astype(np.uint64), bits) if row else held
+    y = np.zeros_like(wanted)
+    call(target, OTHER.format(d=dtype, row=row, other=other), {"x": x, "y": y})
+    np.testing.assert_array_equal(y, wanted)

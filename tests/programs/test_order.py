@@ -11,8 +11,8 @@ import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 
 from support.features import Feature, features
+from support.gpu.orders import ORDERS
 from support.machines import MACHINES, require
-from support.orders import ORDERS
 
 GPUS = ("cuda:sm_90a", "hip:gfx950")
 FEATURES = features()

@@ -16,6 +16,14 @@ kernel k(x: i8[M], y: out {d}[M] packed row):
 """
 
 
+@pytest.mark.parametrize("target", ["interp", *MACHINES])
+def test_as_many_bytes_as_codes(target: str) -> None:
+    """Two codes of 7 bits take two bytes: where the source says `packed row` they are bytes."""
+    y = np.zeros(2, np.uint8)
+    call(target, "kernel k(y: out u7[2] packed row):\n    y[0:2] = full(u7, [2], 1)\n", {"y": y})
+    assert y.tolist() == [0x81, 0]
+
+
 @pytest.mark.parametrize("bits", [1, 3, 4, 7])
 @pytest.mark.parametrize("target", ["interp", *MACHINES])
 def test_bits_lie_one_after_another(target: str, bits: int) -> None:

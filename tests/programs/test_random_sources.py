@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from support.generated.random_sources import differs
 from support.machines import require
-from support.random_sources import differs
 
 
 @pytest.mark.parametrize("target", ["interp", "aarch64:i8mm", "nki:trn2", "aie:npu2"])

@@ -15,7 +15,7 @@ import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import storage_dtype
 
-from support.cast_table import named
+from support.generated.cast_table import named
 from support.machines import call
 
 MACHINES = ("cuda:sm_90a", "hip:gfx950", "aarch64:base")

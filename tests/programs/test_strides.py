@@ -22,7 +22,7 @@ kernel turned(x: f32[M, K] strides (sm, sk), y: out f32[M, K]):
 """
 
 
-@pytest.mark.parametrize("target", ["interp", "aie:npu2", "aarch64:bf16"])
+@pytest.mark.parametrize("target", ["interp", "aie:npu2", "aarch64:bf16", "nki:trn2"])
 def test_strides_come_from_the_call(target: str) -> None:
     rng = np.random.default_rng(0)
     b = rng.integers(-3, 4, (3, 32, 32)).astype(np.float32)

@@ -13,7 +13,7 @@ from dslc.runtime.packing import pack, packed_shape, unpack
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-import support.layouts  # noqa: F401
+import support.generated.layouts  # noqa: F401
 
 LAYOUTS = [
     "local(2, 1).column_spatial(4, 8).local(2, 1)",

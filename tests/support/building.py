@@ -168,7 +168,7 @@ class Builder:
 
     @contextmanager
     def loop(self, name, start, stop, step=1, carried: Sequence[tuple] = ()):
-        """Yields (var, inner values, results, yields): append to `yields` what each turn hands on."""
+        """Yields (var, inner values, results, yields): append what each iteration hands on."""
         v, inner, results, yields = var(name), [], [], []
         for init in carried:
             for names in (inner, results):

@@ -12,7 +12,7 @@ import numpy as np
 from dslc.calls.signature import Signature
 from dslc.compiler.dtypes import F32, DType, cast, encode, storage_dtype
 
-from support import emulation
+from support.gpu import emulation
 
 _FILE = Path(__file__).with_name("features.tile")
 _SIZES = {"M": 20, "N": 40, "K": 33}

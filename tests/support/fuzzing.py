@@ -20,8 +20,8 @@ from dslc.compiler.artifact import Artifact
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.diagnostics.catalogue import entries
 
-from support.bombs import BOMBS
-from support.changed_json import changed
+from support.generated.bombs import BOMBS
+from support.generated.changed_json import changed
 from support.launches import artifacts, launched
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

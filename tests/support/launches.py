@@ -13,7 +13,7 @@ from dslc.runtime.cuda import CudaKernel
 from dslc.runtime.expression import evaluate, names_of
 from dslc.runtime.packing import packed_shape
 
-from support.fake_cuda import scale_artifact
+from support.gpu.fake_cuda import scale_artifact
 
 _TILES = {
     "scheme": "tiles", "bits": 4, "signed": False, "modes": [[2, 4]], "order": [1, 0],

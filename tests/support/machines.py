@@ -20,8 +20,8 @@ from dslc.compiler.ir import Memory, Role, TileProgram
 from dslc.compiler.targets import find_target
 from dslc.runtime import cuda_emulator, hip_emulator, packing
 
-from support import emulation
 from support.aarch64 import needs_emulator
+from support.gpu import emulation
 
 MACHINES = ("cuda:sm_90a", "hip:gfx950", "nki:trn2", "aie:npu2", "aarch64:bf16")
 

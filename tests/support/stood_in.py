@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dslc.compilation.building import passes_of
 from dslc.compiler.artifact import Hashes
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.passes.pass_manager import run_passes
@@ -16,7 +15,7 @@ from dslc.runtime import packing
 def execute(program: TileProgram, target: str, args: Mapping[str, Any]) -> None:
     """Compile and launch it once; arrays of `out` and `inout` parameters are written in place."""
     machine = find_machine(target)
-    lowered = run_passes(program, passes_of(machine.target))
+    lowered = run_passes(program, machine.passes({}))
     artifact = machine.compile(lowered, {}, Hashes("", "", "", ""))
     given = dict(args)
     for param in artifact.signature.params:

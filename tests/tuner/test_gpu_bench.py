@@ -12,7 +12,7 @@ from dslc.tuner.bench import FULL, QUICK
 from dslc.tuner.gpu import CudaBench
 from dslc.tuner.inputs import Inputs
 
-from support.fake_cuda import FakeDriver, scale_artifact
+from support.gpu.fake_cuda import FakeDriver, scale_artifact
 from support.tuning import SOURCE
 
 
@@ -111,7 +111,7 @@ def test_a_kernel_tunes_itself_at_its_first_call(
         return original(origin, request, Settings(top=2, jobs=1))
 
     monkeypatch.setattr(calls, "tune", quickly)
-    from support.fake_cuda import OnDevice, aligned
+    from support.gpu.fake_cuda import OnDevice, aligned
 
     x, y = OnDevice(aligned(4096)), OnDevice(aligned(4096))
     for _ in range(2):

@@ -83,12 +83,11 @@ def test_results_that_no_unit_sends_have_room_beside_rings(columns: int) -> None
 
 @pytest.mark.parametrize(("n", "sent"), [(50257, False), (50260, False), (50264, True)])
 def test_rows_of_whole_16_bytes_leave_by_the_unit(n: int, sent: bool) -> None:
-    from dslc.compilation.building import passes_of
     from dslc.compiler.passes.pass_manager import run_passes
 
     origin = product("turned").origin
     made = origin.elaborated({}, {"BM": 128, "BN": 256}, {**SQUARE, "N": n}.get)
-    lowered = run_passes(made.program, passes_of(origin.machine.target, made.schedule))
+    lowered = run_passes(made.program, origin.machine.passes(made.schedule))
     stmts = list(walk(lowered.body))
     assert any(isinstance(s, ins.WarpSpecialize) for s in stmts), "warps copy for the others"
     leaving = [s for s in stmts if isinstance(s, ins.CopyAsync) and s.dst.memory.name == "c"]

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from dslc.codegen.aarch64.chunks.formats import SIGNED, UNSIGNED, Lanes
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.transfer import gather_register, load_register, places
+from dslc.codegen.aarch64.places import At
+from dslc.codegen.aarch64.refusals import unsupported
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
@@ -33,7 +35,6 @@ def view(e: Emission, i: ins.View, at: At) -> Lanes:
     assert source.layout is not None
     assert target.layout is not None
     from dslc.codegen.aarch64.chunks import words
-    from dslc.codegen.aarch64.emission import unsupported
 
     if words.is_whole(i):
         return words.whole(e, i, at)
@@ -76,8 +77,6 @@ def raw_bytes(e: Emission, i: ins.View, at: At, upper: At) -> Reg | None:
 
 def _bytes(e: Emission, x: Value, size: int, each: int, numbers: list[Linear]) -> Lanes:
     """Bytes of a tile by thread and place within the thread's: at once where they are neighbours."""
-    from dslc.codegen.aarch64.places import At
-
     layout = x.type.layout
     assert layout is not None
     places, parts = [], []

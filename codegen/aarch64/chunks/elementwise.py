@@ -15,6 +15,7 @@ from dslc.codegen.aarch64.chunks.conversions import (
     wrapped,
 )
 from dslc.codegen.aarch64.chunks.formats import F16, F32, MASKS, Lanes
+from dslc.codegen.aarch64.chunks.scalars import divide, power
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.compiler.dtypes import DType, Kind
 from dslc.compiler.ir import instructions as ins
@@ -246,8 +247,6 @@ def _shifted(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> Lanes:
 
 def _by_elements(e: Emission, op: str, x: Lanes, y: Lanes, dtype: DType) -> Lanes:
     """What vectors have no instruction for, in general registers."""
-    from dslc.codegen.aarch64.chunks.scalars import divide, power
-
     if op not in ("floordiv", "mod", "mul", "pow"):
         raise functions.missing(e, f"{op} of {dtype}")
     bits, signed = x.format.bits, x.format.kind == "i"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from dslc.codegen.aarch64.chunks.conversions import cast, number
+from dslc.codegen.aarch64.chunks.elementwise import apply_binary, apply_unary, compared, select
 from dslc.codegen.aarch64.chunks.formats import MASKS, SIGNED, Lanes, computed
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.transfer import splat_general, to_general
@@ -33,8 +34,6 @@ def scalar(e: Emission, expr: ex.Expr, count: int = 1) -> Lanes:
 
 def _everywhere(e: Emission, expr: ex.Expr) -> Lanes:
     """A float expression in each lane of a register, which may have the format of memory."""
-    from dslc.codegen.aarch64.chunks.elementwise import apply_binary, apply_unary, select
-
     dtype = expr.dtype
     form = computed(dtype)
     match expr:
@@ -87,8 +86,6 @@ def mask_of(e: Emission, reg: Reg, bits: int, count: int) -> Lanes:
 
 def compare(e: Emission, expr: ex.Binary) -> Reg:
     """A comparison of float scalars as 0 or 1 in a general register."""
-    from dslc.codegen.aarch64.chunks.elementwise import compared
-
     mask = compared(e, expr.op, scalar(e, expr.x), scalar(e, expr.y))
     return to_general(e, mask, BOOL)
 

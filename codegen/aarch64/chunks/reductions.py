@@ -10,16 +10,24 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64.chunks.conversions import as_format, for_memory, number, rounded, wrapped
+from dslc.codegen.aarch64.chunks.conversions import (
+    as_format,
+    cast,
+    for_memory,
+    number,
+    rounded,
+    wrapped,
+)
 from dslc.codegen.aarch64.chunks.elementwise import compared, select
 from dslc.codegen.aarch64.chunks.formats import F32, MASKS, SIGNED, Format, Lanes, computed
-from dslc.codegen.aarch64.emission import unsupported
+from dslc.codegen.aarch64.chunks.shapes import indices
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.nests import each, lanes_for, nest
-from dslc.codegen.aarch64.memory.transfer import store_lanes
+from dslc.codegen.aarch64.memory.transfer import gather_register, store_lanes
 from dslc.codegen.aarch64.places import At
+from dslc.codegen.aarch64.refusals import unsupported
 from dslc.codegen.aarch64.statements import in_registers, scratch_for
-from dslc.compiler.dtypes import DType, Kind
+from dslc.compiler.dtypes import BOOL, DType, Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -66,7 +74,7 @@ def _along(e: Emission, op: str, x: Value, at: At, axis: int, *, unroll: bool) -
     step = _place_step if op in _PLACES else _step
     state = _start(e, op, dtype, max(per, at.count))
 
-    def turn(n: int, here: Linear) -> None:
+    def take(n: int, here: Linear) -> None:
         if at.count > 1:
             chunk = _with_axis(at, axis, here, 0)
         else:
@@ -77,9 +85,9 @@ def _along(e: Emission, op: str, x: Value, at: At, axis: int, *, unroll: bool) -
 
     if unroll:
         for k in range(extent // per):
-            turn(per, Linear(constant=k * per))
+            take(per, Linear(constant=k * per))
     else:
-        each(e, ex.index(0), ex.index(extent // per * per), per, lambda here: turn(per, here))
+        each(e, ex.index(0), ex.index(extent // per * per), per, lambda here: take(per, here))
     if at.count > 1:
         return state[-1]
     found = _fold(e, op, dtype, state)
@@ -88,7 +96,7 @@ def _along(e: Emission, op: str, x: Value, at: At, axis: int, *, unroll: bool) -
         # What is left is taken element by element into the folded state.
         single = [Lanes((e.s.copy(s.regs[0]),), s.format, 1) for s in found]
         state[:] = single
-        turn(1, Linear(constant=done))
+        take(1, Linear(constant=done))
         found = list(state)
         done += 1
     return found[-1]
@@ -144,9 +152,6 @@ def _numbers(e: Emission, x: Lanes, dtype: DType, form: Format, op: str) -> Lane
     if dtype.kind is Kind.BOOL:
         return as_format(e, x, MASKS[8])
     if op in ("any", "all"):
-        from dslc.codegen.aarch64.chunks.conversions import cast
-        from dslc.compiler.dtypes import BOOL
-
         return as_format(e, cast(e, x, dtype, BOOL, saturate=False), MASKS[form.bits])
     return number(e, x, dtype)
 
@@ -207,8 +212,6 @@ def _alike(e: Emission, x: Lanes, y: Lanes) -> Lanes:
 
 def _numbered(e: Emission, here: Linear, count: int, *, spread: bool) -> Lanes:
     """The coordinate of each lane along the axis: the same for all unless lanes are spread along it."""
-    from dslc.codegen.aarch64.chunks.shapes import indices
-
     return indices(e, here, tuple(range(count) if spread else [0] * count))
 
 
@@ -244,8 +247,6 @@ def _met(e: Emission, text: str | None, op: str, a: Reg, b: Reg, like: Lanes) ->
 
 def _fold_places(e: Emission, op: str, state: list[Lanes]) -> list[Lanes]:
     """Lane by lane: the better one, of equal ones the earlier place."""
-    from dslc.codegen.aarch64.memory.transfer import gather_register
-
     best, where = state
     value: Lanes | None = None
     place: Lanes | None = None
@@ -288,7 +289,7 @@ def scan(e: Emission, i: ins.Scan) -> None:
     def place(at: At) -> None:
         state = _start(e, "sum", dtype, at.count)
 
-        def turn(here: Linear) -> None:
+        def take(here: Linear) -> None:
             chunk = _with_axis(at, axis, here, 0)
             _step(e, "sum", dtype, state, e.pull(i.x, chunk), here, at.count)
             total = finish(e, state[0], dtype)
@@ -296,9 +297,9 @@ def scan(e: Emission, i: ins.Scan) -> None:
 
         if held:
             for k in range(shape[axis]):
-                turn(Linear(constant=k))
+                take(Linear(constant=k))
         else:
-            each(e, ex.index(0), ex.index(shape[axis]), 1, turn)
+            each(e, ex.index(0), ex.index(shape[axis]), 1, take)
 
     nest(e, rest, 1 if last or not rest else lanes_for(rest[-1]), place, unroll=held)
     e.settle(i.out, result)

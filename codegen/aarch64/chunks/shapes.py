@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from dslc.codegen.aarch64.chunks import floats
 from dslc.codegen.aarch64.chunks.formats import F16, SIGNED, Lanes, computed
-from dslc.codegen.aarch64.memory.transfer import splat_general
+from dslc.codegen.aarch64.memory.transfer import gather_register, splat_general
+from dslc.codegen.aarch64.places import At
 from dslc.compiler.analysis.axis_extents import matching_axes
 from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
-from dslc.compiler.ir.arithmetic.affine import Linear, to_expr
+from dslc.compiler.ir.arithmetic.affine import Linear, constant, to_expr
 
 if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
@@ -28,15 +29,11 @@ Lane = tuple[int, ...]
 
 
 def _at(base: tuple[Linear, ...], lanes: tuple[Lane, ...]) -> At:
-    from dslc.codegen.aarch64.places import At
-
     return At(base, lanes)
 
 
 def full(e: Emission, i: ins.Full, at: At) -> Lanes:
     """One number in every lane."""
-    from dslc.compiler.ir.arithmetic.affine import constant
-
     dtype, known = i.out.type.dtype, constant(i.value)
     if dtype.name == "f16" and "fp16" in e.features and known is not None:
         half = e.s.literal(np.float16(known).tobytes() * 8)
@@ -171,8 +168,6 @@ def _quotient(
 
 def _one_by_one(e: Emission, value: Value, ats: list[At]) -> Lanes:
     """Lanes that come from unrelated places, each pulled by itself."""
-    from dslc.codegen.aarch64.memory.transfer import gather_register
-
     singles = [e.pull(value, at) for at in ats]
     form = singles[0].format
     wanted = [(x.regs[0], 0) for x in singles]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dslc.codegen.aarch64.chunks.bits import coordinates, digits, lane_of
 from dslc.codegen.aarch64.chunks.formats import SIGNED, UNSIGNED, Lanes
 from dslc.codegen.aarch64.machine_code.blocks import Reg
+from dslc.codegen.aarch64.places import At
 from dslc.compiler.dtypes import Kind
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import Linear, to_expr
@@ -66,8 +67,6 @@ def _element(e: Emission, i: ins.View, where: tuple[Linear, ...]) -> Reg:
 
 
 def _code(e: Emission, i: ins.View, where: tuple[Linear, ...]) -> Reg:
-    from dslc.codegen.aarch64.places import At
-
     found = e.pull(i.x, At(where, ((0,) * i.x.type.rank,))).regs[0]
     raw = e.s.x("umov {0:w}, {1}.b[0]", found)
     return e.s.x(f"and {{0}}, {{1}}, #{(1 << i.x.type.dtype.bits) - 1}", raw)

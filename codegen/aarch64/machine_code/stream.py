@@ -1,7 +1,8 @@
 """Where instructions are written: the current block, the loops around it, constants and the frame.
 
-A loop has a block before it (`ahead`), to which its body sends what does not change from turn to turn,
-and one at its end (`latch`), where pointers advance. `level` counts the loops around the current place.
+A loop has a block before it (`ahead`), to which its body sends what does not change from iteration to
+iteration, and one at its end (`latch`), where pointers advance. `level` counts the loops around the
+current place.
 """
 
 from __future__ import annotations

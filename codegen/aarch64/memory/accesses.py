@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 from dslc.codegen.aarch64.chunks import floats
 from dslc.codegen.aarch64.chunks.conversions import for_memory
 from dslc.codegen.aarch64.chunks.formats import Format, Lanes
+from dslc.codegen.aarch64.emission import linear_of
 from dslc.codegen.aarch64.machine_code.blocks import Effect, Inst, Reg
 from dslc.codegen.aarch64.memory.transfer import load_lanes, store_lanes
+from dslc.codegen.aarch64.places import At
 from dslc.compiler.dtypes import INDEX, Kind
 from dslc.compiler.ir import AxisSlice, Region
 from dslc.compiler.ir import expr as ex
@@ -39,9 +41,6 @@ def load(e: Emission, i: ins.Load, at: At) -> Lanes:
 
 def region_at(region: Region, at: At) -> At:
     """A chunk of a region's tile as a chunk of its memory."""
-    from dslc.codegen.aarch64.emission import linear_of
-    from dslc.codegen.aarch64.places import At
-
     base: list[Linear] = []
     lanes: list[list[int]] = [[] for _ in at.lanes]
     k = 0
@@ -132,8 +131,6 @@ def _guarded_load(e: Emission, i: ins.Load, array: Array, where: At, unsure: lis
 
 
 def _single(at: At, lane: int) -> At:
-    from dslc.codegen.aarch64.places import At
-
     return At(at.base, (at.lanes[lane],))
 
 

@@ -88,7 +88,7 @@ class Addresses(ABC):
         return self.s.x("add {0}, {1}, {2}", base, self.integer(to_expr(form)))
 
     def _advancing(self, base: Reg, form: Linear) -> Reg | None:
-        """A pointer that the innermost loop moves on by the same distance in each turn, if it does."""
+        """A pointer that the innermost loop moves on by one distance in each iteration, if it does."""
         scope = next((s for s in reversed(self.s.scopes) if s in self.loops), None)
         if scope is None or scope.level != self.s.level or scope.latch is None:
             return None

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from dslc.codegen.aarch64.places import At
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir.arithmetic.affine import Linear, constant, linear, simplify
 from dslc.compiler.ir.arithmetic.index_arithmetic import add, div, mul, sub
@@ -48,8 +49,6 @@ def _axis(
     base: tuple[Linear, ...],
     unroll: bool,
 ) -> None:
-    from dslc.codegen.aarch64.places import At
-
     k = len(base)
     if k == len(shape):
         body(At(base, ((0,) * k,)))
@@ -82,7 +81,7 @@ def each(
 ) -> None:
     """`body` at low, low + step, ... as long as a whole step fits below high, in a loop.
 
-    A turn of the loop runs `together` steps, which divide their number, where that is known. With
+    An iteration of the loop runs `together` steps, which divide their number, where that is known. With
     `movable` loads may move ahead of the loop.
     """
     count = simplify(div(sub(high, low), step))
@@ -128,8 +127,6 @@ def _row(
     base: tuple[Linear, ...],
     unroll: bool,
 ) -> None:
-    from dslc.codegen.aarch64.places import At
-
     rank = len(base) + 1
 
     def chunk(n: int) -> Callable[[Linear], None]:

@@ -135,7 +135,7 @@ def load_register(e: Emission, array: Array, elements: list[Linear]) -> Reg:
 
 
 def _prefetch(e: Emission, array: Array, element: Linear) -> None:
-    """Ask for what a later turn of the loop loads in place of an element, once a line of the cache."""
+    """Prefetch what a later iteration of the loop loads in place of an element, once a cache line."""
     size = array.form.bits // 8
     stride = e.stride(array, element)
     if stride is None or stride <= 0:

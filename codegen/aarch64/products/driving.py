@@ -2,8 +2,9 @@
 
 A product may add to a carried tile where that tile lies (`in_place`): the loop hands its result on and
 nobody else reads what it adds to. It may also be finished in registers (`driven`): what a loop hands on
-is made of it element by element, and between the product and the end of the turn nothing is written.
-Tiles of accumulators have the order of the unit's registers and room for whole tiles at their edges.
+is made of it element by element, and between the product and the end of the iteration nothing is
+written. Tiles of accumulators have the order of the unit's registers and room for whole tiles at their
+edges.
 """
 
 from __future__ import annotations

@@ -13,13 +13,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dslc.codegen.aarch64.chunks.ranges import BIASED
-from dslc.codegen.aarch64.emission import unsupported
 from dslc.codegen.aarch64.memory.nests import each, each_place
 from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.products.nibbles import Nibbles, nibbles_of, reads_as_floats
 from dslc.codegen.aarch64.products.packed_panels import Operand, has_checks, operand_of
 from dslc.codegen.aarch64.products.register_tiles import Tile, fill, moved, store, summed
 from dslc.codegen.aarch64.products.units import EDGE, Problem, Unit, tail_of, unit_for
+from dslc.codegen.aarch64.refusals import unsupported
 from dslc.codegen.aarch64.statements import keep, scratch_for, write
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import expr as ex
@@ -147,12 +147,12 @@ class Reused:
 
     @staticmethod
     def of(
-        e: Emission, i: ins.Dot, unit: Unit, size: tuple[int, int], *, turns: bool = False
+        e: Emission, i: ins.Dot, unit: Unit, size: tuple[int, int], *, looped: bool = False
     ) -> Reused:
-        """Of a product with register tiles of a size; in one that `turns`, tiles read it many times."""
+        """Of a product with register tiles of a size; where it is `looped`, tiles reread it."""
         *_, m, n = i.out.type.shape
         rows, columns = size
-        a = has_checks(e, i.a) if turns and m == 1 else n > columns or i.a.type.shape[-1] > 1
+        a = has_checks(e, i.a) if looped and m == 1 else n > columns or i.a.type.shape[-1] > 1
         return Reused(a, m > rows or not flows(e, i.b, unit))
 
 
@@ -179,18 +179,18 @@ def steps_to(e: Emission, value: Value) -> int:
 
 
 def operands_of(
-    e: Emission, i: ins.Dot, unit: Unit, reused: Reused, turns: int = 1
+    e: Emission, i: ins.Dot, unit: Unit, reused: Reused, iterations: int = 1
 ) -> tuple[Operand, Operand]:
     """Both operands, with panels if they are `reused`."""
     rank = i.out.type.rank
     height, width = e.extent(i.out, rank - 2), e.extent(i.out, rank - 1)
     a = operand_of(
         e, i.a, unit.a, unit.a_format, (unit.rows, unit.depth), reused=reused.a,
-        ends=(height, None), pad=(EDGE, 1), others=i.out.type.shape[-1], turns=turns,
+        ends=(height, None), pad=(EDGE, 1), others=i.out.type.shape[-1], iterations=iterations,
     )  # fmt: skip
     b = operand_of(
         e, i.b, unit.b, unit.b_format, (unit.step, unit.columns), reused=reused.b,
-        ends=(None, width), pad=(1, EDGE), others=i.out.type.shape[-2], turns=turns,
+        ends=(None, width), pad=(1, EDGE), others=i.out.type.shape[-2], iterations=iterations,
     )  # fmt: skip
     return a, b
 

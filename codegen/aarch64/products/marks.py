@@ -57,7 +57,7 @@ class Marks:
         return f"{self._product}_{operand}"
 
     def begin(self, name: str, macs: int, k: int | None = None) -> None:
-        """What follows runs once for so many multiply-adds; a loop takes `k` elements of K a turn."""
+        """What follows runs once for so many multiply-adds; an iteration takes `k` elements of K."""
         step = "" if k is None else f" k={k}"
         self.stream.remark(f"LLVM-MCA-BEGIN {name} macs={macs}{step}")
 

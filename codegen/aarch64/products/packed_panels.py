@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from dslc.codegen.aarch64.emission import Emission
 
 _QUAD = 4
-_TOGETHER = (4, 3, 2, 1)  # blocks that one turn of a panel's loop brings
+_TOGETHER = (4, 3, 2, 1)  # blocks that one iteration of a panel's loop brings
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """Blocks of an operand: from a panel for each of some turns, or from the tile itself."""
+    """Blocks of an operand: from a panel for each of some iterations, or from the tile itself."""
 
     value: Value
     blocks: Pairs
@@ -42,11 +42,11 @@ class Operand:
     size: tuple[int, int]  # rows and columns of a block
     panel: Array | None = None
     walk: Walk | None = None  # with a panel: its blocks
-    turn: Linear = Linear()
+    iteration: Linear = Linear()
 
-    def at_turn(self, turn: Linear) -> Operand:
-        """The operand of a turn, by its number."""
-        return replace(self, turn=turn)
+    def at_iteration(self, iteration: Linear) -> Operand:
+        """The operand of an iteration, by its number."""
+        return replace(self, iteration=iteration)
 
     def register(self, e: Emission, batch: tuple[Linear, ...], at: tuple[Linear, Linear]) -> Reg:
         """The register of the block that begins at two coordinates."""
@@ -56,7 +56,7 @@ class Operand:
         return load_lanes(e, self.panel, self._place(batch, at)).regs[0]
 
     def fill(self, e: Emission) -> None:
-        """Every block that matters into the panel of the turn."""
+        """Every block that matters into the panel of the iteration."""
         walk, panel = self.walk, self.panel
         assert walk is not None
         assert panel is not None
@@ -75,7 +75,7 @@ class Operand:
         block = tuple(x.divide(Linear(constant=n)) for x, n in zip(at, self.size, strict=True))
         zeros = (0,) * (len(batch) + 3)
         lanes = tuple((*zeros, i) for i in range(len(self.blocks)))
-        return At((self.turn, *batch, *block, Linear()), lanes)
+        return At((self.iteration, *batch, *block, Linear()), lanes)
 
 
 def packed_block(
@@ -140,7 +140,7 @@ def _pulled(
 
 
 def in_fours(e: Emission, value: Value) -> bool:
-    """Whether a tile is made, element by element, of codes in the order of `passes.weight_order`."""
+    """Whether a tile is made, element by element, of codes ordered by `passes.cpu.weight_order`."""
     stack = [value]
     while stack:
         x = stack.pop()
@@ -164,9 +164,9 @@ def operand_of(
     ends: tuple[ex.Expr | None, ex.Expr | None],
     pad: tuple[int, int],
     others: int,
-    turns: int,
+    iterations: int,
 ) -> Operand:
-    """An operand, with panels for some turns if its blocks are `reused`: to be filled.
+    """An operand, with panels for some iterations if its blocks are `reused`: to be filled.
 
     `ends` are how many of its rows and columns matter, None for the axis of k; `pad` the multiples that
     the panel has room for. Each element is multiplied by `others` of the other operand.
@@ -178,7 +178,7 @@ def operand_of(
         -(-(-(-extent // p) * p) // n) for extent, p, n in zip((r, c), pad, size, strict=True)
     ]
     columns_first = ends[1] is not None  # blocks of one column follow each other along k
-    shape = (turns, *outer, *counts, len(blocks))
+    shape = (iterations, *outer, *counts, len(blocks))
     panel = e.array(form, shape, ("panel", value))
     if columns_first:
         inner, block = counts[0], len(blocks)
@@ -200,8 +200,8 @@ class Walk:
     """Every block of an operand that has an element that matters, along `inner` in the inner loop.
 
     `together` columns of blocks are brought one after another: their codes share registers. An
-    element is multiplied by `others` of the other operand. A turn of the inner loop brings up to `most`
-    blocks of a column.
+    element is multiplied by `others` of the other operand. An iteration of the inner loop brings up to
+    `most` blocks of a column.
     """
 
     extents: tuple[int, int]
@@ -214,7 +214,7 @@ class Walk:
 
     @property
     def beside(self) -> int:
-        """How many columns of blocks one turn of the inner loop brings."""
+        """How many columns of blocks one iteration of the inner loop brings."""
         whole = self.extents[1] // self.size[1]
         exact = self.extents[1] % self.size[1] == 0
         return self.together if self.inner == 0 and exact and whole % self.together == 0 else 1
@@ -233,7 +233,7 @@ class Walk:
         self._along(e, 1, self.beside, lambda y: self._along(e, 0, 1, lambda x: several(x, y)))
 
     def _along(self, e: Emission, axis: int, blocks: int, body: Callable[[Linear], None]) -> None:
-        """So many whole blocks a turn in a loop; the one that the tile's edge cuts stands alone."""
+        """A loop over so many whole blocks an iteration; the one that the edge cuts stands alone."""
         extent, n, end = self.extents[axis], self.size[axis], self.ends[axis]
         cut = extent % n
         if end is None or constant(end) is not None or cut:

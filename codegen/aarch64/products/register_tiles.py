@@ -34,7 +34,7 @@ _STRAIGHT = 224  # multiply-adds of a tile up to which its loop over k is writte
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The name of a marked loop, and how many tiles like the one that begins it a turn has."""
+    """The name of a marked loop, and how many tiles like the one that begins it an iteration has."""
 
     name: str
     times: int
@@ -126,8 +126,8 @@ def is_short(tile: Tile, k: int) -> bool:
 def add(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) -> None:
     """Add the products over k: a step after the other if they are few, else in a loop."""
     if is_short(tile, k):
-        for turn in range(-(-k // tile.unit.depth)):
-            _step(e, tile, a, b, Linear(constant=turn * tile.unit.depth), k)
+        for iteration in range(-(-k // tile.unit.depth)):
+            _step(e, tile, a, b, Linear(constant=iteration * tile.unit.depth), k)
     else:
         _loop(e, tile, a, b, k, name)
 
@@ -161,7 +161,7 @@ def fill(
 
 
 def _loop(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) -> None:
-    """The loop over k, several steps a turn."""
+    """The loop over k, several steps an iteration."""
     unit = tile.unit
     each_step = len(tile.regs) * (unit.depth // unit.step)
     steps = k // unit.depth
@@ -170,8 +170,8 @@ def _loop(e: Emission, tile: Tile, a: Operand, b: Operand, k: int, name: str) ->
 
     def body(here: Linear) -> None:
         e.marks.begin(name, tile.rows * tile.columns * span, span)
-        for turn in range(several):
-            _step(e, tile, a, b, here + Linear(constant=turn * unit.depth), k)
+        for iteration in range(several):
+            _step(e, tile, a, b, here + Linear(constant=iteration * unit.depth), k)
 
     each(e, ex.index(0), ex.index(steps * unit.depth), span, body)
     e.marks.end()

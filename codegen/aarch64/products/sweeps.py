@@ -1,13 +1,13 @@
 """Loops of products, register tile by register tile: what the loop carries stays in registers.
 
-    for k: acc = acc + f(a[k] b[k])     ->     for each block of turns:
+    for k: acc = acc + f(a[k] b[k])     ->     for each block of iterations:
                                                    the block's operands into panels
                                                    for each register tile of acc:
                                                        for k in the block: acc = acc + f(a[k] b[k])
 
 The loops may be exchanged where the loop's body is one product, what it is made of, and the sum that
-the loop carries, element by element: nothing in it writes to memory. A block has as many turns as the
-caches hold panels of. Of one row each weight is read once, so that weights need no panel.
+the loop carries, element by element: nothing in it writes to memory. A block has as many iterations as
+the caches hold panels of. Of one row each weight is read once, so that weights need no panel.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _FAR = 384 << 10  # bytes of both operands' panels: part of the second cache
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A loop of this kind: its product, the unit and register tile, the turns of a block."""
+    """A loop of this kind: its product, the unit and register tile, the iterations of a block."""
 
     loop: ins.For
     dot: ins.Dot
@@ -69,28 +69,28 @@ class Sweep:
     tile: tuple[int, int]
     reused: Reused
     nibbles: Nibbles | None
-    turns: int
+    iterations: int
 
     @property
     def k(self) -> int:
-        """The elements of K of a turn."""
+        """The elements of K of an iteration."""
         return self.dot.a.type.shape[-1]
 
     @property
     def trips(self) -> ex.Expr:
-        """How many turns the loop has."""
+        """How many iterations the loop has."""
         loop = self.loop
         return simplify(cdiv(sub(loop.stop, loop.start), loop.step))
 
-    def begin_turn(self, e: Emission, turn: Linear) -> None:
-        """Define what the loop's body is made of, for the turn of that number."""
+    def begin_iteration(self, e: Emission, iteration: Linear) -> None:
+        """Define what the loop's body is made of, for the iteration of that number."""
         loop = self.loop
-        here = simplify(ex.Binary("add", loop.start, mul(to_expr(turn), loop.step), INDEX))
-        turned = Substitution(scalars={loop.var: here})
+        here = simplify(ex.Binary("add", loop.start, mul(to_expr(iteration), loop.step), INDEX))
+        begun = Substitution(scalars={loop.var: here})
         e.s.forget("tile")
-        for stmt in turned.body(loop.body):
+        for stmt in begun.body(loop.body):
             if isinstance(stmt, ins.Let):
-                turned.bind(stmt.var, stmt.value)
+                begun.bind(stmt.var, stmt.value)
             elif not isinstance(stmt, ins.Dot):
                 assert isinstance(stmt, (*LAZY, ins.View))
                 e.define(stmt.out, stmt)
@@ -116,9 +116,9 @@ def sweep_of(e: Emission, loop: ins.For) -> Sweep | None:
     unit = unit_of(e, dot)
     nibbles = nibbles_of(e, dot, unit)
     size = tile_size(e, dot, unit, scaled=dot.out in e.plan.driven, nibbles=nibbles)
-    reused = Reused.of(e, dot, unit, size, turns=True)
+    reused = Reused.of(e, dot, unit, size, looped=True)
     found = Sweep(loop, dot, unit, size, reused, None if reused.b else nibbles, 1)
-    return replace(found, turns=_turns(found))
+    return replace(found, iterations=_iterations(found))
 
 
 def _adds_up(loop: ins.For, carried: ins.Carried, dot: ins.Dot, e: Emission) -> bool:
@@ -148,8 +148,8 @@ def _reads(stmt: ins.Stmt, value: object, made: Mapping[Value, ins.Stmt]) -> boo
     return value in found or any(_reads(made[v], value, made) for v in found if v in made)
 
 
-def _turns(sweep: Sweep) -> int:
-    """The turns of a block: a power of two, or all."""
+def _iterations(sweep: Sweep) -> int:
+    """The iterations of a block: a power of two, or all."""
     m, n = sweep.dot.out.type.shape
     of_a = sweep.k * sweep.unit.a_format.bits // 8 if sweep.reused.a else 0
     of_b = sweep.k * sweep.unit.b_format.bits // 8 if sweep.reused.b else 0
@@ -164,15 +164,15 @@ def _turns(sweep: Sweep) -> int:
 def run(e: Emission, sweep: Sweep, home: Array) -> None:
     """The loop, block by block; its carried tile lies in `home` before and after."""
     e.marks.product()
-    turns, trips = sweep.turns, sweep.trips
-    blocks = simplify(cdiv(trips, turns))
+    iterations, trips = sweep.iterations, sweep.trips
+    blocks = simplify(cdiv(trips, iterations))
     known = constant(trips)
 
     def block(number: Linear) -> None:
-        first = number.scale(turns)
-        count = least(turns, sub(trips, to_expr(first)))
-        whole = known is not None and known % turns == 0
-        _block(e, sweep, home, first, ex.index(turns) if whole else simplify(count))
+        first = number.scale(iterations)
+        count = least(iterations, sub(trips, to_expr(first)))
+        whole = known is not None and known % iterations == 0
+        _block(e, sweep, home, first, ex.index(iterations) if whole else simplify(count))
 
     each(e, ex.index(0), blocks, 1, block, movable=False)
     (carried,) = sweep.loop.carried
@@ -181,32 +181,32 @@ def run(e: Emission, sweep: Sweep, home: Array) -> None:
 
 
 def _block(e: Emission, sweep: Sweep, home: Array, first: Linear, count: ex.Expr) -> None:
-    """A block of turns from the one of number `first` on."""
+    """A block of iterations from the one of number `first` on."""
     dot, unit = sweep.dot, sweep.unit
-    sweep.begin_turn(e, first)
-    a, b = operands_of(e, dot, unit, sweep.reused, sweep.turns)
+    sweep.begin_iteration(e, first)
+    a, b = operands_of(e, dot, unit, sweep.reused, sweep.iterations)
     for operand in (a, b):
         if operand.panel is not None:
 
-            def fill_one(turn: Linear, operand: Operand = operand) -> None:
-                sweep.begin_turn(e, first + turn)
-                operand.at_turn(turn).fill(e)
+            def fill_one(iteration: Linear, operand: Operand = operand) -> None:
+                sweep.begin_iteration(e, first + iteration)
+                operand.at_iteration(iteration).fill(e)
 
             each(e, ex.index(0), count, 1, fill_one, movable=False)
 
-    def turns_of(body: Body, together: int) -> None:
-        def several(turn: Linear) -> None:
+    def run(body: Body, together: int) -> None:
+        def several(iteration: Linear) -> None:
             for number in range(together):
-                at = turn + Linear(constant=number)
-                sweep.begin_turn(e, first + at)
-                body(a.at_turn(at), b.at_turn(at), number)
+                at = iteration + Linear(constant=number)
+                sweep.begin_iteration(e, first + at)
+                body(a.at_iteration(at), b.at_iteration(at), number)
 
         each(e, ex.index(0), count, together, several, movable=False)
 
     def tile_at(high: int, y: Linear, wide: int, x: Linear) -> None:
         shape = Tile(unit, (), (y, x), high, wide)
         one = _scaled if dot.out in e.plan.driven else _summed
-        one(e, sweep, shape, home, turns_of)
+        one(e, sweep, shape, home, run)
         e.s.forget("tile")
 
     def across(high: int, y: Linear) -> None:
@@ -217,43 +217,43 @@ def _block(e: Emission, sweep: Sweep, home: Array, first: Linear, count: ex.Expr
 
 
 Body = Callable[[Operand, Operand, int], None]
-Turns = Callable[[Body, int], None]
+Iterations = Callable[[Body, int], None]
 
 
 def _together(sweep: Sweep, shape: Tile) -> int:
-    """The turns that are written out one after another: as many as make a long body."""
+    """The iterations that are written out one after another: as many as make a long body."""
     trips = constant(sweep.trips)
-    whole = trips is not None and trips % sweep.turns == 0
+    whole = trips is not None and trips % sweep.iterations == 0
     products = len(shape.places) * (sweep.k // shape.unit.step)
-    return 2 if whole and sweep.turns % 2 == 0 and products <= LONG // 2 else 1
+    return 2 if whole and sweep.iterations % 2 == 0 and products <= LONG // 2 else 1
 
 
-def _summed(e: Emission, sweep: Sweep, shape: Tile, home: Array, turns: Turns) -> None:
-    """The accumulators run through all turns of the block."""
+def _summed(e: Emission, sweep: Sweep, shape: Tile, home: Array, iterations: Iterations) -> None:
+    """The accumulators run through all iterations of the block."""
     name = e.marks.tile(shape.rows, shape.columns)
     macs = shape.rows * shape.columns * sweep.k
-    e.marks.begin(f"{name}_begin", macs * sweep.turns)
+    e.marks.begin(f"{name}_begin", macs * sweep.iterations)
     tile = begin(e, shape, home, sweep.nibbles)
     e.marks.end()
 
     together = _together(sweep, shape)
 
-    def turn(a: Operand, b: Operand, number: int) -> None:
+    def iteration(a: Operand, b: Operand, number: int) -> None:
         if is_short(tile, sweep.k) and number == 0:
             e.marks.begin(name, macs * together, sweep.k * together)
         add(e, tile, a, b, sweep.k, name)
         e.s.forget("tile")
 
-    turns(turn, together)
+    iterations(iteration, together)
     if is_short(tile, sweep.k):
         e.marks.end()
-    e.marks.begin(f"{name}_end", macs * sweep.turns)
+    e.marks.begin(f"{name}_end", macs * sweep.iterations)
     store(e, summed(e, tile, home), home)
     e.marks.end()
 
 
-def _scaled(e: Emission, sweep: Sweep, shape: Tile, home: Array, turns: Turns) -> None:
-    """A product of its own in each turn, its result at once added to what the loop carries."""
+def _scaled(e: Emission, sweep: Sweep, shape: Tile, home: Array, iterations: Iterations) -> None:
+    """A product of its own in each iteration, its result at once added to what the loop carries."""
     (carried,) = sweep.loop.carried
     inner, yielded = carried.inner, carried.yielded
     assert isinstance(inner, Value)
@@ -264,7 +264,7 @@ def _scaled(e: Emission, sweep: Sweep, shape: Tile, home: Array, turns: Turns) -
     if sweep.nibbles is not None and not reads_as_floats(sweep.k, sweep.nibbles.zero):
         biased = None
     out = biased or sweep.dot.out
-    e.marks.begin(f"{name}_first", macs * sweep.turns)
+    e.marks.begin(f"{name}_first", macs * sweep.iterations)
     total = load(e, replace(shape, unit=replace(shape.unit, c_format=home.form)), home)
     e.marks.end()
 
@@ -281,13 +281,13 @@ def _scaled(e: Emission, sweep: Sweep, shape: Tile, home: Array, turns: Turns) -
 
     together = _together(sweep, shape)
 
-    def turn(a: Operand, b: Operand, number: int) -> None:
+    def iteration(a: Operand, b: Operand, number: int) -> None:
         start = BIASED if biased is not None else 0
         mark = Mark(name, together if number == 0 else 0)
         fill(e, shape, a, b, sweep.k, start, finish, sweep.nibbles, mark)
 
-    turns(turn, together)
+    iterations(iteration, together)
     e.marks.end()
-    e.marks.begin(f"{name}_last", macs * sweep.turns)
+    e.marks.begin(f"{name}_last", macs * sweep.iterations)
     store(e, total, home)
     e.marks.end()

@@ -2,8 +2,8 @@
 
 The generator marks in its text the innermost loop of a product and what belongs to it:
 
-    // LLVM-MCA-BEGIN gemm.main macs=768 k=8     the loop: what one turn multiplies, its step along K
-    // LLVM-MCA-END
+    // LLVM-MCA-BEGIN gemm.main macs=768 k=8     the loop: what one iteration multiplies, its step along
+    K // LLVM-MCA-END
     // LLVM-MCA-BEGIN gemm.main_group macs=3072  what runs once for so many multiply-adds of the loop
     // LLVM-MCA-END
     // LLVM-MCA-BEGIN gemm.main_ends             before and after the loop: once for a register tile
@@ -70,7 +70,7 @@ class Loop:
         assert self.body.macs is not None
         lines = [line for r in self.before for line in r.lines]
         done = 0
-        for _ in range(self.turns(depth)):
+        for _ in range(self.iterations(depth)):
             lines += self.body.lines
             done += self.body.macs
             for group in (*self.groups, *(self.panels if panels else ())):
@@ -82,7 +82,7 @@ class Loop:
             lines += region.lines * times
         return lines
 
-    def turns(self, depth: int) -> int:
+    def iterations(self, depth: int) -> int:
         """How often the loop runs."""
         return -(-depth // (self.body.k or 1))
 
@@ -147,7 +147,7 @@ def loops(text: str) -> list[Loop]:
 
 
 def _of(loop: Loop, model: Model, depth: int) -> Throughput:
-    results = loop.tile * loop.turns(depth) * (loop.body.k or 1)
+    results = loop.tile * loop.iterations(depth) * (loop.body.k or 1)
     rate, whole = (
         results / model.marginal(loop.trace(depth, panels=p), 1, 3) for p in (False, True)
     )

@@ -58,12 +58,12 @@ def _pairs(rows: int, columns: int) -> Pairs:
     return tuple((i, j) for i in range(rows) for j in range(columns))
 
 
-def _turned(rows: int, columns: int) -> Pairs:
+def _transposed(rows: int, columns: int) -> Pairs:
     return tuple((i, j) for j in range(columns) for i in range(rows))
 
 
-PAIRS_OF_EIGHT = _turned(8, 2)  # what a register of smmla holds of its second operand
-QUADS = _turned(4, 4)  # and one of sdot, by lane
+PAIRS_OF_EIGHT = _transposed(8, 2)  # what a register of smmla holds of its second operand
+QUADS = _transposed(4, 4)  # and one of sdot, by lane
 _SQUARE = ((0, 0), (0, 1), (1, 0), (1, 1))
 
 
@@ -72,13 +72,15 @@ def _matrix(op: str, k: int, a: Format, b: Format, c: Format, *, swap: bool = Fa
     order = "{2}.@, {1}.@" if swap else "{1}.@, {2}.@"
     template = f"{op} {{0}}.4s, {order}".replace("@", name)
     lanes = tuple((m, n) for n, m in _SQUARE) if swap else _SQUARE
-    return Unit(op, template, _pairs(2, k), _turned(k, 2), lanes, a, b, c)
+    return Unit(op, template, _pairs(2, k), _transposed(k, 2), lanes, a, b, c)
 
 
 def _by_lane(op: str, depth: int, step: int, a: Format, b: Format, c: Format, part: str) -> Unit:
     template = f"{op} {{0}}.{c.arrangement}, {{2}}.{b.arrangement}, {{1}}.{part}[LANE]"
     columns = c.lanes
-    return Unit(op, template, _pairs(1, depth), _turned(step, columns), _pairs(1, columns), a, b, c)
+    return Unit(
+        op, template, _pairs(1, depth), _transposed(step, columns), _pairs(1, columns), a, b, c
+    )
 
 
 def unit_for(a: DType, b: DType, out: DType, rows: int, features: frozenset[str]) -> Unit | None:

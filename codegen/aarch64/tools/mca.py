@@ -38,7 +38,7 @@ class Model:
         return int(self._read(_CYCLES, lines, iterations))
 
     def bound(self, lines: Sequence[str]) -> float:
-        """Cycles of pipes and dispatch for a turn of a loop in which nothing waits for a result."""
+        """Cycles of pipes and dispatch for a loop's iteration in which nothing waits for a result."""
         return self._read(_BOUND, lines, 1)
 
     def _read(self, figure: re.Pattern[str], lines: Sequence[str], iterations: int) -> float:

@@ -1,4 +1,4 @@
-"""Branches and loops whose turns only the core knows; scalars that they hand on lie in its memory.
+"""Branches and loops whose iterations only the core knows; scalars that they hand on lie in its memory.
 
     if n > 0: total = x    ->    scf.if %c { memref.store %x, %total[%c0] ... }
                                  %total_1 = memref.load %total[%c0]
@@ -63,13 +63,13 @@ class Cells:
             place.put(self._number(own.init))
 
     def enter(self) -> None:
-        """The names that a turn's body reads."""
+        """The names that an iteration's body reads."""
         for own, place in self._cells:
             assert isinstance(own.inner, ex.Var)
             self._e.scalars[own.inner] = place.get()
 
     def leave(self) -> None:
-        """What the next turn gets; all is computed before any of it is put down."""
+        """What the next iteration gets; all is computed before any of it is put down."""
         values = [self._number(own.yielded) for own, _ in self._cells]
         for (_, place), value in zip(self._cells, values, strict=True):
             place.put(value)
@@ -118,7 +118,7 @@ def branch(e: Emission, stmt: ins.If, write: Callable[[Body], None]) -> None:
 def repeat(
     e: Emission, stmt: ins.While, write: Callable[[Body], None], hand_on: Callable[[], None]
 ) -> None:
-    """A loop on a condition; `hand_on` writes what the next turn gets of the tiles that it carries."""
+    """A loop on a condition; `hand_on` writes the carried tiles of the next iteration."""
     cells = Cells(e, stmt, stmt.carried)
     # A loop hands something on, so that all readers of its form agree; what it carries is in cells.
     token, again, after = (e.out.name(n) for n in ("token", "again", "after"))

@@ -23,7 +23,7 @@ def begin(e: Emission, carried: Carried, init: Value) -> None:
 
 
 def hand_on(e: Emission, tiles: Iterable[Carried]) -> None:
-    """What the next turn gets; through a second buffer where others still read the first."""
+    """What the next iteration gets; through a second buffer where others still read the first."""
     moves: list[tuple[Stored, Stored]] = []
     todo = [(c, y) for c in tiles if isinstance(y := c.yielded, Value) and y is not c.inner]
     for number, (carried, value) in enumerate(todo):

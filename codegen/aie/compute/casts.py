@@ -9,6 +9,7 @@ from dslc.codegen.aie.printing.builder import vector
 from dslc.compiler.dtypes import (
     BF16,
     BOOL,
+    E8M0,
     F16,
     F32,
     I32,
@@ -96,7 +97,27 @@ def _finite(e: Emission, x: str, target: DType, lanes: int) -> str:
     return e.out.op(f"arith.maximumf {x}, {e.out.constant(-most, kind)} : {kind}", "clamped")
 
 
+def _to_odd(e: Emission, x: str, source: DType, lanes: int) -> str:
+    """Integers of 32 bits that f32 has: beyond 2^24 the last 8 bits are in the one before them.
+
+    That is rounding to odd: what f32 is rounded to next is as if the integer itself were.
+    """
+    kind = vector(lanes, "i32")
+
+    def step(word: str, a: str, number: int) -> str:
+        return e.out.op(f"arith.{word} {a}, {e.out.constant(number, kind)} : {kind}", "odd")
+
+    some = step("andi", step("addi", step("andi", x, 255), 255), 256)
+    cut = step("andi", e.out.op(f"arith.ori {x}, {some} : {kind}", "odd"), -256)
+    size, most = (step("addi", x, 1 << 24), 1 << 25) if source.is_signed else (x, 1 << 24)
+    large = e.out.op(f"arith.cmpi ugt, {size}, {e.out.constant(most, kind)} : {kind}", "large")
+    chosen = f"{vector(lanes, 'i1')}, {kind}" if lanes > 1 else kind
+    return e.out.op(f"arith.select {large}, {cut}, {x} : {chosen}", "odd")
+
+
 def _from_integer(e: Emission, x: str, source: DType, target: DType, lanes: int) -> str:
+    if target != F32 and source.bits == 32:
+        x = _to_odd(e, x, source, lanes)
     word = "sitofp" if source.is_signed else "uitofp"
     kind, single = vector(lanes, element(source)), vector(lanes, "f32")
     found = e.out.op(f"arith.{word} {x} : {kind} to {single}", "cast")
@@ -167,6 +188,8 @@ def _to_code(
 ) -> str:
     """A small float's code, or an integer of few bits as its value in a byte: it wraps unless told."""
     if not target.is_integer:
+        if source.is_integer and source.bits == 32 and target != E8M0:
+            x = _to_odd(e, x, source, lanes)
         x = converted(e, stmt, x, source, F32, lanes)
         code = small_code(e, x, target, lanes, saturate=saturate)
         return converted(e, stmt, code, I32, _bits(target), lanes)

@@ -18,7 +18,7 @@ from dslc.codegen.aie.compute.emission import (
     without_code,
 )
 from dslc.codegen.aie.compute.filling import copy, copy_rows, fill, held
-from dslc.codegen.aie.compute.loop_ranges import Turns
+from dslc.codegen.aie.compute.loop_ranges import Iterations
 from dslc.codegen.aie.compute.ports import Ports
 from dslc.codegen.aie.compute.scalars import scalar
 from dslc.codegen.aie.compute.shaping import units_only
@@ -57,9 +57,9 @@ class Program:
     stages: int = 1
 
     @property
-    def turns(self) -> Turns:
-        """Which turns of loops this core runs."""
-        return Turns(self.e, self.cascade, self.stage, self.stages)
+    def iterations(self) -> Iterations:
+        """Which iterations of loops this core runs."""
+        return Iterations(self.e, self.cascade, self.stage, self.stages)
 
     @contextmanager
     def objects_of(self, scope: Scope) -> Iterator[None]:
@@ -247,17 +247,17 @@ class Program:
         for carried in tiles:
             carried_tiles.begin(e, carried, self._init(stmt, carried))
         scope = self.scopes.loops[stmt]
-        trips = self.turns.count(stmt, scope)
-        if numbers and self.turns.are_guarded(stmt, scope):
+        trips = self.iterations.count(stmt, scope)
+        if numbers and self.iterations.are_guarded(stmt, scope):
             self._guarded(stmt, scope, trips, tiles)
             return
         given = tuple((scalar(e, stmt, self._expr(c.init)), self._type(c)) for c in numbers)
         with e.loop(trips, given, stmt.var.name) as loop:
-            e.scalars[stmt.var] = self.turns.counter(stmt, e.out.at(loop))
+            e.scalars[stmt.var] = self.iterations.counter(stmt, e.out.at(loop))
             for number, carried in enumerate(numbers):
                 assert isinstance(carried.inner, ex.Var)
                 e.scalars[carried.inner] = loop.carried[number].inner
-            with self.objects_of(scope), self.turns.guarded(stmt, scope):
+            with self.objects_of(scope), self.iterations.guarded(stmt, scope):
                 self.body(stmt.body)
                 carried_tiles.hand_on(e, tiles)
                 loop.yielded += [scalar(e, stmt, self._expr(c.yielded)) for c in numbers]
@@ -266,12 +266,12 @@ class Program:
             e.scalars[carried.result] = loop.results[number]
 
     def _guarded(self, stmt: ins.For, scope: Scope, trips: int | str, tiles: list[Carried]) -> None:
-        """A loop that passes over turns: what it carries is as it was after those."""
+        """A loop that passes over iterations: what it carries is as it was after those."""
         e = self.e
         cells = branches.Cells(e, stmt, stmt.carried)
         with e.loop(trips, (), stmt.var.name) as loop:
-            e.scalars[stmt.var] = self.turns.counter(stmt, e.out.at(loop))
-            with self.objects_of(scope), self.turns.guarded(stmt, scope):
+            e.scalars[stmt.var] = self.iterations.counter(stmt, e.out.at(loop))
+            with self.objects_of(scope), self.iterations.guarded(stmt, scope):
                 cells.enter()
                 self.body(stmt.body)
                 carried_tiles.hand_on(e, tiles)
@@ -281,7 +281,7 @@ class Program:
     def _init(self, stmt: ins.For, carried: Carried) -> Value:
         """What a carried tile is at first: in later stages of a cascade what changes no result."""
         assert isinstance(carried.init, Value)
-        if not (self.turns.are_shared(stmt) and self.stage):
+        if not (self.iterations.are_shared(stmt) and self.stage):
             return carried.init
         assert self.cascade is not None
         return self.cascade.seeds[stmt.carried.index(carried)]

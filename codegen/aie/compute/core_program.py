@@ -9,6 +9,7 @@ from dslc.codegen.aie.compute import elementwise, shaping
 from dslc.codegen.aie.compute.cascades import vectors_of
 from dslc.codegen.aie.compute.control import Program
 from dslc.codegen.aie.compute.emission import Emission, Rule
+from dslc.codegen.aie.compute.idle import idle_scalars
 from dslc.codegen.aie.compute.ports import OBJECT_PORTS, Ports
 from dslc.codegen.aie.compute.tile_placement import find_placement
 from dslc.codegen.aie.planning.blocking import Blocking
@@ -53,7 +54,7 @@ def emit_core(
     placement = find_placement(body, blocking.atoms.keys(), accesses)
     e = Emission(
         out, RULES, definitions(body), placement.kept, placement.in_place, blocking.blocks,
-        suffix=f"_{tile[0]}_{tile[1]}",
+        suffix=f"_{tile[0]}_{tile[1]}", idle=idle_scalars(kernel, plan.herd, row, column),
     )  # fmt: skip
     program = Program(
         e,

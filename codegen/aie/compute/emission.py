@@ -89,8 +89,9 @@ class Emission:
 
     `definitions` say how a tile is made, `held` where those lie that are in memory, `scalars` the
     SSA values of scalars, or sums of them. `buffers` are what the core's memory holds beside the
-    FIFOs: name, count, dtype; their names end with `suffix`. Tiles `kept` get memory
-    at their definition, products `in_place` add to their accumulator's (`placement`).
+    FIFOs: name, count, dtype; their names end with `suffix`. Tiles `kept` get memory at their
+    definition, products `in_place` add to their accumulator's (`placement`). Scalars in `idle` have
+    values for which no bound was proved.
     """
 
     out: Builder
@@ -100,6 +101,7 @@ class Emission:
     in_place: frozenset[Stmt]
     blocks: Mapping[Value, Blocks]
     suffix: str = ""
+    idle: frozenset[ex.Var] = frozenset()
     held: dict[Value, Stored] = field(default_factory=dict)
     scalars: dict[ex.Var, str | Index] = field(default_factory=dict)
     buffers: list[tuple[str, int, DType]] = field(default_factory=list)

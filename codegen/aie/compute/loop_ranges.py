@@ -1,4 +1,4 @@
-"""The turns of a loop in a core's program: which are its own, how many, what the loop's variable is."""
+"""The iterations of a loop in a core's program: which are its own, how many, the variable's value."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dslc.compiler.ir.arithmetic.affine import constant
 
 
 def deals_evenly(scope: Scope, stages: int) -> bool:
-    """Whether every stage of a cascade has as many turns of a loop, none of which it passes over."""
+    """Whether every stage of a cascade has as many iterations of a loop and passes over none."""
     return scope.trips is not None and scope.trips % stages == 0
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class Iterations:
     """Those of loops in the `stage`th of `stages` cores, which share the loop of a cascade."""
 
     e: Emission
@@ -30,25 +30,25 @@ class Turns:
     stages: int
 
     def are_shared(self, stmt: ins.For) -> bool:
-        """Whether each stage of the cascade runs turns of its own."""
+        """Whether each stage of the cascade runs iterations of its own."""
         return self.cascade is not None and stmt is self.cascade.loop
 
-    def counter(self, stmt: ins.For, turn: Index) -> Index:
-        """A loop's variable by the number of its turn."""
+    def counter(self, stmt: ins.For, iteration: Index) -> Index:
+        """A loop's variable by the number of its iteration."""
         if self.are_shared(stmt):
-            turn = turn * self.stages + self.stage
+            iteration = iteration * self.stages + self.stage
         step = constant(stmt.step)
         if step is None:
             raise refuse(stmt, "a loop with a step that is not a constant has no code on an NPU")
-        return turn * int(step) + index(self.e, stmt, stmt.start)
+        return iteration * int(step) + index(self.e, stmt, stmt.start)
 
     def are_guarded(self, stmt: ins.For, scope: Scope) -> bool:
-        """Whether the loop's scope has more turns than its own bound allows, or may have."""
+        """Whether the loop's scope has more iterations than its own bound allows, or may have."""
         return scope.guarded or (self.are_shared(stmt) and not deals_evenly(scope, self.stages))
 
     @contextmanager
     def guarded(self, stmt: ins.For, scope: Scope) -> Iterator[None]:
-        """Only turns within the loop's own bound do anything, where its scope has more of them."""
+        """Only iterations within the loop's own bound do anything, where its scope has more of them."""
         if not self.are_guarded(stmt, scope):
             yield
             return
@@ -61,7 +61,7 @@ class Turns:
         e.out.line("}")
 
     def count(self, stmt: ins.For, scope: Scope) -> int | str:
-        """How many turns a loop has here, those that are passed over among them."""
+        """How many iterations a loop has here, those that are passed over among them."""
         trips = self._every_trip(stmt, scope)
         if not self.are_shared(stmt):
             return trips

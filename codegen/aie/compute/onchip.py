@@ -14,6 +14,7 @@ from dslc.codegen.aie.compute.casts import converted
 from dslc.codegen.aie.compute.elementwise import binary
 from dslc.codegen.aie.compute.emission import Emission, Stored
 from dslc.codegen.aie.compute.filling import chunk, fill
+from dslc.codegen.aie.compute.idle import depends
 from dslc.codegen.aie.compute.indices import Index
 from dslc.codegen.aie.compute.scalars import index, scalar
 from dslc.codegen.aie.dtypes import element
@@ -96,7 +97,8 @@ def scatter(e: Emission, stmt: ins.Scatter) -> None:
 def _part(e: Emission, stmt: Stmt, region: Region) -> Stored | None:
     """The slice as it lies in the buffer; None where an element may lie outside."""
     whole = e.memories[region.memory]
-    if not all(map(_is_inside, region.axes, region.memory.shape)):
+    axes = zip(region.axes, region.memory.shape, strict=True)
+    if not all(_is_inside(e, axis, extent) for axis, extent in axes):
         return None
     offset = Index() + whole.offset
     for axis, stride in zip(region.axes, whole.strides, strict=True):
@@ -106,10 +108,10 @@ def _part(e: Emission, stmt: Stmt, region: Region) -> Stored | None:
     return replace(whole, shape=region.shape, strides=strides, offset=offset)
 
 
-def _is_inside(axis: AxisSlice, extent: ex.Expr) -> bool:
+def _is_inside(e: Emission, axis: AxisSlice, extent: ex.Expr) -> bool:
     start, size = constant(axis.start), constant(extent)
     if start is None or size is None:
-        return not axis.checked
+        return not axis.checked and not (e.idle and depends(axis.start, e.idle))
     return start >= 0 and start + (axis.size - 1) * axis.step < size
 
 
@@ -124,7 +126,7 @@ def _place(
         here = index(e, stmt, axis.start)
         if not axis.dropped:
             here = here + next(given) * axis.step
-        if not _is_inside(axis, extent):
+        if not _is_inside(e, axis, extent):
             inside = _within(e, here, int(constant(extent) or 0), inside)
         total = total + here * stride
     return total, inside
@@ -159,7 +161,7 @@ def _row_lanes(
     axes, shape = stmt.region.axes, tile.type.shape
     last = axes[-1]
     along = stmt.axis != len(axes) - 1 and not last.dropped and last.step == 1
-    if not (along and _is_inside(last, stmt.region.memory.shape[-1])):
+    if not (along and _is_inside(e, last, stmt.region.memory.shape[-1])):
         return 1
     if target is None:
         return chunk(e, tile, shape[-1])

@@ -49,17 +49,17 @@ def product(e: Emission, stmt: ins.Dot, atom: Atom | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """A blocked matrix of so many blocks a row; `turned` where its transpose lies there."""
+    """A blocked matrix of so many blocks a row; `transposed` where its transpose lies there."""
 
     memory: Stored
     blocks: Blocks
     across: int
-    turned: bool
+    transposed: bool
 
     def block(self, e: Emission, i: Index, j: Index) -> str:
         """Block i, j as a matrix in registers."""
         rows, columns = self.blocks
-        if not self.turned:
+        if not self.transposed:
             return _block(e, self.memory, i * self.across + j, self.blocks)
         found = _block(e, self.memory, j * self.across + i, (columns, rows))
         kind = element(self.memory.dtype)
@@ -70,11 +70,13 @@ class _Operand:
 def _operand(e: Emission, value: Value, blocks: Blocks) -> _Operand:
     """An operand in memory, as it is or as it is before it is transposed."""
     stmt = None if value in e.held else e.definitions.get(value)
-    turned = isinstance(stmt, ins.Transpose) and stmt.axes == (1, 0)
+    transposed = isinstance(stmt, ins.Transpose) and stmt.axes == (1, 0)
     x, own = (
-        (stmt.x, blocks[::-1]) if turned and isinstance(stmt, ins.Transpose) else (value, blocks)
+        (stmt.x, blocks[::-1])
+        if transposed and isinstance(stmt, ins.Transpose)
+        else (value, blocks)
     )
-    return _Operand(held(e, x, own), blocks, x.type.shape[1] // own[1], turned)
+    return _Operand(held(e, x, own), blocks, x.type.shape[1] // own[1], transposed)
 
 
 def _accumulator(e: Emission, stmt: ins.Dot, blocks: Blocks | None) -> Stored:

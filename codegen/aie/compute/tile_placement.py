@@ -11,8 +11,8 @@ Before:
       %p = dot %a, %d
       %q = dot %a, %b + %acc            nothing else reads %acc, nor lies where it does
     }
-    %r = dot %a, %a + %c                %c is read again, or loaded once more, or comes to a turn again
-    store @y, %d
+    %r = dot %a, %a + %c                %c is read again, or loaded once more, or comes to an iteration
+    again store @y, %d
 
 After, by `find_placement`:
 
@@ -22,8 +22,8 @@ After, by `find_placement`:
 A definition dominates what reads it, whichever branch is taken and however often a loop runs, so that
 no tile is ever put into memory at a reader, for readers elsewhere. A product adds in place if its
 accumulator is the only tile in its memory, the product the only one that reads it, and memory and
-product are one to one: in the same turn of the same loops. What a loop carries has a buffer that is
-written when the turn has ended, by way of a second one where others still read the first.
+product are one to one: in the same iteration of the same loops. What a loop carries has a buffer that
+is written when the iteration has ended, by way of a second one where others still read the first.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _VIRTUAL = (
     ins.Unary, ins.Binary, ins.Fma, ins.Where, ins.Cast, ins.Full, ins.Broadcast, ins.Arange,
     ins.Reshape, ins.Transpose, ins.Extract, ins.Repeat, ins.View,
 )  # fmt: skip
-_Turns = tuple[tuple[Stmt, int], ...]
+_Iterations = tuple[tuple[Stmt, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def _roots(readers: Iterable[Stmt], roots: Mapping[Value, set[int]], kept: set[V
 
 
 class _Owners:
-    """Which tiles are alone in their memory, and in which turns of which loops they are made."""
+    """Which tiles are alone in their memory, and in which iterations of which loops they are made."""
 
     def __init__(
         self,
@@ -148,46 +148,49 @@ class _Owners:
         accesses: Mapping[Stmt, tuple[Stream, Access]],
     ) -> None:
         self._readers, self._accesses = readers, accesses
-        self._made: dict[Name, tuple[Stmt, _Turns]] = {}
-        self._turns: dict[Stmt, _Turns] = {}
+        self._made: dict[Name, tuple[Stmt, _Iterations]] = {}
+        self._iterations: dict[Stmt, _Iterations] = {}
         self._within(body, ())
 
-    def _within(self, body: Body, turns: _Turns) -> None:
+    def _within(self, body: Body, iterations: _Iterations) -> None:
         for stmt in body:
-            self._turns[stmt] = turns
+            self._iterations[stmt] = iterations
             for name in results(stmt):
-                self._made[name] = stmt, turns
+                self._made[name] = stmt, iterations
             loop = isinstance(stmt, ins.For | ins.While)
             for number, nested in enumerate(bodies(stmt)):
-                self._within(nested, (*turns, (stmt, number)) if loop else turns)
-            for name in inner_names(stmt):  # a While that ends gives back what its turn began with
-                self._made[name] = stmt, (*turns, (stmt, len(bodies(stmt)) - 1))
+                self._within(nested, (*iterations, (stmt, number)) if loop else iterations)
+            for name in inner_names(
+                stmt
+            ):  # a While that ends gives back what its iteration began with
+                self._made[name] = stmt, (*iterations, (stmt, len(bodies(stmt)) - 1))
 
     def gives_up(self, product: ins.Dot) -> bool:
         """Whether nobody misses a product's accumulator once the product has its memory."""
         acc = product.acc
         if acc is None or acc not in self._made:
             return False
-        _, turns = self._made[acc]
-        return turns == self._turns[product] and self._has_one_reader(acc) and self._is_alone(acc)
+        _, iterations = self._made[acc]
+        same = iterations == self._iterations[product]
+        return same and self._has_one_reader(acc) and self._is_alone(acc)
 
     def _has_one_reader(self, value: Value) -> bool:
         return len(self._readers.get(value, ())) == 1
 
     def _is_alone(self, value: Value) -> bool:
         """Whether a tile has memory that holds nothing else, anew each time it is made."""
-        stmt, turns = self._made[value]
+        stmt, iterations = self._made[value]
         match stmt:
             case ins.Load() if stmt.region.memory.role is not Role.BUFFER:
                 stream, access = self._accesses[stmt]
                 once = access.scope is access.inner and not any(
-                    isinstance(loop, ins.While) for loop, _ in turns
+                    isinstance(loop, ins.While) for loop, _ in iterations
                 )
                 return once and not any(
                     stream.overlap(access, other) for other in stream.parts if other is not access
                 )
             case ins.Reshape() if not units_only(stmt.x.type.shape, stmt.out.type.shape):
-                return self._made[stmt.x][1] == turns and (
+                return self._made[stmt.x][1] == iterations and (
                     self._has_one_reader(stmt.x) and self._is_alone(stmt.x)
                 )
             case _:

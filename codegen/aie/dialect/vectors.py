@@ -39,7 +39,7 @@ class ShapeCastOp(IRDLOperation):
 
 @irdl_op_definition
 class TransposeOp(IRDLOperation):
-    """A matrix turned."""
+    """A matrix transposed."""
 
     name = "vector.transpose"
     source = operand_def(VectorType)
@@ -52,7 +52,7 @@ class TransposeOp(IRDLOperation):
         parser.parse_punctuation(",")
         order = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
         if order != [1, 0]:
-            parser.raise_error("a matrix is turned by [1, 0]")
+            parser.raise_error("a matrix is transposed by [1, 0]")
         parser.parse_punctuation(":")
         operand = parser.resolve_operand(source, parser.parse_type())
         parser.parse_keyword("to")
@@ -73,7 +73,7 @@ class TransposeOp(IRDLOperation):
         assert isinstance(a, VectorType)
         assert isinstance(b, VectorType)
         if tuple(a.get_shape())[::-1] != tuple(b.get_shape()) or a.element_type != b.element_type:
-            raise VerifyException("a turned matrix has rows for columns")
+            raise VerifyException("a transposed matrix has rows for columns")
 
 
 @irdl_op_definition

@@ -102,7 +102,7 @@ def _stream_blocks(
     wanted = set()
     for reader in readers.get(stmt.out, ()):
         if isinstance(reader, ins.Transpose) and reader.axes == (1, 0):
-            wanted.add(_turned_blocks(reader, found, readers))
+            wanted.add(_transposed_blocks(reader, found, readers))
             continue
         if not isinstance(reader, ins.Dot) or reader not in found.atoms:
             return None
@@ -116,7 +116,7 @@ def _stream_blocks(
     return wanted.pop() if len(wanted) == 1 else None
 
 
-def _turned_blocks(
+def _transposed_blocks(
     stmt: ins.Transpose, found: Blocking, readers: Mapping[Name, Iterable[Stmt]]
 ) -> Blocks | None:
     """The blocks of a tile that products alone read, and read transposed."""

@@ -48,7 +48,7 @@ def sharing(
 
 
 def _is_apart(group: Group) -> bool:
-    """Whether no two streams take turns step by step of a loop, each turn a transfer of its own."""
+    """Whether no two streams alternate within a loop, each iteration a transfer of its own."""
     loops = [s.scope for s in group if s.scope.loop is not None]
     return len(loops) == len(set(loops))
 

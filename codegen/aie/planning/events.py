@@ -56,7 +56,8 @@ class Tensor:
 class Events:
     """The objects of a stream that one core wants, in order: its turn, and where they begin.
 
-    `keys` are columns by which the objects of several streams are put in order: loops and their turns.
+    `keys` are columns by which the objects of several streams are put in order: loops and their
+    iterations.
     """
 
     turns: Numbers
@@ -83,7 +84,7 @@ class _Times:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The turns of a loop that a stage of a cascade runs: every `stages`th; None has them all.
+    """The iterations of a loop that a stage of a cascade runs: every `stages`th; None has them all.
 
     All stages run as many, so that some pass over their last.
     """

@@ -26,7 +26,7 @@ class Herd:
 
     `row_axis` and `column_axis` number the axes that are dealt along rows and columns; None where only
     one core stands that way. In a `cascade` the cores of a column run the same turns, and each of them
-    a share of the turns of one loop: what they carry passes down the column, to row 0.
+    a share of the iterations of one loop: what they carry passes down the column, to row 0.
     """
 
     rows: int

@@ -1,7 +1,7 @@
-"""Loops whose turns can be dealt to several cores, and how their results are merged.
+"""Loops whose iterations can be dealt to several cores, and how their results are merged.
 
-Each of four cores runs every fourth turn, say; then the carried values pass from core to core. Sums
-are added, maxima taken again. A sum that is rescaled as a maximum grows, as online softmax does
+Each of four cores runs every fourth iteration, say; then the carried values pass from core to core.
+Sums are added, maxima taken again. A sum that is rescaled as a maximum grows, as online softmax does
 (Milakov and Gimelshein, 2018; Dao, 2023), is brought to the common maximum by the loop's own factor:
 
     for l ...:                                        two results (top, total), (top2, total2):
@@ -11,7 +11,7 @@ are added, maxima taken again. A sum that is rescaled as a maximum grows, as onl
                 * f - higher * f), 1)
         top = higher
 
-That is so if what is added scales with the maximum as the factor does, which `scaling` proves.
+That is so if what is added scales with the maximum as the factor does, which `rescaling` proves.
 """
 
 from __future__ import annotations

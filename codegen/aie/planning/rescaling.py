@@ -211,7 +211,7 @@ class Scaling:
         if number is not None:
             return {(): float(number)} if number else {}
         if any(v in self.inner for v in (*free_vars(stmt.value), *_read(stmt.value))):
-            return None  # not the same in all turns of the loop
+            return None  # not the same in all iterations of the loop
         key = self._scalars.setdefault(simplify(stmt.value), len(self._scalars))
         return {(key,): 1.0}
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from dslc.compiler.analysis.accessed_boxes import reads_by_turn
+from dslc.compiler.analysis.accessed_boxes import reads_by_iteration
 from dslc.compiler.analysis.asserted_limits import is_runtime, upper
 from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.compiler.ir import Kernel, Region, Role
@@ -28,7 +28,7 @@ class Scope:
     """One scope: `var` from start up to stop by step; the launch has none.
 
     `axis` numbers an axis of the grid, `loop` is a loop of the kernel, the `number`th of them. With
-    `guarded` it may end before `stop`: a core passes over the turns beyond its own bound.
+    `guarded` it may end before `stop`: a core passes over the iterations beyond its own bound.
     """
 
     parent: Scope | None = None
@@ -57,7 +57,7 @@ class Scope:
 
     @property
     def trips(self) -> int | None:
-        """How many turns it has, where its bounds are constants."""
+        """How many iterations it has, where its bounds are constants."""
         known = [int(n) for n in map(constant, self.bounds) if n is not None]
         if len(known) < 3:
             return None
@@ -152,7 +152,7 @@ def _loop_scope(
     variables = {s.var for s in scope.chain if s.var is not None}
     number, guarded = len(found.loops), False
     dynamic = [is_runtime(e, variables) for e in (start, stop, step)]
-    if any(dynamic) and reads_by_turn(stmt):
+    if any(dynamic) and reads_by_iteration(stmt):
         most = upper(stop, variables, asserted)
         if dynamic[0] or most is None or dynamic[2]:
             raise error(
@@ -164,12 +164,12 @@ def _loop_scope(
                 else "assert the most before it: assert start + S <= L",
             )
         stop, guarded = most, True
-        if any(isinstance(s, ins.For) and reads_by_turn(s) for s in walk(stmt.body)):
+        if any(isinstance(s, ins.For) and reads_by_iteration(s) for s in walk(stmt.body)):
             raise error(
                 "DSL0590",
                 "a loop whose end the host does not know holds one that reads tensors",
                 stmt.loc,
-                hint="give the outer loop the most turns that it may have, with a branch in it",
+                hint="give the outer loop the most iterations that it may have, with a branch in it",
             )
     return Scope(
         scope, stmt.var, start, stop, step, loop=stmt, number=number, guarded=guarded

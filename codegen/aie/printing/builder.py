@@ -139,7 +139,7 @@ class Builder:
     def loop(
         self, stop: int | str, carried: Sequence[tuple[str, str]] = (), hint: str = "i"
     ) -> Iterator[Loop]:
-        """A loop from 0 to `stop` by 1, over carried (value, type); a single turn is no loop."""
+        """A loop from 0 to `stop` by 1, over carried (value, type); a single iteration is no loop."""
         if stop == 1:
             loop = Loop("", tuple(Carry(v, t) for v, t in carried))
             yield loop

@@ -188,7 +188,7 @@ def _programs(plan: Plan, programs: Mapping[Tile, CoreProgram]) -> None:
                 f"{plan.kernel.name}: a core's program of {program.operations} operations takes up to "
                 f"{size} bytes; program memory has {limit}",
                 plan.kernel.loc,
-                hint="fewer unrolled turns, or two kernels",
+                hint="fewer unrolled iterations, or two kernels",
             )
 
 

@@ -1,4 +1,4 @@
-"""Loops over the words of results that are made of bits: one turn for each stretch of source words."""
+"""Loops over the words of results that are made of bits: one iteration a stretch of source words."""
 
 from __future__ import annotations
 

@@ -93,11 +93,11 @@ class _Cells:
         groups = self.places.reshape(len(self.places), -1, self.vector)
         return bool((groups == groups[:, :, :1] + np.arange(self.vector)).all())
 
-    def turns(self, banks: BankModel, width: int) -> int:
+    def cycles(self, banks: BankModel, width: int) -> int:
         """What reading takes of the banks, for cells of so many bytes."""
         vector = min(self.vector, banks.max_bits // 8 // width)
         first = self.places[:, ::vector] * width
-        return address_conflicts(first, 8 * width * vector, banks).turns
+        return address_conflicts(first, 8 * width * vector, banks).cycles
 
 
 def _best_cells(e: Emission, layout: Layout, to: Layout, digits: Digits, width: int) -> _Cells:
@@ -114,7 +114,7 @@ def _best_cells(e: Emission, layout: Layout, to: Layout, digits: Digits, width: 
         for s in _SKIPPED
         if s % c.vector == 0
     ]
-    return min(ways, key=lambda c: c.turns(banks, width))
+    return min(ways, key=lambda c: c.cycles(banks, width))
 
 
 def handed_out(

@@ -69,9 +69,9 @@ def _product(e: Emission, s: ins.Dot, atom: Atom, left: Value, right: Value) -> 
     swapped = left is not s.a
     late = next((x for x in (left, right) if x in e.deferred), None)
     tiles = [tile_of(x, x.name) if x is late else e.tile(x) for x in (left, right)]
-    a, b = (turned(t) if swapped else t for t in tiles)
+    a, b = (transposed(t) if swapped else t for t in tiles)
     per = elements_in_register(a.dtype)
-    c_layout = turned(tile_of(s.out, "")).layout if swapped else tile_of(s.out, "").layout
+    c_layout = transposed(tile_of(s.out, "")).layout if swapped else tile_of(s.out, "").layout
     found = plan(a.layout, b.layout, c_layout, _layouts(atom), per)
     once = added_after_loop(e, s)
     choice = None
@@ -91,7 +91,7 @@ def _product(e: Emission, s: ins.Dot, atom: Atom, left: Value, right: Value) -> 
         out = e.new(s.out, zero=s.acc is None)
         if s.acc is not None:
             control.copy(e, out, e.tile(s.acc))
-    c = turned(out) if swapped else out
+    c = transposed(out) if swapped else out
     a = a if found.gather_a is None else gather(e.out, a, found.gather_a)
     b = b if found.gather_b is None else gather(e.out, b, found.gather_b)
     call = Call(name_of(atom, a.dtype.name, b.dtype.name), a, b, c, per)
@@ -101,7 +101,7 @@ def _product(e: Emission, s: ins.Dot, atom: Atom, left: Value, right: Value) -> 
         emit_calls(e.out, call, found.steps)
 
 
-def turned(x: Tile) -> Tile:
+def transposed(x: Tile) -> Tile:
     """The same registers as a tile with its last two axes exchanged."""
     *batch, m, n = range(x.layout.rank)
     return Tile(x.name, x.dtype, permute(x.layout, [*batch, n, m]))

@@ -44,7 +44,7 @@ Pattern = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Meetings in which the same registers of the scaled operand take part: one turn of k each."""
+    """Meetings in which the same registers of the scaled operand take part: one iteration of k each."""
 
     steps: tuple[tuple[Step, ...], ...]  # [k][meeting]
 
@@ -72,11 +72,14 @@ def groups_of(found: Plan, left: bool) -> list[Group]:
     width = next(
         (i for i, s in enumerate(found.steps) if i and s.c == found.steps[0].c), len(found.steps)
     )
-    turns = [found.steps[i : i + width] for i in range(0, len(found.steps), width)]
+    iterations = [found.steps[i : i + width] for i in range(0, len(found.steps), width)]
     keys: dict[tuple[int, ...], list[int]] = {}
-    for j, step in enumerate(turns[0]):
+    for j, step in enumerate(iterations[0]):
         keys.setdefault(step.a if left else step.b, []).append(j)
-    return [Group(tuple(tuple(turn[j] for j in js) for turn in turns)) for js in keys.values()]
+    return [
+        Group(tuple(tuple(iteration[j] for j in js) for iteration in iterations))
+        for js in keys.values()
+    ]
 
 
 def choose(deferred: Deferred, to: Value, found: Plan, left: bool, *, once: bool) -> Choice | None:
@@ -101,7 +104,7 @@ def choose(deferred: Deferred, to: Value, found: Plan, left: bool, *, once: bool
         if count > 1 and registers > _MOST_REGISTERS:
             continue
         if scaled.offset and (once or not left or len(words) > _MOST_REGISTERS):
-            continue  # what takes it away is added to the sums of one turn
+            continue  # what takes it away is added to the sums of one iteration
         cost = (0 if once else sum(sums)) + scaled.shifts(words)
         if scaled.offset:
             cost += _PRODUCT * sum(map(len, _offset_steps(groups, classes).values()))
@@ -112,7 +115,7 @@ def choose(deferred: Deferred, to: Value, found: Plan, left: bool, *, once: bool
 
 def _used(group: Group, left: bool, classes: tuple[int, ...]) -> set[Pattern]:
     """The patterns of all steps of a group: each adds up in registers of its own."""
-    found = (_pattern(step, left, classes) for turn in group.steps for step in turn)
+    found = (_pattern(step, left, classes) for iteration in group.steps for step in iteration)
     return {p for p in found if p is not None}
 
 
@@ -178,14 +181,15 @@ def emit_scaled(
             sums.add(e, call)
 
 
-# Meetings that lack the same: the pattern of a, and the registers of b, one turn of k after another.
+# Meetings that lack the same: the pattern of a, and the registers of b, one iteration of k after
+# another.
 _Offset = tuple[Pattern, tuple[tuple[int, ...], ...]]
 
 
 def _offset_of(group: Group, j: int, pattern: Pattern, classes: tuple[int, ...]) -> _Offset:
     """The offset of a group's meeting number j, for its steps of one pattern."""
-    turns = (turn[j] for turn in group.steps)
-    return pattern, tuple(s.b for s in turns if _pattern(s, True, classes) == pattern)
+    iterations = (iteration[j] for iteration in group.steps)
+    return pattern, tuple(s.b for s in iterations if _pattern(s, True, classes) == pattern)
 
 
 def _offset_steps(groups: Sequence[Group], classes: tuple[int, ...]) -> dict[_Offset, list[Step]]:
@@ -194,8 +198,8 @@ def _offset_steps(groups: Sequence[Group], classes: tuple[int, ...]) -> dict[_Of
     for group in groups:
         for pattern in sorted(_used(group, True, classes)):
             for j in range(len(group.steps[0])):
-                turns = [turn[j] for turn in group.steps]
-                own = [s for s in turns if _pattern(s, True, classes) == pattern]
+                iterations = [iteration[j] for iteration in group.steps]
+                own = [s for s in iterations if _pattern(s, True, classes) == pattern]
                 found.setdefault(_offset_of(group, j, pattern, classes), own)
     return found
 
@@ -203,7 +207,7 @@ def _offset_steps(groups: Sequence[Group], classes: tuple[int, ...]) -> dict[_Of
 def _emit_offsets(
     e: Emission, call: Call, groups: Sequence[Group], choice: Choice
 ) -> dict[_Offset, list[str]]:
-    """Products of b by what takes the offsets away: to be added to the sums of a turn.
+    """Products of b by what takes the offsets away: to be added to the sums of an iteration.
 
     The sums do not begin with them, since a chain of products would wait for another.
     """
@@ -312,7 +316,7 @@ def _sums(
     place = {r: i for i, r in enumerate(group.accumulators)}
     used = sorted(_used(group, left, choice.classes))
     steps = []
-    for step in (s for turn in group.steps for s in turn):
+    for step in (s for iteration in group.steps for s in iteration):
         pattern = _pattern(step, left, choice.classes)
         assert pattern is not None
         first = used.index(pattern) * count

@@ -34,7 +34,9 @@ def dot(e: Emission, s: ins.Dot) -> None:
         _spill(e, b, right, -2, k0, slab)
         e.out.line(e.together)
         bound = f"({k} - {k0} < {slab} ? {k} - {k0} : {slab})" if k % slab else str(slab)
-        e.out.line("#pragma unroll 4")  # all turns' operands at once would be too many registers
+        e.out.line(
+            "#pragma unroll 4"
+        )  # all iterations' operands at once would be too many registers
         with e.out.block(f"for (int j = 0; j < {bound}; ++j)"):
             found = chunks(out.layout, 1, e.out)
             with loops(e.out, found):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dslc.codegen.nki.arithmetic.bits import viewed
-from dslc.codegen.nki.arithmetic.combining import combine, compared, put, widened, wrap
+from dslc.codegen.nki.arithmetic.combining import combine, compared, put, step, widened, wrap
 from dslc.codegen.nki.arithmetic.eight_bits import round_to
 from dslc.codegen.nki.arithmetic.encoding import encode
 from dslc.codegen.nki.arithmetic.rounding import rounded
@@ -14,7 +14,7 @@ from dslc.codegen.nki.dtypes import is_code
 from dslc.codegen.nki.emission import Emission, Emit
 from dslc.codegen.nki.movement.copying import copy
 from dslc.codegen.nki.tile_values import Held
-from dslc.compiler.dtypes import BOOL, F32, I32, DType, limits
+from dslc.compiler.dtypes import BOOL, E8M0, F32, I32, TF32, DType, limits
 from dslc.compiler.ir import instructions as ins
 
 
@@ -31,6 +31,8 @@ def cast(e: Emission, stmt: ins.Cast) -> None:
             e.rename(stmt.out, decode(e, x, here, there))
             return
         x, here = decode(e, x, here, F32), F32
+    if here.is_integer and here.bits == 32 and there.is_float and there not in (F32, E8M0):
+        x = _to_odd(e, widened(e, x, here))
     if is_code(there):
         rounding = round_to if there.name in e.engines.floats8 else encode
         rounding(e, e.result(stmt.out), x, there, saturate=stmt.saturate)
@@ -45,21 +47,56 @@ def cast(e: Emission, stmt: ins.Cast) -> None:
         _between_integers(e, stmt, x, here, there)
     elif there == BOOL:
         combine(e, e.result(stmt.out), "nl.not_equal", x, _number(e, x, "0"))
+    elif there == TF32:
+        x = _kept_within(e, e.like(x, "kept", F32), x, there) if stmt.saturate else x
+        _to_tf32(e, e.result(stmt.out), x)
     elif stmt.saturate:
-        _kept_within(e, stmt, x, float(limits(there).greatest))
+        _kept_within(e, e.result(stmt.out), x, there)
     else:
         copy(e, e.result(stmt.out), x)
 
 
-def _kept_within(e: Emission, stmt: ins.Cast, x: Held, greatest: float) -> None:
+def _to_odd(e: Emission, x: Held) -> Held:
+    """Integers of 32 bits that f32 has: beyond 2^24 the last 8 bits are in the one before them.
+
+    That is rounding to odd: what f32 is rounded to next is as if the integer itself were.
+    """
+    last = step(e, "last", x, x.dtype, "nl.bitwise_and", 255)
+    some = step(
+        e, "some", step(e, "some", last, x.dtype, "nl.add", 255.0), x.dtype, "nl.bitwise_and", 256
+    )
+    with_last, made = e.like(x, "odd"), e.like(x, "odd")
+    combine(e, with_last, "nl.bitwise_or", x, some)
+    cut = step(
+        e, "odd", with_last, x.dtype, "nl.bitwise_and", -256 if x.dtype.is_signed else 2**32 - 256
+    )
+    copy(e, made, x)
+    put(e, made, cut, compared(e, x, "nl.greater", 2.0**24))
+    if x.dtype.is_signed:
+        put(e, made, cut, compared(e, x, "nl.less", -(2.0**24)))
+    return made
+
+
+def _to_tf32(e: Emission, made: Held, x: Held) -> None:
+    """Rounded to 10 bits of mantissa by way of a tile of that type; tiles of tf32 are held as f32."""
+    x = e.tensors(x) if x.constant is not None else x
+    with e.filled(made) as at:
+        name = e.out.name("rounded")
+        e.out.line(f"{name} = {e.tensor(name, at.rows, made.extents, 'nl.tfloat32')}")
+        e.call("tensor_copy", dst=name, src=e.text(x, at))
+        e.call("tensor_copy", dst=e.text(made, at), src=name)
+
+
+def _kept_within(e: Emission, made: Held, x: Held, there: DType) -> Held:
     """The nearest number of a type that ends earlier."""
-    made = e.result(stmt.out)
+    greatest = float(limits(there).greatest)
     x = e.tensors(x) if x.constant is not None else x
     with e.filled(made) as at:
         e.call(
             "tensor_scalar", dst=e.text(made, at), data=e.text(x, at), op0="nl.maximum",
             operand0=-greatest, op1="nl.minimum", operand1=greatest,
         )  # fmt: skip
+    return made
 
 
 def _number(e: Emission, like: Held, text: str) -> Held:

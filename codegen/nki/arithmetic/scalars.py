@@ -2,7 +2,7 @@
 
 Dims, scalar parameters and loop counters are Python numbers. Each operation is brought back to its
 type: integers wrap at their width, floats are rounded (`scalar_functions.py`); those of type index are
-exact. An expression that reads a tile is *dynamic*: it is known on the machine only (`dynamic.py`).
+exact. An expression that reads a tile is *dynamic*: the machine alone knows it (`dynamic_scalars.py`).
 """
 
 from __future__ import annotations

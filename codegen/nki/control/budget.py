@@ -17,7 +17,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import simplify
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, expressions, regions, walk
-from dslc.compiler.ir.workload import turns_of
+from dslc.compiler.ir.workload import range_of
 from dslc.compiler.passes.trainium.placement import chunks, counts, placement_of
 from dslc.compiler.targets.nki import MOVING, PARTITIONS
 
@@ -27,21 +27,21 @@ BUDGET = 100_000
 
 def machine_counters(kernel: Kernel) -> set[ex.Var]:
     """The counters of the loops that are not unrolled."""
-    loops = [(a.var, _turns(a.start, a.stop, a.step)) for a in kernel.grid]
+    loops = [(a.var, _trip_count(a.start, a.stop, a.step)) for a in kernel.grid]
     body: Body = kernel.body
     found: set[ex.Var] = set()
     while True:
         total = prod(n for _, n in loops) * instructions(body)
-        for var, turns in loops:
+        for var, trips in loops:
             if total <= BUDGET:
                 return found
-            if turns > 1 and _may_be_counted(kernel, var):
+            if trips > 1 and _may_be_counted(kernel, var):
                 found.add(var)
-                total //= turns
+                total //= trips
         inner = [s for s in body if isinstance(s, ins.For)]
         if total <= BUDGET or len(inner) != 1:
             return found
-        loops = [(inner[0].var, _turns(inner[0].start, inner[0].stop, inner[0].step))]
+        loops = [(inner[0].var, _trip_count(inner[0].start, inner[0].stop, inner[0].step))]
         body = inner[0].body
 
 
@@ -52,7 +52,7 @@ def instructions(body: Body) -> int:
 
 def _instructions(stmt: Stmt) -> int:
     if isinstance(stmt, ins.For):
-        return _turns(stmt.start, stmt.stop, stmt.step) * instructions(stmt.body)
+        return _trip_count(stmt.start, stmt.stop, stmt.step) * instructions(stmt.body)
     if bodies(stmt):
         return sum(instructions(b) for b in bodies(stmt))
     out = getattr(stmt, "out", None) or getattr(stmt, "x", None)
@@ -68,9 +68,9 @@ def _instructions(stmt: Stmt) -> int:
     return number
 
 
-def _turns(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
-    turns = turns_of(start, stop, step)
-    return 1 if turns is None else max(1, len(turns))  # not known: unrolled in tracing
+def _trip_count(start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> int:
+    found = range_of(start, stop, step)
+    return 1 if found is None else max(1, len(found))  # not known: unrolled in tracing
 
 
 def _may_be_counted(kernel: Kernel, var: ex.Var) -> bool:

@@ -11,7 +11,7 @@ from dslc.codegen.nki.control.machine_loops import machine_loop
 from dslc.codegen.nki.emission import Emission, Emit, refuse
 from dslc.codegen.nki.lifetimes import begin_lists
 from dslc.codegen.nki.movement.copying import copy
-from dslc.codegen.nki.products.transpose_ahead import begin, turn, turned_ahead
+from dslc.codegen.nki.products.transpose_ahead import begin, iteration, transposed_ahead
 from dslc.codegen.nki.tile_values import Held
 from dslc.codegen.quoting import python_string
 from dslc.compiler.dtypes import F32, I32
@@ -56,7 +56,7 @@ def _head(e: Emission, var: ex.Var, start: ex.Expr, stop: ex.Expr, step: ex.Expr
 
 
 def loop(e: Emission, stmt: ins.For) -> None:
-    """A sequential loop. What it hands on are names that each turn sets anew."""
+    """A sequential loop. What it hands on are names that each iteration sets anew."""
     dynamic = any(e.is_dynamic(x) for x in (stmt.start, stmt.stop, stmt.step))
     if dynamic or stmt.var in e.machine:
         machine_loop(e, stmt)
@@ -70,8 +70,8 @@ def loop(e: Emission, stmt: ins.For) -> None:
     fresh = [c for c in others if _begins_with_a_product(e, stmt, c)]
     names = [_begin_fresh(e, c) if c in fresh else _begin(e, c) for c in others]
     begin_lists(e, stmt.var)
-    turned = turned_ahead(e, stmt)
-    ahead = begin(e, turned) if turned else None
+    transposed = transposed_ahead(e, stmt)
+    ahead = begin(e, transposed) if transposed else None
     with e.out.block(_head(e, stmt.var, stmt.start, stmt.stop, stmt.step)):
         for c in sums:
             assert isinstance(c.inner, Value)
@@ -79,8 +79,8 @@ def loop(e: Emission, stmt: ins.For) -> None:
         for c in fresh:
             assert isinstance(c.inner, Value)
             e.fresh[c.inner] = f"{e.names[stmt.var]} == {e.scalar(stmt.start)}"
-        if turned and ahead:
-            turn(e, stmt, turned, *ahead)
+        if transposed and ahead:
+            iteration(e, stmt, transposed, *ahead)
         else:
             e.body(stmt.body)
         _hand_on(e, names, [_handed(e, c.yielded) for c in others])
@@ -96,7 +96,7 @@ def loop(e: Emission, stmt: ins.For) -> None:
 def sums_in_psum(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
     """Whether a loop only adds products to the tile, and half of PSUM holds it.
 
-    The other half is for the turn that follows, so that the tensor engine need not wait.
+    The other half is for the iteration that follows, so that the tensor engine need not wait.
     """
     if not _adds_products(e, stmt, c) or not isinstance(c.init, Value):
         return False
@@ -119,7 +119,7 @@ def _adds_products(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
 
 
 def _begins_with_a_product(e: Emission, stmt: ins.For, c: ins.Carried) -> bool:
-    """Whether the first turn writes the sums, so that nobody need fill them with zeros."""
+    """Whether the first iteration writes the sums, so that nobody need fill them with zeros."""
     first, stop, step = (constant(x) for x in (stmt.start, stmt.stop, stmt.step))
     if first is None or stop is None or step is None or (stop - first) * step <= 0:
         return False
@@ -171,7 +171,7 @@ def _begin(e: Emission, c: ins.Carried | ins.Joined) -> str:
 
 
 def own(e: Emission, held: Held) -> Held:
-    """The tile dense, in SBUF, in the form that every turn hands on."""
+    """The tile dense, in SBUF, in the form that every iteration hands on."""
     return e.in_sbuf(e.tensors(held))
 
 

@@ -1,4 +1,4 @@
-"""Branches and while loops by numbers that the machine alone knows: loops of a register's turns."""
+"""Branches and while loops by numbers that the machine alone knows: loops over registers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dslc.compiler.ir.traverse import operands, results, walk
 
 
 def machine_while(e: Emission, stmt: ins.While) -> None:
-    """A while loop whose condition reads tiles: what comes before it is computed for the next turn."""
+    """A while loop whose condition reads tiles: each iteration computes what the next one's reads."""
     states = [state(e, stmt, c) for c in stmt.carried]
     e.body(stmt.before)
     go = register(e, _times(stmt.condition), "go")
@@ -47,7 +47,7 @@ def _times(condition: ex.Expr) -> ex.Expr:
 
 
 def machine_branch(e: Emission, stmt: ins.If) -> None:
-    """A branch by what the machine alone knows: each side is a loop of one turn, or of none."""
+    """A branch by what the machine alone knows: each side is a loop of one iteration, or of none."""
     made: list[Held] = []
     for j in stmt.joined:
         if not isinstance(j.result, Value):

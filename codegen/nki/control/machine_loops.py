@@ -1,9 +1,9 @@
 """Loops that the machine counts: their bounds are known there alone, or they are too long to unroll.
 
-The counter is a register, so that a slice that begins at it has a fixed extent. The turns whose slices
-lie within all tensors run first. Those at the edge begin at known places: they are written out with
-clipped slices, each behind a flag. In the turns past the edge nothing is read. What the loop hands on
-stays in tensors of its own that each turn overwrites.
+The counter is a register, so that a slice that begins at it has a fixed extent. The iterations whose
+slices lie within all tensors run first. Those at the edge begin at known places: they are written out
+with clipped slices, each behind a flag. In the iterations past the edge nothing is read. What the loop
+hands on stays in tensors of its own that each iteration overwrites.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ def machine_loop(e: Emission, stmt: ins.For) -> None:
     edges = _edges(stmt)
     step = int(constant(stmt.step) or 1)
     if not edges:
-        _turns(e, stmt, states, stmt.start, stmt.stop, step)
+        _run(e, stmt, states, stmt.start, stmt.stop, step)
     else:
         inside = _inside(stmt, edges, step)
         stop = simplify(ex.Binary("min", stmt.stop, inside, INDEX))
-        _turns(e, stmt, states, stmt.start, stop, step)
+        _run(e, stmt, states, stmt.start, stop, step)
         if e.is_dynamic(stmt.stop):
             past = _past(edges)
-            _edge_turns(e, stmt, states, inside, past, step)
+            _run_at_edge(e, stmt, states, inside, past, step)
             first = _first_past(inside, past, step)
             e.beyond.add(stmt.var)
-            _turns(e, stmt, states, first, stmt.stop, step)
+            _run(e, stmt, states, first, stmt.stop, step)
             e.beyond.discard(stmt.var)
         else:
-            _last_turns(e, stmt, states, inside, step)
+            _run_last(e, stmt, states, inside, step)
     for c, held in zip(stmt.carried, states, strict=True):
         assert isinstance(c.result, Value)
         e.values[c.result] = held
 
 
 def state(e: Emission, stmt: ins.For | ins.While, c: ins.Carried) -> Held:
-    """A tensor that every turn overwrites, with the first value in it."""
+    """A tensor that every iteration overwrites, with the first value in it."""
     if not isinstance(c.inner, Value) or not isinstance(c.init, Value):
         raise refuse(stmt, f"{c.inner.name}: a loop of the machine hands on tiles alone")
     first = e.held(c.init)
@@ -97,13 +97,13 @@ def _edge(stmt: ins.For, inner: ins.Stmt, axis: AxisSlice, extent: ex.Expr) -> E
 
 
 def _inside(stmt: ins.For, edges: list[Edge], step: int) -> ex.Expr:
-    """The first turn that reaches past the end of a tensor."""
+    """The first iteration that reaches past the end of a tensor."""
     ends = [_minus(_minus(x.extent, x.offset), ex.index(x.size)) for x in edges]
     last = ends[0]
     for end in ends[1:]:
         last = ex.Binary("min", last, end, INDEX)
-    turns = _floor(_plus(_minus(last, stmt.start), ex.index(step)), step)
-    some = ex.Binary("max", turns, ex.index(0), INDEX)
+    trips = _floor(_plus(_minus(last, stmt.start), ex.index(step)), step)
+    some = ex.Binary("max", trips, ex.index(0), INDEX)
     return simplify(_plus(stmt.start, ex.Binary("mul", some, ex.index(step), INDEX)))
 
 
@@ -117,13 +117,13 @@ def _past(edges: list[Edge]) -> ex.Expr:
 
 
 def _first_past(inside: ex.Expr, past: ex.Expr, step: int) -> ex.Expr:
-    """The first turn from there on."""
-    turns = _floor(_plus(_minus(past, inside), ex.index(step - 1)), step)
-    some = ex.Binary("max", turns, ex.index(0), INDEX)
+    """The first iteration from there on."""
+    trips = _floor(_plus(_minus(past, inside), ex.index(step - 1)), step)
+    some = ex.Binary("max", trips, ex.index(0), INDEX)
     return simplify(_plus(inside, ex.Binary("mul", some, ex.index(step), INDEX)))
 
 
-def _turns(
+def _run(
     e: Emission, stmt: ins.For, states: list[Held], start: ex.Expr, stop: ex.Expr, step: int
 ) -> None:
     """One `fori_loop`: the counter is a register, and a tile where the body computes with it."""
@@ -184,8 +184,8 @@ def _is_empty(start: ex.Expr, stop: ex.Expr) -> bool:
     return first is not None and end is not None and first >= end
 
 
-def _last_turns(e: Emission, stmt: ins.For, states: list[Held], first: ex.Expr, step: int) -> None:
-    """The turns from the edge on, unrolled, with clipped slices."""
+def _run_last(e: Emission, stmt: ins.For, states: list[Held], first: ex.Expr, step: int) -> None:
+    """The iterations from the edge on, unrolled, with clipped slices."""
     if _is_empty(first, stmt.stop):
         return
     name = e.declare(stmt.var, not_negative=True)
@@ -194,22 +194,22 @@ def _last_turns(e: Emission, stmt: ins.For, states: list[Held], first: ex.Expr, 
         body_in_place(e, stmt, states)
 
 
-def _edge_turns(
+def _run_at_edge(
     e: Emission, stmt: ins.For, states: list[Held], first: ex.Expr, past: ex.Expr, step: int
 ) -> None:
-    """Turns with clipped slices, at known places, each where the loop goes so far."""
+    """Iterations with clipped slices, at known places, each where the loop goes so far."""
     name = e.declare(stmt.var, not_negative=True)
     with e.out.block(f"for {name} in range({e.scalar(first)}, {e.scalar(past)}, {step})"):
         reached = ex.Convert(ex.Binary("gt", stmt.stop, stmt.var, BOOL), I32)
         flag = register(e, reached, "flag")
-        turn = e.out.name("edge_turn")
-        with e.out.block(f"def {turn}(_)"):
+        body = e.out.name("edge_turn")
+        with e.out.block(f"def {body}(_)"):
             body_in_place(e, stmt, states)
-        e.out.line(f"nl.fori_loop(0, {flag}, {turn})")
+        e.out.line(f"nl.fori_loop(0, {flag}, {body})")
 
 
 def body_in_place(e: Emission, stmt: ins.For | ins.While, states: list[Held]) -> None:
-    """A turn, and what it hands on in place of what it was handed."""
+    """An iteration, and what it hands on in place of what it was handed."""
     for c, held in zip(stmt.carried, states, strict=True):
         assert isinstance(c.inner, Value)
         e.values[c.inner] = held

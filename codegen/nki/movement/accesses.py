@@ -6,7 +6,9 @@ filled first, then the part of it that exists is copied.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from dslc.codegen.nki.bounds import is_not_negative
 from dslc.codegen.nki.dtypes import element
@@ -52,25 +54,42 @@ def load(e: Emission, stmt: ins.Load) -> None:
         read(e, stmt.region, made, at, stmt.other)
 
 
-def read(e: Emission, region: Region, made: Held, at: At, other: ex.Expr | None = None) -> None:
-    """Fill a chunk of a tile from a region."""
+def read(
+    e: Emission, region: Region, made: Held, at: At, other: ex.Expr | None = None,
+    blank: Callable[[], None] | None = None,
+) -> None:  # fmt: skip
+    """Fill a chunk of a tile from a region; what does not exist by `other`, or as `blank` does."""
     if region.memory in e.on_chip:
         buffers.copy_rows(e, region, made, at, store=False)
         return
     tile = e.text(made, at)
-    fill = "0" if other is None else e.element(other)
+    fill = filling(e, other)
     if made.place.run > 1:
         spread(e, region, made, tile, fill, store=False)
         return
+    blank = blank or partial(e.call, "memset", dst=tile, value=fill)
     spans = _spans(e, region, made, at)
     if any(s.clipped and s.end == "0" for s in spans):
-        e.call("memset", dst=tile, value=fill)
+        blank()
         return
     short = [f"{_count(s)} < {s.size}" for s in spans if s.clipped]
     if short:
         with e.out.block(f"if {' or '.join(short)}"):
-            e.call("memset", dst=tile, value=fill)
+            blank()
     _copy(e, region.memory, made, at, spans, store=False)
+
+
+def filling(e: Emission, other: ex.Expr | None) -> str:
+    """What elements that do not exist read as; DSL0590 where only the machine knows it."""
+    if other is None:
+        return "0"
+    if e.is_dynamic(other):
+        raise error(
+            "DSL0590",
+            "a NeuronCore fills what is out of bounds by a number known when the kernel is traced",
+            hint="compare positions with the extent, and choose by where",
+        )
+    return e.element(other)
 
 
 def store(e: Emission, stmt: ins.Store) -> None:

@@ -30,7 +30,7 @@ class Shares:
     """The work of both engines in nanoseconds, and how often each statement of the kernel runs."""
 
     engines: Engines
-    turns: dict[Stmt, int] = field(default_factory=dict)
+    runs: dict[Stmt, int] = field(default_factory=dict)
     vector: float = 0.0
     scalar: float = 0.0
 
@@ -38,26 +38,26 @@ class Shares:
     def of(cls, kernel: Kernel, engines: Engines) -> Shares:
         """With the work that cannot be shared."""
         made = cls(engines)
-        for stmt, turns in _repeated(kernel.body, prod(_turns(a) for a in kernel.grid)):
-            made.turns[stmt] = turns
-            made._fixed(stmt, turns)
+        for stmt, runs in _repeated(kernel.body, prod(_trip_count(a) for a in kernel.grid)):
+            made.runs[stmt] = runs
+            made._fixed(stmt, runs)
         return made
 
     @classmethod
-    def of_turn(cls, body: Body, engines: Engines) -> Shares:
+    def of_iteration(cls, body: Body, engines: Engines) -> Shares:
         """The work of a body that cannot be shared, once."""
         made = cls(engines)
-        for stmt, turns in _repeated(body, 1):
-            made._fixed(stmt, turns)
+        for stmt, runs in _repeated(body, 1):
+            made._fixed(stmt, runs)
         return made
 
-    def _fixed(self, stmt: Stmt, turns: int) -> None:
+    def _fixed(self, stmt: Stmt, runs: int) -> None:
         out = tile_of(stmt)
         if isinstance(stmt, ins.Reduce):
             out = stmt.x
         if out is None:
             return
-        cycles = turns * _cycles(out)
+        cycles = runs * _cycles(out)
         if isinstance(stmt, ins.Unary) and stmt.op in _TABLES:
             self.scalar += cycles / self.engines.scalar
         elif isinstance(stmt, ins.Dot) and stmt.acc is not None:
@@ -67,7 +67,7 @@ class Shares:
 
     def take(self, stmt: Stmt | None, columns: int, times: int) -> str:
         """The engine that copies so many columns so many times in a turn: vector or scalar."""
-        cycles = max(_FEWEST, columns) * times * (1 if stmt is None else self.turns.get(stmt, 1))
+        cycles = max(_FEWEST, columns) * times * (1 if stmt is None else self.runs.get(stmt, 1))
         vector = self.vector + cycles / self.engines.vector
         scalar = self.scalar + cycles / self.engines.scalar
         if scalar < vector:
@@ -77,15 +77,15 @@ class Shares:
         return "vector"
 
 
-def _repeated(body: Body, turns: int) -> Iterator[tuple[Stmt, int]]:
+def _repeated(body: Body, runs: int) -> Iterator[tuple[Stmt, int]]:
     for stmt in body:
-        yield stmt, turns
-        inner = turns * _turns(stmt) if isinstance(stmt, ins.For) else turns
+        yield stmt, runs
+        inner = runs * _trip_count(stmt) if isinstance(stmt, ins.For) else runs
         for nested in bodies(stmt):
             yield from _repeated(nested, inner)
 
 
-def _turns(loop: ins.For | GridAxis) -> int:
+def _trip_count(loop: ins.For | GridAxis) -> int:
     start, stop, step = (_known(e) for e in (loop.start, loop.stop, loop.step))
     if start is None or stop is None or not step:
         return 1  # not known: as if it ran once

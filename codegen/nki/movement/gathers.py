@@ -1,7 +1,7 @@
 """Rows by index: each id goes to a register, which begins a transfer of its row within HBM.
 
-An id out of range moves nothing: its flag is the number of turns of a loop. The tile itself is loaded
-from, or stored to, a tensor of HBM that the kernel keeps to itself.
+An id out of range moves nothing: its flag is the number of iterations of a loop. The tile itself is
+loaded from, or stored to, a tensor of HBM that the kernel keeps to itself.
 """
 
 from __future__ import annotations

@@ -8,12 +8,14 @@ from one byte to the next (the Tilus paper, section 6.2, with the partition as t
 from __future__ import annotations
 
 import math
+from functools import partial
 from math import gcd, prod
 
+import numpy as np
 from dslc.codegen.nki.emission import At, Emission, Emit, refuse
 from dslc.codegen.nki.movement import accesses
 from dslc.codegen.nki.tile_values import Held
-from dslc.compiler.dtypes import INDEX, U8, DType
+from dslc.compiler.dtypes import INDEX, U8, DType, encode
 from dslc.compiler.ir import AxisSlice, Memory, Region
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
@@ -35,10 +37,27 @@ def load(e: Emission, stmt: ins.Load) -> None:
         raise refuse(stmt, f"{memory.name} is read with its packed axis along the partitions")
     raw = e.tile(f"{stmt.out.name}_bytes", U8, shape, place)
     with e.filled(raw) as at:
-        accesses.read(e, region, raw, at)
+        blank = partial(_blank, e, raw, at, memory.dtype, stmt.other)
+        accesses.read(e, region, raw, at, blank=blank)
     made = e.result(stmt.out)
     with e.filled(made) as at:
         unpack(e, made, raw, at, memory.dtype)
+
+
+def _blank(e: Emission, raw: Held, at: At, dtype: DType, other: ex.Expr | None) -> None:
+    """The bytes of rows of one code."""
+    if other is None or (isinstance(other, ex.Const) and other.value == 0):
+        e.call("memset", dst=e.text(raw, at), value="0")
+        return
+    code = f"({accesses.filling(e, other)}) % {1 << dtype.bits}"
+    if dtype.is_float:
+        assert isinstance(other, ex.Const)
+        code = str(int(encode(np.array(other.value, np.float64), dtype)))
+    period, group = 8 // gcd(8, dtype.bits), dtype.bits // gcd(8, dtype.bits)
+    row = sum(1 << place * dtype.bits for place in range(period))
+    for byte in range(group):
+        dst = _every(e, raw, at, byte, group, prod(raw.extents) // group)
+        e.call("memset", dst=dst, value=f"({code}) * {row} // {1 << 8 * byte} % 256")
 
 
 def _bytes(e: Emission, stmt: ins.Load, memory: Memory, bits: int) -> Region:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir import Memory
 from dslc.compiler.ir import expr as ex
@@ -10,13 +9,10 @@ from dslc.compiler.ir.arithmetic.affine import simplify
 
 
 def row_major(memory: Memory) -> list[ex.Expr]:
-    """The strides of a memory in elements; DSL0590 for strides that the program gives."""
-    if memory.strides is not None:
-        raise error(
-            "DSL0590",
-            f"{memory.name} has strides of its own, a NeuronCore's tensors are dense",
-            memory.loc,
-        )
+    """The strides of a memory in elements.
+
+    A kernel's tensors are dense whatever strides the caller's arrays have: they come as copies.
+    """
     found: list[ex.Expr] = []
     step: ex.Expr = ex.index(1)
     for extent in reversed(memory.shape):

@@ -82,7 +82,7 @@ def exact_rows(stmt: ins.Dot) -> int:
 
 
 def _into_sums(e: Emission, stmt: ins.Dot, stationary: Operand, moving: Operand) -> None:
-    """A turn of a loop that sums in PSUM: the accumulator stays where it is."""
+    """An iteration of a loop that sums in PSUM: the accumulator stays where it is."""
     assert stmt.acc is not None
     sums = e.values[stmt.acc]
     earlier = e.sums[stmt.acc]

@@ -85,7 +85,7 @@ class Pieces:
         held = stationary.held or moving.held
         self.step = 2 * PARTITIONS if held is not None and held.paired else PARTITIONS
         self.between: Between | None = None
-        self.fresh: str | None = None  # tells the turn that finds nothing to add to
+        self.fresh: str | None = None  # tells the iteration that finds nothing to add to
 
     def emit(self) -> None:
         """All parts."""

@@ -1,9 +1,9 @@
-"""Operands that the vector engine transposes a turn ahead, while the tensor engine multiplies.
+"""Operands that the vector engine transposes an iteration ahead, while the tensor engine multiplies.
 
-A loop of products whose operand is loaded and transposed in each turn takes the tensor engine away from
-its products. The vector engine transposes blocks of 32 x 32, in small steps between the sums that it
-collects: chunks of the next turn's operand, as many as the time of a turn allows. The others, and all
-of the first turn, are left to the tensor engine.
+A loop of products whose operand is loaded and transposed in each iteration takes the tensor engine away
+from its products. The vector engine transposes blocks of 32 x 32, in small steps between the sums that
+it collects: chunks of the next iteration's operand, as many as the time of an iteration allows. The
+others, and all of the first iteration, are left to the tensor engine.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from dslc.compiler.targets.nki import MOVING
 
 _BLOCK = 32  # rows and columns that the vector engine transposes at once
 _FEWEST = 64  # cycles of an instruction
-_BUSY = 0.97  # of a turn, for the vector engine with all its work
+_BUSY = 0.97  # of an iteration, for the vector engine with all its work
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
-    """A loop's operand: how it is loaded and converted, and the chunks that are made a turn ahead."""
+class Transposed:
+    """A loop's operand: its load and conversion, and the chunks that are made an iteration ahead."""
 
     load: ins.Load
     convert: ins.ConvertLayout
@@ -46,12 +46,12 @@ class Turned:
 class Blocks:
     """Blocks of 128 x 128 that stand between the pieces of a product.
 
-    `made` of `source` transposed, where the text `further` says that another turn follows. The
+    `made` of `source` transposed, where the text `further` says that another iteration follows. The
     variable `done` counts in the emitted program.
     """
 
     loop: ins.For
-    turned: Turned
+    transposed: Transposed
     made: Held
     source: Held
     further: str
@@ -60,13 +60,13 @@ class Blocks:
     @property
     def product(self) -> ins.Dot:
         """The product whose pieces they stand between."""
-        return self.turned.product
+        return self.transposed.product
 
     def begin(self, e: Emission) -> None:
-        """The rows of the next turn, behind this turn's operands in their queue."""
+        """The rows of the next iteration, behind this iteration's operands in their queue."""
         self.done = e.out.name("done")
         with e.out.block(f"if {self.further}"):
-            _load(e, self.loop, self.turned.load, self.source)
+            _load(e, self.loop, self.transposed.load, self.source)
             with e.filled(self.made):
                 pass
         e.out.line(f"{self.done} = 0")
@@ -74,7 +74,7 @@ class Blocks:
     def emit(self, e: Emission, times: int) -> None:
         """One of so many equal parts of the blocks."""
         each, done = self.source.chunks, self.done
-        total = self.turned.chunks * each
+        total = self.transposed.chunks * each
         part = f"{done} * {total} // {times}, ({done} + 1) * {total} // {times}"
         block, column, row = (e.out.name(n) for n in ("b", "p", "q"))
         to, by = e.index_variable("c"), e.index_variable("r")
@@ -98,7 +98,7 @@ class Blocks:
         e.out.line(f"{done} += 1")
 
 
-def turned_ahead(e: Emission, stmt: ins.For) -> Turned | None:
+def transposed_ahead(e: Emission, stmt: ins.For) -> Transposed | None:
     """The operand of a loop that is worth it, and that there is room for twice."""
     if (constant(stmt.step) or 0) <= 0:
         return None
@@ -110,7 +110,7 @@ def turned_ahead(e: Emission, stmt: ins.For) -> Turned | None:
             product = _reader(e, stmt.body, convert)
             if load is not None and product is not None and _is_whole(e, load, convert):
                 count = _chunks_ahead(e, stmt, load, convert)
-                return Turned(load, convert, product, count) if count else None
+                return Transposed(load, convert, product, count) if count else None
     return None
 
 
@@ -126,7 +126,7 @@ def _reader(e: Emission, body: Body, convert: ins.ConvertLayout) -> ins.Dot | No
 
 
 def _is_whole(e: Emission, load: ins.Load, convert: ins.ConvertLayout) -> bool:
-    """Whether the operand is turned in blocks of 128 x 128 of a float, none of them clipped."""
+    """Whether the operand is transposed in blocks of 128 x 128 of a float, none of them clipped."""
     shape, dtype = load.out.type.shape, load.out.type.dtype
     return (
         by_tensor_engine(e.place(load.out), e.place(convert.out), shape)
@@ -147,12 +147,12 @@ def _chunks_ahead(e: Emission, loop: ins.For, load: ins.Load, convert: ins.Conve
         return 0
     blocks = (PARTITIONS // _BLOCK) ** 2 * chunks(e.place(load.out), load.out.type.shape)
     each = blocks * _FEWEST / e.engines.vector
-    free = _BUSY * _multiplying(e, loop.body) - Shares.of_turn(loop.body, e.engines).vector
+    free = _BUSY * _multiplying(e, loop.body) - Shares.of_iteration(loop.body, e.engines).vector
     return max(0, min(total, int(free / each)))
 
 
 def _multiplying(e: Emission, body: Body) -> float:
-    """What the products of a turn take the tensor engine, in nanoseconds."""
+    """What the products of an iteration take the tensor engine, in nanoseconds."""
     total = 0.0
     for dot in (s for s in walk(body) if isinstance(s, ins.Dot)):
         place, shape = e.place(dot.out), dot.out.type.shape
@@ -163,9 +163,9 @@ def _multiplying(e: Emission, body: Body) -> float:
     return total
 
 
-def begin(e: Emission, turned: Turned) -> tuple[Held, Held]:
-    """Before the loop: the operand of the next turn, and the rows that it is made of."""
-    made, rows = turned.convert.out, turned.load.out
+def begin(e: Emission, transposed: Transposed) -> tuple[Held, Held]:
+    """Before the loop: the operand of the next iteration, and the rows that it is made of."""
+    made, rows = transposed.convert.out, transposed.load.out
     found = []
     for hint, value in ((f"{made.name}_next", made), (f"{rows.name}_rows", rows)):
         held = e.tile(hint, value.type.dtype, value.type.shape, e.place(value))
@@ -174,29 +174,29 @@ def begin(e: Emission, turned: Turned) -> tuple[Held, Held]:
     return found[0], found[1]
 
 
-def turn(e: Emission, stmt: ins.For, turned: Turned, ahead: Held, rows: Held) -> None:
-    """The body: this turn's operand, the next one's rows, and the rest with the blocks in between."""
+def iteration(e: Emission, stmt: ins.For, transposed: Transposed, ahead: Held, rows: Held) -> None:
+    """The body: this iteration's operand, the next one's rows, the rest with the blocks in between."""
     counter, step = e.names[stmt.var], constant(stmt.step)
     with e.out.block(f"if {counter} == {e.scalar(stmt.start)}"):
-        e.statement(turned.load)
-        e.statement(turned.convert)
-    name = e.values[turned.convert.out].name
+        e.statement(transposed.load)
+        e.statement(transposed.convert)
+    name = e.values[transposed.convert.out].name
     with e.out.block("else"):
         e.out.line(f"{name} = {ahead.name}")
-        if turned.chunks < ahead.chunks:
+        if transposed.chunks < ahead.chunks:
             chunk = e.index_variable("c")
-            head = f"for {e.names[chunk]} in range({turned.chunks}, {ahead.chunks})"
+            head = f"for {e.names[chunk]} in range({transposed.chunks}, {ahead.chunks})"
             with e.out.block(head):
                 made = replace(ahead, name=name)
                 transpose_chunk(e, made, rows, At(chunk, PARTITIONS))
     further = f"{counter} + {step} < {e.scalar(stmt.stop)}"
-    e.between = Blocks(stmt, turned, ahead, rows, further)
-    e.body(tuple(s for s in stmt.body if s not in (turned.load, turned.convert)))
+    e.between = Blocks(stmt, transposed, ahead, rows, further)
+    e.body(tuple(s for s in stmt.body if s not in (transposed.load, transposed.convert)))
     e.between = None
 
 
 def _load(e: Emission, stmt: ins.For, load: ins.Load, rows: Held) -> None:
-    """The rows of the next turn."""
+    """The rows of the next iteration."""
     following: dict[ex.Var, ex.Expr] = {stmt.var: ex.Binary("add", stmt.var, stmt.step, INDEX)}
     axes = [replace(a, start=simplify(ex.substitute(a.start, following))) for a in load.region.axes]
     with e.filled(rows) as at:

@@ -68,8 +68,8 @@ Right:   give a tensor an axis K, or fix it with -D K=4096""",
     "DSL0208": (
         "a loop changes the type of what it carries",
         """\
-A name that is assigned in a loop and read again in the next turn, or after the loop, is carried: it
-must have the same dtype and shape before the loop and after each turn.
+A name that is assigned in a loop and read again in the next iteration, or after the loop, is carried:
+it must have the same dtype and shape before the loop and after each iteration.
 
 Wrong:   acc = 0.0
          for k in range(0, K, BK): acc = acc + a[...]      # a number, then a tile
@@ -78,7 +78,7 @@ Right:   acc = zeros(f32, [BM, BK])""",
     "DSL0209": (
         "a name that may have no value",
         """\
-The name is assigned only in one branch of an if, or only inside a loop, which may run no turn at
+The name is assigned only in one branch of an if, or only inside a loop, which may run no iteration at
 all. Give it a value before.""",
     ),
     "DSL0210": (

@@ -69,7 +69,7 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0417": (
         "values handed on with other types",
-        "What a loop carries has one type at its start, inside, at the end of a turn and after the "
+        "What a loop carries has one type at its start, inside, after an iteration and after the "
         "loop; both branches of an if give values of the result's type.\n"
         "Wrong: an accumulator that is f32 at first and yielded as f16. Right: cast before the yield.",
     ),

@@ -29,7 +29,7 @@ ENTRIES: dict[str, tuple[str, str]] = {
     "DSL0511": (
         "an effect in a split reduction",
         "The loop and what stands before it run once a part, so they may not write global memory, nor "
-        "keep state in a buffer from turn to turn; the rest of the kernel runs once, after the loop.\n"
+        "keep state in a buffer between iterations; the rest of the kernel runs once, after the loop.\n"
         "Wrong: `y[m] = x` before a loop with `split=4`. Right: the same store after the loop.",
     ),
     "DSL0512": (
@@ -40,7 +40,7 @@ ENTRIES: dict[str, tuple[str, str]] = {
     ),
     "DSL0513": (
         "a split reduction over an unknown step",
-        "Dividing a loop's turns needs its step, and the steps of the parallel axes, at compile time.\n"
+        "Dividing a loop needs its step, and the steps of the parallel axes, at compile time.\n"
         "Wrong: `range(0, K, s, split=4)` with a parameter s. Right: a constant step.",
     ),
     "DSL0514": (

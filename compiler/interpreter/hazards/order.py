@@ -1,9 +1,9 @@
 """Hazards on tensors: accesses of one element by different threads of a turn, no barrier between.
 
-A kernel for threads says itself where they meet (`passes.memory_order`). What one access wrote another
-may read or overwrite, and what one has read another may overwrite, only if the same thread does, or if
-a barrier of the block lies between, or one of warps and both stay within a warp. An access does not
-disturb itself, but what a statement does in a later turn of a loop is another access.
+A kernel for threads says itself where they meet (`passes.memory.memory_order`). What one access wrote
+another may read or overwrite, and what one has read another may overwrite, only if the same thread
+does, or if a barrier of the block lies between, or one of warps and both stay within a warp. An access
+does not disturb itself, but what a statement does in a later iteration of a loop is another access.
 """
 
 from __future__ import annotations

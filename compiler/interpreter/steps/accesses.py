@@ -13,12 +13,12 @@ from dslc.compiler.interpreter.hazards.held import Held
 from dslc.compiler.interpreter.hazards.watch import watch_buffer
 from dslc.compiler.interpreter.scalars import compile_scalar, compile_scalars
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Site, Step
-from dslc.compiler.interpreter.steps import elements
 from dslc.compiler.interpreter.tensors import Tensor, add_codes
 from dslc.compiler.interpreter.turn import Turn
 from dslc.compiler.interpreter.windows import Windows, compile_indexed, compile_window
 from dslc.compiler.ir import Place, Value
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic import elements
 
 
 def load(scope: Scope, i: ins.Load) -> Step:

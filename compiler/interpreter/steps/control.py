@@ -120,12 +120,12 @@ def _flow(scope: Scope, s: ins.Stmt) -> Flow:
 
 
 def _for(scope: Scope, s: ins.For) -> Step:
-    turns, var = _range(scope, s), scope.slot(s.var)
+    iterations, var = _range(scope, s), scope.slot(s.var)
     (enter, advance, leave), body = _carry(scope, s), compile_block(scope, s.body)
 
     def run(f: Frame) -> None:
         enter(f)
-        for i in turns(f):
+        for i in iterations(f):
             f[var] = i
             body(f)
             advance(f)
@@ -135,12 +135,12 @@ def _for(scope: Scope, s: ins.For) -> Step:
 
 
 def _for_flow(scope: Scope, s: ins.For) -> Flow:
-    turns, var = _range(scope, s), scope.slot(s.var)
+    iterations, var = _range(scope, s), scope.slot(s.var)
     (enter, advance, leave), body = _carry(scope, s), compile_flow(scope, s.body)
 
     def run(f: Frame) -> Generator[Blocked, None, None]:
         enter(f)
-        for i in turns(f):
+        for i in iterations(f):
             f[var] = i
             yield from body(f)
             advance(f)
@@ -231,22 +231,22 @@ def _warp_specialize(scope: Scope, s: ins.WarpSpecialize) -> Step:
 def _range(scope: Scope, s: ins.For) -> Callable[[Frame], range]:
     bounds = compile_scalars(scope, (s.start, s.stop, s.step))
 
-    def turns(f: Frame) -> range:
+    def iterations(f: Frame) -> range:
         start, stop, step = bounds(f)
         return make_range(start, stop, step, s.loc)
 
-    return turns
+    return iterations
 
 
 def make_range(start: int, stop: int, step: int, loc: Loc | None) -> range:
-    """A loop's turns; DSL0602 for a step of 0."""
+    """A loop's iterations; DSL0602 for a step of 0."""
     if step == 0:
         raise error("DSL0602", "the step of this range is 0", loc, hint="the loop would never end")
     return range(start, stop, step)
 
 
 def _carry(scope: Scope, s: ins.For | ins.While) -> tuple[Step, Step, Step]:
-    """What happens to carried values on entry, between turns and on leaving."""
+    """What happens to carried values on entry, between iterations and on leaving."""
     return (
         _assign(scope, [(c.inner, c.init) for c in s.carried]),
         _assign(scope, [(c.inner, c.yielded) for c in s.carried]),

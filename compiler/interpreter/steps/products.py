@@ -6,9 +6,9 @@ import numpy as np
 from dslc.compiler.dtypes.dtype import MX_BLOCK
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.scope import TURN, Frame, Scope, Step
-from dslc.compiler.interpreter.steps import elements
 from dslc.compiler.interpreter.steps.tiles import compute
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic import elements
 
 
 def dot(scope: Scope, i: ins.Dot) -> Step:

@@ -9,13 +9,14 @@ import numpy as np
 from dslc.compiler.dtypes import cast, value_dtype
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.interpreter.hazards import poison
-from dslc.compiler.interpreter.scalars import compile_scalar, constant
+from dslc.compiler.interpreter.scalars import compile_scalar
 from dslc.compiler.interpreter.scope import Frame, Scope, Step
-from dslc.compiler.interpreter.steps import elements
 from dslc.compiler.interpreter.steps.views import view, view_mask
 from dslc.compiler.interpreter.tensors import undefined_values
 from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic import elements
+from dslc.compiler.ir.arithmetic.scalar_functions import constant
 from dslc.compiler.ir.expr import Const
 
 Computation: TypeAlias = (

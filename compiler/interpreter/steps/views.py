@@ -21,8 +21,8 @@ from dslc.compiler.dtypes import (
     unpack_bits,
 )
 from dslc.compiler.dtypes.storage import Array
-from dslc.compiler.interpreter.steps.elements import Function
 from dslc.compiler.ir import TileType
+from dslc.compiler.ir.arithmetic.elements import Function
 
 
 def view(x: TileType, out: TileType) -> Function:

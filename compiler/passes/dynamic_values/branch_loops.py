@@ -1,4 +1,5 @@
-"""Loops that read tensors stand outside of branches, where one that is not taken gives them no turns.
+"""Loops that read tensors stand outside of branches, where one that is not taken gives them no
+iterations.
 
 Before:
 
@@ -20,7 +21,7 @@ After:
     }
 
 For machines whose transfers are in one order whatever is computed: they send what a loop reads, and the
-core takes it and passes over the turns. What only computes, or reads a tensor that nothing writes,
+core takes it and passes over the iterations. What only computes, or reads a tensor that nothing writes,
 leaves the branch too; what is left stays in branches of their own, which hand on what is read later.
 """
 
@@ -30,7 +31,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from dslc.compiler.analysis.accessed_boxes import reads_by_turn
+from dslc.compiler.analysis.accessed_boxes import reads_by_iteration
 from dslc.compiler.analysis.asserted_limits import is_runtime, upper
 from dslc.compiler.dtypes import BOOL, INDEX
 from dslc.compiler.ir import Kernel, Role, TileProgram, Value
@@ -93,7 +94,7 @@ class _OutOfBranches(Rewriter):
         return (told, *_split(replace(made, condition=condition), condition, self._taken))
 
     def _counted_loop(self, loop: ins.For) -> ins.For:
-        """A loop over loops that read tensors, with the most turns that it may have."""
+        """A loop over loops that read tensors, with the most iterations that it may have."""
         stop = substitute(loop.stop, self._lets)
         if not is_runtime(stop, self._counted):
             return loop
@@ -107,7 +108,7 @@ class _OutOfBranches(Rewriter):
 
 
 def _guarded(loop: ins.For, condition: Var, taken: set[str], *, then: bool) -> ins.For:
-    """A loop whose turns do something where a condition holds, or does not, its own loops split off."""
+    """A loop that does something where a condition holds, or does not, its own loops split off."""
     joined, carried = [], []
     for own in loop.carried:
         result = _fresh(own.inner, taken)
@@ -143,7 +144,7 @@ def _split(stmt: ins.If, condition: Var, taken: set[str]) -> list[Stmt]:
 
 def _leaves(stmt: Stmt) -> bool:
     """Whether a statement is a loop that leaves its branch: it counts upwards."""
-    if not (isinstance(stmt, ins.For) and reads_by_turn(stmt)):
+    if not (isinstance(stmt, ins.For) and reads_by_iteration(stmt)):
         return False
     step = constant(stmt.step)
     return isinstance(step, int) and step > 0
@@ -177,9 +178,9 @@ class _Side:
         return [self.moved.use(g) for g in given]
 
     def _passed_over(self, loop: ins.For) -> ins.For:
-        """The loop with no turns where the branch is not taken.
+        """The loop with no iterations where the branch is not taken.
 
-        One that holds loops that read tensors has its turns nevertheless, in which they have none.
+        One that holds loops that read tensors has its iterations nevertheless, in which they have none.
         """
         if not any(map(_leaves, loop.body)):
             here, none = loop.stop, loop.start

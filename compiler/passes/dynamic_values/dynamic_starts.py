@@ -34,7 +34,7 @@ from dslc.compiler.passes.dynamic_values.dynamic_scalars import dynamic_scalars,
 
 @dataclass(frozen=True, slots=True)
 class DynamicStarts:
-    """Counts the turns of loops whose start only the machine knows."""
+    """Counts the iterations of loops whose start only the machine knows."""
 
     name: ClassVar[str] = "dynamic-starts"
 
@@ -50,7 +50,7 @@ class _FromZero(Rewriter):
         self._taken = scalar_names(kernel)
 
     def statement(self, stmt: Stmt) -> Iterable[Stmt]:
-        """The statement; of a loop that begins dynamic, one over the number of its turns."""
+        """The statement; of a loop that begins dynamic, one over the number of its iterations."""
         step = constant(stmt.step) if isinstance(stmt, ins.For) else None
         if (
             isinstance(stmt, ins.For)

@@ -40,7 +40,9 @@ Wants = dict[Value, Layout]
 
 def apply(kernel: Kernel, solution: Solution) -> Kernel:
     """The kernel with a layout on every tile."""
-    return replace(_Applier(solution).kernel(kernel), threads=solution.threads)
+    found = _Applier(solution).kernel(kernel)
+    same = found.threads == solution.threads
+    return found if same else replace(found, threads=solution.threads)
 
 
 class _Demands:
@@ -230,7 +232,8 @@ class _Applier(Rewriter):
 
 
 def _laid(value: Value, layout: Layout | None) -> Value:
-    return Value(replace(value.type, layout=layout), value.name)
+    same = layout == value.type.layout
+    return value if same else Value(replace(value.type, layout=layout), value.name)
 
 
 def _giving(stmt: Stmt, **parts: object) -> Stmt:

@@ -11,11 +11,11 @@ becomes, for a turn of one warp,
     %d = dot %x, %y, atom="mma.m16n8k16" : f32[16, 8] `local(2, 1).spatial(8, 4).local(1, 2)`
 
 How it is found, a file each: `threads` says how many threads a turn may have, and `warp_split` whether
-warps share the k of a product. `regions` joins the tiles that have one layout, `relations` says how the
-layouts of a statement follow from each other, `matrix` and `blocked` make the layouts that products
-and memory want. `cost` prices conversions, accesses and products, `prices` adds them up for a kernel,
-`proposals` names what a region may take and `solve` takes the cheapest. `apply` writes the kernel anew,
-with a ConvertLayout where a reader wants another layout than the tile has.
+warps share the k of a product. `layout_regions` joins the tiles that have one layout, `relations` says
+how the layouts of a statement follow from each other, `matrix` and `blocked` make the layouts that
+products and memory want. `cost` prices conversions, accesses and products, `statement_costs` adds them
+up for a kernel, `proposals` names what a region may take and `solve` takes the cheapest. `apply` writes
+the kernel anew, with a ConvertLayout where a reader wants another layout than the tile has.
 """
 
 from __future__ import annotations

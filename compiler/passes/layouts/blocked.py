@@ -20,7 +20,8 @@ ACCESS_BITS = 128
 
 def vector_of(extent: int, bits: int) -> int:
     """How many elements of an axis one access of at most 16 bytes takes: a power of two."""
-    return gcd(extent, max(1, ACCESS_BITS // bits))
+    common = gcd(extent, max(1, ACCESS_BITS // bits))
+    return common & -common
 
 
 def blocked(

@@ -1,9 +1,9 @@
 """The tiles of a kernel in regions that have one layout each, and how often statements run.
 
-Operands and results of elementwise statements, accumulators and what a loop hands from turn to turn
-belong to one region. Tiles that are made of scalars alone (Full, Arange and quick arithmetic on them)
-belong to none: they are made anew in every layout that is asked for. Tiles with explicit layouts that
-differ are never joined.
+Operands and results of elementwise statements, accumulators and what a loop hands from iteration to
+iteration belong to one region. Tiles that are made of scalars alone (Full, Arange and quick arithmetic
+on them) belong to none: they are made anew in every layout that is asked for. Tiles with explicit
+layouts that differ are never joined.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dslc.compiler.ir import Kernel, Memory, Value
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, handed, inner_names, results
-from dslc.compiler.ir.workload import turns_of
+from dslc.compiler.ir.workload import range_of
 from dslc.compiler.layout import Layout
 from dslc.compiler.passes.layouts.cost import SLOW_OPS
 from dslc.compiler.passes.layouts.relations import alike, shaped
 from dslc.compiler.passes.layouts.shared_operands import readable_in_place
 from dslc.compiler.passes.pipelining.tma_copies import bulk_stores
 
-_TURNS = 16  # of a loop whose count is not known
+_TRIPS = 16  # of a loop whose count is not known
 _MOST = 1e6
 
 
@@ -86,8 +86,8 @@ def find_regions(kernel: Kernel) -> Regions:
                 found.origin[name] = site
         for name in inner_names(site.stmt):
             if isinstance(name, Value):
-                turns = _turns(site.stmt)
-                found.origin[name] = Site(site.stmt, site.weight * turns, (*site.loops, site.stmt))
+                trips = _trip_count(site.stmt)
+                found.origin[name] = Site(site.stmt, site.weight * trips, (*site.loops, site.stmt))
     for site in found.sites:
         if _is_free(site.stmt, found.free):
             found.free.update(v for v in results(site.stmt) if isinstance(v, Value))
@@ -126,19 +126,19 @@ def _is_free(stmt: Stmt, free: set[Value]) -> bool:
 def _sites(body: Body, weight: float, loops: tuple[Stmt, ...]) -> Iterator[Site]:
     for stmt in body:
         yield Site(stmt, weight, loops)
-        inside = min(weight * _turns(stmt), _MOST)
+        inside = min(weight * _trip_count(stmt), _MOST)
         around = (*loops, stmt) if isinstance(stmt, ins.For | ins.While) else loops
         for nested in bodies(stmt):
             yield from _sites(nested, inside, around)
 
 
-def _turns(stmt: Stmt) -> float:
+def _trip_count(stmt: Stmt) -> float:
     match stmt:
         case ins.For(start=start, stop=stop, step=step):
-            turns = turns_of(start, stop, step)
-            return _TURNS if turns is None else max(1, len(turns))
+            found = range_of(start, stop, step)
+            return _TRIPS if found is None else max(1, len(found))
         case ins.While():
-            return _TURNS
+            return _TRIPS
     return 1
 
 

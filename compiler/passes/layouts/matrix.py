@@ -44,7 +44,7 @@ class Plan:
     share: tuple[int, ...]  # how many warps stand along each axis of the result
     copies: int  # how many warps hold the same part of it
     cycles: float  # of the matrix units of one multiprocessor
-    dealt: tuple[bool, bool] = (False, False)  # k, and the columns of the result (`dealing`)
+    dealt: tuple[bool, bool] = (False, False)  # k, columns of the result (`operand_interleaving`)
     scales: tuple[Layout | None, Layout | None] = (None, None)  # of a and of b
 
     def operands(self, dot: ins.Dot) -> Iterator[tuple[Value, Layout]]:
@@ -155,11 +155,11 @@ def _finds_operands(dot: ins.Dot, way: Atom, atom: Atom, in_place: Mapping[Value
     A register operand has as many readers as the result has columns for each of its rows: for few of
     them the warps' own instructions do.
     """
-    for x, layout, turned in ((dot.a, way.a, False), (dot.b, way.b, True)):
+    for x, layout, transposed in ((dot.a, way.a, False), (dot.b, way.b, True)):
         if (layout is None) != (x in in_place):
             return False
         either = x.type.dtype.bits == _EITHER_BITS
-        if layout is None and not either and in_place[x] is not turned:
+        if layout is None and not either and in_place[x] is not transposed:
             return False
     columns = dot.out.type.shape[0 if way is not atom else 1]
     packed = dot.a.type.dtype.bits <= _EITHER_BITS

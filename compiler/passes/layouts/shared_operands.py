@@ -1,8 +1,9 @@
 """Which operands of products a matrix unit may read from shared memory itself.
 
 Those that a loop loads from memory that nobody writes, 16 bytes at once, for one product alone: they
-are copied to shared memory anyhow (`passes.pipelining`), and then need no registers. And those that are
-loaded before a loop for a product in it: in registers they would take room through all of it.
+are copied to shared memory anyhow (`passes.pipelining.software_pipeline`), and then need no registers.
+And those that are loaded before a loop for a product in it: in registers they would take room through
+all of it.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class _Finder(FactsRewriter):
         chain = self._chain(load.out, [*self.outside, *self.repeated])
         is_repeated = any(s in self.repeated for x in chain for s in self.readers[x])
         if is_repeated and self._is_plain(load, copy_width(self.facts, load)):
-            self.found |= _turned(chain)
+            self.found |= _transposed(chain)
 
     def _is_plain(self, load: ins.Load, width: int) -> bool:
         """Whether threads copy 16 bytes at once, to panels."""
@@ -76,7 +77,7 @@ class _Finder(FactsRewriter):
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         for ahead in loads_ahead(loop, facts, self.unwritten):
             if ahead.run == 1 and self._is_plain(ahead.load, ahead.width):
-                self.found |= _turned(self._chain(ahead.load.out, loop.body))
+                self.found |= _transposed(self._chain(ahead.load.out, loop.body))
 
     def _chain(self, out: Value, places: Sequence[Stmt]) -> list[Value]:
         """The tile, and its transpose where that is what the product reads; none without one."""
@@ -91,6 +92,6 @@ class _Finder(FactsRewriter):
         return []
 
 
-def _turned(chain: Sequence[Value]) -> Mapping[Value, bool]:
+def _transposed(chain: Sequence[Value]) -> Mapping[Value, bool]:
     """Every other tile is a transpose."""
     return {x: bool(i % 2) for i, x in enumerate(chain)}

@@ -277,7 +277,7 @@ def _ways(dot: ins.Dot, target: Target, threads: int, regions: Regions) -> list[
     """The plans of a product, and what dealing makes of them.
 
     Weights that are packed keep the order of the unit, and each warp has whole fragments of them, so
-    that one packing serves products of one warp and of a warpgroup (`passes.fragments`).
+    that one packing serves products of one warp and of a warpgroup (`passes.low_bit.fragments`).
     """
     found = plans(dot, target, threads, regions.in_place)
     if regions.packed and target.matrix_loads:

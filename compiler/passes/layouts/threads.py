@@ -111,7 +111,8 @@ def _for_product(dot: ins.Dot, target: Target, *, split: bool, ready: bool) -> i
 
 
 def _rows_of_chains(kernel: Kernel) -> list[int]:
-    """Warps that have whole rows, where each turn of a loop multiplies what it has just multiplied.
+    """Warps that have whole rows, where each iteration of a loop multiplies what it has just
+    multiplied.
 
     The first result is then the second's operand within each warp, and nothing goes through shared
     memory (attention: Dao, 2023).

@@ -46,9 +46,10 @@ class Unthread:
         return map_kernels(program, self._kernel)
 
     def _kernel(self, kernel: Kernel) -> Kernel:
-        if not any(isinstance(s, _THREADED) or _is_laid(s) for s in walk(kernel.body)):
+        threaded = any(isinstance(s, _THREADED) or _is_laid(s) for s in walk(kernel.body))
+        if not threaded and kernel.threads is None:
             return kernel
-        return _Unthreader().kernel(kernel)
+        return replace(_Unthreader().kernel(kernel), threads=None)
 
 
 def _is_laid(stmt: Stmt) -> bool:

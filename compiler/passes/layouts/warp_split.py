@@ -43,7 +43,7 @@ NARROW = 32  # rows or columns of a tile up to which warps that share the other 
 
 @dataclass(frozen=True, slots=True)
 class Accumulation:
-    """A carried tile of a loop that only products are added to, each turn `dots` in this order."""
+    """A carried tile of a loop that only products are added to, each iteration `dots` in this order."""
 
     loop: ins.For
     carried: Carried
@@ -60,7 +60,7 @@ def accumulations(kernel: Kernel) -> list[Accumulation]:
         counts = use_counts((stmt,))
         for c, op in zip(stmt.carried, accumulators(stmt), strict=True):
             dots = _dots(c, own) if op == ADD else ()
-            # Each sum is read by the next product alone, and the last by the next turn.
+            # Each sum is read by the next product alone, and the last by the next iteration.
             if dots and all(counts[v] == 1 for v in (c.inner, *(d.out for d in dots))):
                 found.append(Accumulation(stmt, c, dots))
     return found

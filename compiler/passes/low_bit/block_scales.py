@@ -86,7 +86,7 @@ def _operand(x: Value, axis: int, known: Mapping[Name, Stmt]) -> _Operand | None
     match made:
         case ins.Transpose(x=source, axes=axes):
             inner = _operand(source, axes[axis], known)
-            return None if inner is None else _turned(inner, made)
+            return None if inner is None else _transposed(inner, made)
         case ins.Binary(op="mul", x=left, y=right) if x.type.dtype in _WIDE:
             for codes, factor in ((left, right), (right, left)):
                 plain, scales = _operand(codes, axis, known), _scales(factor, axis, known)
@@ -101,16 +101,21 @@ def _operand(x: Value, axis: int, known: Mapping[Name, Stmt]) -> _Operand | None
     return _Operand(x) if small else None
 
 
-def _turned(inner: _Operand, made: ins.Transpose) -> _Operand:
+def _transposed(inner: _Operand, made: ins.Transpose) -> _Operand:
     """A transposed operand, by transposing what it is made of."""
 
-    def turn(x: Value) -> ins.Transpose:
+    def transposed(x: Value) -> ins.Transpose:
         shape = tuple(x.type.shape[d] for d in made.axes)
         return replace(made, out=Value(TileType(x.type.dtype, shape), x.name), x=x)
 
-    codes, scales = turn(inner.codes), None if inner.scales is None else turn(inner.scales)
-    turns = (codes,) if scales is None else (codes, scales)
-    return _Operand(codes.out, scales.out if scales is not None else None, (*inner.made, *turns))
+    codes, scales = (
+        transposed(inner.codes),
+        None if inner.scales is None else transposed(inner.scales),
+    )
+    transposes = (codes,) if scales is None else (codes, scales)
+    return _Operand(
+        codes.out, scales.out if scales is not None else None, (*inner.made, *transposes)
+    )
 
 
 def _scales(x: Value, axis: int, known: Mapping[Name, Stmt]) -> _Operand | None:

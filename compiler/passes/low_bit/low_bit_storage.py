@@ -64,8 +64,9 @@ class LowBit:
     `threads` threads. Where that is not so, or elements out of bounds may have to read another number
     than 0, it becomes `packed row`, which serves every access. Parameters that are written, have
     strides, are `packed row` already, or alone give a dim its value stay as they are. Parameters of 8
-    bits are packed in tiles where they are weights (`passes.weights`), else they stay arrays of bytes.
-    With `rows` no tiles are made: rows that are read in whole bytes are `packed row`, others bytes.
+    bits are packed in tiles where they are weights (`analysis.weights`), else they stay arrays of
+    bytes. With `rows` no tiles are made: rows that are read in whole bytes are `packed row`, others
+    bytes.
     """
 
     threads: int = 32

@@ -1,12 +1,14 @@
 """Whether two accesses of one tensor need a barrier between them, and among which threads.
 
 None is needed where they are proved to touch no element in common, or where the layouts of both say
-that one thread touches each. A slice's starts are compared as sums (`facts`): a constant distance gives
-the common elements exactly, one that is known modulo a number at least the few distances at which
-slices meet. Along an axis of which nothing is known it is enough that the thread does not depend on it.
+that one thread touches each. A slice's starts are compared as sums (`scalar_facts`): a constant
+distance gives the common elements exactly, one that is known modulo a number at least the few distances
+at which slices meet. Along an axis of which nothing is known it is enough that the thread does not
+depend on it.
 
-An access in a later turn of a loop is proved with other names for all that the loop makes, and a
-greater count of turns: `z[n : n + 64]` of the turn n + 64 * (t + 1) meets nothing of the turn n's.
+An access in a later iteration of a loop is proved with other names for all that the loop makes, and a
+greater count of iterations: `z[n : n + 64]` of the iteration n + 64 * (t + 1) meets nothing of the
+iteration n's.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class Relations:
         self._varying: dict[Loop, frozenset[Name]] = {}
 
     def need(self, a: Access, b: Access, loop: Loop | None) -> Need:
-        """What is needed from an access to a later one, of a later turn of a loop if one is given."""
+        """What is needed from an access to a later one, in a later iteration if a loop is given."""
         key = (a, b, loop)
         if key not in self._known:
             self._known[key] = min(self._need(a, b, loop), self.most)
@@ -88,7 +90,7 @@ class Relations:
         return found
 
     def _varying_in(self, loop: Loop) -> frozenset[Name]:
-        """The names that stand for something else in another turn."""
+        """The names that stand for something else in another iteration."""
         if loop not in self._varying:
             names = {n for s in walk((loop,)) for n in (*inner_names(s), *results(s))}
             own = set(results(loop))  # which are made after the loop
@@ -98,7 +100,7 @@ class Relations:
 
 
 class _Later:
-    """Expressions of a later turn: every name that varies is another one."""
+    """Expressions of a later iteration: every name that varies is another one."""
 
     def __init__(self, varying: frozenset[Name]) -> None:
         self.varying = varying
@@ -135,7 +137,7 @@ def _prover(a: Access, b: Access, loop: Loop | None, later: _Later) -> Prover:
 
 
 def _advances(facts: Facts, loop: Loop, later: _Later) -> Iterator[Linear]:
-    """By how much at least the scalars of a loop are further on in a later turn."""
+    """By how much at least the scalars of a loop are further on in a later iteration."""
     one = Linear(constant=1)
     if isinstance(loop, ins.For):
         count = Var(f"{loop.var.name}#", INDEX)
@@ -152,7 +154,7 @@ def _advances(facts: Facts, loop: Loop, later: _Later) -> Iterator[Linear]:
 
 
 def _change(facts: Facts, loop: Loop, c: Carried) -> int | None:
-    """By what a carried scalar changes in every turn, if that is a number other than 0."""
+    """By what a carried scalar changes in every iteration, if that is a number other than 0."""
     if isinstance(c.inner, Value) or isinstance(c.yielded, Value) or c.inner.dtype != INDEX:
         return None
     inside = facts.copy()

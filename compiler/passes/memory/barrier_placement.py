@@ -23,7 +23,7 @@ from dslc.compiler.passes.memory.access_relation import Need, Relations
 from dslc.compiler.passes.memory.ordered_accesses import Access, Loop
 
 Open: TypeAlias = dict[tuple[Access, Loop | None], Need]
-"""Accesses since which no barrier of the block has come, of this or an earlier turn of a loop."""
+"""Accesses since which no barrier of the block has come, of this or an earlier iteration of a loop."""
 Barriers: TypeAlias = dict[int, Need]
 """Which barrier stands before the statement of a number."""
 
@@ -56,7 +56,7 @@ class Placing:
                 items = self._items(stmt.body)
                 at = self._ring(items, stmt)
                 way = self._along(items, at)
-                if not _has_a_turn(stmt):
+                if not _has_a_iteration(stmt):
                     way = Way().either(way)
                 return Item(replaced(stmt, body=self._with(stmt.body, items, at)), way)
             case ins.While():
@@ -84,8 +84,8 @@ class Placing:
             before=self._with(stmt.before, head, at),
             body=self._with(stmt.body, rest, late),
         )
-        asked, turn = self._along(head, at), self._along(rest, late)
-        return Item(found, asked.either(asked.then(turn).then(asked)))
+        asked, again = self._along(head, at), self._along(rest, late)
+        return Item(found, asked.either(asked.then(again).then(asked)))
 
     def _instruction(self, stmt: ins.Instruction) -> Way:
         own: Met = dict.fromkeys(self.accesses.get(stmt, ()), Need.NONE)
@@ -145,7 +145,7 @@ class Placing:
         return {start: level} | {i + start: n for i, n in behind.items()} | before
 
     def _holds(self, items: Sequence[Item], loop: Loop, at: Barriers) -> bool:
-        """Whether these barriers are enough, in a turn and from turn to turn."""
+        """Whether these barriers are enough, in an iteration and from iteration to iteration."""
         missing, opened = self._row(items, at=at)
         again, _ = self._row(items, _earlier(opened, loop), at)
         return not missing and not again
@@ -173,7 +173,7 @@ def _beyond(opened: Open, barrier: Need) -> Open:
 
 
 def _earlier(opened: Open, loop: Loop) -> Open:
-    """The same in the turn after."""
+    """The same in the iteration after."""
     found: Open = {}
     for (access, _), since in opened.items():
         key = (access, loop)
@@ -181,6 +181,6 @@ def _earlier(opened: Open, loop: Loop) -> Open:
     return found
 
 
-def _has_a_turn(loop: ins.For) -> bool:
+def _has_a_iteration(loop: ins.For) -> bool:
     distance, step = difference(loop.stop, loop.start), constant(loop.step)
     return distance is not None and step is not None and distance * step > 0

@@ -8,9 +8,9 @@
 
 A turn's statements run in order, and its threads each at their own pace: what one writes another may
 read or overwrite only beyond a barrier, and what one has read another may overwrite only beyond one.
-Accesses that are proved to be the same thread's, or disjoint, need none (`relation`); the others share
-as few as keep them apart (`placing`). Where both stay within a warp, or the block has one, `warp=32`
-says that its threads alone meet.
+Accesses that are proved to be the same thread's, or disjoint, need none (`access_relation`); the others
+share as few as keep them apart (`barrier_placement`). Where both stay within a warp, or the block has
+one, `warp=32` says that its threads alone meet.
 
 The pass comes once tiles have layouts, and before loads are copied ahead: passes move loads of tensors
 that nobody writes, and no others. Turns are independent, so that blocks that take several, and warps

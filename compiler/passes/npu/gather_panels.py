@@ -77,21 +77,21 @@ class _Panels(Rewriter):
             fresh_name(f"{memory.name}_panel", self._taken), dtype,
             tuple(map(ex.index, sizes)), Role.BUFFER, loc=memory.loc,
         )  # fmt: skip
-        turn = Var(fresh_name("panel", self._scalars), INDEX)
+        begin = Var(fresh_name("panel", self._scalars), INDEX)
         none, found, result = (Value(out.type, out.name) for _ in range(3))
         rows, here = Value(TileType(dtype, sizes), "rows"), Value(out.type, out.name)
         taken = tuple(
-            AxisSlice(turn, count) if k == axis else replace(a, dropped=False)
+            AxisSlice(begin, count) if k == axis else replace(a, dropped=False)
             for k, a in enumerate(axes)
         )
         inner = tuple(
-            replace(a, start=sub(a.start, turn))
+            replace(a, start=sub(a.start, begin))
             if k == axis
             else AxisSlice(ex.index(0), a.size, dropped=a.dropped, checked=False)
             for k, a in enumerate(axes)
         )
         whole = tuple(AxisSlice(ex.index(0), n, checked=False) for n in sizes)
-        masks, inside = _inside(stmt, turn, count)
+        masks, inside = _inside(stmt, begin, count)
         body = (
             ins.Load(rows, Region(memory, taken), loc=loc),
             ins.Store(Region(panel, whole), rows, loc=loc),
@@ -102,13 +102,13 @@ class _Panels(Rewriter):
         yield ins.Full(none, ex.Const(False if dtype == BOOL else 0, dtype), loc=loc)
         yield ins.Alloc(panel, loc=loc)
         yield ins.For(
-            turn, ex.index(0), ex.index(extent), ex.index(count), body,
+            begin, ex.index(0), ex.index(extent), ex.index(count), body,
             (Carried(out, found, none, result),), loc=loc,
         )  # fmt: skip
 
 
-def _inside(stmt: ins.Gather, turn: Expr, count: int) -> tuple[list[Stmt], Value]:
-    """Which elements come from the panel that begins at `turn`."""
+def _inside(stmt: ins.Gather, begin: Expr, count: int) -> tuple[list[Stmt], Value]:
+    """Which elements come from the panel that begins at `begin`."""
     out, ids, loc, start = stmt.out.type, stmt.ids.type, stmt.loc, stmt.region.axes[stmt.axis].start
     before = sum(not a.dropped for a in stmt.region.axes[: stmt.axis])
     rank = len(ids.shape)
@@ -116,7 +116,7 @@ def _inside(stmt: ins.Gather, turn: Expr, count: int) -> tuple[list[Stmt], Value
     numbers, first, end = (Value(TileType(I32, ids.shape), n) for n in ("ids", "first", "end"))
     after, below, both = (Value(TileType(BOOL, ids.shape), "inside") for _ in range(3))
     column, wide = (Value(TileType(BOOL, s), "inside") for s in (shape, out.shape))
-    low = sub(turn, start)
+    low = sub(begin, start)
     made: list[Stmt] = [
         ins.Cast(numbers, stmt.ids, saturate=True, loc=loc),
         ins.Full(first, ex.Convert(low, I32), loc=loc),

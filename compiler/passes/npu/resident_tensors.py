@@ -175,7 +175,7 @@ def _reason(memory: Memory, found: Touches, kernel: Kernel) -> _Reason | None:
         if dynamic or isinstance(touch.stmt, ins.Gather | ins.Scatter):
             return _Reason(f"where it is {word} only a core knows", touch)
         if touch.writes and touch.choice:
-            return _Reason("it is written in a branch or a loop of unknown turns", touch)
+            return _Reason("it is written in a branch or a loop of unknown iterations", touch)
         if touch.writes and any(a.step > 1 for a in touch.region.axes):
             return _Reason("it is written with gaps", touch)
     return _read_back(own, found, {a.var for a in kernel.grid})

@@ -26,7 +26,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.rewrite import Substitution, map_kernels
 from dslc.compiler.ir.traverse import walk
-from dslc.compiler.ir.workload import turns_of
+from dslc.compiler.ir.workload import range_of
 from dslc.compiler.passes.padding.resized import Resized
 
 _ROWS = 8  # of a matrix unit
@@ -47,7 +47,7 @@ def _cut(kernel: Kernel) -> Kernel:
     alone = {
         a.var: a.start
         for a in kernel.grid
-        if (turns := turns_of(a.start, a.stop, a.step)) is not None and len(turns) == 1
+        if (turns := range_of(a.start, a.stop, a.step)) is not None and len(turns) == 1
     }
     if not alone:
         return kernel

@@ -29,7 +29,7 @@ from dslc.compiler.ir.regions import part
 from dslc.compiler.ir.rewrite import fresh_name
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.ir.values import Region
-from dslc.compiler.ir.workload import turns_of
+from dslc.compiler.ir.workload import range_of
 from dslc.compiler.passes.pipelining.prefetchable_loads import Ahead, tile_bytes
 from dslc.compiler.passes.pipelining.ring_layout import Placement
 from dslc.compiler.passes.pipelining.tma_copies import rows_of
@@ -69,7 +69,7 @@ def cluster_for(
     best: dict[ins.Load, int] = {}
     along = None
     for number, axis in enumerate(kernel.grid):
-        turns = turns_of(axis.start, axis.stop, axis.step)
+        turns = range_of(axis.start, axis.stop, axis.step)
         if turns is not None and len(turns) < size:
             continue
         found: dict[ins.Load, int] = {}

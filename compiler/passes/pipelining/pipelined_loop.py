@@ -34,9 +34,10 @@ class PipelinedLoop:
         last: ins.WaitDots | None = None,
         held: int = 1,
     ) -> None:
-        """`held` is by how many turns loads to registers run ahead, `last` a wait of the next turn."""
+        """Loads to registers run ahead by `held` iterations; `last` is a wait of the next one."""
         self.async_dots, self.held, self.last = tuple(async_dots), held, last
-        self.ahead = stages - 1 - (paced or bool(self.async_dots))  # turns that copies run ahead
+        # By how many iterations copies run ahead.
+        self.ahead = stages - 1 - (paced or bool(self.async_dots))
         self.loop, self.stages, self.rings, self.taken = loop, stages, rings, taken
         self.prefetched = prefetched
         assert isinstance(loop.step, Const)
@@ -53,8 +54,8 @@ class PipelinedLoop:
     def body(self, again: bool, more: bool, freed: bool = False) -> Body:
         """What stands in place of the loop.
 
-        `again` where it may run several times in a turn, `more` where other loops may take the memory
-        of its rings, `freed` where exchanges between threads may.
+        `again` where it may run several times in an iteration, `more` where other loops may take the
+        memory of its rings, `freed` where exchanges between threads may.
         """
         out: list[Stmt] = [ins.Alloc(r.memory, loc=r.ahead.load.loc) for r in self.rings]
         if self.full is not None:
@@ -76,7 +77,7 @@ class PipelinedLoop:
         return tuple(out)
 
     def _prologue(self) -> ins.For:
-        """The copies of the first turns, a group each."""
+        """The copies of the first iterations, a group each."""
         turn = self._var("turn")
         at = simplify(add(self.loop.start, mul(turn, self.step)))
         body = (*self._copies(at, turn), *self._commit())
@@ -122,10 +123,10 @@ class PipelinedLoop:
         else:
             body = (*body, *self._freed(0))
         kept = tuple(replace(c, yielded=renamed.use(c.yielded)) for c in loop.carried)
-        # Unrolled by as many turns, tiles change their names and not their registers.
+        # Unrolled by as many iterations, tiles change their names and not their registers.
         unroll = loop.unroll or (self.held if self.held > 1 else None)
         if is_made_anew(loop, self.async_dots):
-            unroll = unroll or 2  # the registers of two turns are read
+            unroll = unroll or 2  # the registers of two iterations are read
         # What is loaded last takes the registers that are read first, once they have been read.
         body = (*head, *body, *merged(tail))
         return replace(loop, body=body, carried=(*kept, *carried), stages=1, unroll=unroll)
@@ -144,13 +145,13 @@ class PipelinedLoop:
             counters.append(self.empty.counter(self._var("freed"), fill, 1))
         return counters
 
-    def _freed(self, turns: int) -> Body:
-        """All have read the slot of so many turns ago."""
+    def _freed(self, iterations: int) -> Body:
+        """All have read the slot of so many iterations ago."""
         if self.empty is None:
             return ()
-        if not turns:
+        if not iterations:
             return (ins.Arrive(self.empty.at(self.slot), together=True),)
-        before = simplify(mod(add(self.slot, self.stages - turns), self.stages))
+        before = simplify(mod(add(self.slot, self.stages - iterations), self.stages))
         arrive = ins.Arrive(self.empty.at(before), together=True)
         op = "gt" if self.step > 0 else "lt"
         return (ins.If(Binary(op, self.loop.var, self.loop.start, BOOL), (arrive,)),)
@@ -159,7 +160,7 @@ class PipelinedLoop:
         return (ins.CommitGroup(),) if self.grouped else ()
 
     def _copies(self, at: Expr, slot: Expr, again: bool = False) -> Body:
-        """The copies of the turn whose variable is `at`, if there is such a turn.
+        """The copies of the iteration whose variable is `at`, if there is such an iteration.
 
         They fill a slot `again` that may still be read.
         """
@@ -193,7 +194,7 @@ class PipelinedLoop:
         return simplify(mod(div(at, ring.ahead.period), ring.slots))
 
     def _read(self, stmt: Stmt) -> Stmt | None:
-        """A statement of the body; None for a load that came with the turn before."""
+        """A statement of the body; None for a load that came with the iteration before."""
         for ring in self.rings:
             if ring.ahead.load is stmt:
                 run = ring.ahead.run
@@ -204,19 +205,19 @@ class PipelinedLoop:
     # Prefetched into registers
 
     def _firsts(self, ahead: Ahead, out: list[Stmt]) -> list[Value]:
-        """The tiles of the first turns, zeros where there is no such turn."""
+        """The tiles of the first iterations, zeros where there is no such iteration."""
         load = ahead.load
         none = replace(load.out, name=f"{load.out.name or 't'}_none")
         out.append(ins.Full(none, zeros(none), loc=load.loc))
         found: list[Value] = []
-        for turn in range(self.held if ahead.run == 1 else 1):
+        for iteration in range(self.held if ahead.run == 1 else 1):
             first = replace(load.out, name=f"{load.out.name or 't'}_first")
-            out.append(self._guarded(ahead, self._at(self.loop.start, turn), none, first))
+            out.append(self._guarded(ahead, self._at(self.loop.start, iteration), none, first))
             found.append(first)
         return found
 
     def _next(self, ahead: Ahead, firsts: Sequence[Value]) -> tuple[Stmt, list[Carried], Value]:
-        """The load for a later turn (or run), what is carried for it, and this turn's tile."""
+        """The load for a later iteration (or run), what is carried for it, and the tile of this one."""
         out = ahead.load.out
         names = [replace(out, name=f"{out.name or 't'}_next") for _ in firsts]
         now, *waiting = (replace(out), *names[1:])
@@ -226,7 +227,7 @@ class PipelinedLoop:
             inner, yielded = (now, *waiting), (*waiting, last)
             rotated = zip(inner, firsts, yielded, strict=True)
             return load, [Carried(replace(out), i, f, y) for i, f, y in rotated], now
-        # In a run's first turn the tile that waited becomes the current one.
+        # In a run's first iteration the tile that waited becomes the current one.
         (first,) = firsts
         waited, this = replace(names[0]), replace(out)
         loaded, kept = replace(waited), replace(waited)
@@ -240,7 +241,7 @@ class PipelinedLoop:
         return ins.If(begins, (load,), (), joined, loc=ahead.load.loc), carried, this
 
     def _guarded(self, ahead: Ahead, at: Expr, otherwise: Value, result: Value) -> Stmt:
-        """The load of the turn at `at`, or the other tile where there is no such turn."""
+        """The load of the iteration at `at`, or the other tile where there is no such iteration."""
         load = ahead.load
         exprs = [a.start for a in load.region.axes]
         if load.other is not None:
@@ -254,20 +255,20 @@ class PipelinedLoop:
         joined = (Joined(result, loaded, otherwise),)
         return ins.If(self._goes_on(at), then, (), joined, loc=load.loc)
 
-    # Turns
+    # Iterations
 
     def _moved(self, ahead: Ahead, exprs: list[Expr], at: Expr) -> tuple[Body, list[Expr]]:
-        """The statements that a load needs and its expressions, for the turn at `at`."""
+        """The statements that a load needs and its expressions, for the iteration at `at`."""
         needs, uses = clone_body(
             ahead.needs, self.taken, scalars={self.loop.var: at}, outputs=exprs
         )
         return needs, [simplify(u) for u in uses if not isinstance(u, Value)]
 
-    def _at(self, start: Expr, turns: int) -> Expr:
-        return simplify(add(start, turns * self.step))
+    def _at(self, start: Expr, iterations: int) -> Expr:
+        return simplify(add(start, iterations * self.step))
 
     def _goes_on(self, at: Expr) -> Expr:
-        """Whether the loop has a turn at `at`, which is no earlier than its first."""
+        """Whether the loop has an iteration at `at`, which is no earlier than its first."""
         return Binary("lt" if self.step > 0 else "gt", at, self.loop.stop, BOOL)
 
     def _var(self, hint: str) -> Var:

@@ -1,11 +1,11 @@
 """Which loads of a loop can run ahead of it, and how.
 
-A load may be issued turns early where the memory is one that no statement of the kernel writes, and
-its subscripts come from the loop's variable and from what the loop does not change. It is *staged*,
+A load may be issued iterations early where the memory is one that no statement of the kernel writes,
+and its subscripts come from the loop's variable and from what the loop does not change. It is *staged*,
 copied to shared memory asynchronously, where each thread can move 4, 8 or 16 bytes at once: whole bytes
 along the last axis, aligned by what is proved of the subscripts and the row pitch, and 0 past the end.
-It is *prefetched* into registers a turn ahead where it cannot be staged and takes few registers. Any
-other load stays where it is.
+It is *prefetched* into registers an iteration ahead where it cannot be staged and takes few registers.
+Any other load stays where it is.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SLICE_ELEMENTS = 32  # tiles that subscripts are computed from are no larger
 _THREADS = 128  # of a kernel that does not say
 
 _EXPLICIT = (ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync)
-# What may run a turn early beside a load, since it has no effect.
+# What may run an iteration early beside a load, since it has no effect.
 _PURE = (
     ins.Let, ins.Load, ins.Full, ins.Arange, ins.Unary, ins.Binary, ins.Where, ins.Cast, ins.Extract,
     ins.Reduce, ins.Reshape, ins.Broadcast,
@@ -60,8 +60,8 @@ class Ahead:
     """A load that may run ahead.
 
     `needs` are the statements of the body that its subscripts come from, in order. `width` is how many
-    elements a thread copies at once, 0 where it cannot be staged. `run` is for how many turns it stays
-    the same, counted from the loop's first; `period` is the loop variable's advance in a run.
+    elements a thread copies at once, 0 where it cannot be staged. `run` is for how many iterations it
+    stays the same, counted from the loop's first; `period` is the loop variable's advance in a run.
     """
 
     load: ins.Load
@@ -211,16 +211,16 @@ def _is_pure(stmt: Stmt, unwritten: frozenset[Memory]) -> bool:
 
 
 def _varies(loop: ins.For, load: ins.Load, needs: Body) -> bool:
-    """Whether the load's subscripts change from turn to turn at all."""
+    """Whether the load's subscripts change from iteration to iteration at all."""
     names = {n for s in (*needs, load) for use in uses_of(s) for n in names_in(use)}
     return loop.var in names
 
 
 def _run(loop: ins.For, load: ins.Load, facts: Facts, needs: Body) -> tuple[int, int]:
-    """For how many turns the load stays the same, and the loop variable's advance in them.
+    """For how many iterations the load stays the same, and the loop variable's advance in them.
 
     The variable may occur only as `(k + c) // G` where c is a multiple of G: then a load changes every
-    G // step turns, if the step divides G and the first turn is a multiple of G.
+    G // step iterations, if the step divides G and the first iteration is a multiple of G.
     """
     if not isinstance(loop.step, Const) or any(not isinstance(s, ins.Let) for s in needs):
         return 1, int(loop.step.value) if isinstance(loop.step, Const) else 0

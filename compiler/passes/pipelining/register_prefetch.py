@@ -1,13 +1,13 @@
-"""Loads that need no ring: straight from memory to the registers that want them, turns ahead.
+"""Loads that need no ring: straight from memory to the registers that want them, iterations ahead.
 
 Shared memory serves tiles that several warps read, or whose elements reach a thread in small pieces.
 Where each thread reads 8 or 16 bytes at once, and no other thread reads them too, a copy through
-shared memory only costs instructions and a barrier a turn; without one, warps run on their own.
+shared memory only costs instructions and a barrier an iteration; without one, warps run on their own.
 Weights in the order of registers are such tiles, and activations whose k is dealt
 (`gpu_layout.dealing`). Beside them a small tile, such as a row of scales, needs none either.
 
-A register that waits for memory is one that the turn cannot use, so this is for tiles of which a thread
-holds little. How far loads run ahead follows from the bytes that must be under way.
+A register that waits for memory is one that the iteration cannot use, so this is for tiles of which a
+thread holds little. How far loads run ahead follows from the bytes that must be under way.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _HELD_BYTES = 256  # of registers for all that is under way, in a thread
 _DEEPEST = 4
 
 
-def turns_ahead(found: Sequence[Ahead], asked: int | None, room: Room) -> int:
-    """How many turns ahead a loop's loads go to registers; 0 where some want a ring.
+def iterations_ahead(found: Sequence[Ahead], asked: int | None, room: Room) -> int:
+    """How many iterations ahead a loop's loads go to registers; 0 where some want a ring.
 
     `asked` is the number of stages that is asked for; more than the registers hold want a ring.
     """
@@ -50,5 +50,5 @@ def _is_straight(ahead: Ahead) -> bool:
 
 
 def _bytes(loads: Sequence[Ahead]) -> int:
-    """The registers of a thread for a turn's tiles, in bytes."""
+    """The registers of a thread for an iteration's tiles, in bytes."""
     return sum(thread_bytes(a.load.out, None) for a in loads)

@@ -5,7 +5,7 @@ changes the 16-byte chunk of a row by the number of the row; which rows share a 
 stay side by side is searched. The bank model of the machine judges each against what is known to
 happen: the copies' writes, the reads by the register layout, and, for operands of a matrix unit, the
 reads of eight rows' chunks at once (`ldmatrix`). The first without a conflict is taken, else the one
-with the fewest turns. Padded rows would cost memory and serve no tile better, since they too keep
+with the fewest cycles. Padded rows would cost memory and serve no tile better, since they too keep
 chunks whole.
 """
 
@@ -45,7 +45,7 @@ class Placement:
 
     `copy` says which thread copies which element; None where the generator may choose. `private` is
     where each thread reads exactly what it copies itself, `conflicts` what accesses cost beyond one
-    turn a phase, by what they are.
+    cycle a phase, by what they are.
     """
 
     shape: tuple[int, ...]
@@ -66,7 +66,7 @@ class Placement:
         if not self.conflicts:
             return "not proved: no layout of the reader or no bank model"
         left = [f"{name} {extra}" for name, extra in self.conflicts if extra]
-        return "free of conflicts" if not left else "extra turns: " + ", ".join(left)
+        return "free of conflicts" if not left else "extra cycles: " + ", ".join(left)
 
 
 @functools.lru_cache(maxsize=256)
@@ -199,7 +199,7 @@ def _cost(
     memory: Layout,
     banks: BankModel,
 ) -> tuple[tuple[str, int], ...]:
-    """Turns beyond one a phase: of the copies, of the reads, and of reads by matrices."""
+    """Cycles beyond one a phase: of the copies, of the reads, and of reads by matrices."""
     copy, reader = layouts
     reads = bank_conflicts(reader, memory, bits, banks)
     found = [("reads", _extra(reads))]
@@ -225,4 +225,4 @@ def _matrices(tile: tuple[int, ...], bits: int) -> Layout | None:
 
 
 def _extra(conflicts: Conflicts) -> int:
-    return conflicts.turns - conflicts.phases
+    return conflicts.cycles - conflicts.phases

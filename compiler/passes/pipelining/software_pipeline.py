@@ -1,4 +1,4 @@
-"""Software pipelining: loads of later turns run while a turn computes.
+"""Software pipelining: loads of later iterations run while an iteration computes.
 
     %sum = for k in range(0, K, 64) carry (%acc = %zero) {
       %a = load @x[m : +16, k : +64] : f16[16, 64]
@@ -22,27 +22,27 @@ becomes, with 3 stages,
       yield ..., (slot + 1) % 3, slot
     }
 
-A turn waits for its own group alone: `stages - 2` newer ones may be under way. The one barrier makes
-what all threads copied visible, and says that all have read the slot that is filled next: the one of
-the turn before. Groups are committed in every turn, empty ones too, so the count stays right at the
-end. Where each thread reads only what it copied itself there is no barrier. Nothing is left to wait
-for after the loop, since no copy is issued past its end.
+An iteration waits for its own group alone: `stages - 2` newer ones may be under way. The one barrier
+makes what all threads copied visible, and says that all have read the slot that is filled next: the one
+of the iteration before. Groups are committed in every iteration, empty ones too, so the count stays
+right at the end. Where each thread reads only what it copied itself there is no barrier. Nothing is
+left to wait for after the loop, since no copy is issued past its end.
 
-Where products end later (`async_products`), the slot that is filled is that of two turns before, and
-one group fewer is under way: the products of the turn before may still read theirs.
+Where products end later (`async_products`), the slot that is filled is that of two iterations before,
+and one group fewer is under way: the products of the iteration before may still read theirs.
 
-What the machine has a unit for is copied in bulk (`bulk`): one arrival announces the bytes of a slot,
-and instead of its group a turn waits for the phase of that slot's barrier. Beside the operands of a
-asynchronous product these are runs of bytes that threads read, such as packed weights. Where all is
-copied in bulk there is no barrier of the block: warps arrive at a second barrier of the slot when
-asynchronous products have read it, and its next filling waits for that phase, so that warps may be a
-turn apart.
+What the machine has a unit for is copied in bulk (`tma_copies`): one arrival announces the bytes of a
+slot, and instead of its group an iteration waits for the phase of that slot's barrier. Beside the
+operands of an asynchronous product these are runs of bytes that threads read, such as packed weights.
+Where all is copied in bulk there is no barrier of the block: warps arrive at a second barrier of the
+slot when asynchronous products have read it, and its next filling waits for that phase, so that warps
+may be an iteration apart.
 
-A load that stays the same for several turns is copied once for all of them, into a ring of its own
-count. What cannot be copied asynchronously is loaded into registers a turn ahead (`staging` has the
-rules, `rings` the layouts), and where no load gains by shared memory all are, several turns ahead
-(`straight`). Kernels with copies or barriers of their own are left as they are, as are
-those with shared buffers for which the compiler places the barriers.
+A load that stays the same for several iterations is copied once for all of them, into a ring of its own
+count. What cannot be copied asynchronously is loaded into registers an iteration ahead
+(`prefetchable_loads` has the rules, `ring_layout` the layouts), and where no load gains by shared
+memory all are, several iterations ahead (`register_prefetch`). Kernels with copies or barriers of their
+own are left as they are, as are those with shared buffers for which the compiler places the barriers.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
 from dslc.compiler.ir.rewrite import map_kernels, scalar_names, with_body
 from dslc.compiler.ir.traverse import Body, Use, walk
-from dslc.compiler.ir.workload import turns_of
+from dslc.compiler.ir.workload import range_of
 from dslc.compiler.passes.pipelining.pipelined_loop import PipelinedLoop
 from dslc.compiler.passes.pipelining.prefetchable_loads import (
     Ahead,
@@ -67,7 +67,7 @@ from dslc.compiler.passes.pipelining.prefetchable_loads import (
     is_prefetched,
     loads_ahead,
 )  # fmt: skip
-from dslc.compiler.passes.pipelining.register_prefetch import turns_ahead
+from dslc.compiler.passes.pipelining.register_prefetch import iterations_ahead
 from dslc.compiler.passes.pipelining.ring_buffers import Ring
 from dslc.compiler.passes.pipelining.ring_layout import Placement, in_panels, place
 from dslc.compiler.passes.pipelining.stage_count import (
@@ -87,7 +87,7 @@ from dslc.compiler.passes.products.async_products import (
 )
 from dslc.compiler.targets import Target
 
-_LAGGING = 2  # stages up to which no product may run on into the next turn
+_LAGGING = 2  # stages up to which no product may run on into the next iteration
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class _Loops(FactsRewriter):
         facts = self.facts.copy()
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
         found = loads_ahead(loop, facts, self.unwritten)
-        if held := turns_ahead(found, asked, room):
+        if held := iterations_ahead(found, asked, room):
             straight = PipelinedLoop(loop, 1, (), found, self.taken, held=held)
             return 0, straight.body(self.depth > 0, self.more)
         staged = [a for a in found if a.width]
@@ -181,8 +181,8 @@ class _Loops(FactsRewriter):
             stages = choose_stages(loop, staged, room)
         if stages == 1:
             staged = []
-        elif asked is None and (turns := turns_of(loop.start, loop.stop, loop.step)) is not None:
-            stages = min(stages, max(2, len(turns)))
+        elif asked is None and (trips := range_of(loop.start, loop.stop, loop.step)) is not None:
+            stages = min(stages, max(2, len(trips)))
         if stages <= _LAGGING or not staged:
             async_dots, paced = (), False
         kept = {a.load for a in staged}
@@ -196,7 +196,7 @@ class _Loops(FactsRewriter):
         under_way = {x for d in async_dots for x in in_registers(d)}
         if any(
             a.load.out in under_way for a in prefetched
-        ):  # the next turn's take the same registers
+        ):  # the next iteration's take the same registers
             async_dots, paced, last = (), False, None
         rings = [self._ring(a, stages, a in bulk) for a in staged]
         pipelined = PipelinedLoop(
@@ -206,7 +206,7 @@ class _Loops(FactsRewriter):
 
     def _ring(self, ahead: Ahead, stages: int, bulk: bool) -> Ring:
         slots = stages
-        if ahead.run > 1:  # as many runs as the turns under way can touch
+        if ahead.run > 1:  # as many runs as the iterations under way can touch
             slots = 1 << (-(-(stages - 1) // ahead.run)).bit_length()
         return Ring.of(ahead, self._placed(ahead), slots, bulk=bulk)
 
@@ -234,5 +234,5 @@ def _are_kept(loop: ins.For, staged: Container[Stmt]) -> bool:
 
 
 def _is_counted(loop: ins.For) -> bool:
-    """Whether the turns can be counted: an index that advances by a constant."""
+    """Whether the iterations can be counted: an index that advances by a constant."""
     return loop.var.dtype == INDEX and isinstance(loop.step, Const) and loop.step.value != 0

@@ -25,7 +25,7 @@ from dslc.compiler.targets import Target
 _BYTES_IN_FLIGHT = 32 * 1024  # of a machine whose rates are not known
 _BYTES_OF_UNITS = 96 * 1024  # where a unit of several warps eats them: its tiles come by tens of KB
 MOST_STAGES = 8
-_FEWEST = 3  # with 2, a turn waits for what was issued one turn ago
+_FEWEST = 3  # with 2, an iteration waits for what was issued one iteration ago
 _MUCH = 2048  # bytes of an exchange for which it is worth to show that rings are free
 _BLOCKS = 2  # that share a multiprocessor, as far as is counted on
 _RESERVED = 1024  # bytes of shared memory that a block takes, of a machine that does not say
@@ -117,7 +117,8 @@ def choose_stages(
 ) -> int:
     """The fewest stages with enough bytes under way; 1 where not even two stages fit.
 
-    A slot is filled `lag` turns after the one that read it. `paired` blocks fill each other's gaps.
+    A slot is filled `lag` iterations after the one that read it. `paired` blocks fill each other's
+    gaps.
     """
     stage = sum(math.ceil(a.bytes / a.run) for a in staged)
     if not stage or 2 * stage > room.bytes:

@@ -5,17 +5,17 @@
     %d = dot %x, %y, acc=%s, atom="wgmma.m64n256k16.ss" : f32[128, 256] `...`
 
 A product is waited for at once, but for those of a pipelined loop that does nothing with the sums but
-hand them on. Its turn's products may run on while the next turn begins: the wait leaves them pending,
-and the last ones are waited for after the loop (`passes.pipelining` then fills a slot one turn later).
-Where a loop computes between products, the last of a turn runs on into the next, whose first wait is
-for both: so the unit goes from the one to the other without a pause.
+hand them on. Its iteration's products may run on while the next iteration begins: the wait leaves them
+pending, and the last ones are waited for after the loop (`software_pipeline` then fills a slot one
+iteration later). Where a loop computes between products, the last of an iteration runs on into the
+next, whose first wait is for both: so the unit goes from the one to the other without a pause.
 An operand that no ring holds is copied to shared memory on the spot. One that is loaded before a loop
 is waited for only there, where the machine's own unit copies it: the first copies to rings start
 meanwhile.
 
-So weights are made ready in registers, for one turn, while the unit multiplies those of the turn
-before. The unit reads registers as late as it multiplies: those of two turns are alive, and the loop
-is unrolled by two so that they are different ones.
+So weights are made ready in registers, for one iteration, while the unit multiplies those of the
+iteration before. The unit reads registers as late as it multiplies: those of two iterations are alive,
+and the loop is unrolled by two so that they are different ones.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ _REGISTERS_BESIDE = 30  # addresses, counters: beside the results of products
 
 
 def deferred(loop: ins.For) -> tuple[ins.Dot, ...]:
-    """The asynchronous products right in a loop's body, if only the next turns' products read them."""
+    """The asynchronous products right in a loop's body, if only the next iterations' read them."""
     async_dots = tuple(s for s in loop.body if isinstance(s, ins.Dot) and s.is_async)
     held = {x for d in async_dots for x in in_registers(d)}
-    # The next turn gives what it hands on the same registers.
+    # The next iteration gives what it hands on the same registers.
     if not held.isdisjoint(c.inner for c in loop.carried) or (held and (loop.unroll or 2) % 2):
         return ()
     readers = users((loop,))
@@ -77,7 +77,7 @@ def deferred(loop: ins.For) -> tuple[ins.Dot, ...]:
 
 
 def last_wait(loop: ins.For) -> ins.WaitDots | None:
-    """The wait for a turn's last product, where the next turn's first wait may stand for it."""
+    """The wait for an iteration's last product, where the next one's first wait may stand for it."""
     body = loop.body
     async_dots = [i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_async]
     waits = [i for i, s in enumerate(body) if isinstance(s, ins.WaitDots) and not s.pending]
@@ -114,7 +114,7 @@ def in_registers(dot: ins.Dot) -> tuple[Value, ...]:
 
 
 def is_made_anew(loop: ins.For, async_dots: Iterable[ins.Dot]) -> bool:
-    """Whether products take from registers what each turn makes."""
+    """Whether products take from registers what each iteration makes."""
     made = definitions(loop.body)
     return any(x in made for d in async_dots for x in in_registers(d))
 
@@ -127,7 +127,7 @@ def is_paced(loop: ins.For) -> bool:
 
 
 def leaves_gaps(loop: ins.For) -> bool:
-    """Whether threads compute between asynchronous products of a turn, which each are waited for."""
+    """Whether threads compute between an iteration's asynchronous products, each waited for."""
     async_dots = [i for i, s in enumerate(loop.body) if isinstance(s, ins.Dot) and s.is_async]
     waits = [i for i, s in enumerate(loop.body) if isinstance(s, ins.WaitDots)]
     return any(async_dots[0] < w < async_dots[-1] for w in waits) if async_dots else False
@@ -148,7 +148,7 @@ def is_paired(loop: ins.For, threads: int | None, rates: Rates | None) -> bool:
 
 
 def settle(kernel: Kernel, bulk: bool) -> Kernel:
-    """The kernel with operands of asynchronous products in shared memory; `bulk`: a unit may copy."""
+    """The kernel with asynchronous products' operands in shared memory; `bulk`: TMA may copy them."""
     if not any(isinstance(s, ins.Dot) and s.is_async for s in walk(kernel.body)):
         return kernel
     kernel = replace(kernel, body=_early(kernel.body))

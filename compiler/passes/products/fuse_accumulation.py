@@ -52,7 +52,8 @@ class _Fuser(Rewriter):
                 dot = alone.pop(product)
                 fused[stmt] = replace(dot, out=stmt.out, acc=other, loc=stmt.loc)
                 moved.add(dot)
-        return super().body(tuple(fused.get(s, s) for s in body if s not in moved))
+        changed = tuple(fused.get(s, s) for s in body if s not in moved) if fused else body
+        return super().body(changed)
 
 
 def _pair(stmt: Stmt, alone: dict[Value, ins.Dot]) -> tuple[Value, Value] | None:

@@ -19,10 +19,10 @@
     }
     %sum = concat %a, %b, axis=0
 
-A product that begins anew in every turn, and is scaled onto sums that the loop carries, needs a second
-set of registers for as long as the unit works. Pieces along the unit's n have one set for all: the
-other warpgroup multiplies while one scales. A tile of twice the size reads its weights half as often,
-and what makes them ready is done half as often.
+A product that begins anew in every iteration, and is scaled onto sums that the loop carries, needs a
+second set of registers for as long as the unit works. Pieces along the unit's n have one set for all:
+the other warpgroup multiplies while one scales. A tile of twice the size reads its weights half as
+often, and what makes them ready is done half as often.
 """
 
 from __future__ import annotations

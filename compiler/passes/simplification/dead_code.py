@@ -121,7 +121,7 @@ class _Liveness:
                 return stmt if live & set(results(stmt)) else None
 
     def _for(self, stmt: ins.For, live: set[Name]) -> Stmt | None:
-        carried = _needed(stmt.carried, live, lambda c: self._reads_of_turn(stmt.body, c))
+        carried = _needed(stmt.carried, live, lambda c: self._reads_of_iteration(stmt.body, c))
         body, before = self.body(stmt.body, _names(c.yielded for c in carried))
         if not body and not carried:
             return None
@@ -130,17 +130,17 @@ class _Liveness:
             return stmt
         return dataclasses.replace(stmt, body=body, carried=carried)
 
-    def _reads_of_turn(self, body: Body, carried: Iterable[Carried]) -> set[Name]:
+    def _reads_of_iteration(self, body: Body, carried: Iterable[Carried]) -> set[Name]:
         return self.body(body, _names(c.yielded for c in carried))[1]
 
     def _while(self, stmt: ins.While, live: set[Name]) -> Stmt | None:
         condition = _names([stmt.condition])
 
-        def reads_of_turn(carried: Iterable[Carried]) -> set[Name]:
+        def reads_of_iteration(carried: Iterable[Carried]) -> set[Name]:
             inside = self.body(stmt.body, _names(c.yielded for c in carried))[1]
             return self.body(stmt.before, inside | condition)[1]
 
-        carried = _needed(stmt.carried, live, reads_of_turn)
+        carried = _needed(stmt.carried, live, reads_of_iteration)
         body, inside = self.body(stmt.body, _names(c.yielded for c in carried))
         before, outside = self.body(stmt.before, inside | condition)
         if not any(c.result in live for c in carried) and not _acts((*before, *body)):
@@ -165,12 +165,12 @@ class _Liveness:
 def _needed(
     carried: tuple[Carried, ...],
     live: set[Name],
-    reads_of_turn: Callable[[tuple[Carried, ...]], set[Name]],
+    reads_of_iteration: Callable[[tuple[Carried, ...]], set[Name]],
 ) -> tuple[Carried, ...]:
-    """The carried values that are used after the loop or by what a turn must do."""
+    """The carried values that are used after the loop or by what an iteration must do."""
     needed = tuple(c for c in carried if c.result in live)
     while True:
-        read = reads_of_turn(needed)
+        read = reads_of_iteration(needed)
         more = tuple(c for c in carried if c in needed or c.inner in read)
         if len(more) == len(needed):
             return needed

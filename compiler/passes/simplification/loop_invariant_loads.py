@@ -5,9 +5,9 @@
       ...                                        ...
 
 A load of a memory that the kernel never writes moves out of a loop that does not change its subscripts.
-One that changes every few turns alone, such as a row of scales at `k // 128` in steps of 64, is loaded
-in the first turn of each run and carried to the others. A hoisted load runs even where the loop has no
-turn: its bounds are checked again, until they are proved without the loop.
+One that changes every few iterations alone, such as a row of scales at `k // 128` in steps of 64, is
+loaded in the first iteration of each run and carried to the others. A hoisted load runs even where the
+loop has no iteration: its bounds are checked again, until they are proved without the loop.
 """
 
 from __future__ import annotations

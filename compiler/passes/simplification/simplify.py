@@ -10,7 +10,8 @@
     }
 
 Scalars of an index expression are written out where they are used, equal ones are one, loops of no or
-one turn and decided branches dissolve, values that a loop never changes leave it, and dead code goes.
+one iteration and decided branches dissolve, values that a loop never changes leave it, and dead code
+goes.
 """
 
 from __future__ import annotations
@@ -150,12 +151,12 @@ class _Simplifier(FactsRewriter):
         return (rebuilt,)
 
     def _for(self, stmt: ins.For) -> Iterable[Stmt]:
-        turns = self._turns(stmt)
-        if turns == 0:
+        iterations = self._iterations(stmt)
+        if iterations == 0:
             for c in stmt.carried:
                 self._bind(c.result, self.use(c.init))
             return ()
-        if turns == 1:
+        if iterations == 1:
             self._bind(stmt.var, self.expr(stmt.start))
             for c in stmt.carried:
                 self._bind(c.inner, self.use(c.init))
@@ -171,8 +172,8 @@ class _Simplifier(FactsRewriter):
             self._bind(c.result, self.use(c.init))
         return (rebuilt,)
 
-    def _turns(self, stmt: ins.For) -> int | None:
-        """0 or 1 where the loop surely has as many turns."""
+    def _iterations(self, stmt: ins.For) -> int | None:
+        """0 or 1 where the loop surely has as many iterations."""
         start, stop, step = (self.expr(e) for e in (stmt.start, stmt.stop, stmt.step))
         if not isinstance(step, Const) or not step.value:
             return None

@@ -46,7 +46,7 @@ _SAME_ELEMENTS = (
 
 @dataclass(frozen=True, slots=True)
 class UniformMasks:
-    """Skips the masks of those turns of a product's loop in which they hold everywhere."""
+    """Skips the masks of those iterations of a product's loop in which they hold everywhere."""
 
     name: str = "uniform-masks"
 

@@ -42,7 +42,8 @@ from dslc.compiler.passes.tile_scheduling.stream_k import lines_of
 def in_cluster(
     loop: ins.For, ops: Sequence[str], parts: Sequence[Name], rank: Var, after: Body
 ) -> Body:
-    """What follows a loop whose turns the blocks of a cluster share: sums of `parts`, in the first one.
+    """What follows a loop whose iterations the blocks of a cluster share: sums of `parts`, in the first
+    one.
 
     `parts` are the block's own, of tiles that `loop` accumulates by `ops`.
     """

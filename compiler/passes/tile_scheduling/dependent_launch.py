@@ -36,7 +36,7 @@ from dslc.compiler.ir.values import Memory, Region, Role
 from dslc.compiler.passes.pipelining.tma_copies import is_run
 from dslc.compiler.passes.tile_scheduling.rasterization import origins
 
-# A ring's first turns end where something is waited for.
+# A ring's first iterations end where something is waited for.
 _WAITS = (ins.WaitGroup, ins.AwaitPhase, ins.Sync, ins.SemaphoreWait, ins.While, ins.WarpSpecialize)
 
 
@@ -62,7 +62,7 @@ def _overlapping(kernel: Kernel) -> Kernel:
 
 
 def _prefetches(kernel: Kernel, body: Body) -> Body:
-    """Prefetches of what the first turn of a ring copies, as far as that is known before the wait."""
+    """Prefetches of what a ring's first iteration copies, as far as that is known before the wait."""
     first: list[Stmt] = []
     for stmt in body:
         if any(isinstance(s, _WAITS) or handed(s) for s in walk((stmt,))):
@@ -81,7 +81,7 @@ def _prefetches(kernel: Kernel, body: Body) -> Body:
 def _asked(
     stmt: Stmt, chosen: set[Stmt], at: dict[Var, Expr]
 ) -> Iterator[tuple[Memory, ins.Prefetch | ins.If]]:
-    """The prefetches of the chosen copies, of a loop's first turn, under the same conditions."""
+    """The prefetches of the chosen copies, of a loop's first iteration, under the same conditions."""
     match stmt:
         case ins.CopyAsync(src=src) if stmt in chosen:
             axes = (replace(a, start=simplify(substitute(a.start, at))) for a in src.axes)
@@ -96,7 +96,7 @@ def _asked(
 
 
 def _runs(loop: ins.For) -> bool:
-    """Whether the loop is known to have a turn."""
+    """Whether the loop is known to have an iteration."""
     start, stop = constant(loop.start), constant(loop.stop)
     return start is not None and stop is not None and start < stop
 

@@ -3,9 +3,9 @@
     grid h in range(0, H, 1), s in range(0, S, 128)            grid ..., s in range(0, S, 128) reversed
     for l in range(0, s + 128, 128) { ... }             ->     for l in range(0, s + 128, 128) { ... }
 
-Where a loop has the more turns the further an axis of the grid has come, blocks that begin last would
-run longest and alone. Begun first, they leave the short ones to fill the gaps at the end (Graham's rule
-for scheduling, 1969). Only the order changes, of which nothing is promised.
+Where a loop has the more iterations the further an axis of the grid has come, blocks that begin last
+would run longest and alone. Begun first, they leave the short ones to fill the gaps at the end
+(Graham's rule for scheduling, 1969). Only the order changes, of which nothing is promised.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Blocks that take turn after turn, with producer warps that copy for all of them.
 
-`producers` shows a kernel before and after. The copies of a turn begin while the turn before still
-computes and stores its results. `even_work` says which turns a block takes, `parts` adds up those that
-several share; results leave in pieces (`outgoing`), for which there is room beside the rings.
+`producer_warps` shows a kernel before and after. The copies of a turn begin while the turn before still
+computes and stores its results. `tile_scheduler` says which turns a block takes, `stream_k` adds up
+those that several share; results leave in pieces (`epilogue_stores`), for which there is room beside
+the rings.
 """
 
 from __future__ import annotations
@@ -79,8 +80,8 @@ class Persistent:
         part = self.work.part(round_)
         lets = [ins.Let(a.var, e) for a, e in zip(self.source.grid, part.at, strict=True)]
         counters, begin = self._from_turn_to_turn(self.rings.reading(slot))
-        turn = self.rings.turn(slot, self._at(part.first))
-        steps = self._steps(part, self.loop.var, turn, counters, own=True)
+        body = self.rings.iteration(slot, self._at(part.first))
+        steps = self._steps(part, self.loop.var, body, counters, own=True)
         last = counters[0].result
         assert isinstance(last, Var)
         free = self.rings.free(self.rings.before(last))
@@ -104,7 +105,7 @@ class Persistent:
         """The loop over a part's steps, with its own carried values for the side that computes."""
         stop = least(self.loop.stop, self._at(part.end))
         carried = (*(self.loop.carried if own else ()), *counters)
-        # What is made ready for a product lies in the registers of two turns.
+        # What is made ready for a product lies in the registers of two iterations.
         unroll = 2 if own and is_made_anew(self.loop, self.rings.async_dots) else None
         return ins.For(
             var, simplify(self._at(part.first)), simplify(stop), self.loop.step, body, carried,

@@ -31,7 +31,7 @@ def constant_step(step: Expr, loop: ins.For) -> int:
 
 
 def count(start: Expr, stop: Expr, step: int) -> Expr:
-    """The number of turns, not above 0 where there is none."""
+    """The number of iterations, not above 0 where there is none."""
     distance = sub(stop, start) if step > 0 else sub(start, stop)
     return simplify(cdiv(distance, abs(step)))
 

@@ -46,7 +46,7 @@ Where the loop says `atomic=1` and the machine adds to memory, parts do not wait
 
 A part waits for one that has a lower number alone, so that it ends wherever turns begin in order.
 
-Parts that are the blocks of a cluster need no memory between them (`cluster_sums`):
+Parts that are the blocks of a cluster need no memory between them (`cluster_reduction`):
 
     %sum = cluster_reduce add %part, part           in the order of the parts
     if part == 0 {
@@ -162,7 +162,7 @@ def _check_effects(before: Body, loop: ins.For) -> None:
             raise refused("DSL0511", message, stmt, hint)
     for stmt in walk(loop.body):
         if any(r.memory not in own for r in writes(stmt)):
-            message = "a split reduction keeps nothing in a buffer from turn to turn"
+            message = "a split reduction keeps nothing in a buffer from iteration to iteration"
             hint = "make the buffer inside the loop, or remove split="
             raise refused("DSL0511", message, stmt, hint)
 
@@ -250,7 +250,7 @@ class _Splitter:
         )
 
     def _partial_loop(self) -> list[Stmt]:
-        """The loop over this part's turns, behind the neutral elements that it begins with."""
+        """The loop over this part's iterations, behind the neutral elements that it begins with."""
         loop = self.loop
         start, stop = self._chunk()
         makes: list[Stmt] = []
@@ -269,11 +269,11 @@ class _Splitter:
         return [*makes, own]
 
     def _chunk(self) -> tuple[Expr, Expr]:
-        """Start and stop of this part: whole turns, as even as may be, in the loop's order."""
+        """Start and stop of this part: whole iterations, as even as may be, in the loop's order."""
         loop, part = self.loop, self.part
         step = constant_step(loop.step, loop)
-        turns = count(loop.start, loop.stop, step)
-        chunk = cdiv(turns, self.parts)
+        iterations = count(loop.start, loop.stop, step)
+        chunk = cdiv(iterations, self.parts)
         width = mul(chunk, step)
         start = add(loop.start, mul(part, width))
         nearer = "min" if step > 0 else "max"

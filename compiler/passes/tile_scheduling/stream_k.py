@@ -13,7 +13,7 @@
 
 Partial sums lie in the order of registers, which reads and writes whole lines. The order of the sum is
 that of the steps, whoever comes last; nobody waits for anybody. The count of arrivals is left
-at zero for the next launch. (`split` does the same where a program asks for it.)
+at zero for the next launch. (`split_k` does the same where a program asks for it.)
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from dslc.compiler.ir.regions import element, whole
 from dslc.compiler.ir.rewrite import Substitution, fresh_name
 from dslc.compiler.ir.traverse import Body
 from dslc.compiler.ir.values import Memory, Place, Region, Role, TileType, Value
-from dslc.compiler.ir.workload import turns_of
+from dslc.compiler.ir.workload import range_of
 from dslc.compiler.layout import Layout, Mode, local
 from dslc.compiler.passes.tile_scheduling.tile_scheduler import Part, Sharing, TileScheduler
 from dslc.compiler.targets import Target
@@ -64,8 +64,8 @@ def sharing(kernel: Kernel, loop: ins.For, target: Target) -> Sharing:
             return one
         cycles += prod(dot.out.type.shape) * dot.a.type.shape[-1] / each
     cost = size / _BYTES_A_CYCLE / cycles
-    turns = turns_of(loop.start, loop.stop, loop.step)
-    return Sharing(_USUAL if turns is None else len(turns), cost)
+    steps = range_of(loop.start, loop.stop, loop.step)
+    return Sharing(_USUAL if steps is None else len(steps), cost)
 
 
 def _is_zero(init: object, kernel: Kernel) -> bool:

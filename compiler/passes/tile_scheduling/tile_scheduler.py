@@ -5,13 +5,13 @@
     grid block in range(0, 132)
     for round in range(0, rounds) { turn number round * 132 + block ... }
 
-Turns are numbered in strips (`strips`), so that those of one round share what they read. After the
-whole rounds T % 132 turns are left. Where that pays, each of these is given to several blocks, which
-take equal shares of its steps and add up what they have (`parts`): in one more round as many shares as
-there are blocks for, in two or three rounds smaller ones. Shares begin at the same steps in all turns,
-so that blocks still read the same parts of the operands at one time. Dealing steps to all blocks to the
-last one (Osama et al., Stream-K, PPoPP 2023) loses that, and was slower on an H200 wherever the
-operands do not fit into the cache.
+Turns are numbered in groups of rows (`rasterization`), so that those of one round share what they read.
+After the whole rounds T % 132 turns are left. Where that pays, each of these is given to several
+blocks, which take equal shares of its steps and add up what they have (`stream_k`): in one more round
+as many shares as there are blocks for, in two or three rounds smaller ones. Shares begin at the same
+steps in all turns, so that blocks still read the same parts of the operands at one time. Dealing steps
+to all blocks to the last one (Osama et al., Stream-K, PPoPP 2023) loses that, and was slower on an H200
+wherever the operands do not fit into the cache.
 """
 
 from __future__ import annotations

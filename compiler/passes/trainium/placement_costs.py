@@ -63,8 +63,8 @@ def transposed(engines: Engines, value: Value, region: Region) -> bool:
     place = None if value.type.layout is None else placement_of(value.type.layout)
     two_bytes = value.type.dtype.bits == 16
     matrix = value.type.rank == len(region.shape) == 2
-    turned = place is not None and place.axis == 1 and place.run == 1
-    return engines.transposes and two_bytes and matrix and turned
+    transposed = place is not None and place.axis == 1 and place.run == 1
+    return engines.transposes and two_bytes and matrix and transposed
 
 
 def convert(
@@ -113,6 +113,6 @@ def _product(engines: Engines, a: Value, b: Value, out: Value, place: Placement)
     m, n, k = out.type.shape[-2], out.type.shape[-1], a.type.shape[-1]
     batch = prod(out.type.shape[:-2])
     fixed, moving = (m, n) if place.axis == out.type.rank - 2 else (n, m)
-    turns = batch * -(-k // PARTITIONS) * -(-fixed // PARTITIONS)
+    blocks = batch * -(-k // PARTITIONS) * -(-fixed // PARTITIONS)
     cycles = max(_FEWEST, moving) * (4 if b.type.dtype.bits == 32 else 1)
-    return turns * cycles / engines.tensor
+    return blocks * cycles / engines.tensor

@@ -1,4 +1,5 @@
-"""Tiles that the turns of a loop share stay on chip: what depends on other loops alone is made once.
+"""Tiles that the iterations of a loop share stay on chip: what depends on other loops alone is made
+once.
 
 For a product of blocks the block of `a` depends on m and k, and the loop over n repeats it:
 
@@ -25,7 +26,7 @@ from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.traverse import Body, bodies, expressions, operands, tile_of, walk
-from dslc.compiler.ir.workload import turns_of
+from dslc.compiler.ir.workload import range_of
 from dslc.compiler.passes.trainium.capacity import sbuf_peak, streams, tile_bytes, usable
 from dslc.compiler.targets.nki import Engines
 
@@ -38,19 +39,20 @@ _VIEWS = (ins.Reshape, ins.Transpose, ins.Broadcast, ins.Extract)
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A loop around a statement: its counter and how often it turns (None: not known)."""
+    """A loop around a statement: its counter and how often it iterations (None: not known)."""
 
     var: ex.Var
     start: ex.Expr
     step: ex.Expr
-    turns: int | None
+    iterations: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class ResidentTensors:
-    """A tile that stays through the turns of `across`; `inside` are the loops that tell its versions.
+    """A tile that stays through the iterations of `across`; `inside` are the loops that tell its
+    versions.
 
-    `firsts` are the counters whose first turns make it.
+    `firsts` are the counters whose first iterations make it.
     """
 
     value: Value
@@ -93,8 +95,8 @@ def residents(kernel: Kernel, engines: Engines, machine: Set[ex.Var]) -> list[Re
 
 
 def _counted(var: ex.Var, start: ex.Expr, stop: ex.Expr, step: ex.Expr) -> Counted:
-    turns = turns_of(start, stop, step)
-    return Counted(var, start, step, None if turns is None else len(turns))
+    iterations = range_of(start, stop, step)
+    return Counted(var, start, step, None if iterations is None else len(iterations))
 
 
 def _visit(
@@ -164,7 +166,7 @@ def _consider(search: _Search, value: Value, loops: tuple[Counted, ...]) -> None
     """The tile kept across each loop that it does not depend on."""
     deps = search.deps[value]
     known = {loop.var for loop in loops}
-    if any(d.name == "$read" for d in deps) or any(loop.turns is None for loop in loops):
+    if any(d.name == "$read" for d in deps) or any(loop.iterations is None for loop in loops):
         return
     if any(d not in known and d not in _outside(search) for d in deps):
         return
@@ -173,14 +175,14 @@ def _consider(search: _Search, value: Value, loops: tuple[Counted, ...]) -> None
         return
     for level, across in enumerate(loops):
         later = loops[level + 1 :]
-        if across.var in deps or across.turns is None or across.turns < 2:
+        if across.var in deps or across.iterations is None or across.iterations < 2:
             continue
         inside = tuple(x for x in later if x.var in deps)
         firsts = (across, *(x for x in later if x.var not in deps))
-        versions = prod(x.turns or 1 for x in inside)
+        versions = prod(x.iterations or 1 for x in inside)
         size = versions * tile_bytes(value)
-        outer = prod(x.turns or 1 for x in loops[:level])
-        repeats = prod(x.turns or 1 for x in firsts) - 1
+        outer = prod(x.iterations or 1 for x in loops[:level])
+        repeats = prod(x.iterations or 1 for x in firsts) - 1
         work = sum(tile_bytes(made) for s in chain if (made := tile_of(s)) is not None)
         saved = float(outer * versions * repeats * work)
         if size:

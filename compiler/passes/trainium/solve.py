@@ -1,9 +1,9 @@
 """The placement of every tile: the cheapest that coordinate descent finds.
 
-Tiles that one elementwise instruction ties together, and what a loop hands from turn to turn, share a
-placement. A step moves one group, or the groups of one statement together (a transposition's operand
-and result), while the others stand; steps are taken until none makes the kernel cheaper. A program has
-few groups, and a step looks at the statements that touch what it moves.
+Tiles that one elementwise instruction ties together, and what a loop hands from iteration to iteration,
+share a placement. A step moves one group, or the groups of one statement together (a transposition's
+operand and result), while the others stand; steps are taken until none makes the kernel cheaper. A
+program has few groups, and a step looks at the statements that touch what it moves.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class StripMine:
 
 
 def _carried(body: Body) -> list[Value]:
-    """The tiles that loops hand from turn to turn."""
+    """The tiles that loops hand from iteration to iteration."""
     loops = (s for s in walk(body) if isinstance(s, ins.For))
     return [c.inner for loop in loops for c in loop.carried if isinstance(c.inner, Value)]
 

@@ -107,7 +107,7 @@ def _divided(store: ins.Store, layout: Layout) -> Iterator[EpilogueStores]:
             size = shape[axis] // count
             piece = tuple(size if d == axis else n for d, n in enumerate(shape))
             placed = panels(piece, bits)
-            # One piece alone would meet itself in the next turn.
+            # One piece alone would meet itself in the next iteration.
             places = min(most, count)
             fits = places * math.prod(piece) * bits // 8 <= _BYTES
             if shape[axis] % count or placed is None or not fits:

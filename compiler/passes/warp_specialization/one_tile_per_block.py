@@ -78,13 +78,13 @@ def beside(
         loop, var=k, body=rings.fill(fill, (), {loop.var: k}),
         carried=tuple(rings.filling(fill)), stages=1, unroll=None, split=None,
     )  # fmt: skip
-    # What is made ready for a product lies in the registers of two turns.
+    # What is made ready for a product lies in the registers of two iterations.
     unroll = 2 if is_made_anew(loop, rings.async_dots) else loop.unroll
-    turns = replace(
-        loop, body=rings.turn(slot, loop.start), stages=1, unroll=unroll,
+    reading = replace(
+        loop, body=rings.iteration(slot, loop.start), stages=1, unroll=unroll,
         carried=(*loop.carried, *rings.reading(slot)),
     )  # fmt: skip
     producers = ins.WarpSpecialize((copies,), warps, registers, loc=loop.loc)
     begin = (*scalars, *rings.begin(), ins.Sync())
     end = (ins.WaitDots(0, loc=loop.loc), *kernel.body[at + 1 :])
-    return replace(kernel, body=(*begin, producers, *rest, turns, *end))
+    return replace(kernel, body=(*begin, producers, *rest, reading, *end))

@@ -15,7 +15,7 @@
 Left to themselves both may ask for products at one time, get them at one time, and compute at one time
 while the unit stands still; nothing drives them apart. So each asks for its products only when the
 other has asked for all of its own (Shah and others, FlashAttention-3, 2024, section 3.1): the last of
-a turn, which runs on, and the first of the next.
+an iteration, which runs on, and the first of the next.
 
 That costs two barriers, and a warpgroup that computes for as long as the other multiplies would often
 be late: it is for loops whose computing is well hidden.
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dslc.compiler.cost.statements import Statements
+from dslc.compiler.analysis.statement_work import Statements
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.instructions import Stmt
 from dslc.compiler.ir.program import Kernel, TileProgram
@@ -68,7 +68,7 @@ class PingPong:
 
 
 def _alternating(loop: ins.For) -> Body | None:
-    """A turn that waits for its first products and leaves the last to the next one; None for others."""
+    """A body that waits for its first products and leaves the last to the next one; None for others."""
     body = loop.body
     dots = [i for i, s in enumerate(body) if isinstance(s, ins.Dot) and s.is_async]
     every = [s for s in walk(body) if isinstance(s, ins.Dot) and s.is_async]

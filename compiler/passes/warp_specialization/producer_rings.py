@@ -7,8 +7,9 @@
     %y = load @v[l : +128, ...]
     %d = dot %p, %y, acc=%o
 
-What a turn reads before a wait and after it are two groups: the second one need not have come when the
-turn begins, and the slot of the first one is free as soon as its products have ended. So there are
+What an iteration reads before a wait and after it are two groups: the second one need not have come
+when the iteration begins, and the slot of the first one is free as soon as its products have ended. So
+there are
 
     await_phase @full[slot]         where a group is read first
     arrive @empty[slot], together   where all products that read it have ended
@@ -42,10 +43,10 @@ Placed = tuple[Ahead, Placement]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Loads that are awaited and freed together: read from statement `first` of a turn on.
+    """Loads that are awaited and freed together: read from statement `first` of an iteration on.
 
-    Free after the wait with number `freed` of the turn, or `later`, after the first of the next turn,
-    of all blocks of a cluster where some are `shared`.
+    Free after the wait with number `freed` of the iteration, or `later`, after the first of the next
+    iteration, of all blocks of a cluster where some are `shared`.
     """
 
     rings: tuple[Ring, ...]
@@ -67,7 +68,7 @@ class Group:
 
 
 class ProducerRings:
-    """The rings of one loop: what fills them, and a turn that reads them."""
+    """The rings of one loop: what fills them, and an iteration that reads them."""
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class ProducerRings:
     # The producer warps
 
     def fill(self, fill: Expr, own: Iterable[Stmt], scalars: dict[Var, Expr]) -> Body:
-        """All copies of a turn, each as soon as its slot is free; subscripts may be of `own`."""
+        """All copies of an iteration, each as soon as its slot is free; subscripts may be of `own`."""
         body: list[Stmt] = []
         for group in self.groups:
             body += [group.empty.wait(fill), ins.Arrive(group.full.at(fill), group.bytes)]
@@ -120,8 +121,8 @@ class ProducerRings:
 
     # The others
 
-    def turn(self, slot: Var, first: Expr) -> Body:
-        """A turn of the loop that reads its slot; `first` is the loop's variable in its first turn."""
+    def iteration(self, slot: Var, first: Expr) -> Body:
+        """The loop's body as it reads its slot; `first` is its variable in the first iteration."""
         regions = {r.ahead.load: r.region(slot) for g in self.groups for r in g.rings}
         begun = Binary("gt", self.loop.var, first, BOOL)
         waits = 0
@@ -142,13 +143,13 @@ class ProducerRings:
         return tuple(body)
 
     def free(self, slot: Expr) -> Body:
-        """What products read that the turn of this slot has left running."""
+        """What products read that the iteration of this slot has left running."""
         return tuple(g.free(slot) for g in self.groups if g.later)
 
     # Counters
 
     def reading(self, slot: Var) -> list[Carried]:
-        """The slot that a turn reads and its phase, for the loop of those that multiply."""
+        """The slot that an iteration reads and its phase, for the loop of those that multiply."""
         return self._counters(slot, self.groups[0].full, 0)
 
     def filling(self, fill: Var) -> list[Carried]:
@@ -156,7 +157,7 @@ class ProducerRings:
         return self._counters(fill, self.groups[0].empty, 1)
 
     def before(self, slot: Expr) -> Expr:
-        """The slot of the turn before."""
+        """The slot of the iteration before."""
         return simplify(mod(add(slot, self.stages - 1), self.stages))
 
     def _counters(self, slot: Var, barriers: Barriers, first: int) -> list[Carried]:
@@ -169,14 +170,14 @@ class ProducerRings:
     # Groups
 
     def _groups(self, loads: Sequence[Placed]) -> tuple[Group, ...]:
-        """The loads by how many waits a turn has had when it reads them."""
+        """The loads by how many waits an iteration has had when it reads them."""
         waits = [i for i, s in enumerate(self.body) if isinstance(s, ins.WaitDots)]
         found: dict[int, list[tuple[Ring, int, int | None]]] = {}
         for ahead, placed in loads:
             first, last = self._read(ahead.load)
             freed = next((n for n, w in enumerate(waits) if w > last), None)
             if self.async_dots:
-                freed = None  # the wait in the loop is for the turn before
+                freed = None  # the wait in the loop is for the iteration before
             key = sum(w < first for w in waits)
             found.setdefault(key, []).append(
                 (Ring.of(ahead, placed, self.stages, bulk=True), first, freed)

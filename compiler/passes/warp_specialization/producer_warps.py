@@ -45,7 +45,7 @@ No warp that multiplies waits to start a copy. That is for kernels whose one loo
 products by bulk copies alone: whatever else a loop loads, its own warps would have to wait for. Where
 products do nothing but add up, and all turns are alike, blocks take turn after turn (`persistent`): the
 copies of a turn begin while the turn before still computes and stores its results. Otherwise the grid
-stays (`beside`), unless two blocks on a multiprocessor fill each other's gaps.
+stays (`one_tile_per_block`), unless two blocks on a multiprocessor fill each other's gaps.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ from dslc.compiler.targets import Target
 
 _WARPS, _REGISTERS = 4, 40  # aside: a warpgroup, since these hand on registers together
 _FEWEST = 3  # stages: one is read, one is being freed, one comes
-_FEWEST_BESIDE = 2  # of loops whose operands are free before the turn ends
+_FEWEST_BESIDE = 2  # of loops whose operands are free before the iteration ends
 _BESIDE = 2048  # bytes for barriers and scratch
 _UNMOVED = (
     ins.Sync,
@@ -176,7 +176,7 @@ class WarpSpecialization:
     def _loads(self, kernel: Kernel, loop: ins.For) -> list[Placed]:
         """The loads of the loop, if the unit copies them all: boxes for units, runs for threads.
 
-        Rows that serve several turns, such as scales, are copied in each: nobody waits for that.
+        Rows that serve several iterations, such as scales, are copied in each: nobody waits for that.
         """
         facts = kernel_facts(kernel)
         facts.assume_range(loop.var, loop.start, loop.stop, loop.step)
@@ -199,7 +199,7 @@ class WarpSpecialization:
 
 
 def _operands(before: Body) -> list[ins.Load]:
-    """The loads of what units read in every turn."""
+    """The loads of what units read in every iteration."""
     return [s for s in before if isinstance(s, ins.Load) and s.out.type.layout is None]
 
 

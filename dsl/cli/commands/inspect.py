@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,10 +95,8 @@ def _specialized(
 def _show(
     kernel: Kernel, sizes: Mapping[str, int], config: Mapping[str, Any], timeline: Path | None
 ) -> None:
-    from dslc.cli.tables.aarch64 import arm_lines
     from dslc.cli.tables.accounting import plan_table, work_tables
-    from dslc.cli.tables.hip import hip_lines
-    from dslc.cli.tables.machine_code import code_lines, prediction_of
+    from dslc.cli.tables.machine_code import prediction_of
     from dslc.compiler.ir.text.parser import parse_program
 
     click.echo(f"{kernel.name}({', '.join(map(str, kernel.parameters))})")
@@ -112,9 +110,12 @@ def _show(
     if kernel.tunes:
         _line("choices", "as given" if config else _reason(kernel, every))
     program = parse_program(made.source(made.ir_stages[-1]), "<final>")
-    for label, text in (*code_lines(made, program), *hip_lines(made), *arm_lines(made)):
+    found = kernel.origin.machine.inspection(made, program, every)
+    for label, text in found.lines:
         _line(label, text)
-    _simulated(made, every, timeline)
+    if found.picture:
+        _indented(found.picture)
+    _draw(made, found.timeline, timeline)
     if (prediction := prediction_of(made, program, every)) is not None:
         _indented(str(prediction))
     _stages(made)
@@ -123,37 +124,14 @@ def _show(
             _indented(text)
 
 
-def _simulated(made: Specialization, sizes: Mapping[str, int], timeline: Path | None) -> None:
-    """A run on the machine's simulator, where it has one that models time."""
-    if made.target.startswith("aie:"):
-        from dslc.cli.tables.aie import array_lines
-        from dslc.cli.tables.aie import run_lines as npu_lines
-        from dslc.cli.tables.aie import run_of as npu_run
-
-        npu = npu_run(made)
-        for label, text in npu_lines(npu):
-            _line(label, text)
-        _indented("\n".join(array_lines(npu)))
-        if timeline is not None:
-            from dslc.runtime.aie_simulator.picture import timeline_svg as npu_svg
-
-            timeline.write_text(npu_svg(npu, made.artifact.name), encoding="utf-8")
-            current().note(f"wrote {timeline}")
+def _draw(made: Specialization, timeline: Callable[[], str] | None, path: Path | None) -> None:
+    """The picture of a simulated run, where one is asked for; a usage error where none was run."""
+    if path is None:
         return
-    if not made.target.startswith("nki:"):
-        if timeline is not None:
-            raise click.UsageError(f"--timeline draws simulated runs, not those on {made.target}")
-        return
-    from dslc.cli.tables.nki import run_lines, run_of
-
-    run = run_of(made, sizes)
-    for label, text in run_lines(run):
-        _line(label, text)
-    if timeline is not None:
-        from dslc.runtime.nki_simulator.picture import timeline_svg
-
-        timeline.write_text(timeline_svg(run, made.artifact.name), encoding="utf-8")
-        current().note(f"wrote {timeline}")
+    if timeline is None:
+        raise click.UsageError(f"--timeline draws simulated runs, not those on {made.target}")
+    path.write_text(timeline(), encoding="utf-8")
+    current().note(f"wrote {path}")
 
 
 def _reason(kernel: Kernel, sizes: Mapping[str, int]) -> str:

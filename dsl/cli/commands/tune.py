@@ -32,7 +32,6 @@ dslc tune splitk_bias.tile -t hip:gfx950 --dim M=16 --dim K=7168 --dim N=2112
 dslc tune --list
 dslc tune --export tuned.json                       then elsewhere: dslc tune --import tuned.json
 """
-_WITHOUT_GPU = "cuda:sm_90a"  # what a dry run takes where `cuda` is no GPU
 
 
 @click.command("tune", cls=Documented, examples=_EXAMPLES)
@@ -157,16 +156,21 @@ def _kernels(file: Path, name: str | None, options: CompileOptions, dry_run: boo
     import dataclasses
 
     from dslc.compiler.diagnostics import DiagnosticError
+    from dslc.compiler.targets import TARGETS
+    from dslc.environment import DEFAULT_TARGET
+    from dslc.machines.registry import families, machine_class
 
-    target = "cuda" if options.target == "interp" else options.target
+    machine = next(f for f in families() if machine_class(f).facts.tuning == "measured")
+    target = machine if options.target == DEFAULT_TARGET else options.target
     try:
         library = dataclasses.replace(options, target=target).library(file)
     except DiagnosticError as failure:
-        absent = target == "cuda" and failure.diagnostics[0].code == "DSL0840"
+        absent = target == machine and failure.diagnostics[0].code == "DSL0840"
         if not (dry_run and absent):
             raise
-        current().note(f"there is no GPU here: predicted for {_WITHOUT_GPU}")
-        library = dataclasses.replace(options, target=_WITHOUT_GPU).library(file)
+        newest = [name for name, t in TARGETS.items() if t.family == machine][-1]
+        current().note(f"there is no GPU here: predicted for {newest}")
+        library = dataclasses.replace(options, target=newest).library(file)
     return picked_kernels(library, name, file)
 
 
@@ -264,8 +268,9 @@ def _chosen(store: TuningStore, file: Path | None, name: str | None) -> Iterator
     names = None
     if file is not None:
         import dslc
+        from dslc.environment import DEFAULT_TARGET
 
-        library = dslc.compile(file, "interp", cache=False)
+        library = dslc.compile(file, DEFAULT_TARGET, cache=False)
         names = {k.name for k in picked_kernels(library, name, file)}
     for record in store.all():
         kernel = record.environment.kernel

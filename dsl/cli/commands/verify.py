@@ -114,19 +114,13 @@ def command(
     return ExitCode.OK
 
 
-# What a machine of each family runs.
-_NATIVE = {
-    "cuda": "cubin", "hip": "hsaco", "aarch64": "so", "nki": "nki", "aie": "aie-mlir", "interp": "ir",
-}  # fmt: skip
-
-
 def _require_native(index: Index, target: str) -> None:
     """DSL0834 where a kernel has no machine code for a target."""
     from dslc.compiler.diagnostics import error
     from dslc.compiler.targets import find_target
+    from dslc.machines.registry import machine_class
 
-    family = find_target(target).family
-    form = _NATIVE.get(family, "")
+    form = machine_class(find_target(target).name).facts.native
     for kernel in index.kernels:
         forms = {f for s in kernel.specializations if s.target == target for f in s.forms}
         if form not in forms:

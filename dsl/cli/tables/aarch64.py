@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
 
 def arm_lines(made: Specialization) -> Iterator[tuple[str, str]]:
-    """Labels and texts; none for another machine."""
-    if not made.target.startswith("aarch64:"):
-        return
+    """Labels and texts."""
     library = made.binary("dylib" if sys.platform == "darwin" else "so")
     assert library is not None
     from dslc.cli.tables.table import size_text

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 def hip_lines(made: Specialization) -> Iterator[tuple[str, str]]:
-    """Labels and texts; none for another machine, nor for a program of several kernels."""
-    if not made.target.startswith("hip:") or made.artifact.kind == "program":
+    """Labels and texts; none for a program of several kernels."""
+    if made.artifact.kind == "program":
         return
     from dslc.cli.tables.table import size_text
     from dslc.codegen.hip.isa import read_isa

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 
 def code_lines(made: Specialization, program: TileProgram) -> Iterator[tuple[str, str]]:
-    """Labels and texts; none for a machine without machine code. `program` is after the passes."""
+    """Labels and texts; none for a program of several kernels. `program` is after the passes."""
     code = made.binary("cubin")
     if code is None:
         return
     from dslc.cli.tables.table import size_text
     from dslc.codegen.cuda.occupancy import occupancy
     from dslc.codegen.cuda.tools.resources import Resources
+    from dslc.compiler.targets import find_target
 
     artifact = made.artifact
     threads = int(artifact.launch["threads"])
@@ -29,7 +30,7 @@ def code_lines(made: Specialization, program: TileProgram) -> Iterator[tuple[str
         spilled = f", {r.stack} bytes of stack (spills)" if r.spills else ", nothing spilled"
         serialized = ", products that wait for each other" if r.serialized else ""
         yield "thread", f"{r.registers} registers{spilled}{serialized}"
-        found = occupancy(artifact.target.partition(":")[2], r, threads, artifact.shared_bytes)
+        found = occupancy(find_target(artifact.target), r, threads, artifact.shared_bytes)
         if found is not None:
             share = f"{found.fraction:.0%} of the warps, limited by {found.limit}"
             yield "occupancy", f"{found.blocks} blocks on a multiprocessor: {share}"
@@ -73,18 +74,20 @@ def _per_weight(
     loop: Code, made: Specialization, program: TileProgram
 ) -> Iterator[tuple[str, str]]:
     """Lane-instructions a weight of a main loop that multiplies weights of at most 8 bits."""
-    from dslc.compiler.cost.weights import main_turn
+    from dslc.compiler.cost.weights import main_iteration
     from dslc.compiler.ir import Kernel
     from dslc.compiler.targets import find_target
 
-    turn = main_turn(program, find_target(made.target)) if isinstance(program, Kernel) else None
-    if turn is None or not turn.weights:
+    if not isinstance(program, Kernel):
+        return
+    iteration = main_iteration(program, find_target(made.target))
+    if iteration is None or not iteration.weights:
         return
     # The assembler may have unrolled the loop: its matrix instructions tell how often.
     matrix = loop.mix().get("matrix", 0)
-    turns = max(1.0, matrix / turn.matrix) if turn.matrix else 1.0
-    each = loop.per(int(turn.weights * turns), int(made.artifact.launch["threads"]))
-    yield "a weight", f"{each:.2f} instructions of a lane, {turn.weights} weights a turn"
+    iterations = max(1.0, matrix / iteration.matrix) if iteration.matrix else 1.0
+    each = loop.per(int(iteration.weights * iterations), int(made.artifact.launch["threads"]))
+    yield "a weight", f"{each:.2f} instructions of a lane, {iteration.weights} weights an iteration"
 
 
 def _mix(counts: dict[str, int]) -> str:

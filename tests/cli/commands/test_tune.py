@@ -11,7 +11,7 @@ import pytest
 from dslc.cli.main import run
 from dslc.codegen.cuda.tools.locate import find_library, find_tool
 
-from support.fake_cuda import FakeDriver
+from support.gpu.fake_cuda import FakeDriver
 from support.tuning import SOURCE
 
 SIZES = ["--dim", "M=16", "-D", "K=256", "-D", "N=128"]

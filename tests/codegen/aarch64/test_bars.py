@@ -48,8 +48,8 @@ def test_tiles_are_as_fast_as_they_have_to_be(variant: str, group: int | None, r
         rate = loop.tile * DEPTH / model.marginal(trace, 1, 2)
         assert rate >= BARS[variant, group, rows][CPUS.index(model.cpu)]
         # No wait for a load is left to hide (decision 30): the loop is as fast as its pipes are.
-        turn = model.marginal(loop.body.lines, 20, 60)
-        assert turn <= 1.03 * model.bound(loop.body.lines)
+        cycles = model.marginal(loop.body.lines, 20, 60)
+        assert cycles <= 1.03 * model.bound(loop.body.lines)
 
 
 def test_weights_that_are_read_once_are_asked_for_ahead() -> None:

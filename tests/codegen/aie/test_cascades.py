@@ -1,4 +1,4 @@
-"""Loops whose turns are dealt to the cores of a column, results passing from one to the next."""
+"""Loops whose iterations are dealt to the cores of a column, results passing from one to the next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dslc.codegen.aie.proving.legality import prove
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.aie_simulator import simulate
 
-from support.npu import Case, assert_close, case, lowered
+from support.npu.kernels import Case, assert_close, case, lowered
 
 _ATTENTION = """
 kernel attention(q: bf16[S, Q], k: bf16[L, E], v: bf16[L, E], past: i32[1], scale: f32,
@@ -121,7 +121,7 @@ _NOT_MERGED = {
     "another rate": ("p = exp2(fma(scores, f, ", "p = exp2(fma(scores, f * 0.5, 0.5 * "),
     "another function": ("p = exp2(", "p = exp("),
     "squares of weights": ("sum(p, 1)", "sum(p * p, 1)"),
-    "a factor of the turn": ("shrink = exp2(fma(top, f, -(higher * f)))",
+    "a factor of the iteration": ("shrink = exp2(fma(top, f, -(higher * f)))",
                              "shrink = exp2((top - higher) * cast(l, f32))"),
     "what is older": ("sum(p, 1)", "sum(p, 1) + top"),
     "the maximum along the other axis": ("-(higher * f)[:, None]", "-(higher * f)[None, :]"),
@@ -178,7 +178,7 @@ def test_the_order_of_what_is_passed_matters() -> None:
 
 @pytest.mark.parametrize("taps", [3, 5, 8])
 def test_loops_inside_a_shared_loop_leave_no_object_behind(taps: int) -> None:
-    """Of 5 turns a third stage would pass over one, and over the loop in it that takes its objects."""
+    """Of 5 iterations a third stage would pass over one, and over the loop in it that takes objects."""
     source = f"""
 kernel blur(x: f32[H, W, C], y: out f32[H, W, C]):
     for i, j in parallel(range(H), range(0, W, 8)):

@@ -9,7 +9,7 @@ pytest.importorskip("xdsl")
 from dslc.codegen.aie.dialect import parse_module
 from xdsl.utils.exceptions import ParseError, VerifyException
 
-from support.npu import EXAMPLES, case
+from support.npu.kernels import EXAMPLES, case
 
 _ADD = case(EXAMPLES / "vector_add.tile", "vector_add", N=2048).text
 _NORM = case(EXAMPLES / "rmsnorm.tile", "rmsnorm", T="bf16", M=8, H=64).text

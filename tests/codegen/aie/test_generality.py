@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from dslc.compiler.dtypes import DType, parse_dtype
 
-from support.npu import EXAMPLES, assert_close
+from support.npu.kernels import EXAMPLES, assert_close
 
 _BF16 = ml_dtypes.bfloat16
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from dslc.runtime.aie_simulator import simulate
 
-from support.npu import EXAMPLES, assert_close, case
+from support.npu.kernels import EXAMPLES, assert_close, case
 
 _EXAMPLES: list[tuple[str, str, dict[str, Any]]] = [
     ("vector_add", "vector_add", {"N": 5000}),

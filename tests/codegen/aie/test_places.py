@@ -20,7 +20,7 @@ scatter rows|scatter permutation
 late row|late slice|late slice by scalar|late store by scalar|late store
 buffer|buffer late index|scalar store in loop
 while|while tile|while reads|if turn|if scalar joined|if store data|if store one way
-store first turn only
+store first iteration only
 late loop end|late loop end asserted|late loop start|explicit shared
 """
 

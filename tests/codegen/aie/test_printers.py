@@ -9,7 +9,7 @@ import pytest
 from dslc.codegen.aie.printing.descriptors import print_descriptors
 from dslc.runtime.aie_simulator import simulate
 
-from support.npu import EXAMPLES, Case, case
+from support.npu.kernels import EXAMPLES, Case, case
 
 _CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "vector_add": ("vector_add", {}, {"N": 5000}),

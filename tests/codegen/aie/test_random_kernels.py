@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from strategies import random_ir
-from support.npu import TARGET
+from support.npu.kernels import TARGET
 
 _SAID = {"DSL0550", "DSL0551", "DSL0552", "DSL0553", "DSL0554", "DSL0590"}
 

@@ -10,8 +10,9 @@ from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir import Kernel
 from dslc.runtime.cuda_emulator import compiler
 
-from support import emulation, hip_emulation
-from support.awkward import BODIES, Rows, check, drawn, values
+from support.generated.awkward import BODIES, Rows, check, drawn, values
+from support.gpu import emulation
+from support.hip import emulation as hip_emulation
 from support.kernels import one
 
 CHIPS = ("gfx942", "gfx950")

@@ -8,7 +8,7 @@ import dslc
 from dslc.codegen.c_family.one_file import one_file
 from dslc.codegen.hip.toolchain import DEFAULT, compile_hip
 
-from support.hip import needs_clang
+from support.hip.toolchain import needs_clang
 
 FILE = Path(__file__).parents[3] / "examples" / "gemm.tile"
 

@@ -10,7 +10,7 @@ from dslc.codegen.c_interface.module import header
 from dslc.codegen.hip.compilers import compilers
 from dslc.compiler.artifact import Param
 
-from support.hip import needs_clang
+from support.hip.toolchain import needs_clang
 
 WORDS = ("int", "class", "stream", "operator", "and", "x", "int_", "ε")
 

@@ -17,7 +17,7 @@ from dslc.codegen.cuda.tools.locate import find_library
 from dslc.packaging import build_package
 from dslc.runtime.aarch64_emulator import qemu_path
 
-from support.fake_cuda import FakeDriver, aligned
+from support.gpu.fake_cuda import FakeDriver, aligned
 from support.packages import SOURCE, failure, write_spec
 
 PROGRAM = (

@@ -15,10 +15,10 @@ from dslc.compiler.ir import instructions as ins
 from dslc.runtime import packing
 from dslc.runtime.cuda_emulator import EmulationError, compiler
 
-from support.emulation import TARGET, emitted, execute, lower
+from support.gpu.emulation import TARGET, emitted, execute, lower
+from support.gpu.quantized import arrays, quantized
 from support.kernels import every
 from support.products import product
-from support.quantized import arrays, quantized
 
 emulated = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
 

@@ -10,11 +10,11 @@ from dslc.compiler.interpreter import Options, run
 from dslc.compiler.ir.text.parser import parse_program
 from dslc.runtime.cuda_emulator import compiler
 
-from support.emulation import emitted, execute, lower
+from support.gpu.emulation import emitted, execute, lower
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
 
-# Sixteen elements that a call chooses the turns for, so that no loop is written out.
+# Sixteen elements that a call chooses the iterations for, so that no loop is written out.
 HEAD = """kernel k[](@x: in f32[64], @y: out f32[64], @z: out f32[64], n: index) {
   %a = load @x[0 : +64!] : f32[64]
   %b = neg %a : f32[64]
@@ -123,9 +123,14 @@ PROGRAMS = {
 def test_sharing_changes_no_result(name: str) -> None:
     program = parse_program(HEAD + PROGRAMS[name])
     lowered = lower(program)
-    for turns in (0, 1, 2, 5):
+    for iterations in (0, 1, 2, 5):
         x = np.arange(64, dtype=np.float32) / 16
-        args = {"x": x, "y": np.zeros(64, np.float32), "z": np.zeros(64, np.float32), "n": turns}
+        args = {
+            "x": x,
+            "y": np.zeros(64, np.float32),
+            "z": np.zeros(64, np.float32),
+            "n": iterations,
+        }
         wanted = {n: a.copy() if isinstance(a, np.ndarray) else a for n, a in args.items()}
         run(program, wanted, Options())
         execute(lowered, args)

@@ -9,7 +9,7 @@ from dslc.checker import check_module
 from dslc.codegen.cuda.lowering import lower
 from dslc.codegen.cuda.tools.sass import disassemble
 from dslc.compiler.cost.registers import estimate_registers
-from dslc.compiler.cost.weights import main_turn
+from dslc.compiler.cost.weights import main_iteration
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
@@ -46,16 +46,16 @@ def test_counts_are_near_those_of_the_assembler(
     kernel = run_passes(template.elaborate(dims, choices), gpu_passes(A100))
     assert isinstance(kernel, Kernel)
     made = lower(kernel, A100)
-    turn = main_turn(kernel, A100)
+    iteration = main_iteration(kernel, A100)
     (code,) = disassemble(made.files["sm_80.cubin"])
     loop = code.main_loop()
-    assert turn is not None
+    assert iteration is not None
     assert loop is not None
-    unrolled = max(1.0, loop.mix()["matrix"] / turn.matrix)
-    assert len(loop) / unrolled / 1.7 < turn.instructions < len(loop) / unrolled * 1.7
+    unrolled = max(1.0, loop.mix()["matrix"] / iteration.matrix)
+    assert len(loop) / unrolled / 1.7 < iteration.instructions < len(loop) / unrolled * 1.7
     registers = made.launch["resources"]["registers"]
     assert registers / 1.6 < min(255, estimate_registers(kernel)) < registers * 1.6
-    assert (turn.weights > 0) == (name == "gemm_quantized")
+    assert (iteration.weights > 0) == (name == "gemm_quantized")
 
 
 @pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_90a"])  # of one warp, of four
@@ -66,7 +66,7 @@ def test_the_matrix_instructions_of_all_warps_multiply_the_tiles_of_a_turn(targe
     blocks = {"BM": 128, "BN": 128, "BK": 64}
     kernel = run_passes(template.elaborate(dict.fromkeys("MKN", 4096), blocks), gpu_passes(machine))
     assert isinstance(kernel, Kernel)
-    turn = main_turn(kernel, machine)
+    turn = main_iteration(kernel, machine)
     assert turn is not None
     (name,) = {s.atom for s in walk(kernel.body) if isinstance(s, ins.Dot)}
     atom = machine.atom(name or "")

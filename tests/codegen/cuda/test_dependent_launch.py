@@ -14,7 +14,7 @@ from dslc.codegen.cuda.tools.toolchain import compile_cubin
 from dslc.compiler.ir import Kernel
 from dslc.runtime.cuda_emulator import EmulationError, compiler
 
-from support.emulation import emitted, execute, lower
+from support.gpu.emulation import emitted, execute, lower
 from support.kernels import one
 
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
@@ -61,7 +61,7 @@ WAIT = "  await_launches();\n"
 
 
 def after_the_first_copies(text: str) -> str:
-    """The wait behind the loop that begins the ring's first turns."""
+    """The wait behind the loop that begins the ring's first iterations."""
     without = text.replace(WAIT, "")
     at = without.index("int slot = 0;")
     return without[:at] + WAIT + without[at:]

@@ -9,7 +9,7 @@ from dslc.compiler.ir import Kernel
 from dslc.compiler.ir.text.parser import parse_program
 from dslc.runtime.cuda_emulator import compiler
 
-from support.emulation import emitted, execute, lower
+from support.gpu.emulation import emitted, execute, lower
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
 

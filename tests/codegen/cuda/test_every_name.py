@@ -16,7 +16,7 @@ from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.targets import find_target
 from dslc.runtime.cuda_emulator import compiler, emulate
 
-from support.every_operation import LAYOUT, TRIED, joined, program
+from support.generated.every_operation import LAYOUT, TRIED, joined, program
 
 needs_nvrtc = pytest.mark.skipif(find_library("nvrtc") is None, reason="needs NVRTC")
 

@@ -19,9 +19,9 @@ from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 from dslc.runtime.cuda_emulator import EmulationError, compiler
 
-from support.emulation import emitted, execute, lower
+from support.gpu.emulation import emitted, execute, lower
+from support.gpu.seeded_faults import faults
 from support.kernels import one
-from support.seeded_faults import faults
 
 SEEDS = (1, 2, 4, 21)  # in the last one a warp laps another by a whole exchange
 SUM_ACROSS_WARPS = """kernel k(x: f32[2, 2048], y: out f32[2], z: out i32[2]):

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from strategies import random_ir
-from support.emulation import emitted, execute, lower
+from support.gpu.emulation import emitted, execute, lower
 
 pytestmark = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
 

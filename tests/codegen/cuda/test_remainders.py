@@ -11,7 +11,7 @@ from dslc.compiler.ir import Kernel
 from dslc.compiler.ir.expr import Binary, Const, Expr, Var, index
 from dslc.compiler.ir.text.parser import parse_program
 
-from support.emulation import emitted
+from support.gpu.emulation import emitted
 
 CARRIED_ON = """kernel f[](@y: out i32[32]) {
   threads(32)

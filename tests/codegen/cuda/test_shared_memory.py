@@ -10,7 +10,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel
 from dslc.compiler.ir.text.parser import parse_program
 
-from support.emulation import emitted, lower
+from support.gpu.emulation import emitted, lower
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "gemm_quantized.tile"
 BETWEEN = """kernel k[](@x: in i32[16384], @y: out i32[16384]) {

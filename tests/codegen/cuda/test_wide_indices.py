@@ -12,7 +12,7 @@ from dslc.compiler.ir import Kernel
 from dslc.frontend import parse_tile
 from dslc.runtime.cuda_emulator import compiler
 
-from support.emulation import TARGET, execute, lower
+from support.gpu.emulation import TARGET, execute, lower
 
 SOURCE = """
 kernel flat(x: f32[M, N], y: out f32[M, N]):

@@ -12,10 +12,10 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Kernel
 from dslc.runtime.hip_emulator import EmulationError, compiler
 
-from support import flydsl
-from support.hip_emulation import execute
-from support.hip_emulation import isa as hip_isa
-from support.hip_products import product
+from support.hip import flydsl
+from support.hip.emulation import execute
+from support.hip.emulation import isa as hip_isa
+from support.hip.products import product
 
 pytestmark = pytest.mark.skipif(
     next(compilers(), None) is None or compiler() is None,

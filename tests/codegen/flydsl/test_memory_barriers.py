@@ -8,9 +8,9 @@ from dslc.codegen.hip.compilers import compilers
 from dslc.compiler.ir import Kernel
 from dslc.runtime.hip_emulator import compiler
 
-from support import flydsl
-from support.hip_emulation import execute, lower
-from support.orders import ORDERS
+from support.gpu.orders import ORDERS
+from support.hip import flydsl
+from support.hip.emulation import execute, lower
 
 pytestmark = pytest.mark.skipif(
     next(compilers(), None) is None or compiler() is None,

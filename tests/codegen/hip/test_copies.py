@@ -15,8 +15,8 @@ from dslc.compiler.ir import Kernel
 from dslc.compiler.targets import find_target
 from dslc.runtime.hip_emulator import EmulationError, Module, compiler
 
-from support.hip_emulation import execute
-from support.hip_products import product
+from support.hip.emulation import execute
+from support.hip.products import product
 
 pytestmark = [
     pytest.mark.usefixtures("clang"),
@@ -45,7 +45,7 @@ def expected(args: dict[str, np.ndarray]) -> np.ndarray:
 )
 @pytest.mark.sampled(3)
 def test_products_through_a_ring(chip: str, stages: int, sizes: tuple[int, int, int]) -> None:
-    """Rows, columns and depths that end within tiles; fewer turns than stages."""
+    """Rows, columns and depths that end within tiles; fewer iterations than stages."""
     kernel = product(chip, TILE, (("K", sizes[2]),), stages=stages)
     args = arguments(*sizes)
     execute(kernel, chip, args, seed=stages)

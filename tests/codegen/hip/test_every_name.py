@@ -11,8 +11,8 @@ from dslc.codegen.hip.toolchain import compile_hip, compile_isa
 from dslc.compiler.dtypes import DType, parse_dtype
 from dslc.compiler.targets import find_target
 
-from support.every_operation import TRIED, joined
-from support.hip import compiles, understood
+from support.generated.every_operation import TRIED, joined
+from support.hip.toolchain import compiles, understood
 
 pytestmark = pytest.mark.usefixtures("clang")
 CHIPS = ("gfx942", "gfx950")

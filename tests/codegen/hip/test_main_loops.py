@@ -18,7 +18,7 @@ from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
 from dslc.compiler.targets import find_target
 
-from support.hip_products import OPERANDS, SOURCE, product
+from support.hip.products import OPERANDS, SOURCE, product
 
 FIXED = (("K", 8192), ("M", 8192), ("N", 8192))
 LARGE = (256, 256, 64)
@@ -86,7 +86,7 @@ def test_lanes_compute_nothing_but_addresses_in_a_products_loop(chip: str) -> No
 
 @pytest.mark.usefixtures("clang")
 def test_a_ring_waits_for_the_loads_of_its_last_turn_only() -> None:
-    """With three stages one turn's loads stay under way: the wait counts them, until the end."""
+    """With three stages one iteration's loads stay under way: the wait counts them, until the end."""
     kernel = product("gfx950", (128, 128, 64), FIXED, stages=3)
     text, _ = emit(kernel, find_target("hip:gfx950"))
     assert "copy_wait<8>();" in text

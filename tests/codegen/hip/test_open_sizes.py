@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from dslc.runtime.hip_emulator import compiler
 
-from support.hip_products import OPERANDS, SOURCE
+from support.hip.products import OPERANDS, SOURCE
 
 pytestmark = [
     pytest.mark.usefixtures("clang"),

@@ -23,7 +23,7 @@ SOURCE = """kernel product(a: {a}[M, K], b: {b}[N, K], c: out {c}[M, N]):
             acc += dot(a[m : m + 64, k : k + BK], transpose(b[n : n + 64, k : k + BK]))
         c[m : m + 64, n : n + 64] = acc
 """
-# Operands, result, k of a turn, the instruction of each chip.
+# Operands, result, k of an iteration, the instruction of each chip.
 CASES = [
     ("f16", "f16", "f32", 64, "16x16x16_f16", "16x16x32_f16"),
     ("bf16", "bf16", "f32", 64, "16x16x16_bf16", "16x16x32_bf16"),

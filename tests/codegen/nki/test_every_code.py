@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dslc.compiler.dtypes import INDEX, DType, all_dtypes, decode, parse_dtype, storage_dtype
 
-from support.trainium import both
+from support.nki.trainium import both
 
 NARROW = tuple(d for d in all_dtypes() if d.bits <= 8)
 TO = tuple(d for d in all_dtypes() if d.bits <= 32 and d != INDEX)

@@ -10,7 +10,7 @@ from dslc.compiler.ir.expr import ARITHMETIC_OPS, COMPARE_OPS, UNARY_OPS
 from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.ir.verify import verify
 
-from support.trainium import both
+from support.nki.trainium import both
 
 TYPES = ("bool", "i3", "u5", "i8", "u8", "i16", "u16", "i32", "u32", "f16", "bf16", "f32")
 SHAPE = "[5, 40]"

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from strategies import random_ir
-from support.trainium import execute, interpret, lower, source
+from support.nki.trainium import execute, interpret, lower, source
 
 
 @given(random_ir.kernels(), st.integers(0, 99))

@@ -72,7 +72,7 @@ def spans(
 ) -> Iterator[tuple[str, Uses]]:
     """Of every buffer that a run makes, its name and the times of its uses.
 
-    Loops have two turns; of branches all run the first body, or all the second.
+    Loops have two iterations; of branches all run the first body, or all the second.
     """
     here = {name: list[int]() for name in block.own}
     seen = {**around, **here}

@@ -84,15 +84,15 @@ def test_a_remainder_that_is_known_is_a_number(factor: int, shift: int) -> None:
 @pytest.mark.parametrize("step", [1, 3, 8, -1, -4])
 def test_a_loop_s_variable_lies_in_its_range(step: int) -> None:
     start, stop = (2, 27) if step > 0 else (27, 2)
-    turns = range(start, stop, step)
+    values = range(start, stop, step)
     facts = Facts()
     facts.assume_range(TURN, index(start), index(stop), index(step))
     for n in range(-2, 31):
         for op, holds in (("lt", int.__lt__), ("ge", int.__ge__), ("eq", int.__eq__)):
-            every = {holds(i, n) for i in turns}
+            every = {holds(i, n) for i in values}
             decided = facts.decide(compare(op, TURN, n))
             assert decided is None or every == {decided}, (op, n)
-    low, high = min(turns), max(turns)
+    low, high = min(values), max(values)
     assert facts.decide(compare("ge", TURN, low)) is True
     assert facts.decide(compare("le", TURN, high)) is True
     assert facts.simplify(mod(TURN, abs(step))) == index(start % abs(step))

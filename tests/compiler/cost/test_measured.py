@@ -23,6 +23,7 @@ def label(case: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=label)
+@pytest.mark.sampled(2)
 def test_the_least_prediction_is_within_a_tenth_of_the_best(
     case: dict[str, Any], schedule: Callable[..., TileProgram]
 ) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from dslc.compiler.dtypes import cast, decode, encode, parse_dtype, round_to, value_dtype, wrap
 from dslc.compiler.interpreter import run
-from dslc.compiler.interpreter.steps import elements
 from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.arithmetic import elements
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 

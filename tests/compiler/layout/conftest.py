@@ -1,3 +1,3 @@
 """`st.from_type(Layout)` draws random layouts in this folder's tests."""
 
-import support.layouts  # noqa: F401
+import support.generated.layouts  # noqa: F401

@@ -110,10 +110,10 @@ def test_a_tile_outside_its_memory_is_an_error(register, memory, offset):
 
 
 def simulate(f, memory, bits, model, store, width):
-    """Turns and ways, phase by phase and lane by lane, from the definition."""
+    """Cycles and ways, phase by phase and lane by lane, from the definition."""
     size = width * bits // 8
     row = model.access(width * bits, store)
-    turns = []
+    cycles = []
     for warp in range(0, f.threads, model.warp_size):
         for j in range(0, f.locals, width):
             for phase in row.phases:
@@ -128,8 +128,8 @@ def simulate(f, memory, bits, model, store, width):
                         words[word % row.banks].add(word)
                 busiest = max(len(w) for w in words.values())
                 if busiest:
-                    turns.append(busiest)
-    return max(turns), sum(turns), len(turns)
+                    cycles.append(busiest)
+    return max(cycles), sum(cycles), len(cycles)
 
 
 @given(
@@ -156,7 +156,9 @@ def test_conflicts_are_those_of_a_simulation(text, seed, bits, which, store):
     width = vector_width(f, memory, bits, model.max_bits)
     found = bank_conflicts(f, memory, bits, model, store=store)
     assert found.access_bits == width * bits
-    assert (found.ways, found.turns, found.phases) == simulate(f, memory, bits, model, store, width)
+    assert (found.ways, found.cycles, found.phases) == simulate(
+        f, memory, bits, model, store, width
+    )
 
 
 def test_known_conflicts():
@@ -171,7 +173,7 @@ def test_known_conflicts():
     column = spatial(32, 1)
     assert bank_conflicts(column, local(32, 32), 32, CUDA, (0, 0)).ways == 32
     assert bank_conflicts(replicate(32), local(1), 32, CUDA).ways == 1
-    assert bank_conflicts(spatial(32).local(4), local(128), 32, CUDA).turns == 4
+    assert bank_conflicts(spatial(32).local(4), local(128), 32, CUDA).cycles == 4
 
 
 @pytest.mark.parametrize(

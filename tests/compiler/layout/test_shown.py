@@ -95,7 +95,7 @@ def test_a_description_has_the_measures():
     assert "threads   32\n" in text
     assert "elements  8 per thread, 128 bits\n" in text
     assert "access    8 elements, 128 bits at once, in memory local(8, 32)\n" in text
-    assert "load      free of bank conflicts: 4 turns for 4 phases\n" in text
+    assert "load      free of bank conflicts: 4 cycles for 4 phases\n" in text
     assert "copies    each element is in 4 threads\n" in describe(replicate(4).local(2))
 
 
@@ -105,9 +105,9 @@ def test_conflicts_are_in_the_description():
     column = describe(spatial(2, 32).local(32, 1), bits=32, memory=local(64, 32), banks=BANKS)
     assert "load      free" in column
     stride = describe(spatial(64).local(16), bits=32, memory=local(1024), banks=BANKS)
-    assert "load      4-way conflicts: 128 turns for 32 phases\n" in stride
+    assert "load      4-way conflicts: 128 cycles for 32 phases\n" in stride
     rows = describe(spatial(32, 1).local(1, 32), bits=8, memory=local(32, 32), banks=BANKS)
-    assert "load      2-way conflicts: 16 turns for 8 phases\n" in rows
+    assert "load      2-way conflicts: 16 cycles for 8 phases\n" in rows
 
 
 @given(LAYOUT, LAYOUT)

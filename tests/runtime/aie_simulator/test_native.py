@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from dslc.runtime.aie_simulator import AieFault, configuration, library, simulate
 
-from support.npu import EXAMPLES, Case, assert_close, case
+from support.npu.kernels import EXAMPLES, Case, assert_close, case
 
 pytestmark = pytest.mark.skipif(library.compiler() is None, reason="there is no C compiler")
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from dslc.runtime.aie_simulator import RULES, AieFault, simulate
 
-from support.npu import EXAMPLES, Case, case
+from support.npu.kernels import EXAMPLES, Case, case
 
 _ADD = case(EXAMPLES / "vector_add.tile", "vector_add", N=4096)
 _LOOP = case(

@@ -12,7 +12,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cuda import CudaDevice, CudaKernel
 from dslc.runtime.cuda.arrays import DeviceArray
 
-from support.fake_cuda import FakeDriver, OnDevice, aligned, scale_artifact
+from support.gpu.fake_cuda import FakeDriver, OnDevice, aligned, scale_artifact
 
 LIMIT = (1 << 31) - (1 << 20)
 

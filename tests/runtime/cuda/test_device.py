@@ -8,7 +8,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cuda import CudaDevice, CudaKernel
 from dslc.runtime.cuda.device import fits
 
-from support.fake_cuda import (
+from support.gpu.fake_cuda import (
     FakeDriver,
     code,
     pair,

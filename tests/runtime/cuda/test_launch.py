@@ -10,7 +10,7 @@ from dslc.compiler.artifact import Param, Signature
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cuda import CudaKernel
 
-from support.fake_cuda import (
+from support.gpu.fake_cuda import (
     FakeDriver,
     OnDevice,
     aligned,

@@ -19,8 +19,8 @@ from dslc.runtime.cuda.launchers import KernelLauncher
 from dslc.runtime.cuda.native_path import native_call
 from dslc.runtime.cuda.plan import Frame
 
-from support import exchange
-from support.fake_cuda import FakeDriver, aligned, scale_artifact
+from support.gpu import exchange
+from support.gpu.fake_cuda import FakeDriver, aligned, scale_artifact
 
 pytestmark = pytest.mark.skipif(
     native_path.extension() is None, reason="the extension is not built (no C compiler)"

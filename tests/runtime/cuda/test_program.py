@@ -14,7 +14,7 @@ from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cuda import CudaDevice, CudaKernel
 from dslc.runtime.cuda.arrays import device_array
 
-from support.fake_cuda import FakeDriver, OnDevice, aligned, scale_artifact
+from support.gpu.fake_cuda import FakeDriver, OnDevice, aligned, scale_artifact
 
 
 def twice(**launch: Any) -> Artifact:

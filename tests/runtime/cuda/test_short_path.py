@@ -11,7 +11,7 @@ from dslc.compiler.artifact import Param
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cuda import CudaKernel, arrays, native_path, short_path
 
-from support.fake_cuda import FakeDriver, scale_artifact
+from support.gpu.fake_cuda import FakeDriver, scale_artifact
 
 torch: Any = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

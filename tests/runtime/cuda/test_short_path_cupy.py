@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from dslc.runtime.cuda import CudaKernel
 
-from support.fake_cuda import FakeDriver, OnDevice, aligned, scale_artifact
+from support.gpu.fake_cuda import FakeDriver, OnDevice, aligned, scale_artifact
 
 
 class Array(OnDevice):

@@ -11,7 +11,7 @@ from dslc.compiler.artifact import Artifact, Param
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cuda import CudaKernel
 
-from support.fake_cuda import FakeDriver, OnDevice, aligned, scale_artifact
+from support.gpu.fake_cuda import FakeDriver, OnDevice, aligned, scale_artifact
 
 MAP: dict[str, Any] = {
     "kind": "tensor_map", "name": "x", "bytes": 4, "swizzle": 128,

@@ -11,7 +11,7 @@ import pytest
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.cuda import CudaKernel
 
-from support.fake_cuda import (
+from support.gpu.fake_cuda import (
     FakeDriver,
     OnDevice,
     aligned,

@@ -23,7 +23,7 @@ from dslc.runtime.hip.driver import load_hip
 from dslc.runtime.package import IndexedKernel
 from dslc.runtime.package.index import IndexedParameter, Origins
 
-from support.fake_cuda import (
+from support.gpu.fake_cuda import (
     FakeDriver,
     OnDevice,
     aligned,
@@ -33,7 +33,7 @@ from support.fake_cuda import (
     scale_artifact,
 )
 
-SOURCE = Path(__file__).parents[2] / "support" / "fake_libamdhip64.c"
+SOURCE = Path(__file__).parents[2] / "support" / "hip" / "fake_libamdhip64.c"
 SCALE = """kernel scale(x: f32[M, N], factor: f32, y: out f32[M, N]):
     for m, n in parallel(range(0, M, 4), range(0, N, 64)):
         y[m : m + 4, n : n + 64] = x[m : m + 4, n : n + 64] * factor

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from support.hip import CHIPS, needs_clang
-from support.hip_subjects import SUBJECTS, body_lines, text_of
+from support.hip.subjects import SUBJECTS, body_lines, text_of
+from support.hip.toolchain import CHIPS, needs_clang
 
 pytestmark = needs_clang
 

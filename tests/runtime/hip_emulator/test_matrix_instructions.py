@@ -9,8 +9,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from support.hip import CHIPS, needs_clang
-from support.hip_instructions import Array, Case, run
+from support.hip.instructions import Array, Case, run
+from support.hip.toolchain import CHIPS, needs_clang
 
 pytestmark = needs_clang
 RNG = np.random.default_rng(11)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from dslc.runtime.hip_emulator import Buffer, EmulationError, Module
 
-from support.hip import needs_clang
-from support.hip_instructions import Array, assembly
+from support.hip.instructions import Array, assembly
+from support.hip.toolchain import needs_clang
 
 pytestmark = needs_clang
 RNG = np.random.default_rng(5)
@@ -338,3 +338,13 @@ def test_a_flat_load_lands_when_both_counters_were_waited_for(first: str) -> Non
     found = run([*load, "s_nop 0", f"s_waitcnt {other}", "v_not_b32 v20, v20"], [WORDS[:64]])
     assert (found[:64, 0] == ~WORDS[0]).all()
     assert "before the s_waitcnt" in refused([*load, "v_not_b32 v20, v20"], [WORDS[:64]])
+
+
+def test_loads_of_one_register_end_in_order() -> None:
+    """The second may go where the first is still to write; what computes there may not."""
+    loads = ["global_load_dword v20, v1, s[2:3]", "global_load_dword v20, v1, s[2:3] offset:16"]
+    for seed in range(4):
+        assert (run(loads, seed=seed)[:64, 0] == WORDS[4:68]).all()
+    assert "v20 is written before the s_waitcnt" in refused([loads[0], "v_mov_b32 v20, 0"])
+    lds = ["v_mov_b32 v2, 0", "ds_write_b32 v2, v2", "s_waitcnt lgkmcnt(0)", "ds_read_b32 v20, v2"]
+    assert "v20 is written before" in refused([*lds, loads[0]], lds=64)

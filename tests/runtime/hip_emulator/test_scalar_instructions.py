@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from support.hip import needs_clang
-from support.hip_instructions import Case, run
+from support.hip.instructions import Case, run
+from support.hip.toolchain import needs_clang
 
 pytestmark = needs_clang
 RNG = np.random.default_rng(9)

@@ -12,8 +12,8 @@ import re
 
 import pytest
 
-from support.hip import needs_clang
-from support.hip_subjects import SUBJECTS, body_lines, text_of
+from support.hip.subjects import SUBJECTS, body_lines, text_of
+from support.hip.toolchain import needs_clang
 
 pytestmark = needs_clang
 LATE, UNDEFINED, OUTSIDE, RACE = "before the s_waitcnt", "undefined", "has", "race"
@@ -63,7 +63,7 @@ FAULTS: dict[str, tuple[str, str, str, int, str]] = {
     "the matrix unit takes another type": ("gemm", r"v_mfma_f32_16x16x32_bf16 a\[0:3\], v\[18:21\], v\[22:25\]", "v_mfma_f32_16x16x32_f16 a[0:3], v[18:21], v[22:25]", 0, WRONG),
     "the operands change places": ("gemm", r"v_mfma_f32_16x16x32_bf16 a\[12:15\], v\[10:13\], v\[14:17\]", "v_mfma_f32_16x16x32_bf16 a[12:15], v[14:17], v[10:13]", 0, WRONG),
     "a product is left out": ("gemm", r"\tv_mfma_f32_16x16x32_bf16 a\[4:7\][^\n]*\n", "", 0, WRONG),
-    "sums begin anew each turn": ("gemm", r"(v_mfma_f32_16x16x32_bf16 a\[8:11\], [^\n]*), a\[8:11\]", r"\1, 0", 0, WRONG),
+    "sums begin anew each iteration": ("gemm", r"(v_mfma_f32_16x16x32_bf16 a\[8:11\], [^\n]*), a\[8:11\]", r"\1, 0", 0, WRONG),
     "an accumulator is not cleared": ("gemm", r"\tv_accvgpr_write_b32 a5, 0\n", "", -1, UNDEFINED),
     "a stored register is another": ("gemm", r"global_store_dword v\[4:5\], a12, off", "global_store_dword v[4:5], a13, off", 0, WRONG),
     "a register that nothing wrote is stored": ("gemm", r"global_store_dword v\[4:5\], a12, off", "global_store_dword v[4:5], v60, off", 0, UNDEFINED),

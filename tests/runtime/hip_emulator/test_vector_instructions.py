@@ -10,8 +10,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from support.hip import needs_clang
-from support.hip_instructions import Array, Case, Oracle, run
+from support.hip.instructions import Array, Case, Oracle, run
+from support.hip.toolchain import needs_clang
 
 pytestmark = needs_clang
 RNG = np.random.default_rng(7)

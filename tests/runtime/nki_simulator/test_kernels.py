@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from dslc.runtime.nki_simulator import NkiFault, simulate
 
-from support.nki_kernels import GEMM, HEAD, MASKED, RING, SOFTMAX, run
+from support.nki.kernels import GEMM, HEAD, MASKED, RING, SOFTMAX, run
 
 BF16 = ml_dtypes.bfloat16
 RNG = np.random.default_rng(5)

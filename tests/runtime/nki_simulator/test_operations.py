@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from dslc.runtime.nki_simulator import NkiFault
 
-from support.nki_kernels import compute, frame, run, tile
+from support.nki.kernels import compute, frame, run, tile
 
 BF16 = ml_dtypes.bfloat16
 RNG = np.random.default_rng(7)

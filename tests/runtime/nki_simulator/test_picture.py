@@ -7,7 +7,7 @@ import xml.etree.ElementTree as Xml
 import numpy as np
 from dslc.runtime.nki_simulator import picture
 
-from support.nki_kernels import SOFTMAX, run
+from support.nki.kernels import SOFTMAX, run
 
 
 def test_every_instruction_is_a_bar_with_a_tip() -> None:

@@ -1,6 +1,6 @@
 """Faults put into kernels that are right, each of which the simulator has to refuse by the right rule.
 
-Every one changes a line of a whole kernel (support/nki_kernels.py), or is a few instructions in a frame.
+Every one changes a line of a whole kernel (support/nki/kernels.py), or is a few instructions in a frame.
 """
 
 # ruff: noqa: E501 - a fault is a line of a table
@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from dslc.runtime.nki_simulator import RULES, NkiFault
 
-from support.nki_kernels import GEMM, MASKED, RING, SOFTMAX, compute, run, tile
+from support.nki.kernels import GEMM, MASKED, RING, SOFTMAX, compute, run, tile
 
 BF16 = ml_dtypes.bfloat16
 RNG = np.random.default_rng(5)
@@ -41,7 +41,7 @@ IN_KERNELS = {
     ),
     "every product accumulates": (GEMM, "accumulate=(k > 0)", "accumulate=True", "accumulate"),
     "no product accumulates": (GEMM, "accumulate=(k > 0)", "accumulate=False", "accumulate"),
-    "the first turn accumulates, the others not": (GEMM, "(k > 0)", "(k == 0)", "accumulate"),
+    "the first iteration accumulates, the others not": (GEMM, "(k > 0)", "(k == 0)", "accumulate"),
     "accumulation onto zeros of a memset": (
         GEMM,
         "nisa.nc_matmul(dst=acc, stationary=a_tile, moving=b_tile, accumulate=(k > 0))",

@@ -16,7 +16,7 @@ from dslc.runtime.nki_simulator.machine import MIN_CYCLES, PE_DEPTH
 from dslc.runtime.nki_simulator.timeline import Timeline, schedule
 from dslc.runtime.nki_simulator.trace import Rows, Step
 
-from support.nki_kernels import HEAD, frame, run, tile
+from support.nki.kernels import HEAD, frame, run, tile
 
 BF16 = ml_dtypes.bfloat16
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks" / "neuronmm"

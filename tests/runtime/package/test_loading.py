@@ -23,7 +23,7 @@ from dslc.runtime.package.index import IndexedParameter, Origins
 from dslc.runtime.packing import Packed
 
 from support.aarch64 import guest_program, needs_emulator
-from support.fake_cuda import FakeDriver, OnDevice, aligned, pair, scale_artifact
+from support.gpu.fake_cuda import FakeDriver, OnDevice, aligned, pair, scale_artifact
 from support.packages import failure, rewrite, write_spec
 
 

@@ -194,8 +194,8 @@ def _sum_of_products(s: Scope, depth: int) -> list[Stmt]:
     left, right = product_dtypes(s, dtype)
     how = s.random.choice(("", "", "a", "b", "ab"))
     name, loop = s.name("acc"), s.name("k")
-    turns = s.random.choice((1, 2, 3, 4))
-    s.loops.append((loop, k * turns))
+    trips = s.random.choice((1, 2, 3, 4))
+    s.loops.append((loop, k * trips))
     x = factor(s, left, (k, shape[0]) if "a" in how else (shape[0], k), 1)
     y = factor(s, right, (shape[1], k) if "b" in how else (k, shape[1]), 1)
     s.loops.pop()
@@ -204,5 +204,5 @@ def _sum_of_products(s: Scope, depth: int) -> list[Stmt]:
     body = (Assign(name, product, "+"),)
     return [
         Assign(name, Expr("zeros", dtype, shape)),
-        For(loop, Affine(), Affine(k * turns), k, body),
+        For(loop, Affine(), Affine(k * trips), k, body),
     ]

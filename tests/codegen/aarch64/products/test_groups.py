@@ -1,4 +1,4 @@
-"""Products with a scale a group: widths, zero points, blocks of turns, extremes, K of any length."""
+"""Products with a scale a group: widths, zero points, blocked loops, extremes, K of any length."""
 
 from __future__ import annotations
 

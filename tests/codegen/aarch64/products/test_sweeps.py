@@ -72,7 +72,7 @@ BODIES = {
             acc += dot(f[m : m + 8, k : k + 32] * 2 + 1, b)
         c[m : m + 8, n : n + 16] = acc
 """,
-    "two products in a turn": """
+    "two products in an iteration": """
         acc = zeros(i32, [8, 16])
         for k in range(0, K, 32):
             acc += dot(a[m : m + 8, k : k + 32], w[k : k + 32, n : n + 16])

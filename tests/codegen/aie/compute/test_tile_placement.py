@@ -12,9 +12,9 @@ from dslc.codegen.aie.planning.plan_kernel import plan_kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.traverse import walk
 
+from support.generated.random_sources import differs
 from support.machines import call
-from support.npu import EXAMPLES, TARGET, case, lowered
-from support.random_sources import differs
+from support.npu.kernels import EXAMPLES, TARGET, case, lowered
 
 _HEAD = """
 kernel k(x: i32[24, 8], n: i32, y: out i32[32, 8]):
@@ -30,13 +30,13 @@ _BODIES = {
     d = c
     c = x[16:24, :]
 """,
-    "loaded in each turn of a loop": """
+    "loaded in each iteration of a loop": """
     for i in range(3):
         e = x[8:16, :]
         e += dot(a, a)
         d += e
 """,
-    "loaded in each turn of a while loop": """
+    "loaded in each iteration of a while loop": """
     i = 0
     while i < n:
         e = x[8:16, :]
@@ -49,7 +49,7 @@ _BODIES = {
     e += dot(a, a)
     d = e + x[8:16, :]
 """,
-    "added to in each turn": """
+    "added to in each iteration": """
     f = dot(a, b)
     for i in range(3):
         g = f
@@ -69,7 +69,7 @@ _BODIES = {
     else:
         a = dot(a, d)
 """,
-    "computed for a loop of no turns": """
+    "computed for a loop of no iterations": """
     d = a * 2 + 1
     for i in range(n - 3):
         a = dot(a, d) & 1023
@@ -92,7 +92,7 @@ _BODIES = {
     for i in range(2):
         c = full(i32, [8, 8], c[0, 0] + 1) + c
 """,
-    "what a while loop began its last turn with": """
+    "what a while loop began its last iteration with": """
     i = 0
     while sum(dot(a, b) + c) > 40 and i < 9:
         c -= 3 * dot(a, a)
@@ -137,7 +137,7 @@ def test_what_a_loop_sums_is_summed_in_place() -> None:
 
 
 def test_sums_that_are_scaled_need_no_second_buffer() -> None:
-    """An accumulator that is scaled after the product of its turn is scaled where it lies."""
+    """An accumulator that is scaled after the product of its iteration is scaled where it lies."""
     source = """
 kernel k(a: bf16[16, 64], b: bf16[64, 32], y: out f32[16, 32]):
     acc = zeros(f32, [16, 32])

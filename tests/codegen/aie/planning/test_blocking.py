@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.npu import case
+from support.npu.kernels import case
 
 _PRODUCT = """
 kernel product(a: {t}[{a}], b: {t}[{b}], c: out {sum}[M, N]):

@@ -14,8 +14,8 @@ from dslc.codegen.aie.proving.stitched_legality import prove_stitched
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.runtime.aie_simulator import AieFault, simulate
 
-from support.npu import EXAMPLES, assert_close
-from support.npu_programs import Dispatch, dispatch
+from support.npu.kernels import EXAMPLES, assert_close
+from support.npu.programs import Dispatch, dispatch
 
 _INPUT = dispatch(
     EXAMPLES / "attention_input.tile", "attention_input",

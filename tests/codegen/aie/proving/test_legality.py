@@ -12,7 +12,7 @@ from dslc.codegen.aie.planning.plan_kernel import Planned, plan_kernel
 from dslc.codegen.aie.proving.legality import prove
 from dslc.compiler.diagnostics import DiagnosticError
 
-from support.npu import EXAMPLES, TARGET, case, lowered
+from support.npu.kernels import EXAMPLES, TARGET, case, lowered
 
 _GEMM = case(
     EXAMPLES / "gemm.tile", "gemm", {"BM": 16, "BN": 64, "BK": 32}, T="bf16", M=64, N=128, K=64

@@ -14,7 +14,7 @@ from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.ir.traverse import walk
 from dslc.runtime.cuda_emulator import EmulationError, compiler
 
-from support.emulation import emitted, execute, lower
+from support.gpu.emulation import emitted, execute, lower
 
 needs_cxx = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
 
@@ -23,7 +23,7 @@ MARK = "%m = neg %v : f32[4]\n"
 A = "alloc @a: buffer shared f32[64] offset 64\n"
 USE = "store @a[0 : +4!], %v\n"
 COPY = "copy_async @a[0 : +4!], @x[0 : +4]\ncommit_group\n"
-TURNS = "for k in range(0, M, 4) {\n"
+LOOP = "for k in range(0, M, 4) {\n"
 
 
 @pytest.mark.parametrize(
@@ -32,9 +32,9 @@ TURNS = "for k in range(0, M, 4) {\n"
         pytest.param(A + USE + MARK, 0, True, id="over"),
         pytest.param(A + USE + MARK + USE, 320, False, id="still needed"),
         pytest.param(MARK + A + USE, 320, False, id="needed later"),
-        pytest.param(TURNS + A + USE + MARK + "}\n", 320, False, id="begins again"),
-        pytest.param(A + TURNS + USE + "}\n" + MARK, 0, True, id="the loop has ended"),
-        pytest.param(A + TURNS + USE + MARK + "}\n", 320, False, id="read by the next turn"),
+        pytest.param(LOOP + A + USE + MARK + "}\n", 320, False, id="begins again"),
+        pytest.param(A + LOOP + USE + "}\n" + MARK, 0, True, id="the loop has ended"),
+        pytest.param(A + LOOP + USE + MARK + "}\n", 320, False, id="read by the next iteration"),
         pytest.param(A + COPY + MARK, 320, False, id="a copy is under way"),
         pytest.param(A + COPY + "wait_group pending=0\n" + MARK, 0, True, id="it has landed"),
     ],

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from dslc.compiler.dtypes import parse_dtype, storage_dtype
 
-from support.trainium import both
+from support.nki.trainium import both
 
 CASES = {
     "argmax of a middle axis": ("x: f32[4, 8, 16], y: out i32[4, 16]", "argmax(x[:4, :8, :16], 1)"),

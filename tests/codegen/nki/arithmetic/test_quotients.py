@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from support.trainium import both, source
+from support.nki.trainium import both, source
 
 SHAPE, AT = "[16, 64]", "[0 : +16!, 0 : +64!]"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dslc.compiler.dtypes import DType, parse_dtype, storage_dtype
 
-from support.trainium import both, source
+from support.nki.trainium import both, source
 
 SIGNED = ("i3", "i8", "i16", "i32")
 SHAPE, AT = "[16, 64]", "[0 : +16!, 0 : +64!]"

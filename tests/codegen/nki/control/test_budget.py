@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from dslc.codegen.nki.control.budget import instructions
 from dslc.compiler.ir import Kernel
-
 from support.trainium import lower
 
 COPY = """kernel copy[](@x: in f32[{rows}, 64], @y: out f32[{rows}, 64]) {{

@@ -20,16 +20,16 @@ kernel halve(x: f32[M, N], y: out f32[M, N], c: out f32[M]):
     const BN = 32
     for m, n in parallel(range(0, M, BM), range(0, N, BN)):
         a = x[m : m + BM, n : n + BN]
-        turns = zeros(f32, [BM])
+        count = zeros(f32, [BM])
         while sum(sum(a, 0), 0) > 100.0:
             a = a * 0.5
-            turns = turns + 1.0
+            count = count + 1.0
         if sum(sum(a, 0), 0) > 60.0:
             a = a + 1.0
         else:
             a = a - 1.0
         y[m : m + BM, n : n + BN] = a
-        c[m : m + BM] = turns
+        c[m : m + BM] = count
 """
 QUOTIENTS = """
 kernel quotients(x: i32[M, N], y: i32[M, N], q: out i32[M, N], r: out i32[M, N]):
@@ -55,7 +55,7 @@ kernel rounded(x: f32[M, N], y: out f8e5m2[M, N], z: out f8e5m2[M, N]):
 @pytest.mark.parametrize("target", TARGETS)
 def test_loops_and_branches_by_sums(target: str) -> None:
     random = np.random.default_rng(0)
-    # Strips that turn twice and not at all, that branch to either side.
+    # Strips that run twice and not at all, that branch to either side.
     sizes = np.repeat([1.0, 0.1, 0.25], 16)[:, None]
     x = (random.random((48, 32)) * sizes).astype(np.float32)
     made = {}

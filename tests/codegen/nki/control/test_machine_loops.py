@@ -7,7 +7,7 @@ import pytest
 from dslc.codegen.nki.control import budget
 from dslc.compiler.ir import Kernel
 
-from support.trainium import both, lower, source
+from support.nki.trainium import both, lower, source
 
 SCALED = """kernel scaled[](@x: in f32[300, 50], @y: out f32[300, 50]) {
   grid m in range(0, 300, 128)
@@ -60,7 +60,7 @@ def test_a_loop_within_the_budget_is_unrolled() -> None:
 
 @pytest.mark.parametrize("n", [0, 1, 16, 17, 64, 65, 80, 200])
 def test_a_bound_read_from_a_tile(n: int) -> None:
-    """Turns within the tensor, at its edge (70 is no multiple of 16), and past it."""
+    """Iterations within the tensor, at its edge (70 is no multiple of 16), and past it."""
     x = np.arange(70 * 8, dtype=np.float32).reshape(70, 8)
     args = {"x": x, "n": np.array([n], np.int32), "y": np.zeros((16, 8), np.float32)}
     wanted, got = both(COUNTED, args)

@@ -100,8 +100,8 @@ def test_integers_are_summed_exactly() -> None:
     np.testing.assert_array_equal(c, a.astype(np.int64) @ b.astype(np.int64))
 
 
-def test_a_tile_that_stays_both_ways_is_that_of_its_turn() -> None:
-    """Rows that two products take, one of them transposed, and that the turns of e share."""
+def test_a_tile_that_stays_both_ways_is_that_of_its_iteration() -> None:
+    """Rows that two products take, one of them transposed, and that the iterations of e share."""
     source = """
 kernel state(k: f32[S, 16], v: f32[S, E], y: out f32[S, E]):
     for e in parallel(range(0, E, 16)):
@@ -141,7 +141,7 @@ kernel k(x: i32[16, 8], y: out i32[8, 8]):
 
 
 def test_sums_are_not_left_in_what_others_read() -> None:
-    """Not in a tile whose transposition they start from, nor in one that stays for the next turn."""
+    """Not in a tile whose transposition they start from, nor in one kept for the next iteration."""
     source = """
 kernel k(x: f32[16, 8], y: out f32[8, 8], z: out f32[8, 8]):
     a = x[0:8, :]

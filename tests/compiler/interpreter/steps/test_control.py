@@ -65,7 +65,7 @@ def test_a_step_of_zero_is_an_error():
         run(b.kernel(), {"n": 0})
 
 
-def test_while_computes_its_condition_each_turn():
+def test_while_computes_its_condition_each_iteration():
     b = Builder()
     inner, result = var("i", "i32"), var("r", "i32")
     before = ins.Let(var("c", "bool"), op("lt", inner, const(100, "i32")))

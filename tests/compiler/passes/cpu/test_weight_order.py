@@ -6,20 +6,8 @@ import itertools
 
 import pytest
 from dslc.compiler.dtypes import parse_dtype
-from dslc.compiler.ir import instructions as ins
-from dslc.compiler.passes.cpu.weight_order import WeightOrder, is_in_fours, order
+from dslc.compiler.passes.cpu.weight_order import is_in_fours, order
 from dslc.compiler.targets import find_target
-
-from support.kernels import every, one
-
-KERNEL = """
-kernel k(a: i8[M, K], w: {0}[K, N], c: out i32[M, N]):
-    for m, n in parallel(range(0, M, 16), range(0, N, 32)):
-        acc = zeros(i32, [16, 32])
-        for k in range(0, K, 32):
-            acc += dot(a[m : m + 16, k : k + 32], cast(w[k : k + 32, n : n + 32], i8))
-        c[m : m + 16, n : n + 32] = acc
-"""
 
 
 @pytest.mark.parametrize("bits", [1, 2, 3, 4, 8])
@@ -59,14 +47,3 @@ def test_tiles_that_blocks_do_not_divide_have_no_order(shape: tuple[int, int]) -
     dtype = parse_dtype("u4")
     assert dtype is not None
     assert order(shape, dtype) is None
-
-
-def test_the_load_has_the_order_and_nothing_else_changes() -> None:
-    kernel = WeightOrder()(one(KERNEL.format("u4")))
-    layouts = [s.out.type.layout is not None for s in every(kernel, ins.Load)]
-    assert sorted(layouts) == [False, True]
-
-
-def test_products_of_wider_numbers_have_no_order() -> None:
-    kernel = one(KERNEL.format("u4").replace("a: i8", "a: i16").replace("], i8)", "], i16)"))
-    assert WeightOrder()(kernel) is kernel

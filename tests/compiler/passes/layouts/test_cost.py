@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dslc.compiler.layout import Layout, parse_layout
 from dslc.compiler.passes.layouts import cost
-from dslc.compiler.passes.layouts.blocked import blocked
+from dslc.compiler.passes.layouts.blocked import blocked, vector_of
 
 ROWS = blocked((64, 64), 128, 8)
 C = parse_layout("spatial(4, 1).local(1, 8).local(2, 1).spatial(8, 4).local(1, 2)")
@@ -63,3 +63,14 @@ def test_a_reduction_within_threads_is_cheapest_then_within_warps() -> None:
         cost.reduction(x, y, y, 1, 32) for x, y in zip((threads, lanes, warps), out, strict=True)
     ]
     assert prices == sorted(prices)
+
+
+def test_a_run_of_elements_is_a_power_of_two() -> None:
+    """Of any extent, and of bits that do not divide 128: halves of it divide the extent as well."""
+    for bits in range(1, 65):
+        for extent in range(1, 66):
+            run = vector_of(extent, bits)
+            assert run.bit_count() == 1
+            assert extent % run == 0
+            assert run * bits <= 128
+            blocked((extent,), 32, run)

@@ -74,28 +74,3 @@ def test_views_that_threads_alone_can_tell_are_refused() -> None:
     ):
         with pytest.raises(DiagnosticError, match="DSL0540"):
             Unthread()(program(source, here, target, there))
-
-
-def test_a_program_without_threads_stays_the_same_object() -> None:
-    found = parse_program(
-        "kernel k[](@x: in f32[8], @y: out f32[8]) {\n"
-        "  %x = load @x[0 : +8!] : f32[8]\n  store @y[0 : +8!], %x\n}\n"
-    )
-    assert Unthread()(found) is found
-
-
-def test_asynchronous_copies_happen_at_once() -> None:
-    before = parse_program(
-        "kernel k[](@x: in f32[8], @y: out f32[8]) {\n"
-        "  alloc @s: buffer shared f32[8]\n"
-        "  copy_async @s[0 : +8!], @x[0 : +8!]\n"
-        "  commit_group\n  wait_group pending=0\n  sync\n"
-        "  %a = load @s[0 : +8!] : f32[8]\n"
-        "  store @y[0 : +8!], %a\n}\n"
-    )
-    after = Unthread()(before)
-    kinds = {type(s) for s in walk(after.body)}
-    assert not kinds & {ins.CopyAsync, ins.CommitGroup, ins.WaitGroup, ins.Sync}
-    x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
-    run(after, {"x": x, "y": y}, Options())
-    np.testing.assert_array_equal(y, x)

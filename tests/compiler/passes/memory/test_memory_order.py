@@ -15,7 +15,7 @@ from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
 from support.features import Feature
-from support.orders import ORDERS, barriers, ordered
+from support.gpu.orders import ORDERS, barriers, ordered
 from support.without import without
 
 TARGET = find_target("cuda:sm_90a")
@@ -60,12 +60,6 @@ def interpret(feature: Feature, kernel: Kernel) -> None:
     run(kernel, feature.arguments(feature.compile("interp").origin.signature), Options())
 
 
-def test_a_barrier_comes_before_the_write_over_what_others_read() -> None:
-    loads = f"  %s = load @x[0!] : f32[] {EVERY}\n  %r = load @x[0 : +1024!] : f32[1024] {ROW}\n"
-    store = "  store @x[0 : +1024!], %r\n"
-    assert order(loads + store).endswith(loads + "  memory_barrier\n" + store + "}\n")
-
-
 def test_lanes_of_one_warp_meet_alone() -> None:
     """The elements that lie 4 further are the next lane's, in the same warp but for the last lane's."""
     within = (
@@ -77,26 +71,6 @@ def test_lanes_of_one_warp_meet_alone() -> None:
     assert "  memory_barrier warp=32\n" in found
     across = turned.replace("spatial(4).local(4).spatial(32)", "local(4).spatial(128)")
     assert "  memory_barrier\n" in order(lines[0] + "\n" + across + lines[1])
-
-
-def test_a_block_of_one_warp_needs_no_more() -> None:
-    found = order(
-        f"  %r = load @x[1 : +128!] : f32[128] {NARROW}\n  store @x[0 : +128!], %r\n", threads=32
-    )
-    assert "memory_barrier warp=32" in found
-
-
-def test_a_block_of_one_thread_needs_none() -> None:
-    found = order(
-        "  %r = load @x[1 : +8!] : f32[8] `local(8)`\n  store @x[0 : +8!], %r\n", threads=1
-    )
-    assert "memory_barrier" not in found
-
-
-def test_one_barrier_serves_all_that_stand_around_it() -> None:
-    body = "".join(f"  %r{i} = load @x[{i + 1} : +1024!] : f32[1024] {ROW}\n" for i in range(3))
-    body += "".join(f"  store @x[{i * 4} : +1024!], %r{i}\n" for i in range(1))
-    assert order(body).count("memory_barrier") == 1
 
 
 def test_what_a_loop_needs_of_before_comes_before_it() -> None:

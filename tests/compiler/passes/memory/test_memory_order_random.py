@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from dslc.compiler.interpreter import Options, run
 
+from support.generated.random_orders import random_order
+from support.gpu.orders import ordered
 from support.machines import require
-from support.orders import ordered
-from support.random_orders import random_order
 
 _BATCH = 50
 

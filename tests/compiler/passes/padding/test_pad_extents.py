@@ -17,7 +17,7 @@ from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import Target, find_target
 
-from support.awkward import Rows, drawn
+from support.generated.awkward import Rows, drawn
 from support.kernels import every, one
 
 TARGET = find_target("cuda:sm_90a")
@@ -60,20 +60,6 @@ def every_tile(kernel: Kernel) -> list[Value]:
 @pytest.mark.parametrize("extent", [1, 2, 8, 64, 512, 4096])
 def test_powers_of_two_stay_as_they_are(extent: int) -> None:
     kernel = softmax(extent, block=4)
-    assert padded(kernel) is kernel
-
-
-def test_layouts_of_the_programs_own_stay() -> None:
-    kernel = parse_program(
-        "kernel k[M](@x: in f32[M, 96], @z: out f32[M, 96]) {\n"
-        "  grid m in range(0, M, 1)\n"
-        "  %a = load @x[m, 0 : +96!] : f32[96] `spatial(32).local(3)`\n"
-        "  %b = reduce max %a, axis=0, keepdims : f32[1]\n"
-        "  %c = broadcast %b : f32[96]\n"
-        "  store @z[m, 0 : +96!], %c\n"
-        "}\n"
-    )
-    assert isinstance(kernel, Kernel)
     assert padded(kernel) is kernel
 
 

@@ -40,10 +40,10 @@ def test_operands_of_matrix_units_meet_in_no_bank(tile, bits, reader):
     for slot in range(3):
         start = (slot, *(0,) * len(tile))
         reads = bank_conflicts(reader, ring, bits, BANKS, start)
-        assert reads.turns == reads.phases
+        assert reads.cycles == reads.phases
         if found.copy is not None:
             writes = bank_conflicts(found.copy, ring, bits, BANKS, start, store=True)
-            assert writes.turns == writes.phases
+            assert writes.cycles == writes.phases
             assert writes.access_bits == 128
 
 
@@ -51,7 +51,7 @@ def test_conflicts_that_stay_are_told():
     # 32 lanes read one column, but the 16-byte chunks of a row stay whole: 4 lanes meet in each bank.
     reader = parse_layout("column_local(2, 32).column_spatial(32, 1)")
     found = place((64, 32), 32, 4, reader, BANKS)
-    assert found.explain() == "extra turns: reads 192"
+    assert found.explain() == "extra cycles: reads 192"
     assert place((16, 16), 16, 8, None, BANKS).explain().startswith("not proved")
 
 

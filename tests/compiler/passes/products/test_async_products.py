@@ -47,7 +47,7 @@ class _Without(Rewriter):
         return () if stmt is self.gone else (self.rebuild(stmt),)
 
 
-def test_operands_stay_in_shared_memory_and_sums_wait_for_the_next_turn() -> None:
+def test_operands_stay_in_shared_memory_and_sums_wait_for_the_next_iteration() -> None:
     kernel = lowered(product((64, 64, 32), stages=2))
     (dot,) = every(kernel, ins.Dot)
     assert dot.is_async
@@ -119,7 +119,7 @@ def test_panels_have_no_bank_conflicts(shape: tuple[int, int]) -> None:
     assert HOPPER.banks is not None
     lanes = local(shape[0] // 8, shape[1] // 8) * spatial(8, 1) * local(1, 8)
     found = bank_conflicts(lanes, memory, 16, HOPPER.banks)
-    assert found.turns == found.phases
+    assert found.cycles == found.phases
 
 
 @pytest.mark.parametrize("shape", [(60, 64), (64, 24), (64,)])

@@ -16,7 +16,7 @@ from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
-from support.groups import expected, grouped, operands
+from support.gpu.groups import expected, grouped, operands
 from support.kernels import every
 
 HOPPER = find_target("cuda:sm_90a")

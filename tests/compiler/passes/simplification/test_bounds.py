@@ -10,7 +10,6 @@ from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir.arithmetic.affine import Linear
 from dslc.compiler.ir.expr import Var, index
 from dslc.compiler.ir.text.parser import parse_program
-from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.ir.traverse import regions, walk
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.passes.simplification.bounds import Bounds
@@ -69,7 +68,7 @@ CASES = [
     ("!", "f32[M]", "N", "", "if not((M <= N) | (K == 0)) {; @; }"),
     ("!", "f32[M]", "M - 1", "", "if M != 0 {; @; }"),
     (".", "f32[M]", "M - 1", "", "@"),
-    # a loop that may have no turn says nothing after it
+    # a loop that may have no iteration says nothing after it
     (".", "f32[M]", "M - 1", "", "for k in range(0, M, 1) {; }; @"),
     # requirements
     ("!", "f32[M]", "N : +8", '  require N + 8 <= M, ""\n', "@"),
@@ -122,31 +121,6 @@ def test_which_checks_go(wanted, memory, access, head, around):
     assert "".join("." if a.checked else "!" for a in found.axes) == wanted
 
 
-def test_other_goes_with_the_last_check():
-    text = """\
-kernel f[M](@x: in f32[64], @y: out f32[M]) {
-  %t = load @x[0 : +64], other=f32(1.0) : f32[64]
-  store @y[0 : +64], %t
-}
-"""
-    found = print_program(Bounds()(parse_program(text)))
-    assert "%t = load @x[0 : +64!] : f32[64]\n" in found
-    assert "store @y[0 : +64], %t" in found
-
-
-def test_the_gathered_axis_is_left_alone():
-    text = """\
-kernel f[M](@x: in f32[64, 8], @i: in i32[4]) {
-  %i = load @i[0 : +4] : i32[4]
-  %t = gather @x[0 : +1, 0 : +8], %i, axis=0 : f32[4, 8]
-  print "", %t
-}
-"""
-    found = print_program(Bounds()(parse_program(text)))
-    assert "load @i[0 : +4!]" in found
-    assert "gather @x[0 : +1, 0 : +8!]" in found
-
-
 @given(random_ir.kernels(), st.integers(0, 9))
 @settings(max_examples=60)
 def test_no_access_without_a_check_leaves_its_memory(kernel, seed):
@@ -186,12 +160,12 @@ def test_simplification_by_facts_keeps_the_value(assumed, expr, env):
         return
 
 
-@pytest.mark.parametrize("turns", [range(3, 30, 4), range(30, 3, -4)])
-def test_a_loop_variable_stays_within_its_range(turns):
+@pytest.mark.parametrize("values", [range(3, 30, 4), range(30, 3, -4)])
+def test_a_loop_variable_stays_within_its_range(values):
     facts, k = Facts(), Var("k", INDEX)
-    facts.assume_range(k, index(turns.start), index(turns.stop), index(turns.step))
+    facts.assume_range(k, index(values.start), index(values.stop), index(values.step))
     form = facts.form(k)
-    low, high = min(turns), max(turns)
+    low, high = min(values), max(values)
     assert facts.nonnegative(form - Linear(constant=low))
     assert facts.nonnegative(Linear(constant=high) - form)
     assert not facts.nonnegative(form - Linear(constant=low + 1))

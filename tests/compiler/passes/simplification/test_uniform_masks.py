@@ -60,19 +60,6 @@ def test_other_masks_stay(mask: str) -> None:
     assert not every(masked(mask), ins.If)
 
 
-def test_a_mask_that_others_read_stays() -> None:
-    lines = TEXT.format(mask="inside").rstrip().split("\n")
-    lines.insert(-2, "        inside = arange(4) + i < N")
-    before = one("\n".join([*lines, "        y[i : i + 4] = cast(inside, f32)", ""]))
-    assert UniformMasks()(before) is before
-
-
-def test_a_loop_without_products_keeps_its_masks() -> None:
-    text = TEXT.format(mask="arange(4) + i < N").replace("dot(w[:, :], w[:, :])", "w[:, :]")
-    before = one(text)
-    assert UniformMasks()(before) is before
-
-
 WRAPPING = """\
 kernel f[](@x: in f32[8], @y: out f32[8], a: i32, b: i32) {
   for i in range(0, 8, 4) {

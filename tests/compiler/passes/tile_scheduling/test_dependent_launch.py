@@ -55,25 +55,6 @@ def test_what_may_lie_outside_is_not_asked_for() -> None:
     assert prefetched(lowered(dims={})) == set()  # the last tile of an open N sticks out
 
 
-def test_a_kernel_of_elements_only_waits() -> None:
-    kernel = lowered(
-        """
-kernel double(x: f32[N], y: out f32[N]):
-    for n in parallel(range(0, N, 256)):
-        y[n : n + 256] = x[n : n + 256] * 2
-""",
-        {},
-    )
-    first, second, *_ = kernel.body
-    assert isinstance(first, ins.LaunchDependents)
-    assert isinstance(second, ins.AwaitLaunches)
-
-
-def test_older_machines_launch_one_after_another() -> None:
-    kernel = lowered(target=replace(TARGET, dependent_launches=False))
-    assert not any(isinstance(s, ins.LaunchDependents | ins.AwaitLaunches) for s in kernel.body)
-
-
 def wait_of(kernel: Kernel) -> ins.Stmt:
     return next(s for s in kernel.body if isinstance(s, ins.AwaitLaunches))
 

@@ -54,12 +54,3 @@ kernel f(x: f32[M, N], y: out f32[M]):
 def test_axes_along_which_loops_grow_are_reversed(bounds, reversed_):
     kernel = LongestFirst()(one(TEXT.format(bounds=bounds)))
     assert [a.reversed for a in kernel.grid] == reversed_
-
-
-def test_turns_that_wait_for_others_keep_their_order():
-    text = TEXT.format(bounds="0, m + 4").replace(
-        "y: out f32[M]", "y: out f32[M], lock: inout i32[1]"
-    )
-    text = text.replace("        y[m", "        semaphore_wait(lock[0], 0)\n        y[m")
-    kernel = one(text)
-    assert LongestFirst()(kernel) is kernel

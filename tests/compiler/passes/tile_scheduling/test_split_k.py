@@ -26,38 +26,6 @@ kernel rows[M, K](@x: in f32[M, K], @y: out f32[M]) {
   store @y[m : +16], %sum
 }
 """
-SPLIT = """\
-kernel rows[M, K](@x: in f32[M, K], @y: out f32[M]) {
-  memory @partial: workspace global f32[(M + 15) // 16, 4, 16]
-  memory @arrivals: workspace global i32[(M + 15) // 16]
-  grid m in range(0, M, 16), part in range(0, 4, 1)
-  %zero = full f32(0.0) : f32[16]
-  %neutral = full f32(0.0) : f32[16]
-  %part = for k in range(part * ((K + 255) // 256) * 64, min(K, (K + 255) // 256 * 64 \
-+ part * ((K + 255) // 256) * 64), 64) carry (%acc : f32[16] = %neutral) {
-    %x = load @x[m : +16, k : +64] : f32[16, 64]
-    %s = reduce sum %x, axis=1 : f32[16]
-    %next = add %acc, %s : f32[16]
-    yield %next
-  }
-  store @partial[m // 16!, part!, 0 : +16!], %part
-  %one = full i32(1) : i32[]
-  %arrived = atomic_add @arrivals[m // 16!], %one : i32[]
-  if read(%arrived) == i32(3) {
-    %part_1 = load @partial[m // 16!, 0!, 0 : +16!] : f32[16]
-    %part_2 = load @partial[m // 16!, 1!, 0 : +16!] : f32[16]
-    %part_3 = load @partial[m // 16!, 2!, 0 : +16!] : f32[16]
-    %part_4 = load @partial[m // 16!, 3!, 0 : +16!] : f32[16]
-    %total = add %zero, %part_1 : f32[16]
-    %total_1 = add %total, %part_2 : f32[16]
-    %total_2 = add %total_1, %part_3 : f32[16]
-    %sum = add %total_2, %part_4 : f32[16]
-    store @y[m : +16], %sum
-    %none = full i32(0) : i32[]
-    store @arrivals[m // 16!], %none
-  }
-}
-"""
 
 
 def split(text, **how):
@@ -66,16 +34,6 @@ def split(text, **how):
     changed = SplitReduction(**how)(kernel)
     verify(changed)
     return kernel, changed
-
-
-def test_golden():
-    assert print_program(split(SUM)[1]) == SPLIT
-
-
-@pytest.mark.parametrize("option", ["split=1 ", ""])
-def test_one_part_is_no_split(option):
-    kernel, changed = split(SUM.replace("split=4 ", option))
-    assert changed is kernel
 
 
 # Statements of one turn: %acc and %x: i32[4], s and k are scalars; each yields %next and t.

@@ -9,7 +9,7 @@ from dslc.compiler.ir.traverse import tile_of, walk
 from dslc.compiler.passes.trainium.capacity import sbuf_peak, tile_bytes
 from dslc.compiler.passes.trainium.placement import EVERYWHERE, placement_of, rows
 
-from support.trainium import lower
+from support.nki.trainium import lower
 
 CHAIN = """kernel chain[](@x: in bf16[512, 128], @u: in bf16[512, 64], @v: in bf16[64, 512],
              @y: out bf16[128, 512]) {

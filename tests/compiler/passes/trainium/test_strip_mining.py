@@ -15,7 +15,7 @@ from dslc.compiler.targets import find_target
 from dslc.compiler.targets.nki import engines_of
 
 from support.kernels import every, one
-from support.trainium import execute, interpret
+from support.nki.trainium import execute, interpret
 
 TARGET = find_target("nki:trn1")
 PLACE = PlaceTiles(TARGET)

@@ -72,7 +72,7 @@ def test_keys_and_values_have_barriers_of_their_own() -> None:
         for s in walk(loop.body)
         if isinstance(s, ins.AwaitPhase | ins.Arrive | ins.Dot | ins.WaitDots)
     ]
-    # The first product's slot is free at once, the second's only with the next turn's wait.
+    # The first product's slot is free at once, the second's only with the next iteration's wait.
     assert order == ["full", "Dot", "WaitDots", "empty", "empty_1", "full_1", "Dot"]
 
 

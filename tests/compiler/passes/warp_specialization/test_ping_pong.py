@@ -14,7 +14,7 @@ from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 
-from support.groups import grouped
+from support.gpu.groups import grouped
 from support.kernels import every
 from support.products import product
 
@@ -43,7 +43,7 @@ def steps(body: tuple[ins.Stmt, ...]) -> list[str]:
     return [type(s).__name__ for s in body if isinstance(s, kinds)]
 
 
-def test_products_that_run_on_are_asked_for_with_those_of_the_next_turn() -> None:
+def test_products_that_run_on_are_asked_for_with_those_of_the_next_iteration() -> None:
     kernel = attention(256, 64)
     assert steps(kernel.body) == ["AwaitPartner", "For", "HandOver", "WaitDots"]
     (begin, *_), (*_, end) = every(kernel, ins.AwaitPartner), every(kernel, ins.HandOver)

@@ -1,0 +1,70 @@
+"""What the emulated examples are worth: a fault put into an emitted text is found.
+
+Every deleted barrier, wait or commit is caught by a report or by wrong numbers. Left out are kernels
+where a deletion changes no number:
+
+- lowrank_mlp and quantize_rows run in blocks of one warp, whose lanes meet in an mma or a shuffle
+  between a write and the reads of it; PTX promises no order there, so the barriers stay.
+- The barrier before the counter of splitk_bias keeps a block from being counted before all of its
+  threads have stored. Another block must end while such a thread lags: one seed in a hundred.
+"""
+
+from __future__ import annotations
+
+import pytest
+from dslc.compiler.ir import Kernel
+from dslc.runtime.cuda_emulator import EmulationError, compiler
+from elaboration import elaborated
+
+from calls import TABLE, hold, problem
+from support.gpu.emulation import emitted, execute, lower
+from support.gpu.seeded_faults import Fault, faults, index_faults
+
+pytestmark = pytest.mark.skipif(compiler() is None, reason="needs g++ or clang++")
+SEEDS = range(1, 6)
+
+
+def is_found(kernel: str, program: Kernel, fault: Fault) -> bool:
+    for seed in SEEDS:
+        posed = problem(kernel, TABLE[kernel][3][0], {}, seed=0)
+        try:
+            execute(program, posed.args, seed, edit=lambda _: fault.text)
+            hold(posed)
+        except (EmulationError, AssertionError):
+            return True
+    return False
+
+
+def lowered(kernel: str) -> tuple[Kernel, str]:
+    program = lower(elaborated(kernel, TABLE[kernel][3][0]))
+    assert isinstance(program, Kernel)
+    return program, emitted(program)[0]
+
+
+@pytest.mark.parametrize(
+    "kernel", ["gemm_quantized", "attention", "lowrank", "gemm_quantized_zeros"]
+)
+def test_a_deleted_barrier_wait_or_commit_is_found(kernel: str) -> None:
+    program, text = lowered(kernel)
+    seeded = list(faults(text))
+    # Where loads go straight to registers there are no copies to wait for.
+    assert {f.kind for f in seeded} in ({"barrier", "wait", "commit"}, {"barrier"})
+    needed = [f for f in seeded if not frees_rings(text, f)]
+    assert not [str(f) for f in needed if not is_found(kernel, program, f)]
+
+
+def frees_rings(text: str, fault: Fault) -> bool:
+    """Whether it is the wait or the barrier after a loop, which the next loop's rings rely on.
+
+    They may lie elsewhere, and no copy is under way by then.
+    """
+    before = [line.strip() for line in text.splitlines()[: fault.line - 1]]
+    return before[-1] == "}" or before[-2:] == ["}", "copy_wait<0>();"]
+
+
+@pytest.mark.parametrize("kernel", ["gemm", "softmax", "gemm_quantized"])
+def test_most_changed_indices_are_found(kernel: str) -> None:
+    program, text = lowered(kernel)
+    seeded = index_faults(text, 10)  # some change nothing: a factor of what is 0
+    found = [f for f in seeded if is_found(kernel, program, f)]
+    assert len(found) >= 5, [str(f) for f in seeded if f not in found]
