@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import platform
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from dslc.runtime import aarch64
 from dslc.runtime.package import places
 
 
 @pytest.mark.parametrize(
-    ("machine", "targets", "found"),
+    ("is_arm", "targets", "found"),
     [
-        ("aarch64", ["aarch64:i8mm", "interp"], ["cpu"]),
-        ("arm64", ["cuda:sm_90a", "aarch64:base"], ["gpu", "cpu"]),
-        ("arm64", ["hip:gfx950", "cuda:sm_90a"], ["gpu", "amd"]),
-        ("x86_64", ["aarch64:i8mm"], []),
-        ("aarch64", ["interp"], []),
+        (True, ["aarch64:i8mm", "interp"], ["cpu"]),
+        (True, ["cuda:sm_90a", "aarch64:base"], ["cpu"]),
+        (False, ["aarch64:i8mm"], []),
+        (True, ["interp"], []),
     ],
 )
-def test_gpus_come_before_the_cpu_for_which_there_is_code(
-    machine: str, targets: list[str], found: list[str], monkeypatch: pytest.MonkeyPatch
+def test_an_arm_cpu_runs_what_there_is_for_it(
+    is_arm: bool, targets: list[str], found: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(platform, "machine", lambda: machine)
+    monkeypatch.setattr(aarch64, "is_host", lambda: is_arm)
     monkeypatch.setattr(places, "cpu_place", lambda _: "cpu")
-    monkeypatch.setattr(places, "_gpu", lambda _: "gpu")
-    monkeypatch.setattr(places, "_amd_gpu", lambda _: "amd")
+    monkeypatch.setitem(places._PRESENT, "cuda", lambda _folder, _native: None)
     folder: Any = SimpleNamespace(index=SimpleNamespace(targets=targets))
     assert places.present_places(folder, native=False) == found
