@@ -44,7 +44,7 @@ _COPIED += ("LICENSE", "CHANGELOG.md", "CONTRIBUTING.md")
 _SECONDS = 600  # of one run of pytest; a fault that makes it hang is caught
 _BYTES = 8 << 30  # that a process may have: a fault may want all there are
 _QUICK, _FEW = 10.0, 20  # tests that reach a fault: seconds and number of those tried first,
-_SLOW = 90.0  # and seconds of all
+_SLOW = 60.0  # and seconds of all
 _PLUGIN = """from hypothesis import Phase, settings
 def pytest_configure():  # that a fault is seen is enough: no example is made smaller
     settings.register_profile("first", settings(), phases=[Phase.explicit, Phase.generate])
