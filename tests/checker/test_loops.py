@@ -1,9 +1,11 @@
 """What loops and branches carry."""
 
 import pytest
+from dslc.checker.names import assigned
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import expr as ex
 from dslc.compiler.ir import instructions as ins
+from dslc.frontend import parse_tile, tree
 
 from support.kernels import every, one, statements
 
@@ -206,3 +208,24 @@ def test_a_range_of_the_nest_reads_no_tensor(line: str, column: int) -> None:
     (found,) = e.value.diagnostics
     assert found.loc is not None
     assert (found.code, found.loc.line, found.loc.col) == ("DSL0215", 2, column)
+
+
+def test_the_names_that_statements_bind_are_all_of_them():
+    module = parse_tile(
+        """
+kernel k(x: f32[N]):
+    a = 1
+    for i in range(4):
+        b, c = 2, 3
+        while c > 0:
+            c = c - 1
+    if a > 0:
+        x[0] = 1.0
+        d = 4
+    else:
+        e += 1
+""",
+        "k.tile",
+    )
+    (kernel,) = (s for s in module.items if isinstance(s, tree.Kernel))
+    assert assigned(kernel.body) == ("a", "i", "b", "c", "d", "e")

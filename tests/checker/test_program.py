@@ -1,9 +1,10 @@
 """Programs: calls, buffers, and what their kernels are specialised to."""
 
 import pytest
-from dslc.checker import NeedsDims
+from dslc.checker import NeedsDims, check_module
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.ir import Program
+from dslc.frontend import parse_tile
 
 from support.kernels import check
 
@@ -57,3 +58,24 @@ def test_calls_that_do_not_fit(old, new, code):
     with pytest.raises(DiagnosticError) as e:
         template.elaborate({"H": 16})
     assert e.value.diagnostics[0].code == code
+
+
+@pytest.mark.parametrize(("extent", "fits"), [("N", True), ("N + 1", False), ("8", False)])
+def test_arguments_have_the_extents_that_a_kernel_needs(extent, fits):
+    source = f"""
+kernel add(x: f32[N], y: f32[N], z: out f32[N]):
+    for n in parallel(range(0, N, 8)):
+        z[n : n + 8] = x[n : n + 8] + y[n : n + 8]
+
+program twice(x: f32[N], z: out f32[N]):
+    t = buffer(f32, [{extent}])
+    add(x, x, t)
+    add(x, t, z)
+"""
+    module = check_module(parse_tile(source, "p.tile"))
+    if fits:
+        assert module.templates["twice"].elaborate({}, {})
+        return
+    with pytest.raises(DiagnosticError) as caught:
+        module.templates["twice"].elaborate({"N": 16}, {})
+    assert caught.value.diagnostics[0].code == "DSL0203"

@@ -44,12 +44,13 @@ _COPIED += ("LICENSE", "CHANGELOG.md", "CONTRIBUTING.md")
 _SECONDS = 600  # of one run of pytest; a fault that makes it hang is caught
 _BYTES = 8 << 30  # that a process may have: a fault may want all there are
 _QUICK, _FEW = 10.0, 20  # tests that reach a fault: seconds and number of those tried first,
-_SLOW = 90.0  # and seconds of all
+_SLOW = 60.0  # and seconds of all
 _PLUGIN = """from hypothesis import Phase, settings
 def pytest_configure():  # that a fault is seen is enough: no example is made smaller
     settings.register_profile("first", settings(), phases=[Phase.explicit, Phase.generate])
     settings.load_profile("first")
 """
+_GONE = re.compile(r"^ERROR: not found: (.+)$", re.MULTILINE)
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
 
 
@@ -148,6 +149,10 @@ class Copy:
             return "hangs"
         if done.returncode in (0, 5):  # all passed, or there are none
             return None
+        gone = {name.partition("tests/")[2] for name in _GONE.findall(done.stderr)}
+        there = [t for t in tests if t.partition("[")[0].removeprefix("tests/") not in gone]
+        if gone and there:
+            return self.fails(there, but) if len(there) < len(tests) else None
         found = _FAILED.search(done.stdout)
         return found[1] if found else f"pytest ends with {done.returncode}: {done.stdout[-300:]}"
 
@@ -194,24 +199,27 @@ def stages(copy: Copy, mutant: Mutant, *, everything: bool) -> Iterator[list[str
     yield ["tests"] if everything else []
 
 
-def caught_by(copy: Copy, mutant: Mutant, tests: Iterable[list[str]], unsound: set[str]) -> str:
+def caught_by(
+    copy: Copy, mutant: Mutant, tests: Iterable[list[str]], sound: dict[str, bool]
+) -> str:
     """What sees a fault: a test, or an end of pytest's; empty where nothing does.
 
-    `unsound` learns the tests that fail without a fault, too.
+    `sound` learns of tests that fail whether they pass without a fault.
     """
     for some in filter(None, tests):
         copy.write(mutant, fault=True)
         try:
-            while found := copy.fails(some, unsound):
+            while found := copy.fails(some, [t for t, passes in sound.items() if not passes]):
                 is_test = found.startswith("tests/")
-                copy.write(mutant, fault=False)
-                if copy.fails([found] if is_test else some) is None:
+                if not sound.get(found):
+                    copy.write(mutant, fault=False)
+                    sound[found] = copy.fails([found] if is_test else some) is None
+                    copy.write(mutant, fault=True)
+                if sound[found] if is_test else sound.pop(found):
                     return found
-                copy.write(mutant, fault=True)
                 print(f"  {found} fails without the fault, too", flush=True)
                 if not is_test:
                     break
-                unsound.add(found)
         finally:
             copy.write(mutant, fault=False)
     return ""
@@ -254,13 +262,13 @@ def main() -> int:
     if not options.table:
         STATE.parent.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="dslc-mutants-") as folder:
-            copy, unsound = Copy(Path(folder)), set[str]()
+            copy, sound = Copy(Path(folder)), dict[str, bool]()
             for m in chosen:
                 if not options.again and m.key in known():  # other runs add to it
                     continue
                 start = time.monotonic()
                 tests = stages(copy, m, everything=options.all)
-                caught = caught_by(copy, m, tests, unsound)
+                caught = caught_by(copy, m, tests, sound)
                 row = {"key": m.key, "name": m.name, "caught": caught}
                 with STATE.open("a", encoding="utf-8") as state:
                     state.write(json.dumps(row) + "\n")
