@@ -11,6 +11,7 @@ import pytest
 from dslc.codegen.aarch64.tools.assemblers import assemblers
 from dslc.codegen.c_interface.forms import Interface
 from dslc.codegen.cuda.tools.locate import find_library
+from dslc.machines.machine import CInterface
 from dslc.packaging import build_package
 from dslc.packaging.consumers import _hugging_face
 from dslc.packaging.spec import PackageTable
@@ -75,8 +76,9 @@ def test_a_variant_is_python_whatever_kernels_are_called() -> None:
     """Each name is asked of the library as it is written, and found under one that Python allows."""
     names = ["scale", "class", "größe", "_module", "_Path", "_tvm_ffi", "None", "print", "__all__"]
     table = PackageTable("rows", ["aarch64:dotprod"], version="1.2.0")
+    called = CInterface(("aarch64-linux",), "cpu", lambda: "cpu")
     interfaces = [Interface(n, "symbol", None, (), (), ()) for n in names]
-    files = _hugging_face(table, "aarch64", "aarch64-linux", "librows.so", b"", interfaces)
+    files = _hugging_face(table, called, "aarch64-linux", "librows.so", b"", interfaces)
     (text,) = (content for path, content in files.items() if path.endswith("__init__.py"))
     module = ast.parse(text)
     assert isinstance(module.body[0], ast.Expr), "a docstring"

@@ -19,6 +19,7 @@ from dslc.compiler.interpreter.dims import evaluate
 from dslc.compiler.ir import Memory, Role, TileProgram
 from dslc.compiler.targets import find_target
 from dslc.runtime import cuda_emulator, hip_emulator, packing
+from dslc.runtime.storage import read_storage
 
 from support.aarch64 import needs_emulator
 from support.gpu import emulation
@@ -65,13 +66,22 @@ def launch(
 
 
 def _codes(program: TileProgram, rows: list[Memory], args: Mapping[str, Any]) -> dict[str, Any]:
-    """The `packed row` tensors of a call, one code a byte: bytes, of one axis, are unpacked."""
-    dims = emulation.dims_of(program, args, {p.name for p in rows if args[p.name].ndim == 1})
+    """The `packed row` tensors of a call, one code a byte, as the emulator takes them.
+
+    A call gives codes or bytes, as on every machine; it has back what it gave. What may be either is
+    bytes.
+    """
+    dims = emulation.dims_of(program, args, {p.name for p in rows})
     found = {}
     for param in rows:
-        shape = tuple(evaluate(e, dims) for e in param.shape)
-        given, storage = args[param.name], emulation.row_storage(param)
-        is_bytes = given.shape == packing.packed_shape(storage, shape)
+        given = args[param.name]
+        storage = emulation.row_storage(param)
+        try:
+            shape = tuple(evaluate(e, dims) for e in param.shape)
+        except KeyError:  # a dim that this tensor alone has: only codes tell it
+            is_bytes = False
+        else:
+            is_bytes = given.shape == read_storage(storage).shape(shape)
         found[param.name] = packing.unpack(given, storage, shape) if is_bytes else given
     return found
 
