@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dslc.compilation.building import passes_of
 from dslc.compiler.diagnostics import DiagnosticError
 from dslc.compiler.dtypes import DType, storage_dtype
 from dslc.compiler.interpreter import Options, run
@@ -37,7 +36,8 @@ from dslc.compiler.ir.text.printer import print_program
 from dslc.compiler.ir.verify import verify
 from dslc.compiler.manifest import signature_of
 from dslc.compiler.passes.pass_manager import Pass
-from dslc.compiler.targets import TARGETS, find_target
+from dslc.compiler.targets import TARGETS
+from dslc.machines.registry import find_machine
 from dslc.runtime.packing import pack
 
 CASES = Path(__file__).parents[1] / "ir"
@@ -131,7 +131,7 @@ def passes() -> dict[str, dict[str, Pass]]:
     """Every pass of every target's list: by its name, then by the target's."""
     found: dict[str, dict[str, Pass]] = {}
     for name in TARGETS:
-        for step in passes_of(find_target(name)):
+        for step in find_machine(name).passes({}):
             found.setdefault(step.name, {})[name] = step
     return found
 

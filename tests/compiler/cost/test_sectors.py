@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from dslc.compiler.cost.statements import _sectors
+from dslc.compiler.analysis.statement_work import _sectors
 from dslc.compiler.layout import Layout, parse_layout
 
 _WARP = 32
