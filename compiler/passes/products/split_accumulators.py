@@ -1,4 +1,4 @@
-"""Accumulator splitting: products of groups in pieces. Serves W4A8 with scales of groups of 128: gain 29 %.
+"""Accumulator splitting: products of groups in pieces. Serves W4A8 with groups of 128: gain 29 %.
 
 That is for tiles whose sums registers do not hold beside the running ones. The gain is that on an H200
 over the largest tile that fits whole (743 to 766 TFLOP/s, then 983 to 988; decision 41).
