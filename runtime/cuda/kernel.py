@@ -90,10 +90,12 @@ class CudaKernel:
         if not host:
             self._enqueue(device, given, arrays, args, dims or {})
             return
-        written = {p.name for p in self._params if p.mode != "in"}
         with staging(device, given) as staged:
-            for name, array in host.items():
-                arrays[name] = staged.take(array, written=name in written)
+            for p in self._params:
+                if p.name in host:
+                    arrays[p.name] = staged.take(
+                        host[p.name], written=p.mode != "in", strided=p.strides is not None
+                    )
             self._enqueue(device, given, arrays, args, dims or {})
 
     def find_array(self, value: Any, param: str, stream: int = 0) -> DeviceArray | None:

@@ -59,6 +59,20 @@ def test_bounds_and_signs(source: str) -> None:
     assert found.tolist() == wanted.tolist()
 
 
+def test_host_arrays_with_strides_that_a_kernel_binds() -> None:
+    source = """
+kernel double(x: f16[M, N] strides (a, b), y: out f16[M, N] strides (c, d)):
+    for m in parallel(range(0, M, 8)):
+        y[m : m + 8, 0:32] = x[m : m + 8, 0:32] * 2
+"""
+    for step in (1, 2, 3):
+        whole = (np.arange(34 * 24 * step) % 64).astype(np.float16)
+        x = whole.reshape(34, -1)[::2, ::step]
+        y = np.zeros((34, 24 * step), np.float16)[::2, ::step]
+        call(TARGET, source, {"x": x, "y": y})
+        assert (y == x * 2).all()
+
+
 @pytest.mark.parametrize("name", cases())
 def test_a_program_of_the_corpus(name: str) -> None:
     corpus.run(cases()[name], TARGET)

@@ -182,6 +182,20 @@ def test_strides_of_the_signature_are_bound(driver: FakeDriver) -> None:
     assert driver.count("launches") == 1
 
 
+def test_host_arrays_keep_the_strides_that_a_kernel_binds(driver: FakeDriver) -> None:
+    artifact = scale_artifact()
+    params = [replace(p, strides=("sx",)) if p.dims else p for p in artifact.signature.params]
+    span = {"kind": "value", "value": "(N - 1) * sx + 1", "type": "i32"}
+    strided = replace(
+        artifact,
+        signature=Signature(tuple(params), ("N", "sx")),
+        launch={**artifact.launch, "arguments": [*artifact.launch["arguments"][:3], span]},
+    )
+    x, y = np.arange(16, dtype=np.float32), np.full(16, -1, np.float32)
+    CudaKernel(strided).launch({"x": x[::2], "y": y[::2], "s": 3.0}, dims={})
+    assert y.reshape(8, 2).tolist() == [[3 * n, -1] for n in range(0, 16, 2)]
+
+
 def test_attributes_of_the_launch(driver: FakeDriver) -> None:
     artifact = scale_artifact(shared_bytes=100_000)
     more = {
