@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dslc.runtime import aarch64
 from dslc.runtime.package import places
 
 
@@ -23,7 +23,7 @@ from dslc.runtime.package import places
 def test_gpus_come_before_the_cpu_for_which_there_is_code(
     is_arm: bool, targets: list[str], found: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(aarch64, "is_host", lambda: is_arm)
+    monkeypatch.setattr(platform, "machine", lambda: "arm64" if is_arm else "x86_64")
     monkeypatch.setattr(places, "cpu_place", lambda _: "cpu")
     monkeypatch.setitem(places.PRESENT, "cuda", lambda *_: "gpu")
     monkeypatch.setitem(places.PRESENT, "hip", lambda *_: "amd")
