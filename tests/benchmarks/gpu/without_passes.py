@@ -1,11 +1,11 @@
 """What a pass gains: times of kernels that were compiled without it, over those with all passes.
 
     python tests/benchmarks/gpu/plan.py plan.json --weights u4 --dense f16 --rowwise --attention --first
-    python tests/benchmarks/gpu/without_passes.py plan.json --json found.json [--passes hoist,...]
+    python tests/benchmarks/gpu/without_passes.py plan.json --json found.json [--passes k-slices,...]
 
-A plan is one of `sweep.py`; of each case the first choice is measured. Where the text is the same without
-a pass nothing is measured. Kernels with and without it take turns on the GPU, and the median of the
-rounds counts. Passes that a kernel cannot do without (layouts, low-bit, memory plan) are not asked.
+A plan is one of `sweep.py`; of each case the first choice is measured. Where the text is the same
+without a pass nothing is measured. Kernels with and without it alternate on the GPU, and the median of
+the rounds counts. Passes that a kernel cannot do without (layouts, low-bit, memory plan) are not asked.
 """
 
 from __future__ import annotations
@@ -54,28 +54,33 @@ class WithoutPass(CudaMachine):
         return tuple(p for p in gpu_passes(self.target, **schedule) if p.name != self.left_out)
 
 
+def library(case: Case) -> dslc.Library:
+    """A case's module, compiled anew."""
+    path = EXAMPLES / f"{case['file']}.tile"
+    return dslc.compile(path, target=TARGET, define=dict(case["define"]), cache=False)
+
+
 def compiled(case: Case, left_out: str) -> Artifact | str:
     """The kernel of a case's first choice without a pass; what is wrong, in a line."""
     CudaMachine.passes = WithoutPass.passes  # type: ignore[method-assign]
     CudaMachine.left_out = left_out  # type: ignore[attr-defined]
     try:
-        path = EXAMPLES / f"{case['file']}.tile"
-        made = dslc.compile(path, target=TARGET, define=dict(case["define"]), cache=False)
-        kernel = made[case["kernel"]]
+        kernel = library(case)[case["kernel"]]
         return kernel.specialize_for(dict(case["sizes"]), case["choices"][0]).artifact
     except Exception as problem:
         return str(problem).splitlines()[0]
 
 
 def measured(case: Case, made: Mapping[str, Artifact | str]) -> dict[str, Any]:
-    """By pass: microseconds with all passes and without it, or what is wrong; equal ones are left out."""
+    """By pass, where it changes the text: microseconds with and without it, or what is wrong."""
     whole = made[""]
     if isinstance(whole, str):
         return {"": whole}
     text = whole.file("kernel.cu")
     found: dict[str, Any] = {}
     with contextlib.ExitStack() as stack:
-        inputs = RandomBytes(whole.signature.params, case["sizes"])
+        parameters = library(case)[case["kernel"]].origin.signature.parameters
+        inputs = RandomBytes(parameters, case["sizes"])
         bench = stack.enter_context(contextlib.closing(CudaBench(inputs)))
         for left_out, other in made.items():
             if isinstance(other, str):
@@ -109,13 +114,9 @@ def main() -> None:
             rows.append({**case, "found": found})
             options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
             for name, times in found.items():
-                gain = (
-                    times if isinstance(times, str) else f"{times[1] / times[0] - 1:+.1%} {times}"
-                )
-                print(
-                    f"{name:22} {case['kernel']} {case['define']} {case['sizes']}: {gain}",
-                    flush=True,
-                )
+                gain = times if isinstance(times, str) else f"{times[1] / times[0] - 1:+.1%}"
+                label = f"{case['kernel']} {case['define']} {case['sizes']}"
+                print(f"{name:22} {label}: {gain} {times}", flush=True)
         pool.shutdown(cancel_futures=True)
     print(f"{len(rows)} of {len(plan)} cases")
 
