@@ -79,7 +79,7 @@ def test_processes_that_ended_leave_no_pipe() -> None:
     deadline = time.monotonic() + 20
     while pipes() > before and time.monotonic() < deadline:
         time.sleep(0.01)  # each thread closes its own
-    assert pipes() == before
+    assert pipes() <= before  # fewer where the workers of a test before this one end meanwhile
 
 
 def test_what_is_printed_disturbs_nothing(capfd: pytest.CaptureFixture[str]) -> None:
