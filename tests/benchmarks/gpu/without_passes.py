@@ -45,15 +45,6 @@ ASKED = (
 ROUNDS, EFFORT = 3, Effort(1, 5)
 
 
-class WithoutPass(CudaMachine):
-    """The machine less a pass."""
-
-    left_out = ""
-
-    def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
-        return tuple(p for p in gpu_passes(self.target, **schedule) if p.name != self.left_out)
-
-
 def library(case: Case) -> dslc.Library:
     """A case's module, compiled anew."""
     path = EXAMPLES / f"{case['file']}.tile"
@@ -62,8 +53,11 @@ def library(case: Case) -> dslc.Library:
 
 def compiled(case: Case, left_out: str) -> Artifact | str:
     """The kernel of a case's first choice without a pass; what is wrong, in a line."""
-    CudaMachine.passes = WithoutPass.passes  # type: ignore[method-assign]
-    CudaMachine.left_out = left_out  # type: ignore[attr-defined]
+
+    def passes(machine: CudaMachine, schedule: Mapping[str, int]) -> tuple[Pass, ...]:
+        return tuple(p for p in gpu_passes(machine.target, **schedule) if p.name != left_out)
+
+    CudaMachine.passes = passes  # type: ignore[method-assign]
     try:
         kernel = library(case)[case["kernel"]]
         return kernel.specialize_for(dict(case["sizes"]), case["choices"][0]).artifact
