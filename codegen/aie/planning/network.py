@@ -15,6 +15,7 @@ from dslc.codegen.aie.planning.channel_sharing import objects_of
 from dslc.codegen.aie.planning.plan import Fifo, Link, Plan, Tile
 from dslc.codegen.aie.planning.streams import Stream
 from dslc.compiler.diagnostics import error
+from dslc.compiler.ir.rewrite import fresh_name
 
 Core = tuple[int, int]  # row and column of the herd
 _HOST, _MEMORY = 0, 1
@@ -25,6 +26,7 @@ class Network:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self._names: set[str] = set()
         self._used: Counter[tuple[int, bool]] = Counter()  # of the shims' channels, by column
         self._parts: Counter[tuple[int, bool]] = Counter()  # of the memory tiles'
 
@@ -119,7 +121,9 @@ class Network:
         self, name: str, producer: Tile, consumers: tuple[Tile, ...], streams: tuple[Stream, ...]
     ) -> Fifo:
         dtype, elements = objects_of(streams)
-        fifo = Fifo(name, producer, consumers, dtype, elements, streams)
+        # A part of stream x may be called what stream x_2 is.
+        own = fresh_name(name, self._names)
+        fifo = Fifo(own, producer, consumers, dtype, elements, streams)
         self.plan.fifos.append(fifo)
         return fifo
 

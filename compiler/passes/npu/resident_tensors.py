@@ -292,7 +292,7 @@ class _OnChip(Rewriter):
         if not (isinstance(stmt, ins.Load) and stmt.region.memory in self._boxes):
             return super().statement(stmt)
         memory, dtype = stmt.region.memory, stmt.out.type.dtype
-        if all(constant(low) is not None for low, _ in self._boxes[memory]):
+        if _lies_inside(memory, self._boxes[memory]):
             return super().statement(stmt)
         made, inside = inside_of(stmt.region, stmt.out.type.shape, stmt.loc, lambda _: True)
         if inside is None or (memory not in self._written and stmt.other is None):
@@ -305,6 +305,15 @@ class _OnChip(Rewriter):
             ins.Full(fill, stmt.other or zero, loc=stmt.loc),
             ins.Where(stmt.out, inside, read, fill, loc=stmt.loc),
         )
+
+
+def _lies_inside(memory: Memory, box: Window) -> bool:
+    """Whether no element of a box is out of its tensor's bounds, wherever turns begin."""
+    for (low, size), extent in zip(box, memory.shape, strict=True):
+        start = constant(low)
+        if start is None or not 0 <= start <= int(constant(extent) or 0) - size:
+            return False
+    return True
 
 
 def _whole(memory: Memory) -> Region:

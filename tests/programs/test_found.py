@@ -1,0 +1,64 @@
+"""Programs that long random runs found wrong or refused once, made small; each against the interpreter.
+
+Seeds would not keep them: they change their meaning with the generator.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from support.machines import call
+
+KINDS = {"bf16": ml_dtypes.bfloat16, "f32": np.float32, "i32": np.int32}
+# By what they are about: a machine, the program, and its tensors in order.
+FOUND = {
+    "all of a box lies past its tensor": (
+        "aie:npu2",
+        """
+kernel k(x: bf16[9, 2, 8], y: out f32[1, M, N]):
+    for n in parallel(range(0, N, 1)):
+        y[:, 0 : 7, n : n + 1] = cast(load(x[0 : 1, 2 : 9, n : n + 1], other=(-2.0)), f32)
+""",
+        {"x": ("bf16", (9, 2, 8)), "y": ("f32", (1, 7, 31))},
+    ),
+    "parts of two streams would have one name": (
+        "aie:npu2",
+        """
+kernel k(x: bf16[M, 2, 3], y: out bf16[M, N]):
+    for m, n in parallel(range(0, M, 8), range(0, N, 4)):
+        a = x[4 * m : 4 * m + 1, n : n + 8, 0 : 4]
+        y[m : m + 8, n : n + 4] = min(minimum(a, x[0 : 1, 0 : 8, m : m + 4]), 0)
+""",
+        {"x": ("bf16", (31, 2, 3)), "y": ("bf16", (31, 5))},
+    ),
+    "a column of a stream is called what the next stream is": (
+        "aie:npu2",
+        """
+kernel k(x: i32[M, M, M], y: out i32[M]):
+    for m in parallel(range(0, M, 8)):
+        y[m : m + 8] = sum(x[0, 0 : 1, m : m + 8], -2) * repeat(x[0, 0 : 4, 0], 2, 0)
+""",
+        {"x": ("i32", (24, 24, 24)), "y": ("i32", (24,))},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_program_that_failed(name: str) -> None:
+    target, source, tensors = FOUND[name]
+    rng = np.random.default_rng(1)
+    drawn: dict[str, Any] = {
+        tensor: rng.integers(-9, 10, shape).astype(KINDS[kind])
+        for tensor, (kind, shape) in tensors.items()
+    }
+    results = []
+    for machine in ("interp", target):
+        args = {tensor: x.copy() for tensor, x in drawn.items()}
+        call(machine, source, args)
+        results.append(args)
+    for tensor in drawn:
+        np.testing.assert_array_equal(results[1][tensor], results[0][tensor], err_msg=tensor)
