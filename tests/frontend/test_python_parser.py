@@ -114,13 +114,13 @@ def test_places_are_those_in_the_file() -> None:
 
 
 def test_numbers_and_dtypes_around_the_function_become_constants() -> None:
-    inner = 5
+    inner, below = 5, -0.0
 
     def k(x: Words[N], y: out[HALF[N]]):
-        y[0:8] = x[0:8] * EPS + inner + LEAST + NUMPY + math.pi + f(TEXT, CHOICES)
+        y[0:8] = x[0:8] * EPS + inner + below + LEAST + NUMPY + math.pi + f(TEXT, CHOICES)
 
     assert text_of(k).startswith(
-        "const Words = u4\nconst HALF = f16\nconst EPS = 1e-05\nconst inner = 5\nconst LEAST = -3\n"
+        "const Words = u4\nconst HALF = f16\nconst EPS = 1e-05\nconst inner = 5\nconst below = -0.0\nconst LEAST = -3\n"
         'const NUMPY = 0.5\nconst pi = 3.141592653589793\nconst TEXT = "tëxt"\n'
         "const CHOICES = [1, 2]\n\nkernel k(x: Words[N], y: out HALF[N]):\n"
     )

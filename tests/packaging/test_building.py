@@ -151,6 +151,13 @@ def test_only_what_depends_on_a_change_is_compiled(tmp_path: Path) -> None:
     assert entries() - before == 2  # the kernels of the other source
 
 
+def test_what_is_compiled_stands_in_the_cache_that_was_chosen(tmp_path: Path) -> None:
+    spec = write_spec(tmp_path / "src", ["interp"])
+    build_package(spec, tmp_path / "out", jobs=0, cache=tmp_path / "chosen")
+    assert any((tmp_path / "chosen" / "v1" / "entries").glob("*/*"))
+    assert not (tmp_path / "cache" / "v1").exists()
+
+
 def test_all_that_is_wrong_is_said_once(tmp_path: Path) -> None:
     spec = write_spec(tmp_path / "src", ["interp"])
     source = tmp_path / "src" / "rows.tile"

@@ -72,7 +72,7 @@ class Mutant:
     def mirrored(self, tree: Path) -> list[str]:
         """The test files of the folder that mirrors its own, or of the nearest above that has some.
 
-        What CUDA and HIP share is tested through both.
+        What CUDA and HIP share is tested through both; passes have their cases in tests/ir.
         """
         folder = Path("tests", Path(self.file).parent)
         if folder.parts[1] == "dsl":
@@ -85,6 +85,8 @@ class Mutant:
                 for name in ("cuda", "hip")
                 for p in sorted((folder.parent / name).glob("test_*.py"))
             ]
+        if self.file.startswith("compiler/passes/"):
+            found.append(tree / "tests" / "ir" / "test_cases.py")
         return [str(p.relative_to(tree)) for p in found]
 
     @property

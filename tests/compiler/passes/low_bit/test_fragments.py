@@ -84,6 +84,7 @@ def test_fragments_cover_the_layout() -> None:
     "layout",
     [
         "replicate(32, rank=2).local(64, 16)",  # lanes hold copies
+        "replicate(4, rank=2).spatial(8, 1).local(8, 16)",  # some of them do
         # A warp's lanes lie between those of another.
         "modes([64, 16], spatial=[[2, 1, 1], [8, 1, 2], [4, 0, 1]], local=[[16, 0, 4]])",
     ],

@@ -55,6 +55,14 @@ def test_conflicts_that_stay_are_told():
     assert place((16, 16), 16, 8, None, BANKS).explain().startswith("not proved")
 
 
+@pytest.mark.parametrize(("bits", "reader"), [(16, A), (8, A8), (8, f"{A}.local(1, 1)")])
+def test_what_matrices_could_read_counts(bits, reader):
+    """Chunks of eight rows, where a lane's elements side by side are as long as a matrix has them."""
+    wide = reader != f"{A}.local(1, 1)"
+    found = place((16, 128), bits, 128 // bits, parse_layout(f"local(1, 4).{reader}"), BANKS)
+    assert ("matrices" in dict(found.conflicts)) == wide
+
+
 def test_threads_copy_what_they_read_where_that_is_as_wide():
     reader = parse_layout("local(2).spatial(128).local(16)")
     found = place((4096,), 8, 16, reader, BANKS)
