@@ -80,3 +80,22 @@ program twice(x: f32[N], z: out f32[N]):
     with pytest.raises(DiagnosticError) as caught:
         module.templates["twice"].elaborate({"N": 16}, {})
     assert caught.value.diagnostics[0].code == "DSL0203"
+
+
+def test_extents_that_no_dim_names_are_compared():
+    text = """
+kernel pairs(x: f16[S, 2], y: out f16[S, 2]):
+    for s in parallel(range(0, S, 4)):
+        y[s : s + 4, :] = x[s : s + 4, :]
+
+program twice(x: f16[S, 2], y: out f16[S, 2]):
+    t = buffer(f16, [S, 2])
+    pairs(x, t)
+    pairs(t, y)
+"""
+    assert isinstance(check(text).templates["twice"].elaborate(), Program)
+    with pytest.raises(DiagnosticError) as e:
+        check(text.replace("buffer(f16, [S, 2])", "buffer(f16, [S, 3])")).templates[
+            "twice"
+        ].elaborate()
+    assert e.value.diagnostics[0].code == "DSL0203"
