@@ -120,7 +120,8 @@ def test_numbers_and_dtypes_around_the_function_become_constants() -> None:
         y[0:8] = x[0:8] * EPS + inner + below + LEAST + NUMPY + math.pi + f(TEXT, CHOICES)
 
     assert text_of(k).startswith(
-        "const Words = u4\nconst HALF = f16\nconst EPS = 1e-05\nconst inner = 5\nconst below = -0.0\nconst LEAST = -3\n"
+        "const Words = u4\nconst HALF = f16\nconst EPS = 1e-05\nconst inner = 5\nconst below = -0.0\n"
+        "const LEAST = -3\n"
         'const NUMPY = 0.5\nconst pi = 3.141592653589793\nconst TEXT = "tëxt"\n'
         "const CHOICES = [1, 2]\n\nkernel k(x: Words[N], y: out HALF[N]):\n"
     )

@@ -21,7 +21,6 @@ from dslc.compiler.passes.products.k_slices import SliceProducts
 from dslc.compiler.passes.products.split_accumulators import SplitAccumulators
 from dslc.compiler.passes.simplification.bounds import Bounds
 from dslc.compiler.passes.simplification.dead_code import DeadCode
-from dslc.compiler.passes.simplification.loop_invariant_loads import LoopInvariantLoads
 from dslc.compiler.passes.simplification.named_divisions import NameDivisions
 from dslc.compiler.passes.simplification.simplify import Simplify
 from dslc.compiler.passes.simplification.uniform_masks import UniformMasks
@@ -70,7 +69,6 @@ def gpu_passes(
         WarpSpecialization(target, stages, cluster, producers),
         SoftwarePipeline(target, stages),
         ClusterReduction(),
-        LoopInvariantLoads(),
         SliceProducts(target),
         UniformMasks(),
         PingPong(target),

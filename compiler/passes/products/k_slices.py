@@ -1,5 +1,8 @@
 """Products in slices along K: the next slice's operands are loaded while one is multiplied.
 
+Serves AMD's matrix units, whose loops have up to 20 vector instructions less
+(tests/codegen/hip/test_main_loops.py); mma.sync gains -2 to 3 % (docs/performance/cuda.md).
+
 Before (tests/ir/k-slices/example.tir):
 
     %a = load @a[0 : +16!, 0 : +64!] : f16[16, 64] `column_local(2, 8).spatial(8, 4).local(1, 2)`

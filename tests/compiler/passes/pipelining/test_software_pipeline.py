@@ -20,7 +20,6 @@ from dslc.compiler.passes.low_bit.low_bit_storage import LowBit
 from dslc.compiler.passes.memory.memory_plan import MemoryPlan
 from dslc.compiler.passes.pipelining.software_pipeline import SoftwarePipeline
 from dslc.compiler.passes.simplification.bounds import Bounds
-from dslc.compiler.passes.simplification.loop_invariant_loads import LoopInvariantLoads
 from dslc.compiler.passes.simplification.simplify import Simplify
 from dslc.compiler.targets import find_target
 from hypothesis import given, settings
@@ -146,7 +145,7 @@ def test_a_product_is_the_same_for_any_number_of_stages_and_iterations(stages, l
 def test_pipelining_keeps_the_meaning(kernel, stages, seed):
     changed = SoftwarePipeline(TARGET, stages)(kernel)
     verify(changed)
-    changed = MemoryPlan()(Bounds()(Simplify()(LoopInvariantLoads()(changed))))
+    changed = MemoryPlan()(Bounds()(Simplify()(changed)))
     verify(changed)
     meaning.assert_same_meaning(kernel, changed, random_ir.inputs(kernel, seed))
 
