@@ -196,10 +196,10 @@ class PipelinedLoop:
     def _read(self, stmt: Stmt) -> Stmt | None:
         """A statement of the body; None for a load that came with the iteration before."""
         for ring in self.rings:
-            if ring.ahead.load is stmt:
+            if isinstance(stmt, ins.Load) and stmt in ring.ahead.loads:
                 run = ring.ahead.run
                 slot = self.slot if run == 1 else self._run_slot(ring, self.loop.var)
-                return replace(ring.ahead.load, region=ring.region(slot), other=None)
+                return replace(stmt, region=ring.region(slot), other=None)
         return None if any(a.load is stmt for a in self.prefetched) else stmt
 
     # Prefetched into registers

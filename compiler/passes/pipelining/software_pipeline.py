@@ -199,7 +199,7 @@ class _Loops(FactsRewriter):
             stages = min(stages, max(2, len(trips)))
         if stages <= _LAGGING or not staged:
             async_dots, paced = (), False
-        kept = {a.load for a in staged}
+        kept = {load for a in staged for load in a.loads}
         # With two blocks the other fills the pause, and registers under way would be too many.
         two = paired and stages * sum(a.bytes for a in staged) <= room.half
         last = last_wait(loop) if paced and not two and _are_kept(loop, kept) else None

@@ -125,7 +125,8 @@ class ProducerRings:
 
     def iteration(self, slot: Var, first: Expr) -> Body:
         """The loop's body as it reads its slot; `first` is its variable in the first iteration."""
-        regions = {r.ahead.load: r.region(slot) for g in self.groups for r in g.rings}
+        rings = [r for g in self.groups for r in g.rings]
+        regions = {load: r.region(slot) for r in rings for load in r.ahead.loads}
         begun = Binary("gt", self.loop.var, first, BOOL)
         waits = 0
         body: list[Stmt] = []
@@ -176,7 +177,8 @@ class ProducerRings:
         waits = [i for i, s in enumerate(self.body) if isinstance(s, ins.WaitDots)]
         found: dict[int, list[tuple[Ring, int, int | None]]] = {}
         for ahead, placed in loads:
-            first, last = self._read(ahead.load)
+            places = [self._read(load) for load in ahead.loads]
+            first, last = min(at for at, _ in places), max(at for _, at in places)
             freed = next((n for n, w in enumerate(waits) if w > last), None)
             if self.async_dots:
                 freed = None  # the wait in the loop is for the iteration before

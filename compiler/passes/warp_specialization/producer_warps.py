@@ -192,7 +192,7 @@ class WarpSpecialization:
             (a, placed) for a, placed in found if is_loaded_in_bulk(a.load, kernel.tensors, facts)
         ]
         every = [s for s in walk(loop.body) if isinstance(s, ins.Load)]
-        return able if len(able) == len(every) else []
+        return able if sum(len(a.loads) for a, _ in able) == len(every) else []
 
     def _placed(self, kernel: Kernel, ahead: Ahead) -> Placement:
         """How a slot lies in shared memory: as the unit reads it, or for threads."""

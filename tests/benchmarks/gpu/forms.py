@@ -1,0 +1,258 @@
+"""Forms of kernels that are no example's: what the compiler decides for each, and what it costs.
+
+    python tests/benchmarks/gpu/forms.py [NAME ...] [--target cuda:sm_90a] [--json found.json]
+    python tests/benchmarks/gpu/forms.py --measure --json $OUT/forms.json      (on a GPU)
+
+A form stands beside the base of its file, which has the form of an example. Without a GPU machine code
+is counted: matrix instructions and copies of the main loop, copies by the unit, spills; `predicted` is
+the cost model's time with the real registers, `x` its ratio to the base. With `--measure` kernels are
+timed (`dslc.tuner.gpu`), and `x` is the ratio of times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import dslc
+from dslc.cli.tables.machine_code import prediction_of
+from dslc.codegen.cuda.tools.sass import Code, disassemble
+from dslc.compilation.specialization import Specialization
+from dslc.compiler.diagnostics import DiagnosticError
+from dslc.compiler.ir import Kernel
+from dslc.compiler.ir import instructions as ins
+from dslc.compiler.ir.text.parser import parse_program
+from dslc.compiler.ir.traverse import walk
+from dslc.tuner.bench import Effort
+from dslc.tuner.gpu import CudaBench
+from dslc.tuner.inputs import Inputs
+
+FOLDER = Path(__file__).with_name("forms")
+ROUNDS, EFFORT = 3, Effort(1, 5)
+_PRODUCT = {"M": 4096, "K": 8192, "N": 8192}
+_DECODE = {"M": 16, "K": 8192, "N": 8192}
+_FEW_ROWS = {"BM": 16, "BK": 128}
+_HEADS = {"B": 4, "S": 4096, "L": 4096, "H": 16, "J": 16}
+_STEP = {"B": 16, "L": 8192, "H": 64, "J": 8}
+
+Sizes = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A kernel of a file in `forms`, with sizes and constants; `times` is its work over the base's."""
+
+    file: str
+    kernel: str
+    sizes: Sizes
+    define: Mapping[str, Any] = field(default_factory=dict)
+    times: float = 1.0
+    label: str = ""
+
+    @property
+    def name(self) -> str:
+        """`file/kernel`, and what is special of its constants."""
+        return f"{self.file}/{self.kernel}{self.label}"
+
+
+def _quantized() -> Iterator[Form]:
+    more = {"E": 8, "R": 4096, "C": 8192}
+    twice = {"gate_up": 2.0, "query_key_value": 3.0}
+    for kernel in (
+        "base", "epilogue", "zero_points", "turned", "grouped", "left", "code_book", "packed_row",
+        "nested", "gate_up", "lora", "rms", "gain", "activation", "f8_activations", "rows_by_id",
+        "act_order", "sparse", "parts_added", "masked", "two_sources", "query_key_value",
+    ):  # fmt: skip
+        yield Form("quantized", kernel, _PRODUCT | more, {}, twice.get(kernel, 1.0))
+    for kernel in ("base", "zero_points", "turned", "code_book", "nested", "gate_up", "rms", "gain",
+                   "activation", "sparse", "rows_by_id", "act_order", "packed_row"):  # fmt: skip
+        work = twice.get(kernel, 1.0)
+        yield Form("quantized", kernel, _DECODE | more, _FEW_ROWS, work, " M=16")
+    for kernel in ("base", "zero_points"):
+        yield Form("quantized", kernel, _PRODUCT, {"W": "u3"}, label=" u3")
+
+
+def _dense() -> Iterator[Form]:
+    more = {"B": 1, "E": 8, "R": 4096, "sa": 8192, "sb": 8192}
+    for kernel in (
+        "base", "turned", "batched", "strided", "gate_up", "threshold", "activation",
+        "gain_on_weights", "layer_norm", "rms", "rows_by_id", "f32_cast", "grouped", "parts_added",
+    ):  # fmt: skip
+        yield Form("dense", kernel, _PRODUCT | more, {}, 2.0 if kernel == "gate_up" else 1.0)
+    yield Form("dense", "turned", {**_PRODUCT, "N": 8190}, label=" N=8190")
+    yield Form("dense", "base", {**_PRODUCT, "K": 8196}, label=" K=8196")
+    yield Form("dense", "base", {**_PRODUCT, "K": 8191}, label=" K=8191")
+    for kernel in ("i8_rows", "i8_columns", "f8_rows", "f8_columns", "f8_blocks"):
+        yield Form("dense", kernel, _PRODUCT, {"BK": 128}, 0.5)
+    yield Form("dense", "convolution", {"B": 32, "H": 64, "W": 64, "C": 512, "N": 512}, times=1.125)
+    yield Form("dense", "cube", {"M": 4096, "K": 512, "N": 4096, "L": 128}, times=0.039)
+
+
+def _attention() -> Iterator[Form]:
+    more = {"P": 1024, "R": 64}
+    for kernel in ("base", "text_book", "capped", "eight_bits", "integers", "all_eight_bits", "slots"):
+        yield Form("attention", kernel, _HEADS | more | {"P": 16384})
+    yield Form("attention", "biased", _HEADS, times=2.0)
+    for keys in (128, 64):
+        yield Form("attention", "paged", _HEADS | more, {"BL": keys}, label=f" {keys}")
+        yield Form("attention", "base", _HEADS, {"BL": keys}, label=f" {keys}")
+    for heads in (64, 72, 80, 96, 192):
+        yield Form("attention", "base", _HEADS, {"D": heads}, heads / 128, f" D={heads}")
+    yield Form("attention", "query_gradient", _HEADS, {}, 3.0)
+    yield Form("attention", "retention", _HEADS, {}, 0.06)
+    yield Form("attention", "latent", {"B": 4, "S": 4096, "L": 4096, "H": 16}, {}, 8.5)
+    yield Form("attention", "decode", _STEP, {"BL": 64}, 0.0)
+    yield Form("attention", "decode_parts", _STEP, {"BL": 64, "PARTS": 8}, 0.0)
+
+
+FORMS = (*_quantized(), *_dense(), *_attention())
+
+
+def base_of(form: Form) -> Form:
+    """The form with which it is compared."""
+    rows = form.sizes.get("M") if form.file == "quantized" else None
+    for other in FORMS:
+        if (other.file, other.kernel) == (form.file, "base"):
+            if rows == (other.sizes.get("M") if rows else None):
+                return other
+    raise LookupError(form.name)
+
+
+def compiled(form: Form, target: str) -> Specialization:
+    """Its kernel for its sizes."""
+    path = FOLDER / f"{form.file}.tile"
+    library = dslc.compile(path, target=target, define=dict(form.define), cache=False)
+    kernel = library[form.kernel]
+    return kernel.specialize_for({d: form.sizes[d] for d in kernel.dims if d in form.sizes}, {})
+
+
+def facts(form: Form, target: str) -> dict[str, Any]:
+    """What was decided, and what machine code came of it; `error` where it does not compile."""
+    try:
+        made = compiled(form, target)
+    except DiagnosticError as problem:
+        return {"error": str(problem).splitlines()[0]}
+    program = parse_program(made.source(made.ir_stages[-1]), "<final>")
+    assert isinstance(program, Kernel)
+    cubin = made.binary("cubin")
+    assert cubin is not None
+    predicted = prediction_of(made, program, {**form.sizes, **made.fixed})
+    seconds = predicted.seconds if predicted is not None else None
+    (code,) = disassemble(cubin)
+    return {**decided(program), **counted(code), "us": seconds and round(seconds * 1e6, 1)}
+
+
+def decided(kernel: Kernel) -> dict[str, Any]:
+    """By the passes: threads, producer warps, atoms of products, loads of tensors in loops."""
+    statements = list(walk(kernel.body))
+    dots = [s.atom or "none" for s in statements if isinstance(s, ins.Dot)]
+    loops = [s for s in statements if isinstance(s, ins.For | ins.While)]
+    inside = {t for s in loops for t in walk(s.body)}
+    tensors = set(kernel.tensors)
+    loads = [s for s in inside if isinstance(s, ins.Load) and s.region.memory in tensors]
+    return {
+        "threads": kernel.threads,
+        "producers": any(isinstance(s, ins.WarpSpecialize) for s in statements),
+        "atoms": sorted(set(dots)),
+        "loads": sorted({s.region.memory.name for s in loads}),
+        "gathers": sum(isinstance(s, ins.Gather) for s in inside),
+    }
+
+
+def counted(code: Code) -> dict[str, Any]:
+    """Of machine code: the main loop's length and matrix instructions, copies, spills."""
+    loop = code.main_loop() or code
+    matrix: dict[str, int] = {}
+    for i in loop.instructions:
+        if i.kind == "matrix":
+            matrix[i.name] = matrix.get(i.name, 0) + 1
+    names = ("UTMALDG", "UBLKCP", "LDGSTS", "LDG", "LDSM", "STS", "BAR")
+    counts = {n: loop.count(n) for n in names if loop.count(n)}
+    unit = code.count("UTMALDG", "UBLKCP")
+    return {"loop": len(loop), "matrix": matrix, "copies": counts, "unit": unit,
+            "spills": len(code.spills())}  # fmt: skip
+
+
+# Measuring
+
+
+def measure(forms: Iterable[Form], target: str) -> Iterator[tuple[Form, dict[str, Any]]]:
+    """Each form's microseconds, the median of rounds; all are compiled first, on all cores."""
+    forms = list(forms)
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+        made = list(pool.map(_artifact, forms, [target] * len(forms)))
+    for form, artifact in zip(forms, made, strict=True):
+        if isinstance(artifact, str):
+            yield form, {"error": artifact}
+            continue
+        kernel = dslc.compile(FOLDER / f"{form.file}.tile", target=target, define=dict(form.define))
+        parameters = kernel[form.kernel].origin.signature.parameters
+        try:
+            with contextlib.closing(CudaBench(Inputs(parameters, form.sizes))) as bench:
+                with contextlib.closing(bench.load(artifact)) as loaded:
+                    times = [loaded.time(EFFORT) * 1e6 for _ in range(ROUNDS)]
+            yield form, {"us": round(median(times), 2), "times": [round(t, 2) for t in times]}
+        except DiagnosticError as problem:
+            yield form, {"error": str(problem).splitlines()[0]}
+
+
+def _artifact(form: Form, target: str) -> Any:
+    try:
+        return compiled(form, target).artifact
+    except Exception as problem:
+        return str(problem).splitlines()[0]
+
+
+def row(form: Form, found: Mapping[str, Any], base: Mapping[str, Any] | None) -> str:
+    """A line of the table."""
+    if "error" in found:
+        return f"{form.name:34} {found['error'][:110]}"
+    us = found.get("us")
+    ratio = ""
+    if us and base and base.get("us") and form.times:
+        ratio = f"{us / base['us'] / form.times:.2f}"
+    text = f"{form.name:34} {us or 0:9.1f} {ratio:>6}"
+    if "loop" in found:
+        matrix = " ".join(f"{n}{c}" for n, c in found["matrix"].items())
+        copies = " ".join(f"{n}{c}" for n, c in found["copies"].items())
+        aside = "ws" if found["producers"] else "  "
+        text += f" {aside} {found['unit']:2} {found['loop']:5} {matrix:10} {copies:28}"
+        text += f" spills {found['spills']}" if found["spills"] else ""
+        text += f" loads {' '.join(found['loads'])}" if found["loads"] else ""
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="parts of the names of forms")
+    parser.add_argument("--target", default="cuda:sm_90a")
+    parser.add_argument("--measure", action="store_true", help="on the GPU that is there")
+    parser.add_argument("--json", type=Path, help="where everything goes")
+    options = parser.parse_args()
+    forms = [f for f in FORMS if not options.names or any(n in f.name for n in options.names)]
+    rows = (
+        measure(forms, options.target)
+        if options.measure
+        else ((f, facts(f, options.target)) for f in forms)
+    )
+    found: dict[str, dict[str, Any]] = {}
+    for form, values in rows:
+        found[form.name] = values
+        print(row(form, values, found.get(base_of(form).name)), flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+    main()
