@@ -93,10 +93,10 @@ class _Finder(FactsRewriter):
         while open_:
             at = open_.pop()
             for reader in self.readers[at]:
-                turned = isinstance(reader, ins.Transpose) and reader.out.type.layout is None
-                if turned and self._is_multiplied(reader.out):
-                    found[reader.out] = not found[at]
-                    open_.append(reader.out)
+                turned = reader.out if isinstance(reader, ins.Transpose) else None
+                if turned and turned.type.layout is None and self._is_multiplied(turned):
+                    found[turned] = not found[at]
+                    open_.append(turned)
                 elif alone and not self._multiplies(reader, at):
                     return {}
         return found if self._is_multiplied(out) else {}

@@ -275,6 +275,18 @@ class PipelinedLoop:
         return Var(fresh_name(hint, self.taken), INDEX)
 
 
+def loaded_early(loop: ins.For, loads: Sequence[Ahead], taken: set[str]) -> Body:
+    """What stands in place of a loop whose loads go to registers an iteration ahead.
+
+    It may begin anywhere: loads that stay the same for several iterations are made in each.
+    """
+    if not loads:
+        return (loop,)
+    step = int(loop.step.value) if isinstance(loop.step, Const) else 0
+    every = [replace(a, run=1, period=step) for a in loads]
+    return PipelinedLoop(loop, 1, (), every, taken).body(again=False, more=False)
+
+
 def merged(stmts: Sequence[Stmt]) -> Body:
     """Neighbouring Ifs of one condition as one, where no later one reads what an earlier one makes."""
     out: list[Stmt] = []

@@ -123,9 +123,7 @@ def _shared(found: Sequence[Ahead]) -> list[Ahead]:
         for a in whole
     }
     joined = {load for loads in again.values() for load in loads}
-    return [
-        replace(a, again=again.get(a, ())) for a in found if a in whole or a.load not in joined
-    ]
+    return [replace(a, again=again.get(a, ())) for a in found if a in whole or a.load not in joined]
 
 
 def _is_same(load: ins.Load, other: ins.Load) -> bool:

@@ -2,11 +2,13 @@
 
     python tests/benchmarks/gpu/forms.py [NAME ...] [--target cuda:sm_90a] [--json found.json]
     python tests/benchmarks/gpu/forms.py --measure --json $OUT/forms.json      (on a GPU)
+    python tests/benchmarks/gpu/forms.py --decided        (writes forms/decided.json)
 
-A form stands beside the base of its file, which has the form of an example. Without a GPU machine code
-is counted: matrix instructions and copies of the main loop, copies by the unit, spills; `predicted` is
-the cost model's time with the real registers, `x` its ratio to the base. With `--measure` kernels are
-timed (`dslc.tuner.gpu`), and `x` is the ratio of times.
+A form stands beside the base of its file, which has the form of an example. What the passes decide for
+each is kept in forms/decided.json. Without a GPU machine code is counted: a row has the cost model's
+microseconds with the real registers and their ratio to the base, `ws` for producer warps, copies by the
+unit, the main loop's instructions, its matrix instructions and copies, spills, and the tensors that its
+threads load in loops. With `--measure` kernels are timed (`dslc.tuner.gpu`).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from statistics import median
 from typing import Any
 
 import dslc
+from dslc.checker import check_module
 from dslc.cli.tables.machine_code import prediction_of
 from dslc.codegen.cuda.tools.sass import Code, disassemble
 from dslc.compilation.specialization import Specialization
@@ -33,11 +36,16 @@ from dslc.compiler.ir import Kernel
 from dslc.compiler.ir import instructions as ins
 from dslc.compiler.ir.text.parser import parse_program
 from dslc.compiler.ir.traverse import walk
+from dslc.compiler.passes.pass_lists.gpu import gpu_passes
+from dslc.compiler.passes.pass_manager import run_passes
+from dslc.compiler.targets import find_target
+from dslc.frontend import parse_tile
 from dslc.tuner.bench import Effort
 from dslc.tuner.gpu import CudaBench
 from dslc.tuner.inputs import Inputs
 
 FOLDER = Path(__file__).with_name("forms")
+DECIDED = FOLDER / "decided.json"
 ROUNDS, EFFORT = 3, Effort(1, 5)
 _PRODUCT = {"M": 4096, "K": 8192, "N": 8192}
 _DECODE = {"M": 16, "K": 8192, "N": 8192}
@@ -100,7 +108,15 @@ def _dense() -> Iterator[Form]:
 
 def _attention() -> Iterator[Form]:
     more = {"P": 1024, "R": 64}
-    for kernel in ("base", "text_book", "capped", "eight_bits", "integers", "all_eight_bits", "slots"):
+    for kernel in (
+        "base",
+        "text_book",
+        "capped",
+        "eight_bits",
+        "integers",
+        "all_eight_bits",
+        "slots",
+    ):
         yield Form("attention", kernel, _HEADS | more | {"P": 16384})
     yield Form("attention", "biased", _HEADS, times=2.0)
     for keys in (128, 64):
@@ -122,9 +138,9 @@ def base_of(form: Form) -> Form:
     """The form with which it is compared."""
     rows = form.sizes.get("M") if form.file == "quantized" else None
     for other in FORMS:
-        if (other.file, other.kernel) == (form.file, "base"):
-            if rows == (other.sizes.get("M") if rows else None):
-                return other
+        alike = rows == (other.sizes.get("M") if rows else None)
+        if (other.file, other.kernel) == (form.file, "base") and alike:
+            return other
     raise LookupError(form.name)
 
 
@@ -152,6 +168,17 @@ def facts(form: Form, target: str) -> dict[str, Any]:
     return {**decided(program), **counted(code), "us": seconds and round(seconds * 1e6, 1)}
 
 
+def scheduled(form: Form, target: str) -> Kernel:
+    """Its kernel after the passes of a GPU, with its sizes compiled in."""
+    path = FOLDER / f"{form.file}.tile"
+    module = parse_tile(path.read_text(encoding="utf-8"), str(path))
+    template = check_module(module, define=dict(form.define)).templates[form.kernel]
+    program = template.elaborate({d: n for d, n in form.sizes.items() if d in template.dims})
+    found = run_passes(program, gpu_passes(find_target(target)))
+    assert isinstance(found, Kernel)
+    return found
+
+
 def decided(kernel: Kernel) -> dict[str, Any]:
     """By the passes: threads, producer warps, atoms of products, loads of tensors in loops."""
     statements = list(walk(kernel.body))
@@ -167,6 +194,18 @@ def decided(kernel: Kernel) -> dict[str, Any]:
         "loads": sorted({s.region.memory.name for s in loads}),
         "gathers": sum(isinstance(s, ins.Gather) for s in inside),
     }
+
+
+def decisions(form: Form, target: str) -> str:
+    """What is kept of them: a line."""
+    try:
+        found = decided(scheduled(form, target))
+    except DiagnosticError as problem:
+        return problem.diagnostics[0].code
+    words = ["producers" if found["producers"] else "no producers", *found["atoms"]]
+    words += [f"loads {name}" for name in found["loads"]]
+    words += ["gathers"] if found["gathers"] else []
+    return ", ".join(words)
 
 
 def counted(code: Code) -> dict[str, Any]:
@@ -198,9 +237,12 @@ def measure(forms: Iterable[Form], target: str) -> Iterator[tuple[Form, dict[str
         kernel = dslc.compile(FOLDER / f"{form.file}.tile", target=target, define=dict(form.define))
         parameters = kernel[form.kernel].origin.signature.parameters
         try:
-            with contextlib.closing(CudaBench(Inputs(parameters, form.sizes))) as bench:
-                with contextlib.closing(bench.load(artifact)) as loaded:
-                    times = [loaded.time(EFFORT) * 1e6 for _ in range(ROUNDS)]
+            with contextlib.ExitStack() as stack:
+                bench = stack.enter_context(
+                    contextlib.closing(CudaBench(Inputs(parameters, form.sizes)))
+                )
+                loaded = stack.enter_context(contextlib.closing(bench.load(artifact)))
+                times = [loaded.time(EFFORT) * 1e6 for _ in range(ROUNDS)]
             yield form, {"us": round(median(times), 2), "times": [round(t, 2) for t in times]}
         except DiagnosticError as problem:
             yield form, {"error": str(problem).splitlines()[0]}
@@ -237,9 +279,14 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="parts of the names of forms")
     parser.add_argument("--target", default="cuda:sm_90a")
     parser.add_argument("--measure", action="store_true", help="on the GPU that is there")
+    parser.add_argument("--decided", action="store_true", help="write forms/decided.json")
     parser.add_argument("--json", type=Path, help="where everything goes")
     options = parser.parse_args()
     forms = [f for f in FORMS if not options.names or any(n in f.name for n in options.names)]
+    if options.decided:
+        lines = {f.name: decisions(f, options.target) for f in FORMS}
+        DECIDED.write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
+        return
     rows = (
         measure(forms, options.target)
         if options.measure
