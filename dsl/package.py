@@ -29,6 +29,7 @@ from dslc.machines.machine import Machine
 from dslc.machines.registry import families, find_machine, machine_class, resolve_target
 from dslc.packaging.entries import Entry, described
 from dslc.packaging.writing import package_files, write_tree
+from dslc.raising import raises_short
 from dslc.runtime.expression import holds, names_of
 from dslc.runtime.package import Index, IndexedKernel, PackageFolder
 from dslc.runtime.package.index import IndexedParameter, Origins
@@ -125,6 +126,7 @@ def save(path: Path, name: str, specializations: Iterable[Specialization]) -> No
     write_tree(path, package_files(name, "0.0.0", entries, origins))
 
 
+@raises_short
 def load(path: str | os.PathLike[str], target: str | None = None) -> Library:
     """The library of a package, as `dslc package`, `dslc build -o` or `Library.save` wrote it.
 

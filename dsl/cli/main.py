@@ -20,6 +20,7 @@ from dslc.cli.session import ExitCode, Session, session_options
 # name -> what it does, in the order of the help page; the command is `command` in dslc.cli.<name>
 COMMANDS = {
     "check": "Find the errors of files without building them.",
+    "fmt": "Write files in one form.",
     "build": "Compile a file for a target, or print one of its stages.",
     "run": "Run a kernel on given or random inputs.",
     "inspect": "Show what the compiler knows about a kernel.",
