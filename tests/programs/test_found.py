@@ -14,6 +14,7 @@ import pytest
 from support.machines import call
 
 KINDS = {"bf16": ml_dtypes.bfloat16, "f32": np.float32, "i32": np.int32, "u64": np.uint64}
+KINDS |= {"i7": np.int8, "u8": np.uint8}
 # By what they are about: a machine, the program, and its tensors in order.
 FOUND = {
     "all of a box lies past its tensor": (
@@ -54,6 +55,17 @@ kernel k(x: u64[5, 7], w: i32[7, 9], y: out i32[5, 9]):
     y[:, :] = total
 """,
         {"x": ("u64", (5, 7)), "w": ("i32", (7, 9)), "y": ("i32", (5, 9))},
+    ),
+    "a loop hands on weights": (
+        "aarch64:i8mm",
+        """
+kernel k(x: i7[8, 1], n: i32, y: out u8[8, 1]):
+    v = x[0 : 8, :]
+    for q in range(1, n):
+        v = full(i7, [8, 1], 1)
+    y[0 : 8, :] = cast(v, u8)
+""",
+        {"x": ("i7", (8, 1)), "n": ("i32", ()), "y": ("u8", (8, 1))},
     ),
 }
 
