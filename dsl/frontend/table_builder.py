@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import lark
-from dslc.frontend.tables import END, FOLDER, grammar_hash
+from dslc.frontend.grammar import END, FOLDER, grammar_hash
 from lark.utils import logger
 
 _LAYOUT = ("NEWLINE", "INDENT", "DEDENT")  # terminals that no node is interested in

@@ -8,15 +8,12 @@ grammar) they are built afresh in memory. `python -m dslc.frontend.table_builder
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent
-END = "END"
+from dslc.frontend.grammar import FOLDER, grammar_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +60,6 @@ def tables() -> Tables:
 
         stored = encode(grammar)
     return _decode(stored)
-
-
-def grammar_hash(grammar: str) -> str:
-    """What ties stored tables to the text of their grammar."""
-    return hashlib.sha256(grammar.encode()).hexdigest()
 
 
 def _decode(stored: Mapping[str, Any]) -> Tables:

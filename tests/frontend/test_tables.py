@@ -5,8 +5,9 @@ from pathlib import Path
 
 import dslc.frontend.tables as module
 import pytest
+from dslc.frontend.grammar import FOLDER
 from dslc.frontend.table_builder import encode
-from dslc.frontend.tables import FOLDER, tables
+from dslc.frontend.tables import tables
 
 GRAMMAR = (FOLDER / "grammar.lark").read_text()
 

@@ -108,10 +108,6 @@ def mutants() -> list[Mutant]:
     return found
 
 
-def _limit_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_DATA, (_BYTES, _BYTES))
-
-
 class Copy:
     """A tree of its own, in which dslc is the copy's; `fault` puts one in, and takes it out again."""
 
@@ -146,8 +142,9 @@ class Copy:
         command += [f"--deselect={test}" for test in but]
         run = subprocess.Popen(
             command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=_limit_memory,
+            stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
+        resource.prlimit(run.pid, resource.RLIMIT_DATA, (_BYTES, _BYTES))
         try:
             printed, errors = run.communicate(timeout=_SECONDS)
         except subprocess.TimeoutExpired:
