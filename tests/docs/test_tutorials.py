@@ -1,4 +1,4 @@
-"""The tutorials' blocks run, on the CPU: those of a page one after another, in one process."""
+"""Blocks of tutorials and of pages like them run, on the CPU: a page's one after another, in one process."""
 
 from __future__ import annotations
 
