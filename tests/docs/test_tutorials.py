@@ -1,4 +1,4 @@
-"""Blocks of tutorials and of pages like them run, on the CPU: a page's one after another, in one process."""
+"""Blocks of tutorials and of pages like them run, on the CPU: all of a page in one process."""
 
 from __future__ import annotations
 
