@@ -11,13 +11,12 @@ from typing import Any
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc, error
 from dslc.frontend import tree
 from dslc.frontend.builder import TreeBuilder
-from dslc.frontend.grammar import END
 from dslc.frontend.lexer import Lexer
 from dslc.frontend.rules import check_module
 from dslc.frontend.source import check_size
 from dslc.frontend.syntax_errors import Mistake, diagnose
 from dslc.frontend.tables import tables
-from dslc.frontend.tokens import MAX_NESTING, Token
+from dslc.frontend.tokens import END, MAX_NESTING, Token
 
 MAX_ERRORS = 20
 
