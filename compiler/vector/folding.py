@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from dslc.compiler.dtypes import BOOL, DType, decode, encode, storage_dtype
-from dslc.compiler.dtypes.storage import Array
+from typing import Any
+
+from dslc.compiler.dtypes import BOOL, DType
 from dslc.compiler.vector import instructions as ins
+from dslc.compiler.vector.constants import codes_of, constant_of
+from dslc.compiler.vector.evaluation import evaluate
+from dslc.compiler.vector.traverse import operands
 from dslc.compiler.vector.types import VectorType
 from dslc.compiler.vector.values import Constant, Operand, Register
 
@@ -15,29 +18,8 @@ _COMMUTATIVE = {"add", "mul", "and", "or", "xor"}
 _LARGEST = 1024  # lanes of a constant that is computed here
 
 
-def constant_of(codes: Array, type_: VectorType) -> Constant:
-    """A storage array, one element a lane, as a constant; equal lanes become a splat."""
-    values = decode(np.asarray(codes), type_.dtype).reshape(-1)
-    flat = values.tolist()
-    if len({repr(v) for v in flat}) == 1:
-        flat = flat[:1]
-    return Constant(tuple(flat), type_)
-
-
-def codes_of(constant: Constant) -> Array:
-    """The storage array of a constant: of shape () for a scalar, else (lanes,)."""
-    dtype = constant.type.dtype
-    kind = np.float64 if dtype.is_float else storage_dtype(dtype)
-    values = np.asarray(constant.values, kind)
-    codes = encode(values, dtype) if dtype.is_float else values
-    lanes = constant.type.lanes
-    return codes.reshape(()) if lanes is None else np.broadcast_to(codes, (lanes,))
-
-
-def fold(instruction: ins.Unary | ins.Binary | ins.Select | ins.Convert) -> Operand | None:
+def fold(instruction: Any) -> Operand | None:
     """What the instruction gives, where that is a constant or one of its operands; else None."""
-    from dslc.compiler.vector.interpreter.elementwise import evaluate
-
     match instruction:
         case ins.Select(condition=Constant() as condition) if condition.is_splat:
             return instruction.x if condition.values[0] else instruction.y
@@ -45,14 +27,15 @@ def fold(instruction: ins.Unary | ins.Binary | ins.Select | ins.Convert) -> Oper
             return instruction.x
         case ins.Binary() if (found := _identity(instruction)) is not None:
             return found
-    reads = [getattr(instruction, n) for n in ("condition", "x", "y") if hasattr(instruction, n)]
+    reads = operands(instruction)
     type_ = instruction.out.type
     if not isinstance(type_, VectorType) or type_.count > _LARGEST:
         return None
-    if not all(isinstance(x, Constant) for x in reads):
+    known = [x for x in reads if isinstance(x, Constant)]
+    if len(known) < len(reads):
         return None
     try:
-        return constant_of(evaluate(instruction, [codes_of(x) for x in reads]), type_)
+        return constant_of(evaluate(instruction, [codes_of(x) for x in known]), type_)
     except ArithmeticError:  # what the program promised does not hold: it may never come here
         return None
 

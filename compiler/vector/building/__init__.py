@@ -12,6 +12,7 @@ over constants gives a Constant, `x + 0` gives x.
 """
 
 from dslc.compiler.vector.building.builder import Branch, Builder, Loop, LoopPart
-from dslc.compiler.vector.building.constants import Given, constant, lanes_of
+from dslc.compiler.vector.building.registers import Given
+from dslc.compiler.vector.constants import constant, lanes_of
 
 __all__ = ["Branch", "Builder", "Given", "Loop", "LoopPart", "constant", "lanes_of"]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dslc.compiler.dtypes import DType
 from dslc.compiler.vector import memory_instructions as mem
-from dslc.compiler.vector.building.constants import Given
-from dslc.compiler.vector.building.registers import RegisterBuilder, vector_type
+from dslc.compiler.vector.building.registers import Given, RegisterBuilder, vector_type
 from dslc.compiler.vector.types import POINTER, Type, VectorType
 from dslc.compiler.vector.values import Constant, Operand, Register, index
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import I32, INDEX, DType
 from dslc.compiler.vector.building.accesses import AccessBuilder
-from dslc.compiler.vector.building.constants import Given
+from dslc.compiler.vector.building.registers import Given
 from dslc.compiler.vector.function import (
     Block,
     Call,

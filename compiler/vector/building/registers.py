@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import BOOL, INDEX, DType
 from dslc.compiler.ir.expr import COMPARE_OPS
 from dslc.compiler.vector import instructions as ins
 from dslc.compiler.vector.atoms import ATOMS
-from dslc.compiler.vector.building.constants import Given, constant, lanes_of
+from dslc.compiler.vector.constants import constant, lanes_of
 from dslc.compiler.vector.folding import fold
 from dslc.compiler.vector.function import Stmt
 from dslc.compiler.vector.types import POINTER, VectorType
 from dslc.compiler.vector.values import Constant, Operand, Register
+
+Given: TypeAlias = Operand | int | float | bool
 
 
 class RegisterBuilder:

@@ -1,6 +1,6 @@
 """The interpreter of Vector IR, on NumPy: its results are what an instruction means."""
 
-from dslc.compiler.vector.interpreter.faults import VectorFault
+from dslc.compiler.vector.faults import VectorFault
 from dslc.compiler.vector.interpreter.memory import Memory
 from dslc.compiler.vector.interpreter.running import interpret
 

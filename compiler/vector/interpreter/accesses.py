@@ -11,9 +11,9 @@ from dslc.compiler.dtypes.packing import pack_bits, unpack_bits
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.ir.arithmetic import elements
 from dslc.compiler.vector import memory_instructions as mem
-from dslc.compiler.vector.folding import codes_of
-from dslc.compiler.vector.interpreter.elementwise import from_bits
-from dslc.compiler.vector.interpreter.faults import VectorFault
+from dslc.compiler.vector.constants import codes_of
+from dslc.compiler.vector.evaluation import from_bits
+from dslc.compiler.vector.faults import VectorFault
 from dslc.compiler.vector.interpreter.memory import Memory
 from dslc.compiler.vector.types import PointerType, Type, VectorType, memory_bytes
 from dslc.compiler.vector.values import Constant, Operand

@@ -10,8 +10,8 @@ import bisect
 import numpy as np
 from dslc.compiler.dtypes import storage_dtype
 from dslc.compiler.dtypes.storage import Array
-from dslc.compiler.vector.interpreter.elementwise import from_bits
-from dslc.compiler.vector.interpreter.faults import VectorFault
+from dslc.compiler.vector.evaluation import from_bits
+from dslc.compiler.vector.faults import VectorFault
 from dslc.compiler.vector.types import PointerType, Type, memory_bytes
 
 _GAP = 1 << 16

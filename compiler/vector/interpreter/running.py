@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from dslc.compiler.dtypes import encode, storage_dtype, value_dtype
 from dslc.compiler.dtypes.storage import Array
-from dslc.compiler.vector.folding import codes_of
+from dslc.compiler.vector.constants import codes_of
+from dslc.compiler.vector.evaluation import evaluate, is_evaluated
+from dslc.compiler.vector.faults import VectorFault
 from dslc.compiler.vector.function import Block, Call, For, Function, If, Module, Return, While
 from dslc.compiler.vector.interpreter.accesses import Accesses
-from dslc.compiler.vector.interpreter.elementwise import evaluate, is_evaluated
-from dslc.compiler.vector.interpreter.faults import VectorFault
 from dslc.compiler.vector.interpreter.memory import Memory
 from dslc.compiler.vector.text.printer import print_statement
 from dslc.compiler.vector.traverse import operands

@@ -8,7 +8,7 @@ from typing import Any
 from dslc.compiler.diagnostics import Loc
 from dslc.compiler.dtypes import INDEX
 from dslc.compiler.ir.text.tokens import Cursor, Token
-from dslc.compiler.vector.building.constants import lanes_of
+from dslc.compiler.vector.constants import lanes_of
 from dslc.compiler.vector.function import Block, For, Function, If, Module, Parameter, Stmt, While
 from dslc.compiler.vector.text.printer import WORD_FIELDS
 from dslc.compiler.vector.text.words import NAMED_BY_OP, WORDS
@@ -256,7 +256,7 @@ class _Parser:
     def arguments(self) -> tuple[list[Any], dict[str, Any]]:
         found: list[Any] = []
         named: dict[str, Any] = {}
-        if self.cursor.token.kind == "line" or self.cursor.token.text in (":", "}"):
+        if self.cursor.token.kind == "line" or self.cursor.token.text in (":", "}", "at"):
             return found, named
         while True:
             token = self.cursor.token

@@ -16,7 +16,7 @@ from dslc.compiler.ir.arithmetic import elements
 from dslc.compiler.ir.expr import COMPARE_OPS
 from dslc.compiler.vector import instructions as ins
 from dslc.compiler.vector.atoms import ATOMS, multiply
-from dslc.compiler.vector.interpreter.faults import VectorFault
+from dslc.compiler.vector.faults import VectorFault
 from dslc.compiler.vector.types import VectorType
 
 Step: TypeAlias = Callable[..., Array]
