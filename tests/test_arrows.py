@@ -40,6 +40,7 @@ FLOORS = {
     "passes": IR | {"targets", "analysis"},
     "cost": IR | {"targets", "analysis", "passes"},
     "interpreter": IR,
+    "vector": IR | {"targets"},
 }
 # what a room's files never import from outside, at any depth
 FOREIGN = {
