@@ -67,9 +67,8 @@ _V2 = frozenset({"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"})
 V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
 V4 = V3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
 _VNNI = V4 | {"avx512vnni"}
-_ICE_LAKE = _VNNI | {
-    "avx512bitalg", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vpopcntdq", "gfni",
-}  # fmt: skip
+_VBMI = frozenset({"avx512bitalg", "avx512vbmi", "avx512vbmi2", "avx512vpopcntdq"})
+_ICE_LAKE = _VNNI | _VBMI | {"avx512ifma", "gfni"}
 _ZEN4 = _ICE_LAKE | {"avx512bf16"}
 
 _ARMV8 = frozenset[str]()

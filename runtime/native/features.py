@@ -17,10 +17,8 @@ from dslc.runtime.native.arm_features import AT_HWCAP, AT_HWCAP2, features_of, m
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 # Where a system has another name than LLVM: the flags of Linux (arch/x86/include/asm/cpufeatures.h),
 # and what macOS says in machdep.cpu (the names of Intel's manuals). The others differ by underscores.
-_LINUX = {
-    "pni": "sse3", "abm": "lzcnt", "lahf_lm": "sahf", "bmi1": "bmi",
-    "sse4_1": "sse4.1", "sse4_2": "sse4.2",
-}  # fmt: skip
+_LINUX = {"pni": "sse3", "abm": "lzcnt", "lahf_lm": "sahf", "bmi1": "bmi"}
+_LINUX |= {"sse4_1": "sse4.1", "sse4_2": "sse4.2"}
 _MACOS = {"avx1.0": "avx", "bmi1": "bmi", "lahf": "sahf", "vpopcntdq": "avx512vpopcntdq"}
 _SYSCTL = ("machdep.cpu.features", "machdep.cpu.leaf7_features", "machdep.cpu.extfeatures")
 
