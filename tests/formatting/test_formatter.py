@@ -104,7 +104,10 @@ def test_spaces(given: str, wanted: str):
 
 
 def test_statements_get_lines_of_their_own():
-    given = "kernel k(x: f32[N]):\n  for i in range(2): a = 1; b = 2 # both\n  if N: pass\n  else: pass\n"
+    given = (
+        "kernel k(x: f32[N]):\n  for i in range(2): a = 1; b = 2 # both\n"
+        "  if N: pass\n  else: pass\n"
+    )
     assert check(given) == (
         "kernel k(x: f32[N]):\n    for i in range(2):\n        a = 1\n        b = 2  # both\n"
         "    if N:\n        pass\n    else:\n        pass\n"
@@ -147,7 +150,10 @@ kernel k(x: f32[N]):  # beside
 
 
 def test_blank_lines():
-    given = '"""Doc."""\nconst A = 1\n\n\n\nconst B = 2\nkernel a(x: f32[N]):\n\n\n    pass\n\n\n\n    pass\n# c\nkernel b(x: f32[N]):\n    pass\n'
+    given = (
+        '"""Doc."""\nconst A = 1\n\n\n\nconst B = 2\nkernel a(x: f32[N]):\n\n\n    pass\n\n\n\n'
+        "    pass\n# c\nkernel b(x: f32[N]):\n    pass\n"
+    )
     assert check(given) == (
         '"""Doc."""\n\nconst A = 1\n\n\nconst B = 2\n\nkernel a(x: f32[N]):\n    pass\n\n    pass\n\n'
         "# c\nkernel b(x: f32[N]):\n    pass\n"
@@ -156,7 +162,8 @@ def test_blank_lines():
 
 def test_long_lines_are_broken_in_their_brackets():
     names = [f"a_rather_long_name_{i}" for i in range(9)]
-    given = f"kernel k({', '.join(f'{n}: f32[N]' for n in names)}):\n    a = f({' + '.join(names[:6])})\n"
+    params = ", ".join(f"{n}: f32[N]" for n in names)
+    given = f"kernel k({params}):\n    a = f({' + '.join(names[:6])})\n"
     made = check(given)
     assert "kernel k(\n    a_rather_long_name_0: f32[N],\n" in made
     assert "\n):\n    a = f(\n        a_rather" in made

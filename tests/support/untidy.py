@@ -11,7 +11,7 @@ from dslc.frontend.tokens import Token
 def untidy(source: str, seed: int) -> str:
     """A text of the same tokens."""
     r = random.Random(seed)
-    tokens = [t for t in Lexer(source, "t.tile", lambda d: None).tokens()]
+    tokens = list(Lexer(source, "t.tile", lambda d: None).tokens())
     indents = [""]
     rows: list[str] = []
     row: str | None = None
