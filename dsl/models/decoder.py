@@ -124,8 +124,15 @@ class Decoder:
         rows, c = len(ids), self.config
         self._start.write(np.array([position], np.int32))
         x = self._buffer("x", rows, c.hidden)
-        self._run("embed", rows, "embedding", {"FACTOR": c.embedding_factor},
-                  ids=np.array(ids, np.int32), y=x, **self._held["embedding"])  # fmt: skip
+        self._run(
+            "embed",
+            rows,
+            "embedding",
+            {"FACTOR": c.embedding_factor},
+            ids=np.array(ids, np.int32),
+            y=x,
+            **self._held["embedding"],
+        )
         for number in range(c.layers):
             self._attention_half(number, rows, x)
             self._inner_half(number, rows, x)
@@ -143,17 +150,33 @@ class Decoder:
         for part, tensor in (("q", q), ("k", k)):
             key = f"{number}.{part}"
             if c.head_norms:
-                self._run("head_norm", rows, key, {"EPS": c.eps}, x=tensor,
-                          **self._held[f"{key}_norm"])  # fmt: skip
+                self._run(
+                    "head_norm", rows, key, {"EPS": c.eps}, x=tensor, **self._held[f"{key}_norm"]
+                )
             self._run("rope", rows, key, {}, x=tensor, cos_sin=angles, start=self._start)
         keys, values = self._caches[number]
-        self._run("keep", rows, f"{number}", {}, k=k, v=v, start=self._start, keys=keys,
-                  values=values)  # fmt: skip
-        constants = {"D": c.head_size, "GROUP": c.heads // c.key_heads, "SCALE": c.scale,
-                     "WINDOW": c.windows[number], "CAP": c.attention_cap}  # fmt: skip
+        self._run(
+            "keep", rows, f"{number}", {}, k=k, v=v, start=self._start, keys=keys, values=values
+        )
+        constants = {
+            "D": c.head_size,
+            "GROUP": c.heads // c.key_heads,
+            "SCALE": c.scale,
+            "WINDOW": c.windows[number],
+            "CAP": c.attention_cap,
+        }
         o = self._buffer("o", rows, width)
-        self._run("attention", rows, f"{number}", constants, q=q, keys=keys, values=values,
-                  start=self._start, o=o)  # fmt: skip
+        self._run(
+            "attention",
+            rows,
+            f"{number}",
+            constants,
+            q=q,
+            keys=keys,
+            values=values,
+            start=self._start,
+            o=o,
+        )
         out = self._linear(f"{number}.o", rows, o, self._buffer("out", rows, c.hidden))
         self._add(f"{number}.post_attention_norm", rows, out, x)
 
@@ -173,8 +196,15 @@ class Decoder:
         """Of the last of so many rows."""
         c = self.config
         normed = self._buffer("normed", 1, c.hidden)
-        self._run("rmsnorm", 1, f"norm of {rows}", {"EPS": c.eps}, x=x.rows(rows - 1, rows), y=normed,
-                  **self._held["norm"])  # fmt: skip
+        self._run(
+            "rmsnorm",
+            1,
+            f"norm of {rows}",
+            {"EPS": c.eps},
+            x=x.rows(rows - 1, rows),
+            y=normed,
+            **self._held["norm"],
+        )
         logits = self._linear("head", 1, normed, self._buffer("logits", 1, c.vocabulary))
         if c.logit_cap:
             self._run("soft_cap", 1, "", {"CAP": c.logit_cap}, x=logits)
@@ -198,8 +228,9 @@ class Decoder:
             sorted_ = self._buffer("sorted", rows, form.rows)
             self._run("reorder", rows, name, {}, x=x, order=order, y=sorted_)
             x = sorted_
-        self._run(form.kernel, rows, name, form.constants, a=x, c=y, K=form.rows, N=form.columns,
-                  **held)  # fmt: skip
+        self._run(
+            form.kernel, rows, name, form.constants, a=x, c=y, K=form.rows, N=form.columns, **held
+        )
         if bias is not None:
             self._run("add_bias", rows, name, {}, b=bias, x=y)
         return y

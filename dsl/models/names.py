@@ -13,10 +13,17 @@ from dslc.runtime.elements import Array
 
 _HF = {"embedding": "model.embed_tokens", "norm": "model.norm", "head": "lm_head"}
 _HF_LAYER = {
-    "q": "self_attn.q_proj", "k": "self_attn.k_proj", "v": "self_attn.v_proj",
-    "o": "self_attn.o_proj", "gate": "mlp.gate_proj", "up": "mlp.up_proj", "down": "mlp.down_proj",
-    "q_norm": "self_attn.q_norm", "k_norm": "self_attn.k_norm", "input_norm": "input_layernorm",
-}  # fmt: skip
+    "q": "self_attn.q_proj",
+    "k": "self_attn.k_proj",
+    "v": "self_attn.v_proj",
+    "o": "self_attn.o_proj",
+    "gate": "mlp.gate_proj",
+    "up": "mlp.up_proj",
+    "down": "mlp.down_proj",
+    "q_norm": "self_attn.q_norm",
+    "k_norm": "self_attn.k_norm",
+    "input_norm": "input_layernorm",
+}
 _HF_NORMS = {"inner_norm": "post_attention_layernorm"}
 _HF_POST_NORMS = {
     "post_attention_norm": "post_attention_layernorm",
@@ -25,11 +32,20 @@ _HF_POST_NORMS = {
 }
 _GGUF = {"embedding": "token_embd", "norm": "output_norm", "head": "output"}
 _GGUF_LAYER = {
-    "q": "attn_q", "k": "attn_k", "v": "attn_v", "o": "attn_output", "gate": "ffn_gate",
-    "up": "ffn_up", "down": "ffn_down", "q_norm": "attn_q_norm", "k_norm": "attn_k_norm",
-    "input_norm": "attn_norm", "inner_norm": "ffn_norm", "post_attention_norm": "post_attention_norm",
+    "q": "attn_q",
+    "k": "attn_k",
+    "v": "attn_v",
+    "o": "attn_output",
+    "gate": "ffn_gate",
+    "up": "ffn_up",
+    "down": "ffn_down",
+    "q_norm": "attn_q_norm",
+    "k_norm": "attn_k_norm",
+    "input_norm": "attn_norm",
+    "inner_norm": "ffn_norm",
+    "post_attention_norm": "post_attention_norm",
     "post_inner_norm": "post_ffw_norm",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,11 @@ class Rotation:
             band = (float(found["low_freq_factor"]), float(found["high_freq_factor"]))
             positions = int(found["original_max_position_embeddings"])
             return cls(head_size, theta, float(found["factor"]), band, positions)
-        raise error("DSL0787", f"rotary embeddings of the kind {kind!r} are not built",
-                    hint="default, linear and llama3 are")  # fmt: skip
+        raise error(
+            "DSL0787",
+            f"rotary embeddings of the kind {kind!r} are not built",
+            hint="default, linear and llama3 are",
+        )
 
     def frequencies(self) -> Array:
         """Of each pair, radians a position, f64 [head_size / 2]."""

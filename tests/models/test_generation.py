@@ -15,11 +15,20 @@ from dslc.models.rotation import Rotation
 from safetensors.numpy import save_file
 
 CONFIG = {
-    "model_type": "qwen3", "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 50,
-    "rms_norm_eps": 1e-6, "rope_theta": 10000.0, "max_position_embeddings": 64,
-    "tie_word_embeddings": True, "eos_token_id": 49,
-}  # fmt: skip
+    "model_type": "qwen3",
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "vocab_size": 50,
+    "rms_norm_eps": 1e-6,
+    "rope_theta": 10000.0,
+    "max_position_embeddings": 64,
+    "tie_word_embeddings": True,
+    "eos_token_id": 49,
+}
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +164,13 @@ def test_llama_3_1_s_angles_keep_short_waves_and_stretch_long_ones() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"model_type": "whisper"}, {"hidden_size": None}, {"num_experts": 8},
-     {"rope_scaling": {"rope_type": "yarn"}}],
-)  # fmt: skip
+    [
+        {"model_type": "whisper"},
+        {"hidden_size": None},
+        {"num_experts": 8},
+        {"rope_scaling": {"rope_type": "yarn"}},
+    ],
+)
 def test_a_model_that_is_not_built_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(DiagnosticError, match="DSL0787"):
         read_config({**CONFIG, **change})
