@@ -35,15 +35,15 @@ def render(
     a line: code, severity, message, hint, the place (file, line, col, end_line, end_col, each None
     where there is none) and labels (a place and a text each).
     """
-    found = list(diagnostics)
+    listed = list(diagnostics)
     match format:
         case "human":
             texts = Sources(sources)
-            return "\n".join(_human(d, texts, color) for d in found)
+            return "\n".join(_human(d, texts, color) for d in listed)
         case "json":
-            return "".join(json.dumps(_fields(d)) + "\n" for d in found)
+            return "".join(json.dumps(_fields(d)) + "\n" for d in listed)
         case "sarif":
-            return json.dumps(sarif(found), indent=2) + "\n"
+            return json.dumps(sarif(listed), indent=2) + "\n"
 
 
 def _human(diagnostic: Diagnostic, sources: Sources, color: bool) -> str:

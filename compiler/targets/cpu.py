@@ -47,8 +47,8 @@ class Processor:
     @property
     def atoms(self) -> tuple[str, ...]:
         """The mnemonics of the dot-accumulate instructions, the narrowest operands last."""
-        found = (a for feature, atoms in _ATOMS if feature in self.features for a in atoms)
-        return tuple(dict.fromkeys(found))
+        present = (a for feature, atoms in _ATOMS if feature in self.features for a in atoms)
+        return tuple(dict.fromkeys(present))
 
 
 _ATOMS: tuple[tuple[str, tuple[str, ...]], ...] = (

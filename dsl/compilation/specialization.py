@@ -86,8 +86,8 @@ class Specialization:
     @property
     def alignments(self) -> Mapping[str, int]:
         """The tensors that may begin at multiples of fewer bytes than 16, with how many."""
-        found: dict[str, int] = self.artifact.launch.get("alignments", {})
-        return MappingProxyType(found)
+        alignments_of: dict[str, int] = self.artifact.launch.get("alignments", {})
+        return MappingProxyType(alignments_of)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:

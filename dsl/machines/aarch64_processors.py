@@ -36,10 +36,10 @@ def find_processor(variant: str) -> Processor:
 def _emulated(cpu: str) -> Processor:
     from dslc.runtime.aarch64.emulated import EmulatedProcessor
 
-    found = _emulators.get(cpu)
-    if found is None or not found.alive:
-        found = _emulators[cpu] = EmulatedProcessor(_guest(), cpu)
-    return found
+    emulator = _emulators.get(cpu)
+    if emulator is None or not emulator.alive:
+        emulator = _emulators[cpu] = EmulatedProcessor(_guest(), cpu)
+    return emulator
 
 
 _emulators: dict[str, EmulatedProcessor] = {}

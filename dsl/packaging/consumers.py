@@ -148,7 +148,7 @@ def _hugging_face(
 
 
 def _interfaces(package: str, entries: Sequence[Entry], family: str) -> list[Interface]:
-    found = []
+    interfaces = []
     for kernel, listed in by_kernel(entries).values():
         own = [e for e in listed if _family(e.artifact) == family]
         if own:
@@ -156,8 +156,8 @@ def _interfaces(package: str, entries: Sequence[Entry], family: str) -> list[Int
             forms = tuple(Form(e.artifact, e.sizes, _paths(e.artifact)) for e in own)
             symbol = f"{package}_{kernel.name}"
             interface = Interface(kernel.name, symbol, kernel.doc, params, kernel.dims, forms)
-            found.append(_with_stored_types(interface))
-    return found
+            interfaces.append(_with_stored_types(interface))
+    return interfaces
 
 
 def _with_stored_types(interface: Interface) -> Interface:

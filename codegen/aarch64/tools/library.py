@@ -33,10 +33,10 @@ def join(artifacts: Sequence[Artifact], *, macos: bool = False) -> Artifact:
     names = [a.target.partition(":")[2] for a in own]
     files = {f"{v}.{n}": c for v, a in zip(names, own, strict=True) for n, c in a.files.items()}
     manifests: list[Json] = [{**a.to_manifest(), "files": {}} for a in own]
-    made = dataclasses.replace(
+    joined = dataclasses.replace(
         own[0], files=files, launch={"variants": manifests}, entry=own[0].name
     )
-    return _with(made, macos)
+    return _with(joined, macos)
 
 
 def library_of(artifact: Artifact, *, macos: bool) -> bytes:
