@@ -32,6 +32,7 @@ COMMANDS = {
     "lock": "Pin packages by their digests.",
     "sign": "Sign a package, or make a key pair.",
     "ci": "Print the jobs that build, check and pin a package.",
+    "generate": "Go on with a text, by a model's checkpoint.",
     "compress": "Turn a model's large weights into low-rank factors.",
     "layout": "Print, draw, compare and judge a layout.",
     "cache": "Look after the compile cache.",
