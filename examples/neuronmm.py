@@ -113,7 +113,8 @@ def up_and_gate(
 
 @dslc.program
 def mlp_low_rank(
-    x: tensor[T, M, K], gate_u: tensor[T, K, R], gate_v: tensor[T, R, N], up_u: tensor[T, K, R], up_v: tensor[T, R, N], down_u: tensor[T, N, Q],
+    x: tensor[T, M, K], gate_u: tensor[T, K, R], gate_v: tensor[T, R, N],
+    up_u: tensor[T, K, R], up_v: tensor[T, R, N], down_u: tensor[T, N, Q],
     down_v: tensor[T, Q, K], y: out[T, M, K],
 ) -> None:  # fmt: skip
     """y = (silu(x gate) * (x up)) down, each matrix of low rank; what lies between stays transposed."""

@@ -103,8 +103,9 @@ _FLAT = ("tensor", *_MODES)
 
 
 def _nested(node: ast.expr) -> ast.expr:
-    """`out[f16, M, K, strides(sm, 1)]`, the form that type checkers take, as `out[strides(f16[M, K], sm,
-    1)]`; any other annotation as it is.
+    """The form that type checkers take as the nested one; any other annotation as it is.
+
+    `out[f16, M, K, strides(sm, 1)]` becomes `out[strides(f16[M, K], sm, 1)]`.
     """
     match node:
         case ast.Subscript(ast.Name(word) | ast.Attribute(attr=word), inner) if word in _FLAT:

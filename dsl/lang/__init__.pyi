@@ -1,7 +1,7 @@
-# The functions of a kernel's body to type checkers; their documentation is in the modules of this package.
+# The functions of a kernel's body to type checkers; their documentation is in this package's modules.
 # Names that Python's builtins have as well keep those meanings, since host code stands beside kernels.
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
 from dslc.compiler.layout import Layout
@@ -17,7 +17,6 @@ from dslc.compiler.layout import permute as permute
 from dslc.compiler.layout import product as product
 from dslc.compiler.layout import reduce as reduce
 from dslc.compiler.layout import replicate as replicate
-from dslc.compiler.layout import slice_tile as slice
 from dslc.compiler.layout import spatial as spatial
 from dslc.compiler.layout import squeeze as squeeze
 from dslc.compiler.layout import swizzle as swizzle
@@ -42,9 +41,7 @@ inf: float
 nan: float
 
 def zeros(dtype: _DType, shape: _Shape, *, layout: Layout | None = ...) -> Tile: ...
-def full(
-    dtype: _DType, shape: _Shape, value: _Number, *, layout: Layout | None = ...
-) -> Tile: ...
+def full(dtype: _DType, shape: _Shape, value: _Number, *, layout: Layout | None = ...) -> Tile: ...
 def arange(n: int, *, layout: Layout | None = ...) -> Tile: ...
 def cast(
     x: _Number, dtype: _DType, *, saturate: int = ..., layout: Layout | None = ...
@@ -170,6 +167,7 @@ __all__ = [
     "argmax",
     "argmin",
     "atomic_add",
+    "bf16",
     "block_index",
     "broadcast",
     "buffer",
@@ -189,14 +187,56 @@ __all__ = [
     "dims",
     "divide",
     "dot",
+    "e8m0",
     "erf",
     "exp",
     "exp2",
+    "f3e1m1",
+    "f3e2m0",
+    "f4e1m2",
+    "f4e2m1",
+    "f4e3m0",
+    "f5e1m3",
+    "f5e2m2",
+    "f5e3m1",
+    "f5e4m0",
+    "f6e1m4",
+    "f6e2m3",
+    "f6e3m2",
+    "f6e4m1",
+    "f6e5m0",
+    "f7e1m5",
+    "f7e2m4",
+    "f7e3m3",
+    "f7e4m2",
+    "f7e5m1",
+    "f7e6m0",
+    "f8e1m6",
+    "f8e2m5",
+    "f8e3m4",
+    "f8e4m3",
+    "f8e5m2",
+    "f8e6m1",
+    "f8e7m0",
+    "f16",
+    "f32",
+    "f64",
     "floor",
     "fma",
     "full",
     "gather",
     "grid",
+    "i1",
+    "i2",
+    "i3",
+    "i4",
+    "i5",
+    "i6",
+    "i7",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
     "inf",
     "inout",
     "inverse",
@@ -242,56 +282,8 @@ __all__ = [
     "sync",
     "tanh",
     "tensor",
-    "transpose",
-    "unsqueeze",
-    "view",
-    "wait",
-    "where",
-    "zeros",
-    "bf16",
-    "e8m0",
-    "f3e1m1",
-    "f3e2m0",
-    "f4e1m2",
-    "f4e2m1",
-    "f4e3m0",
-    "f5e1m3",
-    "f5e2m2",
-    "f5e3m1",
-    "f5e4m0",
-    "f6e1m4",
-    "f6e2m3",
-    "f6e3m2",
-    "f6e4m1",
-    "f6e5m0",
-    "f7e1m5",
-    "f7e2m4",
-    "f7e3m3",
-    "f7e4m2",
-    "f7e5m1",
-    "f7e6m0",
-    "f8e1m6",
-    "f8e2m5",
-    "f8e3m4",
-    "f8e4m3",
-    "f8e5m2",
-    "f8e6m1",
-    "f8e7m0",
-    "f16",
-    "f32",
-    "f64",
-    "i1",
-    "i2",
-    "i3",
-    "i4",
-    "i5",
-    "i6",
-    "i7",
-    "i8",
-    "i16",
-    "i32",
-    "i64",
     "tf32",
+    "transpose",
     "u1",
     "u2",
     "u3",
@@ -303,4 +295,9 @@ __all__ = [
     "u16",
     "u32",
     "u64",
+    "unsqueeze",
+    "view",
+    "wait",
+    "where",
+    "zeros",
 ]

@@ -61,7 +61,7 @@ class TensorType:
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """`out` and `inout`: how a kernel uses a tensor, written around its type; `tensor` is what it reads.
+    """`out`, `inout` and, where it is read, `tensor`: how a kernel uses a tensor, around its type.
 
     The type is `out[f16[M, K]]`, or in the form that type checkers take `out[f16, M, K]`, with
     `strides(sm, 1)` and `packed("row")` behind the dims.
@@ -107,8 +107,9 @@ def strides(type_: object, *strides: object) -> TensorType | Storage:
 
 
 def packed(type_: object, order: str = "row") -> TensorType | Storage:
-    """A low-bit tensor with fixed storage: `packed(u4[K, N], "row")`, `tensor[u4, K, N, packed("row")]`.
+    """A low-bit tensor with fixed storage, as in `packed(u4[K, N], "row")`.
 
+    Within `tensor[...]` it stands behind the dims: `tensor[u4, K, N, packed("row")]`.
     `row` is compact and row-major: element i has bits [i*b, i*b+b), little-endian, across bytes.
     """
     if isinstance(type_, str):

@@ -1,11 +1,10 @@
 # What a kernel's names are to type checkers. `tensor[f16, M, K // G]` is `Annotated[f16, M, K // G]` to
 # them: an f16, and beside it expressions that they leave alone. Dims, counters and indices are ints.
 
-from collections.abc import Iterator
 from typing import Annotated as inout
 from typing import Annotated as out
 from typing import Annotated as tensor
-from typing import Any, ClassVar, NoReturn, overload
+from typing import Any, NoReturn
 
 from dslc.compiler.dtypes import DType
 
