@@ -4,7 +4,7 @@
 from typing import Annotated as inout
 from typing import Annotated as out
 from typing import Annotated as tensor
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from dslc.compiler.dtypes import DType
 
