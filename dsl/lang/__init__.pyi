@@ -2,7 +2,7 @@
 # Names that Python's builtins have as well keep those meanings, since host code stands beside kernels.
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from dslc.compiler.layout import Layout
 from dslc.compiler.layout import column_local as column_local
@@ -31,6 +31,7 @@ from dslc.lang.annotations import tensor as tensor
 from dslc.lang.elements import *
 from dslc.lang.elements import bool as bool
 
+_T = TypeVar("_T")
 _Bool = bool  # the dtype; Python's own is `int` here
 _Number = Tile | float
 _Index = Tile | int
@@ -155,6 +156,7 @@ def parallel(
 ) -> Iterator[tuple[int, int, int]]: ...
 @overload
 def parallel(*ranges: Iterable[int]) -> Iterator[tuple[int, ...]]: ...
+def static(items: Iterable[_T]) -> Iterable[_T]: ...
 def require(condition: object) -> None: ...
 def print(*values: object, **options: Any) -> None: ...
 
@@ -276,6 +278,7 @@ __all__ = [
     "spatial",
     "sqrt",
     "squeeze",
+    "static",
     "strides",
     "sum",
     "swizzle",
