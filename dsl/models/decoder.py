@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from dslc import library
-from dslc.models.linear import Form, form_of
+from dslc.models.linear import Form, Rounding, form_of
 from dslc.models.names import Weights
 from dslc.quantize import Quantized, dequantize
 from dslc.runtime.elements import Array, element_name, storage_dtype
@@ -26,7 +26,8 @@ Progress = Callable[[int, int], None]
 class Decoder:
     """One sequence of up to `length` tokens.
 
-    `dtype` is that of activations and caches, and of weights that are no codes.
+    `dtype` is that of activations and caches, and of weights that are no codes. With `rounding` float
+    weights of products become codes.
     """
 
     def __init__(
@@ -36,9 +37,10 @@ class Decoder:
         dtype: str = "f32",
         length: int = 2048,
         progress: Progress | None = None,
+        rounding: Rounding | None = None,
     ) -> None:
         self.config, self.session, self.dtype, self.length = weights.config, session, dtype, length
-        self._weights = weights
+        self._weights, self._rounding = weights, rounding
         self._activations: dict[tuple[str, int], Buffer] = {}
         self._forms: dict[str, Form] = {}
         self._held: dict[str, dict[str, Buffer]] = {}
@@ -87,6 +89,8 @@ class Decoder:
     def _load_linear(
         self, name: str, weight: Array | Quantized, bias: Array | Quantized | None
     ) -> None:
+        if self._rounding is not None and not isinstance(weight, Quantized):
+            weight = self._rounding(weight, head=name == "head")
         form = form_of(weight, self.dtype)
         held = {n: self._hold(a) for n, a in form.arrays.items()}
         codes = form.codes

@@ -13,6 +13,7 @@ from dslc.checkpoints import open_checkpoint
 from dslc.compiler.diagnostics import error
 from dslc.models.configuration import ModelConfig, read_config
 from dslc.models.decoder import Decoder, Progress
+from dslc.models.linear import Rounding
 from dslc.models.names import Weights
 from dslc.runtime.elements import Array
 from dslc.session import Session
@@ -114,13 +115,19 @@ def open_model(
     *,
     dtype: str = "f32",
     length: int = 0,
+    quantize: str = "",
     progress: Progress | None = None,
 ) -> Model:
-    """A checkpoint ready to run: see `dslc.checkpoints`. `length` bounds its tokens (0: up to 4096)."""
+    """A checkpoint ready to run: see `dslc.checkpoints`.
+
+    `length` bounds its tokens (0: up to 4096). `quantize` is a dtype and a group, such as `u4:128`, to
+    which float weights of products are rounded; the head takes 8 bits then.
+    """
     begin = time.perf_counter()
     checkpoint = open_checkpoint(Path(path))
     config = read_config(checkpoint.config)
     session = Session(target) if target else Session()
     limit = length or min(config.positions, 4096)
-    decoder = Decoder(Weights(checkpoint, config), session, dtype, limit, progress)
+    rounding = Rounding.parse(quantize) if quantize else None
+    decoder = Decoder(Weights(checkpoint, config), session, dtype, limit, progress, rounding)
     return Model(config, decoder, Times(load=time.perf_counter() - begin))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import F16, F32, U8, DType, decode, parse_dtype
-from dslc.quantize import Quantized
+from dslc.quantize import Quantized, quantize
 from dslc.runtime.elements import Array, storage_dtype
 
 
@@ -25,6 +27,34 @@ class Form:
     codes: Array
     arrays: Mapping[str, Array]
     order: Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """How float weights become codes when they are loaded: to nearest, `u4` or another dtype by groups.
+
+    The head takes 8 bits: its errors are errors of the logits themselves.
+    """
+
+    dtype: str
+    group: int
+
+    @classmethod
+    def parse(cls, text: str) -> Rounding:
+        """Of a text like `u4:128`. DSL0790 for others."""
+        dtype, _, group = text.partition(":")
+        known = parse_dtype(dtype)
+        if known is None or not group.isdecimal() or int(group) < 1:
+            raise error(
+                "DSL0790", f"{text!r} is no dtype and group", hint="u4:128, i6:64, f4e2m1:32"
+            )
+        return cls(dtype, int(group))
+
+    def __call__(self, weight: Array, *, head: bool = False) -> Quantized:
+        """Codes of a weight [N, K]; a group that does not divide K is made smaller."""
+        group = math.gcd(self.group, weight.shape[1])
+        dtype = "i8" if head else self.dtype
+        return quantize(np.asarray(weight.T, np.float32), dtype, group, "f16")
 
 
 def form_of(weight: Array | Quantized, dtype: str) -> Form:

@@ -117,6 +117,19 @@ def test_generation_goes_on_with_the_likeliest_token(folder: Path) -> None:
     assert list(model.generate([3, 5], 6)) == found  # the caches are begun anew
 
 
+def test_weights_may_be_rounded_when_they_are_loaded(folder: Path) -> None:
+    exact = by_numpy(folder, [3, 5, 7])[-1]
+    errors = []
+    for quantize in ("u3:16", "i8:32"):
+        found = open_model(folder, "interp", length=40, quantize=quantize).logits([3, 5, 7])
+        errors.append(np.abs(found - exact).max() / np.abs(exact).max())
+    assert 2e-2 < errors[0] < 1
+    assert 1e-4 < errors[1] < 3e-2
+    for wrong in ("u4", "q4:32", "u4:x", "u4:0"):
+        with pytest.raises(DiagnosticError, match="DSL0790"):
+            open_model(folder, "interp", quantize=wrong)
+
+
 @pytest.mark.parametrize(("ids", "count"), [([], 1), ([1], 40), ([50], 1), ([-1], 1)])
 def test_a_prompt_that_does_not_fit_is_refused(folder: Path, ids: list[int], count: int) -> None:
     with pytest.raises(DiagnosticError, match="DSL0788"):

@@ -46,6 +46,12 @@ dslc generate model.gguf --ids 1,306,4658 -n 16
     help="Of activations, caches, and weights that are no codes.",
 )
 @click.option(
+    "--quantize",
+    metavar="DTYPE:GROUP",
+    default="",
+    help="Round float weights of products to codes, such as u4:128.",
+)
+@click.option(
     "--length", type=click.IntRange(1), help="Positions of the caches (default: up to 4096)."
 )
 @click.option(
@@ -70,6 +76,7 @@ def command(
     count: int,
     target: str,
     dtype: str,
+    quantize: str,
     length: int | None,
     temperature: float,
     top_k: int,
@@ -89,7 +96,9 @@ def command(
     tokenizer = None if prompt is None else _tokenizer(model)
     start = tokenizer.encode(prompt).ids if tokenizer is not None else _numbers(ids or "")
     with shown_progress("loading") as progress:
-        made = open_model(model, target, dtype=dtype, length=length or 0, progress=progress)
+        made = open_model(
+            model, target, dtype=dtype, length=length or 0, quantize=quantize, progress=progress
+        )
     sampling = Sampling(temperature, top_k, top_p, seed)
     begin = time.perf_counter()
     try:
