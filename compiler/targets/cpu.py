@@ -113,12 +113,12 @@ _PROCESSORS: Mapping[str, Processor] = {
 
 def processor_of(target: Target) -> Processor:
     """The CPU of a target of this family; of a set the one that has the least."""
-    return processor_of_kind(SETS.get(target.name, (target.name,))[0])
+    return processor_by_name(target.name)
 
 
-def processor_of_kind(name: str) -> Processor:
-    """The CPU of a target's name."""
-    return _PROCESSORS[name.partition(":")[2]]
+def processor_by_name(name: str) -> Processor:
+    """The same by the target's name."""
+    return _PROCESSORS[SETS.get(name, (name,))[0].partition(":")[2]]
 
 
 _TITLES: Mapping[str, str] = {
@@ -167,9 +167,8 @@ SETS: Mapping[str, tuple[str, ...]] = {
 
 
 def _set(name: str) -> Target:
-    first = processor_of_kind(SETS[name][0])
     title = f"{', '.join(n.partition(':')[2] for n in SETS[name])} in one library"
-    return Target(name, "cpu", title, 1, 1, _memories(first))
+    return Target(name, "cpu", title, 1, 1, _memories(processor_by_name(name)))
 
 
 TARGETS = (*map(_target, _PROCESSORS), *map(_set, SETS))

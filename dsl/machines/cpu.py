@@ -14,8 +14,8 @@ from dslc.compiler.artifact import Artifact, Hashes
 from dslc.compiler.diagnostics import error
 from dslc.compiler.ir import TileProgram
 from dslc.compiler.manifest import signature_of
-from dslc.compiler.targets import TARGETS, Target, find_target
-from dslc.compiler.targets.cpu import SETS, processor_of
+from dslc.compiler.targets import Target, find_target
+from dslc.compiler.targets.cpu import SETS, processor_by_name
 from dslc.machines.cpu_processors import find_processor, present_target
 from dslc.machines.machine import (
     PLAIN_CODE,
@@ -63,7 +63,7 @@ class CpuMachine(Machine):
             ("x86_64-linux", "aarch64-linux"),
             "cpu",
             lambda: "cpu",
-            machine=lambda target: processor_of(TARGETS[target]).machine,
+            machine=lambda target: processor_by_name(target).machine,
             assembled=_assembled,
         ),
     )
@@ -81,7 +81,7 @@ class CpuMachine(Machine):
     @classmethod
     def runs_here(cls, target: str) -> bool:
         """Whether this CPU has all that the code needs; of a set, that of its first kind."""
-        cpu = processor_of(TARGETS[target])
+        cpu = processor_by_name(target)
         return cpu.machine == host_machine() and cpu.features <= host_features()
 
     def passes(self, schedule: Mapping[str, int]) -> tuple[Pass, ...]:

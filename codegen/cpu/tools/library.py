@@ -16,8 +16,7 @@ from dslc.codegen.cpu.tools.macho_library import link_macho
 from dslc.codegen.symbols import with_own_symbols
 from dslc.compiler.artifact import Artifact, Json
 from dslc.compiler.diagnostics import error
-from dslc.compiler.targets import find_target
-from dslc.compiler.targets.cpu import Processor, processor_of
+from dslc.compiler.targets.cpu import Processor, processor_by_name
 
 SOURCE = "kernel.ll"
 System: TypeAlias = Literal["linux", "macos"]
@@ -68,7 +67,7 @@ def texts_of(artifact: Artifact) -> Iterator[Text]:
             own = next(
                 (t for v, t in variants.items() if name.startswith(f"{v}.")), artifact.target
             )
-            yield Text(name, content.decode(), processor_of(find_target(own)))
+            yield Text(name, content.decode(), processor_by_name(own))
 
 
 def objects_of(artifact: Artifact, system: System = "linux") -> dict[str, bytes]:

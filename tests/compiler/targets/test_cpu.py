@@ -8,8 +8,15 @@ import subprocess
 import sys
 
 import pytest
-from dslc.compiler.targets import find_target
-from dslc.compiler.targets.cpu import SETS, TARGETS, V3, V4, best_of, processor_of
+from dslc.compiler.targets.cpu import (
+    SETS,
+    TARGETS,
+    V3,
+    V4,
+    best_of,
+    processor_by_name,
+    processor_of,
+)
 
 KINDS = [t for t in TARGETS if t.name not in SETS]
 NAMES = [t.name.partition(":")[2] for t in KINDS]
@@ -66,10 +73,10 @@ def test_the_best_is_the_one_with_the_most_features(
 
 def test_a_set_is_of_one_machine_and_begins_with_the_least() -> None:
     for name, members in SETS.items():
-        cpus = [processor_of(find_target(n)) for n in members]
+        cpus = [processor_by_name(n) for n in members]
         assert len({c.machine for c in cpus}) == 1
         assert all(cpus[0].features <= c.features for c in cpus)
-        assert processor_of(find_target(name)) == cpus[0]
+        assert processor_by_name(name) == cpus[0]
 
 
 def test_none_fits_a_cpu_that_lacks_a_feature() -> None:
