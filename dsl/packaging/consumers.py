@@ -20,7 +20,8 @@ from dslc.codegen.c_interface.module import cpu_source, gpu_source, header
 from dslc.codegen.quoting import docstring, python_name, python_string
 from dslc.compiler.artifact import Artifact, Param
 from dslc.compiler.diagnostics import error
-from dslc.machines.machine import CInterface, CpuName
+from dslc.compiler.targets.cpu import Machine as CpuName
+from dslc.machines.machine import CInterface
 from dslc.machines.registry import machine_class
 from dslc.packaging.entries import Entry, by_kernel
 from dslc.packaging.spec import PackageTable
