@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from gpu.forms import DECIDED, FORMS, Form, base_of, decisions
+from gpu.forms.programs import DECIDED, FORMS, Form, base_of, decisions
 
 KEPT = json.loads(DECIDED.read_text(encoding="utf-8"))
 
@@ -20,4 +20,6 @@ def test_every_form_has_its_line_and_its_base() -> None:
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("form", FORMS, ids=lambda f: f.name)
 def test_decisions_are_those_that_are_kept(form: Form) -> None:
-    assert decisions(form, "cuda:sm_90a") == KEPT[form.name], "forms.py --decided writes them anew"
+    assert decisions(form, "cuda:sm_90a") == KEPT[form.name], (
+        "programs.py --decided writes them anew"
+    )

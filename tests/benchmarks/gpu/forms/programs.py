@@ -1,14 +1,16 @@
 """Forms of kernels that are no example's: what the compiler decides for each, and what it costs.
 
-    python tests/benchmarks/gpu/forms.py [NAME ...] [--target cuda:sm_90a] [--json found.json]
-    python tests/benchmarks/gpu/forms.py --measure --json $OUT/forms.json      (on a GPU)
-    python tests/benchmarks/gpu/forms.py --decided        (writes forms/decided.json)
+    programs.py [NAME ...] [--target cuda:sm_90a] [--json found.json]
+    programs.py --measure --json $OUT/forms.json           (on a GPU)
+    programs.py --check                                    (on a GPU)
+    programs.py --decided                                  (writes decided.json)
 
 A form stands beside the base of its file, which has the form of an example. What the passes decide for
-each is kept in forms/decided.json. Without a GPU machine code is counted: a row has the cost model's
+each is kept in decided.json. Without a GPU machine code is counted: a row has the cost model's
 microseconds with the real registers and their ratio to the base, `ws` for producer warps, copies by the
 unit, the main loop's instructions, its matrix instructions and copies, spills, and the tensors that its
-threads load in loops. With `--measure` kernels are timed (`dslc.tuner.gpu`).
+threads load in loops. With `--measure` kernels are timed (`dslc.tuner.gpu`); with `--check` they run
+for few sizes, and a row has their distance from the interpreter.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,6 +30,8 @@ from statistics import median
 from typing import Any
 
 import dslc
+import numpy as np
+from dslc.calls.signature import Parameter
 from dslc.checker import check_module
 from dslc.cli.tables.machine_code import prediction_of
 from dslc.codegen.cuda.tools.sass import Code, disassemble
@@ -40,16 +45,28 @@ from dslc.compiler.passes.pass_lists.gpu import gpu_passes
 from dslc.compiler.passes.pass_manager import run_passes
 from dslc.compiler.targets import find_target
 from dslc.frontend import parse_tile
+from dslc.runtime.expression import evaluate
 from dslc.tuner.bench import Effort
 from dslc.tuner.gpu import CudaBench
-from dslc.tuner.inputs import Inputs
 
-FOLDER = Path(__file__).with_name("forms")
+if __name__ == "__main__":  # tests import it too
+    sys.path[0] = str(Path(__file__).resolve().parents[2])
+
+from gpu.sweep import RandomBytes
+
+FOLDER = Path(__file__).parent
 DECIDED = FOLDER / "decided.json"
 ROUNDS, EFFORT = 3, Effort(1, 5)
 _PRODUCT = {"M": 4096, "K": 8192, "N": 8192}
 _DECODE = {"M": 16, "K": 8192, "N": 8192}
 _FEW_ROWS = {"BM": 16, "BK": 128}
+# Of ids and lengths: the least, and what they are below, as expressions of the sizes.
+_BELOW = {
+    "id": ("0", "M"), "expert": ("0", "E"), "keep": ("1", "2"),
+    "length": ("K // 2", "K"), "slot": ("0", "P"), "table": ("0", "P"), "past": ("L - 1", "L"),
+}  # fmt: skip
+_SMALL = {"M": 256, "K": 512, "N": 256, "R": 256, "S": 256, "L": 256, "H": 2, "J": 1, "B": 2, "P": 512,
+          "C": 128, "E": 3}  # fmt: skip
 _HEADS = {"B": 4, "S": 4096, "L": 4096, "H": 16, "J": 16}
 _STEP = {"B": 16, "L": 8192, "H": 64, "J": 8}
 
@@ -236,11 +253,10 @@ def measure(forms: Iterable[Form], target: str) -> Iterator[tuple[Form, dict[str
             continue
         kernel = dslc.compile(FOLDER / f"{form.file}.tile", target=target, define=dict(form.define))
         parameters = kernel[form.kernel].origin.signature.parameters
+        inputs = RandomBytes(parameters, form.sizes, numbers(parameters, form.sizes))
         try:
             with contextlib.ExitStack() as stack:
-                bench = stack.enter_context(
-                    contextlib.closing(CudaBench(Inputs(parameters, form.sizes)))
-                )
+                bench = stack.enter_context(contextlib.closing(CudaBench(inputs)))
                 loaded = stack.enter_context(contextlib.closing(bench.load(artifact)))
                 times = [loaded.time(EFFORT) * 1e6 for _ in range(ROUNDS)]
             yield form, {"us": round(median(times), 2), "times": [round(t, 2) for t in times]}
@@ -253,6 +269,74 @@ def _artifact(form: Form, target: str) -> Any:
         return compiled(form, target).artifact
     except Exception as problem:
         return str(problem).splitlines()[0]
+
+
+def numbers(parameters: Iterable[Parameter], sizes: Sizes) -> dict[str, Any]:
+    """The ids and lengths of a form: all in bounds, no two of one tensor alike where it has as many."""
+    rng = np.random.default_rng(0)
+    found: dict[str, Any] = {}
+    for p in parameters:
+        if p.name not in _BELOW or p.dims is None:
+            continue
+        shape = [_number(d, sizes) for d in p.dims]
+        low, below = (_number(e, sizes) for e in _BELOW[p.name])
+        count = math.prod(shape)
+        drawn = rng.permutation(np.resize(np.arange(low, below), count))
+        found[p.name] = drawn.astype(np.int32).reshape(shape)
+    return found
+
+
+def _number(text: str, sizes: Sizes) -> int:
+    """An extent's text in numbers."""
+    found = evaluate(text, sizes)
+    assert isinstance(found, int)
+    return found
+
+
+def checked(form: Form, target: str) -> float:
+    """The distance of a form's results from the interpreter's, for few sizes, over their length."""
+    path, rng = FOLDER / f"{form.file}.tile", np.random.default_rng(1)
+    sizes = {d: min(n, _SMALL.get(d, n)) for d, n in form.sizes.items()}
+    on, off = (
+        dslc.compile(path, target=t, define=dict(form.define))[form.kernel]
+        for t in (target, "interp")
+    )
+    sizes |= {d: n for d, n in (("sa", sizes.get("K", 0)), ("sb", sizes.get("N", 0))) if d in sizes}
+    given = numbers(off.parameters, sizes)
+    args: dict[str, Any] = {}
+    for p in off.parameters:
+        if p.dims is None:
+            args[p.name] = sizes.get(p.name, 0.5)
+        elif p.name in given:
+            args[p.name] = given[p.name]
+        else:
+            args[p.name] = _random(p, [_number(d, sizes) for d in p.dims], rng)
+    results = []
+    for kernel in (on, off):
+        own = {n: a.copy() if isinstance(a, np.ndarray) else a for n, a in args.items()}
+        kernel(**own)
+        written = [own[p.name] for p in off.parameters if p.is_written]
+        results.append(np.concatenate([np.asarray(x, np.float64).ravel() for x in written]))
+    got, wanted = results
+    return float(np.linalg.norm(got - wanted) / np.linalg.norm(wanted))
+
+
+def _told(form: Form, target: str) -> str:
+    try:
+        return f"{checked(form, target):.2e}"
+    except Exception as problem:
+        return f"{type(problem).__name__} {str(problem).splitlines()[0][:90]}"
+
+
+def _random(p: Parameter, shape: list[int], rng: np.random.Generator) -> Any:
+    dtype = p.dtype
+    if dtype.is_float and dtype.bits >= 16:
+        return (rng.standard_normal(shape) * 0.5).astype(np.float32 if dtype.bits == 32 else "f2")
+    if dtype.is_float:
+        return rng.integers(0, 0x78, shape, np.uint8)  # numbers of f8e4m3, none NaN
+    signed = dtype.name.startswith("i")
+    top = 1 << min(dtype.bits, 7) - signed
+    return rng.integers(-top if signed else 0, top, shape).astype("i1" if signed else "u1")
 
 
 def row(form: Form, found: Mapping[str, Any], base: Mapping[str, Any] | None) -> str:
@@ -279,13 +363,18 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="parts of the names of forms")
     parser.add_argument("--target", default="cuda:sm_90a")
     parser.add_argument("--measure", action="store_true", help="on the GPU that is there")
-    parser.add_argument("--decided", action="store_true", help="write forms/decided.json")
+    parser.add_argument("--check", action="store_true", help="results against the interpreter")
+    parser.add_argument("--decided", action="store_true", help="write decided.json")
     parser.add_argument("--json", type=Path, help="where everything goes")
     options = parser.parse_args()
     forms = [f for f in FORMS if not options.names or any(n in f.name for n in options.names)]
     if options.decided:
         lines = {f.name: decisions(f, options.target) for f in FORMS}
         DECIDED.write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
+        return
+    if options.check:
+        for form in forms:
+            print(f"{form.name:34} {_told(form, options.target)}", flush=True)
         return
     rows = (
         measure(forms, options.target)
@@ -301,5 +390,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.path[0] = str(Path(__file__).resolve().parents[1])
     main()
