@@ -78,7 +78,7 @@ class Library(Mapping[str, Kernel]):
         It holds the given specialisations, or each kernel's default one. `path` becomes a folder; an
         older package there is replaced. DSL0230 names dims that must be fixed first.
         """
-        from dslc.package import save
+        from dslc.packaging.saving import save
 
         if specializations is None:
             specializations = [kernel.specialize() for kernel in self.values()]

@@ -19,7 +19,8 @@ from dslc.codegen.aarch64.chunks.scalars import integer
 from dslc.codegen.aarch64.machine_code.blocks import Label, Reg
 from dslc.codegen.aarch64.machine_code.stream import Scope
 from dslc.codegen.aarch64.memory.addresses import Addresses
-from dslc.codegen.aarch64.memory.transfer import from_registers, load_lanes, to_general
+from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
+from dslc.codegen.aarch64.memory.transfer import from_registers, to_general
 from dslc.codegen.aarch64.places import Array, At, Bound, InRegisters, Inside, Loops
 from dslc.codegen.aarch64.products.driving import Plan
 from dslc.codegen.aarch64.products.marks import Marks
@@ -165,6 +166,10 @@ class Emission(Addresses):
     @abstractmethod
     def body(self, body: tuple[ins.Stmt, ...]) -> None:
         """Statements one after another."""
+
+    @abstractmethod
+    def drive(self, product: ins.Dot, value: Value, array: Array) -> None:
+        """`value`, made of a product element by element, to memory as the product's tiles end."""
 
     def extent(self, value: Value, axis: int) -> ex.Expr:
         """How many elements of a tile matter along an axis."""

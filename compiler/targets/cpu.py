@@ -19,8 +19,11 @@ Machine = Literal["x86_64", "aarch64"]
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """One kind of CPU. `features` are LLVM's names, all that the code needs; `base` is LLVM's CPU that
-    has no others, `tune` the one whose timing orders instructions.
+    """One kind of CPU.
+
+    `features` is all that its code needs beyond what every CPU of the machine has, by the names that
+    systems tell; `base` is LLVM's CPU that has no others, `tune` the one whose timing orders
+    instructions.
 
     Vectors have `vector_bits`, and `registers` of them can be named. The caches are those that a core
     has for itself, `l1` for data, and its share of the last one, in bytes.
@@ -39,7 +42,7 @@ class Processor:
     @property
     def attributes(self) -> str:
         """The features as LLVM takes them, in order: `+avx,+avx2`."""
-        return ",".join(f"+{name}" for name in sorted(self.features))
+        return ",".join(f"+{_LLVM.get(name, name)}" for name in sorted(self.features))
 
     @property
     def atoms(self) -> tuple[str, ...]:
@@ -58,18 +61,18 @@ _ATOMS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("i8mm", ("usdot", "smmla", "ummla", "usmmla")),
 )
 
-_X86_64 = frozenset({"cmov", "cx8", "fxsr", "mmx", "sse", "sse2"})
-_V2 = _X86_64 | {"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"}
+_LLVM = {"fp16": "fullfp16"}  # what it calls them, where that differs
+
+_V2 = frozenset({"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"})
 V3 = _V2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"}
 V4 = V3 | {"avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl"}
 _VNNI = V4 | {"avx512vnni"}
-_ICE_LAKE = _VNNI | {
-    "avx512bitalg", "avx512ifma", "avx512vbmi", "avx512vbmi2", "avx512vpopcntdq", "gfni",
-}  # fmt: skip
+_VBMI = frozenset({"avx512bitalg", "avx512vbmi", "avx512vbmi2", "avx512vpopcntdq"})
+_ICE_LAKE = _VNNI | _VBMI | {"avx512ifma", "gfni"}
 _ZEN4 = _ICE_LAKE | {"avx512bf16"}
 
-_ARMV8 = frozenset({"fp-armv8", "neon"})
-_ARMV8_2 = _ARMV8 | {"dotprod", "fullfp16"}
+_ARMV8 = frozenset[str]()
+_ARMV8_2 = _ARMV8 | {"dotprod", "fp16"}
 _ARMV8_6 = _ARMV8_2 | {"bf16", "i8mm"}
 
 _K, _M = 1 << 10, 1 << 20

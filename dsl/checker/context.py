@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -23,6 +23,18 @@ MAX_INLINED = 10_000  # calls and statements of functions in a kernel
 CONSTANTS = {"inf": math.inf, "nan": math.nan}
 
 
+@dataclass(frozen=True, slots=True)
+class Elaborators:
+    """What elaborates the trees within a tree: a call has expressions, and a function has statements.
+
+    The modules of calls and loops reach those above them through it.
+    """
+
+    expression: Callable[[Context, tree.Expr, bool], Item]  # True for a subscript or a range
+    statements: Callable[[Context, tuple[tree.Statement, ...]], None]
+    function: Callable[[Context, tree.Function], Item]  # its body, the parameters being bound
+
+
 @dataclass(slots=True)
 class Context:
     """The state of an elaboration.
@@ -34,6 +46,7 @@ class Context:
     """
 
     outer: dict[str, Item]
+    elaborators: Elaborators
     emit: Emitter = field(default_factory=Emitter)
     names: dict[str, Item] = field(default_factory=dict)
     dims: dict[str, ex.Var] = field(default_factory=dict)
@@ -46,6 +59,14 @@ class Context:
     known_functions: frozenset[str] = frozenset()
     totals: set[Value] = field(default_factory=set)
     inlined: int = 0
+
+    def evaluate(self, node: tree.Expr, *, index: bool = False) -> Item:
+        """The item that an expression stands for; `index` as in `expressions.evaluate`."""
+        return self.elaborators.expression(self, node, index)
+
+    def evaluate_index(self, node: tree.Expr) -> Item:
+        """The same for the bounds of slices."""
+        return self.elaborators.expression(self, node, True)
 
     def inline(self, loc: Loc) -> None:
         """Count a call or a statement of a function: what calls double is more than a source shows."""

@@ -188,16 +188,11 @@ def select(truth: ex.Expr, x: Item, y: Item, loc: Loc) -> Item:
     )
 
 
-def index_evaluator(c: Context) -> subscript.Evaluate:
-    """`evaluate` for the bounds of slices."""
-    return lambda node: evaluate(c, node, index=True)
-
-
 def _subscript(c: Context, node: tree.Subscript) -> Item:
     item = evaluate(c, node.value)
     if isinstance(item, Memory):
         subscript.check_readable(item, node.loc)
-        return subscript.read(c, subscript.access(c, item, node, index_evaluator(c)))
+        return subscript.read(c, subscript.access(c, item, node, c.evaluate_index))
     if isinstance(item, Value):
         return subscript.extract(c, item, node, lambda e: evaluate(c, e))
     if isinstance(item, tuple):

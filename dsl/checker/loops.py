@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dslc.checker import arithmetic, names, statements
+from dslc.checker import arithmetic, names
 from dslc.checker.calls import bind
 from dslc.checker.context import Context
 from dslc.checker.expressions import condition, evaluate
@@ -216,7 +216,7 @@ def _carry(
     if callable(head):
         head()
     with c.emit.nested() as block:
-        statements.run(c, node.body)
+        c.elaborators.statements(c, node.body)
         after = dict(c.names)
         carried = []
         lost: dict[str, Lost] = {}

@@ -16,6 +16,7 @@ from dslc.checker.failure import fail
 from dslc.checker.items import Item, KernelName, UserFunction
 from dslc.checker.kernel import elaborate as elaborate_kernel
 from dslc.checker.kernel import finish, new_context
+from dslc.checker.program import elaborate as elaborate_program
 from dslc.compiler.diagnostics import Loc, did_you_mean
 from dslc.compiler.dtypes import DType
 from dslc.compiler.ir import Kernel, Program
@@ -73,8 +74,6 @@ class Template:
         `prefer` chooses for the kernels that a program calls. Raises NeedsDims where dims must be
         fixed, DiagnosticError for errors of the source.
         """
-        from dslc.checker.program import elaborate as elaborate_program
-
         dims = {n: int(v) for n, v in self.define.items() if n in self.dims and isinstance(v, int)}
         dims |= dict(fixed or {})
         tunes: dict[str, object] = {n: v for n, v in self.define.items() if n in self.tunes}

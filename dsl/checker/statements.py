@@ -8,7 +8,7 @@ from dslc.checker import arithmetic, loops, names
 from dslc.checker.arithmetic import OPERATORS, as_expr
 from dslc.checker.calls import Argument
 from dslc.checker.context import Context, expect_memory
-from dslc.checker.expressions import condition, evaluate, index_evaluator
+from dslc.checker.expressions import condition, evaluate
 from dslc.checker.failure import fail
 from dslc.checker.functions.memory import add_atomic, value_for
 from dslc.checker.items import EXPRESSIONS, Builtin, Item, Lost, describe, is_number
@@ -149,7 +149,7 @@ def _store(c: Context, target: tree.Subscript, value: tree.Expr) -> None:
     check_writable(memory, target.loc)
     c.emit.hint = memory.name
     x = Argument(c, value, "the value")
-    found = access(c, memory, target, index_evaluator(c))
+    found = access(c, memory, target, c.evaluate_index)
     tile = value_for(c, x.item(), found, x)
     c.emit.emit(ins.Store(found.region, tile, loc=target.loc))
 
@@ -202,7 +202,7 @@ def _update_region(c: Context, target: tree.Subscript, op: str, value: tree.Expr
     memory = expect_memory(evaluate(c, target.value), target.loc)
     check_updatable(memory, target.loc)
     x = Argument(c, value, "the value")
-    found = access(c, memory, target, index_evaluator(c))
+    found = access(c, memory, target, c.evaluate_index)
     if memory.role is Role.BUFFER:
         updated = arithmetic.binary(c.emit, OPERATORS[op], read(c, found), x.item(), loc)
         c.emit.emit(ins.Store(found.region, value_for(c, updated, found, x), loc=loc))

@@ -38,12 +38,6 @@ class CalledKernels:
         return {}
 
     def _origin(self, template: Template) -> TemplateOrigin:
-        from dslc.compilation.templates import TemplateOrigin
-
         if template not in self._origins:
-            program = self._program
-            sources = {**program.sources, "kernel": template.name}
-            self._origins[template] = TemplateOrigin(
-                template, program.options, program.tile, sources
-            )
+            self._origins[template] = self._program.of_kernel(template)
         return self._origins[template]

@@ -93,6 +93,11 @@ class TemplateOrigin:
         """The kernel as `.tile` text."""
         return self._tile()
 
+    def of_kernel(self, template: Template) -> TemplateOrigin:
+        """The origin of a kernel that this program calls."""
+        sources = {**self.sources, "kernel": template.name}
+        return TemplateOrigin(template, self.options, self.tile, sources)
+
     def identity(self) -> str:
         """The SHA-256 (hex) of what its choices mean: the source, its imports and definitions.
 

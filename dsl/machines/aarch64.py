@@ -24,9 +24,10 @@ from dslc.machines.machine import (
     Inspection,
     Machine,
 )
-from dslc.runtime.aarch64 import Aarch64Kernel, Processor, is_host
-from dslc.runtime.aarch64.kernel import LIBRARY, LIBRARY_MACOS
-from dslc.runtime.aarch64.variants import chosen_variant
+from dslc.runtime.aarch64 import is_host
+from dslc.runtime.native import NativeKernel, Processor
+from dslc.runtime.native.loading import LIBRARY, LIBRARY_MACOS
+from dslc.runtime.native.variants import chosen_variant
 
 if TYPE_CHECKING:
     from dslc.compilation.specialization import Specialization
@@ -193,7 +194,7 @@ class Aarch64Executable(Executable):
 
     def __init__(self, artifact: Callable[[], Artifact], variant: str) -> None:
         self._artifact, self._model = artifact, variant
-        self._kernel: Aarch64Kernel | None = None
+        self._kernel: NativeKernel | None = None
         self._processor: Processor | None = None
 
     def launch(self, args: Mapping[str, Argument], dims: Mapping[str, int]) -> None:
@@ -201,12 +202,12 @@ class Aarch64Executable(Executable):
         self.kernel.launch(args, dims)
 
     @property
-    def kernel(self) -> Aarch64Kernel:
+    def kernel(self) -> NativeKernel:
         """The kernel as it is loaded."""
         processor = find_processor(self._model)
         if self._kernel is None or processor is not self._processor:
             file = LIBRARY_MACOS if _MACOS else LIBRARY
-            self._kernel = Aarch64Kernel(self._artifact(), processor, file)
+            self._kernel = NativeKernel(self._artifact(), processor, file)
             self._processor = processor
         return self._kernel
 

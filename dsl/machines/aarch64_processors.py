@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from dslc.compiler.diagnostics import error
 from dslc.compiler.targets import TARGETS
 from dslc.compiler.targets.aarch64 import ALL
-from dslc.runtime.aarch64 import FEATURES, HostProcessor, Processor, best_variant, is_host
+from dslc.runtime.aarch64 import best_variant, is_host
+from dslc.runtime.native import HostProcessor, Processor
+from dslc.runtime.native.arm_features import FEATURES
 
 if TYPE_CHECKING:
     from dslc.runtime.aarch64.emulated import EmulatedProcessor

@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks import functions
 from dslc.codegen.aarch64.chunks.conversions import (
-    as_format,
     cast,
     extreme,
-    mapped,
     number,
     rounded,
     wrapped,
 )
 from dslc.codegen.aarch64.chunks.formats import F16, F32, MASKS, Lanes, select
+from dslc.codegen.aarch64.chunks.lane_formats import as_format, mapped
 from dslc.codegen.aarch64.chunks.scalars import divide, power
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.compiler.dtypes import DType, Kind

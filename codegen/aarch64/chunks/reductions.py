@@ -11,7 +11,6 @@ import math
 from typing import TYPE_CHECKING
 
 from dslc.codegen.aarch64.chunks.conversions import (
-    as_format,
     cast,
     for_memory,
     number,
@@ -20,6 +19,7 @@ from dslc.codegen.aarch64.chunks.conversions import (
 )
 from dslc.codegen.aarch64.chunks.elementwise import compared
 from dslc.codegen.aarch64.chunks.formats import F32, MASKS, SIGNED, Format, Lanes, computed, select
+from dslc.codegen.aarch64.chunks.lane_formats import as_format
 from dslc.codegen.aarch64.chunks.shapes import indices
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 from dslc.codegen.aarch64.memory.nests import each, lanes_for, nest

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64.chunks.conversions import as_format
 from dslc.codegen.aarch64.chunks.formats import F64, Lanes
+from dslc.codegen.aarch64.chunks.lane_formats import as_format
 from dslc.codegen.aarch64.machine_code.blocks import Reg
 
 if TYPE_CHECKING:

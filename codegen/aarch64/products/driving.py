@@ -72,7 +72,7 @@ def _meet(
     made = {s.out: s for s in body if isinstance(s, (*LAZY, ins.Dot))}
     last = made.get(yielded)
     if isinstance(last, ins.Dot):
-        if last.acc is inner and uses[inner] == 1 and uses[yielded] == 1:
+        if last.acc is inner and uses[inner] == uses[yielded] == 1 and yielded in found.tiled:
             found.in_place[yielded] = inner
             found.tiled[inner] = found.tiled[yielded]
         return

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dslc.codegen.aarch64.chunks.conversions import as_format, number
+from dslc.codegen.aarch64.chunks.conversions import number
 from dslc.codegen.aarch64.chunks.formats import Format, Lanes
+from dslc.codegen.aarch64.chunks.lane_formats import as_format
 from dslc.codegen.aarch64.machine_code.blocks import Reg
+from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
 from dslc.codegen.aarch64.memory.nests import each, each_place
-from dslc.codegen.aarch64.memory.transfer import load_lanes, store_lanes
+from dslc.codegen.aarch64.memory.transfer import store_lanes
 from dslc.codegen.aarch64.places import Array, At
 from dslc.codegen.aarch64.products.units import PAIRS_OF_EIGHT, QUADS, Pairs
 from dslc.compiler.ir import Value

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from dslc.codegen.aarch64.chunks.formats import F32, Lanes
 from dslc.codegen.aarch64.chunks.ranges import BIASED
 from dslc.codegen.aarch64.machine_code.blocks import Reg
+from dslc.codegen.aarch64.memory.chunk_loads import load_lanes
 from dslc.codegen.aarch64.memory.nests import each
-from dslc.codegen.aarch64.memory.transfer import load_lanes, store_lanes
+from dslc.codegen.aarch64.memory.transfer import store_lanes
 from dslc.codegen.aarch64.places import Array, At, InRegisters
 from dslc.codegen.aarch64.products.nibbles import (
     Nibbles,

@@ -95,7 +95,7 @@ def unit_for(a: DType, b: DType, out: DType, rows: int, features: frozenset[str]
         found = _bytes(a.kind is not Kind.UINT, b.kind is not Kind.UINT, rows, features)
         if found is not None:
             return found
-    if out.bits != 32 or max(a.bits, b.bits) > 32:
+    if out.bits != 32:
         return None
     return _by_lane("mla", 4, 1, SIGNED[32], SIGNED[32], SIGNED[32], "s")
 

@@ -77,10 +77,17 @@ def link_elf(objects: Sequence[bytes]) -> bytes:
     constants, code = _inputs(read, 0), _inputs(read, EXECUTE)
     tables = [
         _Part(".hash", _HASH, ALLOC, _hash_table([s.name for s in exported]), link=".dynsym"),
-        _Part(".dynsym", _DYNSYM, ALLOC, bytes(_SYMBOL * (1 + len(exported))), link=".dynstr",
-              info=1, width=_SYMBOL),
+        _Part(
+            ".dynsym",
+            _DYNSYM,
+            ALLOC,
+            bytes(_SYMBOL * (1 + len(exported))),
+            link=".dynstr",
+            info=1,
+            width=_SYMBOL,
+        ),
         _Part(".dynstr", _STRTAB, ALLOC, bytes(names.text), 1),
-    ]  # fmt: skip
+    ]
     dynamic = _Part(".dynamic", _DYNAMIC_SECTION, ALLOC | WRITE, bytes(16 * 6), link=".dynstr")
     page = _PAGES.get(machine, _PAGE)
     bounds = _place([[*tables, *constants.values()], [*code.values()], [dynamic]], page)
@@ -97,8 +104,12 @@ def link_elf(objects: Sequence[bytes]) -> bytes:
         for n, s in zip(numbers, exported, strict=True)
     )
     entries = (
-        (4, hashes.at), (5, strings.at), (6, symbols.at), (10, len(strings.content)), (11, _SYMBOL),
-    )  # fmt: skip
+        (4, hashes.at),
+        (5, strings.at),
+        (6, symbols.at),
+        (10, len(strings.content)),
+        (11, _SYMBOL),
+    )
     dynamic.content = b"".join(struct.pack("<QQ", *e) for e in (*entries, (0, 0)))
 
     parts = [*tables, *constants.values(), *code.values(), dynamic]

@@ -13,7 +13,7 @@ from dslc.compiler.targets.cpu import TARGETS, V3, V4, best_of, processor_of
 NAMES = [t.name.partition(":")[2] for t in TARGETS]
 # What zig calls some of them.
 _ZIG = {"x86-64-v3": "x86_64_v3", "x86-64-v4": "x86_64_v4", "armv8-a": "generic"}
-_SPELLED = {"sse4.1": "sse4_1", "sse4.2": "sse4_2", "64bit": "64bit"}
+_SPELLED = {"sse4.1": "sse4_1", "sse4.2": "sse4_2", "fp16": "fullfp16"}
 
 
 def test_vectors_and_registers_follow_from_the_features() -> None:

@@ -98,7 +98,7 @@ def test_an_emulated_arm_cpu_runs_one() -> None:
         link_elf([object_of(text(), "aarch64")])
     )
     x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
-    assert library.call("f", [x, y], [1], [(0, 3), (3, 8)]) == 0
+    assert library.call("f", [x, y], [1], 8, 2) == 0
     np.testing.assert_array_equal(y, wanted(x))
 
 

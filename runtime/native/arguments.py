@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from dslc.compiler.artifact import Param, Signature
 from dslc.compiler.diagnostics import error
-from dslc.runtime.aarch64.processor import Array
 from dslc.runtime.binding import bind_dims
 from dslc.runtime.buffers import as_array, element_strides, import_array
 from dslc.runtime.expression import Number, evaluate
+from dslc.runtime.native.processor import Array
 from dslc.runtime.overlaps import refuse_overlaps, share_elements
 from dslc.runtime.packing import packed_shape
 from dslc.runtime.scalars import as_dtype

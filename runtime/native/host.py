@@ -1,38 +1,41 @@
-"""The CPU of this machine, where it is an Arm one: libraries loaded through ctypes."""
+"""The CPU of this machine: libraries loaded into this process, their kernels called by its threads."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import os
-import platform
-import sys
-import tempfile
+import importlib
 import threading
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dslc.runtime.aarch64.features import host_features
-from dslc.runtime.aarch64.pool import Pool, thread_count
-from dslc.runtime.aarch64.processor import Word
+from dslc.runtime.native.features import host_features, host_machine
+from dslc.runtime.native.loading import load_library
+from dslc.runtime.native.pool import Pool, thread_count
+from dslc.runtime.native.processor import Word
 
 _SCRATCH_ALIGN = 64
+_MASK = 0xFFFFFFFFFFFFFFFF
 
 Function = Callable[[Any, int, int, int], int]
 
 
-def is_host() -> bool:
-    """Whether this machine runs AArch64."""
-    return platform.machine().lower() in ("aarch64", "arm64")
+@functools.cache
+def extension() -> Any:
+    """The extension of calls.c, or None: it is optional (no compiler, another Python)."""
+    try:
+        return importlib.import_module("dslc.runtime.native._calls")
+    except ImportError:
+        return None
 
 
 class HostProcessor:
     """This machine's CPU; `HostProcessor.get` gives the one object, with the threads of all kernels."""
 
     def __init__(self, features: frozenset[str], threads: int) -> None:
-        self.name = f"this CPU ({platform.machine()})"
+        self.machine = host_machine()
+        self.name = f"this CPU ({self.machine})"
         self.features = features
         self.threads = threads
         self._pool = Pool(threads)
@@ -44,12 +47,8 @@ class HostProcessor:
         return HostProcessor(host_features(), thread_count())
 
     def load(self, library: bytes) -> HostLibrary:
-        """Load a library's bytes. The file that the loader wants is gone when this returns."""
-        suffix = ".dylib" if sys.platform == "darwin" else ".so"
-        with tempfile.TemporaryDirectory(prefix=f"dslc-load-{os.getpid()}-") as folder:
-            file = Path(folder, f"kernel{suffix}")
-            file.write_bytes(library)
-            return HostLibrary(ctypes.CDLL(str(file)), self._pool)
+        """The library of these bytes in this process."""
+        return HostLibrary(load_library(library), self._pool)
 
 
 class HostLibrary:
@@ -65,20 +64,31 @@ class HostLibrary:
         symbol: str,
         words: Sequence[Word],
         written: Collection[int],
-        slices: Sequence[tuple[int, int]],
+        turns: int,
+        threads: int,
         scratch: int = 0,
         names: Sequence[str] = (),
     ) -> int:
-        """A slice on each thread of the pool; arrays are used where they are."""
-        function = self._functions.get(symbol) or self._find(symbol)
+        """Ranges of the turns on threads of the pool; arrays are used where they are."""
         values = [w if isinstance(w, int) else w.ctypes.data for w in words]
-        mask = 0xFFFFFFFFFFFFFFFF
-        table = (ctypes.c_uint64 * len(values))(*(v & mask for v in values))
+        table = (ctypes.c_uint64 * len(values))(*(v & _MASK for v in values))
+        native = extension()
+        if native is not None:
+            address = ctypes.addressof(table)
+            found: int = native.run(self.address(symbol), address, turns, threads, scratch)
+            return found
+        function = self._functions.get(symbol) or self._find(symbol)
 
         def run(begin: int, end: int) -> int:
             return function(table, begin, end, self._scratch(scratch))
 
-        return next((r for r in self._pool.run(run, slices) if r), 0)
+        return self._pool.run(run, turns, threads)
+
+    def address(self, symbol: str) -> int:
+        """Where a kernel begins."""
+        function: Any = self._functions.get(symbol) or self._find(symbol)
+        found: int = ctypes.cast(function, ctypes.c_void_p).value or 0
+        return found
 
     def _find(self, symbol: str) -> Function:
         function = self._library[symbol]

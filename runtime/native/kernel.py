@@ -1,45 +1,41 @@
-"""An artifact for AArch64, ready to be called on a processor."""
+"""An artifact for CPUs, ready to be called on a processor."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 from dslc.compiler.artifact import Artifact
-from dslc.compiler.diagnostics import error
-from dslc.runtime.aarch64.arguments import bind_arguments
-from dslc.runtime.aarch64.description import Description, word_of
-from dslc.runtime.aarch64.processor import Array, Processor, Word
-from dslc.runtime.aarch64.slices import slices
-from dslc.runtime.aarch64.steps import Step, Values, buffers_of, steps_of
 from dslc.runtime.binding import check_requirements
 from dslc.runtime.expression import Number, evaluate
-
-LIBRARY = "kernel.so"
-LIBRARY_MACOS = "kernel.dylib"
+from dslc.runtime.native.arguments import bind_arguments
+from dslc.runtime.native.description import word_of
+from dslc.runtime.native.processor import Array, Processor, Word
+from dslc.runtime.native.short_path import Call, short_call
+from dslc.runtime.native.steps import Step, Values, buffers_of, steps_of
+from dslc.runtime.native.variants import chosen_variant
 
 # Waking a thread costs what reading this many bytes does.
 _WORTH_A_THREAD = 64 * 1024
 
 
-class Aarch64Kernel:
+class NativeKernel:
     """A compiled kernel or program on one processor.
 
-    DSL0802 where the artifact's launch cannot be read, DSL0803 where it has no library of this system,
-    DSL0860 where the CPU has not the instructions that it uses.
+    Of several variants it is the best that the processor runs. DSL0802 where the artifact's launch
+    cannot be read, DSL0803 where it has not the library of that name, DSL0860 where the CPU has not the
+    instructions that it uses.
     """
 
-    def __init__(self, artifact: Artifact, processor: Processor, file: str = LIBRARY) -> None:
-        self.artifact = artifact
-        self.processor = processor
+    def __init__(self, artifact: Artifact, processor: Processor, file: str) -> None:
         library = artifact.file(file)
-        self._steps = steps_of(artifact)
-        for step in self._steps:
-            check_features(artifact.name, step.description, processor)
-        self._code = processor.load(library)
-        self._buffers = buffers_of(artifact)
+        self.artifact = chosen_variant(artifact, processor)
+        self.processor = processor
+        self._steps = steps_of(self.artifact)
+        self._buffers = buffers_of(self.artifact)
+        self.code = processor.load(library)
 
     def launch(self, args: Mapping[str, Any], dims: Mapping[str, int] | None = None) -> None:
         """Run it once over arguments by parameter name; outputs are written in place.
@@ -51,16 +47,23 @@ class Aarch64Kernel:
         for step in self._steps:
             self._run(step, arrays, values)
 
-    def split(
+    def threads(
         self, args: Mapping[str, Any], dims: Mapping[str, int] | None = None
-    ) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """The slices of turns that each kernel of a launch with these arguments gives to threads."""
+    ) -> tuple[int, ...]:
+        """On how many threads each kernel of a launch with these arguments runs; 0 without turns."""
         arrays, values = self._bind(args, dims or {})
-        found = []
-        for step in self._steps:
-            given = {n: arrays[t] for n, t in step.tensors.items()}
-            found.append(self._slices(step, given, step.local(values)))
-        return tuple(found)
+        return tuple(self._shared(s, arrays, s.local(values))[1] for s in self._steps)
+
+    def short_call(self, arguments: Sequence[object], dims: Mapping[str, int]) -> Call | None:
+        """A short way for calls like one that was launched, with its arguments in order."""
+        if self.artifact.kind != "kernel" or self.artifact.workspaces:
+            return None
+        (step,) = self._steps
+        params = self.artifact.signature.params
+        args = {p.name: a for p, a in zip(params, arguments, strict=True)}
+        arrays, values = self._bind(args, dims)
+        turns, threads = self._shared(step, arrays, step.local(values))
+        return short_call(self.code, step, args, arrays, values, turns, threads)
 
     def _bind(
         self, args: Mapping[str, Any], dims: Mapping[str, int]
@@ -70,38 +73,25 @@ class Aarch64Kernel:
             arrays[name] = np.empty(evaluate(size, values), np.uint8)
         return arrays, values
 
-    def _slices(
-        self, step: Step, tensors: Mapping[str, Array], values: Values
-    ) -> tuple[tuple[int, int], ...]:
+    def _shared(self, step: Step, arrays: Mapping[str, Array], values: Values) -> tuple[int, int]:
+        """The turns of a call, and on how many threads they run: small ones on the caller's."""
         turns = prod(evaluate(text, values) for text in step.description.grid)
-        worth = sum(a.nbytes for a in tensors.values()) // _WORTH_A_THREAD
-        return slices(turns, min(self.processor.threads, 1 + worth)) if turns else ()
+        worth = sum(arrays[name].nbytes for name in step.tensors.values()) // _WORTH_A_THREAD
+        return turns, min(self.processor.threads, 1 + worth, turns)
 
     def _run(self, step: Step, arrays: Mapping[str, Array], program_values: Values) -> None:
         values = step.local(program_values)
         check_requirements(step.artifact.signature, values)
+        turns, threads = self._shared(step, arrays, values)
+        if not turns:
+            return
         tensors = {n: arrays[t] for n, t in step.tensors.items()}
-        parts = self._slices(step, tensors, values)
         words, written = _words(step, tensors, values)
         names = [a.text for a in step.description.arguments]
-        failed = self._code.call(
-            step.artifact.entry, words, written, parts, step.description.scratch, names
-        )
+        scratch = step.description.scratch
+        failed = self.code.call(step.artifact.entry, words, written, turns, threads, scratch, names)
         if failed:
-            text = step.description.asserts[failed - 1]
-            raise error("DSL0608", f"{step.artifact.name}: the assertion does not hold: {text}")
-
-
-def check_features(name: str, description: Description, processor: Processor) -> None:
-    """DSL0860 where a processor lacks what a kernel uses."""
-    lacking = sorted(description.features - processor.features)
-    if lacking:
-        raise error(
-            "DSL0860",
-            f"{name} was compiled for CPUs with {', '.join(sorted(description.features))}; "
-            f"{processor.name} has no {', '.join(lacking)}",
-            hint="build it for aarch64:dotprod or aarch64:base, or for all of them",
-        )
+            raise step.broken(failed)
 
 
 def _words(

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dslc.compiler.artifact import Artifact
-from dslc.runtime.aarch64.description import Description, describe
+from dslc.compiler.diagnostics import DiagnosticError, error
 from dslc.runtime.calls import read_calls
 from dslc.runtime.expression import Number, evaluate, number
+from dslc.runtime.native.description import Description, describe
 from dslc.runtime.scalars import as_dtype
 
 Values: TypeAlias = Mapping[str, Number]
@@ -31,6 +32,11 @@ class Step:
         scalars = {n: as_dtype(number(t, values), dtypes[n]) for n, t in self.scalars.items()}
         dims = {n: evaluate(t, values) for n, t in self.dims.items()}
         return {**self.artifact.signature.fixed, **scalars, **dims}
+
+    def broken(self, result: int) -> DiagnosticError:
+        """DSL0608 for the assertion whose number the kernel gave."""
+        text = self.description.asserts[result - 1]
+        return error("DSL0608", f"{self.artifact.name}: the assertion does not hold: {text}")
 
 
 def steps_of(artifact: Artifact) -> tuple[Step, ...]:

@@ -1,4 +1,4 @@
-"""How an AArch64 kernel is called: what an artifact's `launch` says, read strictly.
+"""How a kernel on a CPU is called: what an artifact's `launch` says, read strictly.
 
     {"variant": "i8mm", "features": ["dotprod", "i8mm"], "scratch": 4096, "asserts": ["k > 0"],
      "grid": ["cdiv(N, 8)"],

@@ -20,11 +20,12 @@ class Code(Protocol):
         symbol: str,
         words: Sequence[Word],
         written: Collection[int],
-        slices: Sequence[tuple[int, int]],
+        turns: int,
+        threads: int,
         scratch: int = 0,
         names: Sequence[str] = (),
     ) -> int:
-        """Run a kernel's turns, a slice on a thread: the first result that is not 0, or 0.
+        """Run a kernel's turns on so many threads: the result of the first that is not 0, or 0.
 
         `written` are the numbers of the arrays among `words` that it writes, `names` how they are
         called; each thread has `scratch` bytes.
@@ -32,9 +33,10 @@ class Code(Protocol):
 
 
 class Processor(Protocol):
-    """One CPU: its features by the names of `FEATURES`, and how many threads it runs at once."""
+    """One CPU: `machine` as the operating system calls it, its features, the threads that it runs."""
 
     name: str
+    machine: str
     features: frozenset[str]
     threads: int
 

@@ -1,8 +1,7 @@
-"""Artifacts called on an emulated CPU, and by the way of an Arm machine with functions of this one."""
+"""Artifacts called on an emulated CPU."""
 
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 from typing import Any
 
@@ -11,10 +10,9 @@ import pytest
 from dslc.codegen.aarch64.tools.library import with_library
 from dslc.compiler.artifact import Artifact, Hashes, Param, Requirement, Signature, Workspace
 from dslc.compiler.diagnostics import DiagnosticError
-from dslc.runtime.aarch64 import Aarch64Kernel, Processor
 from dslc.runtime.aarch64.emulated import EmulatedProcessor
-from dslc.runtime.aarch64.host import HostLibrary
-from dslc.runtime.aarch64.pool import Pool
+from dslc.runtime.native import NativeKernel, Processor
+from dslc.runtime.native.loading import LIBRARY
 
 from support.aarch64 import function, guest_program, needs_emulator
 
@@ -103,28 +101,28 @@ def processor() -> Processor:
 
 
 @pytest.fixture(scope="module")
-def kernel(processor: Processor) -> Aarch64Kernel:
-    return Aarch64Kernel(with_library(axpb()), processor)
+def kernel(processor: Processor) -> NativeKernel:
+    return NativeKernel(with_library(axpb()), processor, LIBRARY)
 
 
 @pytest.mark.parametrize("n", [1, 4, 5, 63, 40_000])
-def test_a_kernel_is_called_with_arrays_and_scalars(kernel: Aarch64Kernel, n: int) -> None:
+def test_a_kernel_is_called_with_arrays_and_scalars(kernel: NativeKernel, n: int) -> None:
     x, y = np.arange(n, dtype=np.float32), np.zeros(n, np.float32)
     kernel.launch({"x": x, "y": y, "a": 0.5, "bias": -3})
     np.testing.assert_array_equal(y, x / 2 - 3)
 
 
-def test_the_split_is_visible(kernel: Aarch64Kernel) -> None:
-    def split(n: int) -> object:
+def test_small_calls_run_on_the_thread_of_the_caller(kernel: NativeKernel) -> None:
+    def threads(n: int) -> tuple[int, ...]:
         x = np.zeros(n, np.float32)
-        return kernel.split({"x": x, "y": x.copy(), "a": 1.0, "bias": 0})
+        return kernel.threads({"x": x, "y": x.copy(), "a": 1.0, "bias": 0})
 
-    assert split(8) == (((0, 2),),)
-    assert split(40_000) == (((0, 3334), (3334, 6667), (6667, 10_000)),)
-    assert split(0) == ((),)
+    assert threads(8) == (1,)
+    assert threads(40_000) == (3,)
+    assert threads(0) == (0,)
 
 
-def test_an_assertion_that_does_not_hold(kernel: Aarch64Kernel) -> None:
+def test_an_assertion_that_does_not_hold(kernel: NativeKernel) -> None:
     x = np.ones(8, np.float32)
     with pytest.raises(DiagnosticError, match=r"DSL0608.*a != 0"):
         kernel.launch({"x": x, "y": x.copy(), "a": 0.0, "bias": 0})
@@ -144,14 +142,14 @@ def test_an_assertion_that_does_not_hold(kernel: Aarch64Kernel) -> None:
     ],
 )
 def test_arguments_that_do_not_fit(
-    kernel: Aarch64Kernel, changes: dict[str, object], code: str
+    kernel: NativeKernel, changes: dict[str, object], code: str
 ) -> None:
     x = np.ones(8, np.float32)
     with pytest.raises(DiagnosticError, match=code):
         kernel.launch({"x": x, "y": x.copy(), "a": 1.0, "bias": 0, **changes})
 
 
-def test_an_output_has_memory_of_its_own(kernel: Aarch64Kernel) -> None:
+def test_an_output_has_memory_of_its_own(kernel: NativeKernel) -> None:
     """Where a package is called, nothing has looked at the arguments before."""
     memory = np.ones(16, np.float32)
     with pytest.raises(DiagnosticError, match=r"DSL0742.*y \(out\) and x share memory"):
@@ -160,7 +158,7 @@ def test_an_output_has_memory_of_its_own(kernel: Aarch64Kernel) -> None:
     assert (memory[8:] == 2).all()
 
 
-def test_any_address_does(kernel: Aarch64Kernel) -> None:
+def test_any_address_does(kernel: NativeKernel) -> None:
     memory = np.zeros(64, np.uint8)
     x = memory[3:27].view(np.float32)
     x[:] = range(6)
@@ -172,15 +170,17 @@ def test_any_address_does(kernel: Aarch64Kernel) -> None:
 def test_a_cpu_without_the_features_is_refused_at_once() -> None:
     needs_emulator()
     old = EmulatedProcessor(guest_program(), "cortex-a57")
-    with pytest.raises(DiagnosticError, match=r"DSL0860.*cortex-a57 has no dotprod"):
-        Aarch64Kernel(with_library(axpb()), old)
+    with pytest.raises(
+        DiagnosticError, match=r"DSL0860.*needs dotprod: .*cortex-a57 has no dotprod"
+    ):
+        NativeKernel(with_library(axpb()), old, LIBRARY)
 
 
 def test_a_fault_is_an_error_of_the_call(processor: Processor) -> None:
     broken = axpb()
     text = function(broken.entry, "    ldr x4, [x0]\n    ldr x5, [x4, #64]\n    ret").encode()
-    kernel = Aarch64Kernel(
-        with_library(dataclasses.replace(broken, files={"kernel.s": text})), processor
+    kernel = NativeKernel(
+        with_library(dataclasses.replace(broken, files={"kernel.s": text})), processor, LIBRARY
     )
     x = np.ones(8, np.float32)
     with pytest.raises(DiagnosticError, match=r"DSL0861.*33 bytes behind the end of x"):
@@ -200,7 +200,7 @@ def test_a_fault_is_an_error_of_the_call(processor: Processor) -> None:
 def test_a_launch_that_cannot_be_read(processor: Processor, launch: dict[str, Any]) -> None:
     wrong = dataclasses.replace(axpb(), launch=launch, files={"kernel.so": b""})
     with pytest.raises(DiagnosticError, match="DSL0802"):
-        Aarch64Kernel(wrong, processor)
+        NativeKernel(wrong, processor, LIBRARY)
 
 
 def test_the_calls_of_a_program_share_buffers_and_one_library(processor: Processor) -> None:
@@ -238,38 +238,10 @@ def test_the_calls_of_a_program_share_buffers_and_one_library(processor: Process
             "1.kernel.s": one.files["kernel.s"].replace(b".L", b".Lother"),
         },
     )
-    kernel = Aarch64Kernel(with_library(program), processor)
+    kernel = NativeKernel(with_library(program), processor, LIBRARY)
     x, y = np.arange(37, dtype=np.float32), np.zeros(37, np.float32)
     kernel.launch({"x": x, "y": y, "a": 2.0, "b": -1.0})
     np.testing.assert_array_equal(y, -(2 * x + 1) + 2)
-
-
-def test_on_an_arm_machine_threads_take_slices_with_scratch_of_their_own() -> None:
-    """The way through ctypes, with a function of this machine in place of the kernel."""
-    kind = ctypes.CFUNCTYPE(
-        ctypes.c_int32, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p
-    )
-    seen = []
-
-    def body(args: int, begin: int, end: int, scratch: int) -> int:
-        words = ctypes.cast(args, ctypes.POINTER(ctypes.c_uint64 * 2))[0]
-        values = ctypes.cast(words[0], ctypes.POINTER(ctypes.c_float))
-        for i in range(begin, end):
-            values[i] += words[1]
-        seen.append((begin, end, scratch))
-        return 7 if begin == 4 else 0
-
-    class Library(dict[str, Any]):
-        pass
-
-    library: Any = Library(add=kind(body))
-    loaded = HostLibrary(library, Pool(3))
-    x = np.arange(6, dtype=np.float32)
-    parts = [(0, 2), (2, 4), (4, 6)]
-    assert loaded.call("add", [x, -1 & 0xFF], [0], parts, scratch=100) == 7
-    np.testing.assert_array_equal(x, np.arange(6) + 255)
-    assert sorted(s[:2] for s in seen) == parts
-    assert all(scratch % 64 == 0 for *_, scratch in seen)
 
 
 def test_packed_bytes_are_as_many_as_the_shape_takes(processor: Processor) -> None:
@@ -278,7 +250,9 @@ def test_packed_bytes_are_as_many_as_the_shape_takes(processor: Processor) -> No
         one.signature.params[0], dtype="u4", packed={"scheme": "row", "bits": 4, "signed": False}
     )
     signature = dataclasses.replace(one.signature, params=(packed, *one.signature.params[1:]))
-    kernel = Aarch64Kernel(with_library(dataclasses.replace(one, signature=signature)), processor)
+    kernel = NativeKernel(
+        with_library(dataclasses.replace(one, signature=signature)), processor, LIBRARY
+    )
     y = np.zeros(8, np.float32)
     for wrong in (np.zeros(3, np.uint8), np.zeros(4, np.int8)):
         with pytest.raises(DiagnosticError, match=r"DSL0752.*uint8 of shape \(4,\)"):
