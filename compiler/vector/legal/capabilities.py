@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,12 +11,15 @@ class Capabilities:
     """A machine's units; the defaults are those of a machine that has none of them.
 
     `vector_bits` is the width of its widest register. `f16_converts` says that f16 becomes f32 and back
-    by an instruction, `fma` that products are added with one rounding, `masks` that accesses of 8 bits
-    and more take masks, `atoms` which of `vector/atoms.py` it has.
+    by an instruction, `fma` that products are added with one rounding, `masks` that accesses of all
+    widths take masks. `atoms` are the dot-accumulate atoms that it has, each with the lanes of sums
+    that one instruction takes, the most first. `permutations` are the tables whose lanes it chooses by
+    an index: their bits a lane, and lanes.
     """
 
     vector_bits: int = 128
     fma: bool = False
     f16_converts: bool = False
     masks: bool = False
-    atoms: frozenset[str] = frozenset()
+    atoms: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    permutations: frozenset[tuple[int, int]] = frozenset()

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from dslc.compiler.dtypes import TF32, DType, Kind
+from dslc.compiler.dtypes import BOOL, TF32, U8, DType, Kind
 from dslc.compiler.ir.expr import COMPARE_OPS
 from dslc.compiler.vector import instructions as ins
 from dslc.compiler.vector import memory_instructions as mem
@@ -49,6 +49,11 @@ def legalise(module: Module, capabilities: Capabilities) -> Module:
 def _is_held_otherwise(dtype: DType) -> bool:
     """Whether the container's operations are not those of the dtype."""
     return container(dtype) != dtype or dtype == TF32
+
+
+def vector_dtype(x: Operand) -> DType | None:
+    """The dtype of an operand; None of a pointer."""
+    return None if isinstance(x.type, PointerType) else x.type.dtype
 
 
 class _Legaliser:
@@ -129,6 +134,8 @@ class _Legaliser:
         """The instruction over containers, which the builder's rules legalise."""
         new: Any = with_operands(stmt, self.read)
         if not shape(type(stmt)).has_result:
+            if isinstance(stmt, _STORES) and vector_dtype(stmt.value) == BOOL:
+                new = replace(new, value=self.b.convert(new.value, U8))
             if (rule := MEMORY_RULES.get(type(stmt))) is not None and rule(self.b, new) is not None:
                 return None
             self.b.append(new)
@@ -206,11 +213,20 @@ class _Legaliser:
 
     def loaded(self, stmt: Any, dtype: DType) -> Operand | None:
         """Loads of codes of fewer than 8 bits: the bits above are of no meaning."""
-        if not isinstance(stmt, _LOADS) or not dtype.is_low_bit:
+        if not isinstance(stmt, _LOADS) or not (dtype.is_low_bit or dtype == BOOL):
             return None
+        if dtype == BOOL:
+            return self.loaded_bools(stmt)
         found = self.plain(stmt)
         assert found is not None
         return masked(self.b, found, dtype)
+
+    def loaded_bools(self, stmt: mem.Load | mem.LoadStrided | mem.Gather) -> Operand:
+        """Bytes that are not 0."""
+        new: Any = with_operands(stmt, self.read)
+        fill = None if new.fill is None else self.b.convert(new.fill, U8)
+        new = replace(new, out=Register(vector_type(stmt.out).of(U8)), fill=fill)
+        return self.b.binary("ne", self.b.append_result(new), 0)
 
     def unary(self, op: str, x: Operand, dtype: DType) -> Operand:
         b = self.b
@@ -240,4 +256,5 @@ class _Legaliser:
 
 
 _FOLDABLE = (ins.Unary, ins.Binary, ins.Select, ins.Shuffle, ins.Extract, ins.Bitcast, ins.Reduce)
+_STORES = (mem.Store, mem.StoreStrided, mem.Scatter)
 _LOADS = (mem.Load, mem.LoadStrided, mem.Gather)

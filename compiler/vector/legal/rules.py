@@ -9,10 +9,11 @@ from dslc.compiler.dtypes import BOOL, I32
 from dslc.compiler.vector import instructions as ins
 from dslc.compiler.vector.building.registers import vector_type
 from dslc.compiler.vector.legal import floats, integers
-from dslc.compiler.vector.legal.atoms import expanded_dot
+from dslc.compiler.vector.legal.atoms import legal_dot
 from dslc.compiler.vector.legal.builder import LegalBuilder, Rule
 from dslc.compiler.vector.legal.conversions import convert_rule
 from dslc.compiler.vector.legal.mathematics import FUNCTIONS, power
+from dslc.compiler.vector.legal.permutations import permuted
 from dslc.compiler.vector.types import VectorType
 from dslc.compiler.vector.values import Operand
 
@@ -104,10 +105,6 @@ def halved(b: LegalBuilder, x: Operand, combine: Any) -> Operand:
     return b.extract(x, 0)
 
 
-def _dot(b: LegalBuilder, i: ins.Dot) -> Operand | None:
-    return None if i.atom in b.capabilities.atoms else expanded_dot(b, i)
-
-
 REGISTER_RULES: Mapping[type[Any], Rule] = {
     ins.Unary: _unary,
     ins.Binary: _binary,
@@ -115,5 +112,6 @@ REGISTER_RULES: Mapping[type[Any], Rule] = {
     ins.Convert: convert_rule,
     ins.Nearest: _nearest,
     ins.Reduce: _reduce,
-    ins.Dot: _dot,
+    ins.Dot: legal_dot,
+    ins.Permute: permuted,
 }

@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from strategies.random_vector import Made, random_function, random_source, read_results, same
 
 PLAIN = Capabilities()
-FULL = Capabilities(512, fma=True, f16_converts=True, masks=True)
+FULL = Capabilities(
+    512,
+    fma=True,
+    f16_converts=True,
+    masks=True,
+    atoms={"vpdpbusd": (16, 8, 4), "smmla": (4,)},
+    permutations=frozenset({(8, 64), (16, 32), (32, 16), (64, 8)}),
+)
 
 
 def results(function: Function, made: Made, source: Array, n: int) -> list[Array]:
