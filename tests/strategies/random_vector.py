@@ -204,7 +204,11 @@ def random_function(
 def _loop(maker: _Maker) -> Operand:
     start = maker.value(maker.rng.choice(maker.dtypes))
     pool = list(maker.pool)
-    with maker.b.loop(0, maker.b.binary("mod", maker.n, 4), 1, [start], unroll=2) as loop:
+    begin, end, step = 0, maker.b.binary("mod", maker.n, 7), maker.rng.choice([1, 2, 3])
+    bounds = (begin, end) if maker.rng.random() < 0.5 else (end, begin)
+    step = step if bounds[0] == 0 else -step
+    unroll = maker.rng.choice([1, 2, 3])
+    with maker.b.loop(*bounds, step, [start], unroll=unroll) as loop:
         maker.pool.append(loop.carried[0])
         for _ in range(2):
             maker.pool.append(maker.step())

@@ -56,10 +56,14 @@ def _parsed(
     text: str, triple: str, processor: Processor
 ) -> Iterator[tuple[llvm.ModuleRef, llvm.TargetMachine]]:
     """The module of that text, in a context of its own, and what makes code of it."""
-    with _LOCK, _machine(triple, processor) as machine, llvm.create_context() as context:
-        with llvm.parse_assembly(text, context) as module:  # before its context ends
-            module.verify()
-            yield module, machine
+    with (
+        _LOCK,
+        _machine(triple, processor) as machine,
+        llvm.create_context() as context,
+        llvm.parse_assembly(text, context) as module,  # closed before its context
+    ):
+        module.verify()
+        yield module, machine
 
 
 def _machine(triple: str, processor: Processor) -> llvm.TargetMachine:

@@ -25,8 +25,6 @@ def capabilities(processor: Processor) -> Capabilities:
     """What legalisation may leave to the processor."""
     if processor.machine == "aarch64":
         return Capabilities(
-            128,
-            fma=True,
             f16_converts=True,
             atoms=dict.fromkeys(processor.atoms, (4,)),
             permutations=frozenset({(8, 16)}),
@@ -47,10 +45,7 @@ def capabilities(processor: Processor) -> Capabilities:
     if "avx2" in features:
         found |= {(32, 8)}
     return Capabilities(
-        processor.vector_bits,
-        fma="fma" in features,
         f16_converts="f16c" in features,
-        masks="avx512bw" in features,
         atoms=atoms,
         permutations=frozenset(found),
     )

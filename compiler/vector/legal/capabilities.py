@@ -10,16 +10,13 @@ from dataclasses import dataclass, field
 class Capabilities:
     """A machine's units; the defaults are those of a machine that has none of them.
 
-    `vector_bits` is the width of its widest register. `f16_converts` says that f16 becomes f32 and back
-    by an instruction, `fma` that products are added with one rounding, `masks` that accesses of all
-    widths take masks. `atoms` are the dot-accumulate atoms that it has, each with the lanes of sums
+    Every machine adds products with one rounding, and takes vectors of any lanes apart itself.
+    `f16_converts` says that f16 becomes f32 and back by an instruction at any speed worth having for
+    other floats. `atoms` are the dot-accumulate atoms that it has, each with the lanes of sums
     that one instruction takes, the most first. `permutations` are the tables whose lanes it chooses by
     an index: their bits a lane, and lanes.
     """
 
-    vector_bits: int = 128
-    fma: bool = False
     f16_converts: bool = False
-    masks: bool = False
     atoms: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     permutations: frozenset[tuple[int, int]] = frozenset()

@@ -71,8 +71,13 @@ def remainder(b: LegalBuilder, x: Operand, y: Operand) -> Operand:
 
 
 def _exponent(b: LegalBuilder, x: Operand) -> Operand:
-    """The exponent's field of a number that is not negative; 0 for subnormals."""
-    return b.binary("rshift", _bits(b, x), vector_type(x).dtype.mantissa)
+    """The exponent of a number that is not negative, as its field would be had subnormals one."""
+    dtype = vector_type(x).dtype
+    least = 2.0 ** (2 - (1 << (dtype.exponent - 1)))
+    subnormal, up = b.binary("lt", x, least), dtype.mantissa + 1
+    normal = b.select(subnormal, b.mul(x, 2.0**up), x)
+    field = b.binary("rshift", _bits(b, normal), dtype.mantissa)
+    return b.sub(field, b.select(subnormal, b.operand(up, vector_type(field)), 0))
 
 
 def divided(b: LegalBuilder, op: str, x: Operand, y: Operand) -> Operand:

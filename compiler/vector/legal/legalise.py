@@ -34,6 +34,7 @@ from dslc.compiler.vector.legal.fused import fused
 from dslc.compiler.vector.legal.packed import load_packed, store_packed
 from dslc.compiler.vector.legal.rules import REGISTER_RULES, halved
 from dslc.compiler.vector.legal.small_floats import from_number, to_number
+from dslc.compiler.vector.legal.unrolling import unroll
 from dslc.compiler.vector.traverse import shape, with_operands
 from dslc.compiler.vector.types import PointerType
 from dslc.compiler.vector.values import Constant, Operand, Register
@@ -43,7 +44,7 @@ _RULES = {**REGISTER_RULES, **MEMORY_RULES}
 
 def legalise(module: Module, capabilities: Capabilities) -> Module:
     """The module with the same results, in instructions that a machine of these capabilities has."""
-    return Module(tuple(_Legaliser(f, capabilities).run() for f in module.functions))
+    return Module(tuple(Legaliser(f, capabilities).run() for f in module.functions))
 
 
 def _is_held_otherwise(dtype: DType) -> bool:
@@ -56,48 +57,62 @@ def vector_dtype(x: Operand) -> DType | None:
     return None if isinstance(x.type, PointerType) else x.type.dtype
 
 
-class _Legaliser:
+class Legaliser:
     """Legalises one function; `held` are the operands that stand for its registers."""
 
     def __init__(self, function: Function, capabilities: Capabilities) -> None:
         self.function = function
         self.held: dict[Register, Operand] = {}
+        self.copying = False  # whether the body under way is written more than once
         self.b = LegalBuilder(function.name, capabilities, _RULES, function.exported)
 
     def run(self) -> Function:
+        """The function, legal."""
         params = tuple(self.parameter(p) for p in self.function.params)
         self.body(self.function.body)
         (body,) = self.b.bodies
         return replace(self.function, params=params, body=tuple(body))
 
     def parameter(self, parameter: Parameter) -> Parameter:
+        """A parameter in its container."""
         return replace(parameter, register=self.renewed(parameter.register))
 
     def renewed(self, register: Register) -> Register:
-        """The register in its container; itself where that is the same."""
-        type_ = contained(register.type)
-        new = register if type_ == register.type else Register(type_, register.name)
+        """A register of its container for it; itself where that is the same and written once."""
+        new = self.own(register)
         self.held[register] = new
         return new
 
+    def own(self, register: Register) -> Register:
+        """What an instruction over containers writes in its place."""
+        type_ = contained(register.type)
+        if type_ == register.type and not self.copying:
+            return register
+        return Register(type_, register.name)
+
     def read(self, x: Operand) -> Operand:
+        """What stands for an operand."""
         return contained_constant(x) if isinstance(x, Constant) else self.held[x]
 
     def reads(self, xs: Sequence[Operand]) -> tuple[Operand, ...]:
+        """What stands for several."""
         return tuple(map(self.read, xs))
 
     def body(self, stmts: Sequence[Stmt]) -> None:
+        """Append statements, one after another."""
         for stmt in stmts:
             self.b.loc = stmt.loc
             self.statement(stmt)
 
     def block(self, block: Block) -> Block:
+        """A block, apart from the body under way."""
         self.b.bodies.append([])
         self.body(block.body)
         yields = self.reads(block.yields)
         return Block(tuple(self.b.bodies.pop()), yields)
 
     def statement(self, stmt: Any) -> None:
+        """Append a statement."""
         match stmt:
             case For() | While() | If():
                 self.control(stmt)
@@ -114,6 +129,10 @@ class _Legaliser:
             self.held[stmt.out] = found
 
     def control(self, stmt: For | While | If) -> None:
+        """Append a loop or a branch."""
+        if isinstance(stmt, For) and stmt.unroll > 1:
+            unroll(self, stmt)
+            return
         new: dict[str, Any] = {}
         if isinstance(stmt, If):
             new["condition"] = self.read(stmt.condition)
@@ -140,9 +159,9 @@ class _Legaliser:
                 return None
             self.b.append(new)
             return None
-        type_ = contained(stmt.out.type)
-        if type_ != stmt.out.type:
-            new = replace(new, out=Register(type_, stmt.out.name))
+        out = self.own(stmt.out)
+        if out is not stmt.out:
+            new = replace(new, out=out)
         return self.b.folded(new) if isinstance(new, _FOLDABLE) else self.b.append_result(new)
 
     # Instructions whose meaning the container does not tell
@@ -163,8 +182,8 @@ class _Legaliser:
             case ins.Dot():
                 return self.dot(stmt)
             case mem.LoadPacked():
-                at = self.reads((stmt.pointer, stmt.offset))
-                return load_packed(self.b, *at, vector_type(stmt.out), stmt.align)
+                pointer, offset = self.reads((stmt.pointer, stmt.offset))
+                return load_packed(self.b, pointer, offset, vector_type(stmt.out), stmt.align)
             case mem.AtomicUpdate():
                 return self.atomic(stmt)
         if not shape(type(stmt)).has_result or isinstance(stmt.out.type, PointerType):
@@ -188,10 +207,12 @@ class _Legaliser:
         return self.loaded(stmt, dtype)
 
     def convert(self, stmt: ins.Convert) -> Operand:
+        """Of every dtype."""
         src, dst = vector_type(stmt.x).dtype, vector_type(stmt.out).dtype
         return converted(self.b, self.read(stmt.x), src, dst, stmt.saturate)
 
     def bitcast(self, stmt: ins.Bitcast) -> Operand:
+        """Bits above a code do not stay."""
         dtype = vector_type(stmt.out).dtype
         found = self.b.bitcast(self.read(stmt.x), vector_type(stmt.out).of(container(dtype)))
         return masked(self.b, found, dtype)
@@ -200,7 +221,7 @@ class _Legaliser:
         """Operands of bf16 are bits again."""
         a, b = (self.b.bitcast(self.read(x), vector_type(x)) for x in (stmt.a, stmt.b))
         acc = None if stmt.acc is None else self.read(stmt.acc)
-        return self.b.append_result(ins.Dot(stmt.out, stmt.atom, a, b, acc, loc=stmt.loc))
+        return self.b.append_result(ins.Dot(self.own(stmt.out), stmt.atom, a, b, acc, loc=stmt.loc))
 
     def atomic(self, stmt: mem.AtomicUpdate) -> Operand | None:
         """Floats that are not of a machine's, and their minima, by a loop."""
@@ -229,6 +250,7 @@ class _Legaliser:
         return self.b.binary("ne", self.b.append_result(new), 0)
 
     def unary(self, op: str, x: Operand, dtype: DType) -> Operand:
+        """op(x) of a dtype that its container is not."""
         b = self.b
         if dtype.is_integer:
             return wrapped(b, b.unary(op, x), dtype)
@@ -238,6 +260,7 @@ class _Legaliser:
         return from_number(b, b.unary(op, to_number(b, x, dtype)), dtype)
 
     def binary(self, op: str, x: Operand, y: Operand, dtype: DType) -> Operand:
+        """op(x, y) of such a dtype."""
         b = self.b
         if dtype.is_float:
             found = b.binary(op, to_number(b, x, dtype), to_number(b, y, dtype))
@@ -249,10 +272,12 @@ class _Legaliser:
         return wrapped(b, b.binary(op, x, y), dtype)
 
     def fma(self, stmt: ins.Fma, dtype: DType) -> Operand:
+        """x * y + z of such a dtype, rounded once."""
         x, y, z = (self.read(a) for a in (stmt.x, stmt.y, stmt.z))
         if dtype.is_integer:
             return wrapped(self.b, self.b.add(self.b.mul(x, y), z), dtype)
-        return fused(self.b, *(to_number(self.b, a, dtype) for a in (x, y, z)), dtype)
+        x, y, z = (to_number(self.b, a, dtype) for a in (x, y, z))
+        return fused(self.b, x, y, z, dtype)
 
 
 _FOLDABLE = (ins.Unary, ins.Binary, ins.Select, ins.Shuffle, ins.Extract, ins.Bitcast, ins.Reduce)

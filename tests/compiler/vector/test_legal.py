@@ -18,10 +18,7 @@ from strategies.random_vector import Made, random_function, random_source, read_
 
 PLAIN = Capabilities()
 FULL = Capabilities(
-    512,
-    fma=True,
     f16_converts=True,
-    masks=True,
     atoms={"vpdpbusd": (16, 8, 4), "smmla": (4,)},
     permutations=frozenset({(8, 64), (16, 32), (32, 16), (64, 8)}),
 )

@@ -1,7 +1,0 @@
-"""tmp"""
-
-FUNCTIONS = {}
-
-
-def power(b, x, y):
-    return None
