@@ -14,10 +14,12 @@ from dslc.calls.signature import Parameter
 from dslc.compiler.diagnostics import error
 from dslc.compiler.dtypes import Kind
 from dslc.kernels import Kernel
+from dslc.raising import raises_short
 
 _registered: dict[tuple[str, str], Any] = {}  # torch forgets an operator with its library
 
 
+@raises_short
 def torch_op(
     kernel: Kernel, name: str | None = None, *, namespace: str = "dslc", **tunes: object
 ) -> Callable[..., None]:

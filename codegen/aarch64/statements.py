@@ -192,10 +192,10 @@ def alloc(e: Emission, i: ins.Alloc) -> None:
         return
     shape = []
     for extent in memory.shape:
-        found = constant(extent)
-        if found is None:
+        size = constant(extent)
+        if size is None:
             raise unsupported(f"buffers of variable size such as {memory.name}", memory.loc)
-        shape.append(int(found))
+        shape.append(int(size))
     e.memories[memory] = e.array(stored(memory.dtype), tuple(shape), ("buffer", memory))
 
 

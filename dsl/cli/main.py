@@ -20,6 +20,7 @@ from dslc.cli.session import ExitCode, Session, session_options
 # name -> what it does, in the order of the help page; the command is `command` in dslc.cli.<name>
 COMMANDS = {
     "check": "Find the errors of files without building them.",
+    "fmt": "Write files in one form.",
     "build": "Compile a file for a target, or print one of its stages.",
     "run": "Run a kernel on given or random inputs.",
     "inspect": "Show what the compiler knows about a kernel.",
@@ -31,6 +32,7 @@ COMMANDS = {
     "lock": "Pin packages by their digests.",
     "sign": "Sign a package, or make a key pair.",
     "ci": "Print the jobs that build, check and pin a package.",
+    "generate": "Go on with a text, by a model's checkpoint.",
     "compress": "Turn a model's large weights into low-rank factors.",
     "layout": "Print, draw, compare and judge a layout.",
     "cache": "Look after the compile cache.",

@@ -33,8 +33,8 @@ class CalledKernels:
         asks for these and comes again.
         """
         with contextlib.suppress(DiagnosticError):
-            found = self._origin(template).specialization({}, {}, dims.get).config
-            return {tune: found[tune] for tune in template.tunes}
+            chosen = self._origin(template).specialization({}, {}, dims.get).config
+            return {tune: chosen[tune] for tune in template.tunes}
         return {}
 
     def _origin(self, template: Template) -> TemplateOrigin:

@@ -51,7 +51,7 @@ from dslc.lang.arithmetic import (
     sqrt,
     tanh,
 )
-from dslc.lang.control import parallel, print, range, require
+from dslc.lang.control import parallel, print, range, require, static
 from dslc.lang.elements import *  # noqa: F403
 from dslc.lang.elements import bool as bool
 from dslc.lang.explicit import (
@@ -158,6 +158,7 @@ __all__ = [
     "spatial",
     "sqrt",
     "squeeze",
+    "static",
     "strides",
     "sum",
     "swizzle",

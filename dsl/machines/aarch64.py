@@ -44,7 +44,9 @@ class ArmMachine(Machine):
         native="so",
         extra="aarch64",
         packs_written_rows=True,
-        c_interface=CInterface(("aarch64-linux",), "cpu", lambda: "cpu"),
+        c_interface=CInterface(
+            ("aarch64-linux",), "cpu", lambda: "cpu", machine=lambda _: "aarch64"
+        ),
     )
 
     @classmethod
@@ -83,7 +85,7 @@ class ArmMachine(Machine):
             return "\n".join(text.decode() for text in sources_of(artifact).values())
 
         def header() -> str:
-            from dslc.codegen.aarch64.tools.header import c_header
+            from dslc.codegen.c_interface.kernel_header import c_header
 
             return c_header(artifact)
 
@@ -112,8 +114,8 @@ class _Libraries(Mapping[str, bytes]):
         from dslc.codegen.aarch64.tools.library import library_of
 
         name = _FORMS[form]
-        made = self._artifact.files.get(name)
-        return library_of(self._artifact, macos=form == "dylib") if made is None else made
+        stored = self._artifact.files.get(name)
+        return library_of(self._artifact, macos=form == "dylib") if stored is None else stored
 
     def __iter__(self) -> Iterator[str]:
         return iter(_FORMS)
@@ -146,9 +148,9 @@ class VariantMachine(ArmMachine):
         from dslc.codegen.aarch64.lowering import lower
 
         signature = signature_of(program, config)
-        made = lower(program, self.target)
+        artifact = lower(program, self.target)
         return dataclasses.replace(
-            made, target=self.target.name, signature=signature, hashes=hashes
+            artifact, target=self.target.name, signature=signature, hashes=hashes
         )
 
     def load(self, artifact: Artifact, program: TileProgram | None = None) -> Aarch64Executable:
@@ -177,8 +179,8 @@ class AllVariants(ArmMachine):
         """
         from dslc.codegen.aarch64.tools.library import join
 
-        made = [m.lowered(program, config, hashes) for m in self._machines]
-        return dataclasses.replace(join(made, macos=_MACOS), target=self.target.name)
+        variants = [m.lowered(program, config, hashes) for m in self._machines]
+        return dataclasses.replace(join(variants, macos=_MACOS), target=self.target.name)
 
     def choose(self, artifact: Artifact) -> Artifact:
         """The variant of an artifact that runs here, with the library of all."""

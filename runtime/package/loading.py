@@ -178,9 +178,9 @@ class PackagedKernel:
     ) -> Loaded:
         for place in self._places:
             ranked: dict[tuple[int, ...], list[IndexedSpecialization]] = {}
-            for made in self.description.specializations:
-                if (rank := place.rank(made.target, made.forms)) is not None:
-                    ranked.setdefault(rank, []).append(made)
+            for specialization in self.description.specializations:
+                if (rank := place.rank(specialization.target, specialization.forms)) is not None:
+                    ranked.setdefault(rank, []).append(specialization)
             for rank in sorted(ranked):
                 best = nearest(fitting(ranked[rank], config, sizes), sizes, loose)
                 if best is not None:
@@ -268,12 +268,12 @@ def _on_host(value: Any) -> bool:
 
 def _alignments(arguments: Mapping[str, Any]) -> dict[str, int]:
     """The GPU tensors that begin between multiples of 16 bytes, with the largest power that divides."""
-    found = {}
+    alignments = {}
     for name, value in arguments.items():
         address = _address(value)
         if address % 16:
-            found[name] = address & -address
-    return found
+            alignments[name] = address & -address
+    return alignments
 
 
 def _address(value: Any) -> int:

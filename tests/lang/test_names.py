@@ -59,7 +59,7 @@ TABLE = [
     "cdiv",
     "dot",
 ]
-STATEMENTS = ["range", "parallel", "print", "require", "buffer", "grid"]
+STATEMENTS = ["range", "parallel", "static", "print", "require", "buffer", "grid"]
 EXPLICIT = [
     "shared",
     "register",

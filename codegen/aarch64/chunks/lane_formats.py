@@ -26,12 +26,12 @@ def as_format(e: Emission, x: Lanes, form: Format) -> Lanes:
     if x.format == form:
         return x
     key = ("format", x.regs, x.count, form.name)
-    found = e.s.recall(key)
-    if isinstance(found, Lanes):
-        return found
-    made = change_format(e, x, form)
-    e.s.remember(key, made)  # type: ignore[arg-type]
-    return made
+    remembered = e.s.recall(key)
+    if isinstance(remembered, Lanes):
+        return remembered
+    changed = change_format(e, x, form)
+    e.s.remember(key, changed)  # type: ignore[arg-type]
+    return changed
 
 
 def change_format(e: Emission, x: Lanes, form: Format) -> Lanes:

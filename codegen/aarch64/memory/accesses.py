@@ -60,11 +60,11 @@ def region_at(region: Region, at: At) -> At:
 
 def unproved(e: Emission, region: Region, where: At) -> list[int]:
     """The axes on which a chunk may be out of bounds."""
-    found = []
+    axes = []
     for k, axis in enumerate(region.axes):
         if axis.checked and not _is_inside(e, where, k, region.memory.shape[k]):
-            found.append(k)
-    return found
+            axes.append(k)
+    return axes
 
 
 def _is_inside(e: Emission, where: At, axis: int, extent: ex.Expr) -> bool:
@@ -112,8 +112,8 @@ def _guarded_load(e: Emission, i: ins.Load, array: Array, where: At, unsure: lis
     inside = check(e, i.region, where, unsure)
     s.branch("cbz {0}, @", slow, inside)
     with e.branch():
-        found = load_lanes(e, array, where, dtype)
-        out = Lanes(tuple(s.copy(r) for r in found.regs), found.format, found.count)
+        loaded = load_lanes(e, array, where, dtype)
+        out = Lanes(tuple(s.copy(r) for r in loaded.regs), loaded.format, loaded.count)
     s.jump(end)
     s.put(slow)
     with e.branch():

@@ -32,7 +32,7 @@ def places(array: Array, at: At) -> list[Linear]:
     start = Linear()
     for base, stride in zip(at.base, array.strides, strict=True):
         start = start + base * stride
-    found, known = [], {}
+    numbers, known = [], {}
     for lane in at.lanes:
         if lane not in known:
             total = start
@@ -40,13 +40,13 @@ def places(array: Array, at: At) -> list[Linear]:
                 if distance:
                     total = total + stride.scale(distance)
             known[lane] = total
-        found.append(known[lane])
-    return found
+        numbers.append(known[lane])
+    return numbers
 
 
 def _in_blocks(array: Array, blocks: Blocks, at: At) -> list[Linear]:
     """The same where the last two axes are cut into blocks: by the block, then within it."""
-    found = []
+    numbers = []
     for lane in at.lanes:
         total = Linear()
         coordinates = [b + Linear(constant=d) for b, d in zip(at.base, lane, strict=True)]
@@ -58,8 +58,8 @@ def _in_blocks(array: Array, blocks: Blocks, at: At) -> list[Linear]:
             size, inner = blocks[part]
             whole = x.divide(Linear(constant=size))
             total = total + whole * stride + (x + whole.scale(-size)).scale(inner)
-        found.append(total)
-    return found
+        numbers.append(total)
+    return numbers
 
 
 def store_lanes(e: Emission, array: Array, at: At, lanes: Lanes) -> None:
@@ -122,7 +122,7 @@ def _listed(op: str, name: str, lane: int) -> str:
 
 def runs(elements: list[Linear], *, repeats: bool) -> list[tuple[int, int]]:
     """Where lanes lie side by side: (first, length), lengths powers of two that divide `first`."""
-    found = []
+    starts = []
     at = 0
     while at < len(elements):
         length = 1
@@ -134,9 +134,9 @@ def runs(elements: list[Linear], *, repeats: bool) -> list[tuple[int, int]]:
         run = 1
         while run * 2 <= length and (at == 0 or at % (run * 2) == 0):
             run *= 2
-        found.append((at, run))
+        starts.append((at, run))
         at += run
-    return found
+    return starts
 
 
 def from_registers(e: Emission, home: InRegisters, at: At) -> Lanes:
