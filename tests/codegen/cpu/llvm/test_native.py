@@ -13,9 +13,8 @@ from dslc.compiler.vector.interpreter import interpret
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies.native_vector import run_native
+from strategies.native_vector import run_native, runnable
 from strategies.random_vector import random_function, random_source, read_results, same
-from support.processors import runnable
 
 PROCESSORS = runnable("x86-64-v3", "znver4")
 
