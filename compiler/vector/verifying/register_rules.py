@@ -15,9 +15,20 @@ Fail: TypeAlias = tuple[str, str]
 Rule: TypeAlias = Callable[[Any], Fail | None]
 
 _OF_FLOATS = {
-    "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "erf", "div",
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tanh",
+    "sigmoid",
+    "erf",
+    "div",
     "trunc",
-}  # fmt: skip
+}
 _OF_INTEGERS = {"shl", "shr", "invert"}
 _OF_BITS = {"and", "or", "xor"}
 

@@ -1,7 +1,6 @@
 """Transcendental functions of f32 and f64 as polynomials, and their table by operation.
 
-Coefficients interpolate at Chebyshev nodes; those of f32 are rounded to it. The errors in ulp that each
-function keeps are in docs/compiler/vector.md, and its tests hold them.
+The errors in ulp that each function keeps are in docs/compiler/vector.md, and tests hold them.
 """
 
 from __future__ import annotations

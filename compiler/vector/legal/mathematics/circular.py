@@ -30,21 +30,6 @@ _HALF_PI = {
 }
 _TWO_OVER_PI = 0.6366197723675814
 _NEAR = {True: 1e5, False: 1e9}  # the greatest magnitude whose multiple three parts hold
-# (sin(r) / r - 1) / r^2 and (cos(r) - 1 + r^2 / 2) / r^4 over r^2, r up to pi / 4.
-_SINE = {
-    True: (-0.166666641831398, 0.008332747034728527, -0.00019587638962548226),
-    False: (
-        -0.16666666666666666, 0.008333333333330936, -0.00019841269836740527, 2.7557316093196066e-06,
-        -2.5051129895962807e-08, 1.5917988944318716e-10,
-    ),
-}  # fmt: skip
-_COSINE = {
-    True: (0.0416666641831398, -0.0013888301327824593, 2.4547689463361166e-05),
-    False: (
-        0.041666666666666664, -0.0013888888888887389, 2.48015872987544e-05, -2.7557317265876615e-07,
-        2.087614504910828e-09, -1.1382544623404291e-11,
-    ),
-}  # fmt: skip
 _PIECE = 24  # bits
 _DIGITS = 1200  # bits of 2/pi: the largest exponent, and what is left below it
 _MOVED = 256  # bits by which pieces are larger, and numbers smaller, so that neither underflows
@@ -74,11 +59,11 @@ def _turned(b: LegalBuilder, x: Operand, quarters: int) -> Operand:
 
     rest, multiple = b.if_(anywhere, mixed, lambda: _near(b, x, fields))
     z = b.mul(rest, rest)
-    sine = b.fma(b.mul(rest, z), polynomial(b, z, _SINE[fields.is_single]), rest)
+    sine = b.fma(b.mul(rest, z), polynomial(b, z, "sin"), rest)
     half = b.mul(z, 0.5)
     top = b.sub(b.operand(1.0, fields.number), half)
     tail = b.sub(b.sub(b.operand(1.0, fields.number), top), half)
-    curve = polynomial(b, z, _COSINE[fields.is_single])
+    curve = polynomial(b, z, "cos")
     cosine = b.add(top, b.fma(b.mul(z, z), curve, tail))
     count = b.add(multiple, quarters)
     found = b.select(b.binary("ne", b.binary("and", count, 1), 0), cosine, sine)

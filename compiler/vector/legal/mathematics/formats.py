@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dslc.compiler.dtypes import DType
 from dslc.compiler.vector.building.registers import vector_type
 from dslc.compiler.vector.legal.builder import LegalBuilder
 from dslc.compiler.vector.legal.containers import dtype_named
+from dslc.compiler.vector.legal.mathematics.coefficients import coefficients
 from dslc.compiler.vector.types import VectorType
 from dslc.compiler.vector.values import Operand
 
@@ -46,9 +46,9 @@ def _signed(dtype: DType) -> DType:
     return dtype_named(f"i{dtype.bits}")
 
 
-def polynomial(b: LegalBuilder, x: Operand, coefficients: Sequence[float]) -> Operand:
-    """The sum of coefficients[i] * x^i, by Horner's rule; there are two or more."""
-    *rest, last = coefficients
+def polynomial(b: LegalBuilder, x: Operand, name: str) -> Operand:
+    """The polynomial of that name's coefficients for x's dtype, by Horner's rule."""
+    *rest, last = coefficients(name, single=fields_of(x).is_single)
     found: Operand = b.operand(last, vector_type(x))
     for c in reversed(rest):
         found = b.fma(found, x, b.operand(c, vector_type(x)))

@@ -9,12 +9,6 @@ from dslc.compiler.vector.legal.builder import LegalBuilder
 from dslc.compiler.vector.legal.mathematics.formats import Fields, fields_of, polynomial
 from dslc.compiler.vector.values import Operand
 
-# R(z) / z: what follows 2 s in the series, divided by s z, for s up to (sqrt(2) - 1) / (sqrt(2) + 1).
-_SINGLE = (0.6666668653488159, 0.3998875916004181, 0.29580986499786377)
-_DOUBLE = (
-    0.666666666666667, 0.3999999999989889, 0.28571428626253836, 0.22222211089379496,
-    0.1818289243253687, 0.15331611722055008, 0.14617807153417325,
-)  # fmt: skip
 _LN2 = {
     True: (0.693145751953125, 1.428606765330187e-06),
     False: (0.693147180559663, 2.8235290563031577e-13),
@@ -74,7 +68,7 @@ def _series(b: LegalBuilder, f: Operand, fields: Fields) -> tuple[Operand, Opera
     s = b.binary("div", f, b.add(f, 2.0))
     z = b.mul(s, s)
     half = b.mul(b.mul(f, f), 0.5)
-    rest = b.mul(z, polynomial(b, z, _SINGLE if fields.is_single else _DOUBLE))
+    rest = b.mul(z, polynomial(b, z, "log"))
     return half, b.mul(s, b.add(half, rest))
 
 

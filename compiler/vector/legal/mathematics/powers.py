@@ -21,11 +21,6 @@ from dslc.compiler.vector.legal.mathematics.formats import (
 from dslc.compiler.vector.legal.mathematics.logarithms import near_one
 from dslc.compiler.vector.values import Operand
 
-# What follows 2 s + 2/3 s^3 in the series of log((1 + s) / (1 - s)), divided by s^5.
-_SERIES = (
-    0.4, 0.2857142857142937, 0.22222222221652765, 0.18181818336099848, 0.1538459488700718,
-    0.1333480879881234, 0.11706126464563398, 0.11724327060846747,
-)  # fmt: skip
 _TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
 _LOG2_E = (1.4426950408889634, 2.0355273740931033e-17)
 
@@ -63,7 +58,7 @@ def _logarithm(b: LegalBuilder, x: Operand) -> tuple[Operand, Operand]:
     z_low = b.fma(b.add(s, s), s_low, z_low)
     cubic, cubic_low = two_product(b, z, b.operand(_TWO_THIRDS[0], fields_of(x).number))
     cubic_low = b.fma(z, _TWO_THIRDS[1], b.fma(z_low, _TWO_THIRDS[0], cubic_low))
-    rest = b.mul(b.mul(z, z), polynomial(b, z, _SERIES))
+    rest = b.mul(b.mul(z, z), polynomial(b, z, "log tail"))
     curve, curve_low = fast_two_sum(b, cubic, b.add(rest, cubic_low))
     term, term_low = two_product(b, s, curve)
     term_low = b.fma(s, curve_low, b.fma(s_low, curve, term_low))
