@@ -71,6 +71,7 @@ class Kernel:
     """
 
     __signature__ = SignatureOfInstances()
+    __name__: str
 
     def __init__(
         self,
@@ -95,6 +96,7 @@ class Kernel:
         """The kernel of an origin that is there; `sources` are texts that no file has."""
         made = cls(lambda: origin, autotune=autotune, sources=sources)
         made.__doc__ = docstring(origin.signature)
+        made.__name__ = origin.signature.name
         return made
 
     @property

@@ -29,7 +29,7 @@ from dslc.compiler.layout import (
 )
 from dslc.compiler.layout import slice_tile as slice  # noqa: F401
 from dslc.lang import elements
-from dslc.lang.annotations import dims, inout, out, packed, strides
+from dslc.lang.annotations import Tile, dims, inout, out, packed, strides, tensor
 from dslc.lang.arithmetic import (
     abs,
     ceil,
@@ -85,6 +85,7 @@ from dslc.lang.tiles import (
 )
 
 __all__ = [
+    "Tile",
     "abs",
     "all",
     "any",
@@ -164,6 +165,7 @@ __all__ = [
     "swizzle",
     "sync",
     "tanh",
+    "tensor",
     "transpose",
     "unsqueeze",
     "view",
