@@ -66,6 +66,7 @@ _BELOW = {
     "id": ("0", "M"), "expert": ("0", "E"), "keep": ("1", "2"),
     "length": ("K // 2", "K"), "slot": ("0", "P"), "table": ("0", "P"), "past": ("L - 1", "L"),
 }  # fmt: skip
+_SMALL_NUMBERS = {"s", "t", "sa", "sb", "b", "decay"}  # that keep results within f16
 _SMALL = {"M": 256, "K": 512, "N": 256, "R": 256, "S": 256, "L": 256, "H": 2, "J": 1, "B": 2, "P": 512,
           "C": 128, "E": 3}  # fmt: skip
 _HEADS = {"B": 4, "S": 4096, "L": 4096, "H": 16, "J": 16}
@@ -337,9 +338,12 @@ def _told(form: Form, target: str) -> str:
 def _random(p: Parameter, shape: list[int], rng: np.random.Generator) -> Any:
     dtype = p.dtype
     if dtype.is_float and dtype.bits >= 16:
-        return (rng.standard_normal(shape) * 0.5).astype(np.float32 if dtype.bits == 32 else "f2")
+        deviation = 0.1 if p.name in _SMALL_NUMBERS else 0.5
+        return (rng.standard_normal(shape) * deviation).astype(f"f{dtype.bits // 8}")
     if dtype.is_float:
         return rng.integers(0, 0x40, shape, np.uint8)  # f8e4m3 below 2
+    if dtype.bits > 8:
+        return np.zeros(shape, f"i{dtype.bits // 8}")
     signed = dtype.name.startswith("i")
     top = 1 << min(dtype.bits, 7) - signed
     return rng.integers(-top if signed else 0, top, shape).astype("i1" if signed else "u1")
