@@ -43,7 +43,8 @@ REACH = (
 ROOMS = ("dsl", "compiler", "codegen", "runtime")
 _COPIED = (*ROOMS, "tests", "examples", "docs", "pyproject.toml", "README.md", "Makefile", ".ci")
 _COPIED += ("LICENSE", "CHANGELOG.md", "CONTRIBUTING.md")
-_SECONDS = 600  # of one run of pytest; a fault that makes it hang is caught
+_CPU_SECONDS = 400  # of one process: a fault that makes it go on for ever is caught,
+_SECONDS = 1800  # and one that makes it wait, also where others use the machine
 _BYTES = 8 << 30  # that a process may have: a fault may want all there are
 _QUICK, _FEW = 10.0, 20  # tests that reach a fault: seconds and number of those tried first,
 _SLOW = 60.0  # and seconds of all
@@ -138,13 +139,14 @@ class Copy:
     def fails(self, tests: Sequence[str], but: Iterable[str] = ()) -> str | None:
         """The first test that fails of some, "hangs" where they do not end; None where all pass."""
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        command += ["-p", "first_failure", "-m", "not gpu and not deep", "--timeout", "200"]
+        command += ["-p", "first_failure", "-m", "not gpu and not deep", "--timeout", "900"]
         command += [f"--deselect={test}" for test in but]
         run = subprocess.Popen(
             command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         resource.prlimit(run.pid, resource.RLIMIT_DATA, (_BYTES, _BYTES))
+        resource.prlimit(run.pid, resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
         try:
             printed, errors = run.communicate(timeout=_SECONDS)
         except subprocess.TimeoutExpired:
