@@ -93,6 +93,12 @@ class Mutant:
         return [str(p.relative_to(tree)) for p in found]
 
     @property
+    def namesakes(self) -> tuple[str, str]:
+        """The names of its module and of the folder of that: tests called so are tried first."""
+        path = Path(self.file)
+        return path.stem, path.parent.name
+
+    @property
     def key(self) -> str:
         """Changes with the fault and its tests."""
         text = json.dumps([self.file, self.before, self.after, self.tests])
@@ -203,7 +209,9 @@ def stages(copy: Copy, mutant: Mutant, *, everything: bool) -> Iterator[list[str
             more.append(test)
     yield first
     yield more
-    yield mutant.mirrored(copy.folder)
+    mirrored = mutant.mirrored(copy.folder)
+    yield [test for test in mirrored if Path(test).stem.removeprefix("test_") in mutant.namesakes]
+    yield mirrored
     yield ["tests"] if everything else []
 
 
