@@ -25,6 +25,7 @@ from dslc.kernels import Kernel, Sizes
 from dslc.library import Library
 from dslc.machines.machine import Machine
 from dslc.machines.registry import families, find_machine, machine_class, resolve_target
+from dslc.raising import raises_short
 from dslc.runtime.expression import holds, names_of
 from dslc.runtime.package import Index, IndexedKernel, PackageFolder
 from dslc.runtime.package.index import IndexedParameter
@@ -107,6 +108,7 @@ def _choices(made: Specialization) -> str:
     return f"({', '.join([*chosen, *(f'{n} unaligned' for n in made.alignments)])})"
 
 
+@raises_short
 def load(path: str | os.PathLike[str], target: str | None = None) -> Library:
     """The library of a package, as `dslc package`, `dslc build -o` or `Library.save` wrote it.
 

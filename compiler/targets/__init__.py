@@ -39,7 +39,8 @@ def find_target(name: str) -> Target:
         return target
     family = [t for t in TARGETS if t.split(":")[0] == name.split(":", maxsplit=1)[0]]
     listed = f"the targets are {', '.join(family or TARGETS)}"
-    hint = did_you_mean(name, TARGETS) or listed
+    near = did_you_mean(name, TARGETS)
+    hint = f"{near} {listed}" if near else listed
     raise error("DSL0901", f"there is no target {name!r}", hint=hint)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from dslc.compiler.targets.cpu_rates import core_rates
 from dslc.compiler.targets.target import MemorySpace, Target
 
 Machine = Literal["x86_64", "aarch64"]
@@ -41,8 +42,14 @@ class Processor:
 
     @property
     def attributes(self) -> str:
-        """The features as LLVM takes them, in order: `+avx,+avx2`."""
-        return ",".join(f"+{_LLVM.get(name, name)}" for name in sorted(self.features))
+        """The features as LLVM takes them, in order: `+avx,+avx2`.
+
+        On Arm x18 is the platform's, which Linux alone leaves to code: it is used nowhere.
+        """
+        names = [_LLVM.get(name, name) for name in sorted(self.features)]
+        if self.machine == "aarch64":
+            names.append("reserve-x18")
+        return ",".join(f"+{name}" for name in names)
 
     @property
     def atoms(self) -> tuple[str, ...]:
@@ -112,8 +119,13 @@ _PROCESSORS: Mapping[str, Processor] = {
 
 
 def processor_of(target: Target) -> Processor:
-    """The CPU of a target of this family."""
-    return _PROCESSORS[target.name.partition(":")[2]]
+    """The CPU of a target of this family; of a set the one that has the least."""
+    return processor_by_name(target.name)
+
+
+def processor_by_name(name: str) -> Processor:
+    """The same by the target's name."""
+    return _PROCESSORS[SETS.get(name, (name,))[0].partition(":")[2]]
 
 
 _TITLES: Mapping[str, str] = {
@@ -134,6 +146,14 @@ _TITLES: Mapping[str, str] = {
 }
 
 
+def _memories(cpu: Processor) -> tuple[MemorySpace, ...]:
+    return (
+        MemorySpace("register", cpu.registers * cpu.vector_bits // 8, "core"),
+        MemorySpace("l1", cpu.l1, "core"),
+        MemorySpace("l2", cpu.l2, "core"),
+    )
+
+
 def _target(name: str) -> Target:
     cpu = _PROCESSORS[name]
     return Target(
@@ -142,23 +162,32 @@ def _target(name: str) -> Target:
         _TITLES[name],
         1,
         1,
-        (
-            MemorySpace("register", cpu.registers * cpu.vector_bits // 8, "core"),
-            MemorySpace("l1", cpu.l1, "core"),
-            MemorySpace("l2", cpu.l2, "core"),
-        ),
+        _memories(cpu),
+        core_rates=core_rates(name, cpu.vector_bits, cpu.features),
     )
 
 
-TARGETS = tuple(map(_target, _PROCESSORS))
+SETS: Mapping[str, tuple[str, ...]] = {
+    "cpu:x86-64": ("cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:znver4"),
+    "cpu:arm64": ("cpu:armv8-a", "cpu:neoverse-n1", "cpu:neoverse-v2"),
+}
+"""Targets of several kinds in one library, which is for all CPUs that have what the first needs."""
+
+
+def _set(name: str) -> Target:
+    title = f"{', '.join(n.partition(':')[2] for n in SETS[name])} in one library"
+    return Target(name, "cpu", title, 1, 1, _memories(processor_by_name(name)))
+
+
+TARGETS = (*map(_target, _PROCESSORS), *map(_set, SETS))
 
 
 def best_of(
-    names: Iterable[str], machine: str, features: frozenset[str], cpu: str = ""
+    names: Iterable[str], machine: str, features: frozenset[str], maker: str = ""
 ) -> str | None:
     """The best of these kinds of CPU for one of a machine with such features; None where none fits.
 
-    That of LLVM's name `cpu` is preferred, then the one with the most features; of equals the first.
+    That is the one with the most features; of equals one whose name begins with `maker`, or the first.
     """
     listed = set(names)
     fitting = [
@@ -166,4 +195,6 @@ def best_of(
         for n, p in _PROCESSORS.items()
         if n in listed and p.machine == machine and p.features <= features
     ]
-    return max(fitting, key=lambda n: (n == cpu, len(_PROCESSORS[n].features)), default=None)
+    return max(
+        fitting, key=lambda n: (len(_PROCESSORS[n].features), n.startswith(maker)), default=None
+    )

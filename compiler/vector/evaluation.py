@@ -145,7 +145,7 @@ def _bitcast(i: ins.Bitcast, x: Array) -> Array:
 def from_bits(bits: Array, dtype: DType) -> Array:
     """Unsigned bit patterns as a storage array; bits above the dtype's width are ignored."""
     if dtype == BOOL:
-        return np.asarray(bits & 1 != 0)
+        return np.asarray(bits != 0)
     if dtype.bits < 8:
         bits = bits & bits.dtype.type((1 << dtype.bits) - 1)
         if dtype.is_integer and dtype.is_signed:

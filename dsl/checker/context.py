@@ -19,6 +19,7 @@ from dslc.compiler.ir.arithmetic.affine import constant as constant_of
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
 from dslc.frontend import tree
 
+MAX_ITEMS = 4096  # of a list, and of a loop at compile time
 MAX_INLINED = 10_000  # calls and statements of functions in a kernel
 CONSTANTS = {"inf": math.inf, "nan": math.nan}
 
@@ -74,7 +75,7 @@ class Context:
         if self.inlined > MAX_INLINED:
             fail(
                 "DSL0232",
-                f"functions come to more than {MAX_INLINED} statements here",
+                f"functions and static loops come to more than {MAX_INLINED} statements here",
                 loc,
                 hint="a call is replaced by its function's body: keep its value in a name, "
                 "or repeat it in a loop",

@@ -22,13 +22,38 @@ Weight: TypeAlias = "Array | Quantized"
 Reader: TypeAlias = Callable[[Pieces], Quantized]
 
 # What tells that a module is quantised, and the pieces that its weight then consists of.
-_MARKS = ("qweight", "weight_packed", *bitsandbytes.STATES, "SCB", "weight_scale",
-          "weight_scale_inv", "scales")  # fmt: skip
-_PIECES = ("qweight", "qzeros", "scales", "g_idx", "weight_packed", "weight_scale", "weight_shape",
-           "weight_zero_point", "weight_g_idx", "weight_global_scale", "weight_scale_inv",
-           "input_scale", "input_global_scale", "SCB", "weight_format", "biases", "weight.absmax",
-           "weight.quant_map", "weight.nested_absmax", "weight.nested_quant_map",
-           *bitsandbytes.STATES)  # fmt: skip
+_MARKS = (
+    "qweight",
+    "weight_packed",
+    *bitsandbytes.STATES,
+    "SCB",
+    "weight_scale",
+    "weight_scale_inv",
+    "scales",
+)
+_PIECES = (
+    "qweight",
+    "qzeros",
+    "scales",
+    "g_idx",
+    "weight_packed",
+    "weight_scale",
+    "weight_shape",
+    "weight_zero_point",
+    "weight_g_idx",
+    "weight_global_scale",
+    "weight_scale_inv",
+    "input_scale",
+    "input_global_scale",
+    "SCB",
+    "weight_format",
+    "biases",
+    "weight.absmax",
+    "weight.quant_map",
+    "weight.nested_absmax",
+    "weight.nested_quant_map",
+    *bitsandbytes.STATES,
+)
 
 
 class Checkpoint(Mapping[str, "Array | Quantized"]):

@@ -44,7 +44,9 @@ class ArmMachine(Machine):
         native="so",
         extra="aarch64",
         packs_written_rows=True,
-        c_interface=CInterface(("aarch64-linux",), "cpu", lambda: "cpu"),
+        c_interface=CInterface(
+            ("aarch64-linux",), "cpu", lambda: "cpu", machine=lambda _: "aarch64"
+        ),
     )
 
     @classmethod
@@ -83,7 +85,7 @@ class ArmMachine(Machine):
             return "\n".join(text.decode() for text in sources_of(artifact).values())
 
         def header() -> str:
-            from dslc.codegen.aarch64.tools.header import c_header
+            from dslc.codegen.c_interface.kernel_header import c_header
 
             return c_header(artifact)
 

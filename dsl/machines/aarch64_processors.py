@@ -30,12 +30,17 @@ def find_processor(variant: str) -> Processor:
     cpu = os.environ.get("DSLC_QEMU_CPU")
     if cpu is None and is_host():
         return HostProcessor.get()
-    return _emulated(cpu or _CPUS.get(variant, _LARGEST))
+    return emulated_processor(cpu or _CPUS.get(variant, _LARGEST))
 
 
-def _emulated(cpu: str) -> Processor:
+def emulated_processor(cpu: str | None = None) -> Processor:
+    """An Arm CPU that QEMU emulates: the one of a name, of `DSLC_QEMU_CPU`, or the largest.
+
+    DSL0861 where it does not start.
+    """
     from dslc.runtime.aarch64.emulated import EmulatedProcessor
 
+    cpu = cpu or os.environ.get("DSLC_QEMU_CPU") or _LARGEST
     emulator = _emulators.get(cpu)
     if emulator is None or not emulator.alive:
         emulator = _emulators[cpu] = EmulatedProcessor(_guest(), cpu)

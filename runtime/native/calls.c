@@ -97,6 +97,8 @@ static PyObject *call(PyObject *object, PyObject *const *args, size_t nargsf, Py
     Py_BEGIN_ALLOW_THREADS
     failed = run_turns(self->kernel, words, self->turns, self->threads, self->scratch);
     Py_END_ALLOW_THREADS
+    if (failed == NO_MEMORY)
+        return PyErr_NoMemory();
     if (failed) {
         PyObject *said = PyObject_CallFunction(self->failed, "i", failed);
         Py_XDECREF(said);

@@ -40,7 +40,7 @@ def host_features() -> frozenset[str]:
         return frozenset()
     libc = _libc()
     if sys.platform == "darwin":
-        return macos_features(_sysctl_number)
+        return macos_features(sysctl_number)
     libc.getauxval.restype = ctypes.c_ulong
     libc.getauxval.argtypes = (ctypes.c_ulong,)
     return features_of(libc.getauxval(AT_HWCAP), libc.getauxval(AT_HWCAP2))
@@ -66,7 +66,8 @@ def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(ctypes.util.find_library("c") if sys.platform == "darwin" else None)
 
 
-def _sysctl_number(name: str) -> int:
+def sysctl_number(name: str) -> int:
+    """What macOS tells by a name, 0 for one that it has not."""
     value, size = ctypes.c_int64(0), ctypes.c_size_t(8)
     failed = _libc().sysctlbyname(name.encode(), ctypes.byref(value), ctypes.byref(size), None, 0)
     return 0 if failed else value.value

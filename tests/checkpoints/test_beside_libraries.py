@@ -40,8 +40,9 @@ def test_compressed_tensors(bits: int, symmetric: bool, group: int, tmp_path: Pa
     from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
 
     torch.manual_seed(bits)
-    args = QuantizationArgs(num_bits=bits, type="int", symmetric=symmetric, strategy="group",
-                            group_size=group)  # fmt: skip
+    args = QuantizationArgs(
+        num_bits=bits, type="int", symmetric=symmetric, strategy="group", group_size=group
+    )
     scheme = QuantizationScheme(targets=["Linear"], weights=args)
     weight = torch.randn(48, 256)
     scale = weight.reshape(48, -1, group).abs().amax(-1) / (1 << bits - 1)
@@ -52,8 +53,11 @@ def test_compressed_tensors(bits: int, symmetric: bool, group: int, tmp_path: Pa
         state["weight_zero_point"] = torch.randint(-half, half, shape, dtype=torch.int8)
     pieces = PackedQuantizationCompressor.compress(dict(state), scheme)
     expected = PackedQuantizationCompressor.decompress(dict(pieces), scheme)["weight"]
-    options = {"quant_method": "compressed-tensors", "format": "pack-quantized",
-               "config_groups": {"group_0": {"weights": {"num_bits": bits}}}}  # fmt: skip
+    options = {
+        "quant_method": "compressed-tensors",
+        "format": "pack-quantized",
+        "config_groups": {"group_0": {"weights": {"num_bits": bits}}},
+    }
     found = read(tmp_path, pieces, {"quantization_config": options})
     np.testing.assert_array_equal(dequantize(found).T, bits_of(expected))
 

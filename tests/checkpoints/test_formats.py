@@ -77,8 +77,13 @@ def test_gptq(bits: int, version: str, ordered: bool, tmp_path: Path) -> None:
         "scales": scales,
         "g_idx": index.astype(np.int32),
     }
-    options = {"quant_method": "gptq", "bits": bits, "group_size": group, "desc_act": ordered,
-               "checkpoint_format": version}  # fmt: skip
+    options = {
+        "quant_method": "gptq",
+        "bits": bits,
+        "group_size": group,
+        "desc_act": ordered,
+        "checkpoint_format": version,
+    }
     found = read(write(tmp_path, pieces, {"quantization_config": options}))
     assert (found.row_order is not None) == ordered
     assert found.dtype.name == f"u{bits}"
@@ -130,8 +135,11 @@ def test_compressed_tensors_packed(bits: int, zeroed: bool, tmp_path: Path) -> N
     }
     if zeroed:
         pieces["weight_zero_point"] = padded_words((zeros + half).T, bits).T.view(np.int32)
-    options = {"quant_method": "compressed-tensors", "format": "pack-quantized",
-               "config_groups": {"group_0": {"weights": {"num_bits": bits}}}}  # fmt: skip
+    options = {
+        "quant_method": "compressed-tensors",
+        "format": "pack-quantized",
+        "config_groups": {"group_0": {"weights": {"num_bits": bits}}},
+    }
     found = read(write(tmp_path, pieces, {"quantization_config": options}))
     assert found.dtype.name == f"i{bits}"
     assert found.scale_dtype.name == "bf16"
@@ -204,8 +212,11 @@ def test_bitsandbytes_nf4(nested: bool, tmp_path: Path) -> None:
         inner = RNG.integers(0, 256, blocks).astype(np.uint8)
         map_ = RNG.random(256).astype(np.float32)
         outer = RNG.random(2).astype(np.float32)
-        pieces |= {"weight.absmax": inner, "weight.nested_quant_map": map_,
-                   "weight.nested_absmax": outer}  # fmt: skip
+        pieces |= {
+            "weight.absmax": inner,
+            "weight.nested_quant_map": map_,
+            "weight.nested_absmax": outer,
+        }
         state |= {"nested_blocksize": 8, "nested_offset": 0.25}
         maxima = map_[inner] * np.repeat(outer, 8) + np.float32(0.25)
     else:

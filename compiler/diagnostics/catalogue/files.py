@@ -72,6 +72,36 @@ Wrong: a GGUF file with tensors of IQ2_XXS.
 Right: the same model in Q4_K, or its float weights and `dslc.quantize`.
 """,
     ),
+    "DSL0787": (
+        "a model that is not built",
+        """
+A checkpoint's config.json, or GGUF's metadata, says what the model is made of. Its family or one of
+its parts is not among those that `dslc.models` builds, or a size is missing. Its weights can be read
+all the same (`dslc.checkpoints`).
+
+Wrong: dslc generate whisper-small
+Right: dslc generate Llama-3.2-1B
+""",
+    ),
+    "DSL0788": (
+        "a prompt that does not fit",
+        """
+A prompt has at least one token, all of them the model's, and there is room in its caches for them and
+for the new ones.
+
+Wrong: dslc generate MODEL -p TEXT -n 5000 --length 4096
+Right: dslc generate MODEL -p TEXT -n 1000 --length 4096
+""",
+    ),
+    "DSL0789": (
+        "a text without a tokenizer",
+        """
+A text becomes tokens by the checkpoint's tokenizer.json, which the package `tokenizers` reads.
+
+Wrong: dslc generate model.gguf -p TEXT      without tokenizer.json beside it
+Right: dslc generate model.gguf --ids 1,306,4658
+""",
+    ),
     "DSL0790": (
         "These weights cannot be quantised so",
         "`dslc.quantize` takes a matrix [K, N] of finite floats, a dtype of 1 to 8 bits, and a group "

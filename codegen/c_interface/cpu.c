@@ -1,13 +1,4 @@
-/* The CPU's features by the auxiliary vector (kernel, Documentation/arch/arm64/elf_hwcaps.rst). */
-enum { DSLC_BASE, DSLC_DOTPROD, DSLC_I8MM, DSLC_BF16 };
-
-static int dslc_cpu(void) {
-  unsigned long first = getauxval(16), second = getauxval(26);
-  if (!(first >> 20 & 1)) return DSLC_BASE;
-  if (!(second >> 13 & 1)) return DSLC_DOTPROD;
-  return second >> 14 & 1 ? DSLC_BF16 : DSLC_I8MM;
-}
-
+/* Calls of kernels on the CPU. */
 typedef int32_t dslc_turns(const uint64_t *args, int64_t begin, int64_t end, void *scratch);
 
 static uint64_t dslc_word_f32(float x) {
