@@ -13,10 +13,8 @@ from dslc.compiler.vector.interpreter import interpret
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from strategies.native_vector import run_native, runnable
+from strategies.native_vector import PROCESSORS, aligned, run_native
 from strategies.random_vector import random_function, random_source, read_results, same
-
-PROCESSORS = runnable("x86-64-v3", "znver4")
 
 
 def check(rng: random.Random, processor: Processor) -> None:
@@ -31,13 +29,6 @@ def check(rng: random.Random, processor: Processor) -> None:
     for x, y, (_, type_) in pairs:
         with np.errstate(all="ignore"):
             assert same(x, y, type_.dtype), (type_, x, y)
-
-
-def aligned(size: int) -> Array:
-    """Zeros at a multiple of 64 bytes, with room before their end."""
-    whole = np.zeros(size + 64, np.uint8)
-    start = -whole.ctypes.data % 64
-    return whole[start : start + size]
 
 
 def copied(content: Array) -> Array:
