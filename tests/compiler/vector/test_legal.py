@@ -46,8 +46,15 @@ def check(rng: random.Random, capabilities: Capabilities) -> None:
 
 @pytest.mark.parametrize("capabilities", [PLAIN, FULL], ids=["plain", "full"])
 @given(rng=st.randoms(use_true_random=False))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_random_functions_keep_their_results(
     capabilities: Capabilities, rng: random.Random
 ) -> None:
     check(rng, capabilities)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("start", range(0, 1000, 100))
+def test_many_random_functions(start: int) -> None:
+    for seed in range(start, start + 100):
+        check(random.Random(seed), FULL if seed % 2 else PLAIN)

@@ -6,7 +6,9 @@ References are in f64 for f32 and in the platform's long double for f64, where t
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -89,6 +91,13 @@ def worst(op: str, dtype: DType, count: int, seed: int) -> float:
         if op == "exp2" and not np.isfinite(exact).all():
             exact = np.where(np.isnan(x), WIDE(np.nan), exact)
         return float(errors(out, exact, dtype).max())
+
+
+def test_the_stated_errors_are_those_of_the_page() -> None:
+    page = Path(__file__).resolve().parents[3] / "docs" / "compiler" / "vector.md"
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| ([\d.]+) \|", page.read_text("utf-8"), re.M)
+    stated = {op: float(ulp) for names, ulp in rows for op in re.findall(r"\w+", names)}
+    assert stated == {op: bound for op, (_, bound) in FUNCTIONS.items()}
 
 
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)

@@ -7,7 +7,7 @@ import pytest
 from dslc.codegen.cpu.llvm.engine import compile_module
 from dslc.codegen.cpu.llvm.processors import capabilities
 from dslc.codegen.cpu.tools.elf_objects import read_object
-from dslc.compiler.dtypes import BF16, F32, F64, DType, encode
+from dslc.compiler.dtypes import BF16, F16, F32, F64, DType, encode
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.targets.cpu import Processor, processor_by_name
 from dslc.compiler.vector.atoms import ATOMS
@@ -234,7 +234,7 @@ def test_control(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(PROCESSORS))
-@pytest.mark.parametrize("lanes", [2, 4, 8, 24, 64])
+@pytest.mark.parametrize("lanes", [4, 24])
 def test_atoms(lanes: int, name: str) -> None:
     """Those of integers exactly; sums of bf16 to the last places of f32."""
     numbers = np.random.default_rng(lanes)
@@ -267,7 +267,7 @@ def test_functions_are_what_the_interpreter_makes_of_their_polynomials(
     dtype: DType, name: str
 ) -> None:
     kind = np.float32 if dtype == F32 else np.float64
-    lanes, processor = 32, PROCESSORS[name]
+    lanes, processor = 16 if dtype == F32 else 8, PROCESSORS[name]
     numbers = np.random.default_rng(1)
     a = aligned(SIZE).view(kind)
     a[:] = numbers.standard_normal(len(a)) * numbers.choice([0.1, 1, 10, 100, 1e7], len(a))
@@ -287,12 +287,14 @@ def test_functions_are_what_the_interpreter_makes_of_their_polynomials(
 def test_objects_call_nothing_and_are_the_same_each_time() -> None:
     b = Builder("f")
     x = b.pointer("a")
-    for dtype in (F32, F64):
-        value = b.load(x, 0, VectorType(dtype, 16))
-        for op in (*FUNCTIONS, "floor", "round", "trunc", "sqrt"):
+    for dtype, lanes in ((F32, 16), (F64, 3)):
+        value = b.load(x, 0, VectorType(dtype, lanes))
+        for op in ("exp", "log2", "cos", "erf", "floor", "round", "trunc", "sqrt"):
             b.store(x, 0, b.unary(op, value))
+        for op in ("exp2", "floor", "round", "trunc", "sqrt", "sin"):
             b.store(x, 0, b.unary(op, b.extract(value, 1)))
         b.store(x, 0, b.binary("pow", value, value))
+        b.store(x, 0, b.convert(value, F16))
     module = Module((b.function(),))
     for name in ("x86-64-v3", "znver4", "neoverse-v2"):
         processor = processor_by_name(f"cpu:{name}")

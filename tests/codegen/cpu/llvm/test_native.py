@@ -39,6 +39,14 @@ def copied(content: Array) -> Array:
 
 @pytest.mark.parametrize("name", sorted(PROCESSORS))
 @given(rng=st.randoms(use_true_random=False))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_random_functions(name: str, rng: random.Random) -> None:
     check(rng, PROCESSORS[name])
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", sorted(PROCESSORS))
+@pytest.mark.parametrize("start", range(10_000, 11_000, 100))
+def test_many_random_functions(start: int, name: str) -> None:
+    for seed in range(start, start + 100):
+        check(random.Random(seed), PROCESSORS[name])
