@@ -16,7 +16,6 @@ from dslc.compiler.ir.arithmetic.affine import constant
 from dslc.compiler.ir.traverse import operands
 
 BIASED = 0x4B400000
-BIAS = 1.5 * 2**23
 LIMIT = 1 << 22
 SIXTEENTHS = 0x49400000
 """The bits of 1.5 * 2^19: a number of that size plus n units in the last place is n / 16 more."""
