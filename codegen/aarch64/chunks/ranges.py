@@ -15,7 +15,6 @@ from dslc.compiler.ir import Value
 from dslc.compiler.ir import instructions as ins
 
 BIASED = 0x4B400000
-BIAS = 1.5 * 2**23
 LIMIT = 1 << 22
 SIXTEENTHS = 0x49400000
 """The bits of 1.5 * 2^19: a number of that size plus n units in the last place is n / 16 more."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dslc.codegen.cpu.llvm.types import scalar_type, suffix, type_text
-from dslc.codegen.cpu.llvm.units import emit_dot, emit_permute
+from dslc.codegen.cpu.llvm.units import emit_dot, emit_permute, emit_scale
 from dslc.codegen.cpu.llvm.writing import FunctionText
 from dslc.compiler.dtypes import BOOL, DType
 from dslc.compiler.vector import instructions as ins
@@ -66,6 +66,8 @@ def _binary(f: FunctionText, i: ins.Binary) -> str:
     if i.op in _ORDERED:
         return f.emit(f"{_comparison(i.op, dtype)} {text} {x}, {y}")
     if dtype.is_float:
+        if i.op == "scale":
+            return emit_scale(f, i)
         if i.op not in _FLOAT_BINARY:
             raise unsupported(i)
         return f.emit(f"{_FLOAT_BINARY[i.op]} {text} {x}, {y}")

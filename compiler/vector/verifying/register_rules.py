@@ -61,6 +61,8 @@ def computes(op: str, dtype: DType) -> Fail | None:
         fits = op in _OF_BITS or op in ("not", "eq", "ne", "min", "max")
     elif op in _OF_FLOATS:
         fits = dtype.is_float
+    elif op == "scale":
+        fits = dtype.is_float and dtype.bits >= 32
     elif op in ins.MACHINE_OPS:
         fits = dtype.is_integer and dtype.bits >= 8
     elif op in _OF_INTEGERS or op in _OF_BITS:
