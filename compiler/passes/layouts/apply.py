@@ -71,6 +71,8 @@ class _Demands:
     def of(self, stmt: Stmt) -> Wants:
         """The layout that each tile read by a statement must have."""
         kept = self.solution.in_memory - self.solution.held
+        if isinstance(stmt, ins.Transpose) and stmt.out in kept:
+            return {}  # of the tile in memory
         wants = {x: self.home(x) for x in operands(stmt) if x not in kept}
         for h in handed(stmt):
             uses = (h.init, h.yielded) if isinstance(h, ins.Carried) else (h.then, h.otherwise)

@@ -32,6 +32,20 @@ kernel k(a: f16[M, K], w: f16[K, N], u: f16[P, 64, N], page: i32[P], g: f16[M, K
         c[m : m + 64, n : n + 64] = one * two + total[:, None]
 """
 
+TURNED = """
+kernel k(a: f16[M, K], b: f16[N, K], c: out f32[M, N]):
+    require M % 64 == 0 and N % 64 == 0 and K % 64 == 0
+
+    for m, n in parallel(range(0, M, 64), range(0, N, 64)):
+        acc = zeros(f32, [64, 64])
+        total = zeros(f32, [64])
+        for k in range(0, K, 64):
+            y = b[n : n + 64, k : k + 64]
+            acc += dot(a[m : m + 64, k : k + 64], y, transposed="b")
+            total += sum(cast(y, f32), 1)
+        c[m : m + 64, n : n + 64] = acc + total[None, :]
+"""
+
 
 @emulated
 @pytest.mark.parametrize("seed", range(2))
@@ -55,4 +69,20 @@ def test_an_operand_is_read_by_two_products_and_by_threads(seed: int) -> None:
     wanted = {name: x.copy() for name, x in args.items()}
     run(program, wanted, Options())
     execute(lowered, args, seed)
+    np.testing.assert_allclose(args["c"], wanted["c"], rtol=1e-4, atol=1e-3)
+
+
+@emulated
+def test_threads_read_a_tile_whose_transpose_a_product_reads() -> None:
+    program = check_module(parse_tile(TURNED, "k.tile")).templates["k"].elaborate()
+    lowered = lower(program, units=3)
+    rng = np.random.default_rng(0)
+    args = {
+        "a": rng.standard_normal((64, 128)).astype(np.float16),
+        "b": rng.standard_normal((64, 128)).astype(np.float16),
+        "c": np.full((64, 64), np.nan, np.float32),
+    }
+    wanted = {name: x.copy() for name, x in args.items()}
+    run(program, wanted, Options())
+    execute(lowered, args)
     np.testing.assert_allclose(args["c"], wanted["c"], rtol=1e-4, atol=1e-3)
