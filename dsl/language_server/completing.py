@@ -49,9 +49,6 @@ def choices(document: Document, facts: Facts, line: int, col: int, open_: Open) 
         yield from (_function(name) for name in sorted(LAYOUT_FUNCTIONS) if name in functions())
         return
     part, _ = document.at(line)
-    by_place = {}
-    for (row, _column), fact in facts.items():
-        by_place.setdefault(row, fact)
     for name, (kind, token) in locals_of(part).items():
         yield Choice(name, kind.value, facts.get((token.line, token.col), ""))
     for name, (kind, _, _) in module_names(document).items():

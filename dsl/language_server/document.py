@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dslc.compiler.diagnostics import Diagnostic, DiagnosticError, Loc
 from dslc.frontend import tree
@@ -20,7 +21,12 @@ from dslc.frontend.tile_parser import parse_tile
 from dslc.frontend.tokens import Token
 
 _EDGES = frozenset({"NEWLINE", "INDENT", "DEDENT", "END"})
-_number = itertools.count(1)
+_numbers = itertools.count(1)
+
+
+def new_key() -> str:
+    """A key that no other part has."""
+    return f"<part {next(_numbers)}>"
 
 
 @dataclass(eq=False)
@@ -39,6 +45,7 @@ class Part:
     doc: str | None = None
     errors: tuple[Diagnostic, ...] = ()
     is_code: bool = True
+    memo: dict[str, Any] = field(default_factory=dict)  # what was derived from it before
 
     @property
     def item(self) -> tree.TopLevel | None:
@@ -53,7 +60,7 @@ class Part:
 
 def tile_part(text: str) -> Part:
     """The part of a `.tile` source with this text."""
-    part = Part(text, f"<part {next(_number)}>")
+    part = Part(text, new_key())
     part.tokens = list(_tokens(text))
     try:
         module = parse_tile.__wrapped__(text, part.key)
@@ -83,6 +90,7 @@ class Document:
         self.rows: list[str] = []
         self.parts: list[Part] = []
         self.starts: list[int] = []
+        self.memo: dict[str, Any] = {}  # what was derived from this text
         self.update(text)
 
     def update(self, text: str) -> None:
@@ -91,6 +99,7 @@ class Document:
             return
         self.text = text
         self.rows = text.split("\n")
+        self.memo = {}
         known: defaultdict[str, list[Part]] = defaultdict(list)
         for part in self.parts:
             known[part.text].append(part)

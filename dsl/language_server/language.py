@@ -55,7 +55,7 @@ def functions() -> dict[str, Described]:
 
     made = {}
     for name in sorted({*FUNCTIONS, *LAYOUT_FUNCTIONS, "range", "parallel", "print", "grid"}):
-        function = lang.control.__dict__.get(name) or getattr(lang, name, None)
+        function = getattr(lang, name, None)
         if name == "range":
             parameters: tuple[str, ...] = (
                 "start", "stop=None", "step=1", "*", "stages=None", "unroll=None", "split=None",
@@ -81,9 +81,9 @@ def _parameters(function: object) -> tuple[str, ...]:
         signature = inspect.signature(function)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return ("...",)
-    words = []
+    words: list[str] = []
     for p in signature.parameters.values():
-        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        star = "*" if p.kind is p.VAR_POSITIONAL else "**" if p.kind is p.VAR_KEYWORD else ""
         if p.kind is p.KEYWORD_ONLY and "*" not in words and not any(w[0] == "*" for w in words):
             words.append("*")
         default = "" if p.default is p.empty else f"={p.default!r}"

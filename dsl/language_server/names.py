@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from dslc.checker.calls import FUNCTIONS
+from dslc.checker.context import CONSTANTS
 from dslc.compiler.dtypes import parse_dtype
 from dslc.compiler.layout import LAYOUT_FUNCTIONS
 from dslc.frontend.tokens import Token
@@ -58,13 +59,12 @@ class Name:
 
 def locals_of(part: Part) -> dict[str, tuple[Kind, Token]]:
     """The names that an item binds for itself, with what each is and its first token."""
-    cached = getattr(part, "_locals", None)
-    if cached is None:
-        cached = {}
+    known: dict[str, tuple[Kind, Token]] | None = part.memo.get("locals")
+    if known is None:
+        known = part.memo["locals"] = {}
         for kind, token in _bindings(part.tokens):
-            cached.setdefault(token.text, (kind, token))
-        part._locals = cached  # type: ignore[attr-defined]
-    return cached
+            known.setdefault(token.text, (kind, token))
+    return known
 
 
 def _bindings(tokens: list[Token]) -> Iterator[tuple[Kind, Token]]:
@@ -174,14 +174,17 @@ def _parameters(head: list[Token], *, is_function: bool) -> Iterator[tuple[Kind,
 
 def module_names(document: Document) -> dict[str, tuple[Kind, Part, Token]]:
     """The names of the module, each with its part and token."""
-    names: dict[str, tuple[Kind, Part, Token]] = {}
-    for part in document.parts:
-        for kind, token in _defined(part.tokens):
-            names.setdefault(token.text, (kind, part, token))
+    names: dict[str, tuple[Kind, Part, Token]] | None = document.memo.get("names")
+    if names is None:
+        names = document.memo["names"] = {}
+        for part in document.parts:
+            for kind, token in defined_by(part.tokens):
+                names.setdefault(token.text, (kind, part, token))
     return names
 
 
-def _defined(tokens: list[Token]) -> Iterator[tuple[Kind, Token]]:
+def defined_by(tokens: list[Token]) -> Iterator[tuple[Kind, Token]]:
+    """The names that a part of a source gives to the module."""
     if not tokens:
         return
     begin = _head(tokens)
@@ -200,9 +203,8 @@ def _defined(tokens: list[Token]) -> Iterator[tuple[Kind, Token]]:
         yield Kind.CONST, tokens[0]
 
 
-def is_keyword_argument(part: Part, token: Token) -> bool:
-    """Whether a name is that of an argument in a call: `axis` of `sum(x, axis=1)`."""
-    i = part.tokens.index(token)
+def is_keyword_argument(part: Part, i: int) -> bool:
+    """Whether token i is the name of an argument in a call: `axis` of `sum(x, axis=1)`."""
     after = part.tokens[i + 1].kind if i + 1 < len(part.tokens) else ""
     if after != "=" or i == 0 or part.tokens[i - 1].kind not in ("(", ","):
         return False
@@ -214,14 +216,14 @@ def is_keyword_argument(part: Part, token: Token) -> bool:
     return False
 
 
-def resolve(document: Document, part: Part, token: Token) -> Name:
-    """What the name at a token refers to."""
+def resolve(document: Document, part: Part, token: Token, i: int | None = None) -> Name:
+    """What the name at a token, the part's number i, refers to."""
     text = token.text
     own = locals_of(part)
-    i = part.tokens.index(token)
+    i = part.tokens.index(token) if i is None else i
     if i and part.tokens[i - 1].kind == ".":
         return Name(token, Kind.METHOD if text in LAYOUT_FUNCTIONS else Kind.UNKNOWN)
-    if is_keyword_argument(part, token) and not (text in own and own[text][1] == token):
+    if is_keyword_argument(part, i) and not (text in own and own[text][1] == token):
         return Name(token, Kind.KEYWORD_ARGUMENT)
     if text in own:
         kind, definition = own[text]
@@ -230,7 +232,7 @@ def resolve(document: Document, part: Part, token: Token) -> Name:
     if text in names:
         kind, where, definition = names[text]
         return Name(token, kind, where, definition)
-    if text in FUNCTIONS or text in LAYOUT_FUNCTIONS or text in STATEMENTS:
+    if text in FUNCTIONS or text in LAYOUT_FUNCTIONS or text in STATEMENTS or text in CONSTANTS:
         return Name(token, Kind.BUILTIN)
     if parse_dtype(text) is not None:
         return Name(token, Kind.DTYPE)
@@ -246,8 +248,8 @@ def occurrences(document: Document, name: Name) -> Iterator[tuple[Part, Token]]:
     for part in [name.part] if is_local else document.parts:
         if not is_local and text in locals_of(part):
             continue
-        for token in part.tokens:
+        for i, token in enumerate(part.tokens):
             if token.text == text and token.kind == "NAME":
-                found = resolve(document, part, token)
+                found = resolve(document, part, token, i)
                 if found.definition == name.definition and found.part is name.part:
                     yield part, token

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from dslc.frontend.tokens import Token
 from dslc.language_server.document import Document, Part
-from dslc.language_server.names import Kind, _defined, locals_of, resolve
+from dslc.language_server.names import Kind, defined_by, locals_of, module_names, resolve
 
 TOKEN_TYPES = ("parameter", "variable", "function", "type", "enumMember", "namespace", "property")
 TOKEN_MODIFIERS = ("declaration", "readonly", "defaultLibrary")
@@ -33,7 +33,7 @@ _OF_LANGUAGE = frozenset({Kind.BUILTIN, Kind.METHOD, Kind.DTYPE})
 def symbols(document: Document) -> Iterator[tuple[Kind, str, Part, Token]]:
     """The items of a source."""
     for part in document.parts:
-        for kind, token in _defined(part.tokens):
+        for kind, token in defined_by(part.tokens):
             yield kind, token.text, part, token
 
 
@@ -41,8 +41,12 @@ def semantic_tokens(document: Document) -> list[int]:
     """Every name with what it is, in the protocol's numbers: each five, relative to the one before."""
     data: list[int] = []
     line, col = 0, 0
+    kinds = {name: kind for name, (kind, _, _) in module_names(document).items()}
     for part, start in zip(document.parts, document.starts, strict=True):
-        for own_line, own_col, length, kind, modifiers in _marks(document, part):
+        known = part.memo.get("marks")
+        if known is None or known[0] != kinds:
+            known = part.memo["marks"] = (kinds, _marks(document, part))
+        for own_line, own_col, length, kind, modifiers in known[1]:
             here = start + own_line
             data += [here - line, own_col - (col if here == line else 0), length, kind, modifiers]
             line, col = here, own_col
@@ -50,13 +54,13 @@ def semantic_tokens(document: Document) -> list[int]:
 
 
 def _marks(document: Document, part: Part) -> list[tuple[int, int, int, int, int]]:
-    """The names of a part; kept with it, since they follow from it and the module's names."""
+    """The names of a part."""
     own = locals_of(part)
     marks = []
-    for token in part.tokens:
+    for i, token in enumerate(part.tokens):
         if token.kind not in ("NAME", "parallel"):
             continue
-        kind = Kind.BUILTIN if token.kind == "parallel" else resolve(document, part, token).kind
+        kind = Kind.BUILTIN if token.kind == "parallel" else resolve(document, part, token, i).kind
         if kind is Kind.UNKNOWN:
             continue
         modifiers = (

@@ -18,7 +18,7 @@ from dslc.frontend.python_body import BodyReader
 from dslc.frontend.python_signature import param_types, read_param
 from dslc.frontend.python_source import Source
 from dslc.frontend.tokens import PYTHON_KEYWORDS, Token
-from dslc.language_server.document import Document, Part, _number
+from dslc.language_server.document import Document, Part, new_key
 
 _BEGIN = re.compile(
     r"^(?:@|def |class |import |from |if |for |while |with |try:|\w+(?:\s*,\s*\w+)*\s*=)", re.M
@@ -47,7 +47,7 @@ class PythonDocument(Document):
 
     def part(self, text: str) -> Part:
         """A statement: its tokens, and of a decorated function its tree."""
-        part = Part(text, f"<part {next(_number)}>", is_code=False)
+        part = Part(text, new_key(), is_code=False)
         part.tokens = list(_tokens(text))
         found = _DECORATED.match(text)
         if found is None:

@@ -18,7 +18,7 @@ from dslc.frontend.tokens import Token
 from dslc.language_server import completing, explaining, navigation, outline
 from dslc.language_server.document import Document, Part
 from dslc.language_server.fixes import fixes
-from dslc.language_server.names import Kind
+from dslc.language_server.names import Kind, occurrences, resolve
 from dslc.language_server.positions import column, span
 from dslc.language_server.workspace import Workspace
 from lsprotocol import types
@@ -58,7 +58,7 @@ class TileServer(LanguageServer):
         super().__init__("dslc", dslc.__version__)
         self.sources = Workspace()
         self.checks: dict[str, asyncio.Task[None]] = {}
-        self.thread = ThreadPoolExecutor(1, "dslc-checker")
+        self.background = ThreadPoolExecutor(1, "dslc-checker")
 
     def document(self, uri: str) -> Document:
         """The document of a URI, as the editor has it now."""
@@ -111,7 +111,9 @@ def _follow(server: TileServer) -> None:
         document = server.document(uri)
         version = server.workspace.get_text_document(uri).version
         loop = asyncio.get_running_loop()
-        findings = await loop.run_in_executor(server.thread, server.sources.checker.check, document)
+        findings = await loop.run_in_executor(
+            server.background, server.sources.checker.check, document
+        )
         server.text_document_publish_diagnostics(
             types.PublishDiagnosticsParams(
                 uri, [_diagnostic(document, d) for d in findings if _is_in(document, d)], version
@@ -218,7 +220,7 @@ def _explain(server: TileServer) -> None:
         if not part.is_code:
             return types.CompletionList(False, [])
         facts = server.sources.facts(part)
-        items = {}
+        items: dict[str, types.CompletionItem] = {}
         for choice in completing.choices(document, facts, line, col, server.sources.open_):
             items.setdefault(
                 choice.label,
@@ -272,10 +274,9 @@ def _navigate(server: TileServer) -> None:
         if found is None:
             return []
         document, part, token = found
-        name = navigation.resolve(document, part, token)
+        name = resolve(document, part, token)
         return [
-            types.DocumentHighlight(_range(document, p, t))
-            for p, t in navigation.occurrences(document, name)
+            types.DocumentHighlight(_range(document, p, t)) for p, t in occurrences(document, name)
         ]
 
     @server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)
