@@ -86,12 +86,20 @@ def _mulhi(x: Array, y: Array, dtype: DType) -> Array:
     return np.asarray(product >> dtype.bits).astype(value_dtype(dtype))
 
 
+def _scale(x: Array, y: Array, dtype: DType) -> Array:
+    _demand((y == np.floor(y)) | np.isnan(y), "a scale that is no whole number")
+    exponent = np.clip(np.where(np.isnan(y), 0, y), -5000, 5000).astype(np.int32)
+    found = np.ldexp(x.astype(np.float64), exponent).astype(x.dtype)
+    return np.asarray(np.where(np.isnan(y), y, found))
+
+
 _MACHINE: dict[str, Callable[[Array, Array, DType], Array]] = {
     "quotient": _quotient,
     "remainder": _remainder,
     "lshift": _lshift,
     "rshift": _rshift,
     "mulhi": _mulhi,
+    "scale": _scale,
 }
 
 
@@ -145,7 +153,7 @@ def _bitcast(i: ins.Bitcast, x: Array) -> Array:
 def from_bits(bits: Array, dtype: DType) -> Array:
     """Unsigned bit patterns as a storage array; bits above the dtype's width are ignored."""
     if dtype == BOOL:
-        return np.asarray(bits & 1 != 0)
+        return np.asarray(bits != 0)
     if dtype.bits < 8:
         bits = bits & bits.dtype.type((1 << dtype.bits) - 1)
         if dtype.is_integer and dtype.is_signed:

@@ -98,13 +98,41 @@ class Call:
 
 
 Instruction: TypeAlias = (
-    ins.Unary | ins.Binary | ins.Fma | ins.Select | ins.Convert | ins.Nearest | ins.Bitcast
-    | ins.Broadcast | ins.Shuffle | ins.Permute | ins.Extract | ins.Insert | ins.Reduce | ins.Dot
-    | mem.Advance | mem.Allocate | mem.Table | mem.Load | mem.LoadStrided | mem.Gather
-    | mem.LoadPacked | mem.Store | mem.StoreStrided | mem.Scatter | mem.StorePacked | mem.Prefetch
-    | mem.AtomicUpdate | mem.CompareExchange | mem.AtomicLoad | mem.AtomicStore | mem.Fence | mem.Pause
-    | Return | Call
-)  # fmt: skip
+    ins.Unary
+    | ins.Binary
+    | ins.Fma
+    | ins.Select
+    | ins.Convert
+    | ins.Nearest
+    | ins.Bitcast
+    | ins.Broadcast
+    | ins.Shuffle
+    | ins.Permute
+    | ins.Extract
+    | ins.Insert
+    | ins.Reduce
+    | ins.Dot
+    | mem.Advance
+    | mem.Allocate
+    | mem.Table
+    | mem.Load
+    | mem.LoadStrided
+    | mem.Gather
+    | mem.LoadPacked
+    | mem.Store
+    | mem.StoreStrided
+    | mem.Scatter
+    | mem.StorePacked
+    | mem.Prefetch
+    | mem.AtomicUpdate
+    | mem.CompareExchange
+    | mem.AtomicLoad
+    | mem.AtomicStore
+    | mem.Fence
+    | mem.Pause
+    | Return
+    | Call
+)
 Control: TypeAlias = For | While | If
 Stmt: TypeAlias = Instruction | Control
 

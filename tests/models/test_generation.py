@@ -187,3 +187,21 @@ def test_llama_3_1_s_angles_keep_short_waves_and_stretch_long_ones() -> None:
 def test_a_model_that_is_not_built_is_refused(change: dict[str, object]) -> None:
     with pytest.raises(DiagnosticError, match="DSL0787"):
         read_config({**CONFIG, **change})
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+@pytest.mark.parametrize("quantize", ["", "u4:32", "i8:16"])
+def test_a_gpu_gives_the_interpreter_s_logits(folder: Path, dtype: str, quantize: str) -> None:
+    ids = np.random.default_rng(0).integers(0, 50, 36).tolist()
+    found, wanted = (
+        open_model(folder, target, length=40, dtype=dtype, quantize=quantize)
+        for target in ("cuda", "interp")
+    )
+    atol = 2e-4 if dtype == "f32" else 0.15
+    np.testing.assert_allclose(found.logits(ids[:33]), wanted.logits(ids[:33]), atol=atol)
+    for position in range(33, 36):
+        token = [ids[position]]
+        np.testing.assert_allclose(
+            found.logits(token, position), wanted.logits(token, position), atol=atol
+        )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from dslc.compiler.dtypes import BOOL, INDEX, DType, all_dtypes, storage_dtype
+from dslc.compiler.dtypes import BOOL, INDEX, DType, all_dtypes, decode, storage_dtype
 from dslc.compiler.dtypes.storage import Array
 from dslc.compiler.vector.atoms import ATOMS
 from dslc.compiler.vector.building import Builder, constant
@@ -134,7 +134,7 @@ class _Maker:
             return b.add(found, 0.0) if op in ("min", "max") else found
         if kind == 8:
             return b.unary(rng.choice(["neg", "invert", "abs"]), x)
-        op = rng.choice(_INTEGER_BINARY)
+        op = rng.choice(_INTEGER_BINARY if dtype.bits >= 8 else _INTEGER_BINARY[:-1])
         if op == "pow":
             x = b.binary("and", x, 3 if dtype.bits > 2 else 1)
         return b.binary(op, x, self.value(dtype))
@@ -204,7 +204,11 @@ def random_function(
 def _loop(maker: _Maker) -> Operand:
     start = maker.value(maker.rng.choice(maker.dtypes))
     pool = list(maker.pool)
-    with maker.b.loop(0, maker.b.binary("mod", maker.n, 4), 1, [start], unroll=2) as loop:
+    begin, end, step = 0, maker.b.binary("mod", maker.n, 7), maker.rng.choice([1, 2, 3])
+    bounds = (begin, end) if maker.rng.random() < 0.5 else (end, begin)
+    step = step if bounds[0] == 0 else -step
+    unroll = maker.rng.choice([1, 2, 3])
+    with maker.b.loop(*bounds, step, [start], unroll=unroll) as loop:
         maker.pool.append(loop.carried[0])
         for _ in range(2):
             maker.pool.append(maker.step())
@@ -258,3 +262,12 @@ def read_results(dst: Array, made: Made) -> list[Array]:
 
 
 __all__ = ["ATOMS", "Made", "random_function", "random_source", "read_results"]
+
+
+def same(x: Array, y: Array, dtype: DType) -> bool:
+    """Whether two storage arrays hold the same numbers; one NaN is as good as another."""
+    if not dtype.is_float:
+        return bool((x == y).all())
+    a, b = decode(x, dtype), decode(y, dtype)
+    bits = np.dtype(f"u{a.itemsize}")
+    return bool(((a.view(bits) == b.view(bits)) | (np.isnan(a) & np.isnan(b))).all())

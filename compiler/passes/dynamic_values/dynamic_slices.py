@@ -72,8 +72,10 @@ def _dynamic_counters(kernel: Kernel, dynamic: set[Name]) -> set[ex.Var]:
 
 
 def is_counted(start: ex.Expr, counters: Collection[ex.Var]) -> bool:
-    """Whether a start is a sum of counters and of what is known: their registers may begin a slice."""
+    """Whether a start is a counter, and what is known besides: its register may begin a slice."""
     mine = [v for v in ex.free_vars(start) if v in counters]
+    if len(mine) > 1:
+        return False
     if any(isinstance(n, ex.Read) for n in ex.walk(start)) or any(v.dtype != INDEX for v in mine):
         return False
     rest = start

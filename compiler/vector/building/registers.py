@@ -30,7 +30,7 @@ class RegisterBuilder:
         """Append a statement that was made elsewhere."""
         self.bodies[-1].append(stmt)
 
-    def append_result(self, instruction: Any) -> Register:
+    def append_result(self, instruction: Any) -> Operand:
         """Append an instruction and give its result."""
         self.append(instruction)
         out = instruction.out

@@ -15,10 +15,21 @@ Fail: TypeAlias = tuple[str, str]
 Rule: TypeAlias = Callable[[Any], Fail | None]
 
 _OF_FLOATS = {
-    "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "erf", "div",
+    "exp",
+    "exp2",
+    "log",
+    "log2",
+    "sqrt",
+    "rsqrt",
+    "sin",
+    "cos",
+    "tanh",
+    "sigmoid",
+    "erf",
+    "div",
     "trunc",
-}  # fmt: skip
-_OF_INTEGERS = {"shl", "shr", "invert", *ins.MACHINE_OPS}
+}
+_OF_INTEGERS = {"shl", "shr", "invert"}
 _OF_BITS = {"and", "or", "xor"}
 
 
@@ -50,6 +61,10 @@ def computes(op: str, dtype: DType) -> Fail | None:
         fits = op in _OF_BITS or op in ("not", "eq", "ne", "min", "max")
     elif op in _OF_FLOATS:
         fits = dtype.is_float
+    elif op == "scale":
+        fits = dtype.is_float and dtype.bits >= 32
+    elif op in ins.MACHINE_OPS:
+        fits = dtype.is_integer and dtype.bits >= 8
     elif op in _OF_INTEGERS or op in _OF_BITS:
         fits = dtype.is_integer
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -172,3 +173,19 @@ def test_atoms_by_loops(name: str) -> None:
         out,
     )
     assert out.tolist() == want.reshape(-1).tolist()
+
+
+def test_a_fused_product_of_great_numbers_is_rounded_once() -> None:
+    """Numbers that are too great to be split in halves as they are."""
+    a = np.zeros(2)
+    run(
+        """
+        %x = fma f64(-1442725.0), f64(1.1102230246251565e301), f64(1.6062398570194716e307) : f64
+        %y = fma f64(1e300), f64(1e-300), f64(1.0) : f64
+        store %a[0], %x
+        store %a[8], %y
+        """,
+        a,
+    )
+    exact = Fraction(-1442725) * Fraction(1.1102230246251565e301) + Fraction(1.6062398570194716e307)
+    assert a.tolist() == [float(exact), float(Fraction(1e300) * Fraction(1e-300) + 1)]
