@@ -137,9 +137,7 @@ class Document:
     def token_at(self, line: int, col: int) -> tuple[Part, Token] | None:
         """The token at a place (both from 0); of two that meet there, the name."""
         part, own = self.at(line)
-        meeting = [
-            t for t in part.tokens if t.line == own and t.col - 1 <= col <= t.end_col - 1
-        ]  # fmt: skip
+        meeting = [t for t in part.tokens if t.line == own and t.col - 1 <= col <= t.end_col - 1]
         words = [t for t in meeting if t.text.isidentifier()]
         return (part, (words or meeting)[-1]) if meeting else None
 

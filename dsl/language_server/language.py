@@ -58,9 +58,15 @@ def functions() -> dict[str, Described]:
         function = getattr(lang, name, None)
         if name == "range":
             parameters: tuple[str, ...] = (
-                "start", "stop=None", "step=1", "*", "stages=None", "unroll=None", "split=None",
+                "start",
+                "stop=None",
+                "step=1",
+                "*",
+                "stages=None",
+                "unroll=None",
+                "split=None",
                 "atomic=False",
-            )  # fmt: skip
+            )
             text = (
                 "The iterations of a sequential loop. `stages`: how many iterations' loads are in "
                 "flight. `unroll`: how many are written out. `split`: among how many program "

@@ -138,9 +138,15 @@ def _end_of_head(tokens: list[Token], begin: int) -> int:
 def _decorated(tokens: list[Token]) -> Iterator[tuple[Kind, Token]]:
     """The keywords of a decorator."""
     for i, token in enumerate(tokens[:-1]):
-        if token.kind == "NAME" and tokens[i + 1].kind == "=" and token.text not in (
-            "target", "autotune",
-        ):  # fmt: skip
+        if (
+            token.kind == "NAME"
+            and tokens[i + 1].kind == "="
+            and token.text
+            not in (
+                "target",
+                "autotune",
+            )
+        ):
             is_tune = i + 2 < len(tokens) and tokens[i + 2].kind == "["
             yield (Kind.TUNE if is_tune else Kind.CONST), token
 

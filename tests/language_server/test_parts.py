@@ -39,8 +39,11 @@ def document(text: str) -> Document:
 def test_a_change_keeps_the_other_parts():
     d = document(SOURCE)
     assert [p.text.split("\n")[0][:12] for p in d.parts] == [
-        '"""Doc."""', "const A = 1", "kernel first", "def second(u",
-    ]  # fmt: skip
+        '"""Doc."""',
+        "const A = 1",
+        "kernel first",
+        "def second(u",
+    ]
     before = list(d.parts)
     d.update(SOURCE.replace("const A = 1", "\n\nconst A = 12"))
     assert [p is q for p, q in zip(d.parts, before, strict=True)] == [False, False, True, True]
@@ -51,21 +54,38 @@ def test_an_item_knows_its_names():
     part = document(SOURCE).parts[2]
     kinds = {name: kind for name, (kind, _) in locals_of(part).items()}
     assert kinds == {
-        "x": Kind.PARAMETER, "n": Kind.PARAMETER, "y": Kind.PARAMETER,
-        "M": Kind.DIM, "K": Kind.DIM, "sm": Kind.DIM, "G": Kind.CONST, "B": Kind.TUNE,
-        "m": Kind.COUNTER, "k": Kind.COUNTER, "a": Kind.LOCAL, "b": Kind.LOCAL, "L": Kind.LOCAL,
-    }  # fmt: skip
+        "x": Kind.PARAMETER,
+        "n": Kind.PARAMETER,
+        "y": Kind.PARAMETER,
+        "M": Kind.DIM,
+        "K": Kind.DIM,
+        "sm": Kind.DIM,
+        "G": Kind.CONST,
+        "B": Kind.TUNE,
+        "m": Kind.COUNTER,
+        "k": Kind.COUNTER,
+        "a": Kind.LOCAL,
+        "b": Kind.LOCAL,
+        "L": Kind.LOCAL,
+    }
     function = document(SOURCE).parts[3]
     assert {n: k for n, (k, _) in locals_of(function).items()} == {
-        "u": Kind.PARAMETER, "v": Kind.PARAMETER,
-    }  # fmt: skip
+        "u": Kind.PARAMETER,
+        "v": Kind.PARAMETER,
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("A", Kind.CONST), ("axis", Kind.KEYWORD_ARGUMENT), ("spatial", Kind.METHOD),
-     ("sum", Kind.BUILTIN), ("f32", Kind.DTYPE), ("second", Kind.FUNCTION)],
-)  # fmt: skip
+    [
+        ("A", Kind.CONST),
+        ("axis", Kind.KEYWORD_ARGUMENT),
+        ("spatial", Kind.METHOD),
+        ("sum", Kind.BUILTIN),
+        ("f32", Kind.DTYPE),
+        ("second", Kind.FUNCTION),
+    ],
+)
 def test_names_are_resolved(text: str, kind: Kind):
     d = document(SOURCE + "\n\nkernel last(x: f32[N]):\n    second(x)\n")
     part, token = next((p, t) for p in d.parts[2:] for t in p.tokens if t.text == text)

@@ -13,7 +13,7 @@ import dslc
 import pytest
 from dslc.frontend.lexer import Lexer
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FILES = sorted([*(ROOT / "examples").glob("*.tile"), *(ROOT / "tests/corpus").glob("*.tile")])
 EXTENSION = ROOT / "editors/vscode"
 
@@ -34,10 +34,10 @@ def test_pygments_reads_what_the_compiler_reads(path: Path) -> None:
 
 def test_the_grammar_has_the_words_of_the_language() -> None:
     pytest.importorskip("pygments")
-    from support import textmate
+    from support.editors import textmate
 
     assert textmate.PATH.read_text(encoding="utf-8") == textmate.text(), (
-        "in tests/: python -m support.textmate"
+        "in tests/: python -m support.editors.textmate"
     )
 
 

@@ -1,6 +1,6 @@
 """The TextMate grammar of the language, from the words that the compiler knows.
 
-python -m support.textmate     in tests/ writes it into editors/vscode/syntaxes
+python -m support.editors.textmate     in tests/ writes it into editors/vscode/syntaxes
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from dslc.highlighting import CALLS, DECLARES, DTYPES, FLOW
 
-PATH = Path(__file__).parents[2] / "editors/vscode/syntaxes/tile.tmLanguage.json"
+PATH = Path(__file__).parents[3] / "editors/vscode/syntaxes/tile.tmLanguage.json"
 
 
 def _words(names: tuple[str, ...], behind: str = "") -> str:
