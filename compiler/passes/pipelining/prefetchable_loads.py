@@ -130,19 +130,6 @@ def _is_same(load: ins.Load, other: ins.Load) -> bool:
     return (load.region, load.other) == (other.region, other.other)
 
 
-def invariant_loads(loop: ins.For, unwritten: frozenset[Memory]) -> list[Ahead]:
-    """The loads right in the body of a loop whose subscripts it does not change, in order."""
-    defined: dict[Name, Stmt] = {}
-    invariant: list[Ahead] = []
-    for stmt in loop.body:
-        if isinstance(stmt, ins.Load) and stmt.region.memory in unwritten:
-            needs = _needs(loop, stmt, defined, unwritten)
-            if needs is not None and not _varies(loop, stmt, needs):
-                invariant.append(Ahead(stmt, needs, 0))
-        defined.update(dict.fromkeys(results(stmt), stmt))
-    return invariant
-
-
 def is_prefetched(ahead: Ahead, threads: int | None) -> bool:
     """Whether a load that cannot be staged is worth its registers."""
     return thread_bytes(ahead.load.out, threads) <= _PREFETCHED_BYTES
