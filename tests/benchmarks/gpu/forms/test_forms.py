@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from gpu.forms.programs import DECIDED, FORMS, Form, base_of, decisions
+from gpu.forms.listed import FORMS, Form, base_of
+from gpu.forms.programs import DECIDED, decisions
 
 KEPT = json.loads(DECIDED.read_text(encoding="utf-8"))
 
