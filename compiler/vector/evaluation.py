@@ -93,6 +93,13 @@ def _scale(x: Array, y: Array, dtype: DType) -> Array:
     return np.asarray(np.where(np.isnan(y), y, found))
 
 
+def _multishift(x: Array, y: Array, dtype: DType) -> Array:
+    words = np.repeat(np.ascontiguousarray(x).view(np.uint64), 8)
+    at = (y & 63).astype(np.uint64)
+    back = (np.uint64(64) - at) & np.uint64(63)
+    return np.asarray(words >> at | words << back).astype(np.uint8)
+
+
 _MACHINE: dict[str, Callable[[Array, Array, DType], Array]] = {
     "quotient": _quotient,
     "remainder": _remainder,
@@ -100,6 +107,7 @@ _MACHINE: dict[str, Callable[[Array, Array, DType], Array]] = {
     "rshift": _rshift,
     "mulhi": _mulhi,
     "scale": _scale,
+    "multishift": _multishift,
 }
 
 

@@ -47,6 +47,7 @@ def capabilities(processor: Processor) -> Capabilities:
     return Capabilities(
         f16_converts="f16c" in features,
         scales="avx512f" in features,
+        multishifts="avx512vbmi" in features,
         vector_bits=processor.vector_bits,
         atoms=atoms,
         permutations=frozenset(found),

@@ -73,6 +73,8 @@ def _binary(f: FunctionText, i: ins.Binary) -> str:
         return f.emit(f"{_FLOAT_BINARY[i.op]} {text} {x}, {y}")
     if i.op in ("min", "max"):
         return f.of(f"{'s' if dtype.is_signed else 'u'}{i.op}", type_, i.x, i.y)
+    if i.op == "multishift":
+        return f.call("llvm.x86.avx512.pmultishift.qb.512", text, f"{text} {y}", f"{text} {x}")
     if i.op == "mulhi":
         return _upper_half(f, type_, x, y)
     word = _BINARY.get(i.op) or _SIGNED.get(i.op, (None, None))[not dtype.is_signed]

@@ -20,6 +20,7 @@ PLAIN = Capabilities()
 FULL = Capabilities(
     f16_converts=True,
     scales=True,
+    multishifts=True,
     vector_bits=512,
     atoms={"vpdpbusd": (16, 8, 4), "smmla": (4,)},
     permutations=frozenset({(8, 64), (16, 32), (32, 16), (64, 8)}),
