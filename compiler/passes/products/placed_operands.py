@@ -12,11 +12,11 @@
     %d = dot ...
     wait_dots pending=1
 
-All threads must have stored before one warpgroup's product reads, and all products that read a place must
-have ended before a thread stores there again. Where an iteration waits for its products there is one
-place, and a barrier before the stores too. Where they run on into the next iteration there are three,
-in turn, and the one barrier is enough: a warp that stores in iteration i + 1 has met all others in
-iteration i, and these had waited for the products of iteration i - 2 by then.
+All threads must have stored before one warpgroup's product reads, and all products that read a place
+must have ended before a thread stores there again. Where an iteration waits for its products there is
+one place, and a barrier before the stores too. Where they run on into the next iteration there are
+three, in turn, and the one barrier is enough: a warp that stores in iteration i + 1 has met all others
+in iteration i, and these had waited for the products of iteration i - 2 by then.
 """
 
 from __future__ import annotations
