@@ -78,11 +78,11 @@ class PipelinedLoop:
 
     def _prologue(self) -> ins.For:
         """The copies of the first iterations, a group each."""
-        turn = self._var("turn")
-        at = simplify(add(self.loop.start, mul(turn, self.step)))
-        body = (*self._copies(at, turn), *self._commit())
+        stage = self._var("stage")
+        at = simplify(add(self.loop.start, mul(stage, self.step)))
+        body = (*self._copies(at, stage), *self._commit())
         last = index(self.ahead)
-        return ins.For(turn, index(0), last, index(1), body, stages=1, loc=self.loop.loc)
+        return ins.For(stage, index(0), last, index(1), body, stages=1, loc=self.loop.loc)
 
     def _loop(self, firsts: Sequence[Sequence[Value]]) -> ins.For:
         loop = self.loop

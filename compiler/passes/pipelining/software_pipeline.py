@@ -15,10 +15,10 @@ After, with 3 stages:
     %acc = full f32(0.0) : f32[16, 8] `local(2, 1).spatial(8, 4).local(1, 2)`
     alloc @a_ring: buffer shared f16[3, 16, 16] `...`
     alloc @b_ring: buffer shared f16[3, 16, 8]
-    for turn in range(0, 2, 1) stages=1 {
-      if turn * 16 < K {
-        copy_async @a_ring[turn!, 0 : +16!, 0 : +16!], @a[m : +16, turn * 16 : +16], layout=`...`
-        copy_async @b_ring[turn!, 0 : +16!, 0 : +8!], @b[turn * 16 : +16, n : +8!], layout=`...`
+    for stage in range(0, 2, 1) stages=1 {
+      if stage * 16 < K {
+        copy_async @a_ring[stage!, 0 : +16!, 0 : +16!], @a[m : +16, stage * 16 : +16], layout=`...`
+        copy_async @b_ring[stage!, 0 : +16!, 0 : +8!], @b[stage * 16 : +16, n : +8!], layout=`...`
       }
       commit_group
     }
