@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from dslc.runtime.aie_simulator import AieFault, configuration, library, simulate
+from dslc.runtime.aie_simulator import AieFault, configuration, library, native, simulate
+from dslc.runtime.aie_simulator.reader import read
 
 from support.npu.kernels import EXAMPLES, Case, assert_close, case
 
@@ -103,3 +104,30 @@ def test_equal_loops_are_one_function(products: Case, monkeypatch: pytest.Monkey
     cores = products.text.count("aie.core(")
     assert cores > 1
     assert len(made[0]._texts) <= 8, "the cores' loops differ in their lines alone"
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        ("%r = arith.addi %x, %x : i32", True),
+        ("%r = arith.ceildivsi %x, %x : i32", False),
+        ("%r = arith.andi %p, %p : i1", True),
+        ("%r = arith.addi %p, %p : i1", False),  # C adds truths as integers
+    ],
+)
+def test_loops_with_other_words_stay_with_numpy(line: str, known: bool) -> None:
+    module = read(
+        f"""module {{
+        scf.for %i = %start to %stop step %step {{
+          %x = memref.load %m[%i] : memref<8xi32>
+          %p = arith.cmpi slt, %x, %x : i32
+          {line}
+        }}
+        }}"""
+    )
+    (loop,) = module.regions[0]
+    if known:
+        assert "for" in native.Loop(loop, {}).text("f")
+    else:
+        with pytest.raises(native.Unknown):
+            native.Loop(loop, {})
