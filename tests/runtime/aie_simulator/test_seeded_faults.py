@@ -131,7 +131,7 @@ _FAULTS: list[tuple[str, Case, str, Edit]] = [
      swap(r"(%x_host\[0, 0, 0, 0\])\[1, 1, 1, 1024\]\[0, 0, 0, 1\]",
           r"\1[2, 1, 1, 1024][0, 0, 0, 1]")),
     ("a token that nobody issues", _ADD, "deadlock",
-     swap(r"issue_token = true, (metadata = @z_out_0)", r"\1")),
+     swap(r"issue_token = true, (metadata = @x_0)", r"\1")),
     ("a wait too many", _ADD, "deadlock",
      swap(r"(\n *aiex\.npu\.dma_wait \{symbol = @x_0\})", r"\1\1")),
     ("a wait for nobody", _ADD, "symbol", swap("symbol = @x_0", "symbol = @q")),
