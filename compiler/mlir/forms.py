@@ -1,12 +1,21 @@
 """Custom forms as data: the words of an operation's text in order, and the types of its results.
 
-A form is a text of steps. `operand` and `operands` are values; `int:a`, `word:a`, `symbol:a`, `attr:a`
-and `list:a` are attributes of that name; `amount:a` is an integer or a value, `entries:a` a list of
-such in square brackets (values are operands too, and a Use in the attribute); `type`,
-`types` and `succ` are what they say, `attrs` is a dictionary of attributes that may be missing, and
-`region` a region (`region:aie.end` ends with that, written or not). `[? ... ]?` may be missing: it is there if its first word is. All else stands for
-itself. After `=>` come the types of results: `index`, `i1`, or `t0`, the first type that was passed,
-`t-1`, the last.
+A form is a text of steps.
+
+    operand, operands            values
+    int:a word:a symbol:a        attributes of the name a
+    attr:a list:a
+    amount:a                     an integer or a value (an operand too, and a Use in the attribute)
+    entries:a                    a list of such in square brackets
+    type, types, type:0          types; that of the first operand
+    succ                         a block to go to
+    attrs                        a dictionary of attributes, which may be missing
+    region, region:aie.end       a region; one that ends with that, written or not
+    flags                        fastmath and the like
+    [? ... ]?                    what may be missing: it is there if its first word is
+
+All else stands for itself. After `=>` come the types of results: `index`, `i1`, `bool` (of each lane),
+`element` of the first type, or `t0`, the first type that was passed, `t-1`, the last.
 """
 
 from __future__ import annotations
@@ -17,7 +26,8 @@ from typing import Any
 
 from dslc.compiler.mlir.attributes import I1, INDEX, Number, Opaque, Type, Use, Word, type_of
 from dslc.compiler.mlir.operations import Operation
-from dslc.compiler.mlir.parser import Form, Parser, symbol
+from dslc.compiler.mlir.parser import Form, Parser
+from dslc.compiler.mlir.values import symbol
 
 Step = tuple[Any, ...]
 
@@ -50,7 +60,9 @@ def _read(steps: tuple[Step, ...], results: tuple[str, ...], p: Parser, op: Oper
     for step, name in steps:
         step(p, op, name, passed)
     for name in results:
-        op.result_types.append(_RESULTS[name](passed) if name in _RESULTS else passed[int(name[1:])])
+        op.result_types.append(
+            _RESULTS[name](passed) if name in _RESULTS else passed[int(name[1:])]
+        )
 
 
 def _lanes(passed: list[Type]) -> Type:
@@ -115,7 +127,9 @@ def _symbol(p: Parser, op: Operation, name: str, _: list[Type]) -> None:
 def _attr(p: Parser, op: Operation, name: str, _: list[Type]) -> None:
     found = p.attribute()
     # `<pkt_id = 1>` leaves out the name that the form implies.
-    op.attributes[name] = found if isinstance(found, Opaque) else Opaque("aie.packet_info", found, "")
+    op.attributes[name] = (
+        found if isinstance(found, Opaque) else Opaque("aie.packet_info", found, "")
+    )
 
 
 def _list(p: Parser, op: Operation, name: str, _: list[Type]) -> None:
@@ -151,8 +165,13 @@ def _entries(p: Parser, op: Operation, name: str, _: list[Type]) -> None:
         op.attributes[name] = found
 
 
-def _type(p: Parser, _: Operation, __: str, passed: list[Type]) -> None:
+def _type(p: Parser, op: Operation, name: str, passed: list[Type]) -> None:
     passed.append(p.type())
+    if name:
+        value = op.operands[int(name)]
+        known = p.types.get(value)
+        if known is not None and known is not passed[-1] and known != passed[-1]:
+            p.fail(f"{value} is {known}, not {passed[-1]}")
 
 
 def _types(p: Parser, _: Operation, __: str, passed: list[Type]) -> None:

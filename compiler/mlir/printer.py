@@ -103,7 +103,9 @@ def _attribute(op: Operation, name: str, value: Any) -> str:
     if name == "iterator_types" and op.name == "vector.contract":
         kinds = (k.value if isinstance(k, Opaque) else k for k in value)
         return f"[{', '.join(f'#vector.iterator_type<{kind}>' for kind in kinds)}]"
-    if name in ("offsets", "sizes", "strides", "position", "permutation") and isinstance(value, list):
+    if name in ("offsets", "sizes", "strides", "position", "permutation") and isinstance(
+        value, list
+    ):
         numbers = (_DYNAMIC if isinstance(e, Use) else _plain(e) for e in value)
         return f"array<i64: {', '.join(map(str, numbers))}>" if value else "array<i64>"
     return _value(value)
@@ -144,7 +146,9 @@ def _value(value: Any) -> str:
 def _number(number: Number) -> str:
     kind = f" : {number.type}" if number.type else ""
     if isinstance(number.value, float):
-        return f"{number.value!r}{kind}" if "." in repr(number.value) else f"{number.value:.17e}{kind}"
+        return (
+            f"{number.value!r}{kind}" if "." in repr(number.value) else f"{number.value:.17e}{kind}"
+        )
     if number.type in ("f32", "bf16", "f16", "f64"):
         digits = {"f32": 8, "f64": 16}.get(number.type, 4)
         return f"0x{number.value:0{digits}X}{kind}"

@@ -6,8 +6,9 @@ import functools
 from collections.abc import Mapping
 
 from dslc.compiler.mlir.dialect_forms import AIE, AIEX
+from dslc.compiler.mlir.flow_forms import FLOW
 from dslc.compiler.mlir.forms import compiled
-from dslc.compiler.mlir.operations import MlirError, Operation
+from dslc.compiler.mlir.operations import Block, MlirError, Operation
 from dslc.compiler.mlir.parser import Form, Parser
 from dslc.compiler.mlir.special_forms import SPECIAL
 from dslc.compiler.mlir.upstream_forms import UPSTREAM
@@ -17,7 +18,7 @@ from dslc.compiler.mlir.upstream_forms import UPSTREAM
 def forms() -> Mapping[str, Form]:
     """The custom form of each operation that has one."""
     tables = {**AIE, **AIEX, **UPSTREAM}
-    return {name: compiled(form) for name, form in tables.items()} | SPECIAL
+    return {name: compiled(form) for name, form in tables.items()} | SPECIAL | FLOW
 
 
 @functools.lru_cache(8)
@@ -29,7 +30,5 @@ def parse(text: str) -> Operation:
     if any(o.name == "builtin.module" for o in found) or not found:
         raise MlirError("a text is one module", found[1].line if len(found) > 1 else 1)
     made = Operation("builtin.module", 1)  # MLIR's own reader puts one around what stands alone
-    from dslc.compiler.mlir.operations import Block
-
     made.regions.append([Block("", [], found)])
     return made

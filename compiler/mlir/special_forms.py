@@ -6,19 +6,17 @@ from typing import Any
 
 from dslc.compiler.mlir.attributes import (
     I1,
-    INDEX,
     Dense,
-    Integers,
     Number,
     Opaque,
-    Type,
     Use,
     Word,
     type_of,
 )
 from dslc.compiler.mlir.forms import entries, use
 from dslc.compiler.mlir.operations import Operation
-from dslc.compiler.mlir.parser import Parser, symbol
+from dslc.compiler.mlir.parser import Parser
+from dslc.compiler.mlir.values import symbol
 
 DIMENSIONS, PADDING = "aie.bd_dim_layout_array", "aie.bd_pad_layout_array"
 
@@ -116,7 +114,7 @@ def descriptor(p: Parser, op: Operation) -> None:
     p.expect("(")
     op.operands.append(p.operand())
     p.expect(":")
-    p.type()
+    _type_of(p, op.operands[0])
     for name in ("offset", "len"):
         if p.accept(","):
             op.attributes[name] = Number(p.integer(), "i32")
@@ -138,7 +136,8 @@ def descriptor(p: Parser, op: Operation) -> None:
             if len(strides) != len(sizes):
                 p.fail(f"{len(sizes)} sizes, {len(strides)} strides")
             loops = [
-                {"size": _entry(n), "stride": _entry(s)} for n, s in zip(sizes, strides, strict=True)
+                {"size": _entry(n), "stride": _entry(s)}
+                for n, s in zip(sizes, strides, strict=True)
             ]
             op.attributes["dimensions"] = Opaque(DIMENSIONS, loops, "")
         elif word == "pad":
@@ -197,7 +196,14 @@ def memcpy(p: Parser, op: Operation) -> None:
     p.expect(")")
     _attributes(p, op)
     p.expect(":")
-    p.type()
+    _type_of(p, op.operands[0])
+
+
+def _type_of(p: Parser, value: str) -> None:
+    """Pass the type of a value."""
+    kind, known = p.type(), p.types.get(value)
+    if known not in (None, kind):
+        p.fail(f"{value} is {known}, not {kind}")
 
 
 def constant(p: Parser, op: Operation) -> None:
@@ -213,40 +219,6 @@ def constant(p: Parser, op: Operation) -> None:
         op.result_types.append(type_of(value.type))
     else:
         p.fail("a constant has a type")
-
-
-def function(p: Parser, op: Operation) -> None:
-    """`func.func private @name(...) -> ... attributes {...} {...}`."""
-    if p.kind == "word" and p.word in ("private", "public", "nested"):
-        op.attributes["sym_visibility"] = p.take("word")
-    _name(p, op)
-    arguments: list[tuple[str, Type]] = []
-    if p.words[p.at + 1].startswith("%"):
-        arguments = p.arguments()
-        kinds = [kind for _, kind in arguments]
-    else:
-        kinds = p.bracketed_types()
-    results = p.result_types() if p.accept("->") else []
-    given, back = (", ".join(k.text for k in part) for part in (kinds, results))
-    op.attributes["function_type"] = type_of(f"({given}) -> ({back})")
-    if p.accept("attributes"):
-        op.attributes |= p.dictionary()
-    if p.word == "{":
-        op.regions.append(p.region(arguments))
-
-
-def call(p: Parser, op: Operation) -> None:
-    """`func.call @name(%x) : (memref<..>) -> ()`."""
-    op.name = "func.call"
-    op.attributes["callee"] = symbol(p.take("symbol"))
-    p.expect("(")
-    op.operands = p.operands()
-    p.expect(")")
-    _attributes(p, op)
-    p.expect(":")
-    p.bracketed_types()
-    p.expect("->")
-    op.result_types = p.result_types()
 
 
 def memref_global(p: Parser, op: Operation) -> None:
@@ -265,107 +237,6 @@ def memref_global(p: Parser, op: Operation) -> None:
     _attributes(p, op)
 
 
-def _ended(op: Operation, name: str) -> None:
-    """Regions without a terminator have the one that goes without saying."""
-    for region in op.regions:
-        for block in region[-1:]:
-            last = block.operations[-1] if block.operations else None
-            if last is None or last.name not in (name, "scf.condition"):
-                block.operations.append(Operation(name, last.line if last else op.line))
-
-
-def _initial(p: Parser, op: Operation) -> list[str]:
-    """`(%x = %y, ...)`: the names inside; what they begin with are operands."""
-    p.expect("(")
-    names: list[str] = []
-    while not p.accept(")"):
-        names.append(p.operand())
-        p.expect("=")
-        op.operands.append(p.operand())
-        p.accept(",")
-    return names
-
-
-def for_loop(p: Parser, op: Operation) -> None:
-    """`scf.for %i = %a to %b step %c iter_args(%x = %y) -> (type) : i32 {...}`."""
-    p.accept("unsigned")
-    index = p.operand()
-    for word in ("=", "to", "step"):
-        p.expect(word)
-        op.operands.append(p.operand())
-    names: list[str] = []
-    if p.accept("iter_args"):
-        names = _initial(p, op)
-        p.expect("->")
-        op.result_types = p.result_types()
-    kind = p.type() if p.accept(":") else INDEX
-    op.regions.append(p.region([(index, kind), *zip(names, op.result_types, strict=True)]))
-    _ended(op, "scf.yield")
-    _attributes(p, op)
-
-
-def affine_for(p: Parser, op: Operation) -> None:
-    """`affine.for %i = 0 to 8 step 2 {...}` of constant bounds."""
-    index = p.operand()
-    for word, name in (("=", "lower"), ("to", "upper")):
-        p.expect(word)
-        op.attributes[name] = Number(p.integer(), "index")
-    op.attributes["step"] = Number(p.integer() if p.accept("step") else 1, "index")
-    names: list[str] = []
-    if p.accept("iter_args"):
-        names = _initial(p, op)
-        p.expect("->")
-        op.result_types = p.result_types()
-    op.regions.append(p.region([(index, INDEX), *zip(names, op.result_types, strict=True)]))
-    _ended(op, "affine.yield")
-    _attributes(p, op)
-
-
-def branch(p: Parser, op: Operation) -> None:
-    """`scf.if %c -> (type) {...} else {...}`."""
-    op.operands.append(p.operand())
-    if p.accept("->"):
-        op.result_types = p.result_types()
-    op.regions.append(p.region())
-    if p.accept("else"):
-        op.regions.append(p.region())
-    else:
-        op.regions.append([])
-    _ended(op, "scf.yield")
-    _attributes(p, op)
-
-
-def while_loop(p: Parser, op: Operation) -> None:
-    """`scf.while (%x = %y) : (type) -> (type) {...} do {...}`."""
-    names = _initial(p, op) if p.word == "(" else []
-    p.expect(":")
-    kinds = p.bracketed_types()
-    p.expect("->")
-    op.result_types = p.result_types()
-    op.regions.append(p.region(list(zip(names, kinds, strict=True))))
-    p.expect("do")
-    op.regions.append(p.region())
-    _ended(op, "scf.yield")
-    _attributes(p, op)
-
-
-def switch(p: Parser, op: Operation) -> None:
-    """`scf.index_switch %v -> type case 0 {...} default {...}`; the default's region is the first."""
-    op.operands.append(p.operand())
-    _attributes(p, op)
-    if p.accept("->"):
-        op.result_types = p.result_types()
-    values: list[int] = []
-    cases = []
-    while p.accept("case"):
-        values.append(p.integer())
-        cases.append(p.region())
-    p.expect("default")
-    op.regions = [p.region(), *cases]
-    _ended(op, "scf.yield")
-    op.attributes["cases"] = Integers(tuple(values), "i64")
-
-
 SPECIAL = {
     "aie.bd_chain": chain,
     "aie.buffer": buffer,
@@ -376,16 +247,8 @@ SPECIAL = {
     "aie.runtime_sequence": sequence,
     "aiex.npu.dma_memcpy_nd": memcpy,
     "aiex.runtime_sequence": sequence,
-    "affine.for": affine_for,
     "arith.constant": constant,
     "builtin.module": module,
-    "call": call,
-    "func.call": call,
-    "func.func": function,
     "memref.global": memref_global,
     "module": module,
-    "scf.for": for_loop,
-    "scf.if": branch,
-    "scf.index_switch": switch,
-    "scf.while": while_loop,
 }

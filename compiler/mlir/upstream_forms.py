@@ -11,18 +11,18 @@ _CASTS = (
     "scaling_extf scaling_truncf"
 )
 _MATH = (
-    "absf absi atan atan2 cbrt ceil cos copysign ctlz cttz ctpop erf exp exp2 expm1 floor fma ipowi log "
-    "log10 log1p log2 powf round roundeven rsqrt sin sinh sqrt tan tanh trunc cosh"
+    "absf absi atan atan2 cbrt ceil cos copysign ctlz cttz ctpop erf exp exp2 expm1 floor fma ipowi "
+    "log log10 log1p log2 powf round roundeven rsqrt sin sinh sqrt tan tanh trunc cosh"
 )
-_ELEMENTWISE = "operands flags attrs : type => t0"
-_CAST = "operand flags attrs : type to type => t1"
+_ELEMENTWISE = "operands flags attrs : type:0 => t0"
+_CAST = "operand flags attrs : type:0 to type => t1"
 
 UPSTREAM = {
     **{f"arith.{name}": _ELEMENTWISE for name in _BINARY.split()},
     **{f"math.{name}": _ELEMENTWISE for name in _MATH.split()},
     **{f"arith.{name}": _CAST for name in _CASTS.split()},
-    "arith.cmpf": "word:predicate , operands flags attrs : type => bool",
-    "arith.cmpi": "word:predicate , operands attrs : type => bool",
+    "arith.cmpf": "word:predicate , operands flags attrs : type:0 => bool",
+    "arith.cmpi": "word:predicate , operands attrs : type:0 => bool",
     "arith.select": "operands attrs : types => t-1",
     "affine.yield": "operands attrs [? : types ]?",
     "cf.br": "succ attrs",
@@ -38,29 +38,30 @@ UPSTREAM = {
     "memref.expand_shape": "operand list:reassociation [? output_shape entries:output_shape ]? attrs : "
     "type into type => t1",
     "memref.get_global": "symbol:name attrs : type => t0",
-    "memref.load": "operand entries:_ attrs : type => element",
+    "memref.load": "operand entries:_ attrs : type:0 => element",
     "memref.reinterpret_cast": "operand to offset : entries:offsets , sizes : entries:sizes , "
     "strides : entries:strides attrs : type to type => t1",
-    "memref.store": "operand , operand entries:_ attrs : type",
-    "memref.subview": "operand entries:offsets entries:sizes entries:strides attrs : type to type => t1",
-    "memref.view": "operand [ operand ] [ operands ] attrs : type to type => t1",
+    "memref.store": "operand , operand entries:_ attrs : type:1",
+    "memref.subview": "operand entries:offsets entries:sizes entries:strides attrs : type:0 to type "
+    "=> t1",
+    "memref.view": "operand [ operand ] [ operands ] attrs : type:0 to type => t1",
     "return": "operands attrs [? : types ]?",
     "scf.condition": "( operand ) operands attrs [? : types ]?",
     "scf.yield": "operands attrs [? : types ]?",
-    "vector.bitcast": "operand attrs : type to type => t1",
-    "vector.broadcast": "operand attrs : type to type => t1",
+    "vector.bitcast": "operand attrs : type:0 to type => t1",
+    "vector.broadcast": "operand attrs : type:0 to type => t1",
     "vector.contract": "attrs operands attrs : types into type => t-1",
     "vector.extract": "operand entries:position attrs : type from type => t0",
-    "vector.extract_strided_slice": "operand attrs : type to type => t1",
+    "vector.extract_strided_slice": "operand attrs : type:0 to type => t1",
     "vector.fma": "operands attrs : type => t0",
     "vector.insert": "operand , operand entries:position attrs : type into type => t1",
     "vector.insert_strided_slice": "operand , operand attrs : type into type => t1",
-    "vector.load": "operand entries:_ attrs : types => t-1",
-    "vector.reduction": "< word:kind > , operands flags attrs : type into type => t1",
-    "vector.shape_cast": "operand attrs : type to type => t1",
+    "vector.load": "operand entries:_ attrs : type:0 , type => t-1",
+    "vector.reduction": "< word:kind > , operands flags attrs : type:0 into type => t1",
+    "vector.shape_cast": "operand attrs : type:0 to type => t1",
     "vector.splat": "operand attrs : type => t0",
-    "vector.store": "operand , operand entries:_ attrs : types",
+    "vector.store": "operand , operand entries:_ attrs : type:1 , type:0",
     "vector.transfer_read": "operand entries:_ , operand attrs : types => t-1",
     "vector.transfer_write": "operand , operand entries:_ attrs : types",
-    "vector.transpose": "operand , list:permutation attrs : type to type => t1",
+    "vector.transpose": "operand , list:permutation attrs : type:0 to type => t1",
 }

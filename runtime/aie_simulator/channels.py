@@ -19,7 +19,7 @@ CIRCUIT = -1  # the key of a channel's stream that is no packet stream
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A chain of descriptors, run `runs` times; with `back` its end goes on at that descriptor for ever.
+    """A chain of descriptors, run `runs` times; with `back` its end goes on there for ever.
 
     The host's tasks say whether they tell of their end by a token.
     """

@@ -84,14 +84,18 @@ class Configuration:
         """What configuring takes: the programs of cores come by one stream, word by word."""
         total = 0
         for _, core in self.device.cores:
-            size = INSTRUCTION * sum(1 for o in core.walk() if o.name not in _TERMINATORS or o.operands)
+            size = INSTRUCTION * sum(
+                1 for o in core.walk() if o.name not in _TERMINATORS or o.operands
+            )
             total += min(size, COMPUTE.program)
         return total / WORD * RATES.program
 
     def constant(self, op: Operation) -> Memory:
         """`memref.get_global`: a constant of the module."""
         declared = self.device.symbols.get(f"global {op.text('name')}")
-        initial = declared.attributes.get("initial_value") if isinstance(declared, Operation) else None
+        initial = (
+            declared.attributes.get("initial_value") if isinstance(declared, Operation) else None
+        )
         if initial is None:
             raise AieFault("symbol", f"@{op.text('name')} is no constant", line=op.line)
         count, kind = elements_of(op.type, op.line)
@@ -161,7 +165,9 @@ def _check_end(device: Device) -> None:
         for channel in own:
             if channel.port is not None and channel.port.queued:
                 (stream, *_) = [s.name for s in device.streams if channel.port in s.ports]
-                text = f"{channel.port.queued} words of the stream {stream} stay before {channel.name}"
+                text = (
+                    f"{channel.port.queued} words of the stream {stream} stay before {channel.name}"
+                )
                 raise AieFault("leftover", text)
     for (name, tile), end in device.ends.items():
         if not end.produces and end.taken.value + end.held:

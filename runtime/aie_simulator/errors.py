@@ -28,10 +28,9 @@ RULES = {
     "queue": "a channel's queue has four places: a push to a full one is dropped",
     "descriptor-reuse": "a descriptor is written anew only when the task that uses it has ended",
     "configuration": "the array is configured anew, and a sequence begins, when all tasks have ended",
-    "padding": "a memory tile pads what it sends, with up to 63 words, 31 and 15 steps around its loops",
-    "reach": "a core uses memory and locks of its own tile and of those north, south and west; a DMA its "
-    "own, a memory tile's also those east and west",
-    "alignment": "a core's vectors lie at multiples of 32 bytes, or of their size where they are smaller",
+    "padding": "a memory tile pads what it sends, by up to 63 words, 31 and 15 steps",
+    "reach": "a core uses memory and locks of its own tile and of those north, south and west; "
+    "a DMA its own, a memory tile's also those east and west",
     "packet": "a packet has a number of 0 to 31 that a flow from its channel has",
     "register": "the host writes registers whose meaning is known",
     "function": "a function that is declared only is given as Python",

@@ -271,9 +271,7 @@ def declare_flows(device: Device, operations: Sequence[Operation]) -> None:
         device.flow(source.name, source, consumers)
 
 
-def _end(
-    device: Device, op: Operation, number: int, direction: str, side: str
-) -> Channel | None:
+def _end(device: Device, op: Operation, number: int, direction: str, side: str) -> Channel | None:
     """The channel at an end of a flow; None where no DMA is."""
     tile = device.tile(op.operands[number], op.line)
     if op.text(f"{side}_bundle") != "DMA":
@@ -282,11 +280,12 @@ def _end(
 
 
 def declare_packets(device: Device, op: Operation) -> None:
-    """`aie.packet_flow(number) {...}`; flows of traces and tokens carry nothing that is computed with."""
+    """`aie.packet_flow(number) {...}`; those of traces and tokens carry no data."""
     packet = op.integer("ID")
     if not 0 <= packet < 32:
         raise AieFault("packet", f"a flow of packets {packet}", line=op.line)
-    sources, targets = [], []
+    sources: list[Channel] = []
+    targets: list[Channel] = []
     traced = False
     for inner in op.body:
         if inner.name == "aie.end":

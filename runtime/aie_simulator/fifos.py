@@ -240,7 +240,15 @@ class Elaboration:
             loops = _part_loops(fifo, fifo.loops, len(own), line)
             made = [
                 Descriptor(
-                    o, at, length, loops, (full, 1, False), (free, 1), line, fifo.pads, fifo.pad_value
+                    o,
+                    at,
+                    length,
+                    loops,
+                    (full, 1, False),
+                    (free, 1),
+                    line,
+                    fifo.pads,
+                    fifo.pad_value,
                 )
                 for o in objects
                 for _ in range(again)

@@ -10,7 +10,9 @@ LOCK_MOST = 63
 ITERATIONS, REPEATS = 64, 256
 CASCADE_WIDTH, CASCADE_DEPTH = 64, 4  # bytes of a vector between neighbours, and how many wait
 STREAM_WORDS = 4  # that a stream holds beyond what its consumer asked for
-PACKET_WORDS = 8  # the same of a packet's stream, as was measured (mlir-aie, DeadlockModel.md, 2026)
+PACKET_WORDS = (
+    8  # the same of a packet's stream, as was measured (mlir-aie, DeadlockModel.md, 2026)
+)
 STACK = 1024
 INSTRUCTION = 16  # bytes that an operation takes of a core's program, at the most
 
@@ -52,8 +54,8 @@ def kind_of(row: int) -> Kind | None:
 
 
 def reaches(tile: tuple[int, int], other: tuple[int, int], *, dma: bool) -> bool:
-    """Whether a tile uses memory and locks of another: a core of its own tile and those north, south and
-    west; a memory tile's DMA of the memory tiles east and west; a DMA else of its own.
+    """Whether a tile uses memory and locks of another: a core of its own tile and those north, south
+    and west; a memory tile's DMA of the memory tiles east and west; a DMA else of its own.
     """
     if tile == other:
         return True

@@ -92,9 +92,11 @@ def load(text: str, device: str | None = None, sequence: str | None = None) -> M
 def _which(found: list[tuple[str, str]], device: str | None, sequence: str | None) -> str:
     if not found:
         named = [f"@{n}" for n in (device, sequence) if n]
-        return f"no sequence is {' '.join(named)}" if named else "a module has a sequence to dispatch"
-    names = ", ".join(f"{f'@{n}' if n else 'the device'} {f'@{s}' if s else ''}".strip() for n, s in found)
-    return f"which sequence is dispatched? There are {names}: name a device or a sequence"
+        return (
+            f"no sequence is {' '.join(named)}" if named else "a module has a sequence to dispatch"
+        )
+    names = ", ".join(" ".join(f"@{name}" for name in pair if name) for pair in found)
+    return f"which sequence is dispatched, of {names}? Name its device or itself"
 
 
 def sequences(device: Operation) -> dict[str, Operation]:

@@ -140,11 +140,13 @@ class View(Memory):
         first, last = (self._at + n * self.data.dtype.itemsize for n in (at, at + lanes))
         self._memory.mark(np.arange(first // self._width, -(-last // self._width)))
 
-
     def mark(self, places: Array) -> None:
         """Elements are written by a DMA or a function."""
         width = self.data.dtype.itemsize
-        first, last = self._at + int(places.min()) * width, self._at + (int(places.max()) + 1) * width
+        first, last = (
+            self._at + int(places.min()) * width,
+            self._at + (int(places.max()) + 1) * width,
+        )
         self._memory.mark(np.arange(first // self._width, -(-last // self._width)))
 
 

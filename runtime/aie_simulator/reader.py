@@ -48,8 +48,9 @@ def pads_of(found: Any, line: int) -> tuple[tuple[int, int], ...]:
 def _pairs(found: Any, first: str, second: str, line: int) -> tuple[tuple[int, int], ...]:
     pairs = []
     for entry in [found] if isinstance(found, dict) else found or ():
-        numbers = [entry.get(name) if isinstance(entry, dict) else None for name in (first, second)]
-        if not all(isinstance(n, Number) for n in numbers):
+        known = entry if isinstance(entry, dict) else {}
+        one, two = known.get(first), known.get(second)
+        if not isinstance(one, Number) or not isinstance(two, Number):
             raise AieFault("syntax", f"a {first} or {second} is no number", line=line)
-        pairs.append((int(numbers[0].value), int(numbers[1].value)))
+        pairs.append((int(one.value), int(two.value)))
     return tuple(pairs)

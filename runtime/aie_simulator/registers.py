@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from dslc.compiler.mlir import Number, Use
+from dslc.compiler.mlir import Use
 from dslc.runtime.aie_simulator.channels import Task
 from dslc.runtime.aie_simulator.descriptors import Descriptor, check_descriptor
 from dslc.runtime.aie_simulator.device import Device, kind_of_tile
@@ -224,7 +224,9 @@ class Registers:
             check_descriptor(made, tile, direction)
             chain.append(made)
         back = None if at is None else seen[at]
-        task = Task(chain, again + 1, back, token or kind is SHIM and direction == "S2MM", line=line)
+        task = Task(
+            chain, again + 1, back, token or (kind is SHIM and direction == "S2MM"), line=line
+        )
         channel.push(self._engine, task, line)
 
     def _decoded(

@@ -56,8 +56,8 @@ def simulate(
 
     `blank` marks, by an argument's number, elements that hold nothing yet (True): what is read of those
     before it is written is a fault. With `bfp16` products of bf16 round their operands to blocks that
-    share an exponent, as AIE2P's matrix unit does when it is told to be fast. Where a module has several
-    sequences, `device` and `sequence` name the one that is dispatched; `functions` are those that it
+    share an exponent, as AIE2P's matrix unit does when it is told to be fast. Where a module has
+    several sequences, `device` and `sequence` name the one that is dispatched; `functions` are those it
     declares only, by name (cores/calls.py). AieFault where the module breaks a rule of the machine.
     Without arrays nothing is computed: what remains are the waits, the traffic and the times.
     """

@@ -99,6 +99,10 @@ class HostSequence:
                 case name if name == CONFIGURE:
                     yield from self._end()
                     yield self._configure(op.text("symbol"), op.line).cycles
+                    for inner in op.body:
+                        if inner.name not in (RUN, "aie.end"):
+                            text = f"{inner.name} in a configuration"
+                            raise AieFault("syntax", text, line=inner.line)
                     yield from self._commands(op.body, values)
                     yield from self._end()
                 case name if name == RUN:
@@ -190,7 +194,9 @@ def _computed(op: Operation, word: str, given: list[int]) -> int:
         predicate = op.text("predicate")
         order = predicate if predicate in ("eq", "ne") else predicate[1:]
         return int(
-            {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[order]
+            {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[
+                order
+            ]
         )
     if word in ("divsi", "divui", "remsi", "remui", "ceildivsi", "floordivsi") and y == 0:
         raise AieFault("operation", "a division by zero", line=op.line)

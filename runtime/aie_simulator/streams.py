@@ -16,7 +16,7 @@ from dslc.runtime.elements import Array
 class Port:
     """The end of streams at one consumer: words that are on the way, and how many more it wants.
 
-    Packets of several streams come one after another: `holder` is the stream whose packet is on its way.
+    Packets of several streams come one after another: `holder` is the stream whose packet comes.
     """
 
     consumer: str

@@ -84,7 +84,10 @@ class Transfers:
         if not isinstance(memory, Memory):
             raise AieFault("symbol", f"{op.operands[0]} is no argument", line=line)
         offsets, sizes, strides = (
-            [known(e if isinstance(e, Use) else Number(e), values, line) for e in op.attributes[part]]
+            [
+                known(e if isinstance(e, Use) else Number(e), values, line)
+                for e in op.attributes[part]
+            ]
             for part in ("offsets", "sizes", "strides")
         )
         loops = tuple(zip(sizes, strides, strict=True))
@@ -133,7 +136,9 @@ class Transfers:
         return made
 
     def _channel(self, op: Operation) -> Channel:
-        tile = self._device.tile(op.operands[-1] if "bd_chain" in op.name else op.operands[0], op.line)
+        tile = self._device.tile(
+            op.operands[-1] if "bd_chain" in op.name else op.operands[0], op.line
+        )
         return self._device.channel(tile, op.text("direction"), op.line, op.integer("channel"))
 
     def _chain(self, op: Operation, values: Values) -> Configured:
@@ -197,7 +202,9 @@ class Transfers:
         else:
             given = [op.integer(n, 1 if n.endswith("num") else None) for n in names]
         column, row, direction, number, columns, rows = given
-        for tile in ((c, r) for c in range(column, column + columns) for r in range(row, row + rows)):
+        for tile in (
+            (c, r) for c in range(column, column + columns) for r in range(row, row + rows)
+        ):
             way = "MM2S" if direction else "S2MM"
             yield from self._wait(self._device.channel(tile, way, op.line, number))
 

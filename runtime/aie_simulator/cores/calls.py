@@ -1,8 +1,8 @@
 """Functions that a module only declares, as Python: what `link_with` names an object file for.
 
 A function is given by its name in the module. It takes a NumPy array of the type's shape for a memref,
-which it may write, and a number for a scalar, and gives what the declaration returns. One that waits is
-a generator, whose parameter `core` has `put_cascade(vector, type)` and `get_cascade(type)` to yield from:
+which it may write, and a number for a scalar, and gives what the declaration returns. One that waits
+is a generator; its parameter `core` has `put_cascade(vector, type)` and `get_cascade(type)`:
 
     def pass_on(x, core):
         yield from core.put_cascade(x[:16], "i32")
@@ -55,7 +55,7 @@ def called(name: str, functions: Functions, op: Operation) -> Callable[..., Any]
         arguments = [x.data.reshape(s) if isinstance(x, Memory) else x for x, s in pairs]
         more = {"core": Core(runtime, op.line)} if wants_core else {}
         try:
-            found = function(*arguments, **more)
+            found: Any = function(*arguments, **more)
             if waits:
                 found = yield from found
         except (TypeError, ValueError, IndexError) as problem:

@@ -22,6 +22,7 @@ from dslc.runtime.aie_simulator.cores.native_words import (
 )
 from dslc.runtime.aie_simulator.reader import Operation
 
+
 class Unknown(Exception):
     """An operation without words here."""
 
@@ -335,4 +336,3 @@ def translated(op: Operation, constants: dict[str, Operation]) -> Loop | None:
         return Loop(op, constants)
     except (Unknown, ValueError):
         return None
-

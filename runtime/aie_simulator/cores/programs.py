@@ -216,7 +216,9 @@ def _constant_memory(t: _Translation, op: Operation) -> None:
     found = t.device.symbols.get(name)
     if not isinstance(found, Memory):
         declared = t.device.symbols.get(f"global {name}")
-        initial = declared.attributes.get("initial_value") if isinstance(declared, Operation) else None
+        initial = (
+            declared.attributes.get("initial_value") if isinstance(declared, Operation) else None
+        )
         if initial is None:
             raise AieFault("symbol", f"@{name} is no constant or buffer", line=op.line)
         count, kind = elements_of(op.type, op.line)
@@ -317,9 +319,9 @@ def core_process(
 
 def _check_endless(core: Operation, numbers: Mapping[str, int]) -> None:
     for loop in core.walk():
-        if loop.name == "scf.for" and numbers.get(loop.operands[1], 0) >= _ENDLESS:
-            if not any(o.name in _WAITS for o in loop.walk()):
-                raise AieFault("deadlock", "a core's loop waits for nobody", line=loop.line)
+        endless = loop.name == "scf.for" and numbers.get(loop.operands[1], 0) >= _ENDLESS
+        if endless and not any(o.name in _WAITS for o in loop.walk()):
+            raise AieFault("deadlock", "a core's loop waits for nobody", line=loop.line)
 
 
 def _quiet(steps: Steps) -> Steps:
