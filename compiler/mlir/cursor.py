@@ -18,9 +18,9 @@ class Cursor:
         self.kinds, self.words = self._tokens.kinds, self._tokens.words
         self.at = 0
 
-    def fail(self, message: str) -> NoReturn:
-        """MlirError at this place."""
-        raise MlirError(message, self.line)
+    def fail(self, message: str, back: int = 0) -> NoReturn:
+        """MlirError at this place, or so many words before."""
+        raise MlirError(message, self._tokens.line_at(self._tokens.starts[self.at - back]))
 
     @property
     def line(self) -> int:

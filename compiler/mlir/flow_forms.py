@@ -25,8 +25,7 @@ def function(p: Parser, op: Operation) -> None:
     op.attributes["function_type"] = type_of(f"({given}) -> ({back})")
     if p.accept("attributes"):
         op.attributes |= p.dictionary()
-    if p.word == "{":
-        op.regions.append(p.region(arguments))
+    op.regions.append(p.region(arguments, isolated=True) if p.word == "{" else [])
 
 
 def call(p: Parser, op: Operation) -> None:

@@ -171,7 +171,7 @@ def _type(p: Parser, op: Operation, name: str, passed: list[Type]) -> None:
         value = op.operands[int(name)]
         known = p.types.get(value)
         if known is not None and known is not passed[-1] and known != passed[-1]:
-            p.fail(f"{value} is {known}, not {passed[-1]}")
+            p.fail(f"{value} is {known}, not {passed[-1]}", back=1)
 
 
 def _types(p: Parser, _: Operation, __: str, passed: list[Type]) -> None:
@@ -181,6 +181,7 @@ def _types(p: Parser, _: Operation, __: str, passed: list[Type]) -> None:
 
 def _succ(p: Parser, op: Operation, _: str, __: list[Type]) -> None:
     op.successors.append(p.successor())
+    op.operands += op.successors[-1][1]
 
 
 def _attrs(p: Parser, op: Operation, _: str, __: list[Type]) -> None:

@@ -31,7 +31,7 @@ class Operation:
     """One operation. Values are named as the text names them, with the %; `%x:2` is %x#0 and %x#1.
 
     Attributes are values of attributes.py, texts, lists and dicts; `successors` are labels with the
-    values that they are given.
+    values that they are given, which are the last operands too.
     """
 
     name: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from dslc.compiler.mlir.attributes import Type, type_of
+from dslc.compiler.mlir.generic_names import settle
 from dslc.compiler.mlir.operations import Block, MlirError, Operation
 from dslc.compiler.mlir.values import ValueReader, unquoted
 
@@ -24,10 +25,16 @@ class Parser(ValueReader):
         self.types: dict[str, Type] = {}
         self._forms = forms
 
-    def region(self, arguments: list[tuple[str, Type]] | None = None) -> list[Block]:
-        """Pass a region; the first block has the arguments that are given."""
+    def region(
+        self, arguments: list[tuple[str, Type]] | None = None, *, isolated: bool = False
+    ) -> list[Block]:
+        """Pass a region; the first block has the arguments that are given.
+
+        One that is isolated sees no values of those around it.
+        """
         self.expect("{")
-        known = dict(self.types)
+        known = self.types
+        self.types = {} if isolated else dict(known)
         for name, kind in arguments or ():
             self.types[name] = kind
         blocks: list[Block] = []
@@ -80,9 +87,11 @@ class Parser(ValueReader):
             raise MlirError(
                 f"{made.name} gives {len(made.result_types)} results, not {given}", line
             )
-        for name, kind in zip(made.results, made.result_types, strict=False):
-            self.types[name] = kind
         known = self.types
+        for name, kind in zip(made.results, made.result_types, strict=False):
+            if name in known:
+                raise MlirError(f"{name} is defined twice", line)
+            known[name] = kind
         made.types = [known[n] if n in known else type_of("?") for n in made.operands]
         return made
 
@@ -120,6 +129,7 @@ class Parser(ValueReader):
         self.bracketed_types()
         self.expect("->")
         made.result_types = self.result_types()
+        settle(made)
 
     def successor(self) -> tuple[str, list[str]]:
         """Pass `^block` or `^block(%x : type)`."""

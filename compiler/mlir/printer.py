@@ -17,9 +17,9 @@ from dslc.compiler.mlir.attributes import (
     Use,
     Word,
 )
+from dslc.compiler.mlir.generic_names import DYNAMIC, LISTS, has_lists
 from dslc.compiler.mlir.operations import ENUMERATIONS, FLOAT_PREDICATES, Block, Operation
 
-_DYNAMIC = -(1 << 63)
 # What upstream dialects call the attributes of bare words, as they print them.
 _WORDS = {
     "fastmath": "#arith.fastmath{}", "overflowFlags": "#arith.overflow{}", "kind": "#vector.kind<{}>",
@@ -37,11 +37,10 @@ def _lines(op: Operation, depth: int) -> Iterator[str]:
     head = f'{pad}{results}"{op.name}"({", ".join(op.operands)})'
     if op.successors:
         head += f"[{', '.join(label for label, _ in op.successors)}]"
-    if attributes := _properties(op):
-        head += f" <{attributes}>"
     given = ", ".join(t.text for t in op.types)
     back = ", ".join(t.text for t in op.result_types)
     tail = f" : ({given}) -> ({back})" if len(op.result_types) != 1 else f" : ({given}) -> {back}"
+    tail = f"{_dictionary(op)}{tail}"
     if not op.regions:
         yield head + tail
         return
@@ -72,13 +71,19 @@ def _grouped(names: tuple[str, ...]) -> Iterator[str]:
         yield f"{root}:{count}" if f"{root}#0" in names else root
 
 
-def _properties(op: Operation) -> str:
-    found = {name: _attribute(op, name, value) for name, value in op.attributes.items()}
+def _dictionary(op: Operation) -> str:
+    """The attributes by name; MLIR takes those that belong to the operation from there."""
+    lists = has_lists(op)
+    found = {
+        f"static_{name}" if lists and name in LISTS else name: _attribute(op, name, value)
+        for name, value in op.attributes.items()
+        if not isinstance(value, Use)
+    }
     if "operandSegmentSizes" not in found and (segments := _segments(op)):
         found["operandSegmentSizes"] = f"array<i32: {', '.join(map(str, segments))}>"
-    parts = [f'"{n}"' if "." in n else n for n in found]
-    texts = [n if v == "unit" else f"{n} = {v}" for n, v in zip(parts, found.values(), strict=True)]
-    return f"{{{', '.join(texts)}}}" if texts else ""
+    parts = {f'"{n}"' if "." in n else n: v for n, v in sorted(found.items())}
+    texts = [n if v == "unit" else f"{n} = {v}" for n, v in parts.items()]
+    return f" {{{', '.join(texts)}}}" if texts else ""
 
 
 def _segments(op: Operation) -> list[int]:
@@ -88,6 +93,8 @@ def _segments(op: Operation) -> list[int]:
     if op.name in ("aiex.npu.dma_memcpy_nd", "memref.subview"):
         lists = [op.attributes.get(n, []) for n in ("offsets", "sizes", "strides")]
         return [1, *(sum(isinstance(e, Use) for e in entries) for entries in lists)]
+    if op.name == "cf.cond_br":
+        return [1, *(len(given) for _, given in op.successors)]
     return []
 
 
@@ -100,13 +107,15 @@ def _attribute(op: Operation, name: str, value: Any) -> str:
             return _WORDS[name].format(value)
         if value in ENUMERATIONS.get(name, ()):
             return f"{ENUMERATIONS[name].index(value)} : i32"
+    if name == "sym_name":
+        return f'"{value}"'
     if name == "iterator_types" and op.name == "vector.contract":
         kinds = (k.value if isinstance(k, Opaque) else k for k in value)
         return f"[{', '.join(f'#vector.iterator_type<{kind}>' for kind in kinds)}]"
     if name in ("offsets", "sizes", "strides", "position", "permutation") and isinstance(
         value, list
     ):
-        numbers = (_DYNAMIC if isinstance(e, Use) else _plain(e) for e in value)
+        numbers = (DYNAMIC if isinstance(e, Use) else _plain(e) for e in value)
         return f"array<i64: {', '.join(map(str, numbers))}>" if value else "array<i64>"
     return _value(value)
 

@@ -36,7 +36,7 @@ def device(p: Parser, op: Operation) -> None:
     op.attributes["device"] = Word(p.take("word"))
     p.expect(")")
     _name(p, op)
-    op.regions.append(p.region())
+    op.regions.append(p.region(isolated=True))
     _attributes(p, op)
 
 
@@ -203,7 +203,7 @@ def _type_of(p: Parser, value: str) -> None:
     """Pass the type of a value."""
     kind, known = p.type(), p.types.get(value)
     if known not in (None, kind):
-        p.fail(f"{value} is {known}, not {kind}")
+        p.fail(f"{value} is {known}, not {kind}", back=1)
 
 
 def constant(p: Parser, op: Operation) -> None:
@@ -218,7 +218,7 @@ def constant(p: Parser, op: Operation) -> None:
     elif isinstance(value, Number) and value.type:
         op.result_types.append(type_of(value.type))
     else:
-        p.fail("a constant has a type")
+        p.fail("a constant has a type", back=1)
 
 
 def memref_global(p: Parser, op: Operation) -> None:

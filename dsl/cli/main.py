@@ -22,6 +22,7 @@ COMMANDS = {
     "check": "Find the errors of files without building them.",
     "build": "Compile a file for a target, or print one of its stages.",
     "run": "Run a kernel on given or random inputs.",
+    "simulate": "Run a module for an NPU that somebody has written.",
     "inspect": "Show what the compiler knows about a kernel.",
     "roofline": "Bound a language model's speed by a machine's peaks.",
     "tune": "Find the fastest choices of a kernel on the GPU.",

@@ -121,6 +121,7 @@ class Elaboration:
         ends = ((fifo.producer, free, full, True), (consumer, full, free, False))
         for end, taken, given, produces in ends:
             made = End(fifo.name, objects, taken, given, produces)
+            made.at = full.value % len(objects) if produces else 0
             self.device.ends[fifo.name, end] = made
 
     def _source(self, fifo: Fifo) -> None:

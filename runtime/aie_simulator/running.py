@@ -42,6 +42,18 @@ class Run:
         return self.cycles / RATES.clock * 1e6
 
 
+def blank_arguments(
+    text: str, device: str | None = None, sequence: str | None = None
+) -> dict[str, Array]:
+    """Arrays of zeros for the arguments of a module's sequence, by name; a number has the shape ()."""
+    with faults():
+        dispatch = load(text, device, sequence).dispatch
+        return {
+            a.name.removeprefix("%"): np.zeros(a.shape, element_type(a.kind, dispatch.line))
+            for a in arguments_of(dispatch)
+        }
+
+
 def simulate(
     text: str,
     arrays: Sequence[Array] | None,

@@ -27,6 +27,7 @@ class Argument:
     name: str
     count: int
     kind: str
+    shape: tuple[int, ...] = ()
     is_scalar: bool = False
 
 
@@ -35,7 +36,7 @@ def arguments_of(sequence: Operation) -> list[Argument]:
     found = []
     for name, kind in sequence.regions[0][0].arguments:
         if kind.kind == "memref":
-            found.append(Argument(name, *elements_of(kind, sequence.line)))
+            found.append(Argument(name, *elements_of(kind, sequence.line), kind.shape))
         else:
             found.append(Argument(name, 1, kind.text, is_scalar=True))
     return found

@@ -140,10 +140,10 @@ def while_loop(t: Translation, op: Operation) -> None:
 def blocks(t: Translation, region: list[Block]) -> None:
     """Blocks that branch to one another, as one loop over the number of the next block."""
     labels = {block.label: number for number, block in enumerate(region)}
-    t.line("at = 0")
-    with t.block("while at >= 0:"):
+    t.line("block = 0")
+    with t.block("while block >= 0:"):
         for number, block in enumerate(region):
-            with t.block(f"{'el' if number else ''}if at == {number}:"):
+            with t.block(f"{'el' if number else ''}if block == {number}:"):
                 *body, last = block.operations or [Operation("aie.end", 0)]
                 t.body(body)
                 t.spend()
@@ -161,7 +161,7 @@ def _jump(t: Translation, op: Operation, region: list[Block], labels: dict[str, 
             with t.block("else:"):
                 _go(t, op.successors[1], region, labels, op.line)
         case "aie.end" | "func.return" | "return":
-            t.line("at = -1")
+            t.line("block = -1")
         case _:
             raise AieFault("syntax", f"{op.name} ends a block", line=op.line)
 
@@ -177,4 +177,4 @@ def _go(
     if label not in labels:
         raise AieFault("symbol", f"there is no block {label}", line=line)
     assign(t, [name for name, _ in region[labels[label]].arguments], given)
-    t.line(f"at = {labels[label]}")
+    t.line(f"block = {labels[label]}")

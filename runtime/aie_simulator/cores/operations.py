@@ -15,6 +15,7 @@ from dslc.runtime.aie_simulator.cores.fused import fused
 from dslc.runtime.aie_simulator.errors import AieFault
 from dslc.runtime.aie_simulator.parts import View
 from dslc.runtime.aie_simulator.reader import Operation
+from dslc.runtime.elements import extension_dtype
 
 Line = Callable[[str], None]
 Resolve = Callable[[str], str]
